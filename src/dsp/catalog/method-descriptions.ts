@@ -1,4 +1,4 @@
-/** Every method version with what is known of it. Not part of methods.ts: that table is what the kernels read, this reads the kernels. */
+/** Describes every method version. Not part of methods.ts, because the kernels read that table and this file reads the kernels. */
 import type { MethodDetails } from './method-parameters.ts';
 import { methodDetails } from './method-parameters.ts';
 import type { Method } from '../rows/methods.ts';

@@ -149,7 +149,7 @@ export class EcgKernel implements LeadListener {
     append(out, endSec, sqi, rate);
   }
 
-  /** Lets go of beats and notes before a position. */
+  /** Drops beats and notes before a position. */
   #forget(position: number): void {
     const beats = this.#beats;
     let n = 0;

@@ -228,7 +228,7 @@ export class EcgQuality {
     this.#measured = beats.count;
   }
 
-  /** The first beats are let go. */
+  /** Drops the first beats. */
   forgetBeats(count: number): void {
     this.#height.copyWithin(0, count, this.#measured);
     this.#between.copyWithin(0, count, this.#measured);

@@ -66,7 +66,7 @@ export class Rejected {
     this.count--;
   }
 
-  /** Lets go of those before `oldest`. @returns number of the best one at least `apart` after `lastAt`; -1: there is none */
+  /** Drops candidates before `oldest`. @returns number of the best one at least `apart` after `lastAt`; -1: none */
   best(oldest: number, lastAt: number, apart: number): number {
     let old = 0;
     while (old < this.count && this.at[old]! < oldest) old++;

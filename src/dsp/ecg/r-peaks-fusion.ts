@@ -130,7 +130,8 @@ export class LeadFusion {
     return this.heightOf(at, height, signal, beatCount) + this.weakestStrength * signal;
   }
 
-  /** Steepest |slope| of a candidate over that of the beats, in the lead where it is steepest for that lead: a T wave is flat in all of them.
+  /** Steepest |slope| of a candidate over that of the beats, in the lead where it is steepest for that lead: a T wave is flat in all of
+   *  them.
    *  @param fused the same of the fused feature, for as long as no lead is known */
   steepness(at: number, fused: number): number {
     let weights = 0;

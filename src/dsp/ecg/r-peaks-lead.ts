@@ -1,4 +1,4 @@
-/** What RPeakDetector keeps of one lead: raw samples for refinement, and the decimated, band-passed signal with its slope. */
+/** State of RPeakDetector for one lead: raw samples for refinement, and the decimated, band-passed signal with its slope. */
 import type { Biquad } from '../kernels/biquad.ts';
 
 const MAGNITUDE_MAX = 1e30; // beyond this a sample counts as missing

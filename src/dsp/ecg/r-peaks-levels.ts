@@ -1,4 +1,4 @@
-/** What the detector has learned of beats and noise: exponential means over beats and over rejected candidates. */
+/** Learned levels of beats and noise: exponential means over beats and over rejected candidates. */
 import type { Candidates } from './r-peaks-candidates.ts';
 import { SLOT } from './r-peaks-candidates.ts';
 

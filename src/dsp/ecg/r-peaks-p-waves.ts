@@ -1,5 +1,5 @@
-/** What stands at a fixed place before the beats, and whether a wave is one of those: a P wave that no beat follows (second-degree block, a
- *  sinus beat that is not conducted) looks like the P waves before the beats, in shape and in size. */
+/** Learns the wave at a fixed distance before the beats, and recognises it elsewhere: a P wave without a beat (second-degree block, a sinus
+ *  beat that is not conducted) resembles the P waves before the beats in shape and size. */
 import type { LeadSignal } from './r-peaks-lead.ts';
 
 const FROM_SEC = 0.385; // the stretch that is learned begins so long before a beat's summit,
@@ -40,7 +40,8 @@ export class PWaves {
     this.#beatSize = 0;
   }
 
-  /** Takes in what lies before a beat. @param centre its band-passed summit  @param size root of its energy  @param since samples since the beat before */
+  /** Learns from the samples before a beat.
+   *  @param centre its band-passed summit  @param size root of its energy  @param since samples since the previous beat */
   learn(centre: number, size: number, since: number): void {
     if (!(since > this.#apart)) return;
     this.#beats++;

@@ -1,4 +1,5 @@
-/** Rhythms in which a detector that knows nothing of P waves goes wrong: blocked P waves, pauses, fast rates; several shapes of beats and noise. */
+/** Rhythms that mislead a detector without knowledge of P waves: blocked P waves, pauses, fast rates; with several shapes of beats and
+ *  noise. */
 import { describe, expect, it } from 'vitest';
 import type { EcgShape } from '../testing/ecg-fixture.ts';
 import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';

@@ -64,7 +64,7 @@ export class RPeakDetector implements BeatDetector {
   readonly decimation: number;
   /** Rate of the feature, Hz. */
   readonly featureRate: number;
-  /** Filled where somebody drains it. */
+  /** Filled only when the caller drains it. */
   notes: CandidateNotes | null = null;
   listener: LeadListener | null = null;
   // feature samples

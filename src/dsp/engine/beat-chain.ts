@@ -1,4 +1,4 @@
-/** From the leads of one beat-bearing channel group (ECG, or PPG wavelengths) to beats and features, incrementally and segment by segment. */
+/** Computes beats and features from the leads of one channel group with beats (ECG, or PPG wavelengths), incrementally, by segment. */
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, SUSPECT } from '../../signal.ts';
 import { ecgFlag, ecgRateFlag } from '../ecg/quality.ts';
@@ -51,7 +51,7 @@ export interface Chain {
   close(): void;
 }
 
-/** Windows reach 300 s back from the next value; the rest is let go. */
+/** Windows reach 300 s back from the next value; older beats are dropped. */
 const keptUs = 302_000_000;
 const secondUs = 1_000_000;
 const keptFlagsUs = 30_000_000;
@@ -71,10 +71,10 @@ export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCoun
   }
 }
 
-/** Feeds aligned leads to the beat detector of the group, which also judges. A beat goes out when the second it lies in has been judged: it
- *  bears that second's flag, and so does what is made of it. That takes 8 s in ECG, 10 s in PPG. Variability does not mind (verdicts on
- *  intervals take as long), the pulse rate waits too, but the heart rate from ECG does not: its kernel judges the 10 s before every second,
- *  which is when a heart rate is due. The quality of a second is the judgement of the 10 s from 4 s before it to 5 s after it. */
+/** Feeds aligned leads to the beat detector of the group, which also judges quality. A beat is emitted once its second has been judged,
+ *  with that second's flag, which values computed from it inherit. That takes 8 s in ECG, 10 s in PPG. It does not delay variability (verdicts on intervals
+ *  take as long); the pulse rate waits, too. The heart rate from ECG does not: its kernel judges the 10 s before every second, which is
+ *  when a heart rate is due. The quality of a second is the judgement of the 10 s from 4 s before it to 5 s after it. */
 export class BeatChain implements Chain, RowTaker {
   readonly group: BeatGroup;
   readonly feed: LeadFeed;
@@ -85,7 +85,7 @@ export class BeatChain implements Chain, RowTaker {
   readonly #sink: RowSink;
   readonly #breathing: BeatModulation | null;
   readonly #methods: ChainMethods;
-  /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); the last half minute, or a little more. */
+  /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last 30 s. */
   readonly #flags = new Map<number, QualityFlag>();
   /** Flags of heart rates by their time, s; likewise. */
   readonly #rateFlags = new Map<number, QualityFlag>();

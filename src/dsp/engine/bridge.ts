@@ -1,4 +1,4 @@
-/** Brings a channel onto the sample grid of another, so that the two can be rows of one group: sample by sample, whatever the cuts. */
+/** Resamples a channel to the grid of another, so that both can be rows of one group: sample by sample, however the runs were cut. */
 import type { LeadFeed } from './leads.ts';
 
 /** To a faster grid the newest sample at or before a row is taken; to a slower one the mean of the samples from a row up to the next.

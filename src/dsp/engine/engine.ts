@@ -122,7 +122,7 @@ export class StreamEngine implements RowSink {
     this.#touched.length = 0;
   }
 
-  /** The data ends here, or goes on more than a context (16 s) later. */
+  /** The data end here, or continue more than a context (16 s) later. */
   flush(): void {
     this.settle();
     const finalUs = this.finalUs;
@@ -217,7 +217,7 @@ const standardGravity = 9.80665;
 
 /** Slower channels of these kinds bear no beats. */
 const lowestHz = { ecg: 50, ppg: 20 };
-/** Faster ones are not computed, nor are slow channels above `slowHighestHz`: kernels hold seconds of samples, and 64 channels may be sent. */
+/** Faster channels are not computed, nor slow ones above `slowHighestHz`: kernels store seconds of samples of up to 64 channels. */
 const highestHz = { ecg: 4000, ppg: 2000 };
 const slowHighestHz = 4000;
 const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };

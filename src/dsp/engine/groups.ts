@@ -1,4 +1,4 @@
-/** Which channels of a stream are computed together: a pure function of its configuration. */
+/** Decides which channels of a stream are computed together: a pure function of its configuration. */
 import type { ChannelConfig, ChannelNo } from '../../signal.ts';
 
 export type GroupLead = Readonly<{ code: string; channelNos: readonly ChannelNo[] }>;
@@ -10,7 +10,7 @@ export type ChannelGroup = Readonly<{
   leads: readonly GroupLead[];
 }>;
 
-/** A group of ECG leads or PPG wavelengths, and what is made of it beside beats. */
+/** A group of ECG leads or PPG wavelengths, and what is computed from it besides beats. */
 export type BeatPlan = Readonly<{
   group: ChannelGroup;
   source: 'ecg' | 'ppg';

@@ -1,4 +1,4 @@
-/** The one shape in which the segment runner sees every kernel, and the fittings that give it to them. */
+/** The common interface through which the segment runner uses every kernel, and its adapters. */
 import type { FoundValues } from '../kernels/block-values.ts';
 import { emptyValues } from '../kernels/block-values.ts';
 import type { Eda } from '../slow/eda.ts';
@@ -15,8 +15,8 @@ import { positionUs } from '../kernels/segment-grid.ts';
 /** What an item is. Events (beats, breaths, responses) lie anywhere and may be seen twice at a seam; the others lie on a grid. */
 export const itemKind = { event: 0, second: 1, rate: 2, judgement: 3 } as const;
 
-/** Things found: kind, device time (whole µs) and two numbers each, flattened; items of one kind ascend in time. A plain array: nearly always
- *  empty, and most runs never fill it. */
+/** Things found: kind, device time (whole µs) and two numbers each, flattened; items of one kind ascend in time. A plain array: nearly
+ *  always empty, and most runs never fill it. */
 export type Items = { count: number; values: number[] };
 
 export const itemWidth = 4;
@@ -105,9 +105,9 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
   };
 }
 
-/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is not used; a judged second
- *  lies at its start, a is its index, b its flag; a rate lies a microsecond before the end of its window, a is the rate per minute, b its
- *  flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
+/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is not used; a judged
+ *  second lies at its start, a is its index, b its flag; a rate lies a microsecond before the end of its window, a is the rate per minute,
+ *  b its flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
   const { beats, rates, seconds } = foundPulse;
   let originK = 0;

@@ -1,4 +1,4 @@
-/** Aligns the leads of one channel group: rows go on when every lead has been seen up to there, in whatever order the runs came. */
+/** Aligns the leads of one channel group: passes rows on once every lead has been seen up to there, in whatever order the runs came. */
 
 /** Where aligned rows go. */
 export type RowTaker = {
@@ -220,7 +220,7 @@ export class LeadFeed {
     if (lead.samples.length > keptSamples) lead.samples = noSamples;
   }
 
-  /** Lets go of a lead's samples before index k. */
+  /** Drops a lead's samples before index k. */
   #drop(lead: Lead, k: number): void {
     let at = 0;
     let r = 0;

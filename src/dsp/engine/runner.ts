@@ -1,4 +1,4 @@
-/** Runs a kernel segment by segment, so that what it finds is a pure function of a bounded stretch of samples. */
+/** Runs a kernel segment by segment, so that its results are a pure function of a bounded stretch of samples. */
 import { gridCeil } from '../../signal.ts';
 import type { Items, SegmentKernel } from './kernel.ts';
 import { itemKind, itemWidth, newItems } from './kernel.ts';
@@ -219,7 +219,7 @@ export class SegmentRunner {
       this.#sink(tUs, values[at + 2]!, values[at + 3]!, kind);
     }
     items.count = 0;
-    // what one packet brings has room from now on; what a context brought is let go
+    // keep room for the items of one packet; drop those of a context
     if (values.length > keptItems * itemWidth) values.length = 0;
   }
 

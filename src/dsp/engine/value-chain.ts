@@ -1,4 +1,4 @@
-/** From the leads of one slow channel group (skin conductance, temperature, acceleration, light of two wavelengths) to values per block. */
+/** Computes values per block from the leads of a slow channel group (skin conductance, temperature, acceleration, red and infrared PPG). */
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import { Gaps } from '../hrv/beats.ts';

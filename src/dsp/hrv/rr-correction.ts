@@ -1,4 +1,4 @@
-/** Marks the intervals of a beat chain that are no NN intervals: missed, extra, misplaced and ectopic beats. Excluded, never interpolated. */
+/** Marks intervals of a beat chain that are not NN: missed, extra, misplaced and ectopic beats. They are excluded, never interpolated. */
 
 /** Lipponen & Tarvainen 2019 (doi:10.1080/03091902.2019.1640306) compare each difference of successive RR with a local robust spread
  *  (5.2 quartile deviations of 91 beats) and interpolate what they flag. Differences here, each measured on 58 windows of 300 s of clean
@@ -34,7 +34,7 @@ export const isOutlier = 1;
 export const isJump = 2;
 export const isSmallJump = 4;
 
-/** Where each stage stands in the open chain: intervals before it have been judged by the stage. */
+/** Progress of each stage in the open chain: it has judged the intervals before this one. */
 export type CorrectionState = { outlier: number; jump: number; small: number };
 
 export const newCorrection = (chainStart: number): CorrectionState => ({

@@ -251,10 +251,10 @@ export class BeatValues {
 
 const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);
 
-/** Is a value at the mercy of the correction? Suspect when what was excluded changes it by more than 10 %; measures of differences also when
- *  their tails are heavy (RMSSD over its robust twin) or larger than sinus rhythm has them (10 % of the mean, pulse 12 %): ectopic beats were left
- *  in; when it hangs on beats whose place is doubtful, or many are. On MIT-BIH (labelled normal beats, not paced ones) these take the share of 60 s
- *  RMSSD within 10 % among those flagged 0 to 99.3 %. */
+/** Flags values that depend on the correction. A value is suspect when the excluded intervals change it by more than 10 %, or when it rests
+ *  on beats of doubtful position, or many are doubtful. Measures of differences are also suspect when ectopic beats were left in: heavy
+ *  tails (RMSSD over its robust twin), or more than sinus rhythm shows (10 % of the mean, pulse 12 %). On MIT-BIH (labelled normal beats,
+ *  not paced ones) these rules raise the share of 60 s RMSSD within 10 %, among those flagged 0, to 99.3 %. */
 function doubt(nn: TimeDomain, limits: DoubtLimits): { pairs: QualityFlag; spread: QualityFlag } {
   const all = timeDomain(scratch.all);
   const { rmssdMs } = nn;
@@ -285,7 +285,7 @@ export const unsureMax = 0.05;
 export const correctionMax = 1.1;
 export const tailMax = 1.4;
 
-/** Is RMSSD above `tailMax` times its robust twin, 1.4826 x median of |difference|? By counting: sorting took a tenth of the whole chain. */
+/** Whether RMSSD exceeds `tailMax` times its robust twin, 1.4826 x median of |difference|. Counts, since sorting took 10 % of the chain. */
 function heavyTails(rmssdMs: number): boolean {
   const { nnMs, adjacent, count } = scratch.nn;
   const limit = rmssdMs / (tailMax * 1.4826);

@@ -1,7 +1,8 @@
 /** Values of slow channels, one per block of the device clock: what the small kernels share.
  *
- *  Blocks are [m * BLOCK_SEC, (m + 1) * BLOCK_SEC) on the channel's own grid. 8 s divides the 64 s segment and the 16 s context, so a block is
- *  cut the same way live and recomputed. Longer windows (1 min, 5 min) are made of stored block values, as HRV is made of stored beats. */
+ *  Blocks are [m * BLOCK_SEC, (m + 1) * BLOCK_SEC) on the channel's own grid. 8 s divides the 64 s segment and the 16 s context, so a
+ *  block is cut the same way live and recomputed. Longer windows (1 min, 5 min) are made of stored block values, as HRV is made of stored
+ *  beats. */
 import type { QualityFlag } from '../../signal.ts';
 
 export const BLOCK_SEC = 8;

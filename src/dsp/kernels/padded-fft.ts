@@ -31,8 +31,8 @@ const order = Uint16Array.from({ length: FILLED_MAX }, (_, t) => {
   return reversed;
 });
 
-/** @param x FILLED_MAX samples  @param out length at least PADDED_SIZE + 2: bins 0 ... PADDED_SIZE / 2, real and imaginary; what lies beyond
- *  is not touched */
+/** @param x FILLED_MAX samples  @param out length at least PADDED_SIZE + 2: bins 0 ... PADDED_SIZE / 2, real and imaginary; what lies
+ *  beyond is not touched */
 export function paddedTransform(x: Float64Array, out: Float64Array): void {
   firstPasses(x, out);
   for (let pass = 0, length = 16; pass < later.length; pass++, length *= 4) joinAll(out, length, later[pass]!);

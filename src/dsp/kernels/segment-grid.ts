@@ -7,8 +7,8 @@ export const segmentSec = 64;
 export const contextSec = 16;
 /** Rows depend on beats at most this far back: the longest feature window (300 s) plus what classifies the oldest beat in it. */
 export const reachBackSec = 300 + 240;
-/** Rows depend on beats and samples at most this far ahead: detector latency and the beats after the one that is classified; a breath seen in
- *  the pulse: 12 s after the next beat, which is known 11 s later. */
+/** Rows depend on beats and samples at most this far ahead: detector latency and the beats after the one that is classified; a breath
+ *  seen in the pulse: 12 s after the next beat, which is known 11 s later. */
 export const reachAheadSec = 32;
 
 const secondUs = 1_000_000;

@@ -1,7 +1,7 @@
-/** The engines of the pool: which stream each belongs to, and what becomes of its rows.
+/** Table of the pool's engines: the stream of each, and how its rows are emitted.
  *
- *  An engine has a handle and lives in one lane. A stream has one that is live, or is being loaded (its rows are gathered, to be given out
- *  as one replacement), and for a while others beside it that compute late data; their rows are given out at once, as replacements. */
+ *  An engine has a handle and lives in one lane. A stream has one main engine, which is live or being loaded (its rows are then collected
+ *  and emitted as one replacement), and temporarily others that compute late data; their rows are emitted at once, as replacements. */
 import type { FeatureOutput } from '../rows/feature-rows.ts';
 import type { RangeUs } from '../kernels/segment-grid.ts';
 import { reachAheadSec } from '../kernels/segment-grid.ts';
@@ -27,7 +27,7 @@ export class Engines {
     this.#options = options;
   }
 
-  /** Rows of an engine; those of one that was dropped meanwhile are nobody's. */
+  /** Takes the rows of an engine; ignores those of an engine that was dropped meanwhile. */
   take(output: EngineOutput): void {
     this.#owners.get(output.handle)?.take(output);
   }
@@ -83,7 +83,7 @@ export class Engines {
     return this.#handles++;
   }
 
-  /** An engine for rows [fromUs, toUs) beside the live one. @param isSuspect it may be what kills its thread */
+  /** Creates an engine for rows [fromUs, toUs), next to the live one. @param isSuspect whether it may be what kills its thread */
   startBeside(handle: number, stream: Stream, lane: FeatureLane, rows: RangeUs, isSuspect: boolean): void {
     this.#owners.set(handle, { stream, take: (output) => this.#giveOut(stream, output) });
     lane.setAlone(handle, isSuspect);

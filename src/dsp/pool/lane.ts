@@ -1,4 +1,4 @@
-/** One worker thread and its queue: batches in, rows out, and what happens when it dies. */
+/** One worker thread and its queue: sends batches, receives rows, and recovers when the thread dies. */
 import { Piscina } from 'piscina';
 import type { ChannelNo, Samples } from '../../signal.ts';
 import type { BatchAnswer, Control, EngineOutput, Refusal } from './wire.ts';
@@ -11,7 +11,7 @@ export type LaneOptions = Readonly<{
   /** A batch is closed at this size, bytes of samples. */
   batchBytesMax: number;
   lingerMs: number;
-  /** A stream's runs are held back this long, so that its engine, whose state is then fetched into the cache once, takes them together; 0: not. */
+  /** How long a stream's runs are collected, so that the state of its engine is fetched into the cache once for all of them, ms; 0: not. */
   holdMs: number;
   /** A batch that takes longer ends the thread. Counted from when the thread has loaded its module: on a starved machine that alone takes
    *  seconds, and ending it for that would begin it again. */
@@ -23,7 +23,7 @@ export type LaneOptions = Readonly<{
   onRefused: (refusal: Refusal) => void;
   /** The thread died: its engines are gone, what was queued was dropped. `batch` is the one it died on. */
   onCrash: (batch: Batch, dropped: ReadonlySet<number>, cause: unknown) => void;
-  /** Errors of those who are told; the lane goes on. */
+  /** Called with errors thrown by listeners; the lane continues. */
   onFault: (message: string, cause: unknown) => void;
 }>;
 

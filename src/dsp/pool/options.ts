@@ -1,4 +1,4 @@
-/** What the pool of DSP workers is told, asks for and says of itself. */
+/** Options, callbacks and statistics of the pool of DSP workers. */
 import type { ChannelNo, SampleRun, StreamId } from '../../signal.ts';
 import type { FeatureOutput } from '../rows/feature-rows.ts';
 import type { RunOrdererOptions } from './run-orderer.ts';
@@ -21,8 +21,8 @@ export type FeaturePoolOptions = Readonly<{
   onOutput: (output: FeatureOutput) => void;
   /** Reads samples back: late data, resumed streams, lost workers. */
   loadRuns: LoadRuns;
-  /** Runs that killed a worker three times; their stream goes on without them. No runs: no engine can be made for the stream, or what is left
-   *  kills workers, too; it is computed no longer. */
+  /** Called with runs that killed a worker three times; their stream continues without them. No runs: the stream is no longer computed,
+   *  because no engine can be made for it, or the remaining samples kill workers, too. */
   onQuarantine?: (batch: QuarantinedBatch) => void;
   /** Faults that were survived: crashes, time-outs, failed loads. */
   onFault?: (message: string, cause: unknown) => void;

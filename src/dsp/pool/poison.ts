@@ -1,4 +1,4 @@
-/** Samples that kill workers: found in the batch that did it, and left out from then on. */
+/** Finds the samples that kill workers in the batch that did so, and leaves them out from then on. */
 import type { ChannelNo, SampleRun } from '../../signal.ts';
 import type { Batch } from './wire.ts';
 import { recordOp, recordWidth } from './wire.ts';

@@ -1,4 +1,4 @@
-/** The main thread's side of the DSP: puts runs in order, batches them to worker threads, hands rows back, survives the threads' deaths. */
+/** Main-thread side of the DSP: orders runs, batches them to worker threads, returns rows, and survives the death of threads. */
 import type { ChannelConfig, SampleRun, Spo2Calibration, StreamId } from '../../signal.ts';
 import { keepsEarlierRows } from '../engine/groups.ts';
 import { Engines } from './engines.ts';
@@ -14,16 +14,16 @@ const secondUs = 1_000_000;
 /** Rows of a stream end at most this much after its last sample. */
 const tailUs = 16 * secondUs;
 const crashesMax = 3;
-/** A flush is right when the data goes on this much later: a little over the context. */
+/** A flush remains valid when the data continue this much later: a little more than the context. */
 const flushGapUs = 17 * secondUs;
 
-/** Each stream is in a mode of its own:
- *  - `live`: runs go through its orderer to its engine, and rows come out. A lost thread, a new channel, late data near the live edge and
+/** Each stream has its own mode:
+ *  - `live`: runs pass through its orderer to its engine, and rows come out. A lost thread, a new channel, late data near the live edge and
  *    data soon after a flush make it loading.
- *  - `loading`: its engine is rebuilt from stored samples (replay.ts); new runs wait. The end of the load makes it live; whatever makes a
- *    live stream loading begins the load anew.
- *  - `broken`, for good: no engine can be made for it, or it kills threads whatever is left out, or it is being erased. Takes and ignores.
- *  Late data far back changes no mode: it is computed beside the live engine. `late` and `healing` say that something is owed or under way. */
+ *  - `loading`: its engine is rebuilt from stored samples (replay.ts); new runs wait. The end of the load makes it live; the events that
+ *    make a live stream loading restart the load.
+ *  - `broken`, which is final: no engine can be made for it, it kills threads whatever is left out, or it is being erased. Ignores runs.
+ *  Late data far back do not change the mode: a separate engine computes them. `late` and `healing` tell that this is due or under way. */
 export class FeaturePool {
   readonly #options: FeaturePoolOptions;
   readonly #lanes: readonly FeatureLane[];
@@ -123,8 +123,8 @@ export class FeaturePool {
     }
   }
 
-  /** Computes the rows of [fromNs, toNs), and no others, from stored samples; they come as replacements. What a live engine still holds back
-   *  is not touched: the caller ends the range before it.  @returns when the last output was handed to onOutput */
+  /** Computes exactly the rows of [fromNs, toNs) from stored samples, as replacements. The range must end before the rows that a live
+   *  engine has yet to emit. @returns when the last output was passed to onOutput */
   async computeRows(streamId: StreamId, fromNs: bigint, toNs: bigint): Promise<void> {
     const rows = { fromUs: Number(fromNs / 1000n), toUs: Number(toNs / 1000n) };
     if (rows.toUs > rows.fromUs) await this.#replay.computeBeside(this.#known(streamId), rows, this.#options.loadRuns);

@@ -1,9 +1,9 @@
-/** Reading back: rows computed again from stored samples.
+/** Reading back: computes rows again from stored samples.
  *
- *  - rebuild: a stream's engine is replaced by one that is fed from storage (`load`), because the old one is lost, knows too few channels,
- *    or has given out rows that late samples touch. What is pushed meanwhile waits in the backlog. A load that fails is tried again later,
- *    without end, and what was pushed is left to it: it reads it anyway.
- *  - heal: late data. Rows far back are computed beside the live engine, piece by piece; near the live edge it is rebuilt.
+ *  - rebuild: replaces a stream's engine by one that is fed from storage (`load`), because the old one is lost, knows too few channels, or
+ *    has emitted rows that late samples affect. Runs pushed meanwhile wait in the backlog. A load that fails is retried until it succeeds;
+ *    the backlog is dropped, since the next load reads those samples anyway.
+ *  - heal: recomputes rows affected by late data: far back in a separate engine, piece by piece; near the live edge by a rebuild.
  *  Few streams are read back at a time; the others wait for their turn. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,13 +19,13 @@ import type { Stream } from './stream.ts';
 import { enterMode, laterTimes, liveRowsFromUs, noteLate, owe, retryMsDefault } from './stream.ts';
 
 const secondUs = 1_000_000;
-/** Samples read back at once: two seconds of work for nobody, 64 kB a channel at 250 Hz. */
+/** Stretch of samples read back at once: 64 kB per channel at 250 Hz. */
 const loadChunkUs = 256 * secondUs;
 /** After a crash: what is quarantined in the end is at most this long. */
 const suspectChunkUs = 8 * secondUs;
 const loadsAtOnce = 4;
 const loadTries = 4;
-/** Late data reaching further back than this is computed beside the live engine, not by rebuilding it. */
+/** Late data further back than this are computed by a separate engine instead of rebuilding the live one. */
 const rebuildBackUs = 900 * secondUs;
 
 export class Replay {
@@ -92,8 +92,8 @@ export class Replay {
     return stream.backlog.splice(0);
   }
 
-  /** Keeps nothing of samples that the next load reads, so that a stream which cannot be read back takes no room from others. Those that rows
-   *  before that load look ahead to are late. */
+  /** Drops samples that the next load reads anyway, so that a stream that cannot be read back takes no room from others. Samples that
+   *  affect rows before that load, by look-ahead, are late. */
   #leaveToStorage(stream: Stream, runs: readonly SampleRun[]): void {
     const lateBeforeUs = stream.gathered!.fromUs + reachAheadSec * secondUs;
     for (const run of runs) {
@@ -216,7 +216,7 @@ export class Replay {
     );
   }
 
-  /** Makes the rows that a dirty range touches right again: far back beside the live engine, near it by rebuilding it. */
+  /** Recomputes the rows affected by a dirty range: far back in a separate engine, near the live edge by rebuilding the live one. */
   async heal(stream: Stream, dirty: RangeUs, loadRuns: LoadRuns): Promise<void> {
     const rows = rowsTouchedBy(dirty);
     const liveFromUs = liveRowsFromUs(stream);

@@ -1,4 +1,4 @@
-/** Puts the runs of one stream in order on the main thread: waits for what is late, decides what is a gap, reports what came too late. */
+/** Orders the runs of one stream on the main thread: waits for late runs, decides what is a gap, and reports runs that came too late. */
 import type { ChannelConfig, ChannelNo, SampleRun, Samples } from '../../signal.ts';
 
 /** Where the ordered runs of one stream go. */
@@ -42,7 +42,7 @@ type Channel = {
   longestUs: number;
 };
 
-/** One sample index has one value, whichever packet brought it; where a faulty device contradicts itself, the first packet stands. */
+/** A sample index has one value, whichever packet brought it; where a faulty device contradicts itself, the first packet wins. */
 export class RunOrderer {
   readonly #channels: Channel[] = [];
   readonly #options: RunOrdererOptions;
@@ -119,12 +119,12 @@ export class RunOrderer {
     });
   }
 
-  /** Nobody waits any longer: every hole is a gap. */
+  /** Stops waiting: every hole is a gap. */
   release(): void {
     for (const channel of this.#channels) while (channel.held.length > 0) this.#closeHole(channel);
   }
 
-  /** Nobody waits any longer for what lies before a time, either: samples of it are late from now on. */
+  /** Stops waiting for samples before a time as well: they are late from now on. */
   releaseTo(tUs: number): void {
     this.release();
     for (const channel of this.#channels) {

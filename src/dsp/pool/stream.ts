@@ -1,4 +1,4 @@
-/** What the pool knows of one stream. Its modes, and what moves it between them, stand above FeaturePool. */
+/** The pool's record of one stream. Its modes and transitions are described at FeaturePool. */
 import assert from 'node:assert/strict';
 import type { ChannelConfig, SampleRun, Spo2Calibration, StreamId } from '../../signal.ts';
 import type { FeatureLane } from './lane.ts';
@@ -44,7 +44,7 @@ export type Stream = {
   flushed: boolean;
   /** Samples whose rows are owed. After a failure it is not tried again before `retryAtMs` (-Infinity: it has not failed). */
   late: (RangeUs & { sinceMs: number; lastMs: number; retryAtMs: number }) | null;
-  /** Workers lost in a row while late data was computed beside the live engine. */
+  /** Workers lost in a row while computing late data in a separate engine. */
   lateCrashes: number;
   /** Recomputations under way. */
   healing: number;

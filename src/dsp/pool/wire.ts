@@ -1,4 +1,4 @@
-/** How batches travel between the threads: numbers in shared buffers, because cloning thousands of small objects costs more than the DSP. */
+/** Encoding of batches between threads: numbers in shared buffers, because cloning thousands of small objects costs more than the DSP. */
 import type { ChannelConfig, ChannelNo, QualityFlag, Samples, Spo2Calibration, StreamId } from '../../signal.ts';
 import type { BeatRow, FeatureOutput, FeatureRow, QualityRow } from '../rows/feature-rows.ts';
 import { beatKinds, beatReasons } from '../rows/feature-rows.ts';

@@ -6,7 +6,7 @@ import { KernelStock } from '../engine/runner.ts';
 import { StreamEngine } from '../engine/engine.ts';
 import { RowBuffer, rowWidth } from '../rows/row-buffer.ts';
 
-/** Live engines give out rows as they become final. Gated ones (recomputation) give out a range when all of it is final, as a replacement. */
+/** Live engines emit rows as they become final. Gated ones (recomputation) emit a range as one replacement when all of it is final. */
 type Slot = { engine: StreamEngine; rows: RowBuffer; gated: boolean; fromUs: number; toUs: number; giveUs: number; closing: boolean };
 
 const slots = new Map<number, Slot>();

@@ -1,9 +1,10 @@
 /** Finds the beats of a photoplethysmogram: candidates from the slope sum, chosen as the best path with a fixed lag.
  *
- *  Candidates are maxima of the slope sum function (Zong et al. 2003, doi:10.1109/CIC.2003.1291140): the sum of the rises of the band-passed
- *  signal over the last 170 ms, so that a candidate is an upstroke and its value the height of it. Zong's running threshold is replaced:
- *  a beat is not judged alone but as part of a sequence (dynamic programming with a fixed lag, as Viterbi decoders do). Each candidate brings
- *  a reward for its height and steepness over the level of the 4 s before and `AHEAD_SEC` after it, each step between two candidates a cost:
+ *  Candidates are maxima of the slope sum function (Zong et al. 2003, doi:10.1109/CIC.2003.1291140): the sum of the rises of the
+ *  band-passed signal over the last 170 ms, so that a candidate is an upstroke and its value the height of it. Zong's running threshold
+ *  is replaced: a beat is not judged alone but as part of a sequence (dynamic programming with a fixed lag, as Viterbi decoders do). Each
+ *  candidate brings a reward for its height and steepness over the level of the 4 s before and `AHEAD_SEC` after it, each step between
+ *  two candidates a cost:
  *  - for an interval unlike the period of the last seconds (autocorrelation), as far as these seconds are periodic at all,
  *  - for an interval unlike the one before,
  *  - for a low wave soon after a high one (the dicrotic wave),
@@ -75,8 +76,9 @@ const WAITING_MASK = WAITING - 1;
 
 /** Slope-sum candidates, best path.
  *  @see the head of this file
- *  Units: any scale, pulse upwards (systolic upstroke positive; invert raw reflectance). Several leads are several wavelengths of one sensor:
- *  their rises are summed, each over its own level. Tested at 125 Hz, on recordings resampled to 32, 64 and 250 Hz, and on a synthetic pulse at 25 to 500 Hz.
+ *  Units: any scale, pulse upwards (systolic upstroke positive; invert raw reflectance). Several leads are several wavelengths of one
+ *  sensor: their rises are summed, each over its own level. Tested at 125 Hz, on recordings resampled to 32, 64 and 250 Hz, and on a
+ *  synthetic pulse at 25 to 500 Hz.
  *  Latency: `latencySec` = look-ahead + lag + merging and tick. */
 export class PpgBeatDetector implements BeatDetector {
   readonly latencySec = AHEAD_SEC + LAG_SEC + TICK_SEC + FOOT_SEC + 0.05;

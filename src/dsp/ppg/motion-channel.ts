@@ -84,7 +84,8 @@ function planOf(fs: number): Plan {
   return plan;
 }
 
-/** Frame f ends f * 2 s after reset. A window is kept from its end until it is released: usually at once, longer only while the other input lags. */
+/** Frame f ends f * 2 s after reset. A window is kept from its end until it is released: usually at once, longer only while the other
+ *  input lags. */
 export class MotionChannel {
   /** Frame whose end this channel has reached. */
   captured = 0;

@@ -6,12 +6,13 @@
  *  - power at the second harmonic supports its fundamental;
  *  - the rate is not the largest peak near the last one with hand-made repairs, but the state of a hidden Markov model
  *    (Gaussian steps, a small chance of any jump), decoded with two frames of lag;
- *  - no phase vocoder: a weighted mean of the decoded state and of the interpolated peak beside it was more precise (see docs/dsp).
+ *  - no phase vocoder: a weighted mean of the decoded state and of the interpolated peak next to it was more precise (see docs/dsp).
  *
  *  The past enters through the path only. Started afresh 16 s before a 64 s segment, as the engine does, it loses nothing measurable
  *  against an unbroken run (docs/dsp/pulse-and-slow.md), so it is a pure function of bounded past.
  *
- *  Units: PPG any scale and sign, acceleration in g (m/s² gives the same rates, but other trust). Works at rest and without an accelerometer too. */
+ *  Units: PPG any scale and sign, acceleration in g (m/s² gives the same rates, but other trust). Also works at rest and without an
+ *  accelerometer. */
 import { MotionChannel, RATE_STEP_HZ, STATES, STEP_SEC, WINDOW_SEC, rateHz } from './motion-channel.ts';
 import { RateTrust } from './motion-trust.ts';
 
@@ -36,14 +37,14 @@ export const weights = {
   priorBpm: 110,
   priorSdBpm: 45,
   prior: 0.1,
-  /** Share of the decoded state, against the peak beside it, in the rate. */
+  /** Weight of the decoded state in the rate; the rest is that of the peak next to it. */
   state: 0.7,
 } as const;
 
 const REACH = Math.ceil((4 * weights.changeBpm) / 60 / RATE_STEP_HZ);
 /** Power within this of the rate, or of twice the rate, supports it: 6 bpm, in states. */
 const NEAR = Math.round(0.1 / RATE_STEP_HZ);
-/** The peak beside a state is looked for this far, and kept as a signed byte. */
+/** How far the peak next to a state is searched for; kept as a signed byte. */
 const PEAK_REACH = 4;
 const PEAK_SCALE = 28;
 
@@ -83,7 +84,7 @@ export function emptyRates(): FoundRates {
 }
 
 /** Call `pushPpg` and `pushAcc` in any interleaving; a rate comes out when both have passed the end of its window by `latencySec`.
- *  The result depends on the samples alone, not on the interleaving. NaN marks a missing sample; an accelerometer that is missing is none. */
+ *  The result depends on the samples alone, not on the interleaving. NaN marks a missing sample. */
 export class PpgMotionHeartRate {
   /** The value of the window that ends at t is emitted once both inputs reached t + latencySec. */
   readonly latencySec = LAG * STEP_SEC;
@@ -264,8 +265,8 @@ export class PpgMotionHeartRate {
   }
 }
 
-/** What a frame needs until its rate is decided, by state: where the path came from, how far the peak beside it is (in 1/PEAK_SCALE states),
- *  the share of the power near it, and the accelerometer's power there against its largest (both in 1/255). */
+/** State of a frame until its rate is decided, by state of the model: where the path came from, the distance of the nearest peak (in
+ *  1/PEAK_SCALE states), the share of power near it, and the accelerometer's power there over its largest (both in 1/255). */
 type Frame = {
   readonly back: Uint8Array;
   readonly peak: Int8Array;

@@ -1,9 +1,9 @@
-/** How far a heart rate in motion can be trusted: the probability that it is within 5 bpm, and its flag.
+/** Trust in a heart rate in motion: the probability that it is within 5 bpm, and its flag.
  *
- *  A logistic function of four measures of the path that found it (motion-hr.ts): is there stride where the rate is, how much worse is the
- *  best other path, how weak is the rate's power where it is weakest in five windows, how far did the rate move in the last two.
- *  Fitted on IEEE SPC 01-06 with both wavelengths and with each alone (the single ones are wrong more often); with one recording left out, see
- *  docs/dsp/pulse-and-slow.md. */
+ *  A logistic function of four measures of the path that found it (motion-hr.ts): the stride's power at the rate, the margin over the best
+ *  other path, the weakest power at the rate in five windows, and how far the rate moved in the last two.
+ *  Fitted on IEEE SPC 01-06 with both wavelengths and with each alone (single ones are wrong more often); docs/dsp/pulse-and-slow.md has
+ *  the results with one recording left out. */
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 
@@ -15,8 +15,8 @@ export const stillG = 0.05;
 /** Beyond this a rival path does not matter. */
 const MARGIN_MAX = 12;
 const SHARE_MIN = 0.02;
-/** From the first on a rate is good, below the second it is bad; without an accelerometer it is bad below the third, a confidence: arm swing
- *  cannot be told from a pulse there, and no rate is better than suspect. */
+/** A rate is good from `good` on and bad below `bad`. Without an accelerometer, arm swing cannot be told from a pulse: a rate is bad below
+ *  `badConfidence`, and never better than suspect. */
 export const motionFlagLimits = { good: 0.97, bad: 0.75, badConfidence: 0.3 } as const;
 
 /** @param confidence share of the cleaned power near the rate  @param motion 0 without an accelerometer */
@@ -28,9 +28,11 @@ export function motionRateFlag(trust: number, confidence: number, motion: number
 
 /** Remembers the last two rates. */
 export class RateTrust {
-  /** Of the last rate: largest power of the accelerometer near it over its largest anywhere, less where hardly anything moves; log score of the best path over that of the best one
-   *  through a rate more than 6 bpm away, at most 12; log of the smallest share of power near the rate (two windows before to two after); log of
-   *  1 + the bpm by which it moved. */
+  /** Measures of the last rate:
+   *  - largest power of the accelerometer near it over its largest anywhere, less where hardly anything moves;
+   *  - log score of the best path over that of the best one through a rate more than 6 bpm away, at most 12;
+   *  - log of the smallest share of power near the rate (two windows before to two after);
+   *  - log of 1 + the bpm by which it moved. */
   readonly measures = new Float64Array(motionTrustMeasures.length);
   #known = 0;
   #bpm1 = 0;

@@ -1,4 +1,4 @@
-/** Everything that is made of the wavelengths of one PPG sensor and the accelerometer beside it: beats, spectral rates, quality of seconds.
+/** Computes beats, spectral rates and quality per second from the wavelengths of one PPG sensor and the accelerometer next to it.
  *
  *  One kernel, because the parts feed each other: the quality judges the detector's beats, and compares them with the spectral rate. */
 import type { FoundBeats } from '../kernels/contract.ts';
@@ -17,7 +17,7 @@ export function emptyPulse(): FoundPulse {
 }
 
 /** Call push with every row in order, flush at the end, and empty `out` whenever it suits. NaN marks a missing sample.
- *  Beats are fused of all wavelengths; quality is judged on the first, by these beats. An axis that is missing counts as no accelerometer. */
+ *  Beats are fused from all wavelengths; quality is judged on the first, by these beats. With an axis missing there is no accelerometer. */
 export class PulseKernel {
   /** Beats, rates and seconds that start at time t have been found once the sample at t + latencySec was pushed. */
   readonly latencySec: number;
@@ -28,7 +28,9 @@ export class PulseKernel {
   readonly #motion: PpgMotionHeartRate;
   readonly #quality: PpgQuality;
 
-  /** @param fs of every row, Hz, at least 20  @param leadCount wavelengths: the first leads  @param axisCount axes of acceleration after them: 0 or 3 */
+  /** @param fs of every row, Hz, at least 20
+   *  @param leadCount number of wavelengths, the first leads
+   *  @param axisCount number of axes of acceleration after them: 0 or 3 */
   constructor(fs: number, leadCount: number, axisCount: number) {
     this.#leadCount = leadCount;
     this.#axisCount = axisCount;

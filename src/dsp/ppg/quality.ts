@@ -134,9 +134,9 @@ export function ppgFlag(sqi: number): QualityFlag {
 /** Sums over one second of the decimated signal: samples, lost ones, powers of the value, square of its part above 5 Hz. */
 const [COUNT, LOST, Y1, Y2, Y3, NOISE, SUMS] = [0, 1, 2, 3, 4, 5, 6] as const;
 
-/** Call push with every sample of one PPG channel in order and what PpgBeatDetector found meanwhile, flush at the end. A second is judged once
- *  AFTER_SEC and the detectors' latency have passed; the seconds before BEFORE_SEC after reset are judged by a shorter window.
- *  NaN marks a missing sample. */
+/** Call push with every sample of one PPG channel in order and what PpgBeatDetector found meanwhile, flush at the end. A second is judged
+ *  once AFTER_SEC and the detectors' latency have passed; the seconds before BEFORE_SEC after reset are judged by a shorter window. NaN
+ *  marks a missing sample. */
 export class PpgQuality {
   readonly latencySec: number;
   /** What the last second was judged by, in the order of ppgQualityFeatures; for fitting. */
@@ -208,7 +208,8 @@ export class PpgQuality {
     }
   }
 
-  /** Hands over the beats [from, to) that the detector found (positions in samples since reset), before the samples that it found them by. */
+  /** Hands over the beats [from, to) that the detector found (positions in samples since reset), before the samples that it found them
+   *  by. */
   pushBeats(beats: FoundBeats, from: number, to: number): void {
     const offset = (1 - this.#decimation) / (2 * this.#decimation);
     for (let i = from; i < to; i++) appendBeat(this.#found, beats.position[i]! / this.#decimation + offset, beats.confidence[i]!);

@@ -6,7 +6,8 @@ import type { Biquad } from '../kernels/biquad.ts';
 import { BLOCK_SEC, BlockClock, appendValue } from '../kernels/block-values.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
 
-/** The textbook line (Webster 1997, Design of Pulse Oximeters): good to know a trend, not a saturation; values by it are never better than suspect. */
+/** The textbook line (Webster 1997, Design of Pulse Oximeters): shows a trend, not a saturation; its values are never better than
+ *  suspect. */
 export const textbookCalibration: Spo2Calibration = { offset: 110, slope: 25 };
 
 /** Least correlation of the two pulsatile parts: below it they are not one pulse. */
@@ -19,8 +20,8 @@ export const LOST_MAX = 0.2;
 /** `spo2`: R = slope of red AC / DC on infrared AC / DC over 8 s (total least squares through 0 of the band-passed, normalised signals; by
  *  beats or by RMS the noise of either adds to R), SpO2 = offset - slope * R, limited to 0 … 100 %.
  *  Needs raw light with its DC level: counts per light, dark level taken off; sign does not matter.
- *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 % or more than 20 % is missing; flag 1 without a calibration.
- *  No recording with reference saturation was at hand: checked on synthetic light only.
+ *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 % or more than 20 % is missing; flag 1 without a
+ *  calibration. No recording with reference saturation was at hand: checked on synthetic light only.
  *
  *  Wiring: `new Spo2(fs, calibration | null)`, `reset(k)`, `push(red, ir, from, to, out)`; one value per block. */
 export class Spo2 {

@@ -1,4 +1,4 @@
-/** What the DSP engine gives back: beats, feature values and quality per second, all on the stream's device clock. */
+/** Output rows of the DSP engine: beats, feature values and quality per second, all on the stream's device clock. */
 import type { ChannelNo, QualityFlag, StreamId } from '../../signal.ts';
 
 export const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
@@ -33,8 +33,8 @@ export type BeatRow = Readonly<{
   channelNo: ChannelNo;
   /** ns of the device clock, a whole number of microseconds. Unique per (channelNo, method). */
   tNs: bigint;
-  /** Interval to the beat before; NaN after a gap (no beat, or missing samples, within 3 s), and of an interpolated beat: it was not measured,
-   *  and the beat after it keeps the whole interval to the last beat seen. */
+  /** Interval to the previous beat. NaN after a gap (no beat, or missing samples, within 3 s) and for an interpolated beat, which was not
+   *  measured; the beat after that one keeps the whole interval to the last beat seen. */
   ibiMs: number;
   kind: BeatKind;
   reason: BeatReason;

@@ -34,13 +34,13 @@ export function emptyResponses(): FoundResponses {
 }
 
 /** `eda_tonic`: skin conductance level of a block of 8 s, µS: the median of the samples that are no artefact and lie outside responses
- *  (foot to 4 s past the peak); of all valid samples when responses fill the block. The median filter of 8 s is the tonic part of BIOPAC's and
- *  NeuroKit's "smooth" method; leaving responses out keeps it from following a burst of them.
+ *  (foot to 4 s past the peak); of all valid samples when responses fill the block. The median filter of 8 s is the tonic part of
+ *  BIOPAC's and NeuroKit's "smooth" method; leaving responses out keeps it from following a burst of them.
  *  `scr`: responses by trough-to-peak (Boucsein 2012) on the signal low-passed at 1 Hz: height >= 0.05 µS, rise 0.5 … 5 s.
  *  Overlapping responses are scored trough-to-peak, each from its own foot, which underestimates the later one's height.
  *  Rates of responses per minute (`scr_rate`) are counts of `peak` in a window: stored, then counted, as beats are.
- *  cvxEDA was not taken: it needs the whole recording, and a value would then depend on unbounded past and future.
- *  Tested at 4 Hz (Empatica E4) and 32 Hz. Latency: 8 s for the level; a response is out once its fall has begun.
+ *  cvxEDA was rejected: it needs the whole recording, and a value would then depend on unbounded past and future.
+ *  Tested at 4 Hz (Empatica E4) and 32 Hz. Latency: 8 s for the level; a response is emitted once its fall has begun.
  *
  *  Wiring: `reset(k)`, `push(x, from, to, levels, responses)`, x in µS; NaN marks a missing sample; `flush` at the end. */
 export class Eda {

@@ -10,7 +10,8 @@ export const COVERAGE_GOOD = 0.9;
 
 /** `activity`: mean amplitude deviation of the vector magnitude over 8 s, in g.
  *  MAD = mean |r - mean r|, r = |a| (Vähä-Ypyä 2015, doi:10.1371/journal.pone.0134813; epochs of 6 s there). Preferred to ENMO
- *  (van Hees 2013, doi:10.1371/journal.pone.0061691), which needs a calibrated sensor: MAD does not see a constant gain or offset error of 1 g.
+ *  (van Hees 2013, doi:10.1371/journal.pone.0061691), which needs a calibrated sensor: MAD does not see a constant gain or offset error
+ *  of 1 g.
  *  Guide: below 0.0167 sedentary, 0.091 brisk walking, 0.414 running (cut-points of the paper).
  *  Latency: the block. Flag 2 below half of the samples, 1 below 90 %.
  *

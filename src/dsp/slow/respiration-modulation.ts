@@ -144,9 +144,9 @@ export class RespirationModulation {
 /** Rates of two modulations within this are taken to be of the same breaths, breaths/min. */
 export const AGREE_PER_MIN = 2;
 
-/** The rate of breathing from the rates of the modulations, in the order of `modulations`: that of the tops, or its mean with the nearer of the
- *  others when they agree; that of the heights where the tops show none. Karlen's mean of all three is worse on BIDMC (docs/dsp): sedated
- *  patients have little respiratory arrhythmia.
+/** The rate of breathing from the rates of the modulations, in the order of `modulations`: that of the tops, or its mean with the nearer
+ *  of the others when they agree; that of the heights where the tops show none. Karlen's mean of all three is worse on BIDMC (docs/dsp):
+ *  sedated patients have little respiratory arrhythmia.
  *  @param rates per minute, NaN where there is none
  *  @returns NaN when there is none; `agreeing`: how many modulations show it (within 2 /min of each other) */
 export function fusedRespiratoryRate(rates: readonly number[]): { perMin: number; agreeing: number } {

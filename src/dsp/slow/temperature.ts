@@ -19,7 +19,8 @@ export const COVERAGE_MIN = 0.5;
  *  Unit: °C in, °C out. Latency: the block (8 s).
  *  Flag 2 when less than half of the block is usable; 1 when more than 10 % was rejected or the sensor is likely not worn.
  *
- *  Wiring: `reset(k)`, then `push(x, from, to, out)` with consecutive samples in °C; NaN marks a missing sample; `out` gets one value per block. */
+ *  Wiring: `reset(k)`, then `push(x, from, to, out)` with consecutive samples in °C; NaN marks a missing sample; `out` gets one value
+ *  per block. */
 export class Temperature {
   readonly latencySec = BLOCK_SEC;
   readonly #clock: BlockClock;

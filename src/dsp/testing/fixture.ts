@@ -1,4 +1,4 @@
-/** For tests and benches of the engine: a made-up stream, ways to send it, and a table that applies outputs as storage would. */
+/** For tests and benches of the engine: a synthetic stream, ways to send it, and a table that applies outputs as storage would. */
 import type { ChannelConfig, ChannelNo, SampleRun, StreamId } from '../../signal.ts';
 import type { LoadRuns } from '../pool/options.ts';
 import type { FeatureOutput } from '../rows/feature-rows.ts';
@@ -36,7 +36,8 @@ export const fixtureChannels: readonly ChannelConfig[] = [
   channel('acc.z', 'acc', 32),
 ];
 
-/** Beats with respiratory sinus arrhythmia, a premature one now and then, waves, wander and noise; digital samples from device time startSec. */
+/** Beats with respiratory sinus arrhythmia, a premature one now and then, waves, wander and noise; digital samples from device time
+ *  startSec. */
 export function madeUpStream(seed: number, startSec: number, lengthSec: number, channels = fixtureChannels): SampleRun[] {
   const random = seeded(seed);
   const beats: number[] = [];

@@ -1,5 +1,6 @@
 /** The programs of the embedded PostgreSQL are compared with those that were reviewed before they are run: a changed one is refused.
- *  SECURITY.md says how to compare them with upstream. The runtime's libraries are covered by the lock file's SHA-512 of the package only. */
+ *  SECURITY.md says how to compare them with upstream. The runtime's libraries are covered by the lock file's SHA-512 of the package
+ *  only. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

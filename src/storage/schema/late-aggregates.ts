@@ -8,7 +8,8 @@
 import type { Database } from '../database/database.ts';
 import { waitLong } from '../database/database.ts';
 
-/** behindMs as end_offset in sql/000012-rollups-continuous.sql: refreshing younger buckets would move the watermark past rows still to come. */
+/** behindMs as end_offset in sql/000012-rollups-continuous.sql: refreshing younger buckets would move the watermark past rows still to
+ *  come. */
 const aggregates = [
   { name: 'feature_1m', bucketMs: 60_000, behindMs: 120_000 },
   { name: 'feature_1h', bucketMs: 3_600_000, behindMs: 3_600_000 },
