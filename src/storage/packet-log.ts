@@ -2,8 +2,9 @@
  *
  *  A batch fills while the previous one is being written, and is written once that one is done and it has lingered or is full (group
  *  commit). Batches are numbered in commit order, above all of an earlier owner (log-ownership.ts). Everything up to the checkpoint is in
- *  the other tables; recover() replays everything after it at a start. Packets are never dropped once their promise has resolved. A packet
- *  that was refused was not kept; resending is always safe, because the tables behind the log store the same samples once.
+ *  the other tables; recover() replays everything after it at a start. Nothing after the checkpoint is ever dropped; what is before it is,
+ *  once it is a day old (maintenance.ts). A packet that was refused was not kept; resending is always safe, because the tables behind the
+ *  log store the same samples once.
  *
  *  Modes: `open` takes packets. A batch is retried for retryForMs; when it cannot be written the log is `away`: that batch and all behind
  *  it are refused at once, so that a device resends its packets in the order of recording, and append() answers 'busy'. The database is

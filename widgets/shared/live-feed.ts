@@ -45,7 +45,8 @@ async function open(session: Session, attempt = 0): Promise<void> {
         for (const listener of live.listeners) listener.frame?.(frame, nowMs);
       },
       onMessage: ({ oldest_seq: oldest }) => {
-        if (oldest) feed.tell({ type: 'replay', after: oldest - 1 });
+        // A second later than the oldest: that one goes while the request is on its way.
+        if (oldest) feed.tell({ type: 'replay', after: oldest + 9 });
       },
       onState,
     });

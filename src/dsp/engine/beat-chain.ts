@@ -72,9 +72,10 @@ export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCoun
 }
 
 /** Feeds aligned leads to the beat detector of the group, which also judges quality. A beat is emitted once its second has been judged,
- *  with that second's flag, which values computed from it inherit. That takes 8 s in ECG, 10 s in PPG. It does not delay variability (verdicts on intervals
- *  take as long); the pulse rate waits, too. The heart rate from ECG does not: its kernel judges the 10 s before every second, which is
- *  when a heart rate is due. The quality of a second is the judgement of the 10 s from 4 s before it to 5 s after it. */
+ *  with that second's flag, which values computed from it inherit. That takes 8 s in ECG, 10 s in PPG. It does not delay variability
+ *  (verdicts on intervals take as long); the pulse rate waits, too. The heart rate from ECG does not: its kernel judges the 10 s before
+ *  every second, which is when a heart rate is due. The quality of a second is the judgement of the 10 s from 4 s before it to 5 s after
+ *  it. */
 export class BeatChain implements Chain, RowTaker {
   readonly group: BeatGroup;
   readonly feed: LeadFeed;

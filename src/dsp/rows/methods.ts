@@ -19,8 +19,8 @@ export type Method = Readonly<{
   step: number;
   /** Length of the window that ends at a value's time, s. */
   windowSec: number;
-  /** Values lie on whole multiples of this on the device clock, s. 0: one row per event, of beat detectors alone: chains step by it, and the
-   *  catalog divides by it. */
+  /** Values lie on whole multiples of this on the device clock, s. 0: one row per event, of beat detectors alone: chains step by it, and
+   *  the catalog divides by it. */
   cadenceSec: number;
   /** Least share of the window that must be covered by samples (features of beats: by intervals) for a value to exist. */
   coverageMin: number;

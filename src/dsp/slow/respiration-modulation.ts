@@ -26,9 +26,9 @@ export function emptyModulationBreaths(): ModulationBreaths {
  *  any window made of them later).
  *  Latency: that of the beats, one interval, and of BreathDetector.
  *
- *  Wiring: `new RespirationModulation(fs, new PpgBeatDetector(fs), 'ppg')` (or an RPeakDetector, 'ecg'), `reset()`, `push(x, from, to, out)`,
- *  `flush(out)`. Then `fusedRespiratoryRate` on the breaths of a window of 32 s or 60 s. The engine does not run it: BeatModulation
- *  (engine/modulation.ts) does the same on the beats of its chain. */
+ *  Wiring: `new RespirationModulation(fs, new PpgBeatDetector(fs), 'ppg')` (or an RPeakDetector, 'ecg'), `reset()`, `push(x, from, to,
+ *  out)`, `flush(out)`. Then `fusedRespiratoryRate` on the breaths of a window of 32 s or 60 s. The engine does not run it:
+ *  BeatModulation (engine/modulation.ts) does the same on the beats of its chain. */
 export class RespirationModulation {
   readonly latencySec: number;
   readonly #fs: number;
