@@ -196,13 +196,15 @@ async function server(database: Database, where: string): Promise<Finding[]> {
     connections: number;
     used: number;
     fsync: string;
+    flush: string;
   }>(
     `select current_setting('server_version') as version,
        (select extversion from pg_extension where extname = 'timescaledb') as timescale,
        current_setting('max_connections')::int as connections, current_setting('fsync') as fsync,
+       current_setting('synchronous_commit') as flush,
        (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as used`,
   );
-  const { version, timescale, connections, used, fsync } = rows[0]!;
+  const { version, timescale, connections, used, fsync, flush } = rows[0]!;
   const [words, lost] = kindWords[database.kind];
   const found = `${words}${timescale === null ? '' : ` ${timescale}`} on PostgreSQL ${version} (${where}), ${used} of ${connections} connections`;
   const findings: Finding[] = [{ check: 'database', state: 'ok', found, ...(lost === undefined ? {} : { advice: lost }) }];
@@ -212,6 +214,14 @@ async function server(database: Database, where: string): Promise<Finding[]> {
       state: 'fault',
       found: 'fsync is off',
       advice: 'acknowledged packets can be lost: set fsync = on',
+    });
+  }
+  if (flush === 'off') {
+    findings.push({
+      check: 'durability',
+      state: 'warning',
+      found: 'synchronous_commit is off',
+      advice: 'packets are flushed all the same, but what people enter can be lost in a crash: set synchronous_commit = on',
     });
   }
   if (timescale !== null && olderThan(timescale, [2, 29, 2])) {

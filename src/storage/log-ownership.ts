@@ -154,12 +154,16 @@ export class Ownership {
     return this.unconfirmedMs > HUNG_MS;
   }
 
-  /** The same database for the owner's writers: their connections name its epoch. */
+  /** The same database for the owner's writers: their connections name its epoch, and their commits wait for the disk whatever the defaults
+   *  of the server, database or login are ('local', 'remote_write' and 'remote_apply' do so, too). */
   fenced(database: Database): Database {
     const connect = async (): Promise<pg.Client> => {
       const client = await database.connect();
       try {
-        await client.query(`set bio.epoch = ${this.epoch}`);
+        await client.query(
+          `set bio.epoch = ${this.epoch};
+           select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`,
+        );
         return client;
       } catch (error) {
         await client.end().catch(() => {});
