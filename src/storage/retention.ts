@@ -44,10 +44,12 @@ export async function readExpiring(db: Db, projectId: string): Promise<readonly 
  *  @throws the database's 23514 when a number of days is out of range */
 export async function writeProjectRetention(db: Db, projectId: string, retention: ProjectRetention): Promise<void> {
   await db.query(
-    `insert into project_retention (project_id, organization_id, samples_days, features_days, beats_days)
+    `insert into project_retention as kept (project_id, organization_id, samples_days, features_days, beats_days)
      select id, organization_id, $2, $3, $4 from project where id = $1
      on conflict (project_id) do update set
-       samples_days = excluded.samples_days, features_days = excluded.features_days, beats_days = excluded.beats_days, updated_at = now()`,
+       samples_days = excluded.samples_days, features_days = excluded.features_days, beats_days = excluded.beats_days, updated_at = now()
+     where (kept.samples_days, kept.features_days, kept.beats_days)
+       is distinct from (excluded.samples_days, excluded.features_days, excluded.beats_days)`,
     [projectId, retention.samplesDays, retention.featuresDays, retention.beatsDays],
   );
 }

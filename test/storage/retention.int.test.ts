@@ -154,6 +154,20 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       expect(await count('sample_block', onItsWay)).toBe(0);
     });
 
+    test('settings that are written again as they are do not count as a change', async () => {
+      const tenant = await createTenant(database);
+      const keeps = { samplesDays: 5, featuresDays: null, beatsDays: null };
+      await writeProjectRetention(database.pool, tenant.projectId, keeps);
+      const changed = async (): Promise<unknown> =>
+        (await database.pool.query('select updated_at::text from project_retention where project_id = $1', [tenant.projectId])).rows[0];
+      await longAgo(tenant);
+      const before = await changed();
+      await writeProjectRetention(database.pool, tenant.projectId, keeps);
+      expect(await changed()).toEqual(before);
+      await writeProjectRetention(database.pool, tenant.projectId, { ...keeps, beatsDays: 3 });
+      expect(await changed()).not.toEqual(before);
+    });
+
     // promise: retention-of-projects
     test('two services do not delete at the same time, and nonsense is refused', async () => {
       const tenant = await createTenant(database);
