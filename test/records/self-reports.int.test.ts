@@ -347,7 +347,7 @@ it('adds up the quality of heart rates by the hour', async () => {
        on conflict (kind, name, code) do update set cadence_hz = 1 returning id
      )
      insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-     select date_trunc('hour', now()) + i * interval '1 ms', i, 70, s.id, m.id, 0, case when i <= 30 then 0 when i <= 40 then 1 else 2 end
+     select date_trunc('hour', now()) + i * interval '1 ms', i, 70, s.id, m.id, -1, case when i <= 30 then 0 when i <= 40 then 1 else 2 end
      from m, stream s join device d on d.id = s.device_id, generate_series(1, 45) i where d.external_id = 'patch-1'`,
   );
   const quality = await api.client().call('getSignalQuality', { query: { hours: 2 } });

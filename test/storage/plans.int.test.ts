@@ -258,7 +258,8 @@ test('signal quality reads the hours it shows, and asks once for the consent of 
   const walk = (plan: Plan): void => {
     const rowCount = (plan['Actual Rows']! + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']!;
     if (`${plan.Filter} ${plan['Join Filter']}`.includes('missing_consents')) consentCount += rowCount;
-    if (/^feature|_hyper_/.test(plan['Relation Name'] ?? '')) hourCount += rowCount;
+    // Not the values of the minute under way: a partition that began a moment ago is read whole.
+    if (/^feature_1/.test(plan['Relation Name'] ?? '')) hourCount += rowCount;
     for (const inner of plan.Plans ?? []) walk(inner);
   };
   const query = async (text: string, values: unknown[]): Promise<unknown> => {
@@ -273,6 +274,6 @@ test('signal quality reads the hours it shows, and asks once for the consent of 
   expect(consentCount).toBeGreaterThanOrEqual(PEOPLE);
   expect(consentCount).toBeLessThan(2 * PEOPLE);
   if (database.kind === 'timescale') return; // what its refresh has not reached is made of minutes and values
-  expect(hourCount).toBeGreaterThanOrEqual(PEOPLE * HOURS);
+  expect(hourCount).toBeGreaterThanOrEqual(PEOPLE * (HOURS - 1));
   expect(hourCount).toBeLessThan(1.5 * PEOPLE * HOURS);
 });

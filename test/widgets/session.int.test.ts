@@ -561,9 +561,9 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
       let seq = now;
       let replayed = false;
       const timer = setInterval(() => {
-        if (!replayed && fixture.texts.includes(JSON.stringify({ type: 'replay', after: Number(now) - 601 }))) {
+        if (!replayed && fixture.texts.includes(JSON.stringify({ type: 'replay', after: Number(now) - 591 }))) {
           replayed = true;
-          for (let old = now - 600n; old < seq; old++) socket.send(fixtureFrame(old * 100_000_000n, channels(old), [], { replayed: true }));
+          for (let old = now - 590n; old < seq; old++) socket.send(fixtureFrame(old * 100_000_000n, channels(old), [], { replayed: true }));
         }
         for (; seq <= BigInt(Math.floor(Date.now() / 100)); seq++) socket.send(fixtureFrame(seq * 100_000_000n, channels(seq)));
       }, 100);
