@@ -1,4 +1,4 @@
-/** How well the ECG quality tells wrong beats, and the flag of heart rate a wrong heart rate.
+/** Measures how well the ECG quality tells wrong beats, and the flag of heart rate a wrong heart rate.
  *
  *  Every second of sqi_ecg is judged by the 10 s around it, [t - 4, t + 6): they are wrong when the F1 of their beats is below 90 %. A
  *  heart rate (hr_ecg, 8 s) is wrong when it is off by more than 5 bpm. Data: every recording as it is, and with electrode motion added at

@@ -1,4 +1,4 @@
-/** How well the PPG quality tells wrong beats, and the flag of the pulse rate a wrong rate.
+/** Measures how well the PPG quality tells wrong beats, and the flag of the pulse rate a wrong rate.
  *
  *  Every second of sqi_ppg is judged by the 10 s around it, [t - 4, t + 6): they are wrong when the F1 of their beats is below 90 % against
  *  the reference (goal S9). A pulse rate (hr_ppg, 8 s) is wrong when it is off by more than 5 bpm. Values, weights and thresholds are those

@@ -1,4 +1,4 @@
-/** What a section of the accuracy report is, and how it is printed. A section is a file `*-section.ts` in this folder that exports
+/** A section of the accuracy report, and how it is printed. A section is a file `*-section.ts` in this folder that exports
  *  `run(dataDir)`; accuracy/run.ts finds them by name, so a new one needs no registration. */
 
 /** What is done about weights and thresholds that were fitted on some of the recordings. Null: the ones in use are scored, as users get

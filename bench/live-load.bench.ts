@@ -3,11 +3,11 @@
  *  Questions: p1 p2 p3 p10 p12 p14 r4 fanout; none: all. BENCH_DEVICES (500; --full 1,000), BENCH_SEC (6; --full 20).
  *
  *  memory: the network side alone (decode, admit, acknowledge, frames; nothing stored). full, the default of p1 and p2: stored and
- *  computed, in an empty database. Beside them, in the same run: uWebSockets.js and nothing else with the same socket work (bare), the
+ *  computed, in an empty database. For comparison, in the same run: uWebSockets.js and nothing else with the same socket work (bare), the
  *  floor.
  *
  *  What "per core" counts for P1 and P2: devices / (CPU seconds per second of the service's process: main thread, DSP workers and its
- *  other threads, as the goal says "stored, filtered"). The main thread alone, and the service with PostgreSQL, are printed beside it. */
+ *  other threads, as the goal says "stored, filtered"). The main thread alone, and the service with PostgreSQL, are printed too. */
 import { openBenchDatabase } from './lib/bench-database.ts';
 import type { BenchDatabase } from './lib/bench-database.ts';
 import type { LoadPlan, LoadResult } from './lib/load.ts';

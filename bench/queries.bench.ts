@@ -1,4 +1,4 @@
-/** How quick are reads, and does it stay so? 24 h at 1-minute buckets, idle and beside a writer (P8), raw 5 minutes of 4 channels (P9),
+/** Time of reads as data grows. 24 h at 1-minute buckets, idle and during writes (P8), raw 5 minutes of 4 channels (P9),
  *  observations of a day, from a million samples to a billion stored; acknowledged to readable (P11) is asked of the running service.
  *
  *  sh scripts/with-runtime.sh bench/queries.bench.ts      BENCH_FULL=1 or BIO_BENCH_SAMPLES=1e9: up to a billion (1.3 GB; default 1e8)
@@ -298,7 +298,7 @@ async function growth(serverUrl: string): Promise<void> {
   }
 }
 
-/** P11: a packet is acknowledged; how long until an answer has its samples? With the request itself, beside other devices. */
+/** P11: a packet is acknowledged; how long until an answer has its samples? With the request itself, while other devices send. */
 async function queryable(url: string): Promise<void> {
   const service = await startServiceProcess('full', { DATABASE_URL: url });
   try {

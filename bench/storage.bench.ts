@@ -1,5 +1,5 @@
 /** Cost of storing: bytes per sample on disk, PostgreSQL's processor time per sample, COPY against psql; FLAC of the
- *  same samples, and a row per sample beside it to keep the decision honest.
+ *  same samples, and a row per sample besides, to keep the decision honest.
  *
  *  sh scripts/with-runtime.sh bench/storage.bench.ts [all | space | write | copy | rows]
  *  On an embedded PostgreSQL with its usual durability (fsync on), or on the server of BIO_BENCH_DATABASE_URL (local: its processor time is
@@ -209,7 +209,7 @@ async function copy(): Promise<void> {
   await drop();
 }
 
-/** A row per sample: what it costs beside the blocks of `space` and the read of bench/queries.bench.ts. */
+/** A row per sample: what it costs next to the blocks of `space` and the read of bench/queries.bench.ts. */
 async function rows(): Promise<void> {
   const { database, drop } = await freshDatabase(server.url);
   const source = synthetic(1)[0]!.channels[0]!;

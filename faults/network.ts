@@ -1,4 +1,4 @@
-/** What a network does, and R2: the stored set is the sent set, and beats and features are those of the same packets sent in order, bit for
+/** Faults of a network, and R2: the stored set is the sent set, and beats and features are those of the same packets sent in order, bit for
  *  bit. A round is one person recorded once and sent twice: in order by device a; doubled 5 %, overtaken within 60 s, and 3 % held back to
  *  the end by device b. 2 % of the packets reach neither. The recording is a week old. */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,7 +43,7 @@ export const networkScenario: Runnable = {
   },
 };
 
-/** Beside the fleet's ledger: what the two devices of each round send goes into it too. */
+/** Besides the fleet's ledger: what the two devices of each round send goes into it too. */
 async function sendAll(world: World, { rounds, seed }: RunOptions, done: number[]): Promise<void> {
   await world.fleet.stop();
   const ledger = new LedgerWriter(world.ledger);

@@ -1,4 +1,4 @@
-/** The next release starts beside this one while devices stream: it migrates tables that are being written, waits for the log, and takes
+/** The next release starts next to this one while devices stream: it migrates tables that are being written, waits for the log, and takes
  *  over. */
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -28,7 +28,7 @@ const person = (random: Random): number => whole(random, 0, PERSONS - 1);
 const via = (random: Random): 'http' | 'socket' => pick(random, ['http', 'socket']);
 const afterMs = (random: Random): number => whole(random, 0, 600);
 
-/** By actor: what they do, and how often beside one another. */
+/** By actor: what they do, and how often at the same time. */
 const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', readonly (readonly [weight: number, Maker])[]>> = {
   devices: [
     [9, (r) => ({ do: 'send', device: device(r), sec: pick(r, [4, 8, 20, 45, 70]), via: via(r) })],

@@ -51,7 +51,7 @@ async function report(plant: Plant | null): Promise<void> {
   const takeOut = plantIn(copy, plant === null ? [] : editsOf(plant));
   try {
     const { failed, total } = await runAgainst(plant);
-    // What fails beside it may fail because the fault is clumsy, and nothing works any more.
+    // What else fails may fail because the fault is clumsy, and nothing works any more.
     const good = plant === null ? failed.length === 0 && total > CHECKS_MIN : failed.some(({ group }) => group === plant.group);
     if (!good) missed++;
     console.log(`${good ? 'ok     ' : 'MISSED '} ${plant?.fault ?? 'nothing is taken out'}: ${failed.length} of ${total} checks failed`);

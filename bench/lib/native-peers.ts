@@ -1,4 +1,4 @@
-/** Detectors of others, run beside ours where they are on the machine: any executable in the folder that BENCH_NATIVE_DIR names.
+/** Detectors of others, run next to ours where they are on the machine: any executable in the folder that BENCH_NATIVE_DIR names.
  *
  *  NAME FS ROUNDS   samples on the standard input until its end (float64, little endian, mV); finds the beats ROUNDS times and prints, as
  *  its

@@ -1,4 +1,4 @@
-/** The page of a run: every goal with the figure beside it, every figure with its spread, every curve drawn. One file, no scripts. */
+/** The page of a run: every goal with the figure next to it, every figure with its spread, every curve drawn. One file, no scripts. */
 import { goals, reached, type Goal, type GoalName } from './goals.ts';
 import { figure, type BenchCurve, type BenchResult } from './result.ts';
 

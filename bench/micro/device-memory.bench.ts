@@ -1,4 +1,4 @@
-/** What does a streaming device hold in the DSP worker? (goal P12: 12 kB)
+/** Memory of a streaming device in the DSP worker (goal P12: 12 kB)
  *
  *  node --expose-gc bench/micro/device-memory.bench.ts [devices] [seconds] [set ...]
  *  Devices boot at different times, so that their segments do not change in step, and send packets of 1 s of a seeded made-up signal for

@@ -98,7 +98,7 @@ export class Fleet {
 
   /** Stops making packets, waits until all are settled, closes the ledger. @throws Error when some are not settled in time */
   async stop(timeoutMs = 180_000): Promise<void> {
-    if (this.#stopped) return; // closing a file twice would close somebody else's
+    if (this.#stopped) return; // closing a file twice would close another file's
     this.#stopped = true;
     this.#paused = true;
     await this.#producing;

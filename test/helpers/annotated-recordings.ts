@@ -1,4 +1,4 @@
-/** The annotated recordings beside the project, which are not part of it: a test that needs them is skipped, loudly, where they are
+/** The annotated recordings next to the project, which are not part of it: a test that needs them is skipped, loudly, where they are
  *  absent. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

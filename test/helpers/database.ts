@@ -1,6 +1,6 @@
 /** A real database for tests: every call clones a migrated template, so that test files neither see nor wait for one another.
  *
- *  The server is an embedded PostgreSQL, started once per test run by whoever comes first and stopped when the run's main process is
+ *  The server is an embedded PostgreSQL, started once per test run by the first caller and stopped when the run's main process is
  *  gone; or, with BIO_TEST_DATABASE_URL, any server on which databases may be created (TimescaleDB, another version). */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What a device or a page says to a running service without any patience: one try, the bytes of the wire, sockets that can be paused. */
+/** Messages of a device or a page to a running service without any patience: one try, the bytes of the wire, sockets that can be paused. */
 import { createRequire } from 'node:module';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';

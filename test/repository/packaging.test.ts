@@ -1,4 +1,4 @@
-/** What is shipped fits together: compose file, image, systemd unit, settings. `npm run containers` starts it. */
+/** The shipped parts fit together: compose file, image, systemd unit, settings. `npm run containers` starts it. */
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,

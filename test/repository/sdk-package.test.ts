@@ -1,4 +1,4 @@
-/** The SDK outside of this repository: packed, installed beside nothing else, imported by Node, and compiled against by a build that
+/** The SDK outside of this repository: packed, installed alone, imported by Node, and compiled against by a build that
  *  emits. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

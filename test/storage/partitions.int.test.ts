@@ -1,4 +1,4 @@
-/** Partitions of plain PostgreSQL are made by whoever writes first, and several may be first. On the whole service. */
+/** Partitions of plain PostgreSQL are made by the first writer, and several may be first. On the whole service. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';

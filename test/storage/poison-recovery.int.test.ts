@@ -302,7 +302,7 @@ describe('a log that cannot be replayed whole', () => {
   // promise: set-aside-erased
   test('an erased person takes theirs along, and the pieces that may be theirs', async () => {
     expect((await listed()).map(({ kind }) => kind).toSorted()).toEqual(['log', 'log', 'packet']);
-    // The number of the stream is in somebody else's samples, and in the head of a packet of which nothing else is left.
+    // The number of the stream is in another stream's samples, and in the head of a packet of which nothing else is left.
     const others = Buffer.alloc(200, 0x81);
     const head = Buffer.alloc(200, 0x82);
     for (const bytes of [others, head]) bytes.writeUInt32LE(patch.streamId, 50);

@@ -1,4 +1,5 @@
-// What each role of the database may not do: read the growing tables or their chunks, another organization's records, or change the log.
+// Each role of the database is refused what is not its own: read the growing tables or their chunks, another organization's records,
+// or change the log.
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routesByOrganization } from '../../src/tenancy/organization-routes.ts';
@@ -249,7 +250,8 @@ describe('the service', () => {
 });
 
 const seenByView = 'grows: read through its view in schema api';
-/** Tables with somebody's rows that have no row-level security, or no policy for api: no role sees them but those that are named. */
+/** Tables with rows of a person or an owner that have no row-level security, or no policy for api: no role sees them but those that
+ *  are named. */
 const exceptions: Readonly<Record<string, Readonly<{ reason: string; roles: readonly string[] }>>> = {
   sample_block: { reason: seenByView, roles: ['ingest', 'worker'] },
   beat: { reason: seenByView, roles: ['worker'] },

@@ -1,4 +1,5 @@
-/** What a checkpoint keeps of streams: how their clocks run, and of those that are refused only that; and whose is what was set aside. */
+/** State of streams kept by a checkpoint: how their clocks run, and of those that are refused only that; and whose is what was set
+ *  aside. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { saveStreams, StreamRegistry, type OpenedStream, type RefusedStreams } from '../../src/storage/stream-registry.ts';
 import { putAside, type Letter } from '../../src/storage/set-aside.ts';

@@ -1,4 +1,4 @@
-/** Stored samples that cannot be read, for a while or ever again: a stream's values go on, and no other stream hears of it. */
+/** Stored samples that cannot be read, for a while or ever again: a stream's values go on, and no other stream is affected. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { fixtureChannels, madeUpStream, withoutStretches } from '../../src/dsp/testing/fixture.ts';

@@ -1,4 +1,4 @@
-/** How long an answer may take: relative to what the operation takes here and now when it is asked something plain. */
+/** Bounds on the time of an answer: relative to what the operation takes here and now when it is asked something plain. */
 import type { Operation } from '../description.ts';
 import type { FuzzStage } from '../stage.ts';
 import { wireOf } from './requests.ts';

@@ -17,7 +17,7 @@ export function judge(description: Description, operation: Operation, request: R
   const allowed = isAllowed(operation, credential);
   if (!allowed && !refusals.has(status))
     found.push(`access: ${request.credential} may not and is answered ${status} ${text.slice(0, 200)}`);
-  // Scopes and roles decide for everything; a request about somebody else may still be refused.
+  // Scopes and roles decide for everything; a request about another person may still be refused.
   if (allowed && operation.security.length > 0 && credential.kind === 'key' && status === 401)
     found.push(`access: ${request.credential} may and is answered 401 ${text.slice(0, 200)}`);
   for (const owner of owners) {

@@ -93,7 +93,7 @@ export async function makeWorld(served: Served): Promise<World> {
   return { credentials, canaries, known: { ada: people.ada.known, bob: people.bob.known, eve: people.eve.known } };
 }
 
-/** Somebody with a recording and one of everything that people enter or are given. */
+/** A person with a recording and one of everything that people enter or are given. */
 async function makePerson({ baseUrl }: Served, org: NewOrganization, canary: string): Promise<{ token: string; known: Known }> {
   const ask = async <T>(method: string, path: string, body: unknown, as = org.apiKey.key): Promise<T> => {
     const isJson = !(body instanceof Uint8Array);

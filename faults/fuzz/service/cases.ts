@@ -1,4 +1,4 @@
-/** What a hostile or broken device does: one boot of it, some packets with mutations, and how they travel. Plain JSON. */
+/** Behaviour of a hostile or broken device: one boot of it, some packets with mutations, and how they travel. Plain JSON. */
 import { createHash } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { createSimulatedDevice } from '../../../src/cli/simulator/device.ts';

@@ -1,4 +1,4 @@
-/** A device that does everything right beside those that do not: all of its packets must be acknowledged and its beats and values must be
+/** A device that does everything right among those that do not: all of its packets must be acknowledged and its beats and values must be
  *  what they are when it is alone. */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

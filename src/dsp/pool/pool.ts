@@ -261,7 +261,7 @@ export class FeaturePool {
     }
   }
 
-  /** Late data that was being computed beside the live engine is tried again by whoever began it, without what killed the worker three
+  /** Late data that was being computed next to the live engine is tried again by its caller, without what killed the worker three
    *  times. */
   #lostBeside(handle: number, batch: Batch, cause: unknown): void {
     const stream = this.#engines.ownerOf(handle);

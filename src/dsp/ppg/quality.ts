@@ -417,7 +417,7 @@ export class PpgQuality {
   }
 }
 
-/** Higher autocorrelation of windowed[from, to) at the two whole lags beside `lag`. */
+/** Higher autocorrelation of windowed[from, to) at the two whole lags next to `lag`. */
 function periodicity(from: number, to: number, lag: number): number {
   const x = windowed;
   const short = Math.floor(lag);

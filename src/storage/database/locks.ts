@@ -31,7 +31,7 @@ export const namedLocks = {
   episodeRules: 'biosignal episode rules',
   /** And the table: one maker of its partitions at a time (sql/000008-partitions.sql). */
   partition: 'biosignal partition ',
-  /** And the stream: one replacement of its beats and values after the other, whoever makes it (service, reprocess). */
+  /** And the stream: one replacement of its beats and values after the other, by the service or by reprocess. */
   derived: 'biosignal derived ',
   /** And the organization: entries of its audit chain one after the other (sql/000016-audit.sql). */
   audit: 'biosignal audit ',
