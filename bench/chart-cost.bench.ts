@@ -1,4 +1,4 @@
-/** Does somebody who asks for large charts slow everybody else? The time of another person's chart of 24 hours, alone and beside 20
+/** Cost of large charts to other people. The time of another person's chart of 24 hours, alone and during 20
  *  requests at once of 16 features over a year at 10,000 points; where the time goes (main thread, PostgreSQL); and how long the large ones
  *  take.
  *
@@ -166,7 +166,7 @@ try {
     }
   });
   await sleep(1000);
-  const beside = await smallCharts(service, other);
+  const crowded = await smallCharts(service, other);
   asking = false;
   const usage = await service.usage();
   const seconds = (performance.now() - begunMs) / 1000;
@@ -174,8 +174,8 @@ try {
   await Promise.all(askers);
   report({ name: 'small chart alone, p50', value: quantile(alone, 0.5), unit: 'ms' });
   report({ name: 'small chart alone, p99', value: quantile(alone, 0.99), unit: 'ms' });
-  report({ name: 'small chart beside 20 large, p50', value: quantile(beside, 0.5), unit: 'ms' });
-  report({ name: 'small chart beside 20 large, p99', value: quantile(beside, 0.99), unit: 'ms' });
+  report({ name: 'small chart beside 20 large, p50', value: quantile(crowded, 0.5), unit: 'ms' });
+  report({ name: 'small chart beside 20 large, p99', value: quantile(crowded, 0.99), unit: 'ms' });
   report({ name: 'large chart of 20 at once, p50', value: quantile(largeMs, 0.5), unit: 'ms' });
   report({ name: 'large charts answered in a second', value: largeMs.length / seconds, unit: '1/s', better: 'higher' });
   report({ name: 'processor of the service beside 20 large', value: (usage.cpuSec - before.service) / seconds, unit: 'cores' });

@@ -28,8 +28,8 @@ export function report(
   const goal = result.goal === undefined ? undefined : goals[result.goal];
   const full: BenchResult = { better: 'lower', unit: '', ...result, ...(goal && { unit: goal.unit, better: goal.better }) };
   const spread = full.spread === undefined ? '' : `  (${figure(full.spread[0])} to ${figure(full.spread[1])})`;
-  const beside = goal === undefined ? '' : `  goal ${full.goal}: ${goal.target}, ${reached(goal, full.value) ? 'reached' : 'missed'}`;
-  console.log(`${full.name.padEnd(60)} ${figure(full.value)} ${full.unit}${spread}${beside}`);
+  const verdict = goal === undefined ? '' : `  goal ${full.goal}: ${goal.target}, ${reached(goal, full.value) ? 'reached' : 'missed'}`;
+  console.log(`${full.name.padEnd(60)} ${figure(full.value)} ${full.unit}${spread}${verdict}`);
   console.log(`${RESULT_MARK}${JSON.stringify(full)}`);
 }
 

@@ -1,4 +1,4 @@
-/** What does PostgreSQL spend on the COPY of sample rows (goal P5)? By seconds a row, rows a COPY, and with one thing left out at a time:
+/** Time PostgreSQL spends on the COPY of sample rows (goal P5). By seconds a row, rows a COPY, and with one thing left out at a time:
  *  the backend's own processor time, to the nanosecond where the kernel counts so.
  *
  *  sh scripts/with-runtime.sh bench/micro/copy-rows.bench.ts        on the server of BIO_BENCH_DATABASE_URL, or an embedded one */

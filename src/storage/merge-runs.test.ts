@@ -74,7 +74,7 @@ test.each([
   ['another flag is another sample', [ints(5, [1, 2]), ints(6, [2], [1])], [ints(5, [1, 2]), ints(6, [2], [1])]],
   ['what lies within is there already', [ints(5, [1, 2, 3]), ints(6, [2])], [ints(5, [1, 2, 3])]],
   ['what lies around is new at both ends', [ints(6, [2]), ints(5, [1, 2, 3])], [ints(5, [1, 2, 3])]],
-  ['what contradicts is kept beside', [ints(5, [1, 2, 3]), ints(5, [1, 9, 3])], [ints(5, [1, 2, 3]), ints(6, [9])]],
+  ['contradicting samples are kept separately', [ints(5, [1, 2, 3]), ints(5, [1, 9, 3])], [ints(5, [1, 2, 3]), ints(6, [9])]],
   ['integers and floats never join', [ints(5, [1]), floats(6, [2]), ints(7, [3])], [ints(5, [1]), floats(6, [2]), ints(7, [3])]],
   ['nor repeat one another', [ints(5, [1]), floats(5, [1])], [ints(5, [1]), floats(5, [1])]],
   ['floats join', [floats(5, [0.5]), floats(6, [1.5])], [floats(5, [0.5, 1.5])]],

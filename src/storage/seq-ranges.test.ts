@@ -22,7 +22,7 @@ test('reads what PostgreSQL writes, of however many digits, and writes it with b
   expect(String(SeqRanges.parse(text))).toBe('{[0,0],[7,4294967295],[4503599627370496,4503599627370499]}');
 });
 
-test('a number joins the ranges beside it, or is one of its own', () => {
+test('a number joins the adjacent ranges, or starts its own', () => {
   for (const numbers of allSets) {
     for (const seq of upTo(LENGTH + 2)) {
       const ranges = SeqRanges.parse(textOf(numbers));

@@ -1,4 +1,4 @@
-/** What a document says to type works: each document's `sh run` blocks are run in order, in one shell, against a service with the demo as
+/** The commands in the documents work: each document's `sh run` blocks are run in order, in one shell, against a service with the demo as
  *  `npm start` makes it; its `sql run` blocks against the database. */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

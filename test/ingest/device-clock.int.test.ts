@@ -1,4 +1,4 @@
-/** How a device's clock runs is measured while it sends, and shown. The clock of this process is turned by hand: minutes pass in
+/** The drift of a device's clock is measured while it sends, and shown. The clock of this process is turned by hand: minutes pass in
  *  seconds. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { until } from '../helpers/database.ts';

@@ -1,4 +1,4 @@
-/** What a packet may legally say at the ends of its ranges is taken, and every answer of the API stays one: of the person, of the fleet,
+/** Values at the ends of a packet's legal ranges are taken, and every answer of the API stays one: of the person, of the fleet,
  *  and of everybody else. On the whole service. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -74,7 +74,7 @@ it('keeps the list of devices when a user sends the first and the last number', 
   expect(body.find(({ device_id: id }) => id === one.deviceId)).toMatchObject({ packets: 2, lost_packets: SEQ_MAX - 1 });
 });
 
-it('shows whoever sent with a device within a day: nobody who falls silent is hidden behind another person', async () => {
+it('shows everyone who sent with a device within a day: a person who falls silent is not hidden by another', async () => {
   const [victim, other] = await Promise.all([running.token('silent'), running.token('neighbour')]);
   const blocks = [
     block(

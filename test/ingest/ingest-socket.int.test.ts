@@ -1,4 +1,4 @@
-/** What a socket for packets says when it ends, and the bounds that it keeps to, with a sink in memory. */
+/** Answers of a packet socket when it ends, and the bounds that it keeps to, with a sink in memory. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { MemoryService } from '../../bench/lib/memory-service.ts';
 import { KEY, startMemoryService } from '../../bench/lib/memory-service.ts';

@@ -1,4 +1,4 @@
-/** What `npm run histories -- --planted` takes out, and `npm run fuzz -- --planted` puts in, is still where it looks for it. */
+/** The code that `npm run histories -- --planted` removes and `npm run fuzz -- --planted` changes is still where they look. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What documents, comments and texts call by the name of a file is there: a name is all that leads a reader on, and files move. */
+/** Files named in documents, comments and texts exist: a name is all that leads a reader on, and files move. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

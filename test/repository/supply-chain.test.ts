@@ -1,4 +1,4 @@
-/** What is installed is what was chosen: exact versions, hashes for everything that is fetched, no install script that has to run, the
+/** Only chosen packages are installed: exact versions, hashes for everything that is fetched, no install script that has to run, the
  *  reviewed socket binary, and an inventory of it all. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** What operators rely on: alert rules and dashboard ask for metrics that exist, logs and metrics hold nobody's data, /readyz answers while
+/** Promises to operators: alert rules and dashboard ask for metrics that exist, logs and metrics hold nobody's data, /readyz answers while
  *  the database is away. On the whole service, with its real log. */
 import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';

@@ -1,4 +1,5 @@
-/** Who writes the packet log: an owner that was followed by another changes nothing any more, whatever it writes and whenever it wakes; one
+/** Ownership of the packet log: an owner that was followed by another changes nothing any more, whatever it writes and whenever it
+ *  wakes; one
  *  that only lost its connections goes on. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { BlockWriter } from '../../src/storage/block-writer.ts';

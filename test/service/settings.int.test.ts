@@ -74,7 +74,7 @@ async function hold(table: string, mode: string): Promise<AsyncDisposable> {
 describe('where a service is', () => {
   // promise: server-kinds, no-embedded-server
   // setting: BIO_DATA_DIR, DATABASE_URL
-  it('is a plain database where the server has nothing else, and no server is started beside it', async () => {
+  it('is a plain database where the server has nothing else, and no second server is started', async () => {
     const { rows } = await many.database.pool.query(`select from pg_extension where extname = 'timescaledb'`);
     if (rows.length === 0) expect(many.service.database.kind).toBe('postgres');
     else expect(many.service.database.kind).toMatch(/^timescale|^apache/);
@@ -106,7 +106,7 @@ describe('where a service is', () => {
 
   // promise: metrics-guarded
   // setting: BIO_METRICS_TOKEN
-  it('gives metrics to whoever has their token', async () => {
+  it('gives metrics to a caller with their token', async () => {
     expect((await many.send('GET', '/metrics', { as: 'for-prometheus' })).status).toBe(200);
     expect((await many.send('GET', '/metrics', { as: 'for-nobody' })).status).toBe(401);
     expect((await narrow.send('GET', '/metrics', { as: 'for-prometheus' })).status).toBe(401);

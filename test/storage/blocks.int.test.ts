@@ -1,4 +1,4 @@
-// What is pushed in any order, cut and repetition is in sample_block once, in the same rows.
+// Samples pushed in any order, cut and repetition are in sample_block once, in the same rows.
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -104,7 +104,7 @@ test('a second with a hole is stored after a while, and completed when the rest 
 });
 
 // promise: contradictions
-test('samples that contradict what is stored are kept beside it', async () => {
+test('samples that contradict stored ones are kept next to them', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database);
   writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, 0, 250)], 1);

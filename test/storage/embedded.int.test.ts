@@ -92,7 +92,7 @@ test('says who uses the folder, while that service lives', async () => {
   await until(() => !runs(owner.pid));
 });
 
-test('a pid file left behind by a crash does not matter, whoever has that number now', async () => {
+test('a pid file left behind by a crash is ignored, even if its number is in use again', async () => {
   const first = await startEmbeddedPostgres({ dataDir });
   const pidFile = join(first.dataDir, 'pgdata', 'postmaster.pid');
   const text = readFileSync(pidFile, 'utf8');

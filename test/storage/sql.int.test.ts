@@ -1,4 +1,4 @@
-// What SQL gives without our code: samples() decodes every form of a block; reads of a time range open only its partitions or chunks;
+// SQL without our code: samples() decodes every form of a block; reads of a time range open only its partitions or chunks;
 // retention drops what has expired, never what the log still needs.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -193,7 +193,7 @@ test('what cannot be expired keeps nothing else from being expired', async () =>
   expect(faults.toSorted()).toEqual([expect.stringContaining('deliveries of webhooks'), expect.stringContaining('kept replies')]);
 });
 
-test('a group commit waits for company, unless somebody waits for it or it has enough', async () => {
+test('a group commit waits for more packets, unless a caller is blocked on it or it is full', async () => {
   const log = await PacketLog.open(database, registry, { lingerMs: 1, calmLingerMs: 60_000, batchPacketsMax: 4 });
   const append = (seq: number) => {
     const batch = log.append({ streamId: stream.streamId, seq, receivedNs: 1n, bytes: Buffer.from('x') });

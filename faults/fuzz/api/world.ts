@@ -1,4 +1,5 @@
-/** Who is asked about and who asks: two organizations, two projects, three people, and every kind of credential. What belongs to somebody
+/** People, credentials and data of the fuzzed API: two organizations, two projects, three people, and every kind of credential. What
+ *  belongs to somebody
  *  carries a canary in all of its texts, so that an answer which should not have it gives it away. */
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';

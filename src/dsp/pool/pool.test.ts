@@ -189,7 +189,7 @@ describe('live equals recomputed, bit for bit', () => {
     expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
   });
 
-  test('channels that join later (a lead of a fused group, an accelerometer beside the pulse): what was made without them is made again', async () => {
+  test('channels that join later (a lead of a fused group, an accelerometer besides the pulse): what was made without them is made again', async () => {
     const all = [0, 2, 5, 1, 6, 7, 8].map((no) => channels[no]!);
     const joinSec = startSec + 170.4;
     const runs = madeUpStream(12, startSec, 340, all).flatMap((run) =>

@@ -17,7 +17,7 @@ it('makes calls that come while one is under way together, in order, a bounded n
   expect(await double.call(21)).toBe(42);
 });
 
-it('fails the one that cannot be done and not those beside it; all of them when the database is away', async () => {
+it('fails the one that cannot be done and not the others; all of them when the database is away', async () => {
   let away = false;
   const run = new Coalesce<number, number>(async (inputs) => {
     await pause();
