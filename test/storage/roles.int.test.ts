@@ -266,7 +266,7 @@ const exceptions: Readonly<Record<string, Readonly<{ reason: string; roles: read
   project_retention_swept: { reason: "the housekeeping's own notes", roles: [] },
 };
 
-// A migration that adds a table and forgets who may see it fails here. Somebody's: with an organization, a project, a person or a stream,
+// A migration that adds a table and forgets who may see it fails here. Owned: with an organization, a project, a person or a stream,
 // by a column or over a chain of foreign keys that ends with the organization.
 // promise: row-security
 test('every table with rows of a person or an owner has row-level security and a policy, or is an exception with a reason', async () => {

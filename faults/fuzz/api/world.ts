@@ -1,6 +1,5 @@
 /** People, credentials and data of the fuzzed API: two organizations, two projects, three people, and every kind of credential. What
- *  belongs to somebody
- *  carries a canary in all of its texts, so that an answer which should not have it gives it away. */
+ *  belongs to a person carries a canary in all of its texts, so that an answer which should not have it gives it away. */
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createApiKey } from '../../../src/auth/api-keys.ts';
