@@ -3,8 +3,7 @@
  *  npm run soak -- [--minutes 60] [--devices 8] [--packet-ms 500] [--seed 1] [--out soak.html]
  *  Of each series the slope is fitted after the first fifth of the run. A series fails when it grows by more than a tenth of its mean in an
  *  hour and the growth is no chance (t > 3). Besides the page, the samples are written as JSON. Exit code 1 when a series fails or the
- *  ledger
- *  does. */
+ *  ledger does. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';

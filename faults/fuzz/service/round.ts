@@ -1,6 +1,5 @@
 /** One round: an organization of its own in which hostile devices send alongside a witness, and another organization with one; then
- *  everything
- *  is held against what it must be. */
+ *  everything is held against what it must be. */
 import { randomUUID } from 'node:crypto';
 import type { NewOrganization } from '../../../src/auth/organizations.ts';
 import { wordsOf } from '../stage.ts';
