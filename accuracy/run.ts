@@ -10,14 +10,13 @@
  *  recordings. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { mistaken } from '../scripts/number-option.ts';
+import { mistaken, toolOptions } from '../scripts/tool-options.ts';
 import { beatMethods } from '../src/dsp/rows/methods.ts';
 import { goalSection } from './goals.ts';
 import { databaseSection, htmlPage, markdownPage, textTable } from './section.ts';
 import type { LeaveOut, Section, SectionModule } from './section.ts';
 
-const { values } = parseArgs({
+const { values } = toolOptions({
   options: {
     data: { type: 'string' },
     only: { type: 'string' },

@@ -6,13 +6,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
-import { parseArgs } from 'node:util';
 import { compareRuns } from './lib/compare.ts';
 import { drawPage, type BenchRun } from './lib/page.ts';
 import { CURVE_MARK, RESULT_MARK, type BenchCurve, type BenchResult } from './lib/result.ts';
+import { toolOptions } from '../scripts/tool-options.ts';
 
 const aliases: Readonly<Record<string, readonly string[]>> = { dsp: ['r-peaks', 'segment-engine', 'ppg', 'ecg'] };
-const { values, positionals } = parseArgs({
+const { values, positionals } = toolOptions({
   allowPositionals: true,
   options: {
     full: { type: 'boolean', default: false },

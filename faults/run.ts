@@ -7,8 +7,7 @@
  *  tests run, in one scenario. Exit code 1 when anything acknowledged is missing, changed or doubled, a beat or a value differs from a
  *  clean run of the same packets, or a round did not end. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { mistaken, numberOption } from '../scripts/number-option.ts';
+import { mistaken, numberOption, toolOptions } from '../scripts/tool-options.ts';
 import { createRandom } from '../src/cli/simulator/random.ts';
 import { networkScenario } from './network.ts';
 import { standbyRestartScenario, takeBackScenario, takeOverScenarios } from './ownership.ts';
@@ -20,7 +19,7 @@ import type { Scenario } from './scenarios.ts';
 import { shortRound } from './short.ts';
 import { upgradeScenario } from './upgrade.ts';
 
-const { values } = parseArgs({
+const { values } = toolOptions({
   options: {
     rounds: { type: 'string' },
     only: { type: 'string', default: '' },

@@ -6,13 +6,12 @@
  *  ledger does. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { numberOption } from '../scripts/number-option.ts';
+import { numberOption, toolOptions } from '../scripts/tool-options.ts';
 import { World } from './lib/world.ts';
 import { fitSlope, soakPage } from './soak-page.ts';
 import type { Series } from './soak-page.ts';
 
-const { values } = parseArgs({
+const { values } = toolOptions({
   options: {
     minutes: { type: 'string', default: '60' },
     devices: { type: 'string', default: '8' },

@@ -8,10 +8,9 @@
  *  is not found. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { Clean } from './clean.ts';
 import type { History } from './commands.ts';
-import { mistaken, numberOption } from '../scripts/number-option.ts';
+import { mistaken, numberOption, toolOptions } from '../scripts/tool-options.ts';
 import { generate, takesPart } from './generate.ts';
 import { fixes } from './planted/fixes.ts';
 import { runPlanted } from './planted/run.ts';
@@ -20,7 +19,7 @@ import type { Outcome } from './play.ts';
 import { shrink } from './shrink.ts';
 import { Stage } from './stage.ts';
 
-const { values: options, positionals } = parseArgs({
+const { values: options, positionals } = toolOptions({
   allowPositionals: true,
   options: {
     minutes: { type: 'string' },

@@ -5,12 +5,11 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, normalize } from 'node:path';
-import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../faults/lib/free-port.ts';
 import { plants } from './conform/plants.ts';
 import type { Plant } from './conform/plants.ts';
-import { numberOption } from './number-option.ts';
+import { numberOption, toolOptions } from './tool-options.ts';
 import { copyCheckout, plantIn } from './planted/checkout.ts';
 import type { Edit } from './planted/edit.ts';
 
@@ -24,7 +23,7 @@ const CHECKS_MIN = 800;
 type Check = Readonly<{ group: string; name: string; result: string }>;
 type Found = Readonly<{ failed: readonly Check[]; total: number }>;
 
-const { values } = parseArgs({ options: { whole: { type: 'boolean' }, fault: { type: 'string' } } });
+const { values } = toolOptions({ options: { whole: { type: 'boolean' }, fault: { type: 'string' } } });
 const only = values.fault === undefined ? null : numberOption('fault', values.fault, { whole: true, max: plants.length });
 
 rmSync(work, { recursive: true, force: true });

@@ -12,7 +12,6 @@
  *
  *  Ends with 1 when a mutant survives that scripts/mutation/accepted.json does not name. */
 import { globSync, readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { changedLines } from './mutation/changed.ts';
 import { mutantsOf, named } from './mutation/mutants.ts';
 import type { Mutant } from './mutation/mutants.ts';
@@ -21,10 +20,10 @@ import type { FileResult } from './mutation/results.ts';
 import { mutate, numbersMatter } from './mutation/mutate.ts';
 import { draw, readSamples, sampleHead, sampleLine, writeSample } from './mutation/sample.ts';
 import { withTree } from './mutation/tree.ts';
-import { mistaken } from './number-option.ts';
+import { mistaken, toolOptions } from './tool-options.ts';
 
 const folders = ['src/dsp/hrv', 'src/auth,src/tenancy,src/key-format.ts', 'src/ingest', 'src/query', 'src/storage'];
-const { values, positionals } = parseArgs({
+const { values, positionals } = toolOptions({
   allowPositionals: true,
   options: {
     all: { type: 'boolean' },

@@ -5,7 +5,6 @@
  *  1 when a test did not notice. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { promiseSources } from './build-docs.ts';
 import { withTree } from './mutation/tree.ts';
 import type { Tree } from './mutation/tree.ts';
@@ -13,7 +12,7 @@ import { planted } from './planted/edit.ts';
 import { faults } from './planted/promises.ts';
 import type { Fault } from './planted/promises.ts';
 import { NO_ANSWER, seenAs } from './planted/seen.ts';
-import { mistaken, numberOption } from './number-option.ts';
+import { mistaken, numberOption, toolOptions } from './tool-options.ts';
 import { heldBy } from './promises.ts';
 
 type Control = Readonly<{ names: string; trouble: string }>;
@@ -21,7 +20,7 @@ type Control = Readonly<{ names: string; trouble: string }>;
 /** Of one test file: what waits 30 s for something that never comes takes longer than a test that passes. */
 const RUN_MS_MAX = 300_000;
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { from: { type: 'string' } } });
+const { values, positionals } = toolOptions({ allowPositionals: true, options: { from: { type: 'string' } } });
 const from = numberOption('from', values.from ?? '1', { whole: true });
 if (from > faults.length) mistaken(`--from: there are ${faults.length} faults`);
 const chosen = faults.slice(from - 1).filter(({ promise }) => positionals.length === 0 || positionals.includes(promise));

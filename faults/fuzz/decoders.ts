@@ -1,6 +1,6 @@
 /** The form of `npm run fuzz` without a service: three quarters of the mutations are of packets. Fails with the input in base64 when a
  *  decoder threw anything but its clean error or took more than 50 ms. */
-import { mistaken } from '../../scripts/number-option.ts';
+import { mistaken } from '../../scripts/tool-options.ts';
 import { createRandom } from '../../src/cli/simulator/random.ts';
 import { fuzz } from './fuzz.ts';
 import { makeTargets } from './targets.ts';

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { mistaken } from '../../scripts/number-option.ts';
+import { mistaken } from '../../scripts/tool-options.ts';
 import { copyCheckout, plantIn } from '../../scripts/planted/checkout.ts';
 import { plants } from './plants.ts';
 import type { Plant } from './plants.ts';

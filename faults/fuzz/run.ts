@@ -5,15 +5,14 @@
  *  npm run fuzz -- --api     [--minutes 10] [--seed S] [--size 400] [--database URL] [--file CASES.json] [--keep-going] [--out FOLDER]
  *  npm run fuzz -- --planted [--only lost,slow]                            can they fail? ten minutes
  *  Exit code 1 with the input when something fails. docs/faults.md says what is held against what. */
-import { parseArgs } from 'node:util';
-import { mistaken, numberOption } from '../../scripts/number-option.ts';
+import { mistaken, numberOption, toolOptions } from '../../scripts/tool-options.ts';
 import { fuzzApi } from './api/run.ts';
 import { fuzzDecoders } from './decoders.ts';
 import { fuzzPlanted } from './planted.ts';
 import { fuzzService } from './service/run.ts';
 import type { LongOptions } from './service/run.ts';
 
-const { values } = parseArgs({
+const { values } = toolOptions({
   options: {
     count: { type: 'string', default: '10000000' },
     seed: { type: 'string' },

@@ -11,6 +11,8 @@ const run = (command: string): { code: number | null; err: string } => {
 
 test.each([
   ['histories/run.ts --only devices,sendd', /--only: no "sendd"; there are devices, people, operators, world, send, /],
+  ['histories/run.ts --minuts 4', /Unknown option '--minuts'; there are --minutes, .*--help$/m],
+  ['faults/fuzz/run.ts --secs 4', /Unknown option '--secs'; there are /],
   ['histories/run.ts --count 4x', /--count is a whole number from 1 on, not "4x"/],
   ['histories/run.ts --until (', /--until: \( is no regular expression/],
   ['faults/fuzz/run.ts --count 10M', /--count is a whole number from 1 on, not "10M"/],
@@ -27,6 +29,17 @@ test.each([
     expect(err).toMatch(sentence);
     expect(err).not.toContain('    at ');
     expect(code).toBe(2);
+  },
+  100_000,
+);
+
+test.each(['histories/run.ts', 'faults/fuzz/run.ts', 'scripts/promises-planted.ts', 'scripts/mutation.ts', 'accuracy/run.ts'])(
+  '%s --help prints what it is for and its options',
+  (tool) => {
+    const { status, stdout } = spawnSync(process.execPath, [tool, '--help'], { cwd: root, encoding: 'utf8', timeout: 90_000 });
+    expect(stdout).toContain(`npm run `);
+    expect(stdout).not.toMatch(/^ \*|\*\/|^import/m);
+    expect(status).toBe(0);
   },
   100_000,
 );
