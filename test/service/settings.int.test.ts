@@ -343,6 +343,8 @@ describe('a process of its own', () => {
     const service = new ServiceProcess(await freePort(), { env });
     try {
       await service.untilReady(60_000);
+      // The service is ready before all of its log has come through the pipe.
+      await expect.poll(() => service.log, { timeout: 10_000 }).toMatch(/org_live_[0-9A-Za-z]+/);
       const key = /org_live_[0-9A-Za-z]+/.exec(service.log)![0];
       expect(service.log).toMatch(/"level":30,/);
       const all = packets({ channels: 6, fs: 1000, ms: 10_000, count: 30 }, { subject: 'demo-patient' });
