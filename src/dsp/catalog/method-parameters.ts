@@ -15,6 +15,7 @@ import * as rFeature from '../ecg/r-peaks-feature.ts';
 import * as rFusion from '../ecg/r-peaks-fusion.ts';
 import * as rJudge from '../ecg/r-peaks-judge.ts';
 import * as breathing from '../slow/respiration.ts';
+import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
 import * as correction from '../hrv/rr-correction.ts';
 import { fusedEcgLeadsMax } from '../engine/groups.ts';
@@ -199,6 +200,27 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       `At most ${60 / breathing.PERIOD_MIN_SEC} /min.`,
       'A window with fewer than three breaths has no value: apnoea is not a rate of 0.',
+    ],
+  },
+  af_index: {
+    parameters: [
+      p('p_from', fibrillation.P_FROM_SEC, 's', 'the stretch compared begins so long before the R peak'),
+      p('p_to', fibrillation.P_TO_SEC, 's', 'and ends here before it'),
+      p('intervals_min', fibrillation.INTERVALS_MIN, '1', 'no value from fewer intervals'),
+      p('shapes_min', fibrillation.SHAPES_MIN, '1', 'suspect with fewer beats to compare'),
+      p(
+        'weight_irregularity',
+        fibrillation.weights.irregularity,
+        '1',
+        'of ln(median |difference of neighbours| / median interval + 0.001)',
+      ),
+      p('weight_likeness', fibrillation.weights.likeness, '1', 'of the median correlation of the stretches with their median'),
+      p('constant', fibrillation.weights.constant, '1', 'of the logistic regression'),
+    ],
+    limits: [
+      'An index of a rhythm, no diagnosis. Flutter with a regular answer and other regular tachycardias look regular to it.',
+      'The first ECG lead alone is searched for P waves: where it shows none (electrodes far from the atria), regular rhythm keeps the index low, and irregular sinus rhythm may not.',
+      'Frequent ectopic beats raise it, although they are left out where 8 intervals remain.',
     ],
   },
   resp_rate_ppg: modulated,

@@ -9,6 +9,8 @@ import { BeatValues } from '../hrv/values.ts';
 import { itemKind } from './kernel.ts';
 import { LeadFeed } from './leads.ts';
 import { BeatModulation } from './modulation.ts';
+import { BeatRhythm } from './rhythm.ts';
+import { SampleRing } from './sample-ring.ts';
 import type { RowTaker } from './leads.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
 import { SegmentRunner } from './runner.ts';
@@ -56,6 +58,8 @@ const keptUs = 302_000_000;
 const secondUs = 1_000_000;
 const keptFlagsUs = 30_000_000;
 const keptFlags = 64;
+/** Samples of PPG are kept at about this rate; an R wave needs them all. */
+const PULSE_HZ = 32;
 /** From the start of a second to the end of the 10 s by which ECG judges it. */
 const judgedAfterUs = 6_000_000;
 const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
@@ -84,7 +88,10 @@ export class BeatChain implements Chain, RowTaker {
   readonly #gaps = new Gaps();
   readonly #values: BeatValues | null;
   readonly #sink: RowSink;
+  /** Samples of the first lead, for what follows the shape of beats; null when nothing does. */
+  readonly #ring: SampleRing | null;
   readonly #breathing: BeatModulation | null;
+  readonly #rhythm: BeatRhythm | null;
   readonly #methods: ChainMethods;
   /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last 30 s. */
   readonly #flags = new Map<number, QualityFlag>();
@@ -98,11 +105,19 @@ export class BeatChain implements Chain, RowTaker {
     this.#sink = sink;
     this.#methods = methods;
     this.feed = new LeadFeed(group.codes.length + group.axisCount, this);
-    const heldSec = stock.latencySec(kind);
+    const fs = group.rateNanoHz / 1e9;
+    const isEcg = group.source === 'ecg';
+    const decimation = isEcg ? 1 : Math.max(1, Math.floor(fs / PULSE_HZ));
+    const hasShape = group.breathing >= 0 || (group.primary && isEcg);
+    // what follows the shape of beats remembers two seconds more than it takes to find one
+    this.#ring = hasShape ? new SampleRing(fs, stock.latencySec(kind) + 2, decimation) : null;
     const rateFlag = (tUs: number): QualityFlag => this.#rateFlags.get(wholeSec(tUs)) ?? SUSPECT;
     this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, rateFlag, sink) : null;
     this.#breathing =
-      group.breathing < 0 ? null : new BeatModulation(group.breathing, group.source, group.rateNanoHz, heldSec, this.#gaps, stock, sink);
+      this.#ring === null || group.breathing < 0
+        ? null
+        : new BeatModulation(group.breathing, group.source, group.rateNanoHz, this.#ring, decimation, this.#gaps, stock, sink);
+    this.#rhythm = this.#ring !== null && group.primary && isEcg ? new BeatRhythm(fs, this.#ring, this.#track, this.#gaps, sink) : null;
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
@@ -112,6 +127,7 @@ export class BeatChain implements Chain, RowTaker {
       } else {
         this.#track.push(tUs, a, this.#gaps.missingUs(this.#track.lastUs, tUs));
         this.#breathing?.beat(tUs);
+        this.#rhythm?.beat(tUs);
       }
     });
   }
@@ -120,7 +136,8 @@ export class BeatChain implements Chain, RowTaker {
     if (this.feed.k < 0) return Number.POSITIVE_INFINITY;
     const values = this.#values?.finalUs ?? Number.POSITIVE_INFINITY;
     const breathing = this.#breathing?.finalUs ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#finalUs, values, breathing);
+    const rhythm = this.#rhythm?.finalUs ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#finalUs, values, breathing, rhythm);
   }
 
   advance(): void {
@@ -141,6 +158,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#gaps.add(Number.NEGATIVE_INFINITY, tUs);
     this.#values?.start(tUs);
     this.#breathing?.start(tUs);
+    this.#rhythm?.start(tUs);
   }
 
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
@@ -148,13 +166,13 @@ export class BeatChain implements Chain, RowTaker {
     this.#feedBeats(leads, n, k);
   }
 
-  /** What follows the shape of beats remembers a second more than it takes to find one. */
+  /** In pieces of a second: the ring holds two more than it takes to find a beat. */
   #feedBeats(leads: readonly Float64Array[], n: number, k: number): void {
-    const breathing = this.#breathing;
-    const piece = breathing === null ? n : Math.max(1, Math.floor(this.group.rateNanoHz / 1e9));
+    const ring = this.#ring;
+    const piece = ring === null ? n : Math.max(1, Math.floor(this.group.rateNanoHz / 1e9));
     for (let from = 0; from < n; from += piece) {
       const to = Math.min(n, from + piece);
-      breathing?.rows(leads[0]!, from, to, k);
+      ring?.push(leads[0]!, from, to, k);
       this.#beats.push(leads, from, to, k + from);
     }
   }
@@ -187,6 +205,7 @@ export class BeatChain implements Chain, RowTaker {
     const end = Math.min(track.judged, track.flagged);
     const judgedUs = Math.min(flaggedUs, end < track.count ? track.tUs[end]! : beatsUs);
     this.#values?.advance(this.group.source === 'ecg' ? beatsUs : flaggedUs, judgedUs);
+    this.#rhythm?.advance(judgedUs);
     for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
     // beats may yet be put between the last one and the next
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
@@ -194,7 +213,9 @@ export class BeatChain implements Chain, RowTaker {
     // not at every packet: an iterator each
     if (this.#flags.size > keptFlags) forgetFlags(this.#flags, wholeSec(flaggedUs - keptFlagsUs));
     if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, wholeSec(flaggedUs - keptFlagsUs));
-    const keepUs = Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs) - keptUs;
+    const keepUs =
+      Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs, this.#rhythm?.finalUs ?? judgedUs) -
+      keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);
       this.#gaps.forgetBefore(keepUs);

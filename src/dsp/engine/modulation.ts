@@ -17,14 +17,12 @@ import { BreathDetector, respiratoryRate } from '../slow/respiration.ts';
 import { beatKernel } from './kernel.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
 import { SegmentRunner } from './runner.ts';
+import type { SampleRing } from './sample-ring.ts';
 
 const secondUs = 1_000_000;
 const rateNanoHz = SURROGATE_HZ * 1e9;
 /** Between two samples of that rate: a whole number, so that the grid needs no rounding. */
 const stepUs = secondUs / SURROGATE_HZ;
-/** Samples are kept at about this rate for PPG; an R wave needs them all. */
-const PULSE_HZ = 32;
-
 const breathKind: KernelKind = {
   key: 'breaths of beats',
   build: () => beatKernel(new BreathDetector(SURROGATE_HZ, 'surrogate'), rateNanoHz),
@@ -42,6 +40,7 @@ const surrogate = [new Float64Array(64)];
 const breathSec = new Float64Array(64);
 const rates = [Number.NaN, Number.NaN, Number.NaN];
 const here = new Float64Array(3);
+const looked = new Float64Array(2);
 
 export class BeatModulation {
   readonly #method: number;
@@ -50,33 +49,31 @@ export class BeatModulation {
   readonly #gaps: Gaps;
   readonly #sink: ValueSink;
   readonly #decimation: number;
-  /** The last samples, and the grid index (of decimated samples) after the newest one. */
-  readonly #ring: Float32Array;
-  #end = -1;
+  readonly #ring: SampleRing;
   readonly #parts: readonly Modulation[];
   #lastUs = Number.NEGATIVE_INFINITY;
   readonly #before = new Float64Array(3);
   #nextSec = -1;
 
-  /** @param method position in `featureMethods`  @param heldSec a beat is told at most so long after it
-   *  @param gaps stretches without samples of the beats' channels, kept by the caller */
+  /** @param method position in `featureMethods`  @param ring samples of the channel whose shape is followed, kept by the caller, and
+   *  `decimation` how many of the channel there are to one of them  @param gaps stretches without samples, kept by the caller */
   constructor(
     method: number,
     source: 'ecg' | 'ppg',
     channelRate: number,
-    heldSec: number,
+    ring: SampleRing,
+    decimation: number,
     gaps: Gaps,
     stock: KernelStock,
     sink: ValueSink,
   ) {
-    const fs = channelRate / 1e9;
     this.#method = method;
     this.#channelRate = channelRate;
     this.#reachUs = REACH_SEC[source] * secondUs;
     this.#gaps = gaps;
     this.#sink = sink;
-    this.#decimation = source === 'ppg' ? Math.max(1, Math.floor(fs / PULSE_HZ)) : 1;
-    this.#ring = new Float32Array(Math.ceil(((heldSec + 2) * fs) / this.#decimation)).fill(Number.NaN);
+    this.#decimation = decimation;
+    this.#ring = ring;
     this.#parts = modulations.map(() => {
       const breathsUs: number[] = [];
       return { runner: new SegmentRunner(breathKind, stock, (tUs) => void breathsUs.push(tUs)), breathsUs };
@@ -91,26 +88,6 @@ export class BeatModulation {
   start(tUs: number): void {
     const { cadenceSec } = featureMethods[this.#method]!;
     this.#nextSec = Math.ceil(tUs / (cadenceSec * secondUs)) * cadenceSec;
-  }
-
-  /** x[from, to) of the channel whose shape is followed, at most a second; NaN where missing. @param k grid index of x[0] */
-  rows(x: Float64Array, from: number, to: number, k: number): void {
-    const ring = this.#ring;
-    const { length } = ring;
-    const d = this.#decimation;
-    const first = from + ((d - ((k + from) % d)) % d);
-    if (first >= to) return;
-    const at = (k + first) / d;
-    if (this.#end >= 0 && at - this.#end < length) for (; this.#end < at; this.#end++) ring[this.#end % length] = Number.NaN;
-    else if (at !== this.#end) ring.fill(Number.NaN);
-    let slot = at % length;
-    let end = at;
-    for (let i = first; i < to; i += d) {
-      ring[slot] = x[i]!;
-      if (++slot === length) slot = 0;
-      end++;
-    }
-    this.#end = end;
   }
 
   /** The next beat. */
@@ -173,20 +150,8 @@ export class BeatModulation {
     const perUs = this.#channelRate / 1e15 / this.#decimation;
     const from = Math.max(0, Math.round((tUs - this.#reachUs) * perUs));
     const to = Math.round((tUs + this.#reachUs) * perUs);
-    let low = Number.POSITIVE_INFINITY;
-    let high = Number.NEGATIVE_INFINITY;
-    const ring = this.#ring;
-    const { length } = ring;
-    let complete = to < this.#end && from >= this.#end - length;
-    let slot = from % length;
-    for (let i = from; i <= to && complete; i++) {
-      const value = ring[slot]!;
-      if (++slot === length) slot = 0;
-      if (value - value !== 0) complete = false;
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-    here[0] = complete ? high : Number.NaN;
-    here[1] = complete ? high - low : Number.NaN;
+    const complete = this.#ring.range(from, to, looked);
+    here[0] = complete ? looked[1]! : Number.NaN;
+    here[1] = complete ? looked[1]! - looked[0]! : Number.NaN;
   }
 }

@@ -199,7 +199,7 @@ describe('live equals recomputed, bit for bit', () => {
     const reprocess = newPool(wanted, { loadRuns: loadFrom(runs, all) });
     reprocess.openStream(stream, all);
     await reprocess.recompute(stream, 0n, nanos(startSec + 340));
-    for (const feature of ['resp_rate_ecg', 'resp_rate_ppg', 'hr_ppg_motion', 'activity'])
+    for (const feature of ['resp_rate_ecg', 'resp_rate_ppg', 'hr_ppg_motion', 'activity', 'af_index'])
       expect(wanted.dump().filter((row) => row.includes(` ${feature} `)).length, feature).toBeGreaterThan(10);
     const pool = newPool(live, { loadRuns: loadFrom(runs, all) });
     pool.openStream(stream, all.slice(0, 3));

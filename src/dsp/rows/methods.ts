@@ -300,6 +300,19 @@ export const featureMethods: readonly Method[] = [
         'Where the stream has no respiration channel. See src/dsp/slow/respiration-modulation.ts: breaths in the tops, heights and intervals of the beats; never better than suspect, and bad unless two of them show one rate. Delay about 25 s.',
     }),
   ),
+  method({
+    feature: 'af_index',
+    source: 'ecg',
+    title: 'Index of atrial fibrillation',
+    unit: '1',
+    step: 0.001,
+    windowSec: 30,
+    cadenceSec: 10,
+    coverageMin: 0.25,
+    paper: 'Purerfellner et al. 2014, doi:10.1016/j.hrthm.2014.06.006; Ladavich & Ghoraani 2015, doi:10.1016/j.bspc.2014.12.006',
+    notes:
+      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. Delay about 8 s.',
+  }),
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */

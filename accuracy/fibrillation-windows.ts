@@ -1,0 +1,81 @@
+/** What the fibrillation index of a window was made of: worked out again from the stored beats and the samples, to fit its weights, and to
+ *  see that the engine's index is what it says. */
+import { featureMethods, methodIndex } from '../src/dsp/rows/methods.ts';
+import {
+  INTERVALS_MIN,
+  P_FROM_SEC,
+  P_INTERVAL_MIN_SEC,
+  P_POINTS,
+  P_TO_SEC,
+  irregularity,
+  irregularityMin,
+  pLikeness,
+  pShape,
+} from '../src/dsp/hrv/fibrillation.ts';
+import type { BeatRow } from '../src/dsp/rows/feature-rows.ts';
+import type { StreamRows } from './hrv-stream.ts';
+
+const pointSec = (P_FROM_SEC - P_TO_SEC) / (P_POINTS - 1);
+const { windowSec } = featureMethods[methodIndex('af_index')]!;
+
+/** A value of the index: when, what, its flag, and the logistic regression's features of its window. */
+export type IndexedWindow = Readonly<{
+  endSec: number;
+  index: number;
+  qmask: number;
+  features: readonly [irregular: number, likeness: number];
+}>;
+
+/** @param x the first lead, from device time 0 on */
+export function indexedWindows({ beats, features }: StreamRows, x: Float64Array, fs: number): IndexedWindow[] {
+  const found = beats.filter(({ kind }) => kind !== 'interpolated').toSorted((a, b) => Number(a.tNs - b.tNs));
+  return (features.get('af_index') ?? []).map(({ tNs, value, qmask }) => {
+    const endUs = Number(tNs / 1000n);
+    const own = found.filter(({ tNs: at }) => usOf(at) > endUs - windowSec * 1e6 && usOf(at) <= endUs);
+    return { endSec: endUs / 1e6, index: value, qmask, features: measures(own, x, fs) };
+  });
+}
+
+const usOf = (tNs: bigint): number => Number(tNs / 1000n);
+
+const trusts = [
+  ({ quality, kind }: BeatRow) => quality === 0 && kind === 'normal',
+  ({ quality }: BeatRow) => quality === 0,
+  () => true,
+] as const;
+
+function measures(beats: readonly BeatRow[], x: Float64Array, fs: number): [number, number] {
+  for (const isTrusted of trusts) {
+    const rr: number[] = [];
+    const adjacent: number[] = [];
+    const shapes: number[] = [];
+    let last = -1;
+    for (let i = 1; i < beats.length; i++) {
+      const { tNs, ibiMs } = beats[i]!;
+      if (Number.isNaN(ibiMs) || !isTrusted(beats[i - 1]!) || !isTrusted(beats[i]!)) continue;
+      rr.push(usOf(tNs) - usOf(beats[i - 1]!.tNs));
+      adjacent.push(last === i - 1 ? 1 : 0);
+      last = i;
+      if (rr.at(-1)! > P_INTERVAL_MIN_SEC * 1e6) shapes.push(...(shapeBefore(usOf(tNs) / 1e6, x, fs) ?? []));
+    }
+    if (rr.length < INTERVALS_MIN) continue;
+    const starts = Int32Array.from({ length: shapes.length / P_POINTS }, (_, i) => i * P_POINTS);
+    const irregular = irregularity(Float64Array.from(rr), Uint8Array.from(adjacent), rr.length);
+    return [Math.log(irregular + irregularityMin), pLikeness(Int8Array.from(shapes), starts, starts.length)];
+  }
+  return [Number.NaN, Number.NaN];
+}
+
+function shapeBefore(sec: number, x: Float64Array, fs: number): Int8Array | null {
+  const half = (pointSec * fs) / 2;
+  const points = Float64Array.from({ length: P_POINTS }, (_, p) => {
+    const at = (sec - P_FROM_SEC + p * pointSec) * fs;
+    const from = Math.ceil(at - half);
+    const to = Math.max(from, Math.floor(at + half));
+    let sum = 0;
+    for (let i = from; i <= to; i++) sum += x[i] ?? Number.NaN;
+    return sum / (to - from + 1);
+  });
+  const shape = new Int8Array(P_POINTS);
+  return pShape(points, shape, 0) ? shape : null;
+}

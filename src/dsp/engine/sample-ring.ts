@@ -1,0 +1,67 @@
+/** The last seconds of one channel, by position on its grid: for what is looked up around a beat once the beat is known. */
+export class SampleRing {
+  readonly #decimation: number;
+  readonly #ring: Float32Array;
+  /** Position (of decimated samples) after the newest one. */
+  #end = -1;
+
+  /** @param fs rate of the channel, Hz  @param decimation every how many samples one is kept */
+  constructor(fs: number, keptSec: number, decimation = 1) {
+    this.#decimation = decimation;
+    this.#ring = new Float32Array(Math.ceil((keptSec * fs) / decimation)).fill(Number.NaN);
+  }
+
+  /** x[from, to), shorter than the ring; NaN where missing. @param k grid index of x[0] */
+  push(x: Float64Array, from: number, to: number, k: number): void {
+    const ring = this.#ring;
+    const { length } = ring;
+    const d = this.#decimation;
+    const first = from + ((d - ((k + from) % d)) % d);
+    if (first >= to) return;
+    const at = (k + first) / d;
+    if (this.#end >= 0 && at - this.#end < length) for (; this.#end < at; this.#end++) ring[this.#end % length] = Number.NaN;
+    else if (at !== this.#end) ring.fill(Number.NaN);
+    let slot = at % length;
+    let end = at;
+    for (let i = first; i < to; i += d) {
+      ring[slot] = x[i]!;
+      if (++slot === length) slot = 0;
+      end++;
+    }
+    this.#end = end;
+  }
+
+  /** Lowest and highest of the samples at from..to.  @returns false when one is missing or no longer held */
+  range(from: number, to: number, out: Float64Array): boolean {
+    const ring = this.#ring;
+    const { length } = ring;
+    if (to >= this.#end || from < this.#end - length) return false;
+    let low = Number.POSITIVE_INFINITY;
+    let high = Number.NEGATIVE_INFINITY;
+    let slot = from % length;
+    for (let i = from; i <= to; i++) {
+      const value = ring[slot]!;
+      if (++slot === length) slot = 0;
+      if (value - value !== 0) return false;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    out[0] = low;
+    out[1] = high;
+    return true;
+  }
+
+  /** Mean of the samples at from..to; NaN when one is missing or no longer held. */
+  mean(from: number, to: number): number {
+    const ring = this.#ring;
+    const { length } = ring;
+    if (from < 0 || to >= this.#end || from < this.#end - length) return Number.NaN;
+    let sum = 0;
+    let slot = from % length;
+    for (let i = from; i <= to; i++) {
+      sum += ring[slot]!;
+      if (++slot === length) slot = 0;
+    }
+    return sum / (to - from + 1);
+  }
+}

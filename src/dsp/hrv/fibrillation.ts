@@ -1,0 +1,109 @@
+/** Index of atrial fibrillation of a window of ECG: irregular intervals, and no P wave that the beats have in common.
+ *
+ *  Irregularity: median |difference of successive intervals| over the median interval. One ectopic beat, or one that was not seen, changes
+ *  a median little; breathing changes neighbouring intervals little. Sample entropy (Lake & Moorman 2011) alone reaches an AUC of 0.853 on
+ *  CinC 2017, this alone 0.962.
+ *  P waves: in sinus rhythm the stretch before each QRS looks like the median one, in fibrillation like nothing (P wave evidence:
+ *  Purerfellner et al. 2014, doi:10.1016/j.hrthm.2014.06.006; Ladavich & Ghoraani 2015, doi:10.1016/j.bspc.2014.12.006). Flutter with a
+ *  regular answer and very early P waves are told by neither.
+ *  Both go into a logistic regression; `npm run accuracy -- --only rhythm` shows it fitted on one database and tried on the other. */
+
+/** Points of the stretch before a beat. */
+export const P_POINTS = 16;
+/** It lies from here to here before the R peak, s: the end of most P waves is in it, the beginning of no QRS. */
+export const P_FROM_SEC = 0.22;
+export const P_TO_SEC = 0.06;
+/** Of this interval's beat the T wave before reaches into the stretch. */
+export const P_INTERVAL_MIN_SEC = P_FROM_SEC + 0.14;
+const EDGE = 3;
+/** Stretches are kept as whole numbers of this length: their shape. */
+const SHAPE_LENGTH = 127;
+/** A window with fewer says nothing. */
+export const INTERVALS_MIN = 8;
+/** With fewer shapes, or neighbouring intervals, there is no median to speak of. */
+export const SHAPES_MIN = 5;
+/** Likeness where there are too few shapes. */
+const likenessUnknown = 0.5;
+/** No heart is steadier: an index of a pacemaker would hang on the sampling rate. */
+export const irregularityMin = 0.001;
+
+/** Fitted on CinC 2017 and MIT-BIH, each database with the same weight, each class as well. */
+export const weights = { irregularity: 1.53, likeness: -8.01, constant: 9.05 };
+
+/** What is left of a stretch without the line between its ends, as a shape of fixed length.
+ *  @returns false where a sample is missing, or nothing is left  @param out takes P_POINTS whole numbers from `at` on */
+export function pShape(x: Float64Array, out: Int8Array, at: number): boolean {
+  let head = 0;
+  let tail = 0;
+  for (let i = 0; i < EDGE; i++) {
+    head += x[i]! / EDGE;
+    tail += x[P_POINTS - 1 - i]! / EDGE;
+  }
+  let mean = 0;
+  for (let i = 0; i < P_POINTS; i++) {
+    x[i]! -= head + ((tail - head) * i) / (P_POINTS - 1);
+    mean += x[i]! / P_POINTS;
+  }
+  let squares = 0;
+  for (let i = 0; i < P_POINTS; i++) squares += (x[i]! - mean) ** 2;
+  if (!(squares > 0)) return false;
+  const scale = SHAPE_LENGTH / Math.sqrt(squares);
+  for (let i = 0; i < P_POINTS; i++) out[at + i] = Math.round((x[i]! - mean) * scale);
+  return true;
+}
+
+const column = new Float64Array(512);
+const template = new Float64Array(P_POINTS);
+
+function median(values: Float64Array, count: number): number {
+  const sorted = values.subarray(0, count).sort();
+  const half = count >> 1;
+  return count % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+}
+
+/** Median correlation of the shapes with their median shape.
+ *  @param starts where each of the `count` shapes (at most 512) begins in `shapes` */
+export function pLikeness(shapes: Int8Array, starts: Int32Array, count: number): number {
+  if (count < SHAPES_MIN) return likenessUnknown;
+  let mean = 0;
+  for (let p = 0; p < P_POINTS; p++) {
+    for (let i = 0; i < count; i++) column[i] = shapes[starts[i]! + p]!;
+    template[p] = median(column, count);
+    mean += template[p]! / P_POINTS;
+  }
+  let templateSquares = 0;
+  for (let p = 0; p < P_POINTS; p++) {
+    template[p]! -= mean;
+    templateSquares += template[p]! ** 2;
+  }
+  if (templateSquares === 0) return 0;
+  for (let i = 0; i < count; i++) {
+    let dot = 0;
+    let squares = 0;
+    for (let p = 0; p < P_POINTS; p++) {
+      const v = shapes[starts[i]! + p]!;
+      dot += v * template[p]!;
+      squares += v * v;
+    }
+    column[i] = squares > 0 ? dot / Math.sqrt(squares * templateSquares) : 0;
+  }
+  return median(column, count);
+}
+
+/** Median |difference| of neighbouring intervals over their median.
+ *  @param rrUs intervals of the window, at most 512  @param adjacent 1: the interval before is its neighbour  @returns NaN for too few */
+export function irregularity(rrUs: Float64Array, adjacent: Uint8Array, count: number): number {
+  if (count < INTERVALS_MIN) return Number.NaN;
+  let pairs = 0;
+  for (let i = 1; i < count; i++) if (adjacent[i] === 1) column[pairs++] = Math.abs(rrUs[i]! - rrUs[i - 1]!);
+  if (pairs < SHAPES_MIN) return Number.NaN;
+  const difference = median(column, pairs);
+  column.set(rrUs.subarray(0, count));
+  return difference / median(column, count);
+}
+
+/** 0 (regular) to 1. */
+export function fibrillationIndex(irregular: number, likeness: number): number {
+  const z = weights.irregularity * Math.log(irregular + irregularityMin) + weights.likeness * likeness + weights.constant;
+  return 1 / (1 + Math.exp(-z));
+}
