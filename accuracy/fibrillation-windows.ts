@@ -1,4 +1,4 @@
-/** What the fibrillation index of a window was made of: worked out again from the stored beats and the samples, to fit its weights, and to
+/** Measures behind the fibrillation index of a window: worked out again from the stored beats and the samples, to fit its weights, and to
  *  see that the engine's index is what it says. */
 import { featureMethods, methodIndex } from '../src/dsp/rows/methods.ts';
 import {

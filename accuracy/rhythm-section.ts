@@ -1,6 +1,6 @@
-/** Atrial fibrillation against other rhythms by the index of the service and by sample entropy, and what quality flags say of recordings too
- *  noisy to read. CinC 2017: one figure per recording (9-60 s, single lead), the mean of its values; MIT-BIH, first lead: each value whose
- *  30 s lie within one annotated rhythm. */
+/** Atrial fibrillation against other rhythms by the index of the service and by sample entropy, and what quality flags say of recordings
+ *  too noisy to read. CinC 2017: one figure per recording (9-60 s, single lead), the mean of its values; MIT-BIH, first lead: each value
+ *  whose 30 s lie within one annotated rhythm. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { physicalSamples, readRecord } from '../src/formats/wfdb-read.ts';
@@ -201,7 +201,7 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
     json,
     byDatabase,
     notes: [
-      'The two weights of af_index were fitted on both databases; `--leave-out database` has them fitted on the other. Sample entropy (Lake & Moorman 2011) of the same beats stands beside it, as published. A recording without a value counts as regular. A recording labelled too noisy may be clean in part, and a normal one noisy in part: labels are of the whole.',
+      'The two weights of af_index were fitted on both databases; `--leave-out database` has them fitted on the other. Sample entropy (Lake & Moorman 2011) of the same beats stands next to it, as published. A recording without a value counts as regular. A recording labelled too noisy may be clean in part, and a normal one noisy in part: labels are of the whole.',
     ],
   };
 }
