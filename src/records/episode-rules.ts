@@ -25,6 +25,8 @@ export type EpisodeRule = Readonly<{
   trusted?: string;
   sustainSec: number;
   releaseSec: number;
+  /** The episode begins so long before its first value: where a value speaks of the whole window before it. */
+  beforeSec?: number;
   severity: 'low' | 'medium' | 'high';
 }>;
 
@@ -50,15 +52,22 @@ export const defaultRules: readonly EpisodeRule[] = [
   },
   {
     name: 'irregular_rhythm',
-    title: 'Irregular rhythm',
-    feature: 'hrv_rmssd_60s',
-    above: 150,
-    // An irregular rhythm is itself a reason to flag HRV as suspect: many intervals look ectopic. So suspect values count where the
-    // beats are trusted.
-    qualityMax: 1,
-    trusted: 'hr_ecg',
+    title: 'Irregular rhythm without P waves',
+    feature: 'af_index',
+    above: 0.8,
     sustainSec: 120,
     releaseSec: 60,
+    beforeSec: 30,
+    severity: 'medium',
+  },
+  {
+    name: 'pause',
+    title: 'Pause between two beats',
+    feature: 'longest_rr_10s',
+    above: 2500,
+    sustainSec: 0,
+    releaseSec: 10,
+    beforeSec: 10,
     severity: 'medium',
   },
 ];
@@ -200,9 +209,9 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
 
 /** Opens, prolongs or closes the episode of a stretch. */
 async function record(db: Db, stream: Candidate, rule: EpisodeRule, createdBy: string, stretch: Stretch): Promise<void> {
-  const start = new Date(stretch.startMs).toISOString();
+  const start = new Date(stretch.startMs - 1000 * (rule.beforeSec ?? 0)).toISOString();
   const end = new Date(stretch.endMs).toISOString();
-  const summary = { feature: rule.feature, extreme: stretch.extreme, duration_sec: (stretch.endMs - stretch.startMs) / 1000 };
+  const summary = { feature: rule.feature, extreme: stretch.extreme, duration_sec: (Date.parse(end) - Date.parse(start)) / 1000 };
   // A known episode that overlaps is the same stretch, because the examined range may begin inside it.
   const known = await run(
     db,

@@ -201,6 +201,7 @@ describe('an episode made by a rule', () => {
   it.each([
     ['tachycardia', 'sustained', 240, (): number => 60 / 150],
     ['irregular_rhythm', 'irregular', 360, seededRr()],
+    ['pause', 'paused', 240, onePause()],
   ] as const)('%s: opened from the packets alone, with its strip', async (kind, name, seconds, rrSec) => {
     const { xuser_id: id } = await running.token(name);
     await send(ecgOf(`rule-${name}`, id, seconds, rrSec));
@@ -286,6 +287,12 @@ describe('formats', () => {
     expect(refused.status).toBe(406);
   });
 });
+
+/** Calm, but for one interval of 4 s. */
+function onePause(): () => number {
+  let beat = 0;
+  return () => (++beat === 100 ? 4 : 0.85);
+}
 
 function seededRr(): () => number {
   const random = seededRandom(5);

@@ -15,6 +15,7 @@ import * as rFeature from '../ecg/r-peaks-feature.ts';
 import * as rFusion from '../ecg/r-peaks-fusion.ts';
 import * as rJudge from '../ecg/r-peaks-judge.ts';
 import * as breathing from '../slow/respiration.ts';
+import * as rhythm from '../engine/rhythm.ts';
 import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
 import * as correction from '../hrv/rr-correction.ts';
@@ -221,6 +222,12 @@ const details: Readonly<Record<string, MethodDetails>> = {
       'An index of a rhythm, no diagnosis. Flutter with a regular answer and other regular tachycardias look regular to it.',
       'The first ECG lead alone is searched for P waves: where it shows none (electrodes far from the atria), regular rhythm keeps the index low, and irregular sinus rhythm may not.',
       'Frequent ectopic beats raise it, although they are left out where 8 intervals remain.',
+    ],
+  },
+  longest_rr_10s: {
+    parameters: [p('longest', rhythm.PAUSE_MAX_SEC, 's', 'beats further apart have no interval')],
+    limits: [
+      'A beat that the detector missed makes an interval of two. A flat signal of an electrode that came off is no pause: it is flagged.',
     ],
   },
   resp_rate_ppg: modulated,

@@ -56,8 +56,8 @@ export interface Chain {
 /** Windows reach 300 s back from the next value; older beats are dropped. */
 const keptUs = 302_000_000;
 const secondUs = 1_000_000;
-const keptFlagsUs = 30_000_000;
-const keptFlags = 64;
+const keptFlagsUs = 60_000_000;
+const keptFlags = 128;
 /** Samples of PPG are kept at about this rate; an R wave needs them all. */
 const PULSE_HZ = 32;
 /** From the start of a second to the end of the 10 s by which ECG judges it. */
@@ -93,7 +93,7 @@ export class BeatChain implements Chain, RowTaker {
   readonly #breathing: BeatModulation | null;
   readonly #rhythm: BeatRhythm | null;
   readonly #methods: ChainMethods;
-  /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last 30 s. */
+  /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute. */
   readonly #flags = new Map<number, QualityFlag>();
   /** Flags of heart rates by their time, s; likewise. */
   readonly #rateFlags = new Map<number, QualityFlag>();
@@ -117,7 +117,10 @@ export class BeatChain implements Chain, RowTaker {
       this.#ring === null || group.breathing < 0
         ? null
         : new BeatModulation(group.breathing, group.source, group.rateNanoHz, this.#ring, decimation, this.#gaps, stock, sink);
-    this.#rhythm = this.#ring !== null && group.primary && isEcg ? new BeatRhythm(fs, this.#ring, this.#track, this.#gaps, sink) : null;
+    this.#rhythm =
+      this.#ring !== null && group.primary && isEcg
+        ? new BeatRhythm(fs, this.#ring, this.#track, this.#gaps, (sec) => this.#flags.get(sec) ?? BAD, sink)
+        : null;
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);

@@ -1,4 +1,6 @@
-/** The fibrillation index of a stream, from the beats of its first group of ECG leads and what the first lead shows before each. */
+/** The rhythm of a stream's ECG: the fibrillation index, from the beats of the first group of leads and the first lead before each, and the
+ *  longest interval between two beats. */
+import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import type { BeatTrack, BeatVerdict, Gaps } from '../hrv/beats.ts';
 import { classifyBeat } from '../hrv/beats.ts';
@@ -21,7 +23,10 @@ import type { SampleRing } from './sample-ring.ts';
 const secondUs = 1_000_000;
 /** Between the points of a shape, s; each is the mean of so long a stretch. */
 const pointSec = (P_FROM_SEC - P_TO_SEC) / (P_POINTS - 1);
-const method = methodIndex('af_index');
+const indexMethod = methodIndex('af_index');
+const longestMethod = methodIndex('longest_rr_10s');
+/** Beats further apart have no interval: a stream may be silent for hours. */
+export const PAUSE_MAX_SEC = 20;
 
 // shared by every stream of the thread: nothing of them outlives a call
 const points = new Float64Array(P_POINTS);
@@ -41,6 +46,7 @@ export class BeatRhythm {
   readonly #ring: SampleRing;
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
+  readonly #flagOf: (sec: number) => QualityFlag;
   readonly #sink: ValueSink;
   /** Beats of the windows to come, ascending, and the shape before each. */
   #count = 0;
@@ -49,12 +55,14 @@ export class BeatRhythm {
   #isShape = new Uint8Array(64);
   #nextSec = -1;
 
-  /** @param ring every sample of the first lead  @param track, gaps kept by the caller */
-  constructor(fs: number, ring: SampleRing, track: BeatTrack, gaps: Gaps, sink: ValueSink) {
+  /** @param ring every sample of the first lead  @param track, gaps kept by the caller
+   *  @param flagOf flag of the second that begins at a time, s, of the last 40 s that are judged */
+  constructor(fs: number, ring: SampleRing, track: BeatTrack, gaps: Gaps, flagOf: (sec: number) => QualityFlag, sink: ValueSink) {
     this.#fs = fs;
     this.#ring = ring;
     this.#track = track;
     this.#gaps = gaps;
+    this.#flagOf = flagOf;
     this.#sink = sink;
   }
 
@@ -64,7 +72,7 @@ export class BeatRhythm {
   }
 
   start(tUs: number): void {
-    const { cadenceSec } = featureMethods[method]!;
+    const { cadenceSec } = featureMethods[indexMethod]!;
     this.#nextSec = Math.ceil(tUs / (cadenceSec * secondUs)) * cadenceSec;
   }
 
@@ -84,16 +92,41 @@ export class BeatRhythm {
   /** @param judgedUs every beat before it has its verdict and its flag */
   advance(judgedUs: number): void {
     if (this.#nextSec < 0) return;
-    const { cadenceSec } = featureMethods[method]!;
+    const { cadenceSec } = featureMethods[indexMethod]!;
     for (; this.#nextSec * secondUs < judgedUs; this.#nextSec = this.#gaps.nextDue(this.#nextSec, cadenceSec, judgedUs))
-      this.#value(this.#nextSec * secondUs);
-    this.#forgetBefore((this.#nextSec - featureMethods[method]!.windowSec) * secondUs);
+      this.#values(this.#nextSec * secondUs);
+    this.#forgetBefore((this.#nextSec - featureMethods[indexMethod]!.windowSec) * secondUs);
   }
 
-  #value(tUs: number): void {
-    const { windowSec, coverageMin } = featureMethods[method]!;
-    const windowUs = windowSec * secondUs;
+  /** Values exist where their last second has samples. */
+  #values(tUs: number): void {
     if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) return;
+    this.#index(tUs);
+    this.#longest(tUs);
+  }
+
+  #longest(tUs: number): void {
+    const { tUs: times } = this.#track;
+    const to = this.#track.after(tUs);
+    const from = Math.max(1, this.#track.after(tUs - featureMethods[longestMethod]!.windowSec * secondUs, to));
+    let longest = 0;
+    let end = 0;
+    for (let i = from; i < to; i++) {
+      const us = times[i]! - times[i - 1]!;
+      if (us <= longest || us > PAUSE_MAX_SEC * secondUs || this.#gaps.missingUs(times[i - 1]!, times[i]!) > 0) continue;
+      longest = us;
+      end = i;
+    }
+    if (longest === 0) return;
+    let flag: QualityFlag = GOOD;
+    for (let sec = Math.floor(times[end - 1]! / secondUs); sec * secondUs <= times[end]!; sec++)
+      flag = Math.max(flag, this.#flagOf(sec)) as QualityFlag;
+    this.#sink.value(longestMethod, -1, tUs, longest / 1000, flag);
+  }
+
+  #index(tUs: number): void {
+    const { windowSec, coverageMin } = featureMethods[indexMethod]!;
+    const windowUs = windowSec * secondUs;
     const to = this.#track.after(tUs);
     const from = this.#track.after(tUs - windowUs, to);
     const covered = this.#covered(from, to) / windowUs;
@@ -107,7 +140,7 @@ export class BeatRhythm {
     const shapes = this.#shapesOf(count);
     const index = fibrillationIndex(irregular, pLikeness(this.#shapes, starts, shapes));
     const isSure = covered >= COVERED_GOOD && shapes >= SHAPES_MIN && this.#goodShare(from, to) >= GOOD_SHARE;
-    this.#sink.value(method, -1, tUs, index, trust === 0 ? BAD : isSure ? GOOD : SUSPECT);
+    this.#sink.value(indexMethod, -1, tUs, index, trust === 0 ? BAD : isSure ? GOOD : SUSPECT);
   }
 
   #covered(from: number, to: number): number {

@@ -313,6 +313,19 @@ export const featureMethods: readonly Method[] = [
     notes:
       'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. Delay about 8 s.',
   }),
+  method({
+    feature: 'longest_rr_10s',
+    source: 'ecg',
+    title: 'Longest RR interval of 10 s',
+    unit: 'ms',
+    step: intervalStepMs,
+    windowSec: 10,
+    cadenceSec: 10,
+    coverageMin: 0,
+    paper: 'Kusumoto et al. 2019, doi:10.1161/CIR.0000000000000628',
+    notes:
+      'For pauses: the longest time between two beats that follow each other, of which the second lies in the window, up to 20 s, longer ones than heart rates have (3 s), too; none across missing samples. It has the worst flag of the seconds between the two beats, because noise can hide a beat. A pause that no beat has ended has no value. Delay about 8 s.',
+  }),
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */

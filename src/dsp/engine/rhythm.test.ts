@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { seeded } from '../testing/fixture.ts';
+import { streamRows } from '../../../accuracy/hrv-stream.ts';
+
+const fs = 250;
+const seconds = 180;
+
+type Row = Readonly<{ sec: number; value: number; flag: number }>;
+
+/** Values of a feature of one lead. */
+function values(feature: string, samples: Float64Array): Row[] {
+  const { features } = streamRows([{ code: 'ecg.ii', kind: 'ecg', fs, unit: 'mV', samples }]);
+  return (features.get(feature) ?? []).map(({ tNs, value, qmask }) => ({ sec: Number(tNs) / 1e9, value, flag: qmask }));
+}
+
+const ecg = (beats: readonly number[], pWaves: readonly number[], noiseMv = 0.01): Float64Array =>
+  makeEcg({ fs, seconds, shape: ecgShapes.usual, beats, pWaves, noiseMv, seed: 3 });
+
+describe('the index of fibrillation', () => {
+  test('is low in sinus rhythm and high with irregular intervals and no P wave, every 10 s', () => {
+    const sinus = makeRhythm(seconds, 70, () => true, 1);
+    const calm = values('af_index', ecg(sinus.beats, sinus.pWaves));
+    expect(calm.map(({ sec }) => sec)).toEqual(Array.from({ length: calm.length }, (_, i) => calm[0]!.sec + 10 * i));
+    expect(calm.length).toBeGreaterThanOrEqual(17);
+    for (const { value } of calm) expect(value).toBeLessThan(0.2);
+    const random = seeded(2);
+    const beats: number[] = [];
+    for (let t = 0.5; t < seconds - 1; t += 0.45 + 0.55 * random()) beats.push(t);
+    const irregular = values('af_index', ecg(beats, [])).slice(2);
+    expect(irregular.length).toBeGreaterThanOrEqual(15);
+    for (const { value } of irregular) expect(value).toBeGreaterThan(0.9);
+  });
+
+  test('P waves before irregular beats speak against it', () => {
+    const random = seeded(2);
+    const beats: number[] = [];
+    for (let t = 0.5; t < seconds - 1; t += 0.55 + 0.45 * random()) beats.push(t);
+    const none = values('af_index', ecg(beats, []));
+    const some = values('af_index', ecg(beats, beats.map((t) => t - 0.15))); // prettier-ignore
+    for (let i = 2; i < some.length; i++) expect(some[i]!.value, `at ${some[i]!.sec} s`).toBeLessThan(none[i]!.value - 0.2);
+  });
+});
+
+describe('the longest interval of 10 s', () => {
+  const { beats } = makeRhythm(seconds, 75, () => true, 4);
+  const paused = (fromSec: number, length: number): number[] => beats.filter((t) => t < fromSec || t >= fromSec + length);
+
+  test.each([2.6, 4, 8])('shows a pause of %s s or a little more, as good, and the others none', (length) => {
+    const left = paused(90, length);
+    const gap = left.find((t) => t >= 90)! - left.findLast((t) => t < 90)!;
+    const rows = values('longest_rr_10s', ecg(left, left.map((t) => t - 0.17), 0.005)); // prettier-ignore
+    const long = rows.filter(({ value }) => value > 1500);
+    expect(long).toHaveLength(1);
+    expect(long[0]!.value).toBeGreaterThan(1000 * gap - 15);
+    expect(long[0]!.value).toBeLessThan(1000 * gap + 15);
+    expect(long[0]!.flag).toBe(0);
+  });
+
+  test('has none across missing samples', () => {
+    const x = ecg(beats, beats.map((t) => t - 0.17)); // prettier-ignore
+    x.fill(Number.NaN, 90 * fs, 94 * fs);
+    for (const { value } of values('longest_rr_10s', x)) expect(value).toBeLessThan(1500);
+  });
+
+  test('is not good where noise may have hidden beats', () => {
+    const x = ecg(beats, beats.map((t) => t - 0.17)); // prettier-ignore
+    const random = seeded(9);
+    for (let i = 90 * fs; i < 95 * fs; i++) x[i] = 3 * (random() - 0.5);
+    for (const { value, flag } of values('longest_rr_10s', x)) if (value > 1500) expect(flag).toBeGreaterThan(0);
+  });
+});
