@@ -65,6 +65,9 @@ export const defaultRules: readonly EpisodeRule[] = [
     title: 'Pause between two beats',
     feature: 'longest_rr_10s',
     above: 2500,
+    // the longer the pause, the less its seconds can be judged by
+    qualityMax: 1,
+    trusted: 'hr_ecg',
     sustainSec: 0,
     releaseSec: 10,
     beforeSec: 10,

@@ -227,7 +227,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
   longest_rr_10s: {
     parameters: [p('longest', rhythm.PAUSE_MAX_SEC, 's', 'beats further apart have no interval')],
     limits: [
-      'A beat that the detector missed makes an interval of two. A flat signal of an electrode that came off is no pause: it is flagged.',
+      'A beat that the detector missed makes an interval of two. A flat signal of an electrode that came off is flagged, not a pause. The seconds of a pause of more than about 5 s are suspect or bad, because quality is judged by beats.',
     ],
   },
   resp_rate_ppg: modulated,

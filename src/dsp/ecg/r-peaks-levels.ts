@@ -11,7 +11,9 @@ export const CAP = 1.6;
 const LOUD = 5; // two beats above this many times the level: the level was wrong, take theirs
 const FIRST_SHARE = 0.5;
 const RR_DEFAULT_SEC = 0.8;
-const QUIETEST = 0.04; // share of the old level below which no level is learned after a silence
+const QUIETEST = 0.04; // share of the old level below which no level is learned after a silence,
+const QUIETER = 0.5; // and how that share shrinks each time that nothing is learned
+const STANDS_OUT = 1.5; // times the median wave, at least, is a level that is learned after a silence
 const FOLLOWER_SEC = 0.42; // a T wave comes within this time of its beat,
 const FOLLOWER_HEIGHT = 0.8; // is lower than this share of it,
 const FOLLOWER_STEEP = 0.7; // and flatter than this share
@@ -19,6 +21,16 @@ const FOLLOWERS = 3; // so many in a row are let pass
 const PAUSE = 2; // after so many mean intervals without a beat
 const PAUSE_HEIGHT = 0.5; // a wave lower than this share of the beats
 const PAUSE_NOISE = 1.8; // that does not stand out from the noise by this factor is part of it
+
+const sorted = new Float64Array(SLOT + 1);
+
+/** Of the candidates that may be beats at all. */
+function medianHeight({ head, tail, height }: Candidates): number {
+  let count = 0;
+  for (let i = head; i < tail; i++) if (height[i & SLOT]! > 0) sorted[count++] = height[i & SLOT]!;
+  sorted.subarray(0, count).sort();
+  return count === 0 ? 0 : sorted[count >> 1]!;
+}
 
 export class BeatLevels {
   /** Of the feature: at beats, at rejected candidates. 0: not learned. */
@@ -65,9 +77,15 @@ export class BeatLevels {
     this.#quietest = Math.max(this.#quietest, QUIETEST * this.signal);
   }
 
+  get isDistrusted(): boolean {
+    return this.#quietest > 0;
+  }
+
   /** Levels from the candidates held back: the second highest of them, because the highest may be an artefact; but not much below the
-   *  highest, because the second may be the T wave of the only beat. @returns false where there is nothing to learn from */
-  learn({ head, tail, height, steep, edge }: Candidates): boolean {
+   *  highest, because the second may be the T wave of the only beat. After a silence the old level is kept where a beat of its size came,
+   *  and nothing is learned from waves of one size, which are noise. @returns false where there is nothing to learn from */
+  learn(candidates: Candidates): boolean {
+    const { head, tail, height, steep, edge } = candidates;
     let first = 0;
     let second = 0;
     for (let i = head; i < tail; i++) {
@@ -77,8 +95,14 @@ export class BeatLevels {
         first = high;
       } else if (high > second) second = high;
     }
-    const level = Math.max(tail - head > 2 ? second : first, FIRST_SHARE * first, this.#quietest);
+    // a beat of the old size has ended the pause
+    if (this.isDistrusted && first >= FIRST_SHARE * this.signal) return true;
+    const level = Math.max(tail - head > 2 ? second : first, FIRST_SHARE * first);
     if (level === 0) return false;
+    if (this.isDistrusted && (level < this.#quietest || level < STANDS_OUT * medianHeight(candidates))) {
+      this.#quietest *= QUIETER;
+      return false;
+    }
     let slope = 0;
     let sharp = 0;
     let count = 0;

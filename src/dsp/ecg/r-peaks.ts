@@ -49,7 +49,7 @@ export type LeadListener = {
  *    by how noisy the signal is, so that clean signals are judged by height alone;
  *  - every candidate is judged 0.6 s after its peak, with its followers known; search-back takes rejected ones by score, at most 1.8 s old;
  *  - what looks like the waves that stand before the beats, in shape and size, is a P wave, and no beat however late one is;
- *  - in a long pause a low wave is a beat only if it stands out from the noise;
+ *  - in a long pause a low wave is a beat only if it stands out from the noise, and levels are learned anew only from waves that do;
  *  - the threshold is raised after a beat, and falls with the time since the last one.
  *  Several leads: their slopes are summed with weights (level of its beats to its mean)^3 over that level, leads that fell silent left
  *  out; a wave that one of them lacks scores less, and none counts more than 1.15 times its beats; of two close
@@ -231,14 +231,24 @@ export class RPeakDetector implements BeatDetector {
   #listenAnew(k: number): void {
     this.#levels.distrust();
     this.#learning = true;
-    this.#learnFrom = k;
+    // candidates that wait are heard with what follows: one may be the beat that ends the pause
+    this.#learnFrom = k - this.#look;
     this.#rejected.count = 0;
-    this.#candidates.head = this.#candidates.tail;
   }
 
   #startFromLearned(): void {
     this.#learnFrom = this.#peaks.k;
+    if (this.#levels.isDistrusted) this.#ignorePWaves();
     if (this.#levels.learn(this.#candidates)) this.#learning = false;
+  }
+
+  /** In a pause of the ventricles P waves go on: they are no beats that have become low. */
+  #ignorePWaves(): void {
+    const { head, tail, at, height } = this.#candidates;
+    for (let i = head; i < tail; i++) {
+      this.#shape.likeness(at[i & SLOT]!, this.#peaks.k);
+      if (this.#shape.isPWave) height[i & SLOT] = 0;
+    }
   }
 
   /** Judges all that wait: the data ends or a gap begins. A peak that has not been seen to end is one, too: the last beat. */

@@ -33,6 +33,11 @@ const earlier = (current: Method, version: number, notes: string): Method => {
 export const retiredBeatMethods: readonly Method[] = [
   earlier(
     beatMethods.ecg,
+    4,
+    'when no beat had come for 5 s, levels were learned from whatever was there: in a longer pause noise was taken for beats, and a beat that ended one of nearly 5 s was lost.',
+  ),
+  earlier(
+    beatMethods.ecg,
     3,
     'a P wave without a beat (second-degree block) or noise in a pause was taken for a beat that is late, and of two beats within 200 ms the second was lost (QTDB, first lead: 22 errors in 37,588 beats, version 4: 13).',
   ),
@@ -58,6 +63,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
+      earlier(current, 5, 'made of r_peaks version 4.'),
       ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
       ...(current.version > 2
         ? [earlier(current, 2, `made of r_peaks version 2${current.feature.startsWith('hrv_') ? laterDoubts : ''}.`)]
@@ -76,6 +82,7 @@ export const retiredMethods: readonly Method[] = [
     1,
     'flagged by the share of power near the rate alone (78 % of rates off by 5 /min flagged, version 2: all).',
   ),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 5, 'of the beats of r_peaks version 4.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 3, 'of the beats of r_peaks version 3.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 2, 'of the beats of r_peaks version 2.'),
   {
@@ -84,7 +91,7 @@ export const retiredMethods: readonly Method[] = [
     code: 'derived:sqi_ecg_v1',
     step: 0,
     notes:
-      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 4: 0.978), a heart rate bore the flag of its second.',
+      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 6: 0.978), a heart rate bore the flag of its second.',
   },
   method({
     feature: 'hr_ppg',

@@ -56,7 +56,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 4,
+    version: 5,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -66,7 +66,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. Version 3 took a blocked P wave, or noise in a pause, for a beat that was late.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. Version 4 took noise for beats in a pause of more than 5 s, and lost a beat that ended one of nearly 5 s.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -85,7 +85,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 5, mean_nn: 5, sdnn: 5, pnn50: 5, sd1: 5, sd2: 5, lf: 5, hf: 5, lf_hf: 5 },
+  ecg: { rmssd: 6, mean_nn: 6, sdnn: 6, pnn50: 6, sd1: 6, sd2: 6, lf: 6, hf: 6, lf_hf: 6 },
   ppg: { rmssd: 3, mean_nn: 3, sdnn: 4, pnn50: 3, sd1: 3, sd2: 4, lf: 3, hf: 3, lf_hf: 3 },
 };
 
@@ -138,7 +138,7 @@ const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'scope'>): Method
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 5,
+    version: 6,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -147,7 +147,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks version 4 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
+      'Intervals of r_peaks version 5 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
@@ -166,7 +166,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 5,
+    version: 6,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -176,7 +176,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 3 judged the beats of r_peaks version 3.',
+      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 5 judged the beats of r_peaks version 4.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -288,7 +288,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 5 : 2,
+      version: source === 'ecg' ? 6 : 2,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
