@@ -151,6 +151,21 @@ const goals: readonly Goal[] = [
     better: 'higher',
     target,
   })),
+  ...(
+    [
+      ['onset of P', 'pOnset', 14],
+      ['onset of QRS', 'qrsOnset', 7.7],
+      ['end of QRS', 'qrsEnd', 8.7],
+      ['end of T', 'tEnd', 18],
+    ] as const
+  ).map(([name, key, target]): Goal => ({
+    goal: 'S13',
+    what: `${name}, qtdb: SD, ms`,
+    path: ['delineation', key, 'sd'],
+    better: 'lower',
+    target,
+  })),
+  { goal: 'S13', what: 'end of T, qtdb: |mean|, ms', path: ['delineation', 'tEnd', 'absoluteMean'], better: 'lower', target: 5 },
 ];
 
 /** @param json by section, as `--json` prints it  @returns null when none of the figures was measured */

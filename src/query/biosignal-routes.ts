@@ -41,7 +41,7 @@ const featureSources: readonly (readonly [RegExp, readonly (readonly string[])[]
   [/^resp_rate$/, [['resp'], ['ecg'], ['ppg']]],
   [/^hr_ppg_motion$/, [['ppg', 'acc']]],
   [/^spo2$/, [['ppg.red', 'ppg.ir']]],
-  [/^(hr_ecg|hrv_|sqi_ecg|af_|longest_rr)/, [['ecg']]],
+  [/^(hr_ecg|hrv_|sqi_ecg|af_|longest_rr|pr_|qrs_|qt_|qtc_)/, [['ecg']]],
   [/^(hr_ppg|prv_|sqi_ppg)/, [['ppg']]],
   [/^(eda_|scr_)/, [['eda']]],
   [/^temp_/, [['temp']]],

@@ -15,6 +15,8 @@ import * as rFeature from '../ecg/r-peaks-feature.ts';
 import * as rFusion from '../ecg/r-peaks-fusion.ts';
 import * as rJudge from '../ecg/r-peaks-judge.ts';
 import * as breathing from '../slow/respiration.ts';
+import * as delineation from '../ecg/delineation.ts';
+import * as intervals from '../engine/intervals.ts';
 import * as rhythm from '../engine/rhythm.ts';
 import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
@@ -88,6 +90,27 @@ function variability({ feature, source }: Method): MethodDetails {
     ],
   };
 }
+
+const delineated: MethodDetails = {
+  parameters: [
+    p('onset_share', delineation.ONSET_SHARE, '1', 'of the steepest slope of the QRS: below it the QRS has not begun'),
+    p('end_share', delineation.END_SHARE, '1', 'likewise, below it the QRS has ended'),
+    p('t_reach', delineation.T_REACH_SEC, 's', 'T is sought up to this times the root of the interval before the beat in s, after R'),
+    p('t_trapezium', delineation.T_TRAPEZIUM_SEC, 's', 'the right side of the trapezium lies so long after the steepest fall of T'),
+    p('p_trapezium', delineation.P_TRAPEZIUM_SEC, 's', 'its left side so long before the steepest rise of P'),
+    p('beats_min', intervals.BEATS_MIN, '1', 'no value from fewer beats'),
+    p('beats_share_good', intervals.BEATS_SHARE_GOOD, '1', 'suspect when fewer of the beats of the window gave one'),
+    p('pr_spread_max', intervals.PR_SPREAD_MAX_MS, 'ms', 'no PR when half of them lie further from the median'),
+    p('pr_spread_good', intervals.SPREAD_GOOD_MS.pr, 'ms', 'suspect beyond it'),
+    p('qrs_spread_good', intervals.SPREAD_GOOD_MS.qrs, 'ms', 'likewise'),
+    p('qt_spread_good', intervals.SPREAD_GOOD_MS.qt, 'ms', 'likewise'),
+  ],
+  limits: [
+    'Of one lead: not the QT of a twelve-lead ECG, and no basis for a dose.',
+    'A flat T, a U wave, or a fast rate at which P lies on T, misleads it; mostly the values spread then, and are suspect.',
+    'Bazett corrects too much at fast rates and too little at slow ones; the formulas agree near 60 /min.',
+  ],
+};
 
 const modulated: MethodDetails = {
   parameters: [
@@ -230,6 +253,13 @@ const details: Readonly<Record<string, MethodDetails>> = {
       'A beat that the detector missed makes an interval of two. A flat signal of an electrode that came off is flagged, not a pause. The seconds of a pause of more than about 5 s are suspect or bad, because quality is judged by beats.',
     ],
   },
+  pr_60s: delineated,
+  qrs_60s: delineated,
+  qt_60s: delineated,
+  qtc_bazett_60s: delineated,
+  qtc_fridericia_60s: delineated,
+  qtc_framingham_60s: delineated,
+  qtc_hodges_60s: delineated,
   resp_rate_ppg: modulated,
   resp_rate_ecg: modulated,
   temp_mean: {

@@ -9,6 +9,7 @@ import { BeatValues } from '../hrv/values.ts';
 import { itemKind } from './kernel.ts';
 import { LeadFeed } from './leads.ts';
 import { BeatModulation } from './modulation.ts';
+import { BeatIntervals } from './intervals.ts';
 import { BeatRhythm } from './rhythm.ts';
 import { SampleRing } from './sample-ring.ts';
 import type { RowTaker } from './leads.ts';
@@ -92,6 +93,7 @@ export class BeatChain implements Chain, RowTaker {
   readonly #ring: SampleRing | null;
   readonly #breathing: BeatModulation | null;
   readonly #rhythm: BeatRhythm | null;
+  readonly #intervals: BeatIntervals | null;
   readonly #methods: ChainMethods;
   /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute. */
   readonly #flags = new Map<number, QualityFlag>();
@@ -117,10 +119,10 @@ export class BeatChain implements Chain, RowTaker {
       this.#ring === null || group.breathing < 0
         ? null
         : new BeatModulation(group.breathing, group.source, group.rateNanoHz, this.#ring, decimation, this.#gaps, stock, sink);
-    this.#rhythm =
-      this.#ring !== null && group.primary && isEcg
-        ? new BeatRhythm(fs, this.#ring, this.#track, this.#gaps, (sec) => this.#flags.get(sec) ?? BAD, sink)
-        : null;
+    const ecgRing = group.primary && isEcg ? this.#ring : null;
+    const flagOf = (sec: number): QualityFlag => this.#flags.get(sec) ?? BAD;
+    this.#rhythm = ecgRing === null ? null : new BeatRhythm(fs, ecgRing, this.#track, this.#gaps, flagOf, sink);
+    this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#track, this.#gaps, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
@@ -131,6 +133,7 @@ export class BeatChain implements Chain, RowTaker {
         this.#track.push(tUs, a, this.#gaps.missingUs(this.#track.lastUs, tUs));
         this.#breathing?.beat(tUs);
         this.#rhythm?.beat(tUs);
+        this.#intervals?.beat(tUs);
       }
     });
   }
@@ -140,7 +143,8 @@ export class BeatChain implements Chain, RowTaker {
     const values = this.#values?.finalUs ?? Number.POSITIVE_INFINITY;
     const breathing = this.#breathing?.finalUs ?? Number.POSITIVE_INFINITY;
     const rhythm = this.#rhythm?.finalUs ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#finalUs, values, breathing, rhythm);
+    const intervals = this.#intervals?.finalUs ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#finalUs, values, breathing, rhythm, intervals);
   }
 
   advance(): void {
@@ -162,6 +166,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#values?.start(tUs);
     this.#breathing?.start(tUs);
     this.#rhythm?.start(tUs);
+    this.#intervals?.start(tUs);
   }
 
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
@@ -177,6 +182,7 @@ export class BeatChain implements Chain, RowTaker {
       const to = Math.min(n, from + piece);
       ring?.push(leads[0]!, from, to, k);
       this.#beats.push(leads, from, to, k + from);
+      this.#intervals?.look(positionUs(k + to, this.group.rateNanoHz));
     }
   }
 
@@ -184,6 +190,7 @@ export class BeatChain implements Chain, RowTaker {
     const { rateNanoHz } = this.group;
     this.#gaps.add(positionUs(fromK, rateNanoHz), positionUs(toK, rateNanoHz));
     this.#beats.skipTo(toK);
+    this.#intervals?.look(positionUs(toK, rateNanoHz));
   }
 
   #judged(tUs: number, sqi: number, flag: QualityFlag): void {
@@ -209,6 +216,7 @@ export class BeatChain implements Chain, RowTaker {
     const judgedUs = Math.min(flaggedUs, end < track.count ? track.tUs[end]! : beatsUs);
     this.#values?.advance(this.group.source === 'ecg' ? beatsUs : flaggedUs, judgedUs);
     this.#rhythm?.advance(judgedUs);
+    this.#intervals?.advance(judgedUs);
     for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
     // beats may yet be put between the last one and the next
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
@@ -217,8 +225,13 @@ export class BeatChain implements Chain, RowTaker {
     if (this.#flags.size > keptFlags) forgetFlags(this.#flags, wholeSec(flaggedUs - keptFlagsUs));
     if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, wholeSec(flaggedUs - keptFlagsUs));
     const keepUs =
-      Math.min(judgedUs, this.#values?.finalUs ?? judgedUs, this.#breathing?.finalUs ?? judgedUs, this.#rhythm?.finalUs ?? judgedUs) -
-      keptUs;
+      Math.min(
+        judgedUs,
+        this.#values?.finalUs ?? judgedUs,
+        this.#breathing?.finalUs ?? judgedUs,
+        this.#rhythm?.finalUs ?? judgedUs,
+        this.#intervals?.finalUs ?? judgedUs,
+      ) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);
       this.#gaps.forgetBefore(keepUs);

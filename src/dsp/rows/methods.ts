@@ -134,6 +134,59 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
 const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'scope'>): Method =>
   method({ ...entry, windowSec: 8, cadenceSec: 8, scope: 'channel' });
 
+const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77';
+const ofFirstLead =
+  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s.';
+
+const boundary = (name: string, title: string, paper: string, notes: string): Method =>
+  method({
+    feature: `${name}_60s`,
+    source: 'ecg',
+    title,
+    unit: 'ms',
+    step: 0.1,
+    windowSec: 60,
+    cadenceSec: 30,
+    coverageMin: 0,
+    paper,
+    notes: `${notes} ${ofFirstLead}`,
+  });
+
+const boundaries: readonly Method[] = [
+  boundary(
+    'pr',
+    'PR interval',
+    delineation,
+    'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves.',
+  ),
+  boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
+  boundary('qt', 'QT interval', delineation, 'Onset of QRS to end of T.'),
+  boundary(
+    'qtc_bazett',
+    'QT corrected (Bazett)',
+    'Bazett 1920, Heart 7:353',
+    'QT / RR^(1/2), of the median QT and the mean RR interval in s.',
+  ),
+  boundary(
+    'qtc_fridericia',
+    'QT corrected (Fridericia)',
+    'Fridericia 1920, Acta Med Scand 53:469',
+    'QT / RR^(1/3), of the median QT and the mean RR interval in s.',
+  ),
+  boundary(
+    'qtc_framingham',
+    'QT corrected (Framingham)',
+    'Sagie et al. 1992, doi:10.1016/0002-9149(92)90562-D',
+    'QT + 154 ms (1 - RR in s).',
+  ),
+  boundary(
+    'qtc_hodges',
+    'QT corrected (Hodges)',
+    'Hodges et al. 1983, J Am Coll Cardiol 1:694',
+    'QT + 1.75 ms (heart rate per minute - 60).',
+  ),
+];
+
 /** In the order of their wire index in the worker's packed rows. */
 export const featureMethods: readonly Method[] = [
   method({
@@ -326,6 +379,7 @@ export const featureMethods: readonly Method[] = [
     notes:
       'For pauses: the longest time between two beats that follow each other, of which the second lies in the window, up to 20 s, longer ones than heart rates have (3 s), too; none across missing samples. It has the worst flag of the seconds between the two beats, because noise can hide a beat. A pause that no beat has ended has no value. Delay about 8 s.',
   }),
+  ...boundaries,
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import type { EcgShape } from '../testing/ecg-fixture.ts';
+import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { seeded } from '../testing/fixture.ts';
+import { streamRows } from '../../../accuracy/hrv-stream.ts';
+import { corrected } from './intervals.ts';
+
+const seconds = 150;
+
+/** The last value of each feature of one lead, and its flag. */
+function lastOf(samples: Float64Array, fs: number): Map<string, { value: number; flag: number }> {
+  const { features } = streamRows([{ code: 'ecg.ii', kind: 'ecg', fs, unit: 'mV', samples }]);
+  return new Map([...features].map(([name, rows]) => [name, { value: rows.at(-1)!.value, flag: rows.at(-1)!.qmask }]));
+}
+
+/** T later by `tLaterSec`. */
+const shifted = ({ p, qrs, t }: EcgShape, tLaterSec: number): EcgShape => ({
+  p,
+  qrs,
+  t: t.map(([mV, at, sigma]) => [mV, at + tLaterSec, sigma]),
+});
+
+function made(fs: number, prSec: number, tLaterSec: number, perMin = 65): Float64Array {
+  const { beats, pWaves } = makeRhythm(seconds, perMin, () => true, 6, prSec);
+  return makeEcg({ fs, seconds, shape: shifted(ecgShapes.usual, tLaterSec), beats, pWaves, noiseMv: 0.01, seed: 8 });
+}
+
+describe.each([125, 250, 500, 1000])('at %i Hz', (fs) => {
+  const before = lastOf(made(fs, 0.15, 0), fs);
+
+  test('PR, QRS and QT are those of the bells that the ECG was made of', () => {
+    // P begins 2 to 3 standard deviations (22 ms) before its centre, the QRS some 45 ms before R; T ends 2 to 3 (50 ms) after its centre
+    expect(before.get('pr_60s')!.value).toBeGreaterThan(130);
+    expect(before.get('pr_60s')!.value).toBeLessThan(180);
+    expect(before.get('qrs_60s')!.value).toBeGreaterThan(60);
+    expect(before.get('qrs_60s')!.value).toBeLessThan(110);
+    expect(before.get('qt_60s')!.value).toBeGreaterThan(400);
+    expect(before.get('qt_60s')!.value).toBeLessThan(470);
+    for (const name of ['pr_60s', 'qrs_60s', 'qt_60s', 'qtc_fridericia_60s']) expect(before.get(name)!.flag, name).toBe(0);
+  });
+
+  test('a PR longer by 50 ms and a QT longer by 40 ms are found so', () => {
+    const after = lastOf(made(fs, 0.2, 0.04), fs);
+    const longer = (name: string): number => after.get(name)!.value - before.get(name)!.value;
+    const within = Math.max(4, 1000 / fs) + 1;
+    expect(Math.abs(longer('pr_60s') - 50)).toBeLessThan(within);
+    expect(Math.abs(longer('qt_60s') - 40)).toBeLessThan(within);
+    expect(Math.abs(longer('qrs_60s'))).toBeLessThan(within);
+  });
+});
+
+test('no PR where no P waves stand before the beats', () => {
+  const random = seeded(2);
+  const beats: number[] = [];
+  for (let t = 0.5; t < seconds - 1; t += 0.55 + 0.45 * random()) beats.push(t);
+  const values = lastOf(makeEcg({ fs: 250, seconds, shape: ecgShapes.usual, beats, pWaves: [], noiseMv: 0.03, seed: 8 }), 250);
+  expect(values.get('qrs_60s')).toBeDefined();
+  expect(values.get('pr_60s')).toBeUndefined();
+});
+
+test('corrections: none at 60 /min; at 100 /min those of the formulas', () => {
+  for (const formula of Object.values(corrected)) expect(formula(400, 1)).toBeCloseTo(400, 9);
+  expect(corrected.bazett(320, 0.6)).toBeCloseTo(413.1, 1);
+  expect(corrected.fridericia(320, 0.6)).toBeCloseTo(379.4, 1);
+  expect(corrected.framingham(320, 0.6)).toBeCloseTo(381.6, 1);
+  expect(corrected.hodges(320, 0.6)).toBeCloseTo(390, 1);
+});

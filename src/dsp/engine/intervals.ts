@@ -1,0 +1,194 @@
+/** PR, QRS and QT of a stream: the beats of its first group of ECG leads delineated in the first lead, medians of a minute. */
+import { GOOD, SUSPECT } from '../../signal.ts';
+import { AFTER_SEC, Delineator, noBoundaries } from '../ecg/delineation.ts';
+import type { BeatTrack, BeatVerdict, Gaps } from '../hrv/beats.ts';
+import { classifyBeat, intervalMaxUs } from '../hrv/beats.ts';
+import type { ValueSink } from '../hrv/values.ts';
+import { featureMethods, methodIndex } from '../rows/methods.ts';
+import type { SampleRing } from './sample-ring.ts';
+
+const secondUs = 1_000_000;
+const methods = {
+  pr: methodIndex('pr_60s'),
+  qrs: methodIndex('qrs_60s'),
+  qt: methodIndex('qt_60s'),
+  bazett: methodIndex('qtc_bazett_60s'),
+  fridericia: methodIndex('qtc_fridericia_60s'),
+  framingham: methodIndex('qtc_framingham_60s'),
+  hodges: methodIndex('qtc_hodges_60s'),
+};
+
+/** A median needs so many beats, */
+export const BEATS_MIN = 10;
+/** and to be good this share of those of the window, */
+export const BEATS_SHARE_GOOD = 0.5;
+/** of which half lie within this of the median, ms. */
+export const SPREAD_GOOD_MS = { pr: 12, qrs: 10, qt: 15 } as const;
+/** Waves before the beats that lie further apart are no P waves of theirs: no PR. */
+export const PR_SPREAD_MAX_MS = 20;
+
+type Measure = keyof typeof SPREAD_GOOD_MS;
+const measures = ['pr', 'qrs', 'qt'] as const satisfies Measure[];
+
+/** QT in ms at an interval of 60 /min, by the mean interval in s. */
+export const corrected = {
+  /** Bazett 1920. */
+  bazett: (qtMs: number, rrSec: number): number => qtMs / Math.sqrt(rrSec),
+  /** Fridericia 1920. */
+  fridericia: (qtMs: number, rrSec: number): number => qtMs / Math.cbrt(rrSec),
+  /** Sagie et al. 1992. */
+  framingham: (qtMs: number, rrSec: number): number => qtMs + 154 * (1 - rrSec),
+  /** Hodges et al. 1983. */
+  hodges: (qtMs: number, rrSec: number): number => qtMs + 1.75 * (60 / rrSec - 60),
+} as const;
+
+// shared by every stream of the thread: nothing of them outlives a call
+const boundaries = noBoundaries();
+const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
+const own = { pr: new Float64Array(512), qrs: new Float64Array(512), qt: new Float64Array(512) };
+const count = { pr: 0, qrs: 0, qt: 0 };
+
+export class BeatIntervals {
+  readonly #fs: number;
+  readonly #delineator: Delineator;
+  readonly #ring: SampleRing;
+  readonly #track: BeatTrack;
+  readonly #gaps: Gaps;
+  readonly #sink: ValueSink;
+  readonly #meanOf: (from: number, to: number) => number;
+  /** Beats of the windows to come, ascending; those from `#done` on wait for the samples after them. */
+  #count = 0;
+  #done = 0;
+  #times = new Float64Array(64);
+  #before = new Float32Array(64);
+  #ms = { pr: new Float32Array(64), qrs: new Float32Array(64), qt: new Float32Array(64) };
+  #lastUs = Number.NEGATIVE_INFINITY;
+  #nextSec = -1;
+
+  /** @param ring every sample of the first lead  @param track, gaps kept by the caller */
+  constructor(fs: number, ring: SampleRing, track: BeatTrack, gaps: Gaps, sink: ValueSink) {
+    this.#fs = fs;
+    this.#delineator = new Delineator(fs);
+    this.#ring = ring;
+    this.#track = track;
+    this.#gaps = gaps;
+    this.#sink = sink;
+    this.#meanOf = (from, to) => ring.mean(from, to);
+  }
+
+  /** Time before which every value is out, µs. */
+  get finalUs(): number {
+    return this.#nextSec < 0 ? Number.POSITIVE_INFINITY : this.#nextSec * secondUs;
+  }
+
+  start(tUs: number): void {
+    const { cadenceSec } = featureMethods[methods.qt]!;
+    this.#nextSec = Math.ceil(tUs / (cadenceSec * secondUs)) * cadenceSec;
+  }
+
+  /** The next beat. */
+  beat(tUs: number): void {
+    if (this.#count === this.#times.length) this.#grow();
+    this.#times[this.#count] = tUs;
+    this.#before[this.#count] = tUs - this.#lastUs > intervalMaxUs ? Number.NaN : (tUs - this.#lastUs) / secondUs;
+    this.#count++;
+    this.#lastUs = tUs;
+  }
+
+  /** Delineates beats that have all they need: to be asked while the ring holds what is before them.
+   *  @param endUs samples before it are in the ring; Infinity: no more will come */
+  look(endUs: number): void {
+    for (; this.#done < this.#count && this.#times[this.#done]! + (AFTER_SEC + 0.02) * secondUs < endUs; this.#done++) {
+      const i = this.#done;
+      this.#ms.pr[i] = this.#ms.qrs[i] = this.#ms.qt[i] = Number.NaN;
+      if (Number.isNaN(this.#before[i]!)) continue;
+      const position = (this.#times[i]! / secondUs) * this.#fs;
+      if (!this.#delineator.delineate(position, this.#meanOf, this.#before[i]!, boundaries)) continue;
+      this.#ms.pr[i] = 1000 * (boundaries.qrsOnset - boundaries.pOnset);
+      this.#ms.qrs[i] = 1000 * (boundaries.qrsEnd - boundaries.qrsOnset);
+      this.#ms.qt[i] = 1000 * (boundaries.tEnd - boundaries.qrsOnset);
+    }
+  }
+
+  /** @param judgedUs every beat before it has its verdict and its flag */
+  advance(judgedUs: number): void {
+    if (this.#nextSec < 0) return;
+    const { cadenceSec, windowSec } = featureMethods[methods.qt]!;
+    for (; this.#nextSec * secondUs < judgedUs; this.#nextSec = this.#gaps.nextDue(this.#nextSec, cadenceSec, judgedUs))
+      this.#values(this.#nextSec * secondUs, windowSec * secondUs);
+    this.#forgetBefore((this.#nextSec - windowSec) * secondUs);
+  }
+
+  #values(tUs: number, windowUs: number): void {
+    if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) return;
+    const to = this.#track.after(tUs);
+    const from = this.#track.after(tUs - windowUs, to);
+    const rrSec = this.#gather(from, to);
+    for (const measure of measures) {
+      const n = count[measure];
+      if (n < BEATS_MIN) continue;
+      const values = own[measure].subarray(0, n);
+      const middle = median(values);
+      const spread = median(values.map((ms) => Math.abs(ms - middle)));
+      if (measure === 'pr' && spread > PR_SPREAD_MAX_MS) continue;
+      const isGood = n >= BEATS_SHARE_GOOD * (to - from) && spread <= SPREAD_GOOD_MS[measure];
+      const flag = isGood ? GOOD : SUSPECT;
+      this.#sink.value(methods[measure], -1, tUs, middle, flag);
+      if (measure === 'qt')
+        for (const formula of ['bazett', 'fridericia', 'framingham', 'hodges'] as const)
+          this.#sink.value(methods[formula], -1, tUs, corrected[formula](middle, rrSec), flag);
+    }
+  }
+
+  /** What good beats that are not ectopic measured, into `own`.  @returns mean interval before them, s */
+  #gather(from: number, to: number): number {
+    const { tUs, flag, starts } = this.#track;
+    count.pr = count.qrs = count.qt = 0;
+    let at = 0;
+    let sum = 0;
+    let used = 0;
+    for (let i = from; i < to; i++) {
+      if (flag[i] !== GOOD || starts[i] === 1) continue;
+      classifyBeat(this.#track, i, verdict);
+      if (verdict.kind !== 0) continue;
+      while (at < this.#done && this.#times[at]! < tUs[i]!) at++;
+      if (at >= this.#done || this.#times[at] !== tUs[i]) continue;
+      for (const measure of measures) {
+        const ms = this.#ms[measure][at]!;
+        if (!Number.isNaN(ms) && count[measure] < own[measure].length) own[measure][count[measure]++] = ms;
+      }
+      sum += this.#before[at]!;
+      used++;
+    }
+    return sum / used;
+  }
+
+  #forgetBefore(tUs: number): void {
+    let n = 0;
+    while (n < this.#done && this.#times[n]! <= tUs) n++;
+    if (n < 32) return;
+    for (const column of [this.#times, this.#before, this.#ms.pr, this.#ms.qrs, this.#ms.qt]) column.copyWithin(0, n, this.#count);
+    this.#count -= n;
+    this.#done -= n;
+  }
+
+  #grow(): void {
+    const length = 2 * this.#times.length;
+    const grown = (old: Float32Array): Float32Array<ArrayBuffer> => {
+      const fresh = new Float32Array(length);
+      fresh.set(old);
+      return fresh;
+    };
+    const times = this.#times;
+    this.#times = new Float64Array(length);
+    this.#times.set(times);
+    this.#before = grown(this.#before);
+    this.#ms = { pr: grown(this.#ms.pr), qrs: grown(this.#ms.qrs), qt: grown(this.#ms.qt) };
+  }
+}
+
+function median(values: Float64Array): number {
+  const sorted = values.toSorted();
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+}
