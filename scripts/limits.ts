@@ -120,6 +120,24 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       beyond: ['the next page has the rest'],
     },
     {
+      what: 'buckets of a channel of an overview',
+      unit: 'buckets',
+      at: ['src/query/overview-routes.ts', 'BUCKETS_MAX'],
+      beyond: 'validation_failed',
+    },
+    {
+      what: 'buckets of all channels of an overview',
+      unit: 'buckets',
+      at: ['src/query/overview.ts', 'CELLS_MAX'],
+      beyond: ['the step becomes coarser; [`range_too_large`](errors/range_too_large.md) when hours are too fine'],
+    },
+    {
+      what: 'samples decoded for an overview',
+      unit: 'samples',
+      at: ['src/query/overview.ts', 'DECODE_SAMPLES_MAX'],
+      beyond: ['the step becomes coarser'],
+    },
+    {
       what: 'concurrent reads of charts, samples, features and beats',
       unit: 'reads',
       at: 'readsAtOnceMax',

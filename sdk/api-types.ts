@@ -387,6 +387,15 @@ export type Operations = {
     body: undefined;
     answer: readonly { channel: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; unit: string; lead: string; rate_hz: number; t0_ns: number; gain: number; baseline: number; samples: readonly (number | null)[]; qmask: readonly number[] | null }[];
   };
+  /** Read the minimum and maximum of waveforms by bucket */
+  getOverview: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/overview';
+    params: { streamId: string };
+    query: { since: string; until: string; channels?: readonly string[] | undefined; buckets?: number | undefined; resolution?: '1ms' | '2ms' | '5ms' | '10ms' | '20ms' | '50ms' | '100ms' | '200ms' | '500ms' | '1s' | '2s' | '4s' | '8s' | '16s' | '32s' | '1m' | '2m' | '5m' | '10m' | '15m' | '30m' | '1h' | undefined };
+    body: undefined;
+    answer: readonly { channel: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; unit: string; lead: string; rate_hz: number; t0_ns: number; step_ms: number; min: readonly (number | null)[]; max: readonly (number | null)[]; n: readonly number[]; suspect_n: readonly number[]; bad_n: readonly number[] }[];
+  };
   /** Draw a strip, or take it along */
   getStrip: {
     method: 'GET';

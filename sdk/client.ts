@@ -55,6 +55,7 @@ export const operations = {
   getFeatures: ['GET', '/api/v1/streams/{streamId}/features'],
   getBeats: ['GET', '/api/v1/streams/{streamId}/beats'],
   getSamples: ['GET', '/api/v1/streams/{streamId}/samples'],
+  getOverview: ['GET', '/api/v1/streams/{streamId}/overview'],
   getStrip: ['GET', '/api/v1/streams/{streamId}/strip'],
   getBootstrap: ['GET', '/api/v1/bootstrap'],
   listDeviceProfiles: ['GET', '/api/v1/device-profiles'],

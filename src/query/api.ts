@@ -10,6 +10,7 @@ import { exportRoutes } from './export-routes.ts';
 import type { OpenJournal } from './export-routes.ts';
 import { observationRoutes } from './observation-routes.ts';
 import type { ObservationDeps } from './observation-routes.ts';
+import { overviewRoutes } from './overview-routes.ts';
 import { sampleRoutes } from './sample-routes.ts';
 import type { RecentSamples } from './samples.ts';
 import { seriesRoutes } from './series-routes.ts';
@@ -41,6 +42,7 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...streamRoutes(deps),
     ...seriesRoutes(deps),
     ...sampleRoutes(deps),
+    ...overviewRoutes(deps),
     ...stripRoutes(deps),
     ...observationRoutes(deps),
     ...chartRoutes(deps),

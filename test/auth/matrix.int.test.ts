@@ -110,6 +110,7 @@ function samples(): Readonly<Record<string, Sample>> {
     getFeatures: { family: 'read', record: true },
     getBeats: { family: 'read', record: true },
     getSamples: { family: 'read', query: `since=${since}&until=${until}`, record: true },
+    getOverview: { family: 'read', query: `since=${since}&until=${until}`, record: true },
     getStrip: { family: 'read', query: `since=${since}&until=${until}`, record: true },
     getBootstrap: { family: 'read' },
     listDeviceProfiles: { family: 'read' },

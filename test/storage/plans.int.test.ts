@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readChart, type ChartSeries } from '../../src/query/chart.ts';
 import { readObservations, type BiosignalRow } from '../../src/query/observations.ts';
+import { planOverview, readOverview } from '../../src/query/overview.ts';
 import { readSamples } from '../../src/query/samples.ts';
 import { readBeatSeries, readFeatureSeries } from '../../src/query/series.ts';
 import { BlockWriter } from '../../src/storage/block-writer.ts';
@@ -149,6 +150,16 @@ test('samples', async () => {
   const { db, opened } = explaining();
   const { segments } = await readSamples(db, { streamId: stream.streamId, channels: null, fromNs, toNs, rowsMax: 1000 });
   expect(segments.map((segment) => segment.samples.length)).toEqual([250]);
+  expectOnePart(opened);
+});
+
+// Rows that are decoded; whole rows.
+test.each([500, 4000, 300_000])('overviews by %i ms', async (stepMinMs) => {
+  const { db, opened } = explaining();
+  const asked = { streamId: stream.streamId, channels: null, fromNs, toNs, stepMinMs, bucketsMax: 5000, rowsMax: 1000 };
+  const plan = (await planOverview(db, asked))!;
+  const { n } = await readOverview(db, plan, plan.channels[0]!, undefined);
+  expect(n.reduce((sum, count) => sum + count, 0)).toBe(250);
   expectOnePart(opened);
 });
 

@@ -130,6 +130,7 @@ export const rows: readonly Row[] = [
   row('getFeatures', 'GET', `${stream}/features`, 'read', { named: true }),
   row('getBeats', 'GET', `${stream}/beats`, 'read', { named: true }),
   row('getSamples', 'GET', `${stream}/samples`, 'read', { named: true, query: tenSeconds }),
+  row('getOverview', 'GET', `${stream}/overview`, 'read', { named: true, query: tenSeconds }),
   row('getStrip', 'GET', `${stream}/strip`, 'read', { named: true, query: tenSeconds }),
   row('getBootstrap', 'GET', '/api/v1/bootstrap', 'read'),
   row('listDeviceProfiles', 'GET', '/api/v1/device-profiles', 'read'),

@@ -1651,5 +1651,233 @@ export namespace biosignal {
             /** Shape of a SampleSegment. */
             type $Shape = biosignal.v1.SampleSegment.$Properties;
         }
+
+        /**
+         * Properties of a ChannelOverviewList.
+         * @deprecated Use biosignal.v1.ChannelOverviewList.$Properties instead.
+         */
+        interface IChannelOverviewList extends biosignal.v1.ChannelOverviewList.$Properties {
+        }
+
+        /** Represents a ChannelOverviewList. */
+        class ChannelOverviewList {
+
+            /**
+             * Constructs a new ChannelOverviewList.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: biosignal.v1.ChannelOverviewList.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** ChannelOverviewList channels. */
+            channels: biosignal.v1.ChannelOverview.$Properties[];
+
+            /**
+             * Encodes the specified ChannelOverviewList message. Does not implicitly {@link biosignal.v1.ChannelOverviewList.verify|verify} messages.
+             * @param message ChannelOverviewList message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: biosignal.v1.ChannelOverviewList.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Encodes the specified ChannelOverviewList message, length delimited. Does not implicitly {@link biosignal.v1.ChannelOverviewList.verify|verify} messages.
+             * @param message ChannelOverviewList message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encodeDelimited(message: biosignal.v1.ChannelOverviewList.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a ChannelOverviewList message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {biosignal.v1.ChannelOverviewList & biosignal.v1.ChannelOverviewList.$Shape} ChannelOverviewList
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): biosignal.v1.ChannelOverviewList & biosignal.v1.ChannelOverviewList.$Shape;
+
+            /**
+             * Decodes a ChannelOverviewList message from the specified reader or buffer, length delimited.
+             * @param reader Reader or buffer to decode from
+             * @returns {biosignal.v1.ChannelOverviewList & biosignal.v1.ChannelOverviewList.$Shape} ChannelOverviewList
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decodeDelimited(reader: ($protobuf.Reader|Uint8Array)): biosignal.v1.ChannelOverviewList & biosignal.v1.ChannelOverviewList.$Shape;
+
+            /**
+             * Verifies a ChannelOverviewList message.
+             * @param message Plain object to verify
+             * @returns `null` if valid, otherwise the reason why it is not
+             */
+            static verify(message: { [k: string]: any }): (string|null);
+        }
+
+        namespace ChannelOverviewList {
+
+            /** Properties of a ChannelOverviewList. */
+            interface $Properties {
+
+                /** ChannelOverviewList channels */
+                channels?: (biosignal.v1.ChannelOverview.$Properties[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a ChannelOverviewList. */
+            type $Shape = biosignal.v1.ChannelOverviewList.$Properties;
+        }
+
+        /**
+         * Properties of a ChannelOverview.
+         * @deprecated Use biosignal.v1.ChannelOverview.$Properties instead.
+         */
+        interface IChannelOverview extends biosignal.v1.ChannelOverview.$Properties {
+        }
+
+        /** Represents a ChannelOverview. */
+        class ChannelOverview {
+
+            /**
+             * Constructs a new ChannelOverview.
+             * @param [properties] Properties to set
+             */
+            constructor(properties?: biosignal.v1.ChannelOverview.$Properties);
+
+            /** Unknown fields preserved while decoding when enabled */
+            $unknowns?: Uint8Array[];
+
+            /** ChannelOverview channel. */
+            channel: string;
+
+            /** ChannelOverview kind. */
+            kind: string;
+
+            /** ChannelOverview unit. */
+            unit: string;
+
+            /** ChannelOverview lead. */
+            lead: string;
+
+            /** ChannelOverview rateNanoHz. */
+            rateNanoHz: Long;
+
+            /** ChannelOverview t0Ns. */
+            t0Ns: Long;
+
+            /** ChannelOverview stepMs. */
+            stepMs: Long;
+
+            /** ChannelOverview min. */
+            min: number[];
+
+            /** ChannelOverview max. */
+            max: number[];
+
+            /** ChannelOverview n. */
+            n: number[];
+
+            /** ChannelOverview suspectN. */
+            suspectN: number[];
+
+            /** ChannelOverview badN. */
+            badN: number[];
+
+            /**
+             * Encodes the specified ChannelOverview message. Does not implicitly {@link biosignal.v1.ChannelOverview.verify|verify} messages.
+             * @param message ChannelOverview message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encode(message: biosignal.v1.ChannelOverview.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Encodes the specified ChannelOverview message, length delimited. Does not implicitly {@link biosignal.v1.ChannelOverview.verify|verify} messages.
+             * @param message ChannelOverview message or plain object to encode
+             * @param [writer] Writer to encode to
+             * @returns Writer
+             */
+            static encodeDelimited(message: biosignal.v1.ChannelOverview.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+            /**
+             * Decodes a ChannelOverview message from the specified reader or buffer.
+             * @param reader Reader or buffer to decode from
+             * @param [length] Message length if known beforehand
+             * @returns {biosignal.v1.ChannelOverview & biosignal.v1.ChannelOverview.$Shape} ChannelOverview
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): biosignal.v1.ChannelOverview & biosignal.v1.ChannelOverview.$Shape;
+
+            /**
+             * Decodes a ChannelOverview message from the specified reader or buffer, length delimited.
+             * @param reader Reader or buffer to decode from
+             * @returns {biosignal.v1.ChannelOverview & biosignal.v1.ChannelOverview.$Shape} ChannelOverview
+             * @throws {Error} If the payload is not a reader or valid buffer
+             * @throws {$protobuf.util.ProtocolError} If required fields are missing
+             */
+            static decodeDelimited(reader: ($protobuf.Reader|Uint8Array)): biosignal.v1.ChannelOverview & biosignal.v1.ChannelOverview.$Shape;
+
+            /**
+             * Verifies a ChannelOverview message.
+             * @param message Plain object to verify
+             * @returns `null` if valid, otherwise the reason why it is not
+             */
+            static verify(message: { [k: string]: any }): (string|null);
+        }
+
+        namespace ChannelOverview {
+
+            /** Properties of a ChannelOverview. */
+            interface $Properties {
+
+                /** ChannelOverview channel */
+                channel?: (string|null);
+
+                /** ChannelOverview kind */
+                kind?: (string|null);
+
+                /** ChannelOverview unit */
+                unit?: (string|null);
+
+                /** ChannelOverview lead */
+                lead?: (string|null);
+
+                /** ChannelOverview rateNanoHz */
+                rateNanoHz?: (Long|null);
+
+                /** ChannelOverview t0Ns */
+                t0Ns?: (Long|null);
+
+                /** ChannelOverview stepMs */
+                stepMs?: (Long|null);
+
+                /** ChannelOverview min */
+                min?: (number[]|null);
+
+                /** ChannelOverview max */
+                max?: (number[]|null);
+
+                /** ChannelOverview n */
+                n?: (number[]|null);
+
+                /** ChannelOverview suspectN */
+                suspectN?: (number[]|null);
+
+                /** ChannelOverview badN */
+                badN?: (number[]|null);
+
+                /** Unknown fields preserved while decoding when enabled */
+                $unknowns?: Uint8Array[];
+            }
+
+            /** Shape of a ChannelOverview. */
+            type $Shape = biosignal.v1.ChannelOverview.$Properties;
+        }
     }
 }
