@@ -410,7 +410,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/observations';
     params: {};
-    query: { biosignal_id: number; subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; device_id?: string | undefined; method_code?: string | undefined; quality_max?: number | undefined; order?: 'asc' | 'desc' | undefined; limit?: number | undefined; cursor?: string | undefined };
+    query: { biosignal_id: number; subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; device_id?: string | undefined; method_code?: string | undefined; interval?: 'PT1M' | 'PT1H' | 'P1D' | undefined; tz?: string | undefined; quality_max?: number | undefined; order?: 'asc' | 'desc' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
     answer: readonly { id: string; biosignal_id: number; loinc_code: string; value: number; unit: string; effective_time: string; device_id: string; method_code: string; qmask: number; n: number | null; good_n: number | null; expected_n: number | null; min: number | null; max: number | null }[];
   };

@@ -35,10 +35,13 @@ function categoryOf(row: ObservationRow): string {
 
 /** Writes one Observation. The flag is a component, so that no reader takes a suspect number for a good one. */
 export function fhirObservation(row: ObservationRow, subjectId: string): object {
+  const bucket = row.effective_end === undefined ? 'minute' : row.id.endsWith('.P1D') ? 'day' : 'hour';
   const own = { system: BIO_SYSTEM, code: row.abbreviation, display: row.name };
   const components: object[] = [{ code: concept('quality-flag', 'Quality: 0 good, 1 suspect, 2 bad'), valueInteger: row.qmask }];
-  if (row.value_n !== null) components.push({ code: concept('value-count', 'Values in the minute'), valueInteger: row.value_n });
-  if (row.good_n !== null) components.push({ code: concept('good-value-count', 'Good values in the minute'), valueInteger: row.good_n });
+  if (row.value_n !== null) components.push({ code: concept('value-count', `Values in the ${bucket}`), valueInteger: row.value_n });
+  if (row.good_n !== null) components.push({ code: concept('good-value-count', `Good values in the ${bucket}`), valueInteger: row.good_n });
+  if (row.effective_end !== undefined && row.expected_n !== null)
+    components.push({ code: concept('expected-value-count', `Values in a whole ${bucket}`), valueInteger: row.expected_n });
   return {
     resourceType: 'Observation',
     id: row.id,
@@ -46,7 +49,9 @@ export function fhirObservation(row: ObservationRow, subjectId: string): object 
     category: [{ coding: [{ system: CATEGORY, code: categoryOf(row) }] }],
     code: { coding: row.loinc_code === '' ? [own] : [{ system: LOINC, code: row.loinc_code }, own], text: row.name },
     subject: { reference: `Patient/${subjectId}` },
-    effectiveDateTime: row.effective_time,
+    ...(row.effective_end === undefined
+      ? { effectiveDateTime: row.effective_time }
+      : { effectivePeriod: { start: row.effective_time, end: row.effective_end } }),
     valueQuantity: { value: row.value, unit: row.unit, system: UCUM, code: row.unit },
     method: { coding: [{ system: BIO_SYSTEM, code: row.method_code }] },
     ...(row.device_id === ''

@@ -8,12 +8,16 @@ import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
+import { isTimeZone } from '../http/time-zone.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { measuredValues } from './measured-values.ts';
 import type { MeasurementInput } from './measured-values.ts';
+import { observationIntervals, readSummaries } from './observation-summaries.ts';
+import type { SummaryInterval } from './observation-summaries.ts';
 import { findBiosignal, readObservations } from './observations.ts';
-import type { BiosignalRow, Observation, ObservationRow } from './observations.ts';
+import type { BiosignalRow, Observation, ObservationFilter, ObservationRow } from './observations.ts';
 
 export const ObservationSchema = exactly({
   id: Type.String(),
@@ -25,9 +29,9 @@ export const ObservationSchema = exactly({
   device_id: Type.String({ description: 'Empty where no device was involved.' }),
   method_code: Type.String({ description: '<kind>:<method_name>; kinds: measured, derived, aggregated, reported, imported' }),
   qmask: QualityMask,
-  n: nullable(Type.Integer({ description: 'Of a minute: values that it has; null: a single value that was reported.' })),
+  n: nullable(Type.Integer({ description: 'Of a minute, hour or day: values that it has; null: a single value that was reported.' })),
   good_n: nullable(Type.Integer({ description: 'How many of them are good.' })),
-  expected_n: nullable(Type.Integer({ description: 'How many a whole minute has.' })),
+  expected_n: nullable(Type.Integer({ description: 'How many a whole minute, hour or day has.' })),
   min: nullable(Type.Number({ description: 'Least of the values that value is the mean of.' })),
   max: nullable(Type.Number({ description: 'Greatest of them.' })),
 });
@@ -83,7 +87,8 @@ const listObservations = ({ db, cursors, publicUrl }: ObservationDeps) =>
     description:
       'since is inclusive, until exclusive. Derived biosignals have one observation per minute in which at least half of the values are ' +
       'good, its value the mean of these; quality_max=1 adds minutes in which at least half is good or suspect (qmask 1, the mean of both), ' +
-      'quality_max=2 bad ones (qmask 2, the mean of all). With Accept: application/fhir+json a FHIR R4 searchset Bundle.',
+      'quality_max=2 bad ones (qmask 2, the mean of all). interval=PT1H and P1D give the same of hours (of UTC) and of days of the time zone ' +
+      'tz that begin in the range, of all streams of a device together; good_n of expected_n is what is covered. With Accept: application/fhir+json a FHIR R4 searchset Bundle.',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     query: {
       biosignal_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
@@ -92,6 +97,10 @@ const listObservations = ({ db, cursors, publicUrl }: ObservationDeps) =>
       until: Type.Optional(Timestamp),
       device_id: Type.Optional(Type.String({ maxLength: 128 })),
       method_code: Type.Optional(Type.String({ maxLength: 128 })),
+      interval: orDefault(
+        oneOf(observationIntervals, { default: 'PT1M', description: 'ISO 8601. Reported values have no hours and days.' }),
+      ),
+      tz: Type.Optional(Type.String({ maxLength: 64, description: "IANA time zone of days; absent: the user's." })),
       quality_max: orDefault(Type.Integer({ minimum: 0, maximum: 2, default: 0, description: 'Worst flag to return.' })),
       order: orDefault(oneOf(['asc', 'desc'], { default: 'desc' })),
       limit: LimitQuery(100, 1000),
@@ -114,7 +123,7 @@ const listObservations = ({ db, cursors, publicUrl }: ObservationDeps) =>
       const scope = `observations ${subject.id} ${JSON.stringify(filters)}`;
       const list = { cursors, path: '/api/v1/observations', scope, query };
       const key = pageStart(list);
-      const rows = await readObservations(db, {
+      const filter: ObservationFilter = {
         subjectId: subject.id,
         biosignal,
         since: query.since ?? null,
@@ -125,7 +134,10 @@ const listObservations = ({ db, cursors, publicUrl }: ObservationDeps) =>
         order: query.order,
         after: key === null ? null : [String(key[0]), String(key[1])],
         limit: limit + 1,
-      });
+      };
+      const { interval } = query;
+      const rows =
+        interval === 'PT1M' ? await readObservations(db, filter) : await summaries(db, filter, interval, query.tz ?? subject.timeZone);
       const { items, headers: found } = page(list, rows, (last) => [last.effective_time, last.id]);
       const headers = { vary: 'accept', ...found };
       if (header('accept').includes(FHIR_TYPE)) {
@@ -136,6 +148,24 @@ const listObservations = ({ db, cursors, publicUrl }: ObservationDeps) =>
       return { status: 200, json: items.map(observationOf), headers };
     },
   });
+
+async function summaries(
+  db: Db,
+  filter: ObservationFilter,
+  interval: SummaryInterval,
+  timeZone: string,
+): Promise<readonly ObservationRow[]> {
+  if (filter.biosignal.feature === null)
+    throw wrong('/query/interval', 'is for derived biosignals: reported values have no hours and days');
+  if (!isTimeZone(timeZone)) throw wrong('/query/tz', 'is not an IANA time zone');
+  return readSummaries(db, filter, interval, timeZone).catch((error: unknown) => {
+    throw sqlStateOf(error) === '22023' ? wrong('/query/tz', 'is not a time zone that the database knows') : error;
+  });
+}
+
+function wrong(pointer: string, detail: string): PipelineError {
+  return new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'value', detail }] });
+}
 
 const createMeasurements = ({ db }: ObservationDeps) =>
   defineRoute({

@@ -39,8 +39,10 @@ export type ObservationRow = Observation &
     n: number | null;
     value_n: number | null;
     good_n: number | null;
-    /** How many values the method yields per minute. */
+    /** How many values the method yields in a whole minute, hour or day. */
     expected_n: number | null;
+    /** Of an hour or a day: its end, as effective_time. */
+    effective_end?: string;
     min: number | null;
     max: number | null;
   }>;
@@ -120,8 +122,8 @@ async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
   return rows;
 }
 
-/** SQL: how many values of a minute are not worse than quality_max, by quality_max. */
-const usable = ['r.good_n', '(r.good_n + r.suspect_n)', 'r.value_n'] as const;
+/** SQL: how many values of a bucket are not worse than quality_max, by quality_max. */
+export const usable = ['r.good_n', '(r.good_n + r.suspect_n)', 'r.value_n'] as const;
 
 /** Is it a unit of counts? A minute of counts is a sum, because the mean of its pieces means nothing. */
 export function isCounted(unit: string): boolean {
@@ -129,15 +131,15 @@ export function isCounted(unit: string): boolean {
 }
 
 /** Extremes and mean of the values behind a minute's flag (f.flag). */
-const minuteExtremes = `
+export const minuteExtremes = `
   case f.flag when 0 then r.good_min when 1 then least(r.good_min, r.suspect_min) else r.min end as min,
   case f.flag when 0 then r.good_max when 1 then greatest(r.good_max, r.suspect_max) else r.max end as max`;
-const minuteMean = `
+export const minuteMean = `
   (case f.flag when 0 then r.good_sum / r.good_n
      when 1 then (coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0)) / (r.good_n + r.suspect_n)
      else r.sum / r.value_n end)::float8 as value`;
 /** Sum of a minute. Steps walked in a suspect second of a good minute count. */
-const minuteSum = `
+export const minuteSum = `
   (case f.flag when 2 then r.sum else coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) end)::float8 as value`;
 
 type Minute = {
@@ -241,7 +243,7 @@ type Source = Readonly<{
 }>;
 
 /** Finds the user's streams that overlap the range, and the method to read: the newest version with values there. */
-async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Promise<Source | null> {
+export async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Promise<Source | null> {
   const { rows } = await db.query<{
     ids: number[] | null;
     uuids: string[];

@@ -3,6 +3,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readChart, type ChartSeries } from '../../src/query/chart.ts';
+import { readSummaries } from '../../src/query/observation-summaries.ts';
 import { readObservations, type BiosignalRow } from '../../src/query/observations.ts';
 import { planOverview, readOverview } from '../../src/query/overview.ts';
 import { readSamples } from '../../src/query/samples.ts';
@@ -102,19 +103,22 @@ function literal(value: unknown): string {
   return pg.escapeLiteral(Array.isArray(value) ? `{${value.join(',')}}` : typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-/** A database that explains what it runs. opened: by table, the partitions or chunks that one statement opened. */
-function explaining(): { db: Parameters<typeof readChart>[0]; opened: { statement: string; parts: string[] }[] } {
+/** A database that explains what it runs. opened: of each statement, the partitions or chunks that it opened, and the tables, partitions
+ *  and chunks that gave it rows. */
+function explaining(): { db: Parameters<typeof readChart>[0]; opened: { statement: string; parts: string[]; gave: string[] }[] } {
   const pool = organizationPool(roles.api, tenant.orgId);
-  const opened: { statement: string; parts: string[] }[] = [];
+  const opened: { statement: string; parts: string[]; gave: string[] }[] = [];
   const note = (statement: string, plan: PlanRow | undefined): void => {
     const parts = new Set<string>();
+    const gave = new Set<string>();
     const walk = (plan: Plan): void => {
       const name = plan['Relation Name'];
       if (name !== undefined && (plan['Actual Loops'] ?? 0) > 0 && /_p\d{8}_|^_hyper_|^compress_hyper/.test(name)) parts.add(name);
+      if (name !== undefined && (plan['Actual Rows'] ?? 0) > 0) gave.add(name);
       for (const inner of plan.Plans ?? []) walk(inner);
     };
     walk(plan!['QUERY PLAN'][0]!.Plan);
-    opened.push({ statement, parts: [...parts] });
+    opened.push({ statement, parts: [...parts], gave: [...gave] });
   };
   const query = async (statement: string | pg.QueryConfig, given?: unknown[]): Promise<unknown> => {
     const { text, values = [], name } = typeof statement === 'string' ? { text: statement, values: given } : statement;
@@ -214,6 +218,38 @@ test.each(['asc', 'desc'] as const)('observations, reported and derived, %s', as
     expectOnePart(opened);
   }
 });
+
+// Hours, and days of a zone of whole hours, read neither minutes nor values.
+test.each(['PT1H', 'P1D'] as const)('observations by %s from the stored hours', async (interval) => {
+  const week = { since: iso(fromNs - 3n * 86_400n * SECOND), until: iso(toNs + 3n * 86_400n * SECOND) };
+  if (database.kind === 'timescale')
+    await database.pool.query(`call refresh_continuous_aggregate('feature_1h', $1::timestamptz, $2::timestamptz)`, [
+      week.since,
+      week.until,
+    ]);
+  const { db, opened } = explaining();
+  const filter = { subjectId: tenant.subjectId, biosignal: derived, ...week, deviceId: null, methodCode: null, qualityMax: 2 };
+  const page = { order: 'asc', after: null, limit: 10 } as const;
+  expect(await readSummaries(db, { ...filter, ...page }, interval, 'Europe/Paris')).toHaveLength(1);
+  const statements = opened.filter(({ statement }) => statement.includes('feature_1h'));
+  expect(statements.length).toBeGreaterThan(0);
+  const parts = await rollupOf();
+  for (const { statement, gave } of statements)
+    expect([statement, gave.map((name) => parts.get(name) ?? name).filter((name) => name.startsWith('feature'))]).toEqual([
+      statement,
+      [expect.stringMatching(/^feature_1h/)],
+    ]);
+});
+
+/** The hypertable or continuous aggregate that a chunk belongs to. */
+async function rollupOf(): Promise<ReadonlyMap<string, string>> {
+  if (database.kind === 'postgres') return new Map();
+  const { rows } = await database.pool.query<{ chunk: string; name: string }>(
+    `select c.chunk_name as chunk, coalesce(a.view_name, c.hypertable_name) as name from timescaledb_information.chunks c
+     left join timescaledb_information.continuous_aggregates a on a.materialization_hypertable_name = c.hypertable_name`,
+  );
+  return new Map(rows.map(({ chunk, name }) => [chunk, name]));
+}
 
 test('channels are found without a look at the other streams of the organization', async () => {
   await database.pool.query(
