@@ -1,4 +1,5 @@
-/** Time of waveform overviews, from a day to ten seconds of one channel at 1,500 buckets, beside the rows that others send at the same time.
+/** Time of waveform overviews, from a day to ten seconds of one channel at 1,500 buckets, in a table that also has the rows of others who
+ *  sent at the same time.
  *
  *  sh scripts/with-runtime.sh bench/overview.bench.ts      on an embedded PostgreSQL, or the server of BIO_BENCH_DATABASE_URL
  *  Asked as the service asks: role biosignal_api, one organization. */

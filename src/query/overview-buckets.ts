@@ -1,5 +1,5 @@
-/** Buckets of an overview: their steps, and the sums of one channel by bucket. Bucket i holds the samples from i steps after the zero of the
- *  stream up to the next bucket, so that a bucket has the same samples whatever range is asked for. */
+/** Buckets of an overview: their steps, and extremes and counts of one channel by bucket. Bucket i holds the samples from i steps after the
+ *  zero of the stream up to the next bucket, so that a bucket has the same samples whatever range is asked for. */
 import { gridCeil } from '../signal.ts';
 import type { BlockRun } from '../storage/block-codec.ts';
 

@@ -105,7 +105,10 @@ type Signal = Readonly<{
 /** Samples sent in all. */
 let sent = 0;
 
-/** A recording with gaps, doubtful samples, packets out of order, and a second configuration of its channel halfway. */
+/** Sends the two packets of a device that were held back. */
+const sendLate = new Map<string, () => Promise<void>>();
+
+/** A recording with gaps, doubtful samples and a second configuration of its channel halfway. */
 async function send({ device, rateNanoHz, gain, kind, packetSec, count }: Signal, startMs: number): Promise<string> {
   const roll = dice(rateNanoHz % 65_537);
   const token = await running.token(device);
@@ -152,11 +155,15 @@ async function send({ device, rateNanoHz, gain, kind, packetSec, count }: Signal
     });
   }
   const late = packets.splice(3, 2);
-  for (const packet of [...packets, ...late]) {
-    const answer = await running.ingest(packet, token.xuser_token);
-    expect(answer, answer.text).toMatchObject({ status: 202, body: { rejected: [] } });
-    sent += packet.blocks[0]!.samples.length;
-  }
+  const post = async (some: readonly Packet[]): Promise<void> => {
+    for (const packet of some) {
+      const answer = await running.ingest(packet, token.xuser_token);
+      expect(answer, answer.text).toMatchObject({ status: 202, body: { rejected: [] } });
+      sent += packet.blocks[0]!.samples.length;
+    }
+  };
+  await post(packets);
+  sendLate.set(device, () => post(late));
   const { rows } = await running.database.pool.query<{ uuid: string }>(
     'select s.uuid from stream s join device d on d.id = s.device_id where d.external_id = $1',
     [device],
@@ -221,6 +228,11 @@ describe('an overview', () => {
     const untilMs = startMs + packetSec * count * 1000;
     await compare(streamOf(device), startMs - 10_000, untilMs, ['200ms', '1s', '8s', '32s', '1m', '1h']);
     await compare(streamOf(device), startMs + 12_345, startMs + 71_003, ['5ms', '4s', '1m', '5m']);
+  });
+
+  it.each(signals)('equals the samples, late ones still in memory: $device', async ({ device, packetSec, count }) => {
+    await sendLate.get(device)!();
+    await compare(streamOf(device), startMs - 10_000, startMs + packetSec * count * 1000, ['500ms', '4s', '1m', '1h']);
   });
 
   // promise: overview-binary
