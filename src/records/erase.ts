@@ -3,7 +3,8 @@
  *
  *  The user is disabled first, in a transaction of its own: tokens stop working, and open feeds and recordings end. Then everything is
  *  deleted in one transaction with the receipt's entry in the audit log, so there is never an erasure without a receipt, or a receipt
- *  without an erasure.
+ *  without an erasure. A service may be storing rows of the user at that moment (the command is a process of its own): they are waited
+ *  for, deleted, and have an entry of their own.
  *
  *  Plain SQL where the table comes from the catalog, and where a deletion and the count after it share a condition. */
 import type { Pool, PoolClient } from 'pg';
@@ -16,6 +17,7 @@ import { build, now, run } from '../storage/database/build.ts';
 import type { SubjectId } from '../signal.ts';
 import { waitLong } from '../storage/database/database.ts';
 import { pairLocks } from '../storage/database/locks.ts';
+import { untilErasureIsSeen } from '../storage/erased-streams.ts';
 import { mayHoldEntriesOf } from '../storage/log-batch.ts';
 
 export type StoreReceipt = Readonly<{ store: string; deleted: number; remaining: number }>;
@@ -52,7 +54,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   try {
     await client.query('begin');
     await client.query('set local statement_timeout = 0'); // deleting years of samples takes longer than a request may
-    const { stores, devicesShared } = await eraseRows(client, orgId, subjectId);
+    const { stores, devicesShared, person: erased } = await eraseRows(client, orgId, subjectId);
     const now = Date.now();
     const receipt: EraseReceipt = {
       xuser_id: subjectId,
@@ -63,18 +65,21 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
     };
     await emitEvent(client as unknown as Pool, { orgId, projectId: user.project_id }, 'xuser.erased', { xuser_id: subjectId });
     const nobody: Actor = { caller: { kind: 'cli', orgId, account: '' }, remoteAddress: '', requestId: '' };
-    await audit(client, options.actor ?? nobody, {
-      action: 'xuser.erased',
-      targetKind: 'xuser',
-      targetId: subjectId,
-      subjectId,
-      projectId: user.project_id,
-      detail: { stores, devices_shared: devicesShared, packet_log_until: receipt.packet_log_until },
-    });
+    const note = async (deleted: readonly StoreReceipt[]): Promise<void> =>
+      await audit(client, options.actor ?? nobody, {
+        action: 'xuser.erased',
+        targetKind: 'xuser',
+        targetId: subjectId,
+        subjectId,
+        projectId: user.project_id,
+        detail: { stores: deleted, devices_shared: devicesShared, packet_log_until: receipt.packet_log_until },
+      });
+    await note(stores);
     await client.query('commit');
+    const late = await eraseLate(client, erased, note);
     waitAsBefore();
     client.release();
-    return receipt;
+    return { ...receipt, stores: withLate(stores, late) };
   } catch (error) {
     client.release(true); // rolls back, and leaves no setting or lock behind
     if (/^(42P01|42703|42883)$/.test(sqlStateOf(error) ?? '')) {
@@ -86,14 +91,45 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   }
 }
 
-type Erased = Readonly<{ stores: readonly StoreReceipt[]; devicesShared: number }>;
+type Erased = Readonly<{ stores: readonly StoreReceipt[]; devicesShared: number; person: Person }>;
+type Store = Readonly<{ store: string; deleted: number; count: () => Promise<number> }>;
 
-async function eraseRows(client: PoolClient, orgId: string, subjectId: string): Promise<Erased> {
+/** Deletes rows that were being stored when the erasure was committed. From then on writers leave out rows of the user. */
+async function eraseLate(
+  client: PoolClient,
+  person: Person,
+  note: (late: readonly StoreReceipt[]) => Promise<void>,
+): Promise<readonly StoreReceipt[]> {
+  await untilErasureIsSeen(client);
+  await client.query('begin');
+  await client.query('set local statement_timeout = 0');
+  const continuous = await keepRefreshOut(client);
+  const late = await receiptOf(await eraseUnreferenced(client, await personalTables(client), person, continuous));
+  if (late.some(({ deleted }) => deleted > 0)) await note(late);
+  await client.query('commit');
+  return late;
+}
+
+function withLate(stores: readonly StoreReceipt[], late: readonly StoreReceipt[]): readonly StoreReceipt[] {
+  const byName = new Map(late.map((row) => [row.store, row]));
+  return stores.map(({ store, deleted, remaining }) => {
+    const more = byName.get(store);
+    return more === undefined ? { store, deleted, remaining } : { store, deleted: deleted + more.deleted, remaining: more.remaining };
+  });
+}
+
+/** @returns whether rollups are continuous aggregates */
+async function keepRefreshOut(client: PoolClient): Promise<boolean> {
   const { rows: kinds } = await run(client, build.selectFrom('database_kind').select('kind'));
   const continuous = kinds[0]?.kind === 'timescale';
   if (continuous) await client.query('set local timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
   // A refresh already under way would bring back rows that it has read; it holds this lock from listing its work to its last commit.
   else await client.query('select pg_advisory_xact_lock($1, $2)', [...pairLocks.refresh]);
+  return continuous;
+}
+
+async function eraseRows(client: PoolClient, orgId: string, subjectId: string): Promise<Erased> {
+  const continuous = await keepRefreshOut(client);
   const streams = await run(client, build.selectFrom('stream').select(['id', 'uuid']).where('xuser_id', '=', subjectId));
   const streamIds = streams.rows.map((row) => row.id);
   const recording = build.selectFrom('stream').select('device_id').where('xuser_id', '=', subjectId);
@@ -104,23 +140,14 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
   const devices = await run(client, theirs.forUpdate());
   const deviceIds = devices.rows.map((row) => row.id);
   const person: Person = { subjectId, streamIds, streamUuids: streams.rows.map((row) => row.uuid) };
-  const stores: { store: string; deleted: number; count: () => Promise<number> }[] = [];
+  const stores: Store[] = [];
 
   const related = await personalTables(client);
   for (const table of related.filter(({ cascades }) => cascades)) {
     const count = (): Promise<number> => countRows(client, table, person);
     stores.push({ store: table.name, deleted: await count(), count });
   }
-  for (const table of related.filter(({ cascades }) => !cascades)) {
-    const { condition, values } = ownRows(client, table, person);
-    const { rowCount } = await client.query(`delete from ${client.escapeIdentifier(table.name)} where ${condition}`, values);
-    stores.push({ store: table.name, deleted: rowCount ?? 0, count: () => countRows(client, table, person) });
-  }
-  for (const rollup of rollups) {
-    const deleted = await eraseRollup(client, rollup, continuous, streamIds);
-    const table: PersonalTable = { name: rollup, key: 'stream_id', of: 'stream', type: 'integer', cascades: false };
-    stores.push({ store: rollup, deleted, count: () => countRows(client, table, person) });
-  }
+  stores.push(...(await eraseUnreferenced(client, related, person, continuous)));
   // Stored answers of POSTs and queued events may name the user.
   for (const { store, from, condition } of mentions) {
     const values = [orgId, subjectId];
@@ -147,12 +174,38 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
     count: async () =>
       (await client.query<{ n: number }>(`select count(*)::integer as n from device where ${unused}`, [deviceIds])).rows[0]?.n ?? 0,
   });
+  return { stores: await receiptOf(stores), devicesShared: deviceIds.length - deleted, person };
+}
+
+/** Deletes the user's rows of tables without a foreign key to the user, and of the rollups. */
+async function eraseUnreferenced(
+  client: PoolClient,
+  related: readonly PersonalTable[],
+  person: Person,
+  continuous: boolean,
+): Promise<readonly Store[]> {
+  const stores: Store[] = [];
+  for (const table of related.filter(({ cascades }) => !cascades)) {
+    const { condition, values } = ownRows(client, table, person);
+    const { rowCount } = await client.query(`delete from ${client.escapeIdentifier(table.name)} where ${condition}`, values);
+    stores.push({ store: table.name, deleted: rowCount ?? 0, count: () => countRows(client, table, person) });
+  }
+  for (const rollup of rollups) {
+    const deleted = await eraseRollup(client, rollup, continuous, person.streamIds);
+    const table: PersonalTable = { name: rollup, key: 'stream_id', of: 'stream', type: 'integer', cascades: false };
+    stores.push({ store: rollup, deleted, count: () => countRows(client, table, person) });
+  }
+  return stores;
+}
+
+/** Counts what is left in each store. */
+async function receiptOf(stores: readonly Store[]): Promise<readonly StoreReceipt[]> {
   const receipt = new Map<string, StoreReceipt>();
   for (const { store, deleted: gone, count } of stores) {
     const before = receipt.get(store) ?? { deleted: 0, remaining: 0 };
     receipt.set(store, { store, deleted: before.deleted + gone, remaining: before.remaining + (await count()) });
   }
-  return { stores: [...receipt.values()], devicesShared: deviceIds.length - deleted };
+  return [...receipt.values()];
 }
 
 /** $1: the organization, $2: the user. */

@@ -16,6 +16,7 @@ import type { Database } from './database/database.ts';
 import { halveSteps, lettersOfSteps, rangesApart, stepsByTime } from './derived-steps.ts';
 import type { DerivedRows, Step } from './derived-steps.ts';
 import { DerivedTables } from './derived-tables.ts';
+import { beginHeld, withoutErased } from './erased-streams.ts';
 import { LetterBox } from './letter-box.ts';
 import {
   ensureReportedPartitions,
@@ -205,9 +206,14 @@ export class DerivedWriter {
       const parts = await this.#tables.encode(client, steps);
       await this.#tables.ensurePartitions(client, parts);
       await ensureReportedPartitions(this.#partitions, client, reported);
-      await client.query('begin');
-      for (const part of parts) await this.#tables.write(client, part, careful);
-      await writeReported(client, reported);
+      await beginHeld(client);
+      const kept = await withoutErased(client, steps, ({ rows }) => rows.streamId);
+      const keptParts = kept.length === steps.length ? parts : await this.#tables.encode(client, kept);
+      for (const part of keptParts) await this.#tables.write(client, part, careful);
+      await writeReported(client, {
+        measurements: await withoutErased(client, reported.measurements, ({ streamId }) => streamId),
+        events: await withoutErased(client, reported.events, ({ streamId }) => streamId),
+      });
       await client.query('commit');
     });
     this.#letters.stored();

@@ -5,6 +5,7 @@ import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { Coalesce } from './database/coalesce.ts';
 import type { Database } from './database/database.ts';
+import { holdLog, withoutErased } from './erased-streams.ts';
 import { Partitions } from './schema/partitions.ts';
 import { storeOrSetAside } from './store-or-set-aside.ts';
 import type { Write } from './database/transaction.ts';
@@ -97,14 +98,16 @@ export class PacketHashes {
     }
   }
 
-  async #writeRows(rows: readonly Row[]): Promise<void> {
-    await this.#options.write((client) =>
-      client.query(insertHashes, [
+  async #writeRows(taken: readonly Row[]): Promise<void> {
+    await this.#options.write(async (client) => {
+      await holdLog(client);
+      const rows = await withoutErased(client, taken, ({ streamId }) => streamId);
+      await client.query(insertHashes, [
         rows.map(({ streamId }) => streamId),
         rows.map(({ firstSeq }) => firstSeq),
         rows.map(({ hashes }) => Buffer.from(Float64Array.from(hashes).buffer)),
-      ]),
-    );
+      ]);
+    });
   }
 
   /** Drops hashes: their packets are stored, but cannot be compared later. */

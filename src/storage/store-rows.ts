@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import type { BlockRun } from './block-codec.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
+import { beginHeld, withoutErased } from './erased-streams.ts';
 import { RowFault } from './database/sql-states.ts';
 import { mergeRuns } from './merge-runs.ts';
 import type { Channel, SealedRow } from './open-rows.ts';
@@ -9,7 +10,10 @@ import { makeSampleRow, putSampleRow, ROW_SEC_MAX, runsOf, sampleBlockColumns, t
 
 /** Copies new rows. If one exists after all, the database refuses it (23505) and nothing is written. */
 export async function copyNew(client: pg.Client, batch: readonly SealedRow[]): Promise<void> {
-  await copyRows(client, sampleBlockColumns, rowsOf(batch.map((sealed) => sealed.row)));
+  await beginHeld(client);
+  const rows = await withoutErased(client, batch, streamOf);
+  await copyRows(client, sampleBlockColumns, rowsOf(rows.map((sealed) => sealed.row)));
+  await client.query('commit');
 }
 
 /** Selects rows that begin within those named by $1..$4 (start and seconds): earlier code wrote one second per row, whatever the rate. The
@@ -22,7 +26,9 @@ const namedRows = `unnest($1::int[], $2::smallint[], $3::int8[], $4::int[]) as k
 
 /** Replaces existing rows by their union with the new ones, and copies the rest, in one transaction, so that no reader misses a row.
  *  @param askAll whether to look for every row, not only for those that may exist */
-export async function storeCarefully(client: pg.Client, batch: readonly SealedRow[], askAll: boolean): Promise<void> {
+export async function storeCarefully(client: pg.Client, sealedRows: readonly SealedRow[], askAll: boolean): Promise<void> {
+  await beginHeld(client);
+  const batch = await withoutErased(client, sealedRows, streamOf);
   const byKey = new Map<string, { sealed: SealedRow; blocks: Uint8Array[] }>();
   for (const sealed of batch) {
     const key = rowKey(sealed.row.streamId, sealed.row.channelNo, sealed.row.timeUs);
@@ -30,7 +36,6 @@ export async function storeCarefully(client: pg.Client, batch: readonly SealedRo
     if (found === undefined) byKey.set(key, { sealed, blocks: [sealed.row.codec] });
     else found.blocks.push(sealed.row.codec);
   }
-  await client.query('begin');
   await learnStoredHigh(client, batch);
   const asked = [...byKey.values()]
     .filter(
@@ -103,6 +108,8 @@ function rowsOf(rows: readonly SampleRow[]): CopyBuffer {
   for (const row of sorted) putSampleRow(buffer, row);
   return buffer;
 }
+
+const streamOf = ({ row }: SealedRow): number => row.streamId;
 
 function rowKey(streamId: number, channelNo: number, timeUs: number): string {
   return `${streamId}:${channelNo}:${timeUs}`;

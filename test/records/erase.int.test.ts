@@ -14,11 +14,11 @@ afterAll(async () => {
   await running.close();
 });
 
-function packetsOf(deviceId: string, subject: string, count: number) {
-  const startNs = BigInt(Date.now() - 100 * count) * 1_000_000n;
-  return ecgPacket({ channels: 1, fs: 250, ms: 100, count, deviceId }).map((packet) => {
+function packetsOf(deviceId: string, subject: string, count: number, ms = 100) {
+  const startNs = BigInt(Date.now() - ms * count) * 1_000_000n;
+  return ecgPacket({ channels: 1, fs: 250, ms, count, deviceId }).map((packet) => {
     const t0UnixNs = startNs + packet.t0DeviceNs;
-    return { ...packet, subject, t0UnixNs, sentUnixNs: t0UnixNs + 100_000_000n };
+    return { ...packet, subject, t0UnixNs, sentUnixNs: t0UnixNs + BigInt(ms) * 1_000_000n };
   });
 }
 
@@ -59,6 +59,48 @@ it('of a user whom another node erases, ends what is open here within a second',
   await eraseUser(running.database.pool, running.org.orgId, id, { actor: null }); // without this node's endSubject
   await until(() => viewer.closed() !== null, 1000);
   expect(viewer.closed()?.code).toBe(4507);
+});
+
+// promise: erasure
+it('of a user by another process, deletes rows that are being stored and keeps those out that wait', async () => {
+  const { xuser_id: id } = await running.token('storing');
+  const { pool } = running.database;
+  const packets = packetsOf('storing-1', id, 36, 1000);
+  const send = async (from: number, to: number): Promise<void> => {
+    for (const packet of packets.slice(from, to)) expect((await running.ingest(packet)).status).toBe(202);
+  };
+  // Every statement that stores samples waits at a gate.
+  const gate = await running.database.connect();
+  await gate.query(
+    `create function gate() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(1); return null; end $$;
+     create trigger gate after insert on sample_block for each statement execute function gate();
+     select pg_advisory_lock(1)`,
+  );
+  await send(0, 18);
+  const { rows: streams } = await pool.query<{ id: number }>('select id from stream where xuser_id = $1', [id]);
+  const waiting = async (): Promise<number> =>
+    (await pool.query(`select from pg_stat_activity where datname = current_database() and wait_event = 'advisory' and query ~* '^copy'`))
+      .rowCount ?? 0;
+  await expect.poll(waiting, { timeout: 30_000 }).toBe(1);
+  await send(18, 36);
+  const erasing = eraseUser(pool, running.org.orgId, id, { actor: null }); // as the command does: without this node's endSubject
+  await expect.poll(async () => (await pool.query('select from xuser where id = $1', [id])).rowCount, { timeout: 30_000 }).toBe(0);
+  await gate.query('select pg_advisory_unlock(1)');
+  const { stores } = await erasing;
+  const samples = stores.find(({ store }) => store === 'sample_block');
+  await expect.poll(() => running.service.pipeline.openSubjects(), { timeout: 30_000 }).not.toContain(id);
+  const left: Record<string, number> = {};
+  for (const table of ['sample_block', 'beat', 'feature', 'packet_hash', 'device_event', 'measurement', 'stream'])
+    left[table] = (
+      await pool.query(`select from ${table} where ${table === 'stream' ? 'id' : 'stream_id'} = any($1::integer[])`, [
+        streams.map((stream) => stream.id),
+      ])
+    ).rowCount!;
+  expect(left).toEqual({ sample_block: 0, beat: 0, feature: 0, packet_hash: 0, device_event: 0, measurement: 0, stream: 0 });
+  expect(samples?.deleted).toBeGreaterThan(0);
+  expect(samples?.remaining).toBe(0);
+  await gate.query('drop trigger gate on sample_block; drop function gate');
+  await gate.end();
 });
 
 it('does all of it or nothing: a database of another version keeps the user, without a receipt', async () => {
