@@ -177,7 +177,6 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
           db,
           owner: database.pool,
           cursors,
-          flowingStreams: () => pipeline.flowingStreams(),
           endSubject: (subjectId) => pipeline.eraseSubject(subjectId),
           journal: sealing.journal,
         }),

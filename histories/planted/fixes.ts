@@ -74,7 +74,7 @@ export const fixes: readonly Fix[] = [
     what: 'spans of sequence numbers are counted in 64 bits',
     edits: [
       {
-        file: 'src/records/fleet-routes.ts',
+        file: 'src/query/device-routes.ts',
         find: 'coalesce(p.span - p.received, 0)::bigint as lost_packets',
         replace: 'coalesce(p.span - p.received, 0)::integer as lost_packets',
       },

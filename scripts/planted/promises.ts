@@ -205,7 +205,7 @@ export const faults: readonly Fault[] = [
     'SET_ASIDE_DAYS = 60',
   ]),
   fault('set-aside-told', 'the list of devices says nothing of it', 'test/storage/poison.int.test.ts', [
-    'src/records/fleet-routes.ts',
+    'src/query/device-routes.ts',
     '(select count(*)::integer from set_aside a',
     '(select 0 * count(*)::integer from set_aside a',
   ]),

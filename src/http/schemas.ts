@@ -38,6 +38,11 @@ export function orDefault<T extends TSchema>(schema: T): T {
   return Type.Optional(schema);
 }
 
+/** Narrows an answer about many people to one project. */
+export const ProjectQuery = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 64, description: 'Id or key. Absent: every project of the caller.' }),
+);
+
 /** Query parameters of lists. */
 export const LimitQuery = (fallback: number, max: number) =>
   orDefault(Type.Integer({ minimum: 1, maximum: max, default: fallback, description: `Items per page, at most ${max}.` }));

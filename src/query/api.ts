@@ -6,6 +6,7 @@ import type { Route } from '../http/route.ts';
 import { biosignalRoutes } from './biosignal-routes.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
+import { deviceRoutes } from './device-routes.ts';
 import { exportRoutes } from './export-routes.ts';
 import type { OpenJournal } from './export-routes.ts';
 import { observationRoutes } from './observation-routes.ts';
@@ -47,5 +48,6 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...observationRoutes(deps),
     ...chartRoutes(deps),
     ...exportRoutes({ ...deps, pool: deps.db }),
+    ...deviceRoutes(deps),
   ];
 }

@@ -22,7 +22,6 @@ export function recordsApi(
     db: Pool;
     owner?: Pool;
     cursors: Cursors;
-    flowingStreams?: () => readonly number[];
     endSubject?: EraseDeps['endSubject'];
     /** Default: journals are sealed with a secret stored in the database. */
     journal?: JournalSeals;

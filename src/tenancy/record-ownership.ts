@@ -153,3 +153,9 @@ export async function ownProject(db: Db, caller: Caller, project: string): Promi
   noteProject(caller, row.id);
   return { id: row.id, orgId: row.organization_id, projectKey: row.project_key, timeZone: row.time_zone };
 }
+
+/** @param wanted id or key of a project; absent: whichever the caller is confined to  @returns its id; null: every project of the caller
+ *  @throws PipelineError not_found */
+export async function projectIdOf(db: Db, caller: Caller, wanted: string | undefined): Promise<string | null> {
+  return wanted === undefined ? projectOf(caller) : (await ownProject(db, caller, wanted)).id;
+}

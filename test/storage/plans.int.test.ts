@@ -12,7 +12,7 @@ import { BlockWriter } from '../../src/storage/block-writer.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
 import { organizationPool } from '../../src/storage/database/organization-pool.ts';
-import { fleetRoutes } from '../../src/records/fleet-routes.ts';
+import { deviceRoutes } from '../../src/query/device-routes.ts';
 import { openRoles, type RoleDatabases } from '../../src/storage/database/roles.ts';
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -313,7 +313,7 @@ test('signal quality reads the hours it shows, and asks once for the consent of 
     walk((await asked.query<PlanRow>(`${explain} ${text}`, values)).rows[0]!['QUERY PLAN'][0]!.Plan);
     return await asked.query(text, values);
   };
-  const route = fleetRoutes({ db: { query } as never }).find(({ operationId }) => operationId === 'getSignalQuality')!;
+  const route = deviceRoutes({ db: { query } as never }).find(({ operationId }) => operationId === 'getSignalQuality')!;
   const caller = { kind: 'key', orgId: tenant.orgId, projectId: null, subjectId: null };
   const { json } = await route.handler({ caller, query: { hours: 168, limit: 1000 } } as never);
   const shown = (json as { hours: unknown[] }[]).filter(({ hours }) => hours.length === HOURS);
