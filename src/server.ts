@@ -3,31 +3,20 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { authApi } from './auth/api.ts';
-import { tenancyApi } from './tenancy/api.ts';
 import { Auth } from './auth/auth.ts';
 import { conflictAudit } from './tenancy/conflict-audit.ts';
-import { routesByOrganization } from './tenancy/organization-routes.ts';
 import { watchConsent } from './auth/consent-watch.ts';
 import { startReadAudit } from './tenancy/read-audit.ts';
 import { connectRevocation } from './auth/revocation.ts';
 import { isExposed, needSecret } from './config.ts';
 import type { Config } from './config.ts';
-import { methodDescriptions } from './dsp/catalog/method-descriptions.ts';
 import { PipelineError } from './errors.ts';
-import { Cursors } from './http/cursor.ts';
 import type { Logger } from './http/logger.ts';
-import type { Route } from './http/route.ts';
 import { logRefusedCredentials } from './http/refused-credentials.ts';
-import { serviceRoutes } from './http/service-routes.ts';
 import { createMetrics } from './metrics.ts';
 import type { Metrics } from './metrics.ts';
 import type { RunningPipeline } from './pipeline/running-pipeline.ts';
-import { queryApi } from './query/api.ts';
-import { serviceTurns } from './query/turns.ts';
-import { recordsApi } from './records/api.ts';
 import { startRecordsWork } from './records/background.ts';
-import { webhooksApi } from './webhooks/api.ts';
 import { WebhookNetworks } from './webhooks/webhook-networks.ts';
 import { startWebhookDeliverer } from './webhooks/webhooks.ts';
 import type { Database } from './storage/database/database.ts';
@@ -41,6 +30,7 @@ import { firstStart } from './start/first-start.ts';
 import { listen } from './start/listen.ts';
 import { readiness } from './start/readiness.ts';
 import { refuseFewFiles, refuseTakenPort } from './start/refuse.ts';
+import { apiRoutesOf } from './start/routes.ts';
 import { startSealing } from './start/sealing.ts';
 import { Stops } from './start/stops.ts';
 import { takeLog } from './start/take-log.ts';
@@ -141,8 +131,6 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   stops.push(startWebhookDeliverer({ pool: database.pool, networks, onError: notDelivered }));
   const workFailed = (err: unknown): void => logger.warn({ err }, 'records: background work failed');
   stops.push(startRecordsWork({ pool: database.pool, onError: workFailed }));
-  const cursors = new Cursors(await serviceSecret(database, 'cursors'));
-  const deviceSecret = await serviceSecret(database, 'device cookies');
 
   const conflicts = conflictAudit(database.pool, reads.batch, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
   stops.push(() => conflicts.stop());
@@ -156,43 +144,22 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     metrics.credentialsRefused.inc({ reason: 'sign_in' });
     reads.signInRefused(account, from);
   };
-  const readers = serviceTurns(config);
-  const apiRoutes: readonly Route[] = [
-    ...pipeline.routes,
-    ...routesByOrganization(
-      (db) => [
-        ...authApi({ pool: db, auth, secureCookies, deviceSecret, signInRefused }),
-        ...tenancyApi({ db, cursors, version, config, flushReads: reads.flush }),
-        ...queryApi({
-          db,
-          cursors,
-          config,
-          ...readers,
-          flowingStreams: () => pipeline.flowingStreams(),
-          recentSamples: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
-          methods: methodDescriptions(),
-          openJournal: (sealed, subjectId, entryId) => sealing.journal.open(sealed, subjectId, entryId),
-        }),
-        ...recordsApi({
-          db,
-          owner: database.pool,
-          cursors,
-          endSubject: (subjectId) => pipeline.eraseSubject(subjectId),
-          journal: sealing.journal,
-        }),
-        ...webhooksApi({ db, networks }),
-      ],
-      database.pool,
-      roles.api,
-    ),
-    ...serviceRoutes({
-      version,
-      metricsToken: config.metricsToken,
-      metrics: () => metrics.registry.metrics(),
-      parts: async () => [...(await readiness(database, pipeline, ownership, maintenance.state())), ...sealing.parts()],
-    }),
-    ...(demo?.routes ?? []),
-  ];
+  const apiRoutes = await apiRoutesOf({
+    config,
+    version,
+    database,
+    roles,
+    auth,
+    networks,
+    metrics,
+    reads,
+    sealing,
+    pipeline,
+    secureCookies,
+    signInRefused,
+    parts: async () => [...(await readiness(database, pipeline, ownership, maintenance.state())), ...sealing.parts()],
+    demoRoutes: demo?.routes ?? [],
+  });
   await standby?.stop();
   const http = await listen({
     config,

@@ -1,0 +1,86 @@
+/** The table of routes: what the service answers over HTTP, part by part. */
+import { authApi } from '../auth/api.ts';
+import type { Auth } from '../auth/auth.ts';
+import type { Config } from '../config.ts';
+import { methodDescriptions } from '../dsp/catalog/method-descriptions.ts';
+import { Cursors } from '../http/cursor.ts';
+import type { Route } from '../http/route.ts';
+import { serviceRoutes } from '../http/service-routes.ts';
+import type { ServiceDeps } from '../http/service-routes.ts';
+import type { Metrics } from '../metrics.ts';
+import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
+import { queryApi } from '../query/api.ts';
+import { serviceTurns } from '../query/turns.ts';
+import { recordsApi } from '../records/api.ts';
+import type { Database } from '../storage/database/database.ts';
+import type { RoleDatabases } from '../storage/database/roles.ts';
+import { serviceSecret } from '../storage/service-secret.ts';
+import { tenancyApi } from '../tenancy/api.ts';
+import { routesByOrganization } from '../tenancy/organization-routes.ts';
+import type { ReadAudit } from '../tenancy/read-audit.ts';
+import { webhooksApi } from '../webhooks/api.ts';
+import type { WebhookNetworks } from '../webhooks/webhook-networks.ts';
+import type { Sealing } from './sealing.ts';
+
+type RouteParts = Readonly<{
+  config: Config;
+  version: string;
+  database: Database;
+  roles: Pick<RoleDatabases, 'api'>;
+  auth: Auth;
+  networks: WebhookNetworks;
+  metrics: Metrics;
+  reads: ReadAudit;
+  sealing: Sealing;
+  pipeline: RunningPipeline;
+  secureCookies: boolean;
+  signInRefused: ReadAudit['signInRefused'];
+  /** For /readyz. */
+  parts: ServiceDeps['parts'];
+  demoRoutes: readonly Route[];
+}>;
+
+/** Organizations read and write over a pool of the api role that sees their rows alone. */
+export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Route[]> {
+  const { config, version, database, roles, auth, networks, metrics, reads, sealing, pipeline } = routeParts;
+  const { secureCookies, signInRefused, parts, demoRoutes } = routeParts;
+  const readers = serviceTurns(config);
+  const cursors = new Cursors(await serviceSecret(database, 'cursors'));
+  const deviceSecret = await serviceSecret(database, 'device cookies');
+  return [
+    ...pipeline.routes,
+    ...routesByOrganization(
+      (db) => [
+        ...authApi({ pool: db, auth, secureCookies, deviceSecret, signInRefused }),
+        ...tenancyApi({ db, cursors, version, config, flushReads: reads.flush }),
+        ...queryApi({
+          db,
+          cursors,
+          config,
+          ...readers,
+          flowingStreams: () => pipeline.flowingStreams(),
+          recentSamples: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
+          methods: methodDescriptions(),
+          openJournal: (sealed, subjectId, entryId) => sealing.journal.open(sealed, subjectId, entryId),
+        }),
+        ...recordsApi({
+          db,
+          owner: database.pool,
+          cursors,
+          endSubject: (subjectId) => pipeline.eraseSubject(subjectId),
+          journal: sealing.journal,
+        }),
+        ...webhooksApi({ db, networks }),
+      ],
+      database.pool,
+      roles.api,
+    ),
+    ...serviceRoutes({
+      version,
+      metricsToken: config.metricsToken,
+      metrics: () => metrics.registry.metrics(),
+      parts,
+    }),
+    ...demoRoutes,
+  ];
+}
