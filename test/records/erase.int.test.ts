@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { eraseUser } from '../../src/records/erase.ts';
+import type { StreamId } from '../../src/signal.ts';
+import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
@@ -89,6 +91,12 @@ it('of a user by another process, deletes rows that are being stored and keeps t
   await gate.query('select pg_advisory_unlock(1)');
   const { stores } = await erasing;
   const samples = stores.find(({ store }) => store === 'sample_block');
+  // A writer that has kept rows for longer than the erasure took.
+  const writer = new DerivedWriter(own.database, { currentMethods: [] });
+  const value = { feature: 'hr_ecg', channelNo: -1, tNs: 0n, value: 60, qmask: 0, methodCode: 'derived:late_v1' } as const;
+  const epochNs = BigInt(Date.now()) * 1_000_000n;
+  void writer.add({ streamId: streams[0]!.id as StreamId, beats: [], features: [value], replaces: null }, epochNs);
+  await writer.close();
   await own.service.stop(); // stores everything that waits
   const left: Record<string, number> = {};
   for (const table of ['sample_block', 'beat', 'feature', 'packet_hash', 'device_event', 'measurement', 'stream'])
