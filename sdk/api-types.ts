@@ -441,6 +441,24 @@ export type Operations = {
     body: undefined;
     answer: unknown;
   };
+  /** List devices with their health */
+  listDevices: {
+    method: 'GET';
+    path: '/api/v1/devices';
+    params: {};
+    query: { project_id?: string | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[]; set_aside: number }[];
+  };
+  /** Quality of the signals of all users, by the hour */
+  getSignalQuality: {
+    method: 'GET';
+    path: '/api/v1/signal-quality';
+    params: {};
+    query: { project_id?: string | undefined; hours?: number | undefined; limit?: number | undefined };
+    body: undefined;
+    answer: readonly { xuser_id: string; external_id: string; feature: string; hours: readonly { start: string; expected: number; n: number; good: number; suspect: number }[] }[];
+  };
   /** List the episodes of a user */
   listEpisodes: {
     method: 'GET';
@@ -746,24 +764,6 @@ export type Operations = {
     query: {};
     body: undefined;
     answer: null;
-  };
-  /** List devices with their health */
-  listDevices: {
-    method: 'GET';
-    path: '/api/v1/devices';
-    params: {};
-    query: { project_id?: string | undefined; limit?: number | undefined };
-    body: undefined;
-    answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[]; set_aside: number }[];
-  };
-  /** Quality of the signals of all users, by the hour */
-  getSignalQuality: {
-    method: 'GET';
-    path: '/api/v1/signal-quality';
-    params: {};
-    query: { project_id?: string | undefined; hours?: number | undefined; limit?: number | undefined };
-    body: undefined;
-    answer: readonly { xuser_id: string; external_id: string; feature: string; hours: readonly { start: string; expected: number; n: number; good: number; suspect: number }[] }[];
   };
   /** List the newest episodes of all users */
   listRecentEpisodes: {

@@ -51,7 +51,6 @@ const count = { pr: 0, qrs: 0, qt: 0 };
 export class BeatIntervals {
   readonly #fs: number;
   readonly #delineator: Delineator;
-  readonly #ring: SampleRing;
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
   readonly #sink: ValueSink;
@@ -69,7 +68,6 @@ export class BeatIntervals {
   constructor(fs: number, ring: SampleRing, track: BeatTrack, gaps: Gaps, sink: ValueSink) {
     this.#fs = fs;
     this.#delineator = new Delineator(fs);
-    this.#ring = ring;
     this.#track = track;
     this.#gaps = gaps;
     this.#sink = sink;
