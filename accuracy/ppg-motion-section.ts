@@ -2,7 +2,8 @@
  *  called directly, to compare ways to cut a recording; what the service gives out is in the section `pulse-stream`. */
 import { PpgMotionHeartRate, emptyRates } from '../src/dsp/ppg/motion-hr.ts';
 import { loadPpg } from './ppg-recordings.ts';
-import type { PpgItem } from './ppg-recordings.ts';
+import { runOf } from './perturbed-runs.ts';
+import type { Run } from './perturbed-runs.ts';
 import type { Section } from './section.ts';
 
 /** How the recording is cut: unbroken, or as the engine does, in segments started afresh 16 s before each. */
@@ -21,7 +22,7 @@ export async function run(dataDir: string): Promise<Section | null> {
   }
   cuts.push(['unbroken, no accelerometer', unbroken, false]);
   for (const [name, cut, withAcc] of cuts) {
-    const results = items.map((item) => motionErrors(item, cut, withAcc));
+    const results = items.map((item) => motionErrors(runOf(item), cut, withAcc));
     const mean = results.reduce((sum, { meanError }) => sum + meanError, 0) / results.length;
     const within5 = results.reduce((sum, result) => sum + result.within5, 0) / results.length;
     rows.push([name, mean.toFixed(3), within5.toFixed(1), ...results.map(({ meanError }) => meanError.toFixed(2))]);
@@ -30,14 +31,12 @@ export async function run(dataDir: string): Promise<Section | null> {
   return { title: 'Heart rate in motion by the way a recording is cut (kernel called directly; chosen on these recordings)', rows, json };
 }
 
-export function motionErrors(item: PpgItem, cut: Cut, withAcc = true): { meanError: number; within5: number } {
-  const { fs } = item;
-  const { ppg, acc, bpm } = item.spc!;
+export function motionErrors({ fs, ppg, acc, bpm }: Run, cut: Cut, withAcc = true): { meanError: number; within5: number } {
   const estimates = new Float64Array(bpm.length).fill(Number.NaN);
-  const durationSec = item.ppg.length / fs;
+  const durationSec = ppg[0]!.length / fs;
   for (let from = cut.offsetSec; from < durationSec; from += cut.segmentSec) {
     const startSec = Math.max(0, from - cut.contextSec);
-    const kernel = new PpgMotionHeartRate(fs, ppg.length, withAcc ? fs : 0);
+    const kernel = new PpgMotionHeartRate(fs, ppg.length, withAcc ? 3 : 0);
     const endSec = Math.min(durationSec, from + cut.segmentSec + kernel.latencySec);
     const first = Math.round(startSec * fs);
     const last = Math.round(endSec * fs);

@@ -7,14 +7,16 @@
  *  not fitted on; they are counted. */
 import { PpgMotionHeartRate, emptyRates } from '../src/dsp/ppg/motion-hr.ts';
 import { motionFlagLimits, motionTrustMeasures } from '../src/dsp/ppg/motion-trust.ts';
-import { fitLogistic, leftOutScores, probability } from './engine-windows.ts';
+import { fitLogistic, probability } from './engine-windows.ts';
 import type { Weights } from './engine-windows.ts';
 import { streamRows } from './hrv-stream.ts';
 import { accChannels, loadPpg, ppgChannels } from './ppg-recordings.ts';
 import type { PpgItem } from './ppg-recordings.ts';
+import { perturbedRuns, runOf } from './perturbed-runs.ts';
+import type { Run } from './perturbed-runs.ts';
 import type { DatabaseFigure, Options, Section } from './section.ts';
 
-type JudgedRate = Readonly<{ name: string; leads: string; measures: readonly number[]; error: number; isLabelDoubtful: boolean }>;
+type JudgedRate = Readonly<{ of: readonly string[]; measures: readonly number[]; error: number }>;
 type FlaggedRate = Readonly<{ leads: string; error: number; isGood: boolean }>;
 type TrustFigures = Readonly<{ count: number; off: number; flag0: number; within: number; offFlagged: number }>;
 
@@ -27,8 +29,8 @@ const lanesOf = ({ spc }: PpgItem): readonly (readonly [string, readonly Float64
 export async function run(dataDir: string, { leaveOut }: Options): Promise<Section | null> {
   const items = loadPpg(dataDir, ['spc']).filter((item) => item.name.endsWith('.1'));
   if (items.length < 2 || leaveOut === 'database') return null;
-  const judged = leaveOut === null ? null : items.flatMap(judgeRates);
-  const rates = judged === null ? items.flatMap(engineRates) : leftOutRates(judged);
+  const judged = leaveOut === null ? null : judgedRuns(items);
+  const rates = judged === null ? items.flatMap(engineRates) : leftOutRates(items, judged);
   const figures = Object.fromEntries(['both', 'first', 'second', 'all'].map((leads) => [leads, trustFigures(rates, leads)]));
   const percent = (share: number): string => (100 * share).toFixed(2);
   const fitted = judged === null ? null : fitTrust(judged);
@@ -67,7 +69,7 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
       fitted === null
         ? ['IEEE SPC, on which the weights were fitted: `--leave-out recording` fits them anew on the others.']
         : [
-            `Protocol: logistic regression with ridge ${ridge} on the other recordings, all three sets of wavelengths; thresholds and measures were chosen with this table in view.`,
+            `Protocol: logistic regression with ridge ${ridge} on the other recordings and what accuracy/perturbed-runs.ts makes of them; thresholds and measures were chosen with this table in view.`,
             `Fitted on all: constant ${fitted[0]!.toFixed(3)}, ${fitted
               .slice(1)
               .map((w, i) => `${motionTrustMeasures[i]} ${w.toFixed(3)}`)
@@ -100,57 +102,65 @@ export function trustFigures(rates: readonly FlaggedRate[], leads: string): Trus
   };
 }
 
-/** Measures of every window of a recording, in segments of 64 s started afresh 16 s earlier. */
-export function judgeRates(item: PpgItem): JudgedRate[] {
-  const { name, fs, spc } = item;
-  const { length } = item.ppg;
-  const { acc, bpm } = spc!;
+/** Measures of every window of a run, in segments of 64 s started afresh 16 s earlier. */
+export function judgeRates({ of, fs, ppg, acc, bpm }: Run): JudgedRate[] {
+  const { length } = ppg[0]!;
   const judged: JudgedRate[] = [];
-  for (const [leads, lanes] of lanesOf(item))
-    for (let from = 0; from < length / fs; from += 64) {
-      const kernel = new PpgMotionHeartRate(fs, lanes.length, fs);
-      const startSec = Math.max(0, from - 16);
-      const last = Math.min(length, Math.round((from + 64 + kernel.latencySec) * fs));
-      const out = emptyRates();
-      const note = (): void => {
-        for (let k = 0; k < out.count; k++) {
-          const t = startSec + out.endSec[k]!;
-          const truth = bpm[(t - 8) / 2];
-          if (t < from || t >= from + 64 || truth === undefined) continue;
-          const isLabelDoubtful = name.startsWith('DATA_06') && t >= 294;
-          judged.push({ name, leads, measures: [...kernel.trust.measures], error: Math.abs(out.bpm[k]! - truth), isLabelDoubtful });
-        }
-        out.count = 0;
-      };
-      for (let at = Math.round(startSec * fs); at < last; at += fs) {
-        const to = Math.min(last, at + fs);
-        kernel.pushAcc(acc, at, to, out);
-        kernel.pushPpg(lanes, at, to, out);
-        note();
+  for (let from = 0; from < length / fs; from += 64) {
+    const kernel = new PpgMotionHeartRate(fs, ppg.length, 3);
+    const startSec = Math.max(0, from - 16);
+    const last = Math.min(length, Math.round((from + 64 + kernel.latencySec) * fs));
+    const out = emptyRates();
+    const note = (): void => {
+      for (let k = 0; k < out.count; k++) {
+        const t = startSec + out.endSec[k]!;
+        const error = Math.abs(out.bpm[k]! - (bpm[(t - 8) / 2] ?? Number.NaN));
+        if (t < from || t >= from + 64 || Number.isNaN(error)) continue;
+        judged.push({ of, measures: [...kernel.trust.measures], error });
       }
+      out.count = 0;
+    };
+    for (let at = Math.round(startSec * fs); at < last; at += fs) {
+      const to = Math.min(last, at + fs);
+      kernel.pushAcc(acc, at, to, out);
+      kernel.pushPpg(ppg, at, to, out);
+      note();
     }
+  }
   return judged;
 }
 
-/** Flags by weights fitted on the other recordings. */
-export function leftOutRates(judged: readonly JudgedRate[]): FlaggedRate[] {
-  const scores = leftOutScores(
-    judged,
-    ({ name }) => name,
-    (others) => {
-      const weights = fitTrust(others);
-      return ({ measures }) => probability(weights, measures);
-    },
-  );
-  return judged.map(({ leads, error }, i) => ({ leads, error, isGood: scores[i]! >= motionFlagLimits.good }));
+/** What weights are fitted on: the runs and what perturbed-runs.ts makes of them, without doubtful labels, and each with an accelerometer of
+ *  its own: with another's the path is wrong as often as not, for a reason that no measure sees. */
+export function judgedRuns(items: readonly PpgItem[]): JudgedRate[] {
+  const runs = items.map((item): Run => {
+    const run = runOf(item);
+    return run.of[0] === 'DATA_06' ? { ...run, bpm: run.bpm.map((bpm, i) => (2 * i + 8 < 294 ? bpm : Number.NaN)) } : run;
+  });
+  return perturbedRuns(runs)
+    .filter(({ kind }) => kind !== "another's accelerometer")
+    .flatMap(judgeRates);
+}
+
+/** Flags of the runs as recorded, by weights fitted on what is made of the others. */
+export function leftOutRates(items: readonly PpgItem[], judged: readonly JudgedRate[]): FlaggedRate[] {
+  return items.flatMap((item) => {
+    const run = runOf(item);
+    const weights = fitTrust(judged.filter(({ of }) => !of.includes(run.of[0]!)));
+    return lanesOf(item).flatMap(([leads, ppg]) =>
+      judgeRates({ ...run, ppg }).map(({ measures, error }) => ({
+        leads,
+        error,
+        isGood: probability(weights, measures) >= motionFlagLimits.good,
+      })),
+    );
+  });
 }
 
 const ridge = 0.1;
 
-function fitTrust(judged: readonly JudgedRate[]): Weights {
-  const known = judged.filter((j) => !j.isLabelDoubtful && !Number.isNaN(j.error));
-  return fitLogistic(
-    known.map(({ measures, error }) => ({ features: measures, isRight: error <= 5, weight: 1 })),
+const fitTrust = (judged: readonly JudgedRate[]): Weights =>
+  fitLogistic(
+    judged.map(({ measures, error }) => ({ features: measures, isRight: error <= 5, weight: 1 })),
     ridge,
   );
-}

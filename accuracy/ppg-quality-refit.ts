@@ -78,7 +78,7 @@ function judgeOne(item: PpgItem, withRates: boolean): Judged[] {
   const out = emptyQuality();
   const found = emptyRates();
   const leads = item.spc === null ? [ppg] : item.spc.ppg;
-  const motion = new PpgMotionHeartRate(fs, leads.length, item.spc === null ? 0 : fs);
+  const motion = new PpgMotionHeartRate(fs, leads.length, item.spc === null ? 0 : 3);
   const step = Math.max(1, Math.round(fs / 5)); // several steps a second, so that the measures of each can be read
   for (let at = 0; at < ppg.length; at += step) {
     const end = Math.min(ppg.length, at + step);

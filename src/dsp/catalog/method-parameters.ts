@@ -8,7 +8,8 @@ import * as motion from '../slow/motion.ts';
 import * as pulseBeats from '../ppg/beats.ts';
 import * as motionChannel from '../ppg/motion-channel.ts';
 import * as motionRate from '../ppg/motion-hr.ts';
-import { motionFlagLimits, stillG } from '../ppg/motion-trust.ts';
+import * as motionFilter from '../ppg/motion-filter.ts';
+import { motionFlagLimits } from '../ppg/motion-trust.ts';
 import * as ppgQuality from '../ppg/quality.ts';
 import * as rPeaks from '../ecg/r-peaks.ts';
 import * as rFeature from '../ecg/r-peaks-feature.ts';
@@ -329,12 +330,13 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('band_high', motionChannel.LOW_PASS_HZ, 'Hz', 'upper edge of that band'),
       p('rate_min', 60 * motionChannel.RATE_MIN_HZ, '/min', 'lowest rate of the path'),
       p('rate_max', 60 * motionChannel.RATE_MAX_HZ, '/min', 'highest rate of the path'),
-      p('motion', motionRate.weights.motion, '1', "power of the accelerometer taken off, in units of both spectra's maxima"),
+      p('taps', motionFilter.TAPS, '1', 'of the filter from each axis to each wavelength'),
+      p('tap', motionFilter.TAP_SEC, 's', 'between two taps'),
+      p('memory', motionFilter.MEMORY, '1', 'what a window counts for in the filter, against the one 2 s after it'),
       p('harmonic', motionRate.weights.harmonic, '1', "share of the second harmonic's power added to the fundamental's"),
       p('change', motionRate.weights.changeBpm, '/min', 'standard deviation of the change in 2 s'),
-      p('prior', motionRate.weights.priorBpm, '/min', 'most likely rate before anything is known'),
       p('missing_max', motionChannel.MISSING_MAX, '1', 'share of missing samples above which a window has no spectrum'),
-      p('still', stillG, 'g', 'motion at which stride power counts half'),
+      p('still', motionFilter.stillG, 'g', 'motion that counts half'),
       p('good', motionFlagLimits.good, '1', 'probability of being within 5 /min from which a rate is good'),
       p('bad', motionFlagLimits.bad, '1', 'probability below which it is bad'),
       p(
@@ -346,7 +348,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
     ],
     limits: [
       'Never better than suspect without three axes of acceleration of one rate (at least 10 Hz).',
-      'Tuned on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
+      'Chosen on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
     ],
   },
 };

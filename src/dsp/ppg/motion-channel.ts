@@ -26,15 +26,16 @@ export function rateHz(state: number): number {
 export const MISSING_MAX = 0.2;
 
 /** Zero-padded: bins of 0.024 Hz, 20 in the main lobe of the window; between them a parabola through three is exact to 1e-4. */
-const FFT_SIZE = PADDED_SIZE;
+export const FFT_SIZE = PADDED_SIZE;
 const fft = new FFT(FFT_SIZE);
-const input = new Float64Array(FFT_SIZE);
 const output = new Float64Array(2 * FFT_SIZE);
 const binPower = new Float64Array(FFT_SIZE / 2);
 
 /** What all channels of one rate share. */
 type Plan = Readonly<{
   decimation: number;
+  /** After averaging down, Hz. */
+  rate: number;
   /** Samples of the window after averaging down. */
   size: number;
   taper: Float64Array;
@@ -53,7 +54,7 @@ const plans = new Map<number, Plan>();
 /** A window of one channel, from the end of its frame until the frame has been looked at. */
 type Window = { frame: number; readonly x: Float32Array; missing: number };
 
-function planOf(fs: number): Plan {
+export function planOf(fs: number): Plan {
   const known = plans.get(fs);
   if (known !== undefined) return known;
   const decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
@@ -71,6 +72,7 @@ function planOf(fs: number): Plan {
   }
   const plan = {
     decimation,
+    rate,
     size,
     taper: Float64Array.from({ length: size }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / size)),
     high: highPass(HIGH_PASS_HZ, fs),
@@ -90,9 +92,6 @@ export class MotionChannel {
   /** Frame whose end this channel has reached. */
   captured = 0;
   nextFrame = 1;
-  /** Of the last spectrum. */
-  powerSum = 0;
-  powerMax = 0;
   readonly #fs: number;
   readonly #plan: Plan;
   readonly #ring: Float32Array;
@@ -220,36 +219,18 @@ export class MotionChannel {
     return sum / x.length;
   }
 
-  /** Power at each rate and, from STATES on, at twice each rate; their sum and maximum go to the fields.
-   *  @param power length 2 * STATES  @returns false when too much is missing; then the output is left as it was */
-  spectrum(frame: number, power: Float64Array): boolean {
+  /** The frame's window without its mean, tapered. @param out length FFT_SIZE, 0 beyond the window
+   *  @returns false when too much is missing; then the output is 0 */
+  tapered(frame: number, out: Float64Array): boolean {
     const window = this.#windowOf(frame);
+    out.fill(0);
     if (window === undefined || window.missing > MISSING_MAX) return false;
-    const { size, taper, bin, slope, bend } = this.#plan;
-    const lastBin = bin[2 * STATES - 1]! + 1;
+    const { size, taper } = this.#plan;
     const { x } = window;
     let mean = 0;
     for (let i = 0; i < size; i++) mean += x[i]!;
     mean /= size;
-    for (let i = 0; i < size; i++) input[i] = (x[i]! - mean) * taper[i]!;
-    input.fill(0, size);
-    if (size <= FILLED_MAX) paddedTransform(input, output);
-    else fft.realTransform(output, input); // between 32 and 37.5 Hz
-    for (let k = bin[0]! - 1; k <= lastBin; k++) binPower[k] = output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
-    let sum = 0;
-    let max = 0;
-    for (let s = 0; s < 2 * STATES; s++) {
-      const k = bin[s]!;
-      const centre = binPower[k]!;
-      const left = binPower[k - 1]!;
-      const right = binPower[k + 1]!;
-      const value = Math.max(0, centre + slope[s]! * (right - left) + bend[s]! * (right - 2 * centre + left));
-      power[s] = value;
-      sum += value;
-      if (value > max) max = value;
-    }
-    this.powerSum = sum;
-    this.powerMax = max;
+    for (let i = 0; i < size; i++) out[i] = (x[i]! - mean) * taper[i]!;
     return true;
   }
 
@@ -266,4 +247,24 @@ export class MotionChannel {
     for (let i = 0; i < this.#windows.length; i++) if (this.#windows[i]!.frame === frame) return this.#windows[i];
     return undefined;
   }
+}
+
+/** Power of a tapered window at each rate and, from STATES on, at twice each rate. @param power length 2 * STATES  @returns the largest */
+export function spectrum(fs: number, x: Float64Array, power: Float64Array): number {
+  const { size, bin, slope, bend } = planOf(fs);
+  const lastBin = bin[2 * STATES - 1]! + 1;
+  if (size <= FILLED_MAX) paddedTransform(x, output);
+  else fft.realTransform(output, x); // between 32 and 37.5 Hz
+  for (let k = bin[0]! - 1; k <= lastBin; k++) binPower[k] = output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
+  let max = 0;
+  for (let s = 0; s < 2 * STATES; s++) {
+    const k = bin[s]!;
+    const centre = binPower[k]!;
+    const left = binPower[k - 1]!;
+    const right = binPower[k + 1]!;
+    const value = Math.max(0, centre + slope[s]! * (right - left) + bend[s]! * (right - 2 * centre + left));
+    power[s] = value;
+    if (value > max) max = value;
+  }
+  return max;
 }

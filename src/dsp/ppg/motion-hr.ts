@@ -1,19 +1,17 @@
-/** Heart rate from PPG while the wearer moves: spectra cleaned with the accelerometer, best path over frequencies.
+/** Heart rate from PPG while the wearer moves: spectra without what the accelerometer explains, best path over frequencies.
  *
- *  Every 2 s the last 8 s of each PPG wavelength and each accelerometer axis become a power spectrum (Hann window). As in WFPV (Temko 2017,
- *  doi:10.1109/TBME.2017.2676243) the PPG spectra are attenuated where the accelerometer has power, by the mean of a Wiener filter and of
- *  spectral subtraction. Different from WFPV:
- *  - power at the second harmonic supports its fundamental;
- *  - the rate is not the largest peak near the last one with hand-made repairs, but the state of a hidden Markov model
- *    (Gaussian steps, a small chance of any jump), decoded with two frames of lag;
- *  - no phase vocoder: a weighted mean of the decoded state and of the interpolated peak next to it was more precise (see docs/dsp).
+ *  Every 2 s the last 8 s of each PPG wavelength, less what a filter makes of the accelerometer's axes (motion-filter.ts), become a power
+ *  spectrum (Hann window). Power at the second harmonic supports its fundamental. The rate is the state of a hidden Markov model (Gaussian
+ *  steps, a small chance of any jump), decoded with two frames of lag; a weighted mean of it and of the interpolated peak next to it is more
+ *  precise (see docs/dsp). Where a spectrum is attenuated at the frequencies of the accelerometer's, as in WFPV (Temko 2017,
+ *  doi:10.1109/TBME.2017.2676243), a pulse at one of these is lost with the motion: version 2 did that.
  *
- *  The past enters through the path only. Started afresh 16 s before a 64 s segment, as the engine does, it loses nothing measurable
- *  against an unbroken run (docs/dsp/pulse-and-slow.md), so it is a pure function of bounded past.
+ *  The past enters through the path and the filter only. Started afresh 16 s before a 64 s segment, as the engine does, it loses nothing
+ *  measurable against an unbroken run (docs/dsp/pulse-and-slow.md), so it is a pure function of bounded past.
  *
- *  Units: PPG any scale and sign, acceleration in g (m/s² gives the same rates, but other trust). Also works at rest and without an
- *  accelerometer. */
-import { MotionChannel, RATE_STEP_HZ, STATES, STEP_SEC, WINDOW_SEC, rateHz } from './motion-channel.ts';
+ *  Units: PPG any scale and sign, acceleration in g. Also works at rest and without an accelerometer. */
+import { FFT_SIZE, MotionChannel, RATE_STEP_HZ, STATES, STEP_SEC, WINDOW_SEC, planOf, rateHz, spectrum } from './motion-channel.ts';
+import { MotionFilter } from './motion-filter.ts';
 import { RateTrust } from './motion-trust.ts';
 
 /** A rate is decided this many frames after its window. */
@@ -21,22 +19,15 @@ const LAG = 2;
 /** Frame of the first rate: a window must be full. */
 export const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
 
-/** Tuned on IEEE SPC recordings 01-06; see docs/dsp/pulse-and-slow.md for what each is worth. */
+/** Chosen on IEEE SPC recordings 01-06; docs/dsp/pulse-and-slow.md has how little each matters. */
 export const weights = {
-  /** Power of the accelerometer taken off, in units of both spectra's maxima. */
-  motion: 2.5,
   /** Share of the second harmonic's power added to the fundamental's. */
-  harmonic: 0.2,
-  /** Exponent of the cleaned power as a likelihood, and its floor. */
-  sharpness: 1.1,
-  floor: 0.024,
+  harmonic: 0.3,
+  /** Power that counts as none, in units of the largest. */
+  floor: 0.05,
   /** Standard deviation of the change in 2 s, bpm, and the log chance of a jump to anywhere. */
-  changeBpm: 3,
-  logJump: Math.log(0.0062),
-  /** Prior of the rate: mean and deviation in bpm, weight per frame (weight 1 on the first). */
-  priorBpm: 110,
-  priorSdBpm: 45,
-  prior: 0.1,
+  changeBpm: 4,
+  logJump: Math.log(0.003),
   /** Weight of the decoded state in the rate; the rest is that of the peak next to it. */
   state: 0.7,
 } as const;
@@ -50,12 +41,10 @@ const PEAK_SCALE = 28;
 
 // shared by every instance of the thread: nothing of them outlives a call
 const kernel = Float64Array.from({ length: 2 * REACH + 1 }, (_, k) => -0.5 * ((k - REACH) / (weights.changeBpm / 60 / RATE_STEP_HZ)) ** 2);
-const prior = Float64Array.from({ length: STATES }, (_, s) => -0.5 * ((60 * rateHz(s) - weights.priorBpm) / weights.priorSdBpm) ** 2);
 const power = new Float64Array(2 * STATES);
-const axisPower = new Float64Array(2 * STATES);
-const motionPower = new Float64Array(2 * STATES);
-/** Maximum of `motionPower`, or 1. */
-let motionLargest = 1;
+const taken = new Float64Array(2 * STATES);
+const takenWindow = new Float64Array(FFT_SIZE);
+const sharedWindows: Float64Array[] = [];
 const clean = new Float64Array(2 * STATES);
 const emission = new Float64Array(STATES);
 const next = new Float64Array(STATES);
@@ -90,24 +79,34 @@ export class PpgMotionHeartRate {
   readonly latencySec = LAG * STEP_SEC;
   /** Has the measures of the last rate that came out. */
   readonly trust = new RateTrust();
+  readonly #fs: number;
   readonly #ppg: readonly MotionChannel[];
   readonly #acc: readonly MotionChannel[];
+  readonly #filter: MotionFilter;
+  readonly #leadWindows: readonly Float64Array[];
+  readonly #axisWindows: readonly Float64Array[];
   #frames = 0;
   #emitted = 0;
   // the path: log scores of the last frame, and the frames that are not decided yet
   readonly #score = new Float32Array(STATES);
   readonly #recent: readonly Frame[] = Array.from({ length: LAG + 1 }, newFrame);
 
-  /** @param accFs rate of the accelerometer; leave out when there is none  @throws RangeError when a rate is below 20 Hz */
-  constructor(ppgFs: number, ppgCount: number, accFs = 0, axisCount = accFs > 0 ? 3 : 0) {
-    if (!(ppgFs >= 20) || (axisCount > 0 && !(accFs >= 20))) throw new RangeError('rates of at least 20 Hz');
-    this.#ppg = Array.from({ length: ppgCount }, () => new MotionChannel(ppgFs));
-    this.#acc = Array.from({ length: axisCount }, () => new MotionChannel(accFs));
+  /** @param fs of wavelengths and axes  @throws RangeError when it is below 20 Hz */
+  constructor(fs: number, ppgCount: number, axisCount = 0) {
+    if (!(fs >= 20)) throw new RangeError('a rate of at least 20 Hz');
+    this.#fs = fs;
+    this.#ppg = Array.from({ length: ppgCount }, () => new MotionChannel(fs));
+    this.#acc = Array.from({ length: axisCount }, () => new MotionChannel(fs));
+    this.#filter = new MotionFilter(planOf(fs), ppgCount, axisCount);
+    while (sharedWindows.length < ppgCount + axisCount) sharedWindows.push(new Float64Array(FFT_SIZE));
+    this.#leadWindows = sharedWindows.slice(0, ppgCount);
+    this.#axisWindows = sharedWindows.slice(ppgCount, ppgCount + axisCount);
   }
 
   reset(): void {
     this.#frames = this.#emitted = 0;
     this.trust.reset();
+    this.#filter.reset();
     for (const channel of this.#ppg) channel.reset();
     for (const channel of this.#acc) channel.reset();
   }
@@ -127,6 +126,7 @@ export class PpgMotionHeartRate {
     while (this.#emitted < this.#frames) this.#emit(best(this.#score), out);
     this.#frames = this.#emitted = 0;
     this.trust.reset();
+    this.#filter.reset();
   }
 
   /** Feeds up to the end of each frame at a time, so that a frame sees the same ring whatever the block size. */
@@ -158,12 +158,12 @@ export class PpgMotionHeartRate {
     frame.motion = Math.sqrt(motion);
     for (let s = 0; s < STATES; s++) {
       const support = frame.usable ? (clean[s]! + weights.harmonic * clean[STATES + s]!) / peak : 1;
-      emission[s] = weights.sharpness * Math.log(support + weights.floor) + weights.prior * prior[s]!;
+      emission[s] = Math.log(support + weights.floor);
     }
     notePeaks(frame);
     noteShares(frame);
-    for (let s = 0; s < STATES; s++) frame.stride[s] = Math.round(255 * (motionPower[s]! / motionLargest));
-    if (this.#frames === 0) for (let s = 0; s < STATES; s++) this.#score[s] = emission[s]! + prior[s]!;
+    noteMotion(frame);
+    if (this.#frames === 0) this.#score.set(emission);
     else this.#step(frame);
     this.#frames++;
     for (const channel of this.#ppg) channel.release(index);
@@ -233,40 +233,35 @@ export class PpgMotionHeartRate {
     return state;
   }
 
-  /** Sums the cleaned spectra of the wavelengths into `clean`: fundamentals, then second harmonics.
-   *  @returns false when no wavelength has a usable window */
+  /** Sums the spectra of the wavelengths without their motion into `clean` (fundamentals, then second harmonics), those of the motion taken
+   *  off into `taken`, each wavelength over its largest.  @returns false when no wavelength has a usable window */
   #cleanSpectrum(index: number): boolean {
     clean.fill(0);
-    motionPower.fill(0);
-    motionLargest = 1;
+    taken.fill(0);
+    let known = 0;
+    for (let c = 0; c < this.#ppg.length; c++) if (this.#ppg[c]!.tapered(index, this.#leadWindows[c]!)) known++;
+    if (known === 0) return false;
+    let moving = 0;
+    for (let a = 0; a < this.#acc.length; a++) if (this.#acc[a]!.tapered(index, this.#axisWindows[a]!)) moving++;
+    if (moving > 0) this.#filter.fit(this.#leadWindows, this.#axisWindows);
     let usable = false;
-    let motionMax = -1;
-    for (const channel of this.#ppg) {
-      if (!channel.spectrum(index, power)) continue;
-      const max = channel.powerMax;
+    for (let c = 0; c < this.#ppg.length; c++) {
+      const window = this.#leadWindows[c]!;
+      if (moving > 0) this.#filter.takeOff(c, window, this.#axisWindows, takenWindow);
+      const max = spectrum(this.#fs, window, power);
       if (!(max > 0)) continue;
       usable = true;
-      if (motionMax < 0) motionLargest = motionMax = this.#motionSpectrum(index);
-      if (this.#acc.length === 0) for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + unattenuated(power[s]! / max);
-      else for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + attenuated(power[s]! / max, motionPower[s]! / motionMax);
+      for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + power[s]! / max;
+      if (moving === 0) continue;
+      spectrum(this.#fs, takenWindow, power);
+      for (let s = 0; s < 2 * STATES; s++) taken[s] = taken[s]! + power[s]! / max;
     }
     return usable;
-  }
-
-  /** Sum of the axes' spectra, each over its own sum: the shape matters, not the strength. @returns its maximum, 1 when there is none */
-  #motionSpectrum(index: number): number {
-    motionPower.fill(0);
-    for (const axis of this.#acc) {
-      if (!axis.spectrum(index, axisPower)) continue;
-      const sum = axis.powerSum;
-      if (sum > 0) for (let s = 0; s < 2 * STATES; s++) motionPower[s] = motionPower[s]! + axisPower[s]! / sum;
-    }
-    return largest(motionPower) || 1;
   }
 }
 
 /** State of a frame until its rate is decided, by state of the model: where the path came from, the distance of the nearest peak (in
- *  1/PEAK_SCALE states), the share of power near it, and the accelerometer's power there over its largest (both in 1/255). */
+ *  1/PEAK_SCALE states), the share of power near it, and the power there of the motion taken off, over its largest (both in 1/255). */
 type Frame = {
   readonly back: Uint8Array;
   readonly peak: Int8Array;
@@ -320,17 +315,10 @@ function sumNear(state: number): number {
   return state - NEAR >= STATES ? 0 : sums[Math.min(STATES, state + NEAR + 1)]! - sums[Math.max(0, state - NEAR)]!;
 }
 
-/** Mean of spectral subtraction and of the Wiener filter. */
-function attenuated(ppg: number, motion: number): number {
-  const noise = weights.motion * motion;
-  const subtraction = ppg > noise ? 1 - noise / ppg : 0;
-  const wiener = ppg / (ppg + noise + 1e-30);
-  return (ppg * (subtraction + wiener)) / 2;
-}
-
-/** The same without motion. */
-function unattenuated(ppg: number): number {
-  return (ppg * ((ppg > 0 ? 1 : 0) + ppg / (ppg + 1e-30))) / 2;
+/** Power of the motion that was taken off, over its largest. */
+function noteMotion({ stride }: Frame): void {
+  const most = largest(taken) || 1;
+  for (let s = 0; s < STATES; s++) stride[s] = Math.round(255 * (taken[s]! / most));
 }
 
 function best(score: Float32Array): number {

@@ -1,23 +1,22 @@
 /** Trust in a heart rate in motion: the probability that it is within 5 bpm, and its flag.
  *
- *  A logistic function of four measures of the path that found it (motion-hr.ts): the stride's power at the rate, the margin over the best
- *  other path, the weakest power at the rate in five windows, and how far the rate moved in the last two.
- *  Fitted on IEEE SPC 01-06 with both wavelengths and with each alone (single ones are wrong more often); docs/dsp/pulse-and-slow.md has
- *  the results with one recording left out. */
+ *  A logistic function of four measures of the path that found it (motion-hr.ts): the power at the rate of the motion taken off, the margin
+ *  over the best other path, the weakest power at the rate in five windows, and how far the rate moved in the last two.
+ *  Fitted on IEEE SPC 01-06 and what accuracy/perturbed-runs.ts makes of them (the runs themselves have too few wrong rates);
+ *  docs/dsp/pulse-and-slow.md has the results with one recording left out. */
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+import { stillG } from './motion-filter.ts';
 
 /** In the order of the measures. */
-export const motionTrustModel = { constant: 3.5, of: [-4.65, 0.19, 0.336, -0.401] } as const;
+export const motionTrustModel = { constant: 1.25, of: [-0.98, 0.358, -0.09, -0.215] } as const;
 export const motionTrustMeasures = ['stride', 'margin', 'weakest', 'moved'] as const;
-/** Motion that counts half, g: a hand at rest has a spectrum too, of nothing that moves blood. */
-export const stillG = 0.05;
 /** Beyond this a rival path does not matter. */
 const MARGIN_MAX = 12;
 const SHARE_MIN = 0.02;
 /** A rate is good from `good` on and bad below `bad`. Without an accelerometer, arm swing cannot be told from a pulse: a rate is bad below
  *  `badConfidence`, and never better than suspect. */
-export const motionFlagLimits = { good: 0.97, bad: 0.75, badConfidence: 0.3 } as const;
+export const motionFlagLimits = { good: 0.95, bad: 0.75, badConfidence: 0.3 } as const;
 
 /** @param confidence share of the cleaned power near the rate  @param motion 0 without an accelerometer */
 export function motionRateFlag(trust: number, confidence: number, motion: number): QualityFlag {
@@ -29,7 +28,7 @@ export function motionRateFlag(trust: number, confidence: number, motion: number
 /** Remembers the last two rates. */
 export class RateTrust {
   /** Measures of the last rate:
-   *  - largest power of the accelerometer near it over its largest anywhere, less where hardly anything moves;
+   *  - largest power of the motion taken off near it over its largest anywhere, less where hardly anything moves;
    *  - log score of the best path over that of the best one through a rate more than 6 bpm away, at most 12;
    *  - log of the smallest share of power near the rate (two windows before to two after);
    *  - log of 1 + the bpm by which it moved. */
@@ -47,7 +46,7 @@ export class RateTrust {
 
   /** @param share of the cleaned power near the rate or twice the rate, 0..1  @param laterShare the smallest of the windows after it that
    *  are known  @param margin as in `measures`
-   *  @param stride the accelerometer's power at the rate over its largest, 0..1  @param motionG its root mean square, g
+   *  @param stride power at the rate of the motion taken off over its largest, 0..1  @param motionG its root mean square, g
    *  @returns probability that the rate is within 5 bpm */
   of(bpm: number, share: number, laterShare: number, margin: number, stride: number, motionG: number): number {
     let moved = this.#known > 0 ? Math.abs(bpm - this.#bpm1) : 0;

@@ -36,7 +36,7 @@ export class PulseKernel {
     this.#axisCount = axisCount;
     this.#piece = Math.ceil(fs); // the rings hold a second more than a judgement needs
     this.#detector = new PpgBeatDetector(fs, leadCount);
-    this.#motion = new PpgMotionHeartRate(fs, leadCount, axisCount > 0 ? fs : 0, axisCount);
+    this.#motion = new PpgMotionHeartRate(fs, leadCount, axisCount);
     this.#quality = new PpgQuality(fs, this.#detector.latencySec, true);
     // the rate that a second waits for ends at most 5 s after its start and is decided 4 s later
     this.latencySec = Math.max(this.#quality.latencySec, 5 + this.#motion.latencySec) + 1;
