@@ -140,7 +140,10 @@ function motionOf(run: Run): Motion {
   const transform = (x: Float64Array, start: number): Float64Array => {
     const out = new Float64Array(2 * SIZE);
     const mean = x.subarray(start, start + SIZE).reduce((sum, value) => sum + value, 0) / SIZE;
-    fft.realTransform(out, Float64Array.from(window, (w, i) => w * (x[start + i]! - mean)));
+    fft.realTransform(
+      out,
+      Float64Array.from(window, (w, i) => w * (x[start + i]! - mean)),
+    );
     fft.completeSpectrum(out);
     return out;
   };

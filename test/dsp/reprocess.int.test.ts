@@ -105,7 +105,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   expect(methods.filter(({ code }) => /hr_ppg_v|sqi_(ppg|ecg)_v/.test(code)).map(({ code, current }) => [code, current])).toEqual([
     ['derived:hr_ppg_v1', false],
     ['derived:hr_ppg_v2', false],
-    ['derived:hr_ppg_v3', true],
+    ['derived:hr_ppg_v3', false],
+    ['derived:hr_ppg_v4', true],
     ['derived:sqi_ecg_v1', false],
     ['derived:sqi_ecg_v2', false],
     ['derived:sqi_ecg_v3', false],
@@ -114,15 +115,16 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ecg_v6', true],
     ['derived:sqi_ppg_v1', false],
     ['derived:sqi_ppg_v2', false],
-    ['derived:sqi_ppg_v3', true],
+    ['derived:sqi_ppg_v3', false],
+    ['derived:sqi_ppg_v4', true],
   ]);
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
     'r_peaks_v5',
     'pulse_peaks_v1',
-    'hr_ppg_v3',
-    'hr_ppg_motion_v3',
+    'hr_ppg_v4',
+    'hr_ppg_motion_v4',
     'resp_rate_ecg_v6',
     'resp_rate_ppg_v2',
     'hrv_sdnn_300s_v6',
@@ -148,7 +150,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await database.pool.query(
     `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
      select time, ts_ns, value + 1, stream_id, (select id from method where code = 'derived:hr_ppg_v1'), channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v3')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v4')`,
   );
   const withOld = await rowsOf('live');
   const old = withOld.filter((row) => row.includes('hr_ppg_v1'));
@@ -158,7 +160,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await database.pool.query(
     `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
      select time, ts_ns, value + 1, stream_id, (select id from method where code = 'derived:hr_ppg_v1'), channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v3') on conflict do nothing`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v4') on conflict do nothing`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
   const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v6');
@@ -226,7 +228,7 @@ test('reprocess says what is wrong with the call', async () => {
   expect((await cli()).code).toBe(EXIT_USAGE);
   expect(await cli('--all', '--method', 'derived:hr_ppg_v1')).toMatchObject({
     code: EXIT_USAGE,
-    err: expect.stringContaining('this release computes derived:hr_ppg_v3') as string,
+    err: expect.stringContaining('this release computes derived:hr_ppg_v4') as string,
   });
   expect((await cli('--all', '--method', 'derived:nonsense_v1')).code).toBe(EXIT_USAGE);
   expect((await cli('--device', 'nobody')).code).toBe(EXIT_USAGE);

@@ -56,6 +56,8 @@ export const retiredBeatMethods: readonly Method[] = [
 const isMadeOfRPeaks = ({ feature }: Method): boolean => feature === 'hr_ecg' || feature === 'resp_rate_ecg' || feature.startsWith('hrv_');
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
+const flaggedByIndex3 = 'flagged by sqi_ppg version 3.';
+
 export const retiredMethods: readonly Method[] = [
   ...Object.entries(lastUnrounded).map(([feature, version]) =>
     earlier(featureMethods[methodIndex(feature)]!, version, 'values are not rounded to whole steps.'),
@@ -73,10 +75,18 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => [
-      ...(current.version > 3 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
+      earlier(current, current.version - 1, flaggedByIndex3),
+      ...(current.version > 4 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
       ...(current.version > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
+  earlier(featureMethods[methodIndex('hr_ppg')]!, 3, flaggedByIndex3),
+  earlier(featureMethods[methodIndex('sqi_ppg')]!, 3, 'with the spectral rate of hr_ppg_motion version 3.'),
+  earlier(
+    featureMethods[methodIndex('hr_ppg_motion')]!,
+    3,
+    'the spectra were attenuated where the accelerometer had power, by a weight that did not fit every runner.',
+  ),
   earlier(
     featureMethods[methodIndex('hr_ppg_motion')]!,
     1,

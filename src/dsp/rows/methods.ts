@@ -86,7 +86,7 @@ export const beatMethods = {
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 6, mean_nn: 6, sdnn: 6, pnn50: 6, sd1: 6, sd2: 6, lf: 6, hf: 6, lf_hf: 6 },
-  ppg: { rmssd: 3, mean_nn: 3, sdnn: 4, pnn50: 3, sd1: 3, sd2: 4, lf: 3, hf: 3, lf_hf: 3 },
+  ppg: { rmssd: 4, mean_nn: 4, sdnn: 5, pnn50: 4, sd1: 4, sd2: 5, lf: 4, hf: 4, lf_hf: 4 },
 };
 
 /** Steps of variability by unit. */
@@ -204,7 +204,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 3,
+    version: 4,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -233,7 +233,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 3,
+    version: 4,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -243,7 +243,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes:
-      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Version 1 did not know the spectral rate.',
+      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. The spectral rate is that of hr_ppg_motion version 4. Version 1 did not know it.',
   }),
   method({
     feature: 'resp_rate',
@@ -326,7 +326,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 3,
+    version: 4,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
@@ -336,7 +336,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.8,
     paper: 'Temko 2017, doi:10.1109/TBME.2017.2676243',
     notes:
-      'See src/dsp/ppg/motion-hr.ts: spectra of all wavelengths of one rate, attenuated where the accelerometer (three axes of one rate, at least 10 Hz) has power; hidden Markov path over 39-210 /min. Flagged by src/dsp/ppg/motion-trust.ts; without an accelerometer never better than suspect. Delay 11 s. Version 1 had the same values, flagged by the share of power near the rate alone.',
+      'See src/dsp/ppg/motion-hr.ts: spectra of all wavelengths of one rate, less what a least-squares filter makes of the accelerometer (three axes of one rate, at least 10 Hz); hidden Markov path over 39-210 /min. Flagged by src/dsp/ppg/motion-trust.ts; without an accelerometer never better than suspect. Delay 11 s. Version 3 attenuated the spectra at the frequencies of the accelerometer.',
   }),
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
