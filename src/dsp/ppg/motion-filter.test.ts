@@ -11,7 +11,7 @@ const power = (x: Float64Array): number => x.reduce((sum, value) => sum + value 
 function left(pulse: (t: number) => number, axes: readonly ((t: number) => number)[]): Float64Array {
   const filter = new MotionFilter({ taper, rate: RATE }, 1, axes.length);
   const taken = new Float64Array(SIZE);
-  let x = taken;
+  let x: Float64Array = taken;
   for (let window = 0; window < 6; window++) {
     x = tapered(pulse, 2 * window);
     const moved = axes.map((axis) => tapered(axis, 2 * window));

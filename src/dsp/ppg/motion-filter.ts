@@ -23,7 +23,7 @@ export class MotionFilter {
   readonly #axisCount: number;
   /** Sum of the taper's squares: what noise of 1 g adds to a tap's power. */
   readonly #noise: number;
-  /** Of axes a <= b: sums of a[t] b[t + d taps], d from -2 HALF to 2 HALF. */
+  /** Of axes a <= b: sums of a[t] b[t + d taps], d from -2 HALF to 2 HALF; of an axis with itself from 0. */
   readonly #between: Float64Array;
   /** Of a wavelength and an axis: sums of y[t] a[t + d taps], d from -HALF to HALF. */
   readonly #with: Float64Array;
@@ -55,7 +55,7 @@ export class MotionFilter {
     this.#windows = MEMORY * this.#windows + 1;
     for (let a = 0; a < count; a++)
       for (let b = a; b < count; b++)
-        for (let d = 0; d < SPAN; d++) this.#add(this.#between, (a * count + b) * SPAN + d, axes[a]!, axes[b]!, d - 2 * HALF);
+        for (let d = a === b ? 2 * HALF : 0; d < SPAN; d++) this.#add(this.#between, (a * count + b) * SPAN + d, axes[a]!, axes[b]!, d - 2 * HALF);
     for (let c = 0; c < leads.length; c++)
       for (let a = 0; a < count; a++)
         for (let d = 0; d < TAPS; d++) this.#add(this.#with, (c * count + a) * TAPS + d, leads[c]!, axes[a]!, d - HALF);
@@ -66,23 +66,41 @@ export class MotionFilter {
   /** Takes the axes' part off a wavelength's window. @param taken gets that part */
   takeOff(lead: number, x: Float64Array, axes: readonly Float64Array[], taken: Float64Array): void {
     taken.fill(0);
-    for (let a = 0; a < this.#axisCount; a++)
-      for (let d = 0; d < TAPS; d++) {
-        const weight = this.#taps[(lead * this.#axisCount + a) * TAPS + d]!;
-        const shift = (d - HALF) * this.#tap;
-        const axis = axes[a]!;
-        const end = Math.min(this.#size, this.#size - shift);
-        for (let t = Math.max(0, -shift); t < end; t++) taken[t] = taken[t]! + weight * axis[t + shift]!;
-      }
+    const step = this.#tap;
+    // the taper leaves nothing to speak of where a tap would reach beyond an end
+    const end = this.#size - HALF * step;
+    for (let a = 0; a < this.#axisCount; a++) {
+      const axis = axes[a]!;
+      const first = (lead * this.#axisCount + a) * TAPS;
+      const w0 = this.#taps[first]!;
+      const w1 = this.#taps[first + 1]!;
+      const w2 = this.#taps[first + 2]!;
+      const w3 = this.#taps[first + 3]!;
+      const w4 = this.#taps[first + 4]!;
+      for (let t = HALF * step; t < end; t++)
+        taken[t] =
+          taken[t]! + w0 * axis[t - 2 * step]! + w1 * axis[t - step]! + w2 * axis[t]! + w3 * axis[t + step]! + w4 * axis[t + 2 * step]!;
+    }
     for (let t = 0; t < this.#size; t++) x[t] = x[t]! - taken[t]!;
   }
 
   #add(sums: Float64Array, at: number, x: Float64Array, y: Float64Array, taps: number): void {
     const shift = taps * this.#tap;
     const end = Math.min(this.#size, this.#size - shift);
+    // four sums: an addition need not wait for the one before it
     let sum = 0;
-    for (let t = Math.max(0, -shift); t < end; t++) sum += x[t]! * y[t + shift]!;
-    sums[at] = MEMORY * sums[at]! + sum;
+    let sum1 = 0;
+    let sum2 = 0;
+    let sum3 = 0;
+    let t = Math.max(0, -shift);
+    for (; t + 3 < end; t += 4) {
+      sum += x[t]! * y[t + shift]!;
+      sum1 += x[t + 1]! * y[t + shift + 1]!;
+      sum2 += x[t + 2]! * y[t + shift + 2]!;
+      sum3 += x[t + 3]! * y[t + shift + 3]!;
+    }
+    for (; t < end; t++) sum += x[t]! * y[t + shift]!;
+    sums[at] = MEMORY * sums[at]! + (sum + sum1 + (sum2 + sum3));
   }
 
   /** Cholesky factor of the taps' correlations, in the lower triangle. The noise on the diagonal keeps it positive. */
@@ -92,7 +110,7 @@ export class MotionFilter {
     const m = this.#matrix;
     for (let i = 0; i < order; i++)
       for (let j = 0; j <= i; j++) {
-        // axis of i >= axis of j
+        // axis of i >= axis of j, and with an axis itself the tap too
         const pair = (Math.floor(j / TAPS) * count + Math.floor(i / TAPS)) * SPAN;
         let sum = this.#between[pair + (i % TAPS) - (j % TAPS) + 2 * HALF]!;
         if (i === j) sum += this.#noise * this.#windows;
