@@ -233,8 +233,8 @@ export class PpgMotionHeartRate {
     return state;
   }
 
-  /** Sums the spectra of the wavelengths without their motion into `clean` (fundamentals, then second harmonics), those of the motion taken
-   *  off into `taken`, each wavelength over its largest.  @returns false when no wavelength has a usable window */
+  /** Sums the spectra of the wavelengths without their motion into `clean` (fundamentals, then second harmonics), each over its largest;
+   *  `taken` becomes that of the motion taken off the first usable one.  @returns false when no wavelength has a usable window */
   #cleanSpectrum(index: number): boolean {
     clean.fill(0);
     taken.fill(0);
@@ -250,11 +250,9 @@ export class PpgMotionHeartRate {
       if (moving > 0) this.#filter.takeOff(c, window, this.#axisWindows, takenWindow);
       const max = spectrum(this.#fs, window, power);
       if (!(max > 0)) continue;
-      usable = true;
       for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + power[s]! / max;
-      if (moving === 0) continue;
-      spectrum(this.#fs, takenWindow, power);
-      for (let s = 0; s < 2 * STATES; s++) taken[s] = taken[s]! + power[s]! / max;
+      if (moving > 0 && !usable) spectrum(this.#fs, takenWindow, taken);
+      usable = true;
     }
     return usable;
   }
