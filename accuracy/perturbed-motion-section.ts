@@ -1,5 +1,5 @@
-/** Heart rate in motion on runs that nothing was chosen on, made of the ones given (perturbed-runs.ts): mean and worst. The kernel is called
- *  directly, in segments as the engine cuts them. */
+/** Heart rate in motion on runs that nothing was chosen on, made of the ones given (perturbed-runs.ts): mean and worst. The kernel is
+ *  called directly, in segments as the engine cuts them. */
 import { motionErrors } from './ppg-motion-section.ts';
 import { perturbedRuns, runOf } from './perturbed-runs.ts';
 import { loadPpg } from './ppg-recordings.ts';

@@ -130,8 +130,8 @@ export function judgeRates({ of, fs, ppg, acc, bpm }: Run): JudgedRate[] {
   return judged;
 }
 
-/** What weights are fitted on: the runs and what perturbed-runs.ts makes of them, without doubtful labels, and each with an accelerometer of
- *  its own: with another's the path is wrong as often as not, for a reason that no measure sees. */
+/** What weights are fitted on: the runs and what perturbed-runs.ts makes of them, without doubtful labels, and each with an accelerometer
+ *  of its own: with another's the path is wrong as often as not, for a reason that no measure sees. */
 export function judgedRuns(items: readonly PpgItem[]): JudgedRate[] {
   const runs = items.map((item): Run => {
     const run = runOf(item);

@@ -33,7 +33,7 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
     const errors = of('spc')
       .filter((item) => item.name.endsWith('.1'))
       .map((item) => motionErrors(runOf(item), { segmentSec: 64, contextSec: 16, offsetSec: 0 }).meanError);
-    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.92);
+    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.79);
   });
 
   test('gives both heart rates through the engine, and flags those that are off', () => {
@@ -44,10 +44,11 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
     expect(rest.offFlagged).toBeGreaterThanOrEqual(0.96);
     expect(rest.flagShares[0]).toBeGreaterThanOrEqual(0.79);
     expect(running.count).toBeGreaterThan(850);
-    expect(running.meanError).toBeLessThanOrEqual(0.93);
-    expect(running.withinByFlag[0]).toBeGreaterThanOrEqual(0.999);
-    expect(running.offFlagged).toBeGreaterThanOrEqual(0.999);
-    expect(running.flagShares[0]).toBeGreaterThanOrEqual(0.74);
+    expect(running.meanError).toBeLessThanOrEqual(0.8);
+    // the three that are off and flagged 0 are the given rate's fault: docs/dsp/pulse-and-slow.md
+    expect(running.withinByFlag[0]).toBeGreaterThanOrEqual(0.995);
+    expect(running.offFlagged).toBeGreaterThanOrEqual(0.81);
+    expect(running.flagShares[0]).toBeGreaterThanOrEqual(0.76);
     for (const name of ['resp_rate_ppg', 'resp_rate_ecg']) expect(figures[name]!.meanError).toBeLessThanOrEqual(2.3);
   });
 
@@ -74,7 +75,8 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
       ['all', 0.74],
     ] as const) {
       const figures = trustFigures(inUse, leads);
-      expect(figures.within).toBeGreaterThanOrEqual(0.994);
+      expect(figures.within).toBeGreaterThanOrEqual(0.993);
+      expect(figures.offFlagged).toBeGreaterThanOrEqual(0.81);
       expect(figures.flag0).toBeGreaterThanOrEqual(flag0);
     }
   });

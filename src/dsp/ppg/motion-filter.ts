@@ -1,10 +1,10 @@
 /** Takes from the pulse what the accelerometer explains: a least-squares filter from each axis to each wavelength.
  *
- *  Every window the taps are fitted anew to the correlations of the tapered signals, in which each earlier window counts for half of the one
- *  after it: one window alone would also explain some of the pulse, many would be slow to follow a change of grip. It is subtracted in the
- *  time domain, so a pulse next to a stride's frequency stays when its phase is not the stride's, and harmonics, halves and mixtures of the
- *  cadence go as far as the axes hold them; no list of ratios is needed. `stillG` keeps an accelerometer that hardly moves, where its noise
- *  and the pulse itself are all it has, from explaining anything. */
+ *  Every window the taps are fitted anew to the correlations of the tapered signals, in which each earlier window counts for half of the
+ *  one after it: one window alone would also explain some of the pulse, many would be slow to follow a change of grip. It is subtracted in
+ *  the time domain, so a pulse next to a stride's frequency stays when its phase is not the stride's, and harmonics, halves and mixtures
+ *  of the cadence go as far as the axes hold them; no list of ratios is needed. `stillG` keeps an accelerometer that hardly moves, where
+ *  its noise and the pulse itself are all it has, from explaining anything. */
 export const TAPS = 5;
 /** Between two taps; the middle one is at no delay. */
 export const TAP_SEC = 0.12;

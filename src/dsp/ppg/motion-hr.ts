@@ -2,8 +2,8 @@
  *
  *  Every 2 s the last 8 s of each PPG wavelength, less what a filter makes of the accelerometer's axes (motion-filter.ts), become a power
  *  spectrum (Hann window). Power at the second harmonic supports its fundamental. The rate is the state of a hidden Markov model (Gaussian
- *  steps, a small chance of any jump), decoded with two frames of lag; a weighted mean of it and of the interpolated peak next to it is more
- *  precise (see docs/dsp). Where a spectrum is attenuated at the frequencies of the accelerometer's, as in WFPV (Temko 2017,
+ *  steps, a small chance of any jump), decoded with two frames of lag; a weighted mean of it and of the interpolated peak next to it is
+ *  more precise (see docs/dsp). Where a spectrum is attenuated at the frequencies of the accelerometer's, as in WFPV (Temko 2017,
  *  doi:10.1109/TBME.2017.2676243), a pulse at one of these is lost with the motion: version 2 did that.
  *
  *  The past enters through the path and the filter only. Started afresh 16 s before a 64 s segment, as the engine does, it loses nothing
