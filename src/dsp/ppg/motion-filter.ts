@@ -1,6 +1,6 @@
 /** Takes from the pulse what the accelerometer explains: a least-squares filter from each axis to each wavelength.
  *
- *  Every window the taps are fitted anew to the correlations of the tapered signals, in which each earlier window counts for half of the
+ *  Every window the taps are fitted anew to the correlations of the tapered signals, in which a window counts for MEMORY of the
  *  one after it: one window alone would also explain some of the pulse, many would be slow to follow a change of grip. It is subtracted in
  *  the time domain, so a pulse next to a stride's frequency stays when its phase is not the stride's, and harmonics, halves and mixtures
  *  of the cadence go as far as the axes hold them; no list of ratios is needed. `stillG` keeps an accelerometer that hardly moves, where
@@ -55,7 +55,8 @@ export class MotionFilter {
     this.#windows = MEMORY * this.#windows + 1;
     for (let a = 0; a < count; a++)
       for (let b = a; b < count; b++)
-        for (let d = a === b ? 2 * HALF : 0; d < SPAN; d++) this.#add(this.#between, (a * count + b) * SPAN + d, axes[a]!, axes[b]!, d - 2 * HALF);
+        for (let d = a === b ? 2 * HALF : 0; d < SPAN; d++)
+          this.#add(this.#between, (a * count + b) * SPAN + d, axes[a]!, axes[b]!, d - 2 * HALF);
     for (let c = 0; c < leads.length; c++)
       for (let a = 0; a < count; a++)
         for (let d = 0; d < TAPS; d++) this.#add(this.#with, (c * count + a) * TAPS + d, leads[c]!, axes[a]!, d - HALF);

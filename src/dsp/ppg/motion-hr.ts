@@ -4,7 +4,7 @@
  *  spectrum (Hann window). Power at the second harmonic supports its fundamental. The rate is the state of a hidden Markov model (Gaussian
  *  steps, a small chance of any jump), decoded with two frames of lag; a weighted mean of it and of the interpolated peak next to it is
  *  more precise (see docs/dsp). Where a spectrum is attenuated at the frequencies of the accelerometer's, as in WFPV (Temko 2017,
- *  doi:10.1109/TBME.2017.2676243), a pulse at one of these is lost with the motion: version 2 did that.
+ *  doi:10.1109/TBME.2017.2676243), a pulse at one of these is lost with the motion: version 3 of the method did that.
  *
  *  The past enters through the path and the filter only. Started afresh 16 s before a 64 s segment, as the engine does, it loses nothing
  *  measurable against an unbroken run (docs/dsp/pulse-and-slow.md), so it is a pure function of bounded past.
