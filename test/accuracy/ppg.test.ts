@@ -12,6 +12,7 @@ import type { PpgItem } from '../../accuracy/ppg-recordings.ts';
 import { rates } from '../../accuracy/ppg-reference.ts';
 import { pulseStreamFigures } from '../../accuracy/pulse-stream-section.ts';
 import { gross, scoreOne } from '../../accuracy/ppg-section.ts';
+import { seeded } from '../../src/dsp/testing/fixture.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -27,6 +28,12 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
   test('finds the beats at rest and running with one set of parameters', () => {
     expect(rates(gross(of('bidmc').map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(99.3);
     expect(rates(gross(of('spc').map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(89.5);
+  });
+
+  test('loses little with 5 % of the packets of 100 ms lost', () => {
+    const items = of('bidmc').filter((_, i) => i % 3 === 0);
+    const f1 = (change: (item: PpgItem) => PpgItem): number => rates(gross(items.map((item) => scoreOne(change(item))))).f1;
+    expect(f1((item) => item) - f1((item) => ({ ...item, ppg: withLostPackets(item) }))).toBeLessThanOrEqual(0.3);
   });
 
   test('gives the heart rate while running, in segments as the engine cuts them', () => {
@@ -98,3 +105,11 @@ test.skipIf(!hasCapnobase)('finds the beats of patients under anaesthesia, on wh
   expect(items).toHaveLength(5);
   expect(rates(gross(items.map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(99.7);
 });
+
+function withLostPackets({ ppg, fs }: PpgItem): Float64Array {
+  const random = seeded(5);
+  const size = Math.round(fs / 10);
+  const left = ppg.slice();
+  for (let i = 0; i < left.length; i += size) if (random() < 0.05) left.fill(Number.NaN, i, i + size);
+  return left;
+}

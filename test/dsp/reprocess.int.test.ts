@@ -122,11 +122,11 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   const live = await rowsOf('live');
   for (const code of [
     'r_peaks_v5',
-    'pulse_peaks_v1',
+    'pulse_peaks_v2',
     'hr_ppg_v4',
     'hr_ppg_motion_v4',
     'resp_rate_ecg_v6',
-    'resp_rate_ppg_v2',
+    'resp_rate_ppg_v3',
     'hrv_sdnn_300s_v6',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);

@@ -26,8 +26,8 @@ export const MERGE_SEC = 0.12;
 export const AHEAD_SEC = 1;
 /** A path is final this long after its beat entered it. */
 export const LAG_SEC = 1;
-/** Missing samples up to this are held at the last value; a longer gap ends the path and starts afresh. */
-const HOLD_SEC = 0.05;
+/** Missing samples up to this, a packet or two, are held at the last value; a longer gap ends the path and starts afresh. */
+export const HOLD_SEC = 0.25;
 const BLOCK_SEC = 0.5;
 const TICK_SEC = 0.1;
 

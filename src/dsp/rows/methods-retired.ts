@@ -32,6 +32,11 @@ const earlier = (current: Method, version: number, notes: string): Method => {
 
 export const retiredBeatMethods: readonly Method[] = [
   earlier(
+    beatMethods.ppg,
+    1,
+    'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
+  ),
+  earlier(
     beatMethods.ecg,
     4,
     'when no beat had come for 5 s, levels were learned from whatever was there: in a longer pause noise was taken for beats, and a beat that ended one of nearly 5 s was lost.',
@@ -56,7 +61,7 @@ export const retiredBeatMethods: readonly Method[] = [
 const isMadeOfRPeaks = ({ feature }: Method): boolean => feature === 'hr_ecg' || feature === 'resp_rate_ecg' || feature.startsWith('hrv_');
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
-const flaggedByIndex3 = 'flagged by sqi_ppg version 3.';
+const flaggedByIndex3 = 'made of pulse_peaks version 1, flagged by sqi_ppg version 3.';
 
 export const retiredMethods: readonly Method[] = [
   ...Object.entries(lastUnrounded).map(([feature, version]) =>
@@ -81,7 +86,12 @@ export const retiredMethods: readonly Method[] = [
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
   earlier(featureMethods[methodIndex('hr_ppg')]!, 3, flaggedByIndex3),
-  earlier(featureMethods[methodIndex('sqi_ppg')]!, 3, 'with the spectral rate of hr_ppg_motion version 3.'),
+  earlier(
+    featureMethods[methodIndex('sqi_ppg')]!,
+    3,
+    'of the beats of pulse_peaks version 1, with the spectral rate of hr_ppg_motion version 3.',
+  ),
+  earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 2, 'made of pulse_peaks version 1.'),
   earlier(
     featureMethods[methodIndex('hr_ppg_motion')]!,
     3,

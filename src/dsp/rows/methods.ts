@@ -70,6 +70,7 @@ export const beatMethods = {
   }),
   ppg: method({
     feature: 'pulse_peaks',
+    version: 2,
     source: 'ppg',
     title: 'Pulse beats',
     unit: '1',
@@ -79,7 +80,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
     notes:
-      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too.',
+      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. Version 1 started afresh after each gap above 0.05 s.',
   }),
 } as const satisfies Record<string, Method>;
 
@@ -341,7 +342,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 6 : 2,
+      version: source === 'ecg' ? 6 : 3,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
