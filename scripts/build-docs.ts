@@ -118,7 +118,7 @@ export function featuresDocument(): string {
     'Written by `npm run docs` from `src/dsp/rows/methods.ts`; `GET /api/v1/methods` lists what a service has. A value stands at the end of its window.',
     'Another way of computing gets another version; values of the old one stay.',
     '',
-    `Values are rounded to whole steps, after their flags are decided: 71.428 /min is 71428 steps of 0.001. A value of more than 2^${Math.log2(STEP_COUNT_MAX)} steps is left out. Intervals between beats are whole steps of ${beatMethods.ecg.step} ms.`,
+    `Values are rounded to whole steps, after their flags are decided: 71.428 /min is 71428 steps of 0.001. A value of more than ${STEP_COUNT_MAX.toLocaleString('en')} steps is left out. Intervals between beats are whole steps of ${beatMethods.ecg.step} ms.`,
     '',
     ...table(['feature', 'what', 'unit (UCUM)', 'step', 'from', 'window', 'every', 'method'], rows),
     '',

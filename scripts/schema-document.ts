@@ -11,9 +11,9 @@ const read = (name: string): string => readFileSync(new URL(name, sql), 'utf8');
 /** Chapters of the document, each a picture. Every table of sql/ is in one of them. */
 const chapters: readonly (readonly [title: string, files: RegExp])[] = [
   ['Who', /-(tenancy|people-devices)\.sql$/],
-  ['What is recorded and made of it', /-(streams|catalog|samples|derived-values)\.sql$/],
+  ['What is recorded and made of it', /-(streams|catalog|samples|derived-values|derived-minutes)\.sql$/],
   ['What people enter, and what happened', /-(self-reports|episodes-webhooks)\.sql$/],
-  ['The books', /-(retention|partitions|rollups-portable|audit)\.sql$/],
+  ['The books', /-(retention|partitions|rollups|audit)\.sql$/],
 ];
 
 /** What columns without a foreign key name, by their name: tables that grow have none, a check for each row would cost more than the
@@ -30,7 +30,7 @@ const named: Readonly<Record<string, string>> = {
 function tablesOf(file: string): Table[] {
   const lines = read(file).split('\n');
   return lines.flatMap((line, at) => {
-    const name = /^create table (\w+)/.exec(line)?.[1];
+    const name = /^create (?:unlogged )?table (\w+)/.exec(line)?.[1];
     if (name === undefined) return [];
     let begin = at;
     while (lines[begin - 1]?.startsWith('create table ') === true) begin--; // several of one shape
@@ -78,7 +78,9 @@ function picture(tables: readonly Table[], relations: readonly Relation[]): stri
 export function schemaDocument(): string {
   const snapshot = read('schema.snapshot.sql');
   const files = readdirSync(sql).filter((name) => /^\d{6}-.*\.sql$/.test(name)).sort(); // prettier-ignore
-  const tables = files.flatMap(tablesOf);
+  // A table may be made anew by a later file, or be gone.
+  const made = new Map(files.flatMap(tablesOf).map((table) => [table.name, table]));
+  const tables = [...made.values()].filter(({ name }) => new RegExp(`\\ntable ${name}\\b`).test(snapshot));
   const relations = relationsOf(snapshot);
   const rules = rowsOf(snapshot, 'partition_rule');
   const kept = new Map(rowsOf(snapshot, 'retention').map(({ relation, keep }) => [relation, keep]));
@@ -119,8 +121,8 @@ export function schemaDocument(): string {
     '- **What grows** with every second of a device. Hypertables on TimescaleDB, native partitions on plain PostgreSQL, both by time. No foreign keys and no',
     '  row-level security: read through the views of schema `api`, which keep to the organization.',
     '- **The service’s own**: the catalog of methods, keys that sign, how far the packet log is worked off, what the rollups have noted.',
-    '- **Rollups** `feature_1m`, `feature_1h`, `feature_1d`: minutes, hours and days of features. Continuous aggregates under the community licence of',
-    '  TimescaleDB, elsewhere tables that are kept (`feature_1m_kept` and so on) and views over them, with the same columns and answers.',
+    '- **Rollups** `feature_1m`, `feature_1h`, `feature_1d`: views of minutes, hours and days of features. Minutes are rows of `feature_block`, hours and',
+    '  days are kept (`feature_1h_kept`, `feature_1d_kept`). `feature` and `beat` are views, too: a row for each value.',
     '',
     'Two tables are made before all others (`src/storage/schema/migrate.ts`): `migration`, the files that ran, and `database_kind`, the kind of server.',
     '',

@@ -53,16 +53,14 @@ table audit_log row level security
   target_id text not null default ''::text
   target_kind text not null default ''::text
   time timestamp with time zone not null default now()
-table beat
+table beat_block with (toast_tuple_target=8160)
   channel_no smallint not null
-  interval_ms double precision
-  kind smallint not null
+  codec bytea not null storage external
   method_id smallint not null
-  qmask smallint not null
-  reason text not null default ''::text
+  n smallint not null
+  reasons text
   stream_id integer not null
   time timestamp with time zone not null
-  ts_ns bigint not null
 table biosignal row level security
   abbreviation text not null
   channel_kind text
@@ -95,6 +93,10 @@ table consent row level security
 table database_kind
   kind text not null
   one boolean not null default true
+table derived_open with (fillfactor=45, toast_tuple_target=8160)
+  data bytea not null storage external
+  stream_id integer not null
+  version bigint not null
 table device row level security
   created_at timestamp with time zone not null default now()
   external_id text not null
@@ -154,80 +156,73 @@ table episode_event
   code text not null
   severity text not null
   title text not null
-table feature
-  channel_no smallint not null
-  method_id smallint not null
-  qmask smallint not null
-  stream_id integer not null
-  time timestamp with time zone not null
-  ts_ns bigint not null
-  value double precision
 table feature_1d_kept
   bucket timestamp with time zone not null
   channel_no smallint not null
-  first double precision
-  good_first double precision
-  good_last double precision
-  good_max double precision
-  good_min double precision
+  first bigint
+  good_first bigint
+  good_last bigint
+  good_max bigint
+  good_min bigint
   good_n bigint not null
-  good_sum numeric
-  last double precision
-  max double precision
+  good_sum bigint
+  last bigint
+  max bigint
   method_id smallint not null
-  min double precision
+  min bigint
   n bigint not null
   stream_id integer not null
-  sum numeric
-  suspect_max double precision
-  suspect_min double precision
+  sum bigint
+  suspect_max bigint
+  suspect_min bigint
   suspect_n bigint not null
-  suspect_sum numeric
+  suspect_sum bigint
   value_n bigint not null
 table feature_1h_kept
   bucket timestamp with time zone not null
   channel_no smallint not null
-  first double precision
-  good_first double precision
-  good_last double precision
-  good_max double precision
-  good_min double precision
+  first bigint
+  good_first bigint
+  good_last bigint
+  good_max bigint
+  good_min bigint
   good_n bigint not null
-  good_sum numeric
-  last double precision
-  max double precision
+  good_sum bigint
+  last bigint
+  max bigint
   method_id smallint not null
-  min double precision
+  min bigint
   n bigint not null
   stream_id integer not null
-  sum numeric
-  suspect_max double precision
-  suspect_min double precision
+  sum bigint
+  suspect_max bigint
+  suspect_min bigint
   suspect_n bigint not null
-  suspect_sum numeric
+  suspect_sum bigint
   value_n bigint not null
-table feature_1m_kept
-  bucket timestamp with time zone not null
+table feature_block
   channel_no smallint not null
-  first double precision
-  good_first double precision
-  good_last double precision
-  good_max double precision
-  good_min double precision
-  good_n bigint not null
-  good_sum numeric
-  last double precision
-  max double precision
+  codec bytea not null storage p
+  first integer
+  good_first integer
+  good_last integer
+  good_max integer
+  good_min integer
+  good_n smallint
+  good_sum bigint
+  last integer
+  max integer
   method_id smallint not null
-  min double precision
-  n bigint not null
+  min integer
+  n smallint not null
   stream_id integer not null
-  sum numeric
-  suspect_max double precision
-  suspect_min double precision
-  suspect_n bigint not null
-  suspect_sum numeric
-  value_n bigint not null
+  sum bigint
+  suspect_max integer
+  suspect_min integer
+  suspect_n smallint
+  suspect_sum bigint
+  time timestamp with time zone not null
+  value_n smallint
 table goal row level security
   agg text not null default 'sum'::text
   biosignal_id integer not null
@@ -605,7 +600,7 @@ artifact: artifact_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(i
 artifact: artifact_pkey PRIMARY KEY (id)
 artifact: artifact_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE SET NULL
 audit_log: audit_log_pkey PRIMARY KEY (id)
-beat: beat_pkey PRIMARY KEY (stream_id, channel_no, method_id, "time")
+beat_block: beat_block_pkey PRIMARY KEY (stream_id, channel_no, method_id, "time")
 biosignal: biosignal_abbreviation_key UNIQUE NULLS NOT DISTINCT (project_id, abbreviation)
 biosignal: biosignal_code_key UNIQUE (project_id, code)
 biosignal: biosignal_pkey PRIMARY KEY (id)
@@ -619,6 +614,7 @@ consent: consent_purpose_check CHECK ((purpose = ANY (ARRAY['recording'::text, '
 consent: consent_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 database_kind: database_kind_one_check CHECK (one)
 database_kind: database_kind_pkey PRIMARY KEY (one)
+derived_open: derived_open_pkey PRIMARY KEY (stream_id)
 device: device_external_id_check CHECK (((external_id <> ''::text) AND (length(external_id) <= 128)))
 device: device_organization_id_external_id_key UNIQUE (organization_id, external_id)
 device: device_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
@@ -645,11 +641,9 @@ episode_acknowledgement: episode_acknowledgement_pkey PRIMARY KEY (id)
 episode_event: episode_event_pkey PRIMARY KEY (code)
 episode_event: episode_event_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_sec <= 30)) AND ((after_sec >= 1) AND (after_sec <= 30))))
-feature: feature_pkey PRIMARY KEY (stream_id, method_id, channel_no, "time")
-feature: feature_qmask_check CHECK (((qmask >= 0) AND (qmask <= 2)))
 feature_1d_kept: feature_1d_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
 feature_1h_kept: feature_1h_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
-feature_1m_kept: feature_1m_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
+feature_block: feature_block_pkey PRIMARY KEY (stream_id, method_id, channel_no, "time")
 goal: goal_agg_check CHECK ((agg = ANY (ARRAY['sum'::text, 'mean'::text, 'max'::text, 'count'::text])))
 goal: goal_biosignal_id_fkey FOREIGN KEY (biosignal_id) REFERENCES biosignal(id) ON DELETE CASCADE
 goal: goal_period_check CHECK ((period = ANY (ARRAY['day'::text, 'week'::text])))
@@ -817,17 +811,33 @@ CREATE INDEX xuser_organization_id_idx ON public.xuser USING btree (organization
 
 -- views
 
-api.beat with (security_barrier=true)
+api.beat
+ SELECT "time",
+    ts_ns,
+    stream_id,
+    channel_no,
+    method_id,
+    interval_ms,
+    kind,
+    qmask,
+    reason
+   FROM api.beat_values('-infinity'::timestamp with time zone, 'infinity'::timestamp with time zone) beat_values("time", ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason);
+api.beat_block with (security_barrier=true)
  SELECT r."time",
-    r.ts_ns,
     r.stream_id,
-    r.channel_no,
     r.method_id,
-    r.interval_ms,
-    r.kind,
-    r.qmask,
-    r.reason
-   FROM beat r
+    r.channel_no,
+    r.n,
+    r.reasons,
+    r.codec
+   FROM beat_block r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
+api.derived_open with (security_barrier=true)
+ SELECT r.stream_id,
+    r.version,
+    r.data
+   FROM derived_open r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
 api.device_event with (security_barrier=true)
@@ -840,17 +850,15 @@ api.device_event with (security_barrier=true)
    FROM device_event r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
-api.feature with (security_barrier=true)
- SELECT r."time",
-    r.ts_ns,
-    r.value,
-    r.stream_id,
-    r.method_id,
-    r.channel_no,
-    r.qmask
-   FROM feature r
-     JOIN stream s ON s.id = r.stream_id
-  WHERE s.organization_id = current_organization();
+api.feature
+ SELECT "time",
+    ts_ns,
+    value,
+    stream_id,
+    method_id,
+    channel_no,
+    qmask
+   FROM api.feature_values('-infinity'::timestamp with time zone, 'infinity'::timestamp with time zone) feature_values("time", ts_ns, value, stream_id, method_id, channel_no, qmask);
 api.feature_1d with (security_barrier=true)
  SELECT r.bucket,
     r.stream_id,
@@ -926,6 +934,32 @@ api.feature_1m with (security_barrier=true)
    FROM feature_1m r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
+api.feature_block with (security_barrier=true)
+ SELECT r."time",
+    r.sum,
+    r.good_sum,
+    r.suspect_sum,
+    r.stream_id,
+    r.min,
+    r.max,
+    r.first,
+    r.last,
+    r.good_min,
+    r.good_max,
+    r.good_first,
+    r.good_last,
+    r.suspect_min,
+    r.suspect_max,
+    r.method_id,
+    r.channel_no,
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.codec
+   FROM feature_block r
+     JOIN stream s ON s.id = r.stream_id
+  WHERE s.organization_id = current_organization();
 api.measurement with (security_barrier=true, check_option=cascaded)
  SELECT "time",
     ts_ns,
@@ -959,7 +993,102 @@ api.sample_block with (security_barrier=true)
    FROM sample_block r
      JOIN stream s ON s.id = r.stream_id
   WHERE s.organization_id = current_organization();
+beat
+ SELECT "time",
+    ts_ns,
+    stream_id,
+    channel_no,
+    method_id,
+    interval_ms,
+    kind,
+    qmask,
+    reason
+   FROM beat_values('-infinity'::timestamp with time zone, 'infinity'::timestamp with time zone) beat_values("time", ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason);
+feature
+ SELECT "time",
+    ts_ns,
+    value,
+    stream_id,
+    method_id,
+    channel_no,
+    qmask
+   FROM feature_values('-infinity'::timestamp with time zone, 'infinity'::timestamp with time zone) feature_values("time", ts_ns, value, stream_id, method_id, channel_no, qmask);
 feature_1d
+ SELECT r.bucket,
+    r.stream_id,
+    r.method_id,
+    r.channel_no,
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.sum::numeric / u.per_unit::numeric AS sum,
+    r.good_sum::numeric / u.per_unit::numeric AS good_sum,
+    r.suspect_sum::numeric / u.per_unit::numeric AS suspect_sum,
+    r.min::double precision / u.per_unit AS min,
+    r.good_min::double precision / u.per_unit AS good_min,
+    r.suspect_min::double precision / u.per_unit AS suspect_min,
+    r.max::double precision / u.per_unit AS max,
+    r.good_max::double precision / u.per_unit AS good_max,
+    r.suspect_max::double precision / u.per_unit AS suspect_max,
+    r.first::double precision / u.per_unit AS first,
+    r.good_first::double precision / u.per_unit AS good_first,
+    r.last::double precision / u.per_unit AS last,
+    r.good_last::double precision / u.per_unit AS good_last
+   FROM feature_day r
+     JOIN method m ON m.id = r.method_id
+     CROSS JOIN LATERAL ( SELECT steps_per_unit(m.step) AS per_unit) u;
+feature_1h
+ SELECT r.bucket,
+    r.stream_id,
+    r.method_id,
+    r.channel_no,
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.sum::numeric / u.per_unit::numeric AS sum,
+    r.good_sum::numeric / u.per_unit::numeric AS good_sum,
+    r.suspect_sum::numeric / u.per_unit::numeric AS suspect_sum,
+    r.min::double precision / u.per_unit AS min,
+    r.good_min::double precision / u.per_unit AS good_min,
+    r.suspect_min::double precision / u.per_unit AS suspect_min,
+    r.max::double precision / u.per_unit AS max,
+    r.good_max::double precision / u.per_unit AS good_max,
+    r.suspect_max::double precision / u.per_unit AS suspect_max,
+    r.first::double precision / u.per_unit AS first,
+    r.good_first::double precision / u.per_unit AS good_first,
+    r.last::double precision / u.per_unit AS last,
+    r.good_last::double precision / u.per_unit AS good_last
+   FROM feature_hour r
+     JOIN method m ON m.id = r.method_id
+     CROSS JOIN LATERAL ( SELECT steps_per_unit(m.step) AS per_unit) u;
+feature_1m
+ SELECT r.bucket,
+    r.stream_id,
+    r.method_id,
+    r.channel_no,
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.sum::numeric / u.per_unit::numeric AS sum,
+    r.good_sum::numeric / u.per_unit::numeric AS good_sum,
+    r.suspect_sum::numeric / u.per_unit::numeric AS suspect_sum,
+    r.min::double precision / u.per_unit AS min,
+    r.good_min::double precision / u.per_unit AS good_min,
+    r.suspect_min::double precision / u.per_unit AS suspect_min,
+    r.max::double precision / u.per_unit AS max,
+    r.good_max::double precision / u.per_unit AS good_max,
+    r.suspect_max::double precision / u.per_unit AS suspect_max,
+    r.first::double precision / u.per_unit AS first,
+    r.good_first::double precision / u.per_unit AS good_first,
+    r.last::double precision / u.per_unit AS last,
+    r.good_last::double precision / u.per_unit AS good_last
+   FROM feature_minute r
+     JOIN method m ON m.id = r.method_id
+     CROSS JOIN LATERAL ( SELECT steps_per_unit(m.step) AS per_unit) u;
+feature_day
  SELECT k.bucket,
     k.stream_id,
     k.method_id,
@@ -990,49 +1119,49 @@ UNION ALL
     d.stream_id,
     d.method_id,
     d.channel_no,
-    h.n,
-    h.value_n,
-    h.good_n,
-    h.suspect_n,
-    h.sum,
-    h.good_sum,
-    h.suspect_sum,
-    h.min,
-    h.good_min,
-    h.suspect_min,
-    h.max,
-    h.good_max,
-    h.suspect_max,
-    h.first,
-    h.good_first,
-    h.last,
-    h.good_last
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.sum,
+    r.good_sum,
+    r.suspect_sum,
+    r.min,
+    r.good_min,
+    r.suspect_min,
+    r.max,
+    r.good_max,
+    r.suspect_max,
+    r.first,
+    r.good_first,
+    r.last,
+    r.good_last
    FROM ( SELECT DISTINCT rollup_dirty.stream_id,
             rollup_dirty.method_id,
             rollup_dirty.channel_no,
             date_bin('1 day'::interval, rollup_dirty.bucket, '2001-01-01 00:00:00+00'::timestamp with time zone) AS bucket
            FROM rollup_dirty) d
-     CROSS JOIN LATERAL ( SELECT sum(feature_1h.n)::bigint AS n,
-            sum(feature_1h.value_n)::bigint AS value_n,
-            sum(feature_1h.good_n)::bigint AS good_n,
-            sum(feature_1h.suspect_n)::bigint AS suspect_n,
-            sum(feature_1h.sum) AS sum,
-            sum(feature_1h.good_sum) AS good_sum,
-            sum(feature_1h.suspect_sum) AS suspect_sum,
-            min(feature_1h.min) AS min,
-            min(feature_1h.good_min) AS good_min,
-            min(feature_1h.suspect_min) AS suspect_min,
-            max(feature_1h.max) AS max,
-            max(feature_1h.good_max) AS good_max,
-            max(feature_1h.suspect_max) AS suspect_max,
-            (array_agg(feature_1h.first ORDER BY feature_1h.bucket) FILTER (WHERE feature_1h.first IS NOT NULL))[1] AS first,
-            (array_agg(feature_1h.good_first ORDER BY feature_1h.bucket) FILTER (WHERE feature_1h.good_first IS NOT NULL))[1] AS good_first,
-            (array_agg(feature_1h.last ORDER BY feature_1h.bucket DESC) FILTER (WHERE feature_1h.last IS NOT NULL))[1] AS last,
-            (array_agg(feature_1h.good_last ORDER BY feature_1h.bucket DESC) FILTER (WHERE feature_1h.good_last IS NOT NULL))[1] AS good_last
-           FROM feature_1h
-          WHERE feature_1h.bucket >= d.bucket AND feature_1h.bucket < (d.bucket + '1 day'::interval) AND feature_1h.stream_id = d.stream_id AND feature_1h.method_id = d.method_id AND feature_1h.channel_no = d.channel_no
-         HAVING count(*) > 0) h;
-feature_1h
+     CROSS JOIN LATERAL ( SELECT sum(feature_hour.n)::bigint AS n,
+            sum(feature_hour.value_n)::bigint AS value_n,
+            sum(feature_hour.good_n)::bigint AS good_n,
+            sum(feature_hour.suspect_n)::bigint AS suspect_n,
+            sum(feature_hour.sum)::bigint AS sum,
+            sum(feature_hour.good_sum)::bigint AS good_sum,
+            sum(feature_hour.suspect_sum)::bigint AS suspect_sum,
+            min(feature_hour.min) AS min,
+            min(feature_hour.good_min) AS good_min,
+            min(feature_hour.suspect_min) AS suspect_min,
+            max(feature_hour.max) AS max,
+            max(feature_hour.good_max) AS good_max,
+            max(feature_hour.suspect_max) AS suspect_max,
+            (array_agg(feature_hour.first ORDER BY feature_hour.bucket) FILTER (WHERE feature_hour.first IS NOT NULL))[1] AS first,
+            (array_agg(feature_hour.good_first ORDER BY feature_hour.bucket) FILTER (WHERE feature_hour.good_first IS NOT NULL))[1] AS good_first,
+            (array_agg(feature_hour.last ORDER BY feature_hour.bucket DESC) FILTER (WHERE feature_hour.last IS NOT NULL))[1] AS last,
+            (array_agg(feature_hour.good_last ORDER BY feature_hour.bucket DESC) FILTER (WHERE feature_hour.good_last IS NOT NULL))[1] AS good_last
+           FROM feature_hour
+          WHERE feature_hour.bucket >= d.bucket AND feature_hour.bucket < (d.bucket + '1 day'::interval) AND feature_hour.stream_id = d.stream_id AND feature_hour.method_id = d.method_id AND feature_hour.channel_no = d.channel_no
+         HAVING count(*) > 0) r;
+feature_hour
  SELECT k.bucket,
     k.stream_id,
     k.method_id,
@@ -1063,149 +1192,215 @@ UNION ALL
     d.stream_id,
     d.method_id,
     d.channel_no,
-    m.n,
-    m.value_n,
-    m.good_n,
-    m.suspect_n,
-    m.sum,
-    m.good_sum,
-    m.suspect_sum,
-    m.min,
-    m.good_min,
-    m.suspect_min,
-    m.max,
-    m.good_max,
-    m.suspect_max,
-    m.first,
-    m.good_first,
-    m.last,
-    m.good_last
+    r.n,
+    r.value_n,
+    r.good_n,
+    r.suspect_n,
+    r.sum,
+    r.good_sum,
+    r.suspect_sum,
+    r.min,
+    r.good_min,
+    r.suspect_min,
+    r.max,
+    r.good_max,
+    r.suspect_max,
+    r.first,
+    r.good_first,
+    r.last,
+    r.good_last
    FROM ( SELECT DISTINCT rollup_dirty.stream_id,
             rollup_dirty.method_id,
             rollup_dirty.channel_no,
             date_bin('01:00:00'::interval, rollup_dirty.bucket, '2001-01-01 00:00:00+00'::timestamp with time zone) AS bucket
            FROM rollup_dirty) d
-     CROSS JOIN LATERAL ( SELECT sum(feature_1m.n)::bigint AS n,
-            sum(feature_1m.value_n)::bigint AS value_n,
-            sum(feature_1m.good_n)::bigint AS good_n,
-            sum(feature_1m.suspect_n)::bigint AS suspect_n,
-            sum(feature_1m.sum) AS sum,
-            sum(feature_1m.good_sum) AS good_sum,
-            sum(feature_1m.suspect_sum) AS suspect_sum,
-            min(feature_1m.min) AS min,
-            min(feature_1m.good_min) AS good_min,
-            min(feature_1m.suspect_min) AS suspect_min,
-            max(feature_1m.max) AS max,
-            max(feature_1m.good_max) AS good_max,
-            max(feature_1m.suspect_max) AS suspect_max,
-            (array_agg(feature_1m.first ORDER BY feature_1m.bucket) FILTER (WHERE feature_1m.first IS NOT NULL))[1] AS first,
-            (array_agg(feature_1m.good_first ORDER BY feature_1m.bucket) FILTER (WHERE feature_1m.good_first IS NOT NULL))[1] AS good_first,
-            (array_agg(feature_1m.last ORDER BY feature_1m.bucket DESC) FILTER (WHERE feature_1m.last IS NOT NULL))[1] AS last,
-            (array_agg(feature_1m.good_last ORDER BY feature_1m.bucket DESC) FILTER (WHERE feature_1m.good_last IS NOT NULL))[1] AS good_last
-           FROM feature_1m
-          WHERE feature_1m.bucket >= d.bucket AND feature_1m.bucket < (d.bucket + '01:00:00'::interval) AND feature_1m.stream_id = d.stream_id AND feature_1m.method_id = d.method_id AND feature_1m.channel_no = d.channel_no
-         HAVING count(*) > 0) m;
-feature_1m
- SELECT k.bucket,
-    k.stream_id,
-    k.method_id,
-    k.channel_no,
-    k.n,
-    k.value_n,
-    k.good_n,
-    k.suspect_n,
-    k.sum,
-    k.good_sum,
-    k.suspect_sum,
-    k.min,
-    k.good_min,
-    k.suspect_min,
-    k.max,
-    k.good_max,
-    k.suspect_max,
-    k.first,
-    k.good_first,
-    k.last,
-    k.good_last
-   FROM feature_1m_kept k
-  WHERE NOT (EXISTS ( SELECT
-           FROM rollup_dirty d
-          WHERE d.stream_id = k.stream_id AND d.method_id = k.method_id AND d.channel_no = k.channel_no AND d.bucket = k.bucket))
+     CROSS JOIN LATERAL ( SELECT sum(feature_minute.n)::bigint AS n,
+            sum(feature_minute.value_n)::bigint AS value_n,
+            sum(feature_minute.good_n)::bigint AS good_n,
+            sum(feature_minute.suspect_n)::bigint AS suspect_n,
+            sum(feature_minute.sum)::bigint AS sum,
+            sum(feature_minute.good_sum)::bigint AS good_sum,
+            sum(feature_minute.suspect_sum)::bigint AS suspect_sum,
+            min(feature_minute.min) AS min,
+            min(feature_minute.good_min) AS good_min,
+            min(feature_minute.suspect_min) AS suspect_min,
+            max(feature_minute.max) AS max,
+            max(feature_minute.good_max) AS good_max,
+            max(feature_minute.suspect_max) AS suspect_max,
+            (array_agg(feature_minute.first ORDER BY feature_minute.bucket) FILTER (WHERE feature_minute.first IS NOT NULL))[1] AS first,
+            (array_agg(feature_minute.good_first ORDER BY feature_minute.bucket) FILTER (WHERE feature_minute.good_first IS NOT NULL))[1] AS good_first,
+            (array_agg(feature_minute.last ORDER BY feature_minute.bucket DESC) FILTER (WHERE feature_minute.last IS NOT NULL))[1] AS last,
+            (array_agg(feature_minute.good_last ORDER BY feature_minute.bucket DESC) FILTER (WHERE feature_minute.good_last IS NOT NULL))[1] AS good_last
+           FROM feature_minute
+          WHERE feature_minute.bucket >= d.bucket AND feature_minute.bucket < (d.bucket + '01:00:00'::interval) AND feature_minute.stream_id = d.stream_id AND feature_minute.method_id = d.method_id AND feature_minute.channel_no = d.channel_no
+         HAVING count(*) > 0) r;
+feature_minute
+ SELECT b."time" AS bucket,
+    b.stream_id,
+    b.method_id,
+    b.channel_no,
+    b.n::bigint AS n,
+    c.value_n::bigint AS value_n,
+    c.good_n::bigint AS good_n,
+    COALESCE(b.suspect_n::integer, 0)::bigint AS suspect_n,
+    b.sum,
+        CASE
+            WHEN b.good_n IS NULL THEN b.sum
+            ELSE b.good_sum
+        END AS good_sum,
+        CASE
+            WHEN b.suspect_n = c.value_n THEN b.sum
+            ELSE b.suspect_sum
+        END AS suspect_sum,
+    s.min,
+        CASE
+            WHEN b.good_n IS NULL THEN s.min
+            ELSE b.good_min::bigint
+        END AS good_min,
+        CASE
+            WHEN b.suspect_n = c.value_n THEN s.min
+            ELSE b.suspect_min::bigint
+        END AS suspect_min,
+    s.max,
+        CASE
+            WHEN b.good_n IS NULL THEN s.max
+            ELSE b.good_max::bigint
+        END AS good_max,
+        CASE
+            WHEN b.suspect_n = c.value_n THEN s.max
+            ELSE b.suspect_max::bigint
+        END AS suspect_max,
+    s.first,
+        CASE
+            WHEN b.good_n IS NULL THEN s.first
+            ELSE b.good_first::bigint
+        END AS good_first,
+    s.last,
+        CASE
+            WHEN b.good_n IS NULL THEN s.last
+            ELSE b.good_last::bigint
+        END AS good_last,
+    false AS is_open
+   FROM feature_block b
+     CROSS JOIN LATERAL ( SELECT COALESCE(b.value_n, b.n) AS value_n,
+            COALESCE(b.good_n, b.value_n, b.n) AS good_n) c
+     CROSS JOIN LATERAL ( SELECT COALESCE(b.min::bigint, b.sum) AS min,
+            COALESCE(b.max::bigint, b.sum) AS max,
+            COALESCE(b.first::bigint, b.sum) AS first,
+            COALESCE(b.last::bigint, b.sum) AS last) s
 UNION ALL
- SELECT d.bucket,
-    d.stream_id,
+ SELECT d."time" AS bucket,
+    o.stream_id,
     d.method_id,
     d.channel_no,
-    f.n,
-    f.value_n,
-    f.good_n,
-    f.suspect_n,
+    f.count AS n,
+    f.count_1 AS value_n,
+    f.count_2 AS good_n,
+    f.count_3 AS suspect_n,
     f.sum,
-    f.good_sum,
-    f.suspect_sum,
+    f.sum_1 AS good_sum,
+    f.sum_2 AS suspect_sum,
     f.min,
-    f.good_min,
-    f.suspect_min,
+    f.min_1 AS good_min,
+    f.min_2 AS suspect_min,
     f.max,
-    f.good_max,
-    f.suspect_max,
-    f.first,
-    f.good_first,
-    f.last,
-    f.good_last
-   FROM ( SELECT DISTINCT rollup_dirty.stream_id,
-            rollup_dirty.method_id,
-            rollup_dirty.channel_no,
-            rollup_dirty.bucket
-           FROM rollup_dirty) d
-     CROSS JOIN LATERAL ( SELECT count(*) AS n,
-            count(feature.value) AS value_n,
-            count(feature.value) FILTER (WHERE feature.qmask = 0) AS good_n,
-            count(feature.value) FILTER (WHERE feature.qmask = 1) AS suspect_n,
-            sum(feature.value::numeric) AS sum,
-            sum(feature.value::numeric) FILTER (WHERE feature.qmask = 0) AS good_sum,
-            sum(feature.value::numeric) FILTER (WHERE feature.qmask = 1) AS suspect_sum,
-            min(feature.value) AS min,
-            min(feature.value) FILTER (WHERE feature.qmask = 0) AS good_min,
-            min(feature.value) FILTER (WHERE feature.qmask = 1) AS suspect_min,
-            max(feature.value) AS max,
-            max(feature.value) FILTER (WHERE feature.qmask = 0) AS good_max,
-            max(feature.value) FILTER (WHERE feature.qmask = 1) AS suspect_max,
-            (array_agg(feature.value ORDER BY feature."time") FILTER (WHERE feature.value IS NOT NULL))[1] AS first,
-            (array_agg(feature.value ORDER BY feature."time") FILTER (WHERE feature.value IS NOT NULL AND feature.qmask = 0))[1] AS good_first,
-            (array_agg(feature.value ORDER BY feature."time" DESC) FILTER (WHERE feature.value IS NOT NULL))[1] AS last,
-            (array_agg(feature.value ORDER BY feature."time" DESC) FILTER (WHERE feature.value IS NOT NULL AND feature.qmask = 0))[1] AS good_last
-           FROM feature
-          WHERE feature."time" >= d.bucket AND feature."time" < (d.bucket + '00:01:00'::interval) AND feature.stream_id = d.stream_id AND feature.method_id = d.method_id AND feature.channel_no = d.channel_no
-         HAVING count(*) > 0) f;
+    f.max_1 AS good_max,
+    f.max_2 AS suspect_max,
+    f.array_agg AS first,
+    f.array_agg_1 AS good_first,
+    f.array_agg_2 AS last,
+    f.array_agg_3 AS good_last,
+    true AS is_open
+   FROM derived_open o
+     CROSS JOIN LATERAL open_minutes(o.data) d("time", method_id, channel_no, n, is_beat, base, reasons, codec)
+     CROSS JOIN LATERAL ( SELECT count(*) AS count,
+            count(p.steps) AS count,
+            count(p.steps) FILTER (WHERE p.qmask = 0) AS count,
+            count(p.steps) FILTER (WHERE p.qmask = 1) AS count,
+            sum(p.steps)::bigint AS sum,
+            sum(p.steps) FILTER (WHERE p.qmask = 0)::bigint AS sum,
+            sum(p.steps) FILTER (WHERE p.qmask = 1)::bigint AS sum,
+            min(p.steps) AS min,
+            min(p.steps) FILTER (WHERE p.qmask = 0) AS min,
+            min(p.steps) FILTER (WHERE p.qmask = 1) AS min,
+            max(p.steps) AS max,
+            max(p.steps) FILTER (WHERE p.qmask = 0) AS max,
+            max(p.steps) FILTER (WHERE p.qmask = 1) AS max,
+            (array_agg(p.steps ORDER BY p.ts_ns) FILTER (WHERE p.steps IS NOT NULL))[1] AS array_agg,
+            (array_agg(p.steps ORDER BY p.ts_ns) FILTER (WHERE p.steps IS NOT NULL AND p.qmask = 0))[1] AS array_agg,
+            (array_agg(p.steps ORDER BY p.ts_ns DESC) FILTER (WHERE p.steps IS NOT NULL))[1] AS array_agg,
+            (array_agg(p.steps ORDER BY p.ts_ns DESC) FILTER (WHERE p.steps IS NOT NULL AND p.qmask = 0))[1] AS array_agg
+           FROM feature_points(d."time", d.n, d.base, d.codec) p(ts_ns, steps, qmask)) f(count, count_1, count_2, count_3, sum, sum_1, sum_2, min, min_1, min_2, max, max_1, max_2, array_agg, array_agg_1, array_agg_2, array_agg_3)
+  WHERE NOT d.is_beat;
 
 -- columns of views
 
 api.beat: time timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text
+api.beat_block: time timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n smallint, reasons text, codec bytea
+api.derived_open: stream_id integer, version bigint, data bytea
 api.device_event: time timestamp with time zone, ts_ns bigint, id uuid, stream_id integer, code text, content text
 api.feature: time timestamp with time zone, ts_ns bigint, value double precision, stream_id integer, method_id smallint, channel_no smallint, qmask smallint
 api.feature_1d: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
 api.feature_1h: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
 api.feature_1m: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+api.feature_block: time timestamp with time zone, sum bigint, good_sum bigint, suspect_sum bigint, stream_id integer, min integer, max integer, first integer, last integer, good_min integer, good_max integer, good_first integer, good_last integer, suspect_min integer, suspect_max integer, method_id smallint, channel_no smallint, n smallint, value_n smallint, good_n smallint, suspect_n smallint, codec bytea
 api.measurement: time timestamp with time zone, ts_ns bigint, id uuid, organization_id uuid, project_id uuid, xuser_id uuid, biosignal_id integer, value double precision, unit text, qmask smallint, method_code text, device_id uuid, stream_id integer, given_value double precision, given_unit text
 api.sample_block: time timestamp with time zone, start_ns bigint, stream_id integer, n integer, min real, max real, mean real, channel_no smallint, suspect_n smallint, bad_n smallint, codec bytea
+beat: time timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text
+feature: time timestamp with time zone, ts_ns bigint, value double precision, stream_id integer, method_id smallint, channel_no smallint, qmask smallint
 feature_1d: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
 feature_1h: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
 feature_1m: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
+feature_day: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum bigint, good_sum bigint, suspect_sum bigint, min bigint, good_min bigint, suspect_min bigint, max bigint, good_max bigint, suspect_max bigint, first bigint, good_first bigint, last bigint, good_last bigint
+feature_hour: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum bigint, good_sum bigint, suspect_sum bigint, min bigint, good_min bigint, suspect_min bigint, max bigint, good_max bigint, suspect_max bigint, first bigint, good_first bigint, last bigint, good_last bigint
+feature_minute: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum bigint, good_sum bigint, suspect_sum bigint, min bigint, good_min bigint, suspect_min bigint, max bigint, good_max bigint, suspect_max bigint, first bigint, good_first bigint, last bigint, good_last bigint, is_open boolean
 
 -- functions
 
-CREATE OR REPLACE FUNCTION api.feature_minutes(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
- RETURNS TABLE(minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+CREATE OR REPLACE FUNCTION api.beat_values(from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select x.time, p.ts_ns, b.stream_id, b.channel_no, b.method_id, p.interval_us / 1000::double precision, p.kind, p.qmask, p.reason
+  from (
+    select f.time, f.stream_id, f.method_id, f.channel_no, f.n::integer, f.reasons, f.codec from api.beat_block f
+    where f.time > from_time - interval '1 minute' and f.time < to_time
+    union all
+    select d.time, o.stream_id, d.method_id, d.channel_no, d.n, d.reasons, d.codec from api.derived_open o cross join lateral open_minutes(o.data) d
+    where d.is_beat and d.time > from_time - interval '1 minute' and d.time < to_time) b
+  cross join lateral beat_points(b.time, b.n, b.reasons, b.codec) p
+  cross join lateral (select timestamptz 'epoch' + (p.ts_ns - case when p.ts_ns < 0 then 999 else 0 end) / 1000 * interval '1 microsecond' as time) x
+  where x.time >= from_time and x.time < to_time
+$function$
+CREATE OR REPLACE FUNCTION api.feature_minute_columns(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
+ RETURNS TABLE(per_unit double precision, minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  return query select f.* from public.feature_minutes(
+  return query select f.* from public.feature_minute_columns(
     array(select s.id from public.stream s where s.id = any (stream_ids) and s.organization_id = public.current_organization()),
     method, from_time, to_time, what, worst) f;
 end
+$function$
+CREATE OR REPLACE FUNCTION api.feature_values(from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, value double precision, stream_id integer, method_id smallint, channel_no smallint, qmask smallint)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select x.time, p.ts_ns, p.steps / steps_per_unit(m.step), b.stream_id, b.method_id, b.channel_no, p.qmask
+  from (
+    select f.time, f.stream_id, f.method_id, f.channel_no, f.n::integer, coalesce(f.min, f.sum) as base, f.codec from api.feature_block f
+    where f.time > from_time - interval '1 minute' and f.time < to_time
+    union all
+    select d.time, o.stream_id, d.method_id, d.channel_no, d.n, d.base, d.codec from api.derived_open o cross join lateral open_minutes(o.data) d
+    where not d.is_beat and d.time > from_time - interval '1 minute' and d.time < to_time) b
+  join method m on m.id = b.method_id
+  cross join lateral feature_points(b.time, b.n, b.base, b.codec) p
+  cross join lateral (select timestamptz 'epoch' + (p.ts_ns - case when p.ts_ns < 0 then 999 else 0 end) / 1000 * interval '1 microsecond' as time) x
+  where x.time >= from_time and x.time < to_time
 $function$
 CREATE OR REPLACE FUNCTION public.apply_retention()
  RETURNS integer
@@ -1271,6 +1466,54 @@ AS $function$
       - case when entry.project_id is null then 'project_id' else '' end
   )::text, 'UTF8')
 $function$
+CREATE OR REPLACE FUNCTION public.beat_points(minute timestamp with time zone, n integer, reasons text, codec bytea)
+ RETURNS TABLE(ts_ns bigint, interval_us bigint, kind smallint, qmask smallint, reason text)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE ROWS 80
+AS $function$
+  select b.ts_ns,
+    case b.code >> 12
+      when 1 then (b.ts_ns - max(b.ts_ns) filter (where b.code >> 8 & 3 <> 3) over (order by b.i rows between unbounded preceding and 1 preceding)) / 1000
+      when 2 then block_bits(codec, 8 * b.written_at + 32 * (count(*) filter (where b.code >> 12 = 2) over (order by b.i rows unbounded preceding))::integer - 32, 32)
+    end,
+    (b.code >> 8 & 3)::smallint, (b.code >> 10 & 3)::smallint, case when b.code & 255 = 0 then '' else split_part(reasons, E'\x01', b.code & 255) end
+  from (
+    select i, h.start_ns + h.unit_ns * (i * h.step + block_bits(codec, 8 * h.times_at + i * h.time_width, h.time_width)) as ts_ns,
+      block_bits(codec, 112 + 16 * block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer, 16)::integer as code,
+      h.codes_at + (n * h.code_width + 7) / 8 as written_at
+    from (
+      select w.*, w.times_at + (n * w.time_width + 7) / 8 as codes_at
+      from (
+        select date_part('epoch', minute)::bigint * 1000000000 + block_bits(codec, 8, 48) - 140737488355328 as start_ns,
+          power(10, get_byte(codec, 0) & 15)::bigint as unit_ns, block_bits(codec, 56, 40) as step, get_byte(codec, 12) as time_width,
+          block_width(get_byte(codec, 13)) as code_width, 14 + 2 * get_byte(codec, 13) as times_at
+        offset 0) w
+      offset 0) h
+    cross join generate_series(0, n - 1) i) b
+$function$
+CREATE OR REPLACE FUNCTION public.beat_values(from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select x.time, p.ts_ns, b.stream_id, b.channel_no, b.method_id, p.interval_us / 1000::double precision, p.kind, p.qmask, p.reason
+  from (
+    select f.time, f.stream_id, f.method_id, f.channel_no, f.n::integer, f.reasons, f.codec from beat_block f
+    where f.time > from_time - interval '1 minute' and f.time < to_time
+    union all
+    select d.time, o.stream_id, d.method_id, d.channel_no, d.n, d.reasons, d.codec from derived_open o cross join lateral open_minutes(o.data) d
+    where d.is_beat and d.time > from_time - interval '1 minute' and d.time < to_time) b
+  cross join lateral beat_points(b.time, b.n, b.reasons, b.codec) p
+  cross join lateral (select timestamptz 'epoch' + (p.ts_ns - case when p.ts_ns < 0 then 999 else 0 end) / 1000 * interval '1 microsecond' as time) x
+  where x.time >= from_time and x.time < to_time
+$function$
+CREATE OR REPLACE FUNCTION public.block_bits(bytes bytea, at integer, width integer)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select (('x' || encode(substring(bytes from 1 + (at >> 3) for 6), 'hex'))::bit(48)::bigint >> (48 - (at & 7) - width)) & ((1::bigint << width) - 1)
+$function$
 CREATE OR REPLACE FUNCTION public.block_float32(bits bigint)
  RETURNS double precision
  LANGUAGE sql
@@ -1310,6 +1553,14 @@ begin
     shift := shift + 7;
   end loop;
 end
+$function$
+CREATE OR REPLACE FUNCTION public.block_width(below integer)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case when below <= 1 then 0 when below <= 2 then 1 when below <= 4 then 2 when below <= 8 then 3 when below <= 16 then 4
+    when below <= 32 then 5 when below <= 64 then 6 when below <= 128 then 7 else 8 end
 $function$
 CREATE OR REPLACE FUNCTION public.claim_log(new_owner uuid, new_owner_name text, seen_epoch bigint)
  RETURNS TABLE(epoch bigint, checkpoint bigint, newest bigint)
@@ -1439,62 +1690,87 @@ begin
   end loop;
 end
 $function$
-CREATE OR REPLACE FUNCTION public.feature_minutes(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
- RETURNS TABLE(minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+CREATE OR REPLACE FUNCTION public.feature_minute_columns(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
+ RETURNS TABLE(per_unit double precision, minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
  LANGUAGE plpgsql
  STABLE
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
-declare
-  summed constant boolean := what in ('mean', 'sum');
 begin
   return query
-  with noted as materialized (
-    select distinct d.stream_id, d.channel_no, d.bucket from rollup_dirty d
-    where d.stream_id = any (stream_ids) and d.method_id = method and d.bucket >= from_time and d.bucket < to_time
-  ), minute as (
-    select k.bucket, k.n, k.value_n, k.good_n, k.suspect_n, k.sum, k.good_sum, k.suspect_sum, k.min, k.good_min, k.suspect_min,
-      k.max, k.good_max, k.suspect_max, k.first, k.good_first, k.last, k.good_last
-    from feature_1m_kept k
-    where k.bucket >= from_time and k.bucket < to_time and k.stream_id = any (stream_ids) and k.method_id = method
-      and (k.stream_id, k.channel_no, k.bucket) not in (select x.stream_id, x.channel_no, x.bucket from noted x)
+  with minute as (
+    select b.time as bucket, b.n, b.value_n, b.good_n, b.suspect_n, coalesce(b.value_n, b.n) as values_n,
+      case what when 'mean' then b.sum when 'sum' then b.sum when 'min' then coalesce(b.min, b.sum) when 'max' then coalesce(b.max, b.sum)
+        when 'first' then coalesce(b.first, b.sum) when 'last' then coalesce(b.last, b.sum) end as every,
+      case what when 'mean' then b.good_sum when 'sum' then b.good_sum when 'min' then b.good_min when 'max' then b.good_max
+        when 'first' then b.good_first when 'last' then b.good_last end as good,
+      case what when 'mean' then b.suspect_sum when 'sum' then b.suspect_sum when 'min' then b.suspect_min when 'max' then b.suspect_max end as suspect
+    from feature_block b
+    where b.time >= from_time and b.time < to_time and b.stream_id = any (stream_ids) and b.method_id = method
     union all
-    select d.bucket, f.*
-    from noted d
-    cross join lateral (
-      select
-        count(*) as n, count(r.value) as value_n,
-        count(r.value) filter (where r.qmask = 0) as good_n, count(r.value) filter (where r.qmask = 1) as suspect_n,
-        sum(r.value::numeric) as sum,
-        sum(r.value::numeric) filter (where r.qmask = 0) as good_sum, sum(r.value::numeric) filter (where r.qmask = 1) as suspect_sum,
-        min(r.value) as min, min(r.value) filter (where r.qmask = 0) as good_min, min(r.value) filter (where r.qmask = 1) as suspect_min,
-        max(r.value) as max, max(r.value) filter (where r.qmask = 0) as good_max, max(r.value) filter (where r.qmask = 1) as suspect_max,
-        (array_agg(r.value order by r.time) filter (where r.value is not null))[1] as first,
-        (array_agg(r.value order by r.time) filter (where r.value is not null and r.qmask = 0))[1] as good_first,
-        (array_agg(r.value order by r.time desc) filter (where r.value is not null))[1] as last,
-        (array_agg(r.value order by r.time desc) filter (where r.value is not null and r.qmask = 0))[1] as good_last
-      from feature r
-      where r.time >= d.bucket and r.time < d.bucket + interval '1 minute'
-        and r.time >= from_time and r.time < to_time + interval '1 minute' -- partitions are excluded before the first minute is looked at
-        and r.stream_id = d.stream_id and r.method_id = method and r.channel_no = d.channel_no
-      having count(*) > 0) f
+    select o.bucket, o.n, o.value_n, o.good_n, o.suspect_n, -1,
+      case what when 'mean' then o.sum when 'sum' then o.sum when 'min' then o.min when 'max' then o.max when 'first' then o.first when 'last' then o.last end,
+      case what when 'mean' then o.good_sum when 'sum' then o.good_sum when 'min' then o.good_min when 'max' then o.good_max
+        when 'first' then o.good_first when 'last' then o.good_last end,
+      case what when 'mean' then o.suspect_sum when 'sum' then o.suspect_sum when 'min' then o.suspect_min when 'max' then o.suspect_max end
+    from open_feature_minutes(stream_ids, method, from_time, to_time) o
   )
-  select
+  select (select steps_per_unit(k.step) from method k where k.id = method),
     array_to_json(array_agg((date_part('epoch', m.bucket) / 60)::integer)),
-    array_to_json(array_agg(m.n)), array_to_json(array_agg(m.value_n) filter (where worst = 2)),
-    array_to_json(array_agg(m.good_n)), array_to_json(array_agg(m.suspect_n)),
-    coalesce(
-      array_to_json(array_agg(m.good_sum) filter (where summed and worst < 2)),
-      array_to_json(array_agg(case what when 'min' then m.good_min when 'max' then m.good_max when 'first' then m.good_first when 'last' then m.good_last end)
-        filter (where not summed and worst < 2))),
-    coalesce(
-      array_to_json(array_agg(m.suspect_sum) filter (where summed and worst = 1)),
-      array_to_json(array_agg(case what when 'min' then m.suspect_min when 'max' then m.suspect_max end) filter (where not summed and worst = 1))),
-    coalesce(
-      array_to_json(array_agg(m.sum) filter (where summed and worst = 2)),
-      array_to_json(array_agg(case what when 'min' then m.min when 'max' then m.max when 'first' then m.first when 'last' then m.last end)
-        filter (where not summed and worst = 2)))
-  from minute m;
+    array_to_json(array_agg(m.n)),
+    case when count(m.value_n) > 0 then array_to_json(array_agg(m.value_n)) end,
+    case when count(m.good_n) > 0 then array_to_json(array_agg(m.good_n)) end,
+    case when count(m.good_n) > 0 then array_to_json(array_agg(m.suspect_n)) end,
+    array_to_json(array_agg(case when m.good_n is null then m.every else m.good end) filter (where worst < 2)),
+    array_to_json(array_agg(case when m.suspect_n = m.values_n and what not in ('first', 'last') then m.every else m.suspect end) filter (where worst = 1)),
+    array_to_json(array_agg(m.every) filter (where worst = 2))
+  from minute m
+  having count(*) > 0;
 end
+$function$
+CREATE OR REPLACE FUNCTION public.feature_points(minute timestamp with time zone, n integer, base bigint, codec bytea)
+ RETURNS TABLE(ts_ns bigint, steps bigint, qmask smallint)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE ROWS 30
+AS $function$
+  select h.start_ns + h.unit_ns * (i * h.step + block_bits(codec, 8 * h.times_at + i * h.time_width, h.time_width)),
+    case when c.code < 4 then base + block_bits(codec, 8 * h.values_at + i * h.value_width, h.value_width) end,
+    (c.code & 3)::smallint
+  from (
+    select w.start_ns, w.unit_ns, w.step, w.time_width, w.value_width, w.times_at,
+      w.times_at + (n * w.time_width + 7) / 8 as values_at,
+      w.times_at + (n * w.time_width + 7) / 8 + (n * w.value_width + 7) / 8 as codes_at, block_width(w.known) as code_width
+    from (
+      select date_part('epoch', minute)::bigint * 1000000000 + block_bits(codec, 8, 48) - 140737488355328 as start_ns,
+        power(10, get_byte(codec, 0) & 15)::bigint as unit_ns,
+        case when n > 1 then block_bits(codec, 56, 40) else 0 end as step,
+        case when n > 1 then get_byte(codec, 12) else 0 end as time_width,
+        case when n > 1 then get_byte(codec, 13) else 0 end as value_width,
+        case when n > 1 then get_byte(codec, 14) else 1 end as known,
+        case when n > 1 then 15 + get_byte(codec, 14) else 8 end as times_at
+      offset 0) w
+    offset 0) h
+  cross join generate_series(0, n - 1) i
+  cross join lateral (
+    select get_byte(codec, case when n > 1 then 15 + block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer else 7 end) as code
+    offset 0) c
+$function$
+CREATE OR REPLACE FUNCTION public.feature_values(from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, value double precision, stream_id integer, method_id smallint, channel_no smallint, qmask smallint)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select x.time, p.ts_ns, p.steps / steps_per_unit(m.step), b.stream_id, b.method_id, b.channel_no, p.qmask
+  from (
+    select f.time, f.stream_id, f.method_id, f.channel_no, f.n::integer, coalesce(f.min, f.sum) as base, f.codec from feature_block f
+    where f.time > from_time - interval '1 minute' and f.time < to_time
+    union all
+    select d.time, o.stream_id, d.method_id, d.channel_no, d.n, d.base, d.codec from derived_open o cross join lateral open_minutes(o.data) d
+    where not d.is_beat and d.time > from_time - interval '1 minute' and d.time < to_time) b
+  join method m on m.id = b.method_id
+  cross join lateral feature_points(b.time, b.n, b.base, b.codec) p
+  cross join lateral (select timestamptz 'epoch' + (p.ts_ns - case when p.ts_ns < 0 then 999 else 0 end) / 1000 * interval '1 microsecond' as time) x
+  where x.time >= from_time and x.time < to_time
 $function$
 CREATE OR REPLACE FUNCTION public.fence_writer()
  RETURNS trigger
@@ -1512,6 +1788,19 @@ begin
   end if;
   return null;
 end
+$function$
+CREATE OR REPLACE FUNCTION public.has_feature(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select exists (
+      select from unnest(stream_ids) s (id) cross join lateral (
+        select b.time from feature_block b
+        where b.stream_id = s.id and b.method_id = method and b.time > from_time - interval '1 minute' and b.time < to_time
+        offset 0) b
+      where b.time >= from_time and b.time <= to_time - interval '1 minute')
+    or exists (select from feature_values(from_time, to_time) f where f.stream_id = any (stream_ids) and f.method_id = method)
 $function$
 CREATE OR REPLACE FUNCTION public.hold_log(held bigint)
  RETURNS void
@@ -1539,6 +1828,59 @@ AS $function$
       select c.granted from consent c where c.xuser_id = x.id and c.purpose = required.purpose order by c.id desc limit 1
     ), false)
 $function$
+CREATE OR REPLACE FUNCTION public.newest_beat_ns(stream integer, method smallint DEFAULT NULL::smallint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  low constant timestamptz := greatest(
+    (select max(b.time) from beat_block b where b.stream_id = stream and (method is null or b.method_id = method)),
+    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d
+     where o.stream_id = stream and d.is_beat and (method is null or d.method_id = method)));
+begin
+  return (select max(f.ts_ns) from beat_values(low, 'infinity') f where f.stream_id = stream and (method is null or f.method_id = method));
+end
+$function$
+CREATE OR REPLACE FUNCTION public.newest_feature_ns(stream integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  low constant timestamptz := greatest(
+    (select max(b.time) from feature_block b where b.stream_id = stream),
+    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d where o.stream_id = stream and not d.is_beat));
+begin
+  return (select max(f.ts_ns) from feature_values(low, 'infinity') f where f.stream_id = stream);
+end
+$function$
+CREATE OR REPLACE FUNCTION public.newest_value(stream integer, method smallint)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  low constant timestamptz := greatest(
+    (select max(b.time) from feature_block b where b.stream_id = stream and b.method_id = method),
+    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d where o.stream_id = stream and d.method_id = method and not d.is_beat));
+begin
+  return (select max(f.time) from feature_values(low, 'infinity') f where f.stream_id = stream and f.method_id = method);
+end
+$function$
+CREATE OR REPLACE FUNCTION public.note_hours(stream_ids integer[], method_ids smallint[], channel_nos smallint[], times timestamp with time zone[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_advisory_xact_lock_shared(803144, 1);
+  insert into rollup_dirty (stream_id, method_id, channel_no, bucket)
+  select distinct x.stream_id, x.method_id, x.channel_no, date_bin('1 hour', x.time, timestamptz '2001-01-01 00:00:00+00')
+  from unnest(stream_ids, method_ids, channel_nos, times) as x (stream_id, method_id, channel_no, time)
+  order by 1, 2, 3, 4
+  on conflict do nothing;
+end
+$function$
 CREATE OR REPLACE FUNCTION public.note_rollup_dirty()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1546,7 +1888,7 @@ AS $function$
 begin
   perform pg_advisory_xact_lock_shared(803144, 1);
   insert into rollup_dirty (stream_id, method_id, channel_no, bucket)
-  select distinct stream_id, method_id, channel_no, date_bin('1 minute', time, timestamptz '2001-01-01 00:00:00+00') from changed
+  select distinct stream_id, method_id, channel_no, date_bin('1 hour', time, timestamptz '2001-01-01 00:00:00+00') from changed
   order by 1, 2, 3, 4 -- one order for all writers: no deadlock
   on conflict do nothing;
   return null;
@@ -1609,92 +1951,106 @@ begin
   for share;
 end
 $function$
-CREATE OR REPLACE PROCEDURE public.refresh_rollups(INOUT minutes integer DEFAULT 0, IN rows_max integer DEFAULT 20000)
+CREATE OR REPLACE FUNCTION public.open_feature_minutes(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS SETOF feature_minute
+ LANGUAGE plpgsql
+ STABLE
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+begin
+  return query
+  select m.* from feature_minute m
+  where m.stream_id = any (stream_ids) and m.method_id = method and m.bucket >= from_time and m.bucket < to_time and m.is_open;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.open_minutes(data bytea)
+ RETURNS TABLE("time" timestamp with time zone, method_id smallint, channel_no smallint, n integer, is_beat boolean, base bigint, reasons text, codec bytea)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE ROWS 30
+AS $function$
+  select to_timestamp(60 * block_bits(data, h.at, 32)), h.method_id, (block_bits(data, h.at + 48, 16) - 32768)::smallint,
+    block_bits(data, h.at + 64, 16)::integer, get_byte(data, h.at / 8 + 10) & 1 = 1, block_bits(data, h.at + 88, 32) - 2147483648,
+    case when h.reasons_bytes > 0 then convert_from(substring(data from h.codec_at + h.codec_bytes + 1 for h.reasons_bytes), 'UTF8') end,
+    substring(data from h.codec_at + 1 for h.codec_bytes)
+  from (
+    select g.at, block_bits(data, g.at + 32, 16)::smallint as method_id, block_bits(data, g.at + 120, 32)::integer as codec_at,
+      block_bits(data, g.at + 152, 32)::integer as codec_bytes, block_bits(data, g.at + 184, 16)::integer as reasons_bytes
+    from (select 16 + 200 * i as at from generate_series(0, block_bits(data, 0, 16)::integer - 1) i) g) h
+$function$
+CREATE OR REPLACE PROCEDURE public.refresh_hours(INOUT hours integer DEFAULT 0, IN rows_max integer DEFAULT 2000)
  LANGUAGE plpgsql
 AS $procedure$
 begin
-  minutes := 0;
+  hours := 0;
   if not pg_try_advisory_lock(803144, 2) then
     return;
   end if;
-  -- the list, in a transaction of its own; minutes that are still being written are left for the next run
+  -- the list, in a transaction of its own; hours that are still being written are left for a later run
   perform pg_advisory_xact_lock(803144, 1);
-  with noted as (
-    delete from rollup_dirty where (stream_id, method_id, channel_no, bucket, taken) in (
-      select stream_id, method_id, channel_no, bucket, taken from rollup_dirty
-      where not taken and bucket < now() - interval '90 seconds' limit rows_max)
-    returning stream_id, method_id, channel_no, bucket)
+  with ended as materialized (
+    select stream_id, method_id, channel_no, bucket, taken from rollup_dirty
+    where not taken and bucket < now() - interval '65 minutes' limit rows_max
+  ), open as materialized (
+    select o.stream_id, d.method_id, d.channel_no, date_bin('1 hour', d.time, timestamptz '2001-01-01 00:00:00+00') as bucket
+    from derived_open o cross join lateral open_minutes(o.data) d
+    where o.stream_id in (select e.stream_id from ended e) and not d.is_beat
+  ), noted as (
+    delete from rollup_dirty r using ended e
+    where r.stream_id = e.stream_id and r.method_id = e.method_id and r.channel_no = e.channel_no and r.bucket = e.bucket and not r.taken
+      and not exists (
+        select from open x where x.stream_id = e.stream_id and x.method_id = e.method_id and x.channel_no = e.channel_no and x.bucket = e.bucket)
+    returning r.stream_id, r.method_id, r.channel_no, r.bucket)
   insert into rollup_dirty select noted.*, true from noted on conflict do nothing;
   commit;
 
-  create temporary table if not exists refreshed_minute (
-    stream_id integer, method_id smallint, channel_no smallint, bucket timestamptz, hour timestamptz, day timestamptz) on commit delete rows;
-  insert into refreshed_minute
-  select stream_id, method_id, channel_no, bucket, date_bin('1 hour', bucket, timestamptz '2001-01-01 00:00:00+00'),
-    date_bin('1 day', bucket, timestamptz '2001-01-01 00:00:00+00')
-  from rollup_dirty where taken;
-  analyze refreshed_minute;
+  create temporary table if not exists refreshed_hour (
+    stream_id integer, method_id smallint, channel_no smallint, bucket timestamptz, day timestamptz) on commit delete rows;
+  insert into refreshed_hour
+  select stream_id, method_id, channel_no, bucket, date_bin('1 day', bucket, timestamptz '2001-01-01 00:00:00+00') from rollup_dirty where taken;
+  analyze refreshed_hour;
 
-  delete from feature_1m_kept k using refreshed_minute d
+  delete from feature_1h_kept k using refreshed_hour d
   where d.stream_id = k.stream_id and d.method_id = k.method_id and d.channel_no = k.channel_no and d.bucket = k.bucket;
-  insert into feature_1m_kept
-  select d.bucket, d.stream_id, d.method_id, d.channel_no, f.*
-  from refreshed_minute d
-  cross join lateral (
-    select
-      count(*), count(value), count(value) filter (where qmask = 0), count(value) filter (where qmask = 1),
-      sum(value::numeric), sum(value::numeric) filter (where qmask = 0), sum(value::numeric) filter (where qmask = 1),
-      min(value), min(value) filter (where qmask = 0), min(value) filter (where qmask = 1),
-      max(value), max(value) filter (where qmask = 0), max(value) filter (where qmask = 1),
-      (array_agg(value order by time) filter (where value is not null))[1],
-      (array_agg(value order by time) filter (where value is not null and qmask = 0))[1],
-      (array_agg(value order by time desc) filter (where value is not null))[1],
-      (array_agg(value order by time desc) filter (where value is not null and qmask = 0))[1]
-    from feature
-    where time >= d.bucket and time < d.bucket + interval '1 minute'
-      and stream_id = d.stream_id and method_id = d.method_id and channel_no = d.channel_no
-    having count(*) > 0) f;
-
-  delete from feature_1h_kept k using (select distinct stream_id, method_id, channel_no, hour from refreshed_minute) d
-  where d.stream_id = k.stream_id and d.method_id = k.method_id and d.channel_no = k.channel_no and d.hour = k.bucket;
   insert into feature_1h_kept
-  select d.hour, d.stream_id, d.method_id, d.channel_no, m.*
-  from (select distinct stream_id, method_id, channel_no, hour from refreshed_minute) d
+  select d.bucket, d.stream_id, d.method_id, d.channel_no, m.*
+  from refreshed_hour d
   cross join lateral (
-    select
-      sum(n)::bigint, sum(value_n)::bigint, sum(good_n)::bigint, sum(suspect_n)::bigint,
-      sum(sum), sum(good_sum), sum(suspect_sum),
-      min(min), min(good_min), min(suspect_min), max(max), max(good_max), max(suspect_max),
-      (array_agg(first order by bucket) filter (where first is not null))[1],
-      (array_agg(good_first order by bucket) filter (where good_first is not null))[1],
-      (array_agg(last order by bucket desc) filter (where last is not null))[1],
-      (array_agg(good_last order by bucket desc) filter (where good_last is not null))[1]
-    from feature_1m_kept
-    where bucket >= d.hour and bucket < d.hour + interval '1 hour'
+  select
+    sum(n)::bigint as n, sum(value_n)::bigint as value_n, sum(good_n)::bigint as good_n, sum(suspect_n)::bigint as suspect_n,
+    sum(sum)::bigint as sum, sum(good_sum)::bigint as good_sum, sum(suspect_sum)::bigint as suspect_sum,
+    min(min) as min, min(good_min) as good_min, min(suspect_min) as suspect_min,
+    max(max) as max, max(good_max) as good_max, max(suspect_max) as suspect_max,
+    (array_agg(first order by bucket) filter (where first is not null))[1] as first,
+    (array_agg(good_first order by bucket) filter (where good_first is not null))[1] as good_first,
+    (array_agg(last order by bucket desc) filter (where last is not null))[1] as last,
+    (array_agg(good_last order by bucket desc) filter (where good_last is not null))[1] as good_last
+    from feature_minute
+    where bucket >= d.bucket and bucket < d.bucket + interval '1 hour'
       and stream_id = d.stream_id and method_id = d.method_id and channel_no = d.channel_no
     having count(*) > 0) m;
 
-  delete from feature_1d_kept k using (select distinct stream_id, method_id, channel_no, day from refreshed_minute) d
+  delete from feature_1d_kept k using (select distinct stream_id, method_id, channel_no, day from refreshed_hour) d
   where d.stream_id = k.stream_id and d.method_id = k.method_id and d.channel_no = k.channel_no and d.day = k.bucket;
   insert into feature_1d_kept
   select d.day, d.stream_id, d.method_id, d.channel_no, h.*
-  from (select distinct stream_id, method_id, channel_no, day from refreshed_minute) d
+  from (select distinct stream_id, method_id, channel_no, day from refreshed_hour) d
   cross join lateral (
-    select
-      sum(n)::bigint, sum(value_n)::bigint, sum(good_n)::bigint, sum(suspect_n)::bigint,
-      sum(sum), sum(good_sum), sum(suspect_sum),
-      min(min), min(good_min), min(suspect_min), max(max), max(good_max), max(suspect_max),
-      (array_agg(first order by bucket) filter (where first is not null))[1],
-      (array_agg(good_first order by bucket) filter (where good_first is not null))[1],
-      (array_agg(last order by bucket desc) filter (where last is not null))[1],
-      (array_agg(good_last order by bucket desc) filter (where good_last is not null))[1]
+  select
+    sum(n)::bigint as n, sum(value_n)::bigint as value_n, sum(good_n)::bigint as good_n, sum(suspect_n)::bigint as suspect_n,
+    sum(sum)::bigint as sum, sum(good_sum)::bigint as good_sum, sum(suspect_sum)::bigint as suspect_sum,
+    min(min) as min, min(good_min) as good_min, min(suspect_min) as suspect_min,
+    max(max) as max, max(good_max) as good_max, max(suspect_max) as suspect_max,
+    (array_agg(first order by bucket) filter (where first is not null))[1] as first,
+    (array_agg(good_first order by bucket) filter (where good_first is not null))[1] as good_first,
+    (array_agg(last order by bucket desc) filter (where last is not null))[1] as last,
+    (array_agg(good_last order by bucket desc) filter (where good_last is not null))[1] as good_last
     from feature_1h_kept
     where bucket >= d.day and bucket < d.day + interval '1 day'
       and stream_id = d.stream_id and method_id = d.method_id and channel_no = d.channel_no
     having count(*) > 0) h;
 
   delete from rollup_dirty where taken;
-  get diagnostics minutes = row_count;
+  get diagnostics hours = row_count;
   commit;
   perform pg_advisory_unlock(803144, 2);
 end
@@ -1734,6 +2090,13 @@ AS $function$
     and x.ns >= (extract(epoch from from_time) * 1000000)::bigint * 1000 and x.ns < (extract(epoch from to_time) * 1000000)::bigint * 1000
   order by x.ns, c.channel_no
 $function$
+CREATE OR REPLACE FUNCTION public.steps_per_unit(step double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case when step > 0 then round(1 / step) else 1000 end
+$function$
 
 -- triggers
 
@@ -1743,17 +2106,17 @@ CREATE TRIGGER api_key_notify AFTER DELETE OR UPDATE OF scopes, expires_at, revo
 CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_append_only()
 CREATE TRIGGER audit_log_chain BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_chain()
 CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_append_only()
-CREATE TRIGGER beat_fence BEFORE INSERT OR DELETE OR UPDATE ON public.beat FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
-CREATE TRIGGER ts_insert_blocker BEFORE INSERT ON public.beat FOR EACH ROW EXECUTE FUNCTION _timescaledb_functions.insert_blocker()
+CREATE TRIGGER beat_block_fence BEFORE INSERT OR DELETE OR UPDATE ON public.beat_block FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER ts_insert_blocker BEFORE INSERT ON public.beat_block FOR EACH ROW EXECUTE FUNCTION _timescaledb_functions.insert_blocker()
 CREATE TRIGGER consent_append_only BEFORE UPDATE ON public.consent FOR EACH ROW EXECUTE FUNCTION refuse_consent_change()
 CREATE TRIGGER consent_notify AFTER INSERT ON public.consent FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('xuser_id')
+CREATE TRIGGER derived_open_fence BEFORE INSERT OR DELETE OR UPDATE ON public.derived_open FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER device_event_fence BEFORE INSERT OR DELETE OR UPDATE ON public.device_event FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER ts_insert_blocker BEFORE INSERT ON public.device_event FOR EACH ROW EXECUTE FUNCTION _timescaledb_functions.insert_blocker()
-CREATE TRIGGER feature_fence BEFORE INSERT OR DELETE OR UPDATE ON public.feature FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
-CREATE TRIGGER feature_note_delete AFTER DELETE ON public.feature REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
-CREATE TRIGGER feature_note_insert AFTER INSERT ON public.feature REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
-CREATE TRIGGER feature_note_update AFTER UPDATE ON public.feature REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
-CREATE TRIGGER ts_insert_blocker BEFORE INSERT ON public.feature FOR EACH ROW EXECUTE FUNCTION _timescaledb_functions.insert_blocker()
+CREATE TRIGGER feature_block_fence BEFORE INSERT OR DELETE OR UPDATE ON public.feature_block FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER feature_block_note_insert AFTER INSERT ON public.feature_block REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
+CREATE TRIGGER feature_block_note_update AFTER UPDATE ON public.feature_block REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_rollup_dirty()
+CREATE TRIGGER ts_insert_blocker BEFORE INSERT ON public.feature_block FOR EACH ROW EXECUTE FUNCTION _timescaledb_functions.insert_blocker()
 CREATE TRIGGER measurement_fence BEFORE INSERT OR DELETE OR UPDATE ON public.measurement FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
 CREATE TRIGGER ts_insert_blocker BEFORE INSERT ON public.measurement FOR EACH ROW EXECUTE FUNCTION _timescaledb_functions.insert_blocker()
 CREATE TRIGGER operator_account_notify AFTER DELETE OR UPDATE OF role, password_hash, disabled_at ON public.operator_account FOR EACH ROW EXECUTE FUNCTION notify_auth('id')
@@ -1853,11 +2216,14 @@ xuser: xuser_service for ALL to biosignal_ingest, biosignal_worker using (true)
 -- rights
 
 api.beat: select to biosignal_api
+api.beat_block: select to biosignal_api
+api.derived_open: select to biosignal_api
 api.device_event: select to biosignal_api
 api.feature: select to biosignal_api
 api.feature_1d: select to biosignal_api
 api.feature_1h: select to biosignal_api
 api.feature_1m: select to biosignal_api
+api.feature_block: select to biosignal_api
 api.measurement: delete, insert, select to biosignal_api
 api.sample_block: select to biosignal_api
 public.allowed_origin: delete, insert, select, update to biosignal_api
@@ -1865,7 +2231,7 @@ public.api_key: delete, insert, select, update to biosignal_api
 public.artifact: delete, insert, select, update to biosignal_api
 public.audit_log: insert, select to biosignal_api
 public.audit_log: select to biosignal_audit
-public.beat: delete, insert, select, update to biosignal_worker
+public.beat_block: delete, insert, select, update to biosignal_worker
 public.biosignal: delete, insert, select, update to biosignal_api
 public.biosignal: insert, select to biosignal_ingest
 public.biosignal: insert, select to biosignal_worker
@@ -1875,6 +2241,7 @@ public.database_kind: select to biosignal_api
 public.database_kind: select to biosignal_audit
 public.database_kind: select to biosignal_ingest
 public.database_kind: select to biosignal_worker
+public.derived_open: delete, insert, select, update to biosignal_worker
 public.device: delete, insert, select, update to biosignal_api
 public.device: insert, select, update to biosignal_ingest
 public.device_event: insert, select to biosignal_ingest
@@ -1883,7 +2250,7 @@ public.device_profile: delete, insert, select, update to biosignal_api
 public.device_profile: select to biosignal_ingest
 public.episode: delete, insert, select, update to biosignal_api
 public.episode_acknowledgement: delete, insert, select, update to biosignal_api
-public.feature: delete, insert, select, update to biosignal_worker
+public.feature_block: delete, insert, select, update to biosignal_worker
 public.goal: delete, insert, select, update to biosignal_api
 public.idempotency: delete, insert, select, update to biosignal_api
 public.journal_entry: delete, insert, select, update to biosignal_api
@@ -1937,30 +2304,45 @@ public.xuser: select to biosignal_worker
 
 -- rights on schemas and functions
 
-api.feature_minutes(integer[],smallint,timestamp with time zone,timestamp with time zone,text,integer): execute to biosignal_api
+api.beat_values(timestamp with time zone,timestamp with time zone): execute to public
+api.feature_minute_columns(integer[],smallint,timestamp with time zone,timestamp with time zone,text,integer): execute to biosignal_api
+api.feature_values(timestamp with time zone,timestamp with time zone): execute to public
 apply_retention(): execute to public
 audit_log_append_only(): execute to public
 audit_log_broken_at(uuid): execute to public
 audit_log_chain(): execute to public
 audit_log_text(audit_log): execute to public
+beat_points(timestamp with time zone,integer,text,bytea): execute to public
+beat_values(timestamp with time zone,timestamp with time zone): execute to public
+block_bits(bytea,integer,integer): execute to public
 block_float32(bigint): execute to public
 block_int32(bigint): execute to public
 block_number(bytea,integer): execute to public
+block_width(integer): execute to public
 claim_log(uuid,text,bigint): execute to public
 current_organization(): execute to biosignal_api
 current_organization(): execute to biosignal_audit
 current_organization(): execute to public
 decode_block(bytea): execute to public
+feature_points(timestamp with time zone,integer,bigint,bytea): execute to public
+feature_values(timestamp with time zone,timestamp with time zone): execute to public
 fence_writer(): execute to public
+has_feature(integer[],smallint,timestamp with time zone,timestamp with time zone): execute to public
 hold_log(bigint): execute to public
 missing_consents(uuid): execute to biosignal_api
 missing_consents(uuid): execute to biosignal_ingest
 missing_consents(uuid): execute to public
+newest_beat_ns(integer,smallint): execute to public
+newest_feature_ns(integer): execute to public
+newest_value(integer,smallint): execute to public
+note_hours(integer[],smallint[],smallint[],timestamp with time zone[]): execute to public
 note_rollup_dirty(): execute to public
 notify_auth(): execute to public
 notify_auth_insert(): execute to public
 open_event_episode(uuid,timestamp with time zone,integer,text,text): execute to biosignal_worker
-refresh_rollups(integer,integer): execute to public
+open_feature_minutes(integer[],smallint,timestamp with time zone,timestamp with time zone): execute to public
+open_minutes(bytea): execute to public
+refresh_hours(integer,integer): execute to public
 refuse_consent_change(): execute to public
 retention_cutoff(text): execute to public
 samples(uuid,text,timestamp with time zone,timestamp with time zone): execute to public
@@ -1973,6 +2355,7 @@ schema public: usage to biosignal_audit
 schema public: usage to biosignal_ingest
 schema public: usage to biosignal_worker
 schema public: usage to public
+steps_per_unit(double precision): execute to public
 
 -- comments
 
@@ -1984,9 +2367,9 @@ stream.time_source: stated: by the recording; device: its clock; age: of its pac
 
 -- hypertables
 
-beat: time by 7 days
+beat_block: time by 7 days
 device_event: time by 28 days
-feature: time by 7 days
+feature_block: time by 7 days
 measurement: time by 28 days
 packet_hash: time by 06:00:00
 packet_log: time by 06:00:00
@@ -1994,9 +2377,9 @@ sample_block: time by 1 day
 
 -- columnstore
 
-beat: segmentby  orderby
+beat_block: segmentby  orderby
 device_event: segmentby  orderby
-feature: segmentby  orderby
+feature_block: segmentby  orderby
 measurement: segmentby  orderby
 packet_hash: segmentby  orderby
 packet_log: segmentby  orderby
@@ -2080,9 +2463,9 @@ sample_block: segmentby  orderby
 
 {"keep": "1 day", "relation": "packet_hash"}
 {"keep": "1 day", "relation": "packet_log"}
-{"keep": null, "relation": "beat"}
+{"keep": null, "relation": "beat_block"}
 {"keep": null, "relation": "device_event"}
-{"keep": null, "relation": "feature"}
+{"keep": null, "relation": "feature_block"}
 {"keep": null, "relation": "measurement"}
 {"keep": null, "relation": "sample_block"}
 
