@@ -105,8 +105,8 @@ export function gridCeil(deviceNs: bigint, rateNanoHz: number): number {
  *  @param step 1 / a whole number */
 const stepsPerUnit = (step: number): number => Math.round(1 / step);
 
-/** Limit of a value, steps: the sum of one value per second over a day stays below 2^63. */
-export const STEP_COUNT_MAX = 2 ** 46;
+/** Limit of a value, steps: four bytes of a row of statistics (sql/000056-derived-minutes.sql). Their sums are bigint. */
+export const STEP_COUNT_MAX = 2 ** 31 - 1;
 
 /** The number of steps nearest to a value, never -0. */
 export const toSteps = (value: number, step: number): number => Math.round(value * stepsPerUnit(step)) + 0;

@@ -135,13 +135,10 @@ async function disk(config: Config): Promise<Finding> {
 
 const kindWords: Readonly<Record<ServerKind, readonly [string, string?]>> = {
   timescale: ['TimescaleDB, community licence'],
-  timescale_apache: [
-    'TimescaleDB, Apache licence',
-    'no columnstore compression or continuous aggregates: portable rollups are used instead, and old data take more space',
-  ],
+  timescale_apache: ['TimescaleDB, Apache licence', 'no columnstore compression: old data take more space'],
   postgres: [
     'PostgreSQL without TimescaleDB',
-    'no columnstore compression or continuous aggregates: native partitions and portable rollups are used; fine for tests and small sites',
+    'no hypertables and no columnstore: native partitions are used; fine for tests and small sites',
   ],
 };
 

@@ -26,9 +26,7 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
        select own.ids, own.seconds, (
          select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code, 'cadenceHz', m.cadence_hz) order by (substring(m.code from '_v(\\d+)$'))::int desc, m.id desc)
          from method m
-         where m.kind = 'feature' and m.name = any ($5::text[]) and exists (
-           select from feature f
-           where f.time >= $3::timestamptz and f.time < $4::timestamptz and f.stream_id = any (own.ids) and f.method_id = m.id offset 0)) as methods
+         where m.kind = 'feature' and m.name = any ($5::text[]) and has_feature(own.ids, m.id, $3::timestamptz, $4::timestamptz)) as methods
        from own`,
       [query.orgId, query.subjectId, timestampAt(query.fromNs), timestampAfter(query.toNs), [...new Set(names)]],
     ),

@@ -256,7 +256,7 @@ const daysAndHours = `(
 const severalInMinute = new Set<number>();
 const METHODS_MAX = 1000;
 
-/** Reads a feature by one of two statements: feature_minutes (chart-minutes.ts) when the buckets are minutes and neither `detail` nor bad
+/** Reads a feature by one of two statements: feature_minute_columns (chart-minutes.ts) when the buckets are minutes and neither `detail` nor bad
  *  values are asked for, else the `group by` below. 24 hours are buckets of a minute with resolution 1m and max_points of 1,441 or more;
  *  at the default of 1,000 points they are buckets of 2 minutes. Every widget asks for `detail`. */
 async function featureColumn(
@@ -279,7 +279,12 @@ async function featureColumn(
     if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not just one minute in which a device restarted
   }
   const time = table === 'feature' ? 'time' : 'bucket';
-  const tables = { feature: 'feature', feature_1m: 'feature_1m', feature_1h: hoursAndMinutes, feature_1d: daysAndHours } as const;
+  const tables = {
+    feature: 'feature_values($1::timestamptz, $2::timestamptz) f',
+    feature_1m: 'feature_1m',
+    feature_1h: hoursAndMinutes,
+    feature_1d: daysAndHours,
+  } as const;
   const units = [
     ...(table === 'feature_1h' || table === 'feature_1d' ? wholeUnits(query, NS_PER_HOUR) : []),
     ...(table === 'feature_1d' ? wholeUnits(query, NS_PER_DAY) : []),

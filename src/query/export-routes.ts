@@ -59,12 +59,12 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
   {
     table: 'beat',
     sql: `select to_jsonb(b) || jsonb_build_object('method_code', m.code, 'accepted', b.interval_ms is not null and b.reason = '') as row
-          from beat b join stream s on s.id = b.stream_id join method m on m.id = b.method_id where s.xuser_id = $1`,
+          from stream s cross join lateral (select * from beat where stream_id = s.id offset 0) b join method m on m.id = b.method_id where s.xuser_id = $1`,
   },
   {
     table: 'feature',
     sql: `select to_jsonb(f) || jsonb_build_object('method_code', m.code) as row
-          from feature f join stream s on s.id = f.stream_id join method m on m.id = f.method_id where s.xuser_id = $1`,
+          from stream s cross join lateral (select * from feature where stream_id = s.id offset 0) f join method m on m.id = f.method_id where s.xuser_id = $1`,
   },
 ];
 

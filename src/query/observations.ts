@@ -266,10 +266,7 @@ export async function sourceOf(db: Db, filter: ObservationFilter, feature: strin
        select own.*, m.id as method_id, m.code as method_code, m.cadence_hz
        from own cross join lateral (
          select m.id, m.code, m.cadence_hz from method m
-         where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and exists (
-           select from feature f
-           where f.time >= $5::timestamptz and f.time < $6::timestamptz
-             and f.stream_id = any (own.ids) and f.method_id = m.id offset 0)
+         where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and has_feature(own.ids, m.id, $5::timestamptz, $6::timestamptz)
          order by (substring(m.code from '_v(\\d+)$'))::int desc nulls last, m.id desc limit 1) m`,
       [filter.subjectId, filter.deviceId, feature, filter.methodCode, filter.since ?? '-infinity', filter.until ?? 'infinity'],
     ),

@@ -32,7 +32,7 @@ export type FeatureSeries = Readonly<{
   next: string | null;
 }>;
 
-const inSource = `from feature f
+const inSource = `from feature_values($4::timestamptz, $5::timestamptz) f
   where f.stream_id = $1 and f.method_id = s.id and f.channel_no = s.channel_no
     and f.time >= $4::timestamptz and f.time < $5::timestamptz
     and f.qmask <= $6 and f.value is not null and f.value < 'infinity' and f.value > '-infinity'`;
@@ -67,7 +67,7 @@ export async function readFeatureSeries(db: Db, filter: SeriesFilter): Promise<r
        from method m cross join channel c
        where m.kind = 'feature' and ($2::text[] is null or m.name = any($2)) and ($3::text is null or m.code = $3)
          and exists (
-           select from feature f
+           select from feature_values($4::timestamptz, $5::timestamptz) f
            where f.stream_id = $1 and f.method_id = m.id and f.channel_no = c.channel_no
              and f.time >= $4::timestamptz and f.time < $5::timestamptz
            offset 0 -- one probe each, see chart-sources.ts
@@ -166,7 +166,7 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
        from method m cross join stream_channel c
        where m.kind = 'beat' and c.stream_id = $1 and ($2::text is null or c.code = $2) and ($3::text is null or m.code = $3)
          and exists (
-           select from beat b
+           select from beat_values($4::timestamptz, $5::timestamptz) b
            where b.time >= $4::timestamptz and b.time < $5::timestamptz
              and b.stream_id = $1 and b.channel_no = c.channel_no and b.method_id = m.id
            offset 0
@@ -179,7 +179,7 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
          string_agg(p.kind::text, ',') as k, string_agg(p.accepted::text, ',') as a, string_agg(p.qmask::text, ',') as q,
          to_json(max(p.time) + interval '1 microsecond') #>> '{}' as last
        from (
-         select b.time, b.ts_ns, b.interval_ms, b.kind, b.interval_ms is not null and b.reason = '' as accepted, b.qmask from beat b
+         select b.time, b.ts_ns, b.interval_ms, b.kind, b.interval_ms is not null and b.reason = '' as accepted, b.qmask from beat_values($4::timestamptz, $5::timestamptz) b
          where b.stream_id = $1 and b.channel_no = s.channel_no and b.method_id = s.id
            and b.time >= $4::timestamptz and b.time < $5::timestamptz
          order by b.time limit $6

@@ -156,15 +156,18 @@ export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Pro
 async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[]> {
   // SQL, as in applyRule: a query of feature values that begins with their newest time.
   const { rows } = await db.query<Candidate>(
-    `with method_of as (select id from method where kind = 'feature' and name = $1 order by id desc limit 1)
+    `with method_of as (
+       select id, steps_per_unit(step) as per_unit from method where kind = 'feature' and name = $1 order by id desc limit 1)
      select s.id, s.uuid, s.organization_id, s.project_id, s.xuser_id from stream s
      where s.id in (select stream_id from episode where status = 'open' and created_by = $2)
         or s.last_packet_at > now() - make_interval(secs => $3::integer) and exists (
-          select from feature f
-          where f.stream_id = s.id and f.method_id = (select id from method_of) and f.qmask <= $6 and (f.value > $4 or f.value < $5)
-            and f.time >= (select max(time) from feature where stream_id = s.id and method_id = (select id from method_of))
-                          - make_interval(secs => $3::integer))`,
-    [rule.feature, `rule:${rule.name}_v1`, LOOK_BACK_SEC, rule.above ?? null, rule.below ?? null, rule.qualityMax ?? 0],
+          select from method_of o
+          cross join lateral (select newest_value(s.id, o.id) - make_interval(secs => $3::integer) as low offset 0) n
+          cross join lateral (
+            select from feature_minute f
+            where f.stream_id = s.id and f.method_id = o.id and f.bucket > n.low - interval '1 minute'
+              and (f.max >= $4 * o.per_unit or f.min <= $5 * o.per_unit)) beyond)`,
+    [rule.feature, `rule:${rule.name}_v1`, LOOK_BACK_SEC, rule.above ?? null, rule.below ?? null],
   );
   return rows;
 }
@@ -187,15 +190,18 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
   const { rows } = await db.query<{ newest: number | null; t: number[] | null; v: number[] | null }>(
     `with method_of as (select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
      trusted_of as (select id from method where kind = 'feature' and name = $6 order by id desc limit 1),
-     newest as (select max(time) as time from feature where stream_id = $1 and method_id = (select id from method_of))
+     newest as (select newest_value($1, (select id from method_of)) as time),
+     range as materialized (select least(time - make_interval(secs => $3::integer), to_timestamp($4::float8)) as low from newest),
+     trusted as materialized (
+       select h.time, h.qmask from range cross join lateral feature_values(range.low - interval '1 minute', 'infinity') h
+       where h.stream_id = $1 and h.method_id = (select id from trusted_of))
      select (extract(epoch from (select time from newest)) * 1000)::float8 as newest,
        array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
-     from feature f
+     from range cross join lateral feature_values(range.low, 'infinity') f
      where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask <= $5 and f.value is not null
        and ($6::text is null or (
-         select count(*) filter (where h.qmask = 0) >= ${GOOD_SHARE_MIN} * count(*) from feature h
-         where h.stream_id = $1 and h.method_id = (select id from trusted_of) and h.time > f.time - interval '1 minute' and h.time <= f.time))
-       and f.time >= least((select time from newest) - make_interval(secs => $3::integer), to_timestamp($4::float8))`,
+         select count(*) filter (where h.qmask = 0) >= ${GOOD_SHARE_MIN} * count(*) from trusted h
+         where h.time > f.time - interval '1 minute' and h.time <= f.time))`,
     [
       stream.id,
       rule.feature,

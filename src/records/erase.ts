@@ -39,7 +39,7 @@ export type EraseOptions = Readonly<{
   endSubject?: (subjectId: SubjectId) => Promise<void>;
 }>;
 
-const rollups = ['feature_1m', 'feature_1h', 'feature_1d'] as const;
+const rollups = ['feature_1h', 'feature_1d'] as const;
 const PACKET_LOG_HOURS = 24 + 6; // kept a day, dropped by partitions of six hours
 
 /** @throws PipelineError not_found; conflict when the database is not of this version (then nothing is erased) */
@@ -103,8 +103,8 @@ async function eraseLate(
   await untilErasureIsSeen(client);
   await client.query('begin');
   await client.query('set local statement_timeout = 0');
-  const continuous = await keepRefreshOut(client);
-  const late = await receiptOf(await eraseUnreferenced(client, await personalTables(client), person, continuous));
+  await keepRefreshOut(client);
+  const late = await receiptOf(await eraseUnreferenced(client, await personalTables(client), person));
   if (late.some(({ deleted }) => deleted > 0)) await note(late);
   await client.query('commit');
   return late;
@@ -118,18 +118,15 @@ function withLate(stores: readonly StoreReceipt[], late: readonly StoreReceipt[]
   });
 }
 
-/** @returns whether rollups are continuous aggregates */
-async function keepRefreshOut(client: PoolClient): Promise<boolean> {
+async function keepRefreshOut(client: PoolClient): Promise<void> {
   const { rows: kinds } = await run(client, build.selectFrom('database_kind').select('kind'));
-  const continuous = kinds[0]?.kind === 'timescale';
-  if (continuous) await client.query('set local timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
+  if (kinds[0]?.kind === 'timescale') await client.query('set local timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
   // A refresh already under way would bring back rows that it has read; it holds this lock from listing its work to its last commit.
-  else await client.query('select pg_advisory_xact_lock($1, $2)', [...pairLocks.refresh]);
-  return continuous;
+  await client.query('select pg_advisory_xact_lock($1, $2)', [...pairLocks.refresh]);
 }
 
 async function eraseRows(client: PoolClient, orgId: string, subjectId: string): Promise<Erased> {
-  const continuous = await keepRefreshOut(client);
+  await keepRefreshOut(client);
   const streams = await run(client, build.selectFrom('stream').select(['id', 'uuid']).where('xuser_id', '=', subjectId));
   const streamIds = streams.rows.map((row) => row.id);
   const recording = build.selectFrom('stream').select('device_id').where('xuser_id', '=', subjectId);
@@ -147,7 +144,7 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
     const count = (): Promise<number> => countRows(client, table, person);
     stores.push({ store: table.name, deleted: await count(), count });
   }
-  stores.push(...(await eraseUnreferenced(client, related, person, continuous)));
+  stores.push(...(await eraseUnreferenced(client, related, person)));
   // Stored answers of POSTs and queued events may name the user.
   for (const { store, from, condition } of mentions) {
     const values = [orgId, subjectId];
@@ -182,7 +179,6 @@ async function eraseUnreferenced(
   client: PoolClient,
   related: readonly PersonalTable[],
   person: Person,
-  continuous: boolean,
 ): Promise<readonly Store[]> {
   const stores: Store[] = [];
   for (const table of related.filter(({ cascades }) => !cascades)) {
@@ -191,7 +187,7 @@ async function eraseUnreferenced(
     stores.push({ store: table.name, deleted: rowCount ?? 0, count: () => countRows(client, table, person) });
   }
   for (const rollup of rollups) {
-    const deleted = await eraseRollup(client, rollup, continuous, person.streamIds);
+    const deleted = await eraseRollup(client, rollup, person.streamIds);
     const table: PersonalTable = { name: rollup, key: 'stream_id', of: 'stream', type: 'integer', cascades: false };
     stores.push({ store: rollup, deleted, count: () => countRows(client, table, person) });
   }
@@ -309,20 +305,9 @@ async function countRows(client: PoolClient, table: PersonalTable, person: Perso
   return rows[0]?.n ?? 0;
 }
 
-/** Deletes the user's rows of a rollup. A refresh would do it too, but would recompute every user's rows of those days, and would miss
- *  aggregates that outlived their features.  @returns number of the user's rows */
-async function eraseRollup(client: PoolClient, rollup: string, continuous: boolean, streamIds: readonly number[]): Promise<number> {
-  let table = `${rollup}_kept`;
-  if (continuous) {
-    const { rows } = await client.query<{ name: string }>(
-      `select format('%I.%I', materialization_hypertable_schema, materialization_hypertable_name) as name
-       from timescaledb_information.continuous_aggregates where view_name = $1`,
-      [rollup],
-    );
-    const found = rows[0]?.name;
-    if (found === undefined) throw new PipelineError('conflict', `Nothing was erased: there is no continuous aggregate ${rollup}.`);
-    table = found;
-  }
-  const { rowCount } = await client.query(`delete from ${table} where stream_id = any($1::integer[])`, [streamIds]);
+/** Deletes what is kept of a rollup. A refresh would do it too, but would not reach rows that outlived their features.
+ *  @returns rows that were shown of the user */
+async function eraseRollup(client: PoolClient, rollup: string, streamIds: readonly number[]): Promise<number> {
+  const { rowCount } = await client.query(`delete from ${rollup}_kept where stream_id = any($1::integer[])`, [streamIds]);
   return rowCount ?? 0;
 }

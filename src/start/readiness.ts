@@ -14,8 +14,8 @@ const READY_TIMEOUT_MS = 2000;
 
 export const serverWords = {
   timescale: 'TimescaleDB, community licence',
-  timescale_apache: 'TimescaleDB, Apache licence: no columnstore, no continuous aggregates; portable rollups instead',
-  postgres: 'plain PostgreSQL: no hypertables, no columnstore, no continuous aggregates; native partitions and portable rollups instead',
+  timescale_apache: 'TimescaleDB, Apache licence: no columnstore',
+  postgres: 'plain PostgreSQL: no hypertables, no columnstore; native partitions instead',
 } as const;
 
 /** Parts for /readyz. Signals are served even with a wrong secret, so it does not count for readiness. */

@@ -1,5 +1,5 @@
-/** A step: beats and features of one stream that are written together. In which order steps are written, which ranges are deleted
- *  first, and how a refused step is halved and set aside. */
+/** A step: beats and features of one stream that are written together. Which ranges are deleted first, and how a refused step is halved
+ *  and set aside. */
 import type { StreamId } from '../signal.ts';
 import { halvesOf } from './store-or-set-aside.ts';
 import type { Letter } from './set-aside.ts';
@@ -39,38 +39,13 @@ export type DerivedRows = Readonly<{
 }>;
 
 /** Rows of one stream that wait to be written. */
-export type Step = Readonly<{ epochNs: bigint; rows: DerivedRows; done: () => void }>;
-
-/** Streams whose rows are further apart than this are written in separate transactions, ms. */
-const APART_MS = 600_000;
-
-/** Splits steps into parts that begin at about the same time, oldest first. All steps of a stream are in one part, in their order. */
-export function stepsByTime(steps: readonly Step[]): readonly (readonly Step[])[] {
-  const streams = new Map<StreamId, { beginMs: number; steps: Step[] }>();
-  for (const step of steps) {
-    const beginMs = beginOf(step);
-    const stream = streams.get(step.rows.streamId);
-    if (stream === undefined) streams.set(step.rows.streamId, { beginMs, steps: [step] });
-    else {
-      stream.steps.push(step);
-      stream.beginMs = Math.min(stream.beginMs, beginMs);
-    }
-  }
-  const parts: Step[][] = [];
-  let lastMs = -Infinity;
-  for (const { beginMs, steps: own } of [...streams.values()].sort((a, b) => a.beginMs - b.beginMs)) {
-    if (beginMs - lastMs > APART_MS) parts.push([]);
-    parts.at(-1)!.push(...own);
-    lastMs = beginMs;
-  }
-  return parts;
-}
-
-/** Time of the first row that a step writes or deletes, Unix ms. */
-function beginOf({ epochNs, rows }: Step): number {
-  const tNs = rows.replaces?.fromNs ?? rows.beats[0]?.tNs ?? rows.features[0]?.tNs ?? 0n;
-  return Number((epochNs + tNs) / 1_000_000n);
-}
+export type Step = Readonly<{
+  epochNs: bigint;
+  rows: DerivedRows;
+  /** What is open of the stream is over: nothing came for a while, or the writer ends. */
+  completes: boolean;
+  done: () => void;
+}>;
 
 /** Two parts to be written one after the other; null for one row, or a range without rows. */
 export function halveSteps(steps: readonly Step[]): readonly [readonly Step[], readonly Step[]] | null {
@@ -117,14 +92,4 @@ export function lettersOfSteps(steps: readonly Step[], reason: Pick<Letter, 'rea
     const { streamId, ...content } = rows;
     return { ...reason, bytes: null, kind: 'derived', streamId, logPosition: null, content: { epochNs, ...content } };
   });
-}
-
-/** Cuts before every replacement: it deletes rows that were added before it, not those that were added after it. */
-export function cutAtReplacements(steps: readonly Step[]): Step[][] {
-  const parts: Step[][] = [];
-  for (const step of steps) {
-    if (parts.length === 0 || step.rows.replaces !== null) parts.push([step]);
-    else parts.at(-1)!.push(step);
-  }
-  return parts;
 }

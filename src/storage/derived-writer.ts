@@ -1,9 +1,9 @@
-/** Queues and stores everything that is not samples: beats and features that the service derives (derived-tables.ts), measurements and
- *  events that devices report (reported-rows.ts).
+/** Queues and stores everything that is not samples: beats and features that the service derives, as minutes (derived-store.ts),
+ *  measurements and events that devices report (reported-rows.ts).
  *
- *  Rows are written in the order in which they were added, many in one transaction. An output that replaces a range deletes and inserts in
- *  that transaction, so no reader sees the range empty. New rows go by COPY; if the table already has one of them (23505: a replay) the
- *  batch is written again through temporary tables, where the newest row of a key wins. Writing twice has the effect of writing once.
+ *  Rows are written in the order in which they were added, many in one transaction, so no reader sees a range empty that is replaced.
+ *  Complete minutes go by COPY; if the table already has one of them (23505: a replay) the batch is written again through temporary
+ *  tables, joined with what is there. Writing twice has the effect of writing once.
  *
  *  A row that the database cannot store is set aside and the others are stored. A replacement with such a row is written in pieces, so a
  *  reader may briefly see its range half done.
@@ -12,10 +12,12 @@
  *  stored, and adding rows is an error. `abandoned`, for good: takes rows only to forget them, and ends the current batch without storing
  *  it. Promises for rows of later batches never resolve, and no checkpoint is saved any more. */
 import assert from 'node:assert/strict';
+import type pg from 'pg';
+import { PipelineError } from '../errors.ts';
 import type { Database } from './database/database.ts';
-import { halveSteps, lettersOfSteps, rangesApart, stepsByTime } from './derived-steps.ts';
+import { halveSteps, lettersOfSteps, rangesApart } from './derived-steps.ts';
 import type { DerivedRows, Step } from './derived-steps.ts';
-import { DerivedTables } from './derived-tables.ts';
+import { DerivedStore, StaleStreams } from './derived-store.ts';
 import { beginHeld, withoutErased } from './erased-streams.ts';
 import { LetterBox } from './letter-box.ts';
 import {
@@ -41,7 +43,7 @@ export type DerivedWriterOptions = Readonly<{
   currentMethods: readonly string[];
   /** Cadence of features by name, Hz, for the catalog of methods. */
   cadences?: Readonly<Record<string, number>>;
-  /** Steps of values by method code, for the catalog; those of beats are of their intervals, ms. Default: values are not rounded. */
+  /** Steps of values by method code, for the catalog; those of beats are of their intervals, ms. Default: thousandths. */
   valueSteps?: Readonly<Record<string, number>>;
   /** Limit of rows not yet stored, bytes; above it `full` is true. Default 32 MiB. */
   queueBytesMax?: number;
@@ -53,6 +55,10 @@ export type DerivedWriterOptions = Readonly<{
   onSetAside?: (letters: readonly Letter[]) => void;
 }>;
 
+/** A stream that nothing came of for so long has its open minutes stored as rows. */
+const IDLE_MS = 90_000;
+/** Times that a batch is begun again because another process wrote to the same streams. */
+const STALE_ATTEMPTS_MAX = 10;
 /** Approximate memory per queued row, bytes. */
 const ROW_BYTES = 100;
 
@@ -63,8 +69,8 @@ export class DerivedWriter {
   readonly #letters: LetterBox;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
-  readonly #tables: DerivedTables;
-  readonly #notesRanges: boolean;
+  readonly #minutes: DerivedStore;
+  readonly #idleTimer: NodeJS.Timeout;
   #steps: Step[] = [];
   #measurements: Logged<ReportedMeasurement>[] = [];
   #events: Logged<ReportedEvent>[] = [];
@@ -80,8 +86,7 @@ export class DerivedWriter {
     this.#onFault = options.onFault ?? (() => {});
     this.#partitions = new Partitions(database);
     const { currentMethods, cadences = {}, valueSteps = {} } = options;
-    this.#tables = new DerivedTables(this.#partitions, { currentMethods, cadences, valueSteps });
-    this.#notesRanges = database.kind === 'timescale';
+    this.#minutes = new DerivedStore(this.#partitions, { currentMethods, cadences, valueSteps });
     this.#connection = new WriterConnection(database, {
       onRetry: (error, attempt) => this.#onFault(`derived rows: attempt ${attempt}: ${error.message}`, error),
     });
@@ -91,6 +96,7 @@ export class DerivedWriter {
       onSetAside: options.onSetAside,
       isStopped: () => this.#mode !== 'open',
     });
+    this.#idleTimer = setInterval(() => this.#complete(performance.now() - IDLE_MS), IDLE_MS / 4).unref();
   }
 
   /** Not yet stored, bytes. */
@@ -106,7 +112,7 @@ export class DerivedWriter {
   add(rows: DerivedRows, epochNs: bigint): Promise<void> {
     if (rows.beats.length === 0 && rows.features.length === 0 && rows.replaces === null) return Promise.resolve();
     return new Promise((done) => {
-      this.#steps.push({ epochNs, rows, done });
+      this.#steps.push({ epochNs, rows, completes: false, done });
       this.#queued(rows.beats.length + rows.features.length);
     });
   }
@@ -135,6 +141,8 @@ export class DerivedWriter {
 
   async close(): Promise<void> {
     await this.flush();
+    this.#complete(Infinity);
+    await this.flush();
     await this.#end('closed');
   }
 
@@ -147,10 +155,18 @@ export class DerivedWriter {
     await this.#end('abandoned');
   }
 
+  /** What is open of streams that nothing was written to since is over. @param beforeMs of performance.now() */
+  #complete(beforeMs: number): void {
+    for (const streamId of this.#minutes.untouched(beforeMs))
+      this.#steps.push({ epochNs: 0n, rows: { streamId, beats: [], features: [], replaces: null }, completes: true, done: () => {} });
+    if (this.#steps.length > 0) this.#queued(0);
+  }
+
   async #end(mode: 'closed' | 'abandoned'): Promise<void> {
     assert(this.#steps.length === 0 && this.#reportedDone.length === 0, 'the writer of derived rows was ended with rows that wait');
     if (this.#mode === 'open') this.#mode = mode;
     if (this.#timer !== null) clearTimeout(this.#timer);
+    clearInterval(this.#idleTimer);
     await this.#connection.close();
   }
 
@@ -172,21 +188,13 @@ export class DerivedWriter {
     this.#measurements = [];
     this.#events = [];
     this.#reportedDone = [];
-    this.#writing = this.#storeByTime({ steps, reported }).finally(() => {
+    this.#writing = this.#store({ steps, reported }).finally(() => {
       assert(this.#queueBytes >= bytes, 'more derived rows were stored than were taken');
       this.#queueBytes -= bytes;
       this.#writing = null;
       for (const resolve of done) resolve();
       if (this.#steps.length > 0 || this.#reportedDone.length > 0) this.#queued(0);
     });
-  }
-
-  /** TimescaleDB marks one range per transaction and chunk as changed, from its oldest row to its newest. One transaction with an hour of
-   *  last week and the current second would recompute the whole week's aggregates, for all streams. */
-  async #storeByTime(batch: Batch): Promise<void> {
-    const [first = [], ...others] = this.#notesRanges ? stepsByTime(batch.steps) : [batch.steps];
-    await this.#store({ ...batch, steps: first });
-    for (const steps of others) await this.#store({ steps, reported: NOTHING_REPORTED });
   }
 
   #store(batch: Batch): Promise<void> {
@@ -203,20 +211,34 @@ export class DerivedWriter {
 
   async #write({ steps, reported }: Batch, careful: boolean): Promise<void> {
     await this.#connection.run(async (client) => {
-      const parts = await this.#tables.encode(client, steps);
-      await this.#tables.ensurePartitions(client, parts);
       await ensureReportedPartitions(this.#partitions, client, reported);
-      await beginHeld(client);
-      const kept = await withoutErased(client, steps, ({ rows }) => rows.streamId);
-      const keptParts = kept.length === steps.length ? parts : await this.#tables.encode(client, kept);
-      for (const part of keptParts) await this.#tables.write(client, part, careful);
+      const committed = await this.#beginWithSteps(client, steps, careful);
       await writeReported(client, {
         measurements: await withoutErased(client, reported.measurements, ({ streamId }) => streamId),
         events: await withoutErased(client, reported.events, ({ streamId }) => streamId),
       });
       await client.query('commit');
+      committed?.();
     });
     this.#letters.stored();
+  }
+
+  /** @returns to be called after the commit */
+  async #beginWithSteps(client: pg.Client, steps: readonly Step[], careful: boolean): Promise<(() => void) | null> {
+    for (let attempt = 1; ; attempt++) {
+      await this.#minutes.prepare(client, steps);
+      await beginHeld(client);
+      try {
+        const kept = await withoutErased(client, steps, ({ rows }) => rows.streamId);
+        if (kept.length < steps.length) this.#minutes.forget(steps.filter((step) => !kept.includes(step)).map(({ rows }) => rows.streamId));
+        return kept.length === 0 ? null : await this.#minutes.write(client, kept, careful);
+      } catch (error) {
+        if (!(error instanceof StaleStreams)) throw error;
+        await client.query('rollback');
+        this.#minutes.forget(error.streamIds);
+        if (attempt === STALE_ATTEMPTS_MAX) throw new PipelineError('unavailable', error.message, { cause: error });
+      }
+    }
   }
 }
 

@@ -2,7 +2,6 @@
  *  applies the retention of projects; deletes old replies; and checks that all of that gets done. */
 import { waitLong } from './database/database.ts';
 import type { Database } from './database/database.ts';
-import { refreshLate } from './schema/late-aggregates.ts';
 import { applyProjectRetention, projectRetentionAgeSec } from './retention.ts';
 import { expireLetters } from './set-aside.ts';
 import { failingJobs } from './schema/timescale-jobs.ts';
@@ -29,8 +28,8 @@ export type MaintenanceState = Readonly<{
   jobs: readonly JobFault[];
 }>;
 
-/** Minutes of one refresh: each run is a short transaction. */
-const REFRESH_ROWS = 5000;
+/** Hours of one refresh: each run is a short transaction. */
+const REFRESH_ROWS = 500;
 /** Maximum time until retention is first applied after a start, ms, so that a service that restarts often applies it too. */
 const FIRST_RETENTION_MS = 60_000;
 /** Retention of a project that was not fully applied for this long is reported, s; so are rollups that could not be refreshed. */
@@ -50,16 +49,10 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
   // Independent tasks: a failing one does not stop the others.
   const expiring = (task: () => Promise<unknown>, fault: string): (() => Promise<void>) =>
     every(retentionMs, task, (error) => onFault(fault, error), FIRST_RETENTION_MS);
-  // job: timescaledb-policies: packs old chunks and refreshes aggregates (TimescaleDB runs them: sql/000010, sql/000012)
+  // job: timescaledb-policies: packs old chunks (TimescaleDB runs them: sql/000010)
   const tasks = [
-    // job: rollups: brings new and late values into minutes, hours and days
-    database.kind === 'timescale'
-      ? every(
-          options.lateMs ?? 1000,
-          () => refreshLate(database),
-          (error) => onFault('late values could not be brought into the continuous aggregates', error),
-        )
-      : every(options.refreshMs ?? 30_000, rollupTask(database, onFault), (error) => onFault('rollups could not be refreshed', error)),
+    // job: rollups: brings new and late values into hours and days
+    every(options.refreshMs ?? 30_000, rollupTask(database, onFault), (error) => onFault('rollups could not be refreshed', error)),
     // job: retention: drops chunks and partitions that the table retention no longer keeps
     expiring(() => applyRetention(database), 'retention could not be applied'),
     // job: kept-replies: forgets answers that were kept for Idempotency-Key after a day
@@ -81,19 +74,17 @@ export function startMaintenance(database: Database, options: MaintenanceOptions
   };
 }
 
-/** Refreshes the noted minutes until none is left. Does nothing where TimescaleDB's own jobs refresh continuous aggregates.
- *  @returns number of minutes; 0 also while another service is refreshing */
+/** Refreshes the noted hours until none is left. @returns number of hours; 0 also while another service is refreshing */
 export async function refreshRollups(database: Database): Promise<number> {
-  if (database.kind === 'timescale') return 0;
   const client = await database.pool.connect();
   const waitAsBefore = waitLong(client);
   let total = 0;
   try {
     await client.query('set statement_timeout = 0');
     for (;;) {
-      const { rows } = await client.query<{ minutes: number }>('call refresh_rollups(0, $1)', [REFRESH_ROWS]);
-      total += rows[0]!.minutes;
-      if (rows[0]!.minutes < REFRESH_ROWS) break;
+      const { rows } = await client.query<{ hours: number }>('call refresh_hours(0, $1)', [REFRESH_ROWS]);
+      total += rows[0]!.hours;
+      if (rows[0]!.hours < REFRESH_ROWS) break;
     }
     await client.query('reset statement_timeout');
     waitAsBefore();
@@ -122,7 +113,7 @@ function rollupTask(database: Database, onFault: (message: string, cause: unknow
   return async () => {
     if ((await refreshRollups(database)) === 0) {
       const { rows } = await database.pool.query<{ left: boolean }>(
-        `select exists (select from rollup_dirty where bucket < now() - interval '10 minutes') as left`,
+        `select exists (select from rollup_dirty where bucket < now() - interval '75 minutes') as left`,
       );
       const forMs = performance.now() - keptMs;
       if (rows[0]!.left && forMs < OVERDUE_SEC * 1000) return;

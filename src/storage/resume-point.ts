@@ -26,8 +26,8 @@ export async function resumePoints(
     beat_ns: bigint | null;
   }>(
     `select newest.codecs, newest.starts, newest.counts, newest.rates,
-       (select max(ts_ns) from feature where stream_id = asked.id) as feature_ns,
-       (select max(ts_ns) from beat where stream_id = asked.id) as beat_ns
+       newest_feature_ns(asked.id) as feature_ns,
+       newest_beat_ns(asked.id) as beat_ns
      from unnest($1::int[]) with ordinality as asked (id, i)
      cross join lateral (
        select coalesce(array_agg(last.codec), '{}') as codecs, coalesce(array_agg(last.start_ns), '{}') as starts,
@@ -73,8 +73,8 @@ export async function unfinishedStreams(database: Database, sinceHours: number):
     `select s.id from stream s
      cross join lateral (
        select least(
-         (select max(time) from feature where stream_id = s.id),
-         (select min(newest.at) from (select max(time) as at from beat where stream_id = s.id group by method_id) newest)) as at) done
+         to_timestamp(newest_feature_ns(s.id) / 1e9::float8),
+         (select to_timestamp(min(newest_beat_ns(s.id, m.id)) / 1e9::float8) from method m where m.kind = 'beat')) as at) done
      where s.last_packet_at > (select max(last_packet_at) from stream) - $1 * interval '1 hour'
        and coalesce(done.at, '-infinity') < s.last_sample_at - interval '3 seconds'`,
     [sinceHours],

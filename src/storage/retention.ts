@@ -56,12 +56,12 @@ export async function writeProjectRetention(db: Db, projectId: string, retention
 
 const relations = [
   ['sample_block', 'samples_days'],
-  ['feature', 'features_days'],
-  ['beat', 'beats_days'],
+  ['feature_block', 'features_days'],
+  ['beat_block', 'beats_days'],
 ] as const;
-const spoken = { sample_block: 'samples', feature: 'values', beat: 'beats' } as const;
+const spoken = { sample_block: 'samples', feature_block: 'values', beat_block: 'beats' } as const;
 
-/** Streams of one delete: 20 streams x 4 channels x 3,600 s = 288,000 rows at most. */
+/** Streams of one delete: 20 streams x 4 channels x 3,600 s = 288,000 rows of samples at most. */
 export const STREAMS_PER_DELETE = 20;
 /** Streams found per query. */
 const STREAMS_PER_LOOK = 500;
@@ -165,11 +165,7 @@ async function sweep(
     for (const [hour, ids] of byHour(found)) {
       for (let i = 0; i < ids.length; i += STREAMS_PER_DELETE) {
         if (deletes >= deletesMax || signal?.aborted === true) return { rows: total, deletes, done: false };
-        const { rowCount } = await client.query(
-          `delete from ${relation} where time >= $1 and time < least($1::timestamptz + interval '1 hour', $2) and stream_id = any ($3::int[])`,
-          [new Date(hour), cutoff, ids.slice(i, i + STREAMS_PER_DELETE)],
-        );
-        total += rowCount ?? 0;
+        total += await deleteHour(client, relation, new Date(hour), cutoff, ids.slice(i, i + STREAMS_PER_DELETE));
         deletes += 1;
       }
     }
@@ -181,6 +177,26 @@ async function sweep(
     [project, relation, cutoff, whole, begun],
   );
   return { rows: total, deletes, done: true };
+}
+
+/** @returns rows */
+async function deleteHour(
+  client: pg.PoolClient,
+  relation: string,
+  hour: Date,
+  cutoff: Date,
+  streamIds: readonly number[],
+): Promise<number> {
+  const expired = `delete from ${relation} where time >= $1 and time < least($1::timestamptz + interval '1 hour', $2) and stream_id = any ($3::int[])`;
+  const values = [hour, cutoff, streamIds];
+  if (relation !== 'feature_block') return (await client.query(expired, values)).rowCount ?? 0;
+  const { rows } = await client.query<{ n: number }>(
+    `with gone as (${expired} returning stream_id, method_id, channel_no, time), noted as (
+       select note_hours(array_agg(stream_id), array_agg(method_id), array_agg(channel_no), array_agg(time)) from gone)
+     select count(*)::int as n from gone, noted`,
+    values,
+  );
+  return rows[0]!.n;
 }
 
 function byHour(found: readonly { id: number; hour: Date }[]): Map<number, number[]> {

@@ -86,16 +86,19 @@ function addSegment(table: Table, segment: SampleSegment, epochNs: bigint): void
   }
 }
 
-// Pages by the key after the last row, so that a long recording is never in memory as a whole.
+/** From the last row of the page before on; a microsecond more at each end, because ns are cut off towards 1970. */
+const fromLast = `timestamptz 'epoch' + (greatest($2::int8, $4::int8) / 1000 - 1) * interval '1 microsecond',
+  timestamptz 'epoch' + ($3::int8 / 1000 + 1) * interval '1 microsecond'`;
+// Pages by the key after the last row, so that a long recording is never held whole.
 const beatSql = `select c.code as channel, m.code as method_code, b.ts_ns as ts, b.interval_ms,
     (array['normal', 'ectopic', 'artefact', 'interpolated'])[b.kind + 1] as kind,
     (b.interval_ms is not null and b.reason = '')::integer as accepted, b.qmask
-  from beat b join method m on m.id = b.method_id
+  from beat_values(${fromLast}) b join method m on m.id = b.method_id
     join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
   where b.stream_id = $1 and b.ts_ns >= $2 and b.ts_ns < $3 and (b.ts_ns, c.code, m.code) > ($4, $5, $6)
   order by b.ts_ns, c.code, m.code limit ${ROWS_PER_QUERY}`;
 const featureSql = `select m.name as feature, m.code as method_code, c.code as channel, f.ts_ns as ts, f.value, f.qmask
-  from feature f join method m on m.id = f.method_id
+  from feature_values(${fromLast}) f join method m on m.id = f.method_id
     left join stream_channel c on c.stream_id = f.stream_id and c.channel_no = f.channel_no
   where f.stream_id = $1 and f.ts_ns >= $2 and f.ts_ns < $3 and (f.ts_ns, coalesce(c.code, ''), m.code) > ($4, $5, $6)
   order by f.ts_ns, coalesce(c.code, ''), m.code limit ${ROWS_PER_QUERY}`;

@@ -20,7 +20,9 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   await writeRecord(folder, { name, fs, leads, comments, startUnixNs: startNs }, 16);
   const files = [join(folder, `${name}.hea`), join(folder, `${name}.dat`)];
   const { rows } = await pool.query<{ ts_ns: bigint; kind: number }>(
-    `select distinct on (b.ts_ns) b.ts_ns, b.kind from beat b join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
+    `select distinct on (b.ts_ns) b.ts_ns, b.kind
+     from beat_values(timestamptz 'epoch' + ($3::int8 / 1000 - 1) * interval '1 microsecond', timestamptz 'epoch' + ($4::int8 / 1000 + 1) * interval '1 microsecond') b
+     join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
      where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4 order by b.ts_ns`,
     [stream.id, columns.map(({ config }) => config.code), String(range.fromNs), String(range.toNs)],
   );

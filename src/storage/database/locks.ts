@@ -19,7 +19,7 @@ export const pairLocks = {
   /** Held shared by every write of the data path to its commit, alone by a claim of the packet log (sql/000011-log-ownership.sql). */
   logHold: [803_145, 0],
   /** Held shared by writers of features from their note to their commit, alone by the refresh while it takes its list
-   *  (sql/000013-rollups-portable.sql). */
+   *  (sql/000058-rollups.sql). */
   noted: [803_144, 1],
   /** The refresh, from its list to its last commit; erasure keeps it out. */
   refresh: [803_144, 2],
