@@ -19,16 +19,18 @@ import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from '../storage/database/database.ts';
 import { BASELINE_VERSION } from '../storage/schema/baseline.ts';
-import { migrate } from '../storage/schema/migrate.ts';
+import { packRows, rowTables } from '../storage/pack-rows.ts';
 import { Partitions } from '../storage/schema/partitions.ts';
+import { upgrade } from '../storage/upgrade.ts';
 import { commandLine } from './acts.ts';
+import { makeRowTables, renameKept, rowTableOf } from './backup-of-rows.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { locateDatabase, withDatabase } from './open-database.ts';
 import { startProgress } from './progress.ts';
 import { openDatabase } from '../storage/database/database.ts';
 
-type TableEntry = {
+export type TableEntry = {
   name: string;
   columns: string[];
   rows: number;
@@ -88,7 +90,7 @@ With --check the files are only compared with their hashes.`,
     if (options.flag('check')) return report(console, json, manifest, 'whole');
     const address = await locateDatabase(console);
     try {
-      await migrate(address.url, { plain: readConfig(console.env).plainPostgres });
+      await upgrade(address.url, { plain: readConfig(console.env).plainPostgres });
       const database = await openDatabase(address.url, { applicationName: 'biosignal restore', poolSizeMax: 2, statementTimeoutMs: 0 });
       try {
         await readBackup(database, folder, manifest, console);
@@ -133,6 +135,8 @@ export async function writeBackup(database: Database, folder: string, console: C
       `select (select max(id) from migration) as version, to_char(now(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as now`,
     );
     const names = await tablesInOrder(client);
+    if (names.includes(rowTables.feature) || names.includes(rowTables.beat))
+      throw new PipelineError('conflict', "beats and values are being packed: run 'biosignal migrate', and then the backup");
     const tables: TableEntry[] = [];
     const copied = countBytes(console, 'backup', await estimateBytes(client, names));
     try {
@@ -241,11 +245,13 @@ export async function readBackup(database: Database, folder: string, manifest: M
     await makePartitions(client, database, manifest);
     await client.query('begin');
     const present = new Set(await tablesInOrder(client));
-    const tables = manifest.tables.filter(({ name }) => present.has(name));
+    const placeOf = (name: string): string | undefined => (present.has(name) ? name : rowTableOf(name));
+    const tables = manifest.tables.filter(({ name, rows: n }) => present.has(name) || (placeOf(name) !== undefined && n > 0));
     // The audit log refuses changes and chains new rows, but its rows must be restored as they were, hashes included.
     await client.query('alter table audit_log disable trigger user');
     // The schema came with its own catalog: the backup's replaces it, ids included.
     await client.query(`truncate ${[...present].map((name) => pg.escapeIdentifier(name)).join(', ')} cascade`);
+    await makeRowTables(client, tables);
     const read = countBytes(
       console,
       'restore',
@@ -254,7 +260,7 @@ export async function readBackup(database: Database, folder: string, manifest: M
     for (const table of tables) {
       console.signal.throwIfAborted();
       const list = table.columns.map((column) => pg.escapeIdentifier(column)).join(', ');
-      const sink = client.query(copyFrom(`copy ${pg.escapeIdentifier(table.name)} (${list}) from stdin (format binary)`));
+      const sink = client.query(copyFrom(`copy ${pg.escapeIdentifier(placeOf(table.name)!)} (${list}) from stdin (format binary)`));
       await pipeline(createReadStream(join(folder, `${table.name}.copy.gz`)), read.through(table.name), createGunzip(), sink);
       if (sink.rowCount !== table.rows) {
         throw new PipelineError('conflict', `${table.name}: ${sink.rowCount} rows were read, the backup states ${table.rows}`);
@@ -262,9 +268,10 @@ export async function readBackup(database: Database, folder: string, manifest: M
     }
     read.end();
     await client.query('alter table audit_log enable trigger user');
+    await renameKept(client);
     await advanceSequences(client);
     await client.query('commit');
-    if (database.kind === 'timescale') await refreshAggregates(client);
+    await packRows(database.url, database.kind, { onProgress: console.err });
   } catch (error) {
     await client.query('rollback').catch(() => undefined);
     throw error;
@@ -281,7 +288,7 @@ async function makePartitions(client: pg.Client, database: Database, manifest: M
     'select relation, (extract(epoch from step) * 1e6)::float8 as step_us from partition_rule',
   );
   for (const { relation, step_us: stepUs } of rows) {
-    const table = manifest.tables.find(({ name }) => name === relation);
+    const table = manifest.tables.find(({ name }) => name === relation || `${name}_block` === relation);
     if (table === undefined || table.fromUs === null || table.toUs === null) continue;
     const times: number[] = [];
     for (let us = table.fromUs; us < table.toUs; us += stepUs) times.push(us);
@@ -296,7 +303,9 @@ async function tablesInOrder(client: pg.Client): Promise<string[]> {
      from pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public'
      left join pg_constraint k on k.conrelid = c.oid and k.contype = 'f'
      left join pg_class f on f.oid = k.confrelid
-     where c.relkind in ('r', 'p') and not c.relispartition group by c.relname order by c.relname`,
+     where c.relkind in ('r', 'p') and not c.relispartition
+       and (c.relpersistence <> 'u' or not pg_is_in_recovery()) -- unlogged: not on a standby; open minutes are computed again
+     group by c.relname order by c.relname`,
   );
   const left = new Map(rows.filter(({ name }) => !derived.test(name)).map(({ name, needs }) => [name, needs]));
   const ordered: string[] = [];
@@ -335,15 +344,6 @@ async function advanceSequences(client: pg.Client): Promise<void> {
       [sequence],
     );
   }
-}
-
-/** Continuous aggregates miss rows below their watermark until refreshed. Finest first. */
-async function refreshAggregates(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    `select view_name as name from timescaledb_information.continuous_aggregates where view_schema = 'public'
-     order by array_position(array['feature_1m', 'feature_1h', 'feature_1d'], view_name::text)`,
-  );
-  for (const { name } of rows) await client.query(`call refresh_continuous_aggregate('${name.replaceAll("'", "''")}', null, null)`);
 }
 
 /** @throws PipelineError when the folder is no backup */

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { createOrganization } from '../auth/organizations.ts';
 import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
-import { migrate } from '../storage/schema/migrate.ts';
+import { upgrade } from '../storage/upgrade.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { envExample } from './config.ts';
@@ -45,7 +45,7 @@ dashboard. Secrets are printed once. Running it again changes nothing and lists 
     const result: Record<string, string> = {};
     const address = await locateDatabase(here);
     try {
-      const { version, kind } = await migrate(address.url, { plain: readConfig(here.env).plainPostgres });
+      const { version, kind } = await upgrade(address.url, { plain: readConfig(here.env).plainPostgres, onProgress: console.err });
       result['database'] = `${kind}, schema ${version} (${address.where})`;
     } finally {
       await address.stop();

@@ -4,9 +4,9 @@ import type { Logger } from '../http/logger.ts';
 import { openDatabase } from '../storage/database/database.ts';
 import type { Database } from '../storage/database/database.ts';
 import { startEmbeddedPostgres } from '../storage/database/embedded-postgres.ts';
-import { migrate } from '../storage/schema/migrate.ts';
 import { connectionRoom, fewConnections, openRoles, poolSizes } from '../storage/database/roles.ts';
 import type { RoleDatabases } from '../storage/database/roles.ts';
+import { upgrade } from '../storage/upgrade.ts';
 import { serverWords } from './readiness.ts';
 import type { Stops } from './stops.ts';
 
@@ -35,7 +35,10 @@ export async function startDatabases(
     exited = embedded.exited.then(() => 'the embedded database has stopped');
     url = embedded.socketUrl;
   }
-  const schema = await migrate(url, { plain: config.plainPostgres });
+  const schema = await upgrade(url, {
+    plain: config.plainPostgres,
+    onProgress: (message) => logger.info({}, `database: ${message}`),
+  });
   const sizes = poolSizes(config.dbConnectionsMax);
   const onError = (err: Error): void => logger.warn({ err }, 'database: an idle connection failed');
   const database = await openDatabase(url, { applicationName: `biosignal ${tag}`, poolSizeMax: sizes.owner, onError });

@@ -11,7 +11,7 @@ export class Partitions {
   /** `relation:bin` of the partitions known to exist; they are dropped only by retention, where nothing is written any more. */
   readonly #known = new Set<string>();
 
-  constructor(database: Database) {
+  constructor(database: Pick<Database, 'kind'>) {
     this.#enabled = database.kind === 'postgres';
   }
 
