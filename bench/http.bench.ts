@@ -224,7 +224,7 @@ async function fill(
   } else {
     // The service may be at it: then a call returns at once.
     const noted = `select exists (select from rollup_dirty where bucket < now() - interval '2 minutes') as noted`;
-    while ((await pool.query<{ noted: boolean }>(noted)).rows[0]!.noted) await pool.query('call refresh_rollups()');
+    while ((await pool.query<{ noted: boolean }>(noted)).rows[0]!.noted) await pool.query('call refresh_hours()');
   }
   await pool.query('analyze');
   return { subjectIds: made.rows.map((row) => row.subject), streamIds: made.rows.map((row) => row.uuid), from, seconds };

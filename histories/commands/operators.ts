@@ -161,8 +161,7 @@ async function streamIdsOf({ boots, stage }: Oracle, person: Person): Promise<re
   return rows.map(({ id }) => id);
 }
 
-/** As the service does it every half minute; those of TimescaleDB have jobs of their own. */
+/** As the service does it every half minute. */
 async function keepRollups({ stage }: Oracle): Promise<void> {
-  const [server] = await stage.sql<{ kind: string }>('select kind from database_kind');
-  if (server?.kind !== 'timescale') await stage.sql('call refresh_rollups()');
+  await stage.sql('call refresh_hours()');
 }

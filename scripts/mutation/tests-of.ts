@@ -55,7 +55,6 @@ export const integrationTests: Readonly<Record<string, string>> = {
   'src/storage/reported-rows': 'storage/derived records/measurements storage/trouble',
   'src/storage/resume-point': 'storage/blocks service/restart-streams',
   'src/storage/sample-rows': 'storage/blocks storage/crash',
-  'src/storage/schema/late-aggregates': 'storage/late-data storage/rollups',
   'src/storage/maintenance': 'storage/retention storage/rollups storage/late-data',
   'src/storage/schema/baseline': 'storage/migrate',
   'src/storage/schema/migrate': 'storage/migrate',

@@ -73,8 +73,8 @@ async function fingerprint(database: TestDatabase): Promise<Record<string, strin
     'method',
     'biosignal',
     'sample_block',
-    'beat',
-    'feature',
+    'beat_block',
+    'feature_block',
   ]) {
     const { rows } = await database.pool.query<{ f: string }>(
       `select count(*) || ' ' || coalesce(sum(('x' || left(md5(t::text), 15))::bit(60)::bigint), 0) as f from ${table} t`,
@@ -122,13 +122,13 @@ test.each([
 // promise: restore-checks
 test('a damaged or unfinished backup is refused before anything is touched', async () => {
   expect(await run(restore, 'postgres://nobody@127.0.0.1:1/none', '', '--check', join(work, 'one'))).toBe(0);
-  const path = join(work, 'one', 'feature.copy.gz');
+  const path = join(work, 'one', 'feature_block.copy.gz');
   const bytes = readFileSync(path);
   const damaged = Buffer.from(bytes);
   damaged[damaged.length >> 1]! ^= 1;
   writeFileSync(path, damaged);
   expect(await run(restore, 'postgres://nobody@127.0.0.1:1/none', '', join(work, 'one'))).toBe(1);
-  expect(lines.join('\n')).toContain('feature of');
+  expect(lines.join('\n')).toContain('feature_block of');
   writeFileSync(path, bytes);
   expect(await run(restore, '', '', work)).toBe(1);
   expect(lines.join('\n')).toContain('no manifest.json');

@@ -15,6 +15,7 @@ import type { Packet } from '../../src/proto/packet.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { derivedRows, differences, packetsOf, postPackets, secondOf } from '../helpers/derived-rows.ts';
+import { dropBeats, dropFeatures, putFeatures } from '../helpers/put-derived.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
@@ -147,20 +148,20 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await database.pool.query(
     `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ppg', 'derived:hr_ppg_v1', 1, '/min')`,
   );
-  await database.pool.query(
-    `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-     select time, ts_ns, value + 1, stream_id, (select id from method where code = 'derived:hr_ppg_v1'), channel_no, qmask from feature
+  await putFeatures(
+    database,
+    `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
      where method_id = (select id from method where code = 'derived:hr_ppg_v4')`,
   );
   const withOld = await rowsOf('live');
   const old = withOld.filter((row) => row.includes('hr_ppg_v1'));
   expect(old.length).toBeGreaterThan(300);
-  await database.pool.query(`delete from feature where ts_ns % 3 = 0 or (ts_ns / 1000000000) % 100 < 30`);
-  await database.pool.query(`delete from beat where (ts_ns / 1000000000) % 77 < 11`);
-  await database.pool.query(
-    `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-     select time, ts_ns, value + 1, stream_id, (select id from method where code = 'derived:hr_ppg_v1'), channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v4') on conflict do nothing`,
+  await dropFeatures(database, `ts_ns % 3 = 0 or (ts_ns / 1000000000) % 100 < 30`);
+  await dropBeats(database, `(ts_ns / 1000000000) % 77 < 11`);
+  await putFeatures(
+    database,
+    `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
+     where method_id = (select id from method where code = 'derived:hr_ppg_v4')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
   const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v6');

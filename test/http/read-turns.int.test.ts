@@ -16,6 +16,8 @@ const tokens = { ada: '', ben: '' };
 beforeAll(async () => {
   running = await runService({ BIO_CHART_ROWS_MAX: String(ROWS_MAX), BIO_READS_AT_ONCE_MAX: '4' });
   for (const name of ['ada', 'ben'] as const) tokens[name] = (await running.token(name)).xuser_token;
+  // A chart of a method that was never used looks for none of its values.
+  await running.database.pool.query(`insert into method (kind, name, code) values ('feature', 'hr_ecg', 'derived:hr_ecg_v0')`);
   // One recording of two days: its first second and its last.
   const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1, deviceId: 'patch' });
   const startNs = BigInt(Date.now()) * 1_000_000n - 48n * HOUR_NS;
@@ -53,20 +55,20 @@ describe('charts', () => {
   // promise: reads-take-turns
   // setting: BIO_READS_AT_ONCE_MAX
   it('of one caller leave connections to everybody else, and are all answered', async () => {
-    await using held = await hold('feature');
+    await using held = await hold('feature_block');
     const charts = Array.from({ length: 20 }, () => running.send('POST', '/api/v1/charts/query', { as: tokens.ada, body: hour }));
-    await until(async () => (await waitingFor('feature')) === 2);
+    await until(async () => (await waitingFor('feature_block')) === 2);
     for (let i = 0; i < 10; i++) expect((await running.send('GET', '/api/v1/moods', { as: tokens.ben })).status).toBe(200);
-    expect(await waitingFor('feature')).toBe(2);
+    expect(await waitingFor('feature_block')).toBe(2);
     const others = Array.from({ length: 3 }, () => running.send('POST', '/api/v1/charts/query', { as: tokens.ben, body: hour }));
-    await until(async () => (await waitingFor('feature')) === 4);
+    await until(async () => (await waitingFor('feature_block')) === 4);
     await held.release();
     expect((await Promise.all([...charts, ...others])).map(({ status }) => status)).toEqual(Array.from({ length: 23 }, () => 200));
   });
 
   // promise: reads-take-turns
   it('are refused to a caller with more than 32 waiting', async () => {
-    await using held = await hold('feature');
+    await using held = await hold('feature_block');
     const charts = Array.from({ length: 40 }, () => running.send<Problem>('POST', '/api/v1/charts/query', { as: tokens.ada, body: hour }));
     const refused = await Promise.race(charts);
     expect(refused.status).toBe(429);

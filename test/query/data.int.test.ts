@@ -12,6 +12,7 @@ import { allRoutes } from '../helpers/all-routes.ts';
 import { encodeBlock } from '../../src/storage/block-codec.ts';
 import { startApi } from '../helpers/api.ts';
 import type { Api } from '../helpers/api.ts';
+import { putBeats, putFeatures } from '../helpers/put-derived.ts';
 
 let api: Api;
 let user: { token: string; id: string };
@@ -40,13 +41,14 @@ beforeAll(async () => {
   await pool.query(`insert into method (kind, name, code, cadence_hz, unit) values
     ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min'), ('feature', 'hrv_rmssd_60s', 'derived:hrv_rmssd_60s_v1', 0.2, 'ms'),
     ('beat', 'ecg', 'derived:beats_ecg_v1', null, '')`);
-  for (const relation of ['feature', 'beat', 'sample_block', 'measurement']) {
+  for (const relation of ['sample_block', 'measurement']) {
     if (api.database.kind === 'postgres') await pool.query('select ensure_partitions($1, $2, $3)', [relation, at(-3600), at(7200)]);
   }
   // Minute 0 good at 60, minute 1 two thirds bad, minute 2 suspect at 80, minute 3 good at 70.
-  await pool.query(
-    `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-     select t, (extract(epoch from t) * 1000000)::bigint * 1000 + 7, v, $1, m.id, 0, q
+  await putFeatures(
+    api.database,
+    `select (extract(epoch from t) * 1000000)::bigint * 1000 + 7 as ts_ns, v as value, $1::int as stream_id, m.id as method_id,
+       0::smallint as channel_no, q::smallint as qmask
      from generate_series(0, 239) as i
      cross join lateral (select $2::timestamptz + i * interval '1 second' as t) as t
      cross join lateral (select case i / 60 when 0 then 60 when 1 then 200 when 2 then 80 else 70 end::float8 as v,
@@ -54,9 +56,10 @@ beforeAll(async () => {
      cross join method m where m.name = 'hr_ecg'`,
     [stream.id, at(0)],
   );
-  await pool.query(
-    `insert into beat (time, ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask)
-     select $2::timestamptz + i * interval '1 second', 1000000000 * i::bigint + 1, $1, 0, m.id, case when i > 0 then 1000 end, i % 2, 0
+  await putBeats(
+    api.database,
+    `select (extract(epoch from $2::timestamptz) + i)::bigint * 1000000000 + 1 as ts_ns, $1::int as stream_id, 0 as channel_no, m.id as method_id,
+       case when i > 0 then 1000 end as interval_ms, i % 2 as kind, 0 as qmask, '' as reason
      from generate_series(0, 9) as i cross join method m where m.kind = 'beat'`,
     [stream.id, at(0)],
   );
@@ -148,7 +151,7 @@ describe('beats', () => {
     expect(beats).toMatchObject({
       method_code: 'derived:beats_ecg_v1',
       channel: 'ecg.ii',
-      ts_ns: [1, 1_000_000_001, 2_000_000_001],
+      ts_ns: [1, 1_000_000_001, 2_000_000_001].map((ns) => t0 * 1e6 + ns),
       interval_ms: [null, 1000, 1000],
       kind: ['normal', 'ectopic', 'normal'],
       accepted: [false, true, true],
@@ -157,7 +160,7 @@ describe('beats', () => {
     const [ms] = await api.json<Record<string, unknown[]>[]>('GET', `/api/v1/streams/${stream.uuid}/beats?limit=3&ts_unit=ms`, {
       as: user.token,
     });
-    expect([ms!['ts_ms']!.slice(1), ms!['ts_ns']]).toEqual([[1000, 2000], undefined]);
+    expect([ms!['ts_ms']!.slice(1), ms!['ts_ns']]).toEqual([[t0 + 1000, t0 + 2000], undefined]);
   });
 
   it('come in pages that are one list', async () => {
@@ -445,9 +448,10 @@ describe('episodes by rule', () => {
   it('are opened once, prolonged and closed from the stored values', async () => {
     const { pool } = api.database;
     const insert = (from: number, to: number, value: number): Promise<unknown> =>
-      pool.query(
-        `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-         select t, (extract(epoch from t) * 1000000)::bigint * 1000, $4, $1, m.id, -1, 0
+      putFeatures(
+        api.database,
+        `select (extract(epoch from t) * 1000000)::bigint * 1000 as ts_ns, $4::float8 as value, $1::int as stream_id, m.id as method_id,
+           (-1)::smallint as channel_no, 0::smallint as qmask
          from generate_series($2::timestamptz, $3::timestamptz, interval '1 second') as t cross join method m where m.name = 'hr_ecg'`,
         [stream.id, at(from), at(to), value],
       );
@@ -466,7 +470,7 @@ describe('episodes by rule', () => {
     expect(await found()).toMatchObject([
       { status: 'closed', ended_at: '2026-03-01T10:18:10+00:00', created_by: 'rule:tachycardia_v1', summary: { extreme: 140 } },
     ]);
-    await pool.query('delete from feature where stream_id = $1 and channel_no = -1', [stream.id]);
+    await pool.query('delete from feature_block where stream_id = $1 and channel_no = -1', [stream.id]);
   });
 });
 
@@ -557,19 +561,14 @@ describe('the right to leave', () => {
   it('erases everything of a user, rollups included, with a receipt', async () => {
     const path = `/api/v1/xusers/${user.id}/erase`;
     expect((await api.send('POST', path, { body: { confirm_external_id: 'wrong' } })).status).toBe(422);
-    if (api.database.kind === 'timescale') {
-      for (const rollup of ['feature_1m', 'feature_1h', 'feature_1d']) {
-        await api.database.pool.query(`call refresh_continuous_aggregate('${rollup}', null, null)`);
-      }
-    } else await api.database.pool.query('call refresh_rollups()');
+    await api.database.pool.query('call refresh_hours()');
     const receipt = await api.json<{ stores: { store: string; deleted: number; remaining: number }[] }>('POST', path, {
       body: { confirm_external_id: 'patient' },
     });
     const log = await api.json<{ action: string; detail: { stores: unknown } }[]>('GET', '/api/v1/audit-log');
     expect(log.find(({ action }) => action === 'xuser.erased')?.detail.stores).toEqual(receipt.stores);
     const store = Object.fromEntries(receipt.stores.map(({ store, deleted, remaining }) => [store, { deleted, remaining }]));
-    expect(store['feature']).toEqual({ deleted: 240, remaining: 0 });
-    expect(store['feature_1m']).toEqual({ deleted: 4, remaining: 0 });
+    expect(store['feature_block']).toEqual({ deleted: 4, remaining: 0 });
     expect(store['feature_1h']).toEqual({ deleted: 1, remaining: 0 });
     expect(store['feature_1d']).toEqual({ deleted: 1, remaining: 0 });
     expect(store['stream_channel']).toEqual({ deleted: 2, remaining: 0 });

@@ -45,7 +45,17 @@ it('ends feeds and recordings within a second, takes what was on its way too, an
   expect(body.stores.filter(({ remaining }) => remaining !== 0)).toEqual([]);
   expect(stores.get('sample_block')?.deleted).toBeGreaterThanOrEqual(1);
   expect(stores.get('stream')?.deleted).toBe(1);
-  for (const name of ['feature_1m', 'feature_1h', 'feature_1d', 'consent', 'episode', 'artifact', 'goal', 'beat', 'feature']) {
+  for (const name of [
+    'feature_1h',
+    'feature_1d',
+    'consent',
+    'episode',
+    'artifact',
+    'goal',
+    'beat_block',
+    'feature_block',
+    'derived_open',
+  ]) {
     expect(stores.has(name), name).toBe(true);
   }
   expect(await running.ingest(packets[30]!)).toMatchObject({ status: 404 });

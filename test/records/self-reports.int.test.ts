@@ -12,6 +12,7 @@ import { serviceSecret } from '../../src/storage/service-secret.ts';
 import { allRoutes } from '../helpers/all-routes.ts';
 import { startApi } from '../helpers/api.ts';
 import type { Api } from '../helpers/api.ts';
+import { putFeatures } from '../helpers/put-derived.ts';
 
 let api: Api;
 let ada: { token: string; id: string };
@@ -339,16 +340,16 @@ it('shows the health of devices: lost packets, battery, lag; and of other organi
 
 it('adds up the quality of heart rates by the hour', async () => {
   const { pool } = api.database;
-  const { rows } = await pool.query<{ native: boolean }>(`select to_regclass('partition_rule') is not null as native`);
-  if (rows[0]!.native) await pool.query(`select ensure_partitions('feature', now() - interval '1 hour', now())`);
   await pool.query(
-    `with m as (
-       insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min')
-       on conflict (kind, name, code) do update set cadence_hz = 1 returning id
-     )
-     insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-     select date_trunc('hour', now()) + i * interval '1 ms', i, 70, s.id, m.id, -1, case when i <= 30 then 0 when i <= 40 then 1 else 2 end
-     from m, stream s join device d on d.id = s.device_id, generate_series(1, 45) i where d.external_id = 'patch-1'`,
+    `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min')
+     on conflict (kind, name, code) do update set cadence_hz = 1`,
+  );
+  await putFeatures(
+    api.database,
+    `select extract(epoch from date_trunc('hour', now()))::bigint * 1000000000 + i * 1000000 as ts_ns, 70 as value, s.id as stream_id,
+       m.id as method_id, (-1)::smallint as channel_no, (case when i <= 30 then 0 when i <= 40 then 1 else 2 end)::smallint as qmask
+     from method m, stream s join device d on d.id = s.device_id, generate_series(1, 45) i
+     where d.external_id = 'patch-1' and m.code = 'derived:hr_ecg_v1'`,
   );
   const quality = await api.client().call('getSignalQuality', { query: { hours: 2 } });
   expect(quality).toMatchObject([{ external_id: 'ada', feature: 'hr_ecg' }]);

@@ -288,10 +288,10 @@ test('the roles of the data path write with an epoch only; the login and what pe
   await insert(roles.ingest); // before there was any owner
   const ownership = await claim();
   await expect(insert(roles.ingest)).rejects.toMatchObject({ code: 'BS001' });
-  await expect(roles.worker.pool.query('delete from beat')).rejects.toMatchObject({ code: 'BS001' });
+  await expect(roles.worker.pool.query('delete from beat_block')).rejects.toMatchObject({ code: 'BS001' });
   const fenced = await ownership.fenced(roles.worker).connect();
   open.push(() => fenced.end());
-  await fenced.query('delete from beat');
+  await fenced.query('delete from beat_block');
   await insert(database);
 });
 

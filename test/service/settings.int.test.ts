@@ -228,9 +228,9 @@ describe('pace', () => {
     }
     const series = ['hr_ecg', 'sqi_ecg', 'resp_rate_ecg'].map((feature) => ({ feature }));
     const body = { series, range: { duration: 'P6D' }, resolution: '1m', max_points: 10_000 };
-    const waiting = `select from pg_locks join pg_stat_activity using (pid) where not granted and relation = 'feature'::regclass
+    const waiting = `select from pg_locks join pg_stat_activity using (pid) where not granted and relation = 'feature_block'::regclass
       and application_name like 'biosignal api%' and pg_stat_activity.datname = current_database()`;
-    const held = await hold('feature', 'access exclusive');
+    const held = await hold('feature_block', 'access exclusive');
     const charts = tokens.map((as) => many.send('POST', '/api/v1/charts/query', { as, body }));
     await until(async () => (await many.database.pool.query(waiting)).rowCount === 2);
     await held[Symbol.asyncDispose]();

@@ -42,7 +42,7 @@ test('late samples and replaced values of packed chunks are merged as anywhere',
     stream.epochNs,
   );
   const packed = await database.pool.query(
-    `select compress_chunk(c) from (select show_chunks('sample_block') union select show_chunks('feature')) s (c)`,
+    `select compress_chunk(c) from (select show_chunks('sample_block') union select show_chunks('feature_block')) s (c)`,
   );
   expect(packed.rowCount).toBeGreaterThan(1);
 

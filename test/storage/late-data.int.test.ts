@@ -98,7 +98,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       );
       for (const subject of punctual) await expect.poll(() => stored(subject), { timeout: 60_000 }).toBeGreaterThan(30);
       if (database.kind === 'timescale')
-        await database.pool.query(`select compress_chunk(c) from show_chunks('feature', older_than => interval '10 days') c`);
+        await database.pool.query(`select compress_chunk(c) from show_chunks('feature_block', older_than => interval '10 days') c`);
       await keepAggregates();
 
       const subject = await sendEcg(running, org.projectKey, `${name}-late`, lateMs);

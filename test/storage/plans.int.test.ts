@@ -17,6 +17,7 @@ import { openRoles, type RoleDatabases } from '../../src/storage/database/roles.
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { createTenant, ecg, openTestStream, testEpochNs, testRun, type TestTenant } from '../helpers/recording.ts';
+import { putFeatures } from '../helpers/put-derived.ts';
 
 const MONTHS = 20;
 const MONTH_SEC = 30 * 86_400;
@@ -289,13 +290,14 @@ test('signal quality reads the hours it shows, and asks once for the consent of 
      select $1, $2, id, xuser_id, uuid_send(gen_random_uuid()), 0, now() from patch`,
     [tenant.orgId, tenant.projectId],
   );
-  if (database.kind === 'postgres') await pool.query(`select ensure_partitions('feature', now() - interval '${HOURS} hours', now())`);
-  await pool.query(
-    `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-     select hour, (extract(epoch from hour) * 1e9)::bigint, 60, s.id, m.id + another, -1, 0
+  await pool.query(`insert into method (kind, name, code) values ('feature', 'another', 'derived:another_v1')`);
+  await putFeatures(
+    database,
+    `select (extract(epoch from hour) * 1e6)::bigint * 1000 as ts_ns, 60 as value, s.id as stream_id, m.id as method_id,
+       (-1)::smallint as channel_no, 0::smallint as qmask
      from stream s join device d on d.id = s.device_id and d.external_id = d.xuser_id::text, method m,
-       generate_series(now() - interval '${HOURS - 1} hours', now(), interval '1 hour') hour, unnest(array[0, 1000]) another
-     where m.code = 'derived:hr_ecg_v1'`,
+       generate_series(now() - interval '${HOURS - 1} hours', now(), interval '1 hour') hour
+     where m.code in ('derived:hr_ecg_v1', 'derived:another_v1')`,
   );
   await refreshRollups(database);
   await pool.query('vacuum analyze');

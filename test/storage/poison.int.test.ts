@@ -302,7 +302,14 @@ describe('a row that the database refuses is set aside, and the rest is stored',
       `select s.id from stream s join device d on d.id = s.device_id where d.external_id = 'values'`,
     );
     const { id } = streams[0]!;
-    await pool.query(`alter table feature add constraint feature_test_check check (stream_id <> ${id} or ts_ns / 1000000000 % 10 <> 3)`);
+    await pool.query(`create function has_thirds(data bytea) returns boolean language sql immutable as $$
+        select exists (select from open_minutes(data) d cross join lateral feature_points(d.time, d.n, d.base, d.codec) p
+          where not d.is_beat and p.ts_ns / 1000000000 % 10 = 3) $$;
+      create function has_third(minute timestamptz, n smallint, base bigint, codec bytea) returns boolean language sql immutable as $$
+        select exists (select from feature_points(minute, n, base, codec) p where p.ts_ns / 1000000000 % 10 = 3) $$;
+      alter table derived_open add constraint derived_open_test_check check (stream_id <> ${id} or not has_thirds(data));
+      alter table feature_block add constraint feature_block_test_check
+        check (stream_id <> ${id} or not has_third(time, n, coalesce(min, sum), codec))`);
     for (let seq = 1; seq < 40; seq++) expect((await running.ingest(packetOf('values', seq))).status).toBe(202);
     const count = async (condition: string): Promise<number> =>
       (await pool.query(`select from feature where stream_id = ${id} and ${condition}`)).rowCount ?? 0;
@@ -336,7 +343,7 @@ describe('a row that the database refuses is set aside, and the rest is stored',
     const { pool, url } = running.database;
     const before = (await pool.query('select from set_aside')).rowCount ?? 0;
     expect(before).toBeGreaterThan(6);
-    for (const table of ['measurement', 'device_event', 'sample_block', 'feature'])
+    for (const table of ['measurement', 'device_event', 'sample_block', 'derived_open', 'feature_block'])
       await pool.query(`alter table ${table} drop constraint ${table}_test_check`);
     const say = (): void => undefined;
     const signal = new AbortController().signal;

@@ -77,7 +77,7 @@ async function as(role: string, orgId: string | null, text: string): Promise<Rec
 }
 
 const DENIED = '42501';
-const growing = ['sample_block', 'beat', 'feature', 'measurement', 'device_event'];
+const growing = ['sample_block', 'beat', 'feature', 'beat_block', 'feature_block', 'measurement', 'device_event'];
 const rollups = ['feature_1m', 'feature_1h', 'feature_1d'];
 const records = ['organization', 'project', 'xuser', 'device', 'stream', 'stream_channel', 'episode', 'audit_log'];
 
@@ -96,7 +96,7 @@ test('api sees through its views the rows of the organization that the transacti
 test('api gets minutes as columns of its own streams alone, and nothing without a name', async () => {
   const ids = `array[${tenants.map(({ stream }) => stream.streamId).join(', ')}]`;
   const minutes = (schema: string, streams: string): string =>
-    `select f.ns from method m cross join lateral ${schema}.feature_minutes(${streams}, m.id, '-infinity', 'infinity', 'mean', 0) f where m.code = 'derived:hr_ecg_v1'`;
+    `select f.ns from method m cross join lateral ${schema}.feature_minute_columns(${streams}, m.id, '-infinity', 'infinity', 'mean', 0) f where m.code = 'derived:hr_ecg_v1'`;
   const [own, other] = tenants as [(typeof tenants)[0], (typeof tenants)[0]];
   expect(await as('api', own.tenant.orgId, minutes('api', ids))).toEqual([{ ns: [1] }]);
   expect(await as('api', own.tenant.orgId, minutes('api', `array[${own.stream.streamId}]`))).toEqual([{ ns: [1] }]);
@@ -135,7 +135,7 @@ test('no role but ingest and worker reads the growing tables, their partitions o
       expect([role, table, await as(role, org, `select * from ${table}`)]).toEqual([role, table, DENIED]);
   }
   const parts = await database.pool.query<{ part: string }>(
-    `select inhrelid::regclass::text as part from pg_inherits where inhparent in ('sample_block'::regclass, 'feature'::regclass) and inhrelid in (select oid from pg_class where relkind in ('r', 'p'))`,
+    `select inhrelid::regclass::text as part from pg_inherits where inhparent in ('sample_block'::regclass, 'feature_block'::regclass) and inhrelid in (select oid from pg_class where relkind in ('r', 'p'))`,
   );
   expect(parts.rows.length).toBeGreaterThan(0);
   for (const { part } of parts.rows) expect([part, await as('api', org, `select * from ${part}`)]).toEqual([part, DENIED]);
@@ -254,13 +254,13 @@ const seenByView = 'grows: read through its view in schema api';
  *  are named. */
 const exceptions: Readonly<Record<string, Readonly<{ reason: string; roles: readonly string[] }>>> = {
   sample_block: { reason: seenByView, roles: ['ingest', 'worker'] },
-  beat: { reason: seenByView, roles: ['worker'] },
-  feature: { reason: seenByView, roles: ['worker'] },
+  beat_block: { reason: seenByView, roles: ['worker'] },
+  feature_block: { reason: seenByView, roles: ['worker'] },
+  derived_open: { reason: seenByView, roles: ['worker'] },
   measurement: { reason: seenByView, roles: ['ingest', 'worker'] },
   device_event: { reason: seenByView, roles: ['ingest', 'worker'] },
   packet_hash: { reason: 'grows, and is no question of anybody', roles: ['ingest'] },
   rollup_dirty: { reason: 'what the rollups note of features, which api sees through their views', roles: ['worker'] },
-  feature_1m_kept: { reason: 'a rollup, which api sees through its view', roles: [] },
   feature_1h_kept: { reason: 'a rollup, which api sees through its view', roles: [] },
   feature_1d_kept: { reason: 'a rollup, which api sees through its view', roles: [] },
   project_retention_swept: { reason: "the housekeeping's own notes", roles: [] },

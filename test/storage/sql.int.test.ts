@@ -106,7 +106,7 @@ test('a read of five minutes opens one partition or chunk of many', async () => 
     const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain (analyze, costs off) ${query}`, parameters);
     const text = rows.map((row) => row['QUERY PLAN']).join('\n');
     return new Set(
-      [...text.matchAll(/ on (?:_timescaledb_internal\.)?((?:sample_block|feature)_p\w+|_hyper_\w+|compress_hyper\w+)/g)]
+      [...text.matchAll(/ on (?:_timescaledb_internal\.)?((?:sample_block|feature_block)_p\w+|_hyper_\w+|compress_hyper\w+)/g)]
         .filter((match) => !isNeverExecuted(text, match.index))
         .map((match) => match[1]),
     ).size;
@@ -120,10 +120,11 @@ test('a read of five minutes opens one partition or chunk of many', async () => 
     ),
   ).toBe(1);
   expect(
-    await relationsRead(
-      `select value from feature where time >= $1::timestamptz and time < $2::timestamptz and stream_id = $3 order by time`,
-      [from, to, stream.streamId],
-    ),
+    await relationsRead(`select value from feature_values($1::timestamptz, $2::timestamptz) where stream_id = $3 order by time`, [
+      from,
+      to,
+      stream.streamId,
+    ]),
   ).toBe(1);
   const fromUs = Number(testEpochNs / 1000n) + 5 * 86_400_000_000 - 1;
   const runs = await readStoredRuns(database.pool, stream.streamId, 0, fromUs, fromUs + 300e6, (rows) => expect(rows).toEqual([]));
@@ -146,12 +147,12 @@ test('retention drops expired rows, but no batch of the log after the checkpoint
     (
       await database.pool.query(
         database.kind === 'postgres'
-          ? `select from pg_inherits where inhparent = 'feature'::regclass`
-          : `select from show_chunks('feature')`,
+          ? `select from pg_inherits where inhparent = 'feature_block'::regclass`
+          : `select from show_chunks('feature_block')`,
       )
     ).rowCount ?? 0;
   const partsBefore = await parts();
-  await database.pool.query(`update retention set keep = '10 days' where relation = 'feature'`);
+  await database.pool.query(`update retention set keep = '10 days' where relation = 'feature_block'`);
   const before = await database.pool.query<{ n: number }>('select count(*)::int as n from feature');
   // The log's row moves three days into the past: older than its day, but not replayed yet.
   const move = `with moved as (delete from packet_log returning *) select * from moved`;

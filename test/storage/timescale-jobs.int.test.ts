@@ -43,7 +43,7 @@ test('a failing job is reported everywhere until it works again', { timeout: 120
   if (database.kind !== 'timescale') return skip();
   expect(await metric()).toBe(0);
   const { rows } = await database.pool.query<{ id: number; config: object }>(
-    `select job_id as id, config from timescaledb_information.jobs where proc_name = 'policy_compression' and hypertable_name = 'feature'`,
+    `select job_id as id, config from timescaledb_information.jobs where proc_name = 'policy_compression' and hypertable_name = 'feature_block'`,
   );
   const job = rows[0]!;
   const run = async (config: object): Promise<void> => {

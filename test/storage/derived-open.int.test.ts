@@ -1,0 +1,95 @@
+// Minutes that are not over: seen at once, kept through a crash of PostgreSQL and a second writer, rows when nothing more comes.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { StreamId } from '../../src/signal.ts';
+import { DerivedWriter } from '../../src/storage/derived-writer.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.close());
+
+const METHOD = 'derived:hr_ecg_v1';
+/** A second of the minute before this one: its values are no history yet. */
+const epochNs = (BigInt(Math.floor(Date.now() / 60_000)) - 1n) * 60_000_000_000n;
+
+const newWriter = (): DerivedWriter => new DerivedWriter(database, { currentMethods: [METHOD], lingerMs: 1 });
+const add = (writer: DerivedWriter, streamId: number, seconds: readonly number[]): Promise<void> =>
+  writer.add(
+    {
+      streamId: streamId as StreamId,
+      beats: [],
+      features: seconds.map((sec) => ({
+        feature: 'hr_ecg',
+        channelNo: -1,
+        tNs: BigInt(sec) * 1_000_000_000n,
+        value: 60 + sec,
+        qmask: 0,
+        methodCode: METHOD,
+      })),
+      replaces: null,
+    },
+    epochNs,
+  );
+const stored = async (streamId: number): Promise<number[]> => {
+  const { rows } = await database.pool.query<{ value: number }>('select value from feature where stream_id = $1 order by ts_ns', [
+    streamId,
+  ]);
+  return rows.map(({ value }) => value - 60);
+};
+const blockCount = async (streamId: number): Promise<number> =>
+  (await database.pool.query('select from feature_block where stream_id = $1', [streamId])).rowCount ?? 0;
+
+test('an open minute is seen at once, and is a row when its series goes on or its writer ends', async () => {
+  const writer = newWriter();
+  await add(writer, 1, [1, 2]);
+  expect([await stored(1), await blockCount(1)]).toEqual([[1, 2], 0]);
+  await add(writer, 1, [3, 61]);
+  expect([await stored(1), await blockCount(1)]).toEqual([[1, 2, 3, 61], 1]);
+  await writer.close();
+  expect([await stored(1), await blockCount(1)]).toEqual([[1, 2, 3, 61], 2]);
+  expect((await database.pool.query('select from derived_open where stream_id = 1')).rowCount).toBe(0);
+});
+
+// As a crash of PostgreSQL leaves an unlogged table.
+test('what is open of every stream is written again when the table was emptied', async () => {
+  const writer = newWriter();
+  await add(writer, 2, [1, 2]);
+  await add(writer, 3, [1]);
+  await database.pool.query('truncate derived_open');
+  expect([await stored(2), await stored(3)]).toEqual([[], []]);
+  await add(writer, 3, [2]);
+  expect([await stored(2), await stored(3)]).toEqual([
+    [1, 2],
+    [1, 2],
+  ]);
+  await writer.close();
+});
+
+test('of two who write to one minute, open or not, neither loses what the other wrote', async () => {
+  const [first, second] = [newWriter(), newWriter()];
+  await add(first, 4, [1]);
+  await add(second, 4, [2]);
+  await add(first, 4, [3]);
+  await Promise.all([add(first, 4, [5, 7, 9]), add(second, 4, [4, 6, 8])]);
+  expect(await stored(4)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  await first.close();
+  await add(second, 4, [10]);
+  await second.close();
+  expect([await stored(4), await blockCount(4)]).toEqual([[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 1]);
+});
+
+test('what is open is found by the next process, and an erased stream is not stored again', async () => {
+  const gone = newWriter();
+  await add(gone, 5, [1]);
+  await add(gone, 6, [1]);
+  await gone.abandon();
+  const next = newWriter();
+  await add(next, 5, [2]);
+  expect(await stored(5)).toEqual([1, 2]);
+  await add(next, 6, [2]);
+  await database.pool.query('delete from derived_open where stream_id = 6');
+  await next.close();
+  expect([await stored(5), await stored(6)]).toEqual([[1, 2], []]);
+});
