@@ -5,11 +5,11 @@
  *  sh scripts/with-runtime.sh bench/chart-cost.bench.ts
  *  The requests for the small chart leave when they are due (open loop), those for the large ones one after the other, 20 at a time. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CopyBuffer, copyRows } from '../src/storage/copy-binary.ts';
 import { openDatabase } from '../src/storage/database/database.ts';
 import type { Database } from '../src/storage/database/database.ts';
 import { refreshRollups } from '../src/storage/maintenance.ts';
 import { StreamRegistry } from '../src/storage/stream-registry.ts';
+import { putFeatures } from '../test/helpers/put-derived.ts';
 import { openBenchDatabase } from './lib/bench-database.ts';
 import { treeCpuSec } from './lib/processor-time.ts';
 import { report } from './lib/result.ts';
@@ -64,24 +64,14 @@ async function person(
      on conflict (kind, name, code) do update set unit = excluded.unit returning id`,
     [FEATURES],
   );
-  if (database.kind === 'postgres')
-    await database.pool.query(`select ensure_partitions('feature', to_timestamp($1), to_timestamp($2))`, [fromSec, toSec]);
-  const client = await database.connect();
-  for (const method of methods) {
-    const rows = new CopyBuffer(((days * DAY_SEC) / cadenceSec) * 60);
-    for (let sec = fromSec; sec < toSec; sec += cadenceSec) {
-      rows.row(7);
-      rows.timestamptz(sec * 1e6);
-      rows.int8(BigInt(sec) * 1_000_000_000n);
-      rows.float8(60 + (sec % 37));
-      rows.int4(stream.streamId);
-      rows.int2(method.id);
-      rows.int2(-1);
-      rows.int2(0);
-    }
-    await copyRows(client, 'feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)', rows);
-  }
-  await client.end();
+  for (const method of methods)
+    await putFeatures(
+      database,
+      `select sec * 1000000000 as ts_ns, (60 + sec % 37)::float8 as value, $3::int as stream_id, $4::smallint as method_id,
+         (-1)::smallint as channel_no, 0::smallint as qmask
+       from generate_series($1::bigint, $2::bigint - 1, $5::bigint) sec`,
+      [fromSec, toSec, stream.streamId, method.id, cadenceSec],
+    );
   return { id, token };
 }
 

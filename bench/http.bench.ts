@@ -14,6 +14,7 @@ import { encodeBlock } from '../src/storage/block-codec.ts';
 import { openDatabase } from '../src/storage/database/database.ts';
 import type { Database } from '../src/storage/database/database.ts';
 import { migrate } from '../src/storage/schema/migrate.ts';
+import { putFeatures } from '../test/helpers/put-derived.ts';
 import { openBenchDatabase } from './lib/bench-database.ts';
 import { ecgPacket } from './lib/packets.ts';
 import { threadsCpuSec } from './lib/processor-time.ts';
@@ -198,10 +199,8 @@ async function fill(
     `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min'),
      ('feature', 'sqi_ecg', 'derived:sqi_ecg_v1', 1, '1') on conflict do nothing`,
   );
-  if (database.kind === 'postgres') {
-    for (const table of ['sample_block', 'feature'])
-      await pool.query('select ensure_partitions($1, to_timestamp($2), to_timestamp($2 + $3))', [table, from / 1000, seconds]);
-  }
+  if (database.kind === 'postgres')
+    await pool.query(`select ensure_partitions('sample_block', to_timestamp($1), to_timestamp($1 + $2))`, [from / 1000, seconds]);
   const samples = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1 })[0]!.blocks[0]!.samples;
   const codec = encodeBlock([{ k0: 0, samples, qmask: null }]);
   for (const id of ids) {
@@ -211,21 +210,17 @@ async function fill(
        from generate_series(0, $3 - 1) i`,
       [from / 1000, id, seconds, codec],
     );
-    await pool.query(
-      `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-       select to_timestamp($1) + i * interval '1 second', ($1::bigint + i) * 1000000000, 60 + 20 * sin(i / 500.0) + random(), $2, m.id, 0, 0
+    await putFeatures(
+      database,
+      `select ($1::bigint + i) * 1000000000 as ts_ns, 60 + 20 * sin(i / 500.0) + random() as value, $2::int as stream_id, m.id as method_id,
+         0::smallint as channel_no, 0::smallint as qmask
        from generate_series(0, $3 - 1) i cross join method m where m.code in ('derived:hr_ecg_v1', 'derived:sqi_ecg_v1')`,
       [from / 1000, id, seconds],
     );
   }
-  if (database.kind === 'timescale') {
-    for (const view of ['feature_1m', 'feature_1h', 'feature_1d'])
-      await pool.query(`call refresh_continuous_aggregate('${view}', null, null)`);
-  } else {
-    // The service may be at it: then a call returns at once.
-    const noted = `select exists (select from rollup_dirty where bucket < now() - interval '2 minutes') as noted`;
-    while ((await pool.query<{ noted: boolean }>(noted)).rows[0]!.noted) await pool.query('call refresh_hours()');
-  }
+  // The service may be at it: then a call returns at once.
+  const noted = `select exists (select from rollup_dirty where bucket < now() - interval '75 minutes') as noted`;
+  while ((await pool.query<{ noted: boolean }>(noted)).rows[0]!.noted) await pool.query('call refresh_hours()');
   await pool.query('analyze');
   return { subjectIds: made.rows.map((row) => row.subject), streamIds: made.rows.map((row) => row.uuid), from, seconds };
 }

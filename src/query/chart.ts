@@ -256,9 +256,9 @@ const daysAndHours = `(
 const severalInMinute = new Set<number>();
 const METHODS_MAX = 1000;
 
-/** Reads a feature by one of two statements: feature_minute_columns (chart-minutes.ts) when the buckets are minutes and neither `detail` nor bad
- *  values are asked for, else the `group by` below. 24 hours are buckets of a minute with resolution 1m and max_points of 1,441 or more;
- *  at the default of 1,000 points they are buckets of 2 minutes. Every widget asks for `detail`. */
+/** Reads a feature by one of two statements: feature_minute_columns (chart-minutes.ts) when the buckets are minutes and neither `detail`
+ *  nor bad values are asked for, else the `group by` below. 24 hours are buckets of a minute with resolution 1m and max_points of 1,441 or
+ *  more; at the default of 1,000 points they are buckets of 2 minutes. Every widget asks for `detail`. */
 async function featureColumn(
   db: Db,
   asked: ChartQuery,

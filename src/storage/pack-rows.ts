@@ -1,9 +1,9 @@
 /** Packs beats and values that an earlier release stored, a row each, into minutes. It runs before the service does, as a part of its
  *  migration (upgrade.ts), and after a backup of such rows was restored.
  *
- *  The rows are in beat_rows and feature_rows, mostly in parts of a week (partitions or chunks). A part is packed some streams at a time, in
- *  one transaction that also notes how far it came: after a kill it goes on from there. A part that is done is dropped. Nobody writes to
- *  these tables any more, so nothing waits. */
+ *  The rows are in beat_rows and feature_rows, mostly in parts of a week (partitions or chunks). A part is packed some streams at a time,
+ *  in one transaction that also notes how far it came: after a kill it goes on from there. A part that is done is dropped. Nobody writes
+ *  to these tables any more, so nothing waits. */
 import pg from 'pg';
 import { STEP_COUNT_MAX } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';

@@ -5,7 +5,7 @@ import { hasRows, packRows, type Packed, type PackOptions } from './pack-rows.ts
 export type UpgradeOptions = Omit<MigrateOptions, 'between'> & PackOptions;
 export type UpgradeResult = MigrateResult & Readonly<{ packed: Packed | null }>;
 
-/** 000057-derived-reading.sql: what reads minutes is made when there is nothing beside them any more. */
+/** 000057-derived-reading.sql: what reads minutes is made when all rows are minutes. */
 const READING = 57;
 
 /** @throws PipelineError as migrate() does */

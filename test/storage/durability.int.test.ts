@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../helpers/running-service.ts';
 import { sendEcg } from '../helpers/send-ecg.ts';
 
-const tables = ['packet_log', 'sample_block', 'beat', 'feature'];
+const tables = ['packet_log', 'sample_block', 'beat_block', 'feature_block'];
 let running: RunningService;
 
 beforeAll(async () => {

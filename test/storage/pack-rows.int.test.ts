@@ -166,7 +166,7 @@ test('a database that is half packed is not backed up', async () => {
   await expect(command(backup, url, join(tmpdir(), 'bio-backup-of-none'))).rejects.toThrow(/run 'biosignal migrate'/);
 });
 
-test('an instance of the release before writes nothing beside the new one, and gets errors, not other numbers', async () => {
+test('an instance of the release before that still runs writes nothing, and gets errors, not other numbers', async () => {
   const { client, url } = await databaseOfRows();
   await upgrade(url);
   for (const table of ['feature', 'beat']) {

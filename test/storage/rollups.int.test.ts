@@ -107,8 +107,8 @@ async function actual(database: TestDatabase, stream: OpenedStream, relation: st
   );
 }
 
-/** The minutes of a stream as feature_minute_columns packs them, and as the rows of feature_1m have them: [minute, n, good_n, suspect_n, value_n,
- *  good, suspect, every]. */
+/** The minutes of a stream as feature_minute_columns packs them, and as the rows of feature_1m have them: [minute, n, good_n, suspect_n,
+ *  value_n, good, suspect, every]. */
 async function packedAndPlain(database: TestDatabase, stream: OpenedStream, what: string, worst: number): Promise<[unknown[], unknown[]]> {
   const { rows: packed } = await database.pool.query<Record<string, (number | null)[] | null>>(
     `select f.* from method m cross join lateral feature_minute_columns(array[$1::int], m.id, '-infinity', 'infinity', $2, $3) f where m.code = $4`,
