@@ -321,8 +321,8 @@ export const faults: readonly Fault[] = [
   ]),
   fault('sql-for-history', 'an example of SQL that asks for the last hour only', 'test/docs/docs.int.test.ts', [
     'docs/analyst.md',
-    "where f.time >= now() - interval '1 hour' and f.time < now()\n  and x.external_id",
-    "where f.time >= localtimestamp - interval '1 hour' and f.time < now()\n  and x.external_id",
+    "as seconds\nfrom feature_values(now() - interval '1 hour', now()) f",
+    "as seconds\nfrom feature_values(localtimestamp - interval '1 hour', now()) f",
   ]),
   fault('gaps-drawn', 'a line is drawn across missing buckets', 'test/widgets/widgets.int.test.ts', [
     'widgets/trend-chart/plot.ts',
