@@ -1,8 +1,11 @@
 /** Restores backups from before beats and values were packed into minutes (schema 54 and 55): their rows go into tables of their own, and
  *  are packed when all has been read. */
 import type pg from 'pg';
-import { rowTables } from '../storage/pack-rows.ts';
+import { PipelineError } from '../errors.ts';
+import type { Database } from '../storage/database/database.ts';
+import { packRows, rowTables } from '../storage/pack-rows.ts';
 import type { TableEntry } from './backup.ts';
+import type { Console } from './command.ts';
 
 /** Columns as sql/000006-derived-values.sql made them. */
 const shapes = {
@@ -30,4 +33,17 @@ export async function makeRowTables(client: pg.Client, tables: readonly TableEnt
 export async function renameKept(client: pg.Client): Promise<void> {
   for (const table of ['retention', 'project_retention_swept'])
     await client.query(`update ${table} set relation = relation || '_block' where relation in ('beat', 'feature')`);
+}
+
+/** Packs what a restore has read. @throws PipelineError that says how to go on: the database is not empty any more */
+export async function packRestored({ url, kind }: Database, console: Console): Promise<void> {
+  try {
+    await packRows(url, kind, { onProgress: console.err });
+  } catch (error) {
+    throw new PipelineError(
+      'internal',
+      `everything was read, but beats and values are not packed yet: run 'biosignal migrate', which goes on (${(error as Error).message})`,
+      { cause: error },
+    );
+  }
 }

@@ -19,11 +19,11 @@ import { readConfig } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from '../storage/database/database.ts';
 import { BASELINE_VERSION } from '../storage/schema/baseline.ts';
-import { packRows, rowTables } from '../storage/pack-rows.ts';
+import { rowTables } from '../storage/pack-rows.ts';
 import { Partitions } from '../storage/schema/partitions.ts';
 import { upgrade } from '../storage/upgrade.ts';
 import { commandLine } from './acts.ts';
-import { makeRowTables, renameKept, rowTableOf } from './backup-of-rows.ts';
+import { makeRowTables, packRestored, renameKept, rowTableOf } from './backup-of-rows.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { locateDatabase, withDatabase } from './open-database.ts';
@@ -271,7 +271,7 @@ export async function readBackup(database: Database, folder: string, manifest: M
     await renameKept(client);
     await advanceSequences(client);
     await client.query('commit');
-    await packRows(database.url, database.kind, { onProgress: console.err });
+    await packRestored(database, console);
   } catch (error) {
     await client.query('rollback').catch(() => undefined);
     throw error;

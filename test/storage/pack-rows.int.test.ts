@@ -57,6 +57,12 @@ async function command(what: Command, url: string, folder: string): Promise<void
   if ((await runCommand(what, [folder], console)) !== 0) throw new Error(lines.join('\n'));
 }
 
+/** Until the trigger `refuse` is dropped. */
+async function refuseBeatsOf40(client: pg.Client): Promise<void> {
+  await client.query(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$;
+    create trigger refuse before insert on beat_block for each row when (new.stream_id = 40) execute function refuse()`);
+}
+
 type Row = Record<string, unknown>;
 type Answers = { feature: Row[]; beat: Row[]; feature_1m: Row[]; feature_1h: Row[]; feature_1d: Row[] };
 
@@ -122,8 +128,7 @@ test('every value, beat, minute, hour and day of the release before is there as 
 test('a migration that fails half way goes on from there; what reads minutes is not there before', { timeout: 60_000 }, async () => {
   const { client, url, before } = await databaseOfRows();
   await migrateUpTo(url, 56);
-  await client.query(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$;
-    create trigger refuse before insert on beat_block for each row when (new.stream_id = 40) execute function refuse()`);
+  await refuseBeatsOf40(client);
   await expect(upgrade(url, { rowsPerPiece: 1 })).rejects.toThrow(/disk is full/);
   await expect(client.query('select from feature')).rejects.toThrow(/does not exist/);
   await expect(migrate(url)).rejects.toThrow(/not packed yet/); // by no other way
@@ -158,6 +163,24 @@ test.each([
   const { rows } = await restored.query(`select keep::text from retention where relation like 'feature%'`);
   expect(rows).toEqual([{ keep: '30 years' }]);
   await restored.query('select apply_retention()');
+});
+
+test('a restore that ends while it packs is gone on with by migrate', { timeout: 60_000 }, async () => {
+  const { url, before } = await databaseOfRows();
+  const folder = await mkdtemp(join(tmpdir(), 'bio-backup-'));
+  ends.push(() => rm(folder, { recursive: true }));
+  await command(backup, url, folder);
+  const target = await emptyDatabase();
+  ends.push(target.drop);
+  await upgrade(target.url);
+  const client = new pg.Client({ connectionString: target.url, options: '-c timezone=UTC -c jit=off' });
+  await client.connect();
+  ends.push(() => client.end());
+  await refuseBeatsOf40(client);
+  await expect(command(restore, target.url, folder)).rejects.toThrow(/everything was read, .* run 'biosignal migrate', which goes on/);
+  await client.query('drop trigger refuse on beat_block');
+  expect((await upgrade(target.url)).packed).not.toBeNull();
+  expectAsBefore(await answers(client), before);
 });
 
 test('a database that is half packed is not backed up', async () => {
