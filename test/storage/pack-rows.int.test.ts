@@ -113,7 +113,7 @@ test('every value, beat, minute, hour and day of the release before is there as 
   expect(before.beat).toHaveLength(4800);
   const said: string[] = [];
   const { packed, applied } = await upgrade(url, { onProgress: (message) => said.push(message), rowsPerPiece: 700 });
-  expect(applied.at(-1)).toMatch(/rollups/);
+  expect(applied).toContain('000058-rollups.sql');
   expect(packed).toMatchObject({ values: before.feature.length, beats: before.beat.length });
   expect(said.at(-1)).toMatch(/^packing beats, all of \d+ parts: \d+ values and 4800 beats/);
   expectAsBefore(await answers(client), before);
