@@ -1,7 +1,8 @@
-/** How long the upgrade takes that packs beats and values of before, a row each, into minutes: docs/operator.md, "Packing the rows of before".
+/** Time and room of the upgrade that packs beats and values of before, a row each, into minutes: docs/operator.md, "Packing the rows of
+ *  before".
  *
  *  node bench/upgrade.bench.ts      BENCH_SEC=333333   BIO_BENCH_DATABASE_URL=... (else embedded PostgreSQL)
- *  One device, four values a second and a beat every 0.8 s: the default is what 10^8 samples at 300 a second leave. */
+ *  One device, four values a second and a beat every 0.8 s: the default is as many as 10^8 samples at 300 a second leave. */
 import pg from 'pg';
 import { upgrade } from '../src/storage/upgrade.ts';
 import { migrateUpTo, LAST_OF_ROWS } from '../test/helpers/row-database.ts';
