@@ -1,18 +1,14 @@
 /** Late data is in every chart as soon as it is stored: hours late, and weeks late into chunks that are packed, next to a device that is on
- *  time. Through the whole service, the same on every kind of server; none may let an aggregate's schedule show. */
+ *  time. Through the whole service, the same on every kind of server; none may show when it keeps hours and days. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
-import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
-import { otherServers, testDatabase } from '../helpers/database.ts';
-import { createTenant, ecg, openTestStream } from '../helpers/recording.ts';
+import { otherServers } from '../helpers/database.ts';
 import { runService, type RunningService } from '../helpers/running-service.ts';
 import { sendEcg } from '../helpers/send-ecg.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A chart may be behind the rows for so long, ms: two looks at what is noted, on a machine at work. The aggregates' own schedule is a
- *  minute to an hour. */
+/** A chart may be behind the rows for so long, ms: between two questions, on a machine at work. Hours are kept every half minute. */
 const AT_ONCE_MS = 8000;
 const stepsMs = { '1s': 1000, '1m': 60_000, '5m': 300_000, '1h': HOUR_MS, '3h': 3 * HOUR_MS, '1d': DAY_MS } as const;
 const POINTS_MAX = 10_000;
@@ -27,17 +23,6 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       expect(running.faults).toEqual([]);
       await running.close();
     });
-
-    /** What the aggregates do by schedule: they keep everything up to shortly before now. */
-    async function keepAggregates(): Promise<void> {
-      const { database } = running;
-      if (database.kind !== 'timescale') return void (await refreshRollups(database));
-      const { rows } = await database.pool.query<{ id: number }>(
-        `select job_id as id from timescaledb_information.jobs where proc_name = 'policy_refresh_continuous_aggregate' order by job_id`,
-      );
-      expect(rows.length).toBe(3);
-      for (const { id } of rows) await database.pool.query(`call run_job(${id})`);
-    }
 
     /** Values of heart rate from that hour on, as the charts of all resolutions that a question may have count them. */
     async function counted(subjectId: string, aroundMs: number): Promise<Record<string, number>> {
@@ -90,7 +75,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       const { database, org } = running;
       const name = late.replace(' ', '-');
       const lateMs = Date.now() - lateByMs;
-      // What is on time: the aggregates are kept up to now, over the place of what is late, and that is packed where it can be.
+      // What is on time: hours and days are kept up to now, over the place of what is late, and its chunks are packed where they can be.
       const punctual = await Promise.all(
         [lateMs - 90_000, Date.now() - 125 * 60_000, Date.now() - 4 * 60_000].map((startMs, i) =>
           sendEcg(running, org.projectKey, `${name}-${i}`, startMs),
@@ -99,7 +84,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       for (const subject of punctual) await expect.poll(() => stored(subject), { timeout: 60_000 }).toBeGreaterThan(30);
       if (database.kind === 'timescale')
         await database.pool.query(`select compress_chunk(c) from show_chunks('feature_block', older_than => interval '10 days') c`);
-      await keepAggregates();
+      await refreshRollups(database);
 
       const subject = await sendEcg(running, org.projectKey, `${name}-late`, lateMs);
       await expect.poll(() => stored(subject), { timeout: 60_000 }).toBeGreaterThan(30);
@@ -112,7 +97,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       const oldMs = Date.now() - 12 * DAY_MS;
       const subject = await sendEcg(running, org.projectKey, 'kept-too-long', oldMs);
       await expect.poll(() => stored(subject), { timeout: 60_000 }).toBeGreaterThan(30);
-      await keepAggregates();
+      await refreshRollups(database);
       await expect.poll(() => behind(subject, oldMs), { timeout: AT_ONCE_MS }).toEqual([]);
       const set = await running.send('PUT', `/api/v1/projects/${org.projectId}/settings`, {
         body: { retention: { samples_days: null, features_days: 10, beats_days: null }, consent_required: [] },
@@ -124,38 +109,3 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     });
   });
 }
-
-test('an hour of last week next to a device on time touches that hour in the aggregates, not the week', async ({ skip }) => {
-  const community = otherServers().find(({ name }) => name === 'timescale');
-  await using database = await testDatabase({}, community?.url);
-  if (database.kind !== 'timescale') return skip();
-  await database.pool.query(`select alter_job(job_id, scheduled => false) from timescaledb_information.jobs where job_id >= 1000`);
-  const tenant = await createTenant(database);
-  const registry = new StreamRegistry(database);
-  const writer = new DerivedWriter(database, { currentMethods: [] });
-  const nowMs = Date.now();
-  const values = async (stream: OpenedStream, fromMs: number): Promise<void> => {
-    const features = Array.from({ length: 60 }, (_, i) => ({
-      feature: 'hr_ecg',
-      channelNo: -1,
-      tNs: BigInt(fromMs + i * 1000) * 1_000_000n - stream.epochNs,
-      value: 60,
-      qmask: 0 as const,
-      methodCode: 'derived:hr_ecg_v1',
-    }));
-    await writer.add({ streamId: stream.streamId, beats: [], features, replaces: null }, stream.epochNs);
-  };
-  const [live, late] = [await openTestStream(registry, tenant, [ecg], 1), await openTestStream(registry, tenant, [ecg], 2)];
-  await values(live, nowMs - 300_000);
-  await database.pool.query(`call refresh_continuous_aggregate('feature_1m', null, $1::timestamptz)`, [new Date(nowMs - 120_000)]);
-  // In one chunk, and in one batch of the writer.
-  await Promise.all([values(live, nowMs - 60_000), values(late, nowMs - 5 * HOUR_MS), values(live, nowMs)]);
-  const { rows } = await database.pool.query<{ minutes: number }>(
-    `select (greatest_modified_value - lowest_modified_value) / 60e6::float8 as minutes
-     from _timescaledb_catalog.continuous_aggs_hypertable_invalidation_log`,
-  );
-  expect(rows.length).toBeGreaterThan(0);
-  for (const { minutes } of rows) expect(minutes).toBeLessThan(2);
-  expect((await database.pool.query('select from feature')).rowCount).toBe(4 * 60);
-  await writer.close();
-});

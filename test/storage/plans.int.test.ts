@@ -67,12 +67,7 @@ beforeAll(async () => {
   await Promise.all(waits);
   await rows.close();
   await blocks.close();
-  if (database.kind === 'timescale')
-    await database.pool.query(`call refresh_continuous_aggregate('feature_1m', $1::timestamptz, $2::timestamptz)`, [
-      iso(fromNs - 86_400n * SECOND),
-      iso(toNs + 86_400n * SECOND),
-    ]);
-  else await refreshRollups(database);
+  await refreshRollups(database);
   await database.pool.query(`update stream set last_sample_at = now() + interval '3 years'`);
   await database.pool.query('vacuum analyze');
   const { rows: catalog } = await database.pool.query<BiosignalRow>(
@@ -322,7 +317,6 @@ test('signal quality reads the hours it shows, and asks once for the consent of 
   expect(shown).toHaveLength(PEOPLE);
   expect(consentCount).toBeGreaterThanOrEqual(PEOPLE);
   expect(consentCount).toBeLessThan(2 * PEOPLE);
-  if (database.kind === 'timescale') return; // what its refresh has not reached is made of minutes and values
   expect(hourCount).toBeGreaterThanOrEqual(PEOPLE * (HOURS - 1));
   expect(hourCount).toBeLessThan(1.5 * PEOPLE * HOURS);
 });
