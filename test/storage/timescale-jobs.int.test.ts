@@ -1,4 +1,4 @@
-/** TimescaleDB's jobs pack old chunks and keep the aggregates, and nobody would miss them for weeks: one that fails is in /readyz, the
+/** TimescaleDB's jobs pack old chunks, and nobody would miss them for weeks: one that fails is in /readyz, the
  *  metrics, the log and what doctor says, while the service goes on taking packets. Needs a server with jobs: BIO_TEST_TIMESCALE_URL. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../src/cli/command.ts';
@@ -54,9 +54,9 @@ test('a failing job is reported everywhere until it works again', { timeout: 120
   await expect.poll(metric, { timeout: 90_000 }).toBe(1);
   const broken = await readiness();
   expect(broken.status).toBe(200);
-  expect(broken.detail).toMatch(/; a job fails: Columnstore Policy \[\d+\] of feature$/);
-  expect(running.faults.filter((fault) => fault.includes('of feature: its last run failed'))).toHaveLength(1);
-  expect(await doctorSays()).toMatch(/WARNING {2}timescaledb {3}Columnstore Policy \[\d+\] of feature: its last run failed/);
+  expect(broken.detail).toMatch(/; a job fails: Columnstore Policy \[\d+\] of feature_block$/);
+  expect(running.faults.filter((fault) => fault.includes('of feature_block: its last run failed'))).toHaveLength(1);
+  expect(await doctorSays()).toMatch(/WARNING {2}timescaledb {3}Columnstore Policy \[\d+\] of feature_block: its last run failed/);
 
   await run(job.config);
   await expect.poll(metric, { timeout: 90_000 }).toBe(0);
