@@ -23,8 +23,6 @@ import type { Rows } from './rows.ts';
 /** Rows may still be on their way: they differ when nothing has changed for so long. */
 const QUIET_MS = 12_000;
 const WAIT_MS_MAX = 180_000;
-/** Aggregates follow late data within seconds (docs/operator.md): TimescaleDB's, where each refresh takes one; others are right at once. */
-const AGGREGATES_MS_MAX = 30_000;
 
 /** @returns beats and values that were compared */
 export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
@@ -38,26 +36,14 @@ export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
   await compareReports(oracle);
   await compareWeights(oracle);
   if (isSettled) {
-    await compareSettling(oracle, compareAggregates);
-    await compareSettling(oracle, compareWindows);
+    await compareAggregates(oracle);
+    await compareWindows(oracle);
   }
   await compareRetention(oracle);
   await compareGone(oracle);
   await compareAudit(oracle);
   await compareWebhooks(oracle);
   return [...wanted.values()].reduce((sum, rows) => sum + rows.size, 0);
-}
-
-/** Compares until nothing is left to complain about, or the time is over. */
-async function compareSettling(oracle: Oracle, compare: (oracle: Oracle) => Promise<void>): Promise<void> {
-  const before = oracle.complaints.length;
-  const [server] = await oracle.stage.sql<{ kind: string }>('select kind from database_kind');
-  const waitMs = server?.kind === 'timescale' ? AGGREGATES_MS_MAX : 0;
-  for (const deadline = performance.now() + waitMs; ; await sleep(1000)) {
-    await compare(oracle);
-    if (oracle.complaints.length === before || performance.now() >= deadline) return;
-    oracle.complaints.length = before;
-  }
 }
 
 /** By `biosignal verify`, from a ledger as a client keeps it. */
