@@ -2,6 +2,7 @@
 // which Paris sets its clocks forward, days of three time zones.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packetOf } from '../helpers/packets.ts';
+import { putFeatures } from '../helpers/put-derived.ts';
 import { runService, type RunningService } from '../helpers/running-service.ts';
 
 const HOUR = 3_600_000;
@@ -57,28 +58,17 @@ beforeAll(async () => {
     `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min') on conflict do nothing`,
   );
   // What is summed up: a heart rate every 20 s, some suspect and bad, some hours all bad.
-  if (running.database.kind === 'postgres')
-    await pool.query(`select ensure_partitions('feature', to_timestamp($1), to_timestamp($2))`, [
-      startMs / 1000,
-      startMs / 1000 + 4 * 86_400,
-    ]);
-  for (const { fromMs, toMs } of starts)
-    expect(
-      (
-        await pool.query(
-          `insert into feature (time, ts_ns, value, stream_id, method_id, channel_no, qmask)
-       select to_timestamp(t), t * 1000000000, 50 + t / 20 % 61, s.id, m.id, -1,
-         case when t / 3600 % 7 = 3 then 2 when t / 3600 % 5 = 1 then 1 when t / 20 % 11 = 0 then 2 when t / 20 % 13 = 0 then 1 else 0 end
+  for (const { fromMs, toMs } of starts) {
+    const count = await putFeatures(
+      running.database,
+      `select t * 1000000000 as ts_ns, (50 + t / 20 % 61)::float8 as value, s.id as stream_id, m.id as method_id, (-1)::smallint as channel_no,
+         (case when t / 3600 % 7 = 3 then 2 when t / 3600 % 5 = 1 then 1 when t / 20 % 11 = 0 then 2 when t / 20 % 13 = 0 then 1 else 0 end)::smallint as qmask
        from generate_series($1::bigint, $2::bigint, 20) t, method m, stream s
-       where m.code = 'derived:hr_ecg_v1'
-         and s.epoch_ns / 1000000000 = $1`,
-          [fromMs / 1000, toMs / 1000],
-        )
-      ).rowCount,
-    ).toBeGreaterThan(5000);
-  // As the service does within some minutes.
-  if (running.database.kind === 'timescale')
-    for (const step of ['1m', '1h', '1d']) await pool.query(`call refresh_continuous_aggregate('feature_${step}', null, null)`);
+       where m.code = 'derived:hr_ecg_v1' and s.epoch_ns / 1000000000 = $1`,
+      [fromMs / 1000, toMs / 1000],
+    );
+    expect(count).toBeGreaterThan(5000);
+  }
   const found: Value[] = [];
   for (const { id } of streams) {
     for (let path: string | null = `/api/v1/streams/${id}/features?names=hr_ecg&quality_max=2&ts_unit=ms&limit=10000`; path !== null;) {

@@ -2,11 +2,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StreamId } from '../../src/signal.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
+import { StreamRegistry } from '../../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { createTenant, openTestStream } from '../helpers/recording.ts';
 
+/** Numbered from 1. */
+const STREAMS = 20;
 let database: TestDatabase;
 beforeAll(async () => {
   database = await testDatabase();
+  // Values of a stream that is not there are left out, as those of an erased one.
+  const tenant = await createTenant(database);
+  for (let boot = 1; boot <= STREAMS; boot++) await openTestStream(new StreamRegistry(database), tenant, undefined, boot);
 });
 afterAll(() => database.close());
 
