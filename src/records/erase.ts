@@ -175,11 +175,7 @@ async function eraseRows(client: PoolClient, orgId: string, subjectId: string): 
 }
 
 /** Deletes the user's rows of tables without a foreign key to the user, and of the rollups. */
-async function eraseUnreferenced(
-  client: PoolClient,
-  related: readonly PersonalTable[],
-  person: Person,
-): Promise<readonly Store[]> {
+async function eraseUnreferenced(client: PoolClient, related: readonly PersonalTable[], person: Person): Promise<readonly Store[]> {
   const stores: Store[] = [];
   for (const table of related.filter(({ cascades }) => !cascades)) {
     const { condition, values } = ownRows(client, table, person);
