@@ -11,6 +11,9 @@ import { connect } from 'node:net';
 import { Auth } from '../src/auth/auth.ts';
 import { encodePacket } from '../src/proto/packet-encode.ts';
 import { encodeBlock } from '../src/storage/block-codec.ts';
+import { CopyBuffer, copyRows } from '../src/storage/copy-binary.ts';
+import { encodeFeatures } from '../src/storage/derived-block.ts';
+import { featureBlockColumns, putFeatureBlock } from '../src/storage/derived-rows.ts';
 import { openDatabase } from '../src/storage/database/database.ts';
 import type { Database } from '../src/storage/database/database.ts';
 import { migrate } from '../src/storage/schema/migrate.ts';
@@ -199,8 +202,10 @@ async function fill(
     `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min'),
      ('feature', 'sqi_ecg', 'derived:sqi_ecg_v1', 1, '1') on conflict do nothing`,
   );
-  if (database.kind === 'postgres')
-    await pool.query(`select ensure_partitions('sample_block', to_timestamp($1), to_timestamp($1 + $2))`, [from / 1000, seconds]);
+  if (database.kind === 'postgres') {
+    for (const table of ['sample_block', 'feature_block'])
+      await pool.query('select ensure_partitions($1, to_timestamp($2), to_timestamp($2 + $3))', [table, from / 1000, seconds]);
+  }
   const samples = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1 })[0]!.blocks[0]!.samples;
   const codec = encodeBlock([{ k0: 0, samples, qmask: null }]);
   for (const id of ids) {
@@ -210,19 +215,37 @@ async function fill(
        from generate_series(0, $3 - 1) i`,
       [from / 1000, id, seconds, codec],
     );
-    await putFeatures(
-      database,
-      `select ($1::bigint + i) * 1000000000 as ts_ns, 60 + 20 * sin(i / 500.0) + random() as value, $2::int as stream_id, m.id as method_id,
-         0::smallint as channel_no, 0::smallint as qmask
-       from generate_series(0, $3 - 1) i cross join method m where m.code in ('derived:hr_ecg_v1', 'derived:sqi_ecg_v1')`,
-      [from / 1000, id, seconds],
-    );
   }
+  await fillFeatures(database, ids, from / 60_000, Math.ceil(seconds / 60));
   // The service may be at it: then a call returns at once.
-  const noted = `select exists (select from rollup_dirty where bucket < now() - interval '75 minutes') as noted`;
+  const noted = `select exists (select from rollup_dirty where bucket < now() - interval '65 minutes') as noted`;
   while ((await pool.query<{ noted: boolean }>(noted)).rows[0]!.noted) await pool.query('call refresh_hours()');
   await pool.query('analyze');
   return { subjectIds: made.rows.map((row) => row.subject), streamIds: made.rows.map((row) => row.uuid), from, seconds };
+}
+
+/** A value a second of both features, in minutes as the writer packs them. */
+async function fillFeatures(database: Database, streamIds: readonly number[], firstMinute: number, minuteCount: number): Promise<void> {
+  const { rows } = await database.pool.query<{ id: number }>(
+    `select id from method where code in ('derived:hr_ecg_v1', 'derived:sqi_ecg_v1') order by id`,
+  );
+  const seconds = Array.from({ length: 60 }, (_, i) => i);
+  const blocks = Array.from({ length: 50 }, (_, k) =>
+    encodeFeatures({
+      ns: seconds.map((sec) => sec * 1e9),
+      steps: seconds.map((sec) => Math.round(1000 * (60 + 20 * Math.sin((60 * k + sec) / 500)) + ((7919 * (60 * k + sec)) % 1000))),
+      flags: seconds.map(() => 0),
+    }),
+  );
+  const client = await database.connect();
+  for (const streamId of streamIds) {
+    const buffer = new CopyBuffer();
+    for (const { id: methodId } of rows)
+      for (let i = 0; i < minuteCount; i++)
+        putFeatureBlock(buffer, { streamId, methodId, channelNo: -1, minute: firstMinute + i }, blocks[i % blocks.length]!);
+    await copyRows(client, `feature_block (${featureBlockColumns})`, buffer);
+  }
+  await client.end();
 }
 
 async function reads(url: string): Promise<void> {

@@ -83,6 +83,22 @@ language sql immutable parallel safe rows 30 as $$
     from (select 16 + 200 * i as at from generate_series(0, block_bits(data, 0, 16)::integer - 1) i) g) h
 $$;
 
+-- Two numbers of four bytes as one, highest first; null is 0.
+create function pair(high bigint, low bigint) returns bigint language sql immutable parallel safe as $$
+  select coalesce(high, 0) << 32 | (coalesce(low, 0) & 4294967295)
+$$;
+
+-- A minute as src/query/packed-minutes.ts reads it, any number of them one after the other: the minute from 1970, n, the bytes of codec,
+-- what its numbers are counted from, codec.
+create function packed_minute(minute timestamptz, n integer, base bigint, codec bytea) returns bytea language sql immutable parallel safe as $$
+  select int4send((date_part('epoch', minute) / 60)::integer) || int4send(n) || int4send(length(codec)) || int8send(coalesce(base, 0)) || codec
+$$;
+-- The same for beats, with the bytes of reasons instead of the base, and reasons at the end.
+create function packed_beats(minute timestamptz, n integer, reasons text, codec bytea) returns bytea language sql stable parallel safe as $$
+  select int4send((date_part('epoch', minute) / 60)::integer) || int4send(n) || int4send(length(codec))
+    || int8send(octet_length(coalesce(reasons, ''))) || codec || convert_to(coalesce(reasons, ''), 'UTF8')
+$$;
+
 -- Values of features with their exact time and flag, of [from_time, to_time). time is rounded down, before 1970 too.
 create function feature_values(from_time timestamptz, to_time timestamptz)
 returns table ("time" timestamptz, ts_ns bigint, value double precision, stream_id integer, method_id smallint, channel_no smallint, qmask smallint)
@@ -179,37 +195,74 @@ language sql stable parallel safe as $$
     or exists (select from feature_values(from_time, to_time) f where f.stream_id = any (stream_ids) and f.method_id = method)
 $$;
 
--- The functions that follow look for the minute first and unpack from there on. In PL/pgSQL, because PostgreSQL does not put a function into
--- a query whose argument is a subquery: it would unpack everybody's minutes.
+-- The functions that follow look for the newest minute first, by a look at the end of each series, and unpack that one. A series is asked
+-- for by its whole key: the key begins with the series, so all minutes of a stream would have to be read for the newest. Of the last day
+-- that it has samples of; only where there is nothing, of all time. In PL/pgSQL, because PostgreSQL does not put a function into a query
+-- whose argument is a subquery: it would unpack everybody's minutes.
 
--- Time of the newest value of a stream by a method; null: it has none.
-create function newest_value(stream integer, method smallint) returns timestamptz language plpgsql stable as $$
+-- Exact time of the newest value of a stream by a method, or by any. null: it has none.
+create function newest_feature_ns(stream integer, method smallint default null) returns bigint language plpgsql stable as $$
 declare
-  low constant timestamptz := greatest(
-    (select max(b.time) from feature_block b where b.stream_id = stream and b.method_id = method),
-    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d where o.stream_id = stream and d.method_id = method and not d.is_beat));
+  since constant timestamptz := (select coalesce(s.ended_at, s.last_sample_at) - interval '1 day' from stream s where s.id = stream);
+  newest timestamptz := greatest(
+    (select max(n.time)
+     from method m
+     cross join (select -1::smallint as no union all select c.channel_no from stream_channel c where c.stream_id = stream) c
+     cross join lateral (
+       select b.time from feature_block b
+       where b.stream_id = stream and b.method_id = m.id and b.channel_no = c.no and b.time >= since order by b.time desc limit 1) n
+     where m.kind = 'feature' and (method is null or m.id = method)),
+    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d
+     where o.stream_id = stream and not d.is_beat and (method is null or d.method_id = method)));
 begin
-  return (select max(f.time) from feature_values(low, 'infinity') f where f.stream_id = stream and f.method_id = method);
+  if newest is null then
+    newest := (select max(b.time) from feature_block b where b.stream_id = stream and (method is null or b.method_id = method));
+  end if;
+  return greatest(
+    (select max(p.ts_ns)
+     from method m
+     cross join (select -1::smallint as no union all select c.channel_no from stream_channel c where c.stream_id = stream) c
+     join feature_block b on b.stream_id = stream and b.method_id = m.id and b.channel_no = c.no and b.time = newest
+     cross join lateral feature_points(b.time, b.n, coalesce(b.min, b.sum), b.codec) p
+     where m.kind = 'feature' and (method is null or m.id = method)),
+    (select max(p.ts_ns)
+     from derived_open o cross join lateral open_minutes(o.data) d cross join lateral feature_points(d.time, d.n, d.base, d.codec) p
+     where o.stream_id = stream and not d.is_beat and d.time = newest and (method is null or d.method_id = method)));
 end
 $$;
 
--- Exact time of the newest value, and of the newest beat, of a stream.
-create function newest_feature_ns(stream integer) returns bigint language plpgsql stable as $$
-declare
-  low constant timestamptz := greatest(
-    (select max(b.time) from feature_block b where b.stream_id = stream),
-    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d where o.stream_id = stream and not d.is_beat));
-begin
-  return (select max(f.ts_ns) from feature_values(low, 'infinity') f where f.stream_id = stream);
-end
+-- Its time, as feature_values has it.
+create function newest_value(stream integer, method smallint) returns timestamptz language sql stable as $$
+  select timestamptz 'epoch' + (n.ns - case when n.ns < 0 then 999 else 0 end) / 1000 * interval '1 microsecond' from newest_feature_ns(stream, method) as n (ns)
 $$;
+
+-- Exact time of the newest beat likewise.
 create function newest_beat_ns(stream integer, method smallint default null) returns bigint language plpgsql stable as $$
 declare
-  low constant timestamptz := greatest(
-    (select max(b.time) from beat_block b where b.stream_id = stream and (method is null or b.method_id = method)),
+  since constant timestamptz := (select coalesce(s.ended_at, s.last_sample_at) - interval '1 day' from stream s where s.id = stream);
+  newest timestamptz := greatest(
+    (select max(n.time)
+     from method m
+     cross join stream_channel c
+     cross join lateral (
+       select b.time from beat_block b
+       where b.stream_id = stream and b.channel_no = c.channel_no and b.method_id = m.id and b.time >= since order by b.time desc limit 1) n
+     where m.kind = 'beat' and (method is null or m.id = method) and c.stream_id = stream),
     (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d
      where o.stream_id = stream and d.is_beat and (method is null or d.method_id = method)));
 begin
-  return (select max(f.ts_ns) from beat_values(low, 'infinity') f where f.stream_id = stream and (method is null or f.method_id = method));
+  if newest is null then
+    newest := (select max(b.time) from beat_block b where b.stream_id = stream and (method is null or b.method_id = method));
+  end if;
+  return greatest(
+    (select max(p.ts_ns)
+     from method m
+     cross join stream_channel c
+     join beat_block b on b.stream_id = stream and b.channel_no = c.channel_no and b.method_id = m.id and b.time = newest
+     cross join lateral beat_points(b.time, b.n, b.reasons, b.codec) p
+     where m.kind = 'beat' and (method is null or m.id = method) and c.stream_id = stream),
+    (select max(p.ts_ns)
+     from derived_open o cross join lateral open_minutes(o.data) d cross join lateral beat_points(d.time, d.n, d.reasons, d.codec) p
+     where o.stream_id = stream and d.is_beat and d.time = newest and (method is null or d.method_id = method)));
 end
 $$;

@@ -143,7 +143,7 @@ from feature_day r
 join method m on m.id = r.method_id
 cross join lateral (select steps_per_unit(m.step) as per_unit) u;
 
--- Keeps what was noted. (It and feature_minute_columns have names of their own, because an earlier release that still runs calls what had
+-- Keeps what was noted. (It has a name of its own, because an earlier release that still runs calls what had
 -- other columns: it gets an error, not numbers in steps.) One at a time: a second caller finds the lock taken and leaves. Returns how many hours were kept.
 -- rows_max bounds one run, so that an import of years is kept in many short transactions.
 -- A kept day may be made from hours of which some are noted and not kept; the view does not show it until those have been refreshed too,
@@ -226,56 +226,110 @@ begin
 end
 $$;
 
--- Open minutes of one feature with their statistics, as feature_minute has them. In plpgsql, because that keeps its plan.
-create function open_feature_minutes(stream_ids integer[], method smallint, from_time timestamptz, to_time timestamptz)
-returns setof feature_minute language plpgsql stable set plan_cache_mode = force_generic_plan as $$
-begin
-  return query
-  select m.* from feature_minute m
-  where m.stream_id = any (stream_ids) and m.method_id = method and m.bucket >= from_time and m.bucket < to_time and m.is_open;
-end
-$$;
-
--- Minutes of one feature as columns: a chart of 24 hours is one row of arrays instead of 1,440 rows. The same answer as feature_minute
--- gives, in whole steps and in no order. Called by its unqualified name: the owner gets the one of schema public, the api role the one of
--- schema api, which answers for the organization of the transaction alone, as the views do. In plpgsql, because that keeps its plans.
+-- Statistics of features in whole steps, a row for each series (stream, method, channel), its minutes, hours and days packed one after the
+-- other: a chart of 24 hours is one row instead of 1,440. Read by src/query/feature-buckets.ts, which adds them up. Called by its
+-- unqualified name: the owner gets the one of schema public, the api role the one of schema api, which answers for the organization of the
+-- transaction alone, as the views do. In plpgsql, because that keeps its plans.
 --
--- method, [from_time, to_time): as of feature_1m. what: mean, sum, min, max, first, last or count. worst: quality_max, 0 to 2; the sums
--- that it needs are there, the others null. Arrays are parallel, and null where there is nothing; minutes counts from 1970. Counts are null
--- where all values have a value, and where all of them are good.
-create function feature_minute_columns(stream_ids integer[], method smallint, from_time timestamptz, to_time timestamptz, what text, worst integer)
-returns table (per_unit double precision, minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+-- [from_time, to_time), whole minutes. Of it [hours_from, hours_to) is answered by kept hours, null: minutes alone; and of that
+-- [days_from, days_to) by kept days, which may be empty. An hour or day that is noted is answered by what it is made of. worst: quality_max;
+-- what it does not need is null. with_extremes: minimum and maximum, first and last, too.
+--
+-- Every bytea has eight bytes for a bucket, in the same order, highest bit first; most are two numbers of four bytes: times has the minute
+-- from 1970 and how many values are expected, counts the good and the suspect ones, ranges minimum and maximum, ends first and last, as 0
+-- where the class has no value. open: minutes that are not over, as packed_minutes has them.
+create function feature_buckets(stream_ids integer[], method_ids smallint[], from_time timestamptz, to_time timestamptz,
+  hours_from timestamptz, hours_to timestamptz, days_from timestamptz, days_to timestamptz, worst integer, with_extremes boolean)
+returns table (stream_id integer, method_id smallint, channel_no smallint, per_unit double precision, times bytea, counts bytea, value_counts bytea,
+  good_sums bytea, suspect_sums bytea, every_sums bytea, good_ranges bytea, suspect_ranges bytea, every_ranges bytea,
+  good_ends bytea, every_ends bytea, open bytea)
 language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
 begin
-  return query
-  with minute as (
-    select b.time as bucket, b.n, b.value_n, b.good_n, b.suspect_n, coalesce(b.value_n, b.n) as values_n,
-      case what when 'mean' then b.sum when 'sum' then b.sum when 'min' then coalesce(b.min, b.sum) when 'max' then coalesce(b.max, b.sum)
-        when 'first' then coalesce(b.first, b.sum) when 'last' then coalesce(b.last, b.sum) end as every,
-      case what when 'mean' then b.good_sum when 'sum' then b.good_sum when 'min' then b.good_min when 'max' then b.good_max
-        when 'first' then b.good_first when 'last' then b.good_last end as good,
-      case what when 'mean' then b.suspect_sum when 'sum' then b.suspect_sum when 'min' then b.suspect_min when 'max' then b.suspect_max end as suspect
+  if hours_from is null then
+    return query
+    select b.stream_id, b.method_id, b.channel_no, (select steps_per_unit(m.step) from method m where m.id = b.method_id),
+      string_agg(int8send((date_part('epoch', b.time) / 60)::bigint << 32 | b.n), ''),
+      string_agg(int8send(coalesce(b.good_n, b.value_n, b.n)::bigint << 32 | coalesce(b.suspect_n, 0)), ''),
+      string_agg(int8send(coalesce(b.value_n, b.n)), '') filter (where worst = 2),
+      string_agg(int8send(coalesce(case when b.good_n is null then b.sum else b.good_sum end, 0)), ''),
+      string_agg(int8send(coalesce(case when b.suspect_n = coalesce(b.value_n, b.n) then b.sum else b.suspect_sum end, 0)), '') filter (where worst > 0),
+      string_agg(int8send(coalesce(b.sum, 0)), '') filter (where worst = 2),
+      string_agg(int8send(case when b.good_n is null then pair(coalesce(b.min, b.sum), coalesce(b.max, b.sum)) else pair(b.good_min, b.good_max) end), '')
+        filter (where with_extremes),
+      string_agg(int8send(case when b.suspect_n = coalesce(b.value_n, b.n) then pair(coalesce(b.min, b.sum), coalesce(b.max, b.sum))
+        else pair(b.suspect_min, b.suspect_max) end), '') filter (where with_extremes and worst > 0),
+      string_agg(int8send(pair(coalesce(b.min, b.sum), coalesce(b.max, b.sum))), '') filter (where with_extremes and worst = 2),
+      string_agg(int8send(case when b.good_n is null then pair(coalesce(b.first, b.sum), coalesce(b.last, b.sum)) else pair(b.good_first, b.good_last) end), '')
+        filter (where with_extremes),
+      string_agg(int8send(pair(coalesce(b.first, b.sum), coalesce(b.last, b.sum))), '') filter (where with_extremes and worst = 2),
+      null::bytea
     from feature_block b
-    where b.time >= from_time and b.time < to_time and b.stream_id = any (stream_ids) and b.method_id = method
-    union all
-    select o.bucket, o.n, o.value_n, o.good_n, o.suspect_n, -1,
-      case what when 'mean' then o.sum when 'sum' then o.sum when 'min' then o.min when 'max' then o.max when 'first' then o.first when 'last' then o.last end,
-      case what when 'mean' then o.good_sum when 'sum' then o.good_sum when 'min' then o.good_min when 'max' then o.good_max
-        when 'first' then o.good_first when 'last' then o.good_last end,
-      case what when 'mean' then o.suspect_sum when 'sum' then o.suspect_sum when 'min' then o.suspect_min when 'max' then o.suspect_max end
-    from open_feature_minutes(stream_ids, method, from_time, to_time) o
-  )
-  select (select steps_per_unit(k.step) from method k where k.id = method),
-    array_to_json(array_agg((date_part('epoch', m.bucket) / 60)::integer)),
-    array_to_json(array_agg(m.n)),
-    case when count(m.value_n) > 0 then array_to_json(array_agg(m.value_n)) end,
-    case when count(m.good_n) > 0 then array_to_json(array_agg(m.good_n)) end,
-    case when count(m.good_n) > 0 then array_to_json(array_agg(m.suspect_n)) end,
-    array_to_json(array_agg(case when m.good_n is null then m.every else m.good end) filter (where worst < 2)),
-    array_to_json(array_agg(case when m.suspect_n = m.values_n and what not in ('first', 'last') then m.every else m.suspect end) filter (where worst = 1)),
-    array_to_json(array_agg(m.every) filter (where worst = 2))
-  from minute m
-  having count(*) > 0;
+    where b.stream_id = any (stream_ids) and b.method_id = any (method_ids) and b.time >= from_time and b.time < to_time
+    group by b.stream_id, b.method_id, b.channel_no;
+  else
+    return query
+    with noted as materialized (
+      select distinct d.stream_id, d.method_id, d.channel_no, d.bucket, date_bin('1 day', d.bucket, timestamptz '2001-01-01 00:00:00+00') as day
+      from rollup_dirty d
+      where d.stream_id = any (stream_ids) and d.method_id = any (method_ids) and d.bucket >= hours_from and d.bucket < hours_to
+    ), bucket as (
+      -- the minutes before and after whole hours, and those of noted hours
+      select m.* from feature_minute m
+      where m.stream_id = any (stream_ids) and m.method_id = any (method_ids) and m.bucket >= from_time and m.bucket < least(to_time, hours_from) and not m.is_open
+      union all
+      select m.* from feature_minute m
+      where m.stream_id = any (stream_ids) and m.method_id = any (method_ids) and m.bucket >= hours_to and m.bucket < to_time and not m.is_open
+      union all
+      select m.* from noted d cross join lateral (
+        select * from feature_minute m
+        where m.stream_id = d.stream_id and m.method_id = d.method_id and m.channel_no = d.channel_no
+          and m.bucket >= d.bucket and m.bucket < d.bucket + interval '1 hour' and not m.is_open
+        offset 0) m
+      union all
+      select k.*, false from feature_1h_kept k
+      where k.stream_id = any (stream_ids) and k.method_id = any (method_ids)
+        and (k.bucket >= hours_from and k.bucket < least(hours_to, days_from) or k.bucket >= days_to and k.bucket < hours_to)
+        and not exists (
+          select from noted d where d.stream_id = k.stream_id and d.method_id = k.method_id and d.channel_no = k.channel_no and d.bucket = k.bucket)
+      union all
+      select k.*, false from (select distinct d.stream_id, d.method_id, d.channel_no, d.day from noted d where d.day >= days_from and d.day < days_to) d
+      cross join lateral (
+        select * from feature_1h_kept k
+        where k.stream_id = d.stream_id and k.method_id = d.method_id and k.channel_no = d.channel_no
+          and k.bucket >= d.day and k.bucket < d.day + interval '1 day'
+          and not exists (
+            select from noted x where x.stream_id = k.stream_id and x.method_id = k.method_id and x.channel_no = k.channel_no and x.bucket = k.bucket)
+        offset 0) k
+      union all
+      select k.*, false from feature_1d_kept k
+      where k.stream_id = any (stream_ids) and k.method_id = any (method_ids) and k.bucket >= days_from and k.bucket < days_to
+        and not exists (
+          select from noted d where d.stream_id = k.stream_id and d.method_id = k.method_id and d.channel_no = k.channel_no and d.day = k.bucket)
+    )
+    select b.stream_id, b.method_id, b.channel_no, (select steps_per_unit(m.step) from method m where m.id = b.method_id),
+      string_agg(int8send((date_part('epoch', b.bucket) / 60)::bigint << 32 | b.n), ''),
+      string_agg(int8send(b.good_n << 32 | b.suspect_n), ''),
+      string_agg(int8send(b.value_n), '') filter (where worst = 2),
+      string_agg(int8send(coalesce(b.good_sum, 0)), ''),
+      string_agg(int8send(coalesce(b.suspect_sum, 0)), '') filter (where worst > 0),
+      string_agg(int8send(coalesce(b.sum, 0)), '') filter (where worst = 2),
+      string_agg(int8send(pair(b.good_min, b.good_max)), '') filter (where with_extremes),
+      string_agg(int8send(pair(b.suspect_min, b.suspect_max)), '') filter (where with_extremes and worst > 0),
+      string_agg(int8send(pair(b.min, b.max)), '') filter (where with_extremes and worst = 2),
+      string_agg(int8send(pair(b.good_first, b.good_last)), '') filter (where with_extremes),
+      string_agg(int8send(pair(b.first, b.last)), '') filter (where with_extremes and worst = 2),
+      null::bytea
+    from bucket b
+    group by b.stream_id, b.method_id, b.channel_no;
+  end if;
+  return query
+  select o.stream_id, d.method_id, d.channel_no, (select steps_per_unit(m.step) from method m where m.id = d.method_id),
+    null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea,
+    string_agg(packed_minute(d.time, d.n, d.base, d.codec), '')
+  from derived_open o cross join lateral open_minutes(o.data) d
+  where o.stream_id = any (stream_ids) and d.method_id = any (method_ids) and not d.is_beat and d.time >= from_time and d.time < to_time
+  group by o.stream_id, d.method_id, d.channel_no;
 end
 $$;
 
@@ -310,19 +364,22 @@ $$;
 create view api.feature as select * from api.feature_values('-infinity', 'infinity');
 create view api.beat as select * from api.beat_values('-infinity', 'infinity');
 
--- Minutes as columns, of the streams of the organization that the transaction has named, as the views show them. The function reads as the
+-- Statistics of features, of the streams of the organization that the transaction has named, as the views show them. The function reads as the
 -- owner; whose streams they are is asked here, once.
-create function api.feature_minute_columns(stream_ids integer[], method smallint, from_time timestamptz, to_time timestamptz, what text, worst integer)
-returns table (per_unit double precision, minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+create function api.feature_buckets(stream_ids integer[], method_ids smallint[], from_time timestamptz, to_time timestamptz,
+  hours_from timestamptz, hours_to timestamptz, days_from timestamptz, days_to timestamptz, worst integer, with_extremes boolean)
+returns table (stream_id integer, method_id smallint, channel_no smallint, per_unit double precision, times bytea, counts bytea, value_counts bytea,
+  good_sums bytea, suspect_sums bytea, every_sums bytea, good_ranges bytea, suspect_ranges bytea, every_ranges bytea,
+  good_ends bytea, every_ends bytea, open bytea)
 language plpgsql stable security definer set search_path = public, pg_temp as $$
 begin
-  return query select f.* from public.feature_minute_columns(
+  return query select f.* from public.feature_buckets(
     array(select s.id from public.stream s where s.id = any (stream_ids) and s.organization_id = public.current_organization()),
-    method, from_time, to_time, what, worst) f;
+    method_ids, from_time, to_time, hours_from, hours_to, days_from, days_to, worst, with_extremes) f;
 end
 $$;
-revoke execute on function feature_minute_columns(integer[], smallint, timestamptz, timestamptz, text, integer) from public;
-revoke execute on function api.feature_minute_columns(integer[], smallint, timestamptz, timestamptz, text, integer) from public;
+revoke execute on function feature_buckets(integer[], smallint[], timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, integer, boolean) from public;
+revoke execute on function api.feature_buckets(integer[], smallint[], timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, integer, boolean) from public;
 
 -- More of the table of rights of 000054: s select, i insert, u update, d delete. Where the roles do not exist the owner does everything.
 do $$
@@ -348,6 +405,7 @@ begin
   ) as r (relation, role_name, rights) loop
     execute format('grant %s on %s to %I', rule.rights, rule.relation, rule.role_name);
   end loop;
-  grant execute on function api.feature_minute_columns(integer[], smallint, timestamptz, timestamptz, text, integer) to biosignal_api;
+  grant execute on function api.feature_buckets(integer[], smallint[], timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, integer, boolean)
+    to biosignal_api;
 end
 $$;

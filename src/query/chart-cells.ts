@@ -25,14 +25,14 @@ export type Cell = Readonly<{
 /** Cells of one column by the start of their bucket, Unix ms. */
 export type Column = Map<number, Cell>;
 
-/** Aggregates of a bucket as columns of SQL.  @param table raw values, or a rollup  @param detail also what chart-detail.ts needs */
-export function bucketSums(table: 'raw' | 'rollup', aggregate: ChartAggregate, qualityMax: QualityFlag, detail: boolean): string {
-  const of = table === 'raw' ? rawAggregate : rollupAggregate;
-  const columns = [table === 'raw' ? rawCounts : rollupCounts];
-  if (aggregate !== 'count') for (const which of classesOf(aggregate, qualityMax)) columns.push(`${of(aggregate, which)} as ${which}`);
+/** Aggregates of a bucket of measurements as columns of SQL.  @param detail also what chart-detail.ts needs */
+export function bucketSums(aggregate: ChartAggregate, qualityMax: QualityFlag, detail: boolean): string {
+  const columns = [rawCounts];
+  if (aggregate !== 'count')
+    for (const which of classesOf(aggregate, qualityMax)) columns.push(`${rawAggregate(aggregate, which)} as ${which}`);
   if (detail)
     for (const what of ['min', 'max', 'sum'] as const)
-      for (const which of classesOf('mean', qualityMax)) columns.push(`${of(what, which)} as ${which}_${what}`);
+      for (const which of classesOf('mean', qualityMax)) columns.push(`${rawAggregate(what, which)} as ${which}_${what}`);
   return columns.join(', ');
 }
 
@@ -44,8 +44,6 @@ function classesOf(aggregate: ChartAggregate, qualityMax: QualityFlag): readonly
 }
 
 const rawCounts = `count(*)::float8 as n, count(value)::float8 as value_n, count(value) filter (where qmask = 0)::float8 as good_n, count(value) filter (where qmask = 1)::float8 as suspect_n`;
-const rollupCounts =
-  'sum(n)::float8 as n, sum(value_n)::float8 as value_n, sum(good_n)::float8 as good_n, sum(suspect_n)::float8 as suspect_n';
 
 const first = (column: string, by: string, where: string): string => `(array_agg(${column} order by ${by}) filter (where ${where}))[1]`;
 
@@ -72,29 +70,6 @@ function rawAggregate(aggregate: ChartAggregate, which: Class): string {
     case 'first':
     case 'last':
       return first('value', aggregate === 'first' ? 'time' : 'time desc', where);
-    case 'count':
-      return 'null::float8';
-    default:
-      return never(aggregate);
-  }
-}
-
-/** The same from rows of a rollup, which has no first and last among suspect values only. */
-function rollupAggregate(aggregate: ChartAggregate, which: Class): string {
-  const column = (name: string): string => (which === 'every' ? name : `${which}_${name}`);
-  switch (aggregate) {
-    case 'mean':
-    case 'sum':
-      return finite(`sum(${column('sum')})`);
-    case 'min':
-    case 'max':
-      return `${aggregate}(${column(aggregate)})`;
-    case 'first':
-    case 'last': {
-      if (which === 'suspect') return 'null::float8';
-      const name = column(aggregate);
-      return first(name, aggregate === 'first' ? 'bucket' : 'bucket desc', `${name} is not null`);
-    }
     case 'count':
       return 'null::float8';
     default:

@@ -8,7 +8,7 @@ import { ROW_SEC_MAX } from '../storage/sample-rows.ts';
 import { methodOf } from './chart-sources.ts';
 import { bucketSums, cellOf, flagOf, type BucketRow, type Cell, type Column } from './chart-cells.ts';
 import { expectedIn, pushDetail, totalsOf, type ChartDetail, type Totals } from './chart-detail.ts';
-import { minuteColumn } from './chart-minutes.ts';
+import { FeatureBuckets, readFeatureBuckets, readFeatureValues, type BucketAt, type PackedSeries } from './feature-buckets.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples, SampleSegment } from './samples.ts';
 import { breathe } from './slices.ts';
@@ -64,7 +64,6 @@ export type Chart = Readonly<{
   detail?: ChartDetail;
 }>;
 
-const MINUTE_MS = 60_000;
 /** Samples decoded, and buckets turned into rows, before yielding the event loop. */
 const DECODE_SLICE_SAMPLES = 250_000;
 const SLICE_CELLS = 10_000;
@@ -72,6 +71,9 @@ const SLICE_CELLS = 10_000;
 /** Reads a chart as planned.  @param signal aborted when the caller no longer waits */
 export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, signal?: AbortSignal): Promise<Chart> {
   const { resolution, sources, table, waves } = plan ?? (await planChart(db, query));
+  const hasFeature = query.series.some(({ kind }) => kind === 'feature');
+  const starts = hasFeature || query.fill !== 'none' || query.detail === true ? await bucketStarts(db, query, resolution) : [];
+  const features = await readFeatures(db, query, table, sources);
   const columns: ReadColumn[] = [];
   for (const [index, series] of query.series.entries()) {
     if (signal?.aborted === true) throw new PipelineError('bad_request', 'The peer went away.');
@@ -79,18 +81,19 @@ export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, sig
       const [low, high] = await waveColumns(db, query, waves.get(index) ?? [], resolution, sources.secondsOf);
       columns.push({ series: index, what: 'min', cells: low, cadenceHz: null, ends: null });
       columns.push({ series: index, what: 'max', cells: high, cadenceHz: null, ends: null });
+    } else if (series.kind === 'feature') {
+      const method = methodOf(series, sources.methods);
+      const packed = features.filter(({ method_id: id }) => id === method?.id);
+      const { cells, ends } = await featureColumn(query, series.aggregate, resolution, table, starts, packed);
+      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: method?.cadenceHz ?? null, ends });
     } else {
-      const method = series.kind === 'feature' ? methodOf(series, sources.methods) : null;
       const read = (asked: ChartQuery, aggregate: ChartAggregate): Promise<Column> =>
-        series.kind === 'feature'
-          ? featureColumn(db, asked, aggregate, resolution, table, sources.streamIds, method?.id ?? null)
-          : measurementColumn(db, asked, series.biosignalId, aggregate, resolution);
+        measurementColumn(db, asked, series.biosignalId, aggregate, resolution);
       const cells = await read(query, series.aggregate);
       const ends = query.detail === true ? await endsOf(query, cells, read) : null;
-      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: method?.cadenceHz ?? null, ends });
+      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: null, ends });
     }
   }
-  const starts = query.fill !== 'none' || query.detail === true ? await bucketStarts(db, query, resolution) : [];
   const held = query.fill === 'none' ? [...new Set(columns.flatMap(({ cells }) => [...cells.keys()]))].sort((a, b) => a - b) : starts;
   return tabulate(query, resolution, columns, held, starts);
 }
@@ -233,73 +236,70 @@ const NS_PER_DAY = 24n * NS_PER_HOUR;
 const floorNs = (ns: bigint, unit: bigint): bigint => ns - (((ns % unit) + unit) % unit);
 
 /** Whole hours or days of UTC in the range: [from, to), empty when there is none. */
-function wholeUnits({ fromNs, toNs }: ChartQuery, unit: bigint): [from: bigint, to: bigint] {
+function wholeUnits({ fromNs, toNs }: Pick<ChartQuery, 'fromNs' | 'toNs'>, unit: bigint): [from: string, to: string] {
   const [first, end] = [floorNs(fromNs + unit - 1n, unit), floorNs(toNs, unit)];
-  return [first, end > first ? end : first];
+  return [timestampAt(first), timestampAt(end > first ? end : first)];
 }
 
-/** Rows of a range that begins and ends within an hour: the stored whole hours ($6 to $7), and the minutes before and after them. */
-const hoursAndMinutes = `(
-  select * from feature_1m where bucket >= $1::timestamptz and bucket < least($2::timestamptz, $6::timestamptz)
-  union all select * from feature_1h where bucket >= $6::timestamptz and bucket < $7::timestamptz
-  union all select * from feature_1m where bucket >= $7::timestamptz and bucket < $2::timestamptz) hours`;
-
-/** The same with whole days ($8 to $9) between the hours. */
-const daysAndHours = `(
-  select * from feature_1m where bucket >= $1::timestamptz and bucket < least($2::timestamptz, $6::timestamptz)
-  union all select * from feature_1h where bucket >= $6::timestamptz and bucket < least($7::timestamptz, $8::timestamptz)
-  union all select * from feature_1d where bucket >= $8::timestamptz and bucket < $9::timestamptz
-  union all select * from feature_1h where bucket >= $9::timestamptz and bucket < $7::timestamptz
-  union all select * from feature_1m where bucket >= $7::timestamptz and bucket < $2::timestamptz) days`;
-
-/** Methods seen to work on single channels: their minutes have one row per channel, which the database adds up. */
-const severalInMinute = new Set<number>();
-const METHODS_MAX = 1000;
-
-/** Reads a feature by one of two statements: feature_minute_columns (chart-minutes.ts) when the buckets are minutes and neither `detail`
- *  nor bad values are asked for, else the `group by` below. 24 hours are buckets of a minute with resolution 1m and max_points of 1,441 or
- *  more; at the default of 1,000 points they are buckets of 2 minutes. Every widget asks for `detail`. */
-async function featureColumn(
+/** Reads the features of a chart, all of them in one statement. */
+async function readFeatures(
   db: Db,
-  asked: ChartQuery,
+  query: ChartQuery,
+  table: ChartPlan['table'],
+  { streamIds, methods }: ChartPlan['sources'],
+): Promise<readonly PackedSeries[]> {
+  const ids = query.series.flatMap((series) => (series.kind === 'feature' ? [methodOf(series, methods)?.id] : []));
+  const methodIds = [...new Set(ids)].filter((id) => id !== undefined);
+  if (methodIds.length === 0) return [];
+  const to = timestampAt(query.toNs + 999n);
+  if (table === 'feature') return readFeatureValues(db, streamIds, methodIds, timestampAt(query.fromNs), to);
+  // Rollups have whole minutes: the minute in which the range begins counts, as does the one in which it ends.
+  const whole = { fromNs: floorNs(query.fromNs, NS_PER_MINUTE), toNs: query.toNs };
+  const [hoursFrom, hoursTo] = table === 'feature_1m' ? [null, null] : wholeUnits(whole, NS_PER_HOUR);
+  const [daysFrom, daysTo] = table === 'feature_1d' ? wholeUnits(whole, NS_PER_DAY) : [hoursTo, hoursTo];
+  const bounds = { from: timestampAt(whole.fromNs), to, hoursFrom, hoursTo, daysFrom, daysTo };
+  return readFeatureBuckets(db, streamIds, methodIds, bounds, query.qualityMax, needsExtremes(query));
+}
+
+function needsExtremes({ series, detail }: ChartQuery): boolean {
+  const sums: readonly ChartAggregate[] = ['mean', 'sum', 'count'];
+  return detail === true || series.some((one) => one.kind === 'feature' && !sums.includes(one.aggregate));
+}
+
+/** @param packed the series of the feature: of each stream and channel one, or two where minutes are open */
+async function featureColumn(
+  query: ChartQuery,
   aggregate: ChartAggregate,
   resolution: Resolution,
   table: ChartPlan['table'],
-  streamIds: readonly number[],
-  methodId: number | null,
-): Promise<Column> {
-  if (methodId === null) return new Map();
-  // Rollups have whole minutes: the minute in which the range begins counts, as does the one in which it ends.
-  const query = table === 'feature' ? asked : { ...asked, fromNs: floorNs(asked.fromNs, NS_PER_MINUTE) };
-  // Minute columns hold the good and suspect values separately, or all together.
-  if (lengthMs(resolution) === MINUTE_MS && query.qualityMax < 2 && query.detail !== true && !severalInMinute.has(methodId)) {
-    const { column, rowsOfMinute } = await minuteColumn(db, query, aggregate, streamIds, methodId);
-    if (rowsOfMinute === 1) return column;
-    if (severalInMinute.size >= METHODS_MAX) severalInMinute.clear();
-    if (rowsOfMinute >= 1.5) severalInMinute.add(methodId); // not just one minute in which a device restarted
+  starts: readonly number[],
+  packed: readonly PackedSeries[],
+): Promise<Pick<ReadColumn, 'cells' | 'ends'>> {
+  const { qualityMax, fromNs, toNs } = query;
+  const ofValues = table === 'feature';
+  const bucketAt = bucketFinder(resolution, starts);
+  const buckets = new FeatureBuckets({ starts, bucketAt, qualityMax, withExtremes: needsExtremes(query), ofValues });
+  for (const series of packed) {
+    await breathe();
+    if (ofValues) buckets.addValues(series, Number(floorNs(fromNs, 1000n) / 1000n), Number((toNs + 999n) / 1000n));
+    else buckets.addSeries(series);
   }
-  const time = table === 'feature' ? 'time' : 'bucket';
-  const tables = {
-    feature: 'feature_values($1::timestamptz, $2::timestamptz) f',
-    feature_1m: 'feature_1m',
-    feature_1h: hoursAndMinutes,
-    feature_1d: daysAndHours,
-  } as const;
-  const units = [
-    ...(table === 'feature_1h' || table === 'feature_1d' ? wholeUnits(query, NS_PER_HOUR) : []),
-    ...(table === 'feature_1d' ? wholeUnits(query, NS_PER_DAY) : []),
-  ];
-  const sums = bucketSums(table === 'feature' ? 'raw' : 'rollup', aggregate, query.qualityMax, query.detail === true);
-  const { rows } = await db.query<BucketRow>(
-    prepared(
-      `select ${bucketOf(resolution, time)} as ms, ${sums}
-       from ${tables[table]}
-       where ${time} >= $1::timestamptz and ${time} < $2::timestamptz and stream_id = any ($4::int[]) and method_id = $5
-       group by 1`,
-      [...bucketBounds(query, resolution), streamIds, methodId, ...units.map(timestampAt)],
-    ),
-  );
-  return cellsOf(rows, aggregate, query);
+  const { cells, first, last } = buckets.column(aggregate, query.detail === true);
+  return { cells, ends: query.detail === true ? { first, last } : null };
+}
+
+function bucketFinder(resolution: Resolution, starts: readonly number[]): BucketAt {
+  const first = starts[0] ?? 0;
+  if (resolution.kind === 'fixed') return (ms) => Math.floor((ms - first) / resolution.stepMs);
+  return (ms) => {
+    let [low, high] = [0, starts.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (starts[middle]! <= ms) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, low - 1);
+  };
 }
 
 function cellsOf(rows: readonly BucketRow[], aggregate: ChartAggregate, { qualityMax, detail }: ChartQuery): Column {
@@ -320,7 +320,7 @@ async function measurementColumn(
 ): Promise<Column> {
   const { rows } = await db.query<BucketRow>(
     prepared(
-      `select ${bucketOf(resolution, 'time')} as ms, ${bucketSums('raw', aggregate, query.qualityMax, query.detail === true)}
+      `select ${bucketOf(resolution, 'time')} as ms, ${bucketSums(aggregate, query.qualityMax, query.detail === true)}
        from measurement
        where time >= $1::timestamptz and time < $2::timestamptz and xuser_id = $4 and biosignal_id = $5
        group by 1`,

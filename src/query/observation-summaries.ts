@@ -1,7 +1,7 @@
 /** Observations by the hour or the day: the values of a derived feature that a person's device gave in it, from the stored hours. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
-import { isCounted, minuteExtremes, minuteMean, minuteSum, sourceOf, usable } from './observations.ts';
+import { isCounted, sourceOf } from './observations.ts';
 import type { ObservationFilter, ObservationRow } from './observations.ts';
 
 /** ISO 8601. Minutes are read by readObservations. */
@@ -23,6 +23,20 @@ type SummaryRow = Readonly<{
   min: number;
   max: number;
 }>;
+
+/** SQL: how many values of a bucket are not worse than quality_max, by quality_max. */
+const usable = ['r.good_n', '(r.good_n + r.suspect_n)', 'r.value_n'] as const;
+/** Extremes and mean of the values behind a bucket's flag (f.flag). */
+const extremes = `
+  case f.flag when 0 then r.good_min when 1 then least(r.good_min, r.suspect_min) else r.min end as min,
+  case f.flag when 0 then r.good_max when 1 then greatest(r.good_max, r.suspect_max) else r.max end as max`;
+const meanValue = `
+  (case f.flag when 0 then r.good_sum / r.good_n
+     when 1 then (coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0)) / (r.good_n + r.suspect_n)
+     else r.sum / r.value_n end)::float8 as value`;
+/** Sum of a bucket. Steps walked in a suspect second of a good minute count. */
+const sumValue = `
+  (case f.flag when 2 then r.sum else coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) end)::float8 as value`;
 
 /** Reads hours of UTC, or days of a time zone, that begin in the range and in which at least half of the values are usable. Streams of one
  *  device (it was started again) are one series. A day has 23, 24 or 25 hours.
@@ -57,7 +71,7 @@ export async function readSummaries(
          group by 1, 2, 3
          having ${bucket} >= $1::timestamptz and ${bucket} < $2::timestamptz)
        select date_part('epoch', r.bucket) * 1000 as ms, date_part('epoch', ${end}) * 1000 as end_ms, k.series, r.device,
-         ${isCounted(biosignal.unit) ? minuteSum : minuteMean}, ${minuteExtremes},
+         ${isCounted(biosignal.unit) ? sumValue : meanValue}, ${extremes},
          f.flag as qmask, r.n::int as n, r.value_n::int as value_n, r.good_n::int as good_n
        from r
        cross join lateral (select case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as flag) f

@@ -1,6 +1,9 @@
 /** Reads observations of one biosignal of one user: reported values, or the minutes of a derived feature. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import type { QualityFlag } from '../signal.ts';
+import { extremesOf, flagOf, type BucketRow } from './chart-cells.ts';
+import { minutesInSteps, readFeatureBuckets } from './feature-buckets.ts';
 
 export type BiosignalRow = Readonly<{
   id: number;
@@ -122,95 +125,95 @@ async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
   return rows;
 }
 
-/** SQL: how many values of a bucket are not worse than quality_max, by quality_max. */
-export const usable = ['r.good_n', '(r.good_n + r.suspect_n)', 'r.value_n'] as const;
-
 /** Is it a unit of counts? A minute of counts is a sum, because the mean of its pieces means nothing. */
 export function isCounted(unit: string): boolean {
   return unit === '{steps}';
 }
 
-/** Extremes and mean of the values behind a minute's flag (f.flag). */
-export const minuteExtremes = `
-  case f.flag when 0 then r.good_min when 1 then least(r.good_min, r.suspect_min) else r.min end as min,
-  case f.flag when 0 then r.good_max when 1 then greatest(r.good_max, r.suspect_max) else r.max end as max`;
-export const minuteMean = `
-  (case f.flag when 0 then r.good_sum / r.good_n
-     when 1 then (coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0)) / (r.good_n + r.suspect_n)
-     else r.sum / r.value_n end)::float8 as value`;
-/** Sum of a minute. Steps walked in a suspect second of a good minute count. */
-export const minuteSum = `
-  (case f.flag when 2 then r.sum else coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) end)::float8 as value`;
-
-type Minute = {
+type Minute = Readonly<{
   ms: number;
-  stream_id: number;
-  channel_no: number;
-  value: number;
-  qmask: number;
-  n: number;
-  value_n: number;
-  good_n: number;
-  min: number;
-  max: number;
-};
+  streamId: number;
+  uuid: string;
+  methodId: number;
+  channelNo: number;
+  row: BucketRow;
+  perUnit: number;
+}>;
+type Place = Pick<Minute, 'ms' | 'uuid' | 'methodId' | 'channelNo'>;
+
+/** As PostgreSQL orders them. */
+function comparePlaces(a: Place, b: Place): number {
+  return a.ms - b.ms || (a.uuid < b.uuid ? -1 : a.uuid > b.uuid ? 1 : a.methodId - b.methodId || a.channelNo - b.channelNo);
+}
 
 /** Reads minutes in which at least half of the values are usable, with their mean. An id encodes minute, stream, method and channel. */
 async function derived(db: Db, filter: ObservationFilter, feature: string): Promise<Row[]> {
   const source = await sourceOf(db, filter, feature);
   if (source === null) return [];
-  const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
-  const n = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
-  const [, uuid, method, channel] = /^([0-9a-f-]{36})\.(\d+)\.(-?\d+)\./.exec(filter.after?.[1] ?? '') ?? [];
+  const streams = new Map(source.streams.map((stream) => [stream.id, stream]));
+  const qualityMax = filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2;
+  const sign = filter.order === 'asc' ? 1 : -1;
+  const after = placeOf(filter.after);
   const minutes: Minute[] = [];
   for (const [from, to] of windows(filter, source)) {
-    const { rows } = await db.query<Minute>(
-      prepared(
-        `select date_part('epoch', r.bucket) * 1000 as ms, r.stream_id, r.channel_no, ${isCounted(filter.biosignal.unit) ? minuteSum : minuteMean}, ${minuteExtremes},
-           f.flag as qmask, r.n::int as n, r.value_n::int as value_n, r.good_n::int as good_n
-         from feature_1m r join unnest($3::int[], $4::uuid[]) as s (id, uuid) on s.id = r.stream_id
-         cross join lateral (select case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as flag) f
-         where r.bucket >= $1::timestamptz and r.bucket < $2::timestamptz
-           and r.stream_id = any ($3::int[]) and r.method_id = $5 and ${n} > 0 and ${n} * 2 >= r.n
-           and ($6::timestamptz is null or (r.bucket, s.uuid, r.method_id, r.channel_no) ${compare} ($6::timestamptz, $7::uuid, $8::smallint, $9::smallint))
-         order by r.bucket ${direction}, s.uuid ${direction}, r.channel_no ${direction} limit $10`,
-        [
-          from,
-          to,
-          source.streams.map(({ id }) => id),
-          source.streams.map((stream) => stream.uuid),
-          source.methodId,
-          filter.after?.[0] ?? null,
-          uuid ?? null,
-          method ?? null,
-          channel ?? null,
-          filter.limit - minutes.length,
-        ],
-      ),
-    );
-    minutes.push(...rows);
+    const bounds = { from, to, hoursFrom: null, hoursTo: null, daysFrom: null, daysTo: null };
+    const packed = await readFeatureBuckets(db, [...streams.keys()], [source.methodId], bounds, 2, true);
+    const found = packed.flatMap((series) => {
+      const { stream_id: streamId, method_id: methodId, channel_no: channelNo, per_unit: perUnit } = series;
+      const place = { streamId, uuid: streams.get(streamId)!.uuid, methodId, channelNo, perUnit };
+      return minutesInSteps(series).map((row): Minute => ({ ...place, ms: row.ms, row }));
+    });
+    const wanted = found
+      .filter((minute) => isUsable(minute.row, qualityMax) && (after === null || sign * comparePlaces(minute, after) > 0))
+      .sort((a, b) => sign * comparePlaces(a, b));
+    minutes.push(...wanted.slice(0, filter.limit - minutes.length));
     if (minutes.length >= filter.limit) break;
   }
-  const streams = new Map(source.streams.map((stream) => [stream.id, stream]));
-  return minutes.map(({ ms, stream_id: id, channel_no: channelNo, value, qmask, n, value_n, good_n, min, max }) => ({
-    id: `${streams.get(id)!.uuid}.${source.methodId}.${channelNo}.${ms / 1000}`,
-    value,
+  return minutes.map(({ ms, streamId, uuid, methodId, channelNo, row, perUnit }) => ({
+    id: `${uuid}.${methodId}.${channelNo}.${ms / 1000}`,
     unit: filter.biosignal.unit,
     effective_time: new Date(ms).toISOString().replace('Z', '000Z'),
-    device_id: streams.get(id)!.device,
+    device_id: streams.get(streamId)!.device,
     method_code: source.methodCode,
-    qmask,
-    n,
-    value_n,
-    good_n,
+    n: row.n,
+    value_n: row.value_n,
+    good_n: row.good_n,
     expected_n: source.cadenceHz === null ? null : Math.round(60 * source.cadenceHz),
-    min,
-    max,
+    ...numbersOf(row, perUnit, isCounted(filter.biosignal.unit)),
   }));
+}
+
+/** The last observation of the page before; without an id of a minute, everything at its time. */
+function placeOf(after: ObservationFilter['after']): Place | null {
+  if (after === null) return null;
+  const [, uuid = '', methodId, channelNo] = /^([0-9a-f-]{36})\.(\d+)\.(-?\d+)\./.exec(after[1]) ?? [];
+  return { ms: Date.parse(after[0]), uuid, methodId: Number(methodId ?? 0), channelNo: Number(channelNo ?? 0) };
+}
+
+function isUsable({ n, good_n: goodN, suspect_n: suspectN, value_n: valueN }: BucketRow, qualityMax: QualityFlag): boolean {
+  const usable = qualityMax === 0 ? goodN : qualityMax === 1 ? goodN + suspectN : valueN;
+  return usable > 0 && usable * 2 >= n;
+}
+
+/** The number of a minute, and the extremes behind it. A single division, of whole numbers: the mean is as exact as a number can be. A sum
+ *  has steps walked in a suspect second of a good minute, too.  @param row in whole steps */
+function numbersOf(row: BucketRow, perUnit: number, isSum: boolean): Pick<ObservationRow, 'value' | 'qmask' | 'min' | 'max'> {
+  const qmask = flagOf(row);
+  const [min, max] = extremesOf(row, qmask);
+  const [sum, n] =
+    qmask === 2
+      ? [row.every_sum ?? 0, row.value_n]
+      : qmask === 1 || isSum
+        ? [(row.good_sum ?? 0) + (row.suspect_sum ?? 0), row.good_n + row.suspect_n]
+        : [row.good_sum ?? 0, row.good_n];
+  const inUnit = (steps: number | null): number | null => (steps === null ? null : steps / perUnit);
+  return { value: sum / (isSum ? perUnit : n * perUnit), qmask, min: inUnit(min), max: inUnit(max) };
 }
 
 const MINUTE_MS = 60_000;
 const WINDOW_GROWTH = 8;
+/** Two months of minutes, 6 MB a series. */
+const WINDOW_MS_MAX = 60 * 86_400_000;
 
 /** Cuts the range of a page into pieces [from, to), in its order: the page is mostly in the first piece, and 100 minutes need not sort a
  *  year of them. The last piece reaches to the end of the range. Sizes are guesses: they decide how much is read, not what is found. */
@@ -221,13 +224,13 @@ function* windows(filter: ObservationFilter, source: Source): Generator<[from: s
   // Start of the search, ms; on a later page, where the previous one ended.
   const low = Math.max(source.oldestMs, forward ? after || -Infinity : -Infinity, Date.parse(filter.since ?? '') || -Infinity);
   const high = Math.min(source.newestMs, forward ? Infinity : after + MINUTE_MS || Infinity, Date.parse(filter.until ?? '') || Infinity);
-  let step = 2 * filter.limit * MINUTE_MS;
+  let step = Math.ceil(1.25 * filter.limit) * MINUTE_MS; // of a series that has a fifth of its minutes bad
   let edge = forward ? since : until;
   for (let at = forward ? low + step : high - step; forward ? at < high : at > low; at += forward ? step : -step) {
     const next = new Date(at).toISOString();
     yield forward ? [edge, next] : [next, edge];
     edge = next;
-    step *= WINDOW_GROWTH;
+    step = Math.min(step * WINDOW_GROWTH, WINDOW_MS_MAX);
   }
   yield forward ? [edge, until] : [since, edge];
 }

@@ -23,7 +23,8 @@ import {
 import { encodeFeatureSeries } from '../proto/query-codec.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import { needFeatures } from './known-features.ts';
-import { beatKinds, readBeatSeries, readFeatureSeries } from './series.ts';
+import { readBeatSeries, readFeatureSeries } from './series.ts';
+import { beatKinds } from './series-pages.ts';
 import { breathe } from './slices.ts';
 import type { Turns } from './turns.ts';
 

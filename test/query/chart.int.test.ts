@@ -92,10 +92,11 @@ test('days, weeks and months in UTC are read from the kept days, the ends of the
   const begin = sec('2026-05-03T07:30:00Z');
   const count = 12 * 24 * 6; // every ten minutes for twelve days
   await store(Array.from({ length: count }, (_, i) => feature(name, begin + 600 * i, i % 97, i % 11 === 0 ? 1 : 0)));
-  const statements: string[] = [];
+  let withDays = 0; // charts that asked for kept days
   const db = {
-    query: (statement: string | { text: string }, values?: unknown[]) => {
-      statements.push(typeof statement === 'string' ? statement : statement.text);
+    query: (statement: string | { text: string; values: string[] }, values?: unknown[]) => {
+      if (typeof statement !== 'string' && statement.text.includes('feature_buckets') && statement.values[6]! < statement.values[7]!)
+        withDays++;
       return database.pool.query(statement as string, values);
     },
   };
@@ -137,8 +138,8 @@ test('days, weeks and months in UTC are read from the kept days, the ends of the
       }
     }
   }
-  expect(statements.filter((text) => text.includes('feature_1d')).length).toBe(2 * 4 * 3 * 4);
-  statements.length = 0;
+  expect(withDays).toBe(2 * 2 * 3 * 4); // half of the ranges have a whole one
+  withDays = 0;
   // In Paris a day is not one of UTC.
   await readChart(db as never, {
     orgId: tenant.orgId,
@@ -152,7 +153,7 @@ test('days, weeks and months in UTC are read from the kept days, the ends of the
     toNs: BigInt(begin + 86_400 * 5) * SECOND,
     resolution: '1d',
   });
-  expect(statements.filter((text) => text.includes('feature_1d'))).toEqual([]);
+  expect(withDays).toBe(0);
 });
 
 // promise: chart-flags

@@ -93,13 +93,15 @@ test('api sees through its views the rows of the organization that the transacti
   }
 });
 
-test('api gets minutes as columns of its own streams alone, and nothing without a name', async () => {
+test('api gets packed statistics of its own streams alone, and nothing without a name', async () => {
   const ids = `array[${tenants.map(({ stream }) => stream.streamId).join(', ')}]`;
+  const hours = 'null, null, null, null';
   const minutes = (schema: string, streams: string): string =>
-    `select f.ns from method m cross join lateral ${schema}.feature_minute_columns(${streams}, m.id, '-infinity', 'infinity', 'mean', 0) f where m.code = 'derived:hr_ecg_v1'`;
+    `select f.stream_id from method m
+     cross join lateral ${schema}.feature_buckets(${streams}, array[m.id], '-infinity', 'infinity', ${hours}, 0, false) f where m.code = 'derived:hr_ecg_v1'`;
   const [own, other] = tenants as [(typeof tenants)[0], (typeof tenants)[0]];
-  expect(await as('api', own.tenant.orgId, minutes('api', ids))).toEqual([{ ns: [1] }]);
-  expect(await as('api', own.tenant.orgId, minutes('api', `array[${own.stream.streamId}]`))).toEqual([{ ns: [1] }]);
+  expect(await as('api', own.tenant.orgId, minutes('api', ids))).toEqual([{ stream_id: own.stream.streamId }]);
+  expect(await as('api', own.tenant.orgId, minutes('api', `array[${own.stream.streamId}]`))).toEqual([{ stream_id: own.stream.streamId }]);
   expect(await as('api', own.tenant.orgId, minutes('api', `array[${other.stream.streamId}]`))).toEqual([]);
   expect(await as('api', null, minutes('api', ids))).toEqual([]);
   expect(await as('api', own.tenant.orgId, minutes('public', ids))).toBe(DENIED);

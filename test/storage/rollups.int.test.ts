@@ -2,6 +2,7 @@
 // before and after a refresh, and under a refresh that runs at the same time.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FeatureBuckets, readFeatureBuckets } from '../../src/query/feature-buckets.ts';
 import type { DerivedFeature } from '../../src/storage/derived-steps.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
@@ -107,37 +108,55 @@ async function actual(database: TestDatabase, stream: OpenedStream, relation: st
   );
 }
 
-/** The minutes of a stream as feature_minute_columns packs them, and as the rows of feature_1m have them: [minute, n, good_n, suspect_n,
- *  value_n, good, suspect, every]. */
-async function packedAndPlain(database: TestDatabase, stream: OpenedStream, what: string, worst: number): Promise<[unknown[], unknown[]]> {
-  const { rows: packed } = await database.pool.query<Record<string, (number | null)[] | null>>(
-    `select f.* from method m cross join lateral feature_minute_columns(array[$1::int], m.id, '-infinity', 'infinity', $2, $3) f where m.code = $4`,
-    [stream.streamId, what, worst, methods[0]],
-  );
-  const of = (name: string): (number | null)[] | null => packed[0]?.[name] ?? null;
-  const names = ['minutes', 'ns', 'good_ns', 'suspect_ns', 'value_ns', 'goods', 'suspects', 'everies'];
-  const one = (of('minutes') ?? []).map((_, i) => {
-    const at = (name: string): number | null => of(name)?.[i] ?? null;
-    const [n, valueN] = [at('ns'), at('value_ns') ?? at('ns')];
-    return [at('minutes'), n, at('good_ns') ?? valueN, at('suspect_ns') ?? 0, worst === 2 ? valueN : null, ...names.slice(5).map(at)];
+/** The buckets of a stream as a chart adds them up from feature_buckets, and as the rows of a view have them. */
+async function chartedAndPlain(
+  database: TestDatabase,
+  stream: OpenedStream,
+  [relation, stepSec]: (typeof relations)[number],
+  worst: 0 | 1 | 2,
+): Promise<[unknown[], unknown[]]> {
+  const { rows: method } = await database.pool.query<{ id: number }>('select id from method where code = $1', [methods[0]]);
+  if (method[0] === undefined) return [[], []];
+  const beginMs = Math.floor(Number(testEpochNs / SECOND) / 86_400) * 86_400_000;
+  const [from, to] = [beginMs, beginMs + 3 * 86_400_000].map((ms) => new Date(ms).toISOString()) as [string, string];
+  const [hoursFrom, hoursTo] = relation === 'feature_1m' ? [null, null] : [from, to];
+  const [daysFrom, daysTo] = relation === 'feature_1d' ? [from, to] : [hoursTo, hoursTo];
+  const bounds = { from, to, hoursFrom, hoursTo, daysFrom, daysTo };
+  const packed = await readFeatureBuckets(database.pool, [stream.streamId], [method[0].id], bounds, worst, true);
+  const starts = Array.from({ length: (3 * 86_400) / stepSec }, (_, i) => beginMs + 1000 * stepSec * i);
+  const bucketAt = (ms: number): number => Math.floor((ms - beginMs) / (1000 * stepSec));
+  const charted = [...new Set(packed.map(({ channel_no: channelNo }) => channelNo))].flatMap((channelNo) => {
+    const buckets = new FeatureBuckets({ starts, bucketAt, qualityMax: worst, withExtremes: true, ofValues: false });
+    for (const series of packed) if (series.channel_no === channelNo) buckets.addSeries(series);
+    const ends = { first: buckets.column('first', true).cells, last: buckets.column('last', true).cells };
+    return [...buckets.column('sum', true).cells].map(([ms, { row }]) => {
+      const one = row!;
+      const [good, suspect, every] = (['good', 'suspect', 'every'] as const).map((of) => [
+        one[`${of}_sum`],
+        one[`${of}_min`],
+        one[`${of}_max`],
+      ]);
+      const end = (of: 'good' | 'every'): unknown[] => [ends.first.get(ms)!.row![of], ends.last.get(ms)!.row![of]];
+      return [
+        [channelNo, ms, one.n, one.good_n, one.suspect_n, ...good!, ...end('good')],
+        worst > 0 ? suspect : [],
+        worst === 2 ? [one.value_n, ...every!, ...end('every')] : [],
+      ];
+    });
   });
-  const column = (prefix: string, asked: boolean): string =>
-    !asked || what === 'count' || (prefix === 'suspect_' && (what === 'first' || what === 'last'))
-      ? 'null'
-      : what === 'mean' || what === 'sum'
-        ? `(${prefix}sum * 1000)::float8`
-        : `${prefix}${what} * 1000`;
   const { rows: plain } = await database.pool.query<unknown[]>({
     rowMode: 'array',
-    text: `select (extract(epoch from bucket) / 60)::int, n::int, good_n::int, suspect_n::int, ${worst === 2 ? 'value_n::int' : 'null'},
-       ${column('good_', worst < 2)}, ${column('suspect_', worst === 1)}, ${column('', worst === 2)} from feature_1m where stream_id = $1`,
-    values: [stream.streamId],
+    text: `select
+       json_build_array(channel_no, extract(epoch from bucket) * 1000, n, good_n, suspect_n, good_sum::float8, good_min, good_max, good_first, good_last),
+       case when ${worst} > 0 then json_build_array(suspect_sum::float8, suspect_min, suspect_max) else '[]' end,
+       case when ${worst} = 2 then json_build_array(value_n, sum::float8, min, max, first, last) else '[]' end
+     from ${relation} where stream_id = $1 and method_id = $2`,
+    values: [stream.streamId, method[0].id],
   });
   const sorted = (list: unknown[]): unknown[] => list.map((row) => JSON.stringify(row)).sort();
-  return [sorted(one), sorted(plain)];
+  return [sorted(charted), sorted(plain)];
 }
 
-const asked = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'];
 const relations = [
   ['feature_1m', 60],
   ['feature_1h', 3600],
@@ -194,9 +213,11 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
             kept = applied(kept, one);
             if (refreshAfter) await refreshRollups(database);
             for (const [relation, step] of relations) expect(await actual(database, stream, relation, step)).toEqual(expected(kept, step));
-            const [what, worst] = [asked[turn % asked.length]!, turn++ % 3];
-            const [packed, plain] = await packedAndPlain(database, stream, what, worst);
-            expect([what, worst, packed]).toEqual([what, worst, plain]);
+            const worst = (turn++ % 3) as 0 | 1 | 2;
+            for (const relation of relations) {
+              const [charted, plain] = await chartedAndPlain(database, stream, relation, worst);
+              expect([relation, worst, charted]).toEqual([relation, worst, plain]);
+            }
           }
         }),
         { numRuns: 20, seed: 20261121 },
@@ -221,8 +242,8 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
         await store(stream, one);
         const [relation, step] = relations[i % 3]!;
         expect(await actual(database, stream, relation, step)).toEqual(expected(kept, step));
-        const [packed, plain] = await packedAndPlain(database, stream, asked[i % asked.length]!, i % 3);
-        expect(packed).toEqual(plain);
+        const [charted, plain] = await chartedAndPlain(database, stream, relations[i % 3]!, (i % 3) as 0 | 1 | 2);
+        expect(charted).toEqual(plain);
       }
       writing = false;
       await refreshing;

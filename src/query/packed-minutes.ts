@@ -1,0 +1,67 @@
+/** Reads minutes that SQL has put one after the other as they are stored (packed_minute and packed_beats of
+ *  sql/000012-derived-reading.sql): they are unpacked here, by the codec that packed them. */
+import type { Buffer } from 'node:buffer';
+import { isRejected } from '../errors.ts';
+import { decodeBeats, decodeFeatures, type BeatPoints, type FeaturePoints } from '../storage/derived-block.ts';
+
+const HEAD = 20;
+const TWO_32 = 2 ** 32;
+
+type Packed = Readonly<{
+  /** From 1970. */
+  minute: number;
+  n: number;
+  /** Of a feature: what its numbers are counted from. Of beats: the bytes of `reasons`. */
+  base: number;
+  codec: Buffer;
+  reasons: string | null;
+}>;
+
+/** Eight bytes as a number; whole up to 2^53. */
+export const int8At = (bytes: Buffer, at: number): number => bytes.readInt32BE(at) * TWO_32 + bytes.readUInt32BE(at + 4);
+
+function packedMinutes(bytes: Buffer, of: 'feature' | 'beat'): Packed[] {
+  const found: Packed[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const base = int8At(bytes, at + 12);
+    const codecEnd = at + HEAD + bytes.readInt32BE(at + 8);
+    const end = of === 'beat' ? codecEnd + base : codecEnd;
+    found.push({
+      minute: bytes.readInt32BE(at),
+      n: bytes.readInt32BE(at + 4),
+      base,
+      codec: bytes.subarray(at + HEAD, codecEnd),
+      reasons: end === codecEnd ? null : bytes.toString('utf8', codecEnd, end),
+    });
+    at = end;
+  }
+  return found;
+}
+
+export type FeatureMinute = Readonly<{ minute: number; points: FeaturePoints }>;
+export type BeatMinute = Readonly<{ minute: number; points: BeatPoints }>;
+
+/** In order of time, one after the other as they are asked for.  @throws Error when one is damaged: an answer would be wrong, or short */
+export function* featureMinutes(bytes: Buffer): Generator<FeatureMinute> {
+  for (const { minute, n, base, codec } of inOrder(packedMinutes(bytes, 'feature'))) {
+    // A single value without a value has no sum: its flag says so.
+    const sum = n === 1 && (codec[7]! & 4) !== 0 ? null : base;
+    const points = decodeFeatures({ n, min: base, sum, codec });
+    if (isRejected(points)) throw new Error(`minute ${minute} of a feature: ${points.detail}`);
+    yield { minute, points };
+  }
+}
+
+/** @throws Error likewise */
+export function* beatMinutes(bytes: Buffer): Generator<BeatMinute> {
+  for (const { minute, n, codec, reasons } of inOrder(packedMinutes(bytes, 'beat'))) {
+    const points = decodeBeats({ n, reasons, codec });
+    if (isRejected(points)) throw new Error(`minute ${minute} of beats: ${points.detail}`);
+    yield { minute, points };
+  }
+}
+
+/** A minute that is not over comes after those that are, but may be an older one. */
+function inOrder(minutes: Packed[]): Packed[] {
+  return minutes.sort((a, b) => a.minute - b.minute);
+}
