@@ -333,6 +333,7 @@ table packet_log with (toast_tuple_target=8160)
 table packet_log_checkpoint
   batch_id bigint not null default 0
   epoch bigint not null default 0
+  form integer not null default 0
   id boolean not null default true
   owner uuid
   owner_name text not null default ''::text
@@ -1564,20 +1565,32 @@ AS $function$
 $function$
 CREATE OR REPLACE FUNCTION public.claim_log(new_owner uuid, new_owner_name text, seen_epoch bigint)
  RETURNS TABLE(epoch bigint, checkpoint bigint, newest bigint)
+ LANGUAGE sql
+AS $function$
+  select * from claim_log(new_owner, new_owner_name, seen_epoch, 0)
+$function$
+CREATE OR REPLACE FUNCTION public.claim_log(new_owner uuid, new_owner_name text, seen_epoch bigint, new_form integer)
+ RETURNS TABLE(epoch bigint, checkpoint bigint, newest bigint)
  LANGUAGE plpgsql
 AS $function$
 declare
   top bigint;
 begin
-  -- First the lock that may be waited for in vain: a session lock that was taken before would outlive the failure.
+  -- First what may fail: a session lock that was taken before would outlive the failure.
   perform pg_advisory_xact_lock(803145, 0);
+  -- A statement of its own: it sees the claim that the lock was waited for.
+  if exists (select from packet_log_checkpoint c where c.form > new_form) then
+    raise exception 'the packet log has batches that this release cannot read: start the release that wrote them, or a newer one'
+      using errcode = '55000';
+  end if;
   if not pg_try_advisory_lock(8031447120945) then
     return;
   end if;
   top := (select max(batch_id) from packet_log);
   return query
     update packet_log_checkpoint c
-    set epoch = greatest(c.epoch, top >> 32, c.batch_id >> 32) + 1, owner = new_owner, owner_name = new_owner_name, renewed_at = clock_timestamp()
+    set epoch = greatest(c.epoch, top >> 32, c.batch_id >> 32) + 1, owner = new_owner, owner_name = new_owner_name,
+      renewed_at = clock_timestamp(), form = new_form
     where c.epoch = seen_epoch
     returning c.epoch, c.batch_id, greatest(c.batch_id, top);
   if not found then
@@ -2320,6 +2333,7 @@ block_int32(bigint): execute to public
 block_number(bytea,integer): execute to public
 block_width(integer): execute to public
 claim_log(uuid,text,bigint): execute to public
+claim_log(uuid,text,bigint,integer): execute to public
 current_organization(): execute to biosignal_api
 current_organization(): execute to biosignal_audit
 current_organization(): execute to public
@@ -2466,7 +2480,7 @@ sample_block: segmentby  orderby
 
 -- rows of packet_log_checkpoint
 
-{"id": true, "epoch": 0, "owner": null, "batch_id": 0, "owner_name": ""}
+{"id": true, "form": 0, "epoch": 0, "owner": null, "batch_id": 0, "owner_name": ""}
 
 -- rows of retention
 

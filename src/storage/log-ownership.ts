@@ -1,7 +1,7 @@
 /** Ownership of a database's packet log: one instance writes it at a time, and an instance that has lost it never does again.
  *
  *  Safety rests on the epoch alone: a claim gives an instance a higher epoch than any before it, its writers name that epoch, and the
- *  database refuses any but the newest (sql/000011-log-ownership.sql). A claim waits for commits in progress, so the new owner reads
+ *  database refuses any but the newest (sql/000011-log-ownership.sql; claims: sql/000059-packed-log.sql). A claim waits for commits in progress, so the new owner reads
  *  everything that the former one acknowledged.
  *  Fast takeover rests on two signs of life, which may be wrong without harm: a session lock, released the moment the process ends, and a
  *  row that the owner renews. Clocks are never compared: a waiting instance watches whether the row changes.
@@ -17,6 +17,7 @@ import { locks, pairLocks } from './database/locks.ts';
 import { transaction } from './database/transaction.ts';
 import type { Write } from './database/transaction.ts';
 import { WriterConnection } from './database/writer-connection.ts';
+import { LOG_FORM } from './log-batch.ts';
 
 /** SQLSTATE of a write whose epoch is outdated. */
 const NOT_OWNER = 'BS001';
@@ -257,8 +258,8 @@ export class Ownership {
         if (seen.owner !== null) await this.#endBackends(client, seen.owner);
         const { id, name } = this.#instance;
         const { rows } = await client.query<Claim & { pid: number }>(
-          'select epoch, checkpoint, newest, pg_backend_pid() as pid from claim_log($1, $2, $3)',
-          [id, name, seen.epoch.toString()],
+          'select epoch, checkpoint, newest, pg_backend_pid() as pid from claim_log($1, $2, $3, $4)',
+          [id, name, seen.epoch.toString(), LOG_FORM],
         );
         const claim = rows[0];
         if (claim === undefined) return null;

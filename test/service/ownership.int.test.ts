@@ -6,6 +6,7 @@ import { BlockWriter } from '../../src/storage/block-writer.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import type { Database } from '../../src/storage/database/database.ts';
 import { locks, pairLocks } from '../../src/storage/database/locks.ts';
+import { LOG_FORM } from '../../src/storage/log-batch.ts';
 import { Ownership } from '../../src/storage/log-ownership.ts';
 import { PacketHashes } from '../../src/storage/packet-hashes.ts';
 import { PacketLog } from '../../src/storage/packet-log.ts';
@@ -68,8 +69,8 @@ async function takeFromLiving(): Promise<bigint> {
   for (;;) {
     await next.query(endLockHolder);
     const { rows } = await next.query<{ newest: bigint }>(
-      'select newest from claim_log(gen_random_uuid(), $1, (select epoch from packet_log_checkpoint))',
-      ['next'],
+      'select newest from claim_log(gen_random_uuid(), $1, (select epoch from packet_log_checkpoint), $2)',
+      ['next', LOG_FORM],
     );
     if (rows[0] !== undefined) return rows[0].newest;
   }
@@ -255,6 +256,25 @@ test('the numbers of a later owner are above all that were written, also where a
   const after = await append(log, 1);
   expect(after).toBeGreaterThan(before);
   expect(after).toBe(8 * 2 ** 32 + 1);
+});
+
+// promise: log-form
+test('a release that cannot read packed batches has the log until one that packs has had it, and is told why afterwards', async () => {
+  const older = await database.connect();
+  open.push(() => older.end());
+  // as releases before packing claim
+  const claimed = (): Promise<{ rowCount: number | null }> =>
+    older.query(`select from claim_log(gen_random_uuid(), 'older', (select epoch from packet_log_checkpoint))`);
+  expect((await claimed()).rowCount).toBe(1);
+  await older.query('select pg_advisory_unlock($1)', [locks.packetLog.toString()]);
+  const newer = await openLog(await claim());
+  const position = await append(newer, 0);
+  await newer.close();
+  for (const close of open.splice(1).toReversed()) await close();
+  await expect(claimed()).rejects.toMatchObject({ code: '55000', message: expect.stringMatching(/cannot read/) as string });
+  // It has left nothing behind: the next one that can read the batches has them.
+  const next = await claim();
+  expect(next.newest).toBe(position);
 });
 
 test('a claim waits for what the owner is committing, and counts it', async () => {

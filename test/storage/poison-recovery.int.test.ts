@@ -16,6 +16,7 @@ import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import type { OrgId, StreamId } from '../../src/signal.ts';
+import { readBatch } from '../../src/storage/log-batch.ts';
 import { PacketLog } from '../../src/storage/packet-log.ts';
 import { putAside } from '../../src/storage/set-aside.ts';
 import { StreamRegistry } from '../../src/storage/stream-registry.ts';
@@ -111,6 +112,24 @@ async function openDevice(registry: StreamRegistry, name: string, db: TestDataba
   return { streamId: opened.streamId, deviceId: name };
 }
 
+/** Writes a batch as releases before packing did: its packets one after the other. */
+async function unpackBatch({ pool }: TestDatabase, position: number): Promise<void> {
+  const { rows } = await pool.query<{ data: Buffer }>('select data from packet_log where batch_id = $1 order by part', [position]);
+  const entries: Buffer[] = [];
+  for await (const found of readBatch(Buffer.concat(rows.map(({ data }) => data)), () => true)) {
+    if ('damage' in found) throw new Error('damaged');
+    const { streamId, seq, receivedNs, bytes } = found.entry;
+    const head = Buffer.alloc(HEAD);
+    head.writeUInt32LE(streamId, 0);
+    head.writeUInt32LE(seq, 4);
+    head.writeBigInt64LE(receivedNs, 12);
+    head.writeUInt32LE(bytes.length, 20);
+    entries.push(head, Buffer.from(bytes));
+  }
+  await pool.query('delete from packet_log where batch_id = $1 and part > 0', [position]);
+  await pool.query('update packet_log set data = $2 where batch_id = $1', [position, Buffer.concat(entries)]);
+}
+
 type Entry = Readonly<{ device: Device; seq: number; changes?: PacketChanges }>;
 
 beforeAll(async () => {
@@ -157,8 +176,10 @@ beforeAll(async () => {
   await write('twice', of(17), of(18));
   const stray = await write('stray', of(19), of(20), of(21));
   await write('rate', of(22, { blocks: [{ ...block!, channel: { ...block!.channel, rateNanoHz: 1 } }] }), of(23));
+  await write('packed', of(25), of(26));
   await write('last', of(24), of(1, {}, other));
   await log.close();
+  for (const name of ['flipped', 'head', 'cut', 'stray']) await unpackBatch(database, positions.get(name)!);
 
   // one bit each
   const flip = (name: string, at: number): Promise<unknown> =>
@@ -168,6 +189,7 @@ beforeAll(async () => {
     ]);
   await flip('flipped', flipped[1]! + HEAD); // the packet's first tag
   await flip('head', head[1]! + 21); // the length
+  await flip('packed', 8 + 2 * HEAD + 40); // of the packed packets, behind the heads
   await database.pool.query('update packet_log set data = substr(data, 1, $2) where batch_id = $1', [positions.get('cut'), cut[1]! + 100]);
   // the stream's number: of the other organization's
   await database.pool.query('update packet_log set data = set_byte(data, $2, $3) where batch_id = $1', [
@@ -215,13 +237,14 @@ describe('a log that cannot be replayed whole', () => {
       { batch: 'cut', kind: 'log', user: '', reason: reason(/^no packet can be read/) },
       { batch: 'stray', kind: 'log', user: '', reason: reason(/^no packet can be read/) },
       { batch: 'rate', kind: 'packet', user: 'patient-7', reason: reason(/^packet_invalid: block 0: channel ecg.ii: rate 1 nHz/) },
+      { batch: 'packed', kind: 'log', user: '', reason: reason(/^no packet can be read at byte 0 /) },
     ]);
     const doctor = await run('doctor');
     expect(doctor.out).toMatch(/WARNING {2}set aside {5}could not be stored: .*4 packet/);
     expect(faults.filter((line) => line.includes('was set aside')).length).toBeGreaterThanOrEqual(4);
     const metrics = await (await fetch(`${service.baseUrl}/metrics`)).text();
     expect(metrics).toContain('bio_set_aside_total{kind="packet"} 4');
-    expect(metrics).toContain('bio_set_aside_total{kind="log"} 3');
+    expect(metrics).toContain('bio_set_aside_total{kind="log"} 4');
     expect(metrics).toContain('bio_set_aside_total{kind="event"} 0');
   });
 
@@ -301,7 +324,7 @@ describe('a log that cannot be replayed whole', () => {
 
   // promise: set-aside-erased
   test('an erased person takes theirs along, and the pieces that may be theirs', async () => {
-    expect((await listed()).map(({ kind }) => kind).toSorted()).toEqual(['log', 'log', 'packet']);
+    expect((await listed()).map(({ kind }) => kind).toSorted()).toEqual(['log', 'log', 'log', 'packet']);
     // The number of the stream is in another stream's samples, and in the head of a packet of which nothing else is left.
     const others = Buffer.alloc(200, 0x81);
     const head = Buffer.alloc(200, 0x82);
@@ -317,7 +340,7 @@ describe('a log that cannot be replayed whole', () => {
     expect(erased.code, erased.out).toBe(0);
     const { stores } = JSON.parse(erased.out) as { stores: object[] };
     expect(stores).toContainEqual({ store: 'set_aside', deleted: 1, remaining: 0 });
-    expect(stores).toContainEqual({ store: 'set_aside of the log', deleted: 3, remaining: 0 });
+    expect(stores).toContainEqual({ store: 'set_aside of the log', deleted: 4, remaining: 0 });
     const left = await database.pool.query<{ bytes: Buffer }>('delete from set_aside returning bytes');
     expect(left.rows.map(({ bytes }) => bytes)).toEqual([others]);
     expect((await run('set-aside')).out).toBe('nothing is set aside');

@@ -541,6 +541,7 @@ export interface Tables {
     owner: string | null;
     owner_name: Generated<string>;
     renewed_at: Generated<Stamp>;
+    form: Generated<number>;
   };
   partition_rule: {
     relation: string;
