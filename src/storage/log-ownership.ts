@@ -1,8 +1,8 @@
 /** Ownership of a database's packet log: one instance writes it at a time, and an instance that has lost it never does again.
  *
  *  Safety rests on the epoch alone: a claim gives an instance a higher epoch than any before it, its writers name that epoch, and the
- *  database refuses any but the newest (sql/000011-log-ownership.sql; claims: sql/000059-packed-log.sql). A claim waits for commits in progress, so the new owner reads
- *  everything that the former one acknowledged.
+ *  database refuses any but the newest (sql/000011-log-ownership.sql; claims in 000059-packed-log.sql). A claim waits for commits in
+ *  progress, so the new owner reads everything that the former one acknowledged.
  *  Fast takeover rests on two signs of life, which may be wrong without harm: a session lock, released the moment the process ends, and a
  *  row that the owner renews. Clocks are never compared: a waiting instance watches whether the row changes.
  *
