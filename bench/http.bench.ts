@@ -17,7 +17,6 @@ import { featureBlockColumns, putFeatureBlock } from '../src/storage/derived-row
 import { openDatabase } from '../src/storage/database/database.ts';
 import type { Database } from '../src/storage/database/database.ts';
 import { migrate } from '../src/storage/schema/migrate.ts';
-import { putFeatures } from '../test/helpers/put-derived.ts';
 import { openBenchDatabase } from './lib/bench-database.ts';
 import { ecgPacket } from './lib/packets.ts';
 import { threadsCpuSec } from './lib/processor-time.ts';
