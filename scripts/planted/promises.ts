@@ -21,8 +21,8 @@ const fault = (
 export const faults: readonly Fault[] = [
   fault('observations-good', 'a third of good values is enough for a minute', 'test/query/chart.int.test.ts', [
     'src/query/observations.ts',
-    'and ${n} * 2 >= r.n',
-    'and ${n} * 3 >= r.n',
+    'usable * 2 >= n',
+    'usable * 3 >= n',
   ]),
   fault('plain-http', 'a peer on another machine is served without TLS', 'src/http/peer.test.ts', [
     'src/http/peer.ts',

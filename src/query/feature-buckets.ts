@@ -1,4 +1,4 @@
-/** Buckets of a feature, added up from packed minutes, hours and days (feature_buckets of sql/000013-rollups.sql), or from its values. Sums
+/** Buckets of a feature, added up from packed minutes, hours and days (feature_buckets of sql/000058-rollups.sql), or from its values. Sums
  *  and extremes are whole steps until they are shown, so that it does not matter in which order they are added, nor how many channels and
  *  streams a bucket has. */
 import type { Buffer } from 'node:buffer';

@@ -1,5 +1,5 @@
 /** Reads minutes that SQL has put one after the other as they are stored (packed_minute and packed_beats of
- *  sql/000012-derived-reading.sql): they are unpacked here, by the codec that packed them. */
+ *  sql/000057-derived-reading.sql): they are unpacked here, by the codec that packed them. */
 import type { Buffer } from 'node:buffer';
 import { isRejected } from '../errors.ts';
 import { decodeBeats, decodeFeatures, type BeatPoints, type FeaturePoints } from '../storage/derived-block.ts';

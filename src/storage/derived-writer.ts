@@ -49,13 +49,14 @@ export type DerivedWriterOptions = Readonly<{
   queueBytesMax?: number;
   /** A batch starts this long after its first row, ms. Default 200. */
   lingerMs?: number;
+  /** A stream that nothing came of for so long has its open minutes stored as rows, ms. Default 90,000. */
+  idleMs?: number;
   /** Called with what is being retried: once, until something is stored again. */
   onFault?: (message: string, cause: unknown) => void;
   /** Called with what was set aside. */
   onSetAside?: (letters: readonly Letter[]) => void;
 }>;
 
-/** A stream that nothing came of for so long has its open minutes stored as rows. */
 const IDLE_MS = 90_000;
 /** Times that a batch is begun again because another process wrote to the same streams. */
 const STALE_ATTEMPTS_MAX = 10;
@@ -96,7 +97,9 @@ export class DerivedWriter {
       onSetAside: options.onSetAside,
       isStopped: () => this.#mode !== 'open',
     });
-    this.#idleTimer = setInterval(() => this.#complete(performance.now() - IDLE_MS), IDLE_MS / 4).unref();
+    const idleMs = options.idleMs ?? IDLE_MS;
+    // job: derived-minutes: stores minutes of streams that nothing was written to for a while
+    this.#idleTimer = setInterval(() => this.#complete(performance.now() - idleMs), idleMs / 4).unref();
   }
 
   /** Not yet stored, bytes. */

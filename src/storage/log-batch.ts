@@ -41,7 +41,7 @@ const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 /** Frames from this size on are packed by another thread, bytes: handing one over costs the main thread as much as packing this. */
 const LATER_BYTES = 16 * 1024;
 const ZSTD_MAGIC = 0xfd2f_b528;
-/** What a frame can refer back to, and a table that small frames fill quickly: half the processor time of the defaults for the same size. */
+/** A window of a frame, and a table that small frames fill quickly: half the processor time of the defaults, the same size. */
 const WINDOW_LOG = 16;
 const HASH_LOG = 12;
 const packing = {

@@ -43,14 +43,14 @@ test('SIGTERM ends the process with 0 once all is stored; nothing of it keeps ru
 describe('a start that fails ends the process with a sentence', () => {
   // promise: start-fails
   test('the log cannot be replayed: workers and timers had begun', async () => {
-    await database.pool.query('alter table feature_block rename to feature_block_away');
+    await database.pool.query('alter table stream rename to stream_away');
     try {
       const service = await start();
       expect(await within(service.gone, 30_000), service.log).toBe(1);
-      expect(service.log).toMatch(/^biosignal start: relation "feature_block" does not exist$/m);
+      expect(service.log).toMatch(/^biosignal start: relation "stream" does not exist$/m);
       expect(service.log).not.toMatch(/after calling end|unhandled/i);
     } finally {
-      await database.pool.query('alter table feature_block_away rename to feature_block');
+      await database.pool.query('alter table stream_away rename to stream');
     }
   });
 

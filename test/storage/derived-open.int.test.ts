@@ -59,6 +59,16 @@ test('an open minute is seen at once, and is a row when its series goes on or it
   expect((await database.pool.query('select from derived_open where stream_id = 1')).rowCount).toBe(0);
 });
 
+// job: derived-minutes
+test('an open minute of a stream that fell silent is a row after a while', async () => {
+  const writer = new DerivedWriter(database, { currentMethods: [METHOD], lingerMs: 1, idleMs: 200 });
+  await add(writer, 12, [1, 2]);
+  await expect.poll(() => blockCount(12), { timeout: 20_000 }).toBe(1);
+  expect(await stored(12)).toEqual([1, 2]);
+  expect((await database.pool.query('select from derived_open where stream_id = 12')).rowCount).toBe(0);
+  await writer.close();
+});
+
 // As a crash of PostgreSQL leaves an unlogged table.
 test('what is open of every stream is written again when the table was emptied', async () => {
   const writer = newWriter();
