@@ -82,7 +82,7 @@ function setUp(
     boxes.push(box);
     group = hub.join('s' as SubjectId, box, '', 0);
   }
-  let nowMs = performance.now();
+  let nowMs = Math.ceil(performance.now()); // whole: sums of tenths of a second are exact
   const emit = (seq: number): void => {
     nowMs += 100;
     group!.emit(seq, seq * 100 + 100, frame(seq), nowMs, 100_000, 60_000);
