@@ -1374,16 +1374,16 @@ AS $function$
   cross join lateral (select timestamptz 'epoch' + (p.ts_ns - case when p.ts_ns < 0 then 999 else 0 end) / 1000 * interval '1 microsecond' as time) x
   where x.time >= from_time and x.time < to_time
 $function$
-CREATE OR REPLACE FUNCTION api.feature_minute_columns(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
- RETURNS TABLE(per_unit double precision, minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+CREATE OR REPLACE FUNCTION api.feature_buckets(stream_ids integer[], method_ids smallint[], from_time timestamp with time zone, to_time timestamp with time zone, hours_from timestamp with time zone, hours_to timestamp with time zone, days_from timestamp with time zone, days_to timestamp with time zone, worst integer, with_extremes boolean)
+ RETURNS TABLE(stream_id integer, method_id smallint, channel_no smallint, per_unit double precision, times bytea, counts bytea, value_counts bytea, good_sums bytea, suspect_sums bytea, every_sums bytea, good_ranges bytea, suspect_ranges bytea, every_ranges bytea, good_ends bytea, every_ends bytea, open bytea)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  return query select f.* from public.feature_minute_columns(
+  return query select f.* from public.feature_buckets(
     array(select s.id from public.stream s where s.id = any (stream_ids) and s.organization_id = public.current_organization()),
-    method, from_time, to_time, what, worst) f;
+    method_ids, from_time, to_time, hours_from, hours_to, days_from, days_to, worst, with_extremes) f;
 end
 $function$
 CREATE OR REPLACE FUNCTION api.feature_values(from_time timestamp with time zone, to_time timestamp with time zone)
@@ -1703,42 +1703,98 @@ begin
   end loop;
 end
 $function$
-CREATE OR REPLACE FUNCTION public.feature_minute_columns(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone, what text, worst integer)
- RETURNS TABLE(per_unit double precision, minutes json, ns json, value_ns json, good_ns json, suspect_ns json, goods json, suspects json, everies json)
+CREATE OR REPLACE FUNCTION public.feature_buckets(stream_ids integer[], method_ids smallint[], from_time timestamp with time zone, to_time timestamp with time zone, hours_from timestamp with time zone, hours_to timestamp with time zone, days_from timestamp with time zone, days_to timestamp with time zone, worst integer, with_extremes boolean)
+ RETURNS TABLE(stream_id integer, method_id smallint, channel_no smallint, per_unit double precision, times bytea, counts bytea, value_counts bytea, good_sums bytea, suspect_sums bytea, every_sums bytea, good_ranges bytea, suspect_ranges bytea, every_ranges bytea, good_ends bytea, every_ends bytea, open bytea)
  LANGUAGE plpgsql
  STABLE
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
+#variable_conflict use_column
 begin
-  return query
-  with minute as (
-    select b.time as bucket, b.n, b.value_n, b.good_n, b.suspect_n, coalesce(b.value_n, b.n) as values_n,
-      case what when 'mean' then b.sum when 'sum' then b.sum when 'min' then coalesce(b.min, b.sum) when 'max' then coalesce(b.max, b.sum)
-        when 'first' then coalesce(b.first, b.sum) when 'last' then coalesce(b.last, b.sum) end as every,
-      case what when 'mean' then b.good_sum when 'sum' then b.good_sum when 'min' then b.good_min when 'max' then b.good_max
-        when 'first' then b.good_first when 'last' then b.good_last end as good,
-      case what when 'mean' then b.suspect_sum when 'sum' then b.suspect_sum when 'min' then b.suspect_min when 'max' then b.suspect_max end as suspect
+  if hours_from is null then
+    return query
+    select b.stream_id, b.method_id, b.channel_no, (select steps_per_unit(m.step) from method m where m.id = b.method_id),
+      string_agg(int8send((date_part('epoch', b.time) / 60)::bigint << 32 | b.n), ''),
+      string_agg(int8send(coalesce(b.good_n, b.value_n, b.n)::bigint << 32 | coalesce(b.suspect_n, 0)), ''),
+      string_agg(int8send(coalesce(b.value_n, b.n)), '') filter (where worst = 2),
+      string_agg(int8send(coalesce(case when b.good_n is null then b.sum else b.good_sum end, 0)), ''),
+      string_agg(int8send(coalesce(case when b.suspect_n = coalesce(b.value_n, b.n) then b.sum else b.suspect_sum end, 0)), '') filter (where worst > 0),
+      string_agg(int8send(coalesce(b.sum, 0)), '') filter (where worst = 2),
+      string_agg(int8send(case when b.good_n is null then pair(coalesce(b.min, b.sum), coalesce(b.max, b.sum)) else pair(b.good_min, b.good_max) end), '')
+        filter (where with_extremes),
+      string_agg(int8send(case when b.suspect_n = coalesce(b.value_n, b.n) then pair(coalesce(b.min, b.sum), coalesce(b.max, b.sum))
+        else pair(b.suspect_min, b.suspect_max) end), '') filter (where with_extremes and worst > 0),
+      string_agg(int8send(pair(coalesce(b.min, b.sum), coalesce(b.max, b.sum))), '') filter (where with_extremes and worst = 2),
+      string_agg(int8send(case when b.good_n is null then pair(coalesce(b.first, b.sum), coalesce(b.last, b.sum)) else pair(b.good_first, b.good_last) end), '')
+        filter (where with_extremes),
+      string_agg(int8send(pair(coalesce(b.first, b.sum), coalesce(b.last, b.sum))), '') filter (where with_extremes and worst = 2),
+      null::bytea
     from feature_block b
-    where b.time >= from_time and b.time < to_time and b.stream_id = any (stream_ids) and b.method_id = method
-    union all
-    select o.bucket, o.n, o.value_n, o.good_n, o.suspect_n, -1,
-      case what when 'mean' then o.sum when 'sum' then o.sum when 'min' then o.min when 'max' then o.max when 'first' then o.first when 'last' then o.last end,
-      case what when 'mean' then o.good_sum when 'sum' then o.good_sum when 'min' then o.good_min when 'max' then o.good_max
-        when 'first' then o.good_first when 'last' then o.good_last end,
-      case what when 'mean' then o.suspect_sum when 'sum' then o.suspect_sum when 'min' then o.suspect_min when 'max' then o.suspect_max end
-    from open_feature_minutes(stream_ids, method, from_time, to_time) o
-  )
-  select (select steps_per_unit(k.step) from method k where k.id = method),
-    array_to_json(array_agg((date_part('epoch', m.bucket) / 60)::integer)),
-    array_to_json(array_agg(m.n)),
-    case when count(m.value_n) > 0 then array_to_json(array_agg(m.value_n)) end,
-    case when count(m.good_n) > 0 then array_to_json(array_agg(m.good_n)) end,
-    case when count(m.good_n) > 0 then array_to_json(array_agg(m.suspect_n)) end,
-    array_to_json(array_agg(case when m.good_n is null then m.every else m.good end) filter (where worst < 2)),
-    array_to_json(array_agg(case when m.suspect_n = m.values_n and what not in ('first', 'last') then m.every else m.suspect end) filter (where worst = 1)),
-    array_to_json(array_agg(m.every) filter (where worst = 2))
-  from minute m
-  having count(*) > 0;
+    where b.stream_id = any (stream_ids) and b.method_id = any (method_ids) and b.time >= from_time and b.time < to_time
+    group by b.stream_id, b.method_id, b.channel_no;
+  else
+    return query
+    with noted as materialized (
+      select distinct d.stream_id, d.method_id, d.channel_no, d.bucket, date_bin('1 day', d.bucket, timestamptz '2001-01-01 00:00:00+00') as day
+      from rollup_dirty d
+      where d.stream_id = any (stream_ids) and d.method_id = any (method_ids) and d.bucket >= hours_from and d.bucket < hours_to
+    ), bucket as (
+      -- the minutes before and after whole hours, and those of noted hours
+      select m.* from feature_minute m
+      where m.stream_id = any (stream_ids) and m.method_id = any (method_ids) and m.bucket >= from_time and m.bucket < least(to_time, hours_from) and not m.is_open
+      union all
+      select m.* from feature_minute m
+      where m.stream_id = any (stream_ids) and m.method_id = any (method_ids) and m.bucket >= hours_to and m.bucket < to_time and not m.is_open
+      union all
+      select m.* from noted d cross join lateral (
+        select * from feature_minute m
+        where m.stream_id = d.stream_id and m.method_id = d.method_id and m.channel_no = d.channel_no
+          and m.bucket >= d.bucket and m.bucket < d.bucket + interval '1 hour' and not m.is_open
+        offset 0) m
+      union all
+      select k.*, false from feature_1h_kept k
+      where k.stream_id = any (stream_ids) and k.method_id = any (method_ids)
+        and (k.bucket >= hours_from and k.bucket < least(hours_to, days_from) or k.bucket >= days_to and k.bucket < hours_to)
+        and not exists (
+          select from noted d where d.stream_id = k.stream_id and d.method_id = k.method_id and d.channel_no = k.channel_no and d.bucket = k.bucket)
+      union all
+      select k.*, false from (select distinct d.stream_id, d.method_id, d.channel_no, d.day from noted d where d.day >= days_from and d.day < days_to) d
+      cross join lateral (
+        select * from feature_1h_kept k
+        where k.stream_id = d.stream_id and k.method_id = d.method_id and k.channel_no = d.channel_no
+          and k.bucket >= d.day and k.bucket < d.day + interval '1 day'
+          and not exists (
+            select from noted x where x.stream_id = k.stream_id and x.method_id = k.method_id and x.channel_no = k.channel_no and x.bucket = k.bucket)
+        offset 0) k
+      union all
+      select k.*, false from feature_1d_kept k
+      where k.stream_id = any (stream_ids) and k.method_id = any (method_ids) and k.bucket >= days_from and k.bucket < days_to
+        and not exists (
+          select from noted d where d.stream_id = k.stream_id and d.method_id = k.method_id and d.channel_no = k.channel_no and d.day = k.bucket)
+    )
+    select b.stream_id, b.method_id, b.channel_no, (select steps_per_unit(m.step) from method m where m.id = b.method_id),
+      string_agg(int8send((date_part('epoch', b.bucket) / 60)::bigint << 32 | b.n), ''),
+      string_agg(int8send(b.good_n << 32 | b.suspect_n), ''),
+      string_agg(int8send(b.value_n), '') filter (where worst = 2),
+      string_agg(int8send(coalesce(b.good_sum, 0)), ''),
+      string_agg(int8send(coalesce(b.suspect_sum, 0)), '') filter (where worst > 0),
+      string_agg(int8send(coalesce(b.sum, 0)), '') filter (where worst = 2),
+      string_agg(int8send(pair(b.good_min, b.good_max)), '') filter (where with_extremes),
+      string_agg(int8send(pair(b.suspect_min, b.suspect_max)), '') filter (where with_extremes and worst > 0),
+      string_agg(int8send(pair(b.min, b.max)), '') filter (where with_extremes and worst = 2),
+      string_agg(int8send(pair(b.good_first, b.good_last)), '') filter (where with_extremes),
+      string_agg(int8send(pair(b.first, b.last)), '') filter (where with_extremes and worst = 2),
+      null::bytea
+    from bucket b
+    group by b.stream_id, b.method_id, b.channel_no;
+  end if;
+  return query
+  select o.stream_id, d.method_id, d.channel_no, (select steps_per_unit(m.step) from method m where m.id = d.method_id),
+    null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea, null::bytea,
+    string_agg(packed_minute(d.time, d.n, d.base, d.codec), '')
+  from derived_open o cross join lateral open_minutes(o.data) d
+  where o.stream_id = any (stream_ids) and d.method_id = any (method_ids) and not d.is_beat and d.time >= from_time and d.time < to_time
+  group by o.stream_id, d.method_id, d.channel_no;
 end
 $function$
 CREATE OR REPLACE FUNCTION public.feature_points(minute timestamp with time zone, n integer, base bigint, codec bytea)
@@ -1847,39 +1903,72 @@ CREATE OR REPLACE FUNCTION public.newest_beat_ns(stream integer, method smallint
  STABLE
 AS $function$
 declare
-  low constant timestamptz := greatest(
-    (select max(b.time) from beat_block b where b.stream_id = stream and (method is null or b.method_id = method)),
+  since constant timestamptz := (select coalesce(s.ended_at, s.last_sample_at) - interval '1 day' from stream s where s.id = stream);
+  newest timestamptz := greatest(
+    (select max(n.time)
+     from method m
+     cross join stream_channel c
+     cross join lateral (
+       select b.time from beat_block b
+       where b.stream_id = stream and b.channel_no = c.channel_no and b.method_id = m.id and b.time >= since order by b.time desc limit 1) n
+     where m.kind = 'beat' and (method is null or m.id = method) and c.stream_id = stream),
     (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d
      where o.stream_id = stream and d.is_beat and (method is null or d.method_id = method)));
 begin
-  return (select max(f.ts_ns) from beat_values(low, 'infinity') f where f.stream_id = stream and (method is null or f.method_id = method));
+  if newest is null then
+    newest := (select max(b.time) from beat_block b where b.stream_id = stream and (method is null or b.method_id = method));
+  end if;
+  return greatest(
+    (select max(p.ts_ns)
+     from method m
+     cross join stream_channel c
+     join beat_block b on b.stream_id = stream and b.channel_no = c.channel_no and b.method_id = m.id and b.time = newest
+     cross join lateral beat_points(b.time, b.n, b.reasons, b.codec) p
+     where m.kind = 'beat' and (method is null or m.id = method) and c.stream_id = stream),
+    (select max(p.ts_ns)
+     from derived_open o cross join lateral open_minutes(o.data) d cross join lateral beat_points(d.time, d.n, d.reasons, d.codec) p
+     where o.stream_id = stream and d.is_beat and d.time = newest and (method is null or d.method_id = method)));
 end
 $function$
-CREATE OR REPLACE FUNCTION public.newest_feature_ns(stream integer)
+CREATE OR REPLACE FUNCTION public.newest_feature_ns(stream integer, method smallint DEFAULT NULL::smallint)
  RETURNS bigint
  LANGUAGE plpgsql
  STABLE
 AS $function$
 declare
-  low constant timestamptz := greatest(
-    (select max(b.time) from feature_block b where b.stream_id = stream),
-    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d where o.stream_id = stream and not d.is_beat));
+  since constant timestamptz := (select coalesce(s.ended_at, s.last_sample_at) - interval '1 day' from stream s where s.id = stream);
+  newest timestamptz := greatest(
+    (select max(n.time)
+     from method m
+     cross join (select -1::smallint as no union all select c.channel_no from stream_channel c where c.stream_id = stream) c
+     cross join lateral (
+       select b.time from feature_block b
+       where b.stream_id = stream and b.method_id = m.id and b.channel_no = c.no and b.time >= since order by b.time desc limit 1) n
+     where m.kind = 'feature' and (method is null or m.id = method)),
+    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d
+     where o.stream_id = stream and not d.is_beat and (method is null or d.method_id = method)));
 begin
-  return (select max(f.ts_ns) from feature_values(low, 'infinity') f where f.stream_id = stream);
+  if newest is null then
+    newest := (select max(b.time) from feature_block b where b.stream_id = stream and (method is null or b.method_id = method));
+  end if;
+  return greatest(
+    (select max(p.ts_ns)
+     from method m
+     cross join (select -1::smallint as no union all select c.channel_no from stream_channel c where c.stream_id = stream) c
+     join feature_block b on b.stream_id = stream and b.method_id = m.id and b.channel_no = c.no and b.time = newest
+     cross join lateral feature_points(b.time, b.n, coalesce(b.min, b.sum), b.codec) p
+     where m.kind = 'feature' and (method is null or m.id = method)),
+    (select max(p.ts_ns)
+     from derived_open o cross join lateral open_minutes(o.data) d cross join lateral feature_points(d.time, d.n, d.base, d.codec) p
+     where o.stream_id = stream and not d.is_beat and d.time = newest and (method is null or d.method_id = method)));
 end
 $function$
 CREATE OR REPLACE FUNCTION public.newest_value(stream integer, method smallint)
  RETURNS timestamp with time zone
- LANGUAGE plpgsql
+ LANGUAGE sql
  STABLE
 AS $function$
-declare
-  low constant timestamptz := greatest(
-    (select max(b.time) from feature_block b where b.stream_id = stream and b.method_id = method),
-    (select max(d.time) from derived_open o cross join lateral open_minutes(o.data) d where o.stream_id = stream and d.method_id = method and not d.is_beat));
-begin
-  return (select max(f.time) from feature_values(low, 'infinity') f where f.stream_id = stream and f.method_id = method);
-end
+  select timestamptz 'epoch' + (n.ns - case when n.ns < 0 then 999 else 0 end) / 1000 * interval '1 microsecond' from newest_feature_ns(stream, method) as n (ns)
 $function$
 CREATE OR REPLACE FUNCTION public.note_hours(stream_ids integer[], method_ids smallint[], channel_nos smallint[], times timestamp with time zone[])
  RETURNS void
@@ -1964,18 +2053,6 @@ begin
   for share;
 end
 $function$
-CREATE OR REPLACE FUNCTION public.open_feature_minutes(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone)
- RETURNS SETOF feature_minute
- LANGUAGE plpgsql
- STABLE
- SET plan_cache_mode TO 'force_generic_plan'
-AS $function$
-begin
-  return query
-  select m.* from feature_minute m
-  where m.stream_id = any (stream_ids) and m.method_id = method and m.bucket >= from_time and m.bucket < to_time and m.is_open;
-end
-$function$
 CREATE OR REPLACE FUNCTION public.open_minutes(data bytea)
  RETURNS TABLE("time" timestamp with time zone, method_id smallint, channel_no smallint, n integer, is_beat boolean, base bigint, reasons text, codec bytea)
  LANGUAGE sql
@@ -1989,6 +2066,28 @@ AS $function$
     select g.at, block_bits(data, g.at + 32, 16)::smallint as method_id, block_bits(data, g.at + 120, 32)::integer as codec_at,
       block_bits(data, g.at + 152, 32)::integer as codec_bytes, block_bits(data, g.at + 184, 16)::integer as reasons_bytes
     from (select 16 + 200 * i as at from generate_series(0, block_bits(data, 0, 16)::integer - 1) i) g) h
+$function$
+CREATE OR REPLACE FUNCTION public.packed_beats(minute timestamp with time zone, n integer, reasons text, codec bytea)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select int4send((date_part('epoch', minute) / 60)::integer) || int4send(n) || int4send(length(codec))
+    || int8send(octet_length(coalesce(reasons, ''))) || codec || convert_to(coalesce(reasons, ''), 'UTF8')
+$function$
+CREATE OR REPLACE FUNCTION public.packed_minute(minute timestamp with time zone, n integer, base bigint, codec bytea)
+ RETURNS bytea
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select int4send((date_part('epoch', minute) / 60)::integer) || int4send(n) || int4send(length(codec)) || int8send(coalesce(base, 0)) || codec
+$function$
+CREATE OR REPLACE FUNCTION public.pair(high bigint, low bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select coalesce(high, 0) << 32 | (coalesce(low, 0) & 4294967295)
 $function$
 CREATE OR REPLACE PROCEDURE public.refresh_hours(INOUT hours integer DEFAULT 0, IN rows_max integer DEFAULT 2000)
  LANGUAGE plpgsql
@@ -2311,7 +2410,7 @@ public.xuser: select to biosignal_worker
 -- rights on schemas and functions
 
 api.beat_values(timestamp with time zone,timestamp with time zone): execute to public
-api.feature_minute_columns(integer[],smallint,timestamp with time zone,timestamp with time zone,text,integer): execute to biosignal_api
+api.feature_buckets(integer[],smallint[],timestamp with time zone,timestamp with time zone,timestamp with time zone,timestamp with time zone,timestamp with time zone,timestamp with time zone,integer,boolean): execute to biosignal_api
 api.feature_values(timestamp with time zone,timestamp with time zone): execute to public
 apply_retention(): execute to public
 audit_log_append_only(): execute to public
@@ -2340,15 +2439,17 @@ missing_consents(uuid): execute to biosignal_api
 missing_consents(uuid): execute to biosignal_ingest
 missing_consents(uuid): execute to public
 newest_beat_ns(integer,smallint): execute to public
-newest_feature_ns(integer): execute to public
+newest_feature_ns(integer,smallint): execute to public
 newest_value(integer,smallint): execute to public
 note_hours(integer[],smallint[],smallint[],timestamp with time zone[]): execute to public
 note_rollup_dirty(): execute to public
 notify_auth(): execute to public
 notify_auth_insert(): execute to public
 open_event_episode(uuid,timestamp with time zone,integer,text,text): execute to biosignal_worker
-open_feature_minutes(integer[],smallint,timestamp with time zone,timestamp with time zone): execute to public
 open_minutes(bytea): execute to public
+packed_beats(timestamp with time zone,integer,text,bytea): execute to public
+packed_minute(timestamp with time zone,integer,bigint,bytea): execute to public
+pair(bigint,bigint): execute to public
 refresh_hours(integer,integer): execute to public
 refuse_consent_change(): execute to public
 retention_cutoff(text): execute to public
