@@ -40,6 +40,8 @@ export type EraseOptions = Readonly<{
 }>;
 
 const rollups = ['feature_1h', 'feature_1d'] as const;
+const ATTEMPTS_MAX = 5;
+const DEADLOCK = '40P01';
 const PACKET_LOG_HOURS = 24 + 6; // kept a day, dropped by partitions of six hours
 
 /** @throws PipelineError not_found; conflict when the database is not of this version (then nothing is erased) */
@@ -52,34 +54,34 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   const client = await pool.connect();
   const waitAsBefore = waitLong(client); // years of samples
   try {
-    await client.query('begin');
-    await client.query('set local statement_timeout = 0'); // deleting years of samples takes longer than a request may
-    const { stores, devicesShared, person: erased } = await eraseRows(client, orgId, subjectId);
-    const now = Date.now();
-    const receipt: EraseReceipt = {
-      xuser_id: subjectId,
-      erased_at: new Date(now).toISOString(),
-      stores,
-      devices_shared: devicesShared,
-      packet_log_until: new Date(now + PACKET_LOG_HOURS * 3_600_000).toISOString(),
-    };
-    await emitEvent(client as unknown as Pool, { orgId, projectId: user.project_id }, 'xuser.erased', { xuser_id: subjectId });
-    const nobody: Actor = { caller: { kind: 'cli', orgId, account: '' }, remoteAddress: '', requestId: '' };
-    const note = async (deleted: readonly StoreReceipt[]): Promise<void> =>
-      await audit(client, options.actor ?? nobody, {
+    let packetLogUntil = '';
+    const note = async (stores: readonly StoreReceipt[], devicesShared: number): Promise<void> =>
+      await audit(client, options.actor ?? { caller: { kind: 'cli', orgId, account: '' }, remoteAddress: '', requestId: '' }, {
         action: 'xuser.erased',
         targetKind: 'xuser',
         targetId: subjectId,
         subjectId,
         projectId: user.project_id,
-        detail: { stores: deleted, devices_shared: devicesShared, packet_log_until: receipt.packet_log_until },
+        detail: { stores, devices_shared: devicesShared, packet_log_until: packetLogUntil },
       });
-    await note(stores);
-    await client.query('commit');
-    const late = await eraseLate(client, erased, note);
+    const erased = await inTransaction(client, async () => {
+      const rows = await eraseRows(client, orgId, subjectId);
+      const erasedMs = Date.now();
+      packetLogUntil = new Date(erasedMs + PACKET_LOG_HOURS * 3_600_000).toISOString();
+      await emitEvent(client as unknown as Pool, { orgId, projectId: user.project_id }, 'xuser.erased', { xuser_id: subjectId });
+      await note(rows.stores, rows.devicesShared);
+      return { ...rows, erasedMs };
+    });
+    const late = await eraseLate(client, erased.person, async (stores) => await note(stores, erased.devicesShared));
     waitAsBefore();
     client.release();
-    return { ...receipt, stores: withLate(stores, late) };
+    return {
+      xuser_id: subjectId,
+      erased_at: new Date(erased.erasedMs).toISOString(),
+      stores: withLate(erased.stores, late),
+      devices_shared: erased.devicesShared,
+      packet_log_until: packetLogUntil,
+    };
   } catch (error) {
     client.release(true); // rolls back, and leaves no setting or lock behind
     if (/^(42P01|42703|42883)$/.test(sqlStateOf(error) ?? '')) {
@@ -101,13 +103,29 @@ async function eraseLate(
   note: (late: readonly StoreReceipt[]) => Promise<void>,
 ): Promise<readonly StoreReceipt[]> {
   await untilErasureIsSeen(client);
-  await client.query('begin');
-  await client.query('set local statement_timeout = 0');
-  await keepRefreshOut(client);
-  const late = await receiptOf(await eraseUnreferenced(client, await personalTables(client), person));
-  if (late.some(({ deleted }) => deleted > 0)) await note(late);
-  await client.query('commit');
-  return late;
+  return await inTransaction(client, async () => {
+    await keepRefreshOut(client);
+    const late = await receiptOf(await eraseUnreferenced(client, await personalTables(client), person));
+    if (late.some(({ deleted }) => deleted > 0)) await note(late);
+    return late;
+  });
+}
+
+/** `work` between begin and commit; again, up to ATTEMPTS_MAX times, when the server ended it in favour of a writer that it was in a
+ *  deadlock with. */
+async function inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.query('begin');
+      await client.query('set local statement_timeout = 0'); // deleting years of samples takes longer than a request may
+      const result = await work();
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      if (sqlStateOf(error) !== DEADLOCK || attempt === ATTEMPTS_MAX) throw error;
+      await client.query('rollback');
+    }
+  }
 }
 
 function withLate(stores: readonly StoreReceipt[], late: readonly StoreReceipt[]): readonly StoreReceipt[] {
@@ -277,7 +295,7 @@ async function personalTables(client: PoolClient): Promise<readonly PersonalTabl
        and (k.oid is not null or a.attname in ('xuser_id', 'subject_id', 'stream_id', 'episode_id') and not exists (
          select 1 from pg_constraint f where f.conrelid = c.oid and f.contype = 'f'
            and (a.attnum = any(f.conkey) or f.confdeltype = 'c' and f.confrelid = 'xuser'::regclass)))
-     order by cascades desc, 1, 2`,
+     order by cascades desc, c.relname = 'beat_block', 1, 2`, // after feature_block, as writers lock them
     [['audit_log', 'packet_log', ...rollups.map((rollup) => `${rollup}_kept`)]],
   );
   return rows;

@@ -1,4 +1,5 @@
 /** Erasure in the whole service while the person is being recorded and watched; and what happens when it cannot be done. */
+import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { eraseUser } from '../../src/records/erase.ts';
@@ -120,6 +121,34 @@ it('of a user by another process, deletes rows that are being stored and keeps t
   expect(samples?.remaining).toBe(0);
   await gate.end();
   await own.close();
+});
+
+// promise: erasure
+it('begins again when the server ended it in a deadlock with a writer', async () => {
+  const { xuser_id: id } = await running.token('deadlocked');
+  for (const packet of packetsOf('deadlocked-1', id, 3, 1000)) expect((await running.ingest(packet)).status).toBe(202);
+  const { pool } = running.database;
+  const writer = await running.database.connect();
+  // Erasure locks the device first and the recording last. Whoever finds it is ended.
+  await writer.query(`set deadlock_timeout = '60s'; begin`);
+  const patient = new pg.Pool({ connectionString: running.database.url, options: '-c deadlock_timeout=3s' });
+  await writer.query('select from stream where xuser_id = $1 for update', [id]);
+  const erasing = eraseUser(patient, running.org.orgId, id, { actor: null });
+  const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'delete from "xuser"%'`;
+  await expect.poll(async () => (await pool.query(waits)).rowCount, { timeout: 30_000, interval: 10 }).toBe(1);
+  const ended = await writer.query(`select from device where external_id = 'deadlocked-1' for update`).then(
+    () => 'erasure',
+    () => 'writer',
+  );
+  await writer.query('rollback');
+  expect(ended).toBe('erasure');
+  const { stores } = await erasing;
+  expect(stores.filter(({ remaining }) => remaining !== 0)).toEqual([]);
+  expect(stores).toContainEqual({ store: 'xuser', deleted: 1, remaining: 0 });
+  const { rows } = await pool.query(`select from audit_log where action = 'xuser.erased' and target_id = $1`, [id]);
+  expect(rows).toHaveLength(1);
+  await patient.end();
+  await writer.end();
 });
 
 it('does all of it or nothing: a database of another version keeps the user, without a receipt', async () => {
