@@ -87,9 +87,7 @@ export async function applyProjectRetention(
   const client = await database.pool.connect();
   waitLong(client);
   try {
-    const { rows: got } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [
-      locks.projectRetention.toString(),
-    ]);
+    const { rows: got } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${locks.projectRetention}) as got`);
     if (!got[0]!.got) return { rows: 0, outcome: 'busy' };
     await client.query(`set statement_timeout = '${DELETE_SEC_MAX}s'`);
     // Rows of the columnstore are unpacked before deletion; one delete of ours exceeds the default bound of 100,000.
@@ -109,7 +107,9 @@ export async function applyProjectRetention(
     }
     return { rows: total, outcome: 'done' };
   } finally {
-    client.release(true); // with its lock and settings
+    // The server frees the lock of a closed connection a moment later: a run that follows at once would find it busy.
+    await client.query('select pg_advisory_unlock_all()').catch(() => undefined);
+    client.release(true); // with its settings
   }
 }
 
