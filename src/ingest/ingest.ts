@@ -131,15 +131,16 @@ export class Ingest {
       return commit === null ? DUPLICATE : { commit, unverified: false };
     }
     session.apply(admitted);
-    let durable: Promise<void> | 'busy';
+    let durable: ReturnType<PacketSink['accept']>;
     try {
       durable = this.#sink.accept(session, admitted, bytes);
     } catch (error) {
       session.revert(admitted);
       throw error;
     }
-    if (durable === 'busy') {
+    if (durable === 'busy' || durable === 'closed') {
       session.revert(admitted);
+      if (durable === 'closed') this.sessions.forget(session);
       this.#busyCount.inc();
       return 'busy';
     }

@@ -102,4 +102,17 @@ describe('SessionTable', () => {
     expect(second).not.toBe(first);
     expect(first).toMatchObject({ closed: true });
   });
+
+  it('opens a stream again that the sink has closed by itself', async () => {
+    const sink = new Sink();
+    const table = new SessionTable(sink, 10, { user: 1000, key: 1_000_000 });
+    const first = await find(table, key, 'd1');
+    if (isRejected(first)) throw new Error(first.detail);
+    table.forget(first);
+    const second = await find(table, key, 'd1');
+    expect(second).not.toBe(first);
+    table.forget(first); // it is not in the table any more
+    expect(await find(table, key, 'd1')).toBe(second);
+    expect(sink.openCount).toBe(2);
+  });
 });

@@ -152,10 +152,15 @@ export class SessionTable {
     return closing;
   }
 
+  /** Forgets the session of a stream that the sink has closed by itself. The next packet opens the stream again. */
+  forget(session: Session): void {
+    session.closed = true;
+    if (this.#sessions.get(session.key) === session) this.#sessions.delete(session.key);
+  }
+
   #drop(session: Session): Promise<void> {
     const { key } = session;
-    session.closed = true;
-    this.#sessions.delete(key);
+    this.forget(session);
     const closed = this.#sink.closeStream(session).finally(() => this.#closing.delete(key));
     this.#closing.set(key, closed);
     closed.catch(() => undefined); // the next packet to open the stream gets the error

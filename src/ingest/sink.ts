@@ -72,10 +72,10 @@ export interface PacketSink {
 
   /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit.
    *  When it rejects, nothing of that packet was kept and ingest forgets its sequence number.
-   *  'busy': a queue is full, nothing was kept.
+   *  'busy': a queue is full, nothing was kept. 'closed': nothing was kept, and the session is over.
    *  @throws PipelineError unavailable when the database is unavailable: nothing was kept
    *  @param bytes the packet as received; valid only during the call, so copy what you keep */
-  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy';
+  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' | 'closed';
 
   /** Hashes of the durable packets firstSeq .. firstSeq + count - 1 of a stream; NaN where there is none, or it is no longer kept.
    *  Rejects with PipelineError unavailable when the database is unavailable. */

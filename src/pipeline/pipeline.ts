@@ -80,14 +80,14 @@ export class Pipeline implements PacketSink {
 
   // ------------------------------------------------------------------------------------------------ a packet
 
-  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' {
+  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' | 'closed' {
     const { log, blocks, rows, hub } = this.#stores;
     if (log.lost !== null) throw new PipelineError('unavailable', `Nothing was kept: ${log.lost}.`, { retryAfterSec: 1 });
     if (log.awayMs > 0)
       throw new PipelineError('unavailable', 'The database is away; nothing was kept.', { retryAfterSec: AWAY_RETRY_SEC });
     if (this.#parts.isStopped() || this.#computing.full || blocks.full || rows.full) return 'busy';
     const stream = this.#streams.get(session.streamId);
-    if (stream === undefined) return 'busy'; // being closed: the retry opens a new session
+    if (stream === undefined) return 'closed';
     const batch = log.append({ streamId: stream.id, seq: admitted.seq, receivedNs: admitted.receivedNs, bytes });
     if (batch === 'busy') return 'busy';
     const { life } = this.#parts;

@@ -214,8 +214,9 @@ export class RunningPipeline {
    *  @returns when the streams are stored; values that cannot be computed now are computed later */
   async forgetSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): Promise<void> {
     this.#stores.hub.closeSubject(subjectId, code);
-    await this.ingest.sessions.drop((session) => session.subjectId === subjectId);
-    await this.#life.closeOf(subjectId);
+    const dropped = this.ingest.sessions.drop((session) => session.subjectId === subjectId);
+    // At once: a stream that its device opens while others are being closed has a session and stays.
+    await Promise.all([dropped, this.#life.closeOf(subjectId)]);
   }
 
   // ------------------------------------------------------------------------------------------------ stop
