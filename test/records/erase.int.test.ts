@@ -129,7 +129,7 @@ it('begins again when the server ended it in a deadlock with a writer', async ()
   for (const packet of packetsOf('deadlocked-1', id, 3, 1000)) expect((await running.ingest(packet)).status).toBe(202);
   const { pool } = running.database;
   const writer = await running.database.connect();
-  // Erasure locks the device first and the recording last. Whoever finds it is ended.
+  // Erasure locks the device first and the recording last. The side that finds it is ended.
   await writer.query(`set deadlock_timeout = '60s'; begin`);
   const patient = new pg.Pool({ connectionString: running.database.url, options: '-c deadlock_timeout=3s' });
   await writer.query('select from stream where xuser_id = $1 for update', [id]);
