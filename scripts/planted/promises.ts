@@ -405,4 +405,39 @@ export const faults: readonly Fault[] = [
     'this.#endUnixMs = endUnixMs;',
     "this.#endUnixMs = endUnixMs;\n    if ([...this.viewers].some(({ mode }) => mode === 'behind')) return 0;",
   ]),
+  fault('overview-equals-samples', 'samples that are still in memory are left out', 'test/query/overview.int.test.ts', [
+    'src/query/overview.ts',
+    'const recentRows = byRow(inMemory,',
+    'const recentRows = byRow(inMemory.slice(1),',
+  ]),
+  fault('overview-equals-samples', 'a row that reaches into the next bucket counts as a whole', 'test/query/overview.int.test.ts', [
+    'src/query/overview.ts',
+    'if (1000 * start < edgeMs && start < toSec) starts',
+    'if (1000 * start < edgeMs - 1000 * rowSec && start < toSec) starts',
+  ]),
+  fault('overview-fits', 'five times the buckets that were asked for', 'test/query/overview.int.test.ts', [
+    'src/query/overview.ts',
+    'if (end - first <= bucketsMax &&',
+    'if (end - first <= 5 * bucketsMax &&',
+  ]),
+  fault('observation-summaries-fhir', 'the end of a day is a day of UTC later', 'test/query/observation-summaries.int.test.ts', [
+    'src/query/fhir.ts',
+    'end: row.effective_end }',
+    "end: new Date(Date.parse(row.effective_time) + 86_400_000).toISOString().replace('Z', '000Z') }",
+  ]),
+  fault('log-form', 'a release that reads packets one by one may claim packed batches', 'test/service/ownership.int.test.ts', [
+    'src/storage/log-batch.ts',
+    'export const LOG_FORM = 1;',
+    'export const LOG_FORM = 0;',
+  ]),
+  fault('consent-recording', 'streams that are opened meanwhile are closed too', 'test/tenancy/consent.int.test.ts', [
+    'src/pipeline/running-pipeline.ts',
+    'await Promise.all([dropped, this.#life.closeOf(subjectId)]);',
+    'await dropped;\n    await this.#life.closeOf(subjectId);',
+  ]),
+  fault('erasure', 'a deadlock ends the erasure', 'test/records/erase.int.test.ts', [
+    'src/records/erase.ts',
+    'const ATTEMPTS_MAX = 5;',
+    'const ATTEMPTS_MAX = 1;',
+  ]),
 ];
