@@ -133,7 +133,7 @@ it('begins again when the server ended it in a deadlock with a writer', async ()
   await writer.query(`set deadlock_timeout = '60s'; begin`);
   const patient = new pg.Pool({ connectionString: running.database.url, options: '-c deadlock_timeout=3s' });
   await writer.query('select from stream where xuser_id = $1 for update', [id]);
-  const erasing = eraseUser(patient, running.org.orgId, id, { actor: null });
+  const erasing = eraseUser(patient, running.org.orgId, id, { actor: null }).catch((error: Error) => ({ stores: [], error }));
   const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'delete from "xuser"%'`;
   await expect.poll(async () => (await pool.query(waits)).rowCount, { timeout: 30_000, interval: 10 }).toBe(1);
   const ended = await writer.query(`select from device where external_id = 'deadlocked-1' for update`).then(
@@ -142,7 +142,9 @@ it('begins again when the server ended it in a deadlock with a writer', async ()
   );
   await writer.query('rollback');
   expect(ended).toBe('erasure');
-  const { stores } = await erasing;
+  const erased = await erasing;
+  expect(erased).not.toHaveProperty('error');
+  const { stores } = erased;
   expect(stores.filter(({ remaining }) => remaining !== 0)).toEqual([]);
   expect(stores).toContainEqual({ store: 'xuser', deleted: 1, remaining: 0 });
   const { rows } = await pool.query(`select from audit_log where action = 'xuser.erased' and target_id = $1`, [id]);
