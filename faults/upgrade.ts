@@ -8,11 +8,14 @@ import { supervisedStop } from './scenarios.ts';
 
 const root = join(import.meta.dirname, '..');
 
+/** How often the next release may end, because it did not get a table in time, before it has migrated. */
+const ENDED_MAX = 20;
+
 /** This release with one migration more for every upgrade so far. @returns its folder */
 function nextRelease(workDir: string, upgrades: number): string {
   const folder = join(workDir, `release-${upgrades}`);
   mkdirSync(folder);
-  for (const part of ['src', 'sql', 'faults', 'package.json']) cpSync(join(root, part), join(folder, part), { recursive: true });
+  for (const part of ['src', 'sdk', 'sql', 'faults', 'package.json']) cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   const last = Math.max(...readdirSync(join(folder, 'sql')).map((name) => Number(/^\d{6}(?=-)/.exec(name)?.[0] ?? 0)));
   for (let i = 1; i <= upgrades; i++) {
@@ -41,10 +44,13 @@ export const upgradeScenario: Scenario = {
     await sleep(200 + 900 * random.next());
     const next = await world.secondInstance({ root: nextRelease(world.workDir, ++upgrades) });
     // Streaming goes on under the new schema until the old one is stopped.
+    let ended = 0;
     for (const wanted = `%-of-the-next-release-${upgrades}.sql`; ; await sleep(50)) {
       const rows = await world.sql<{ n: number }>('select count(*)::int as n from migration where name like $1', [wanted]);
       if (rows[0]!.n === 1) break;
-      if (!next.running) next.start();
+      if (next.running) continue;
+      if (++ended > ENDED_MAX) throw new Error(`the next release ended ${ended} times without having migrated:\n${next.log.slice(-1200)}`);
+      next.start();
     }
     await sleep(500 + 500 * random.next());
     return await supervisedStop(world, next);
