@@ -1708,6 +1708,7 @@ CREATE OR REPLACE FUNCTION public.feature_buckets(stream_ids integer[], method_i
  LANGUAGE plpgsql
  STABLE
  SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_sort TO 'off'
 AS $function$
 #variable_conflict use_column
 begin
@@ -1729,8 +1730,10 @@ begin
         filter (where with_extremes),
       string_agg(int8send(pair(coalesce(b.first, b.sum), coalesce(b.last, b.sum))), '') filter (where with_extremes and worst = 2),
       null::bytea
-    from feature_block b
-    where b.stream_id = any (stream_ids) and b.method_id = any (method_ids) and b.time >= from_time and b.time < to_time
+    from (
+      select * from feature_block m
+      where m.stream_id = any (stream_ids) and m.method_id = any (method_ids) and m.time >= from_time and m.time < to_time
+      offset 0) b
     group by b.stream_id, b.method_id, b.channel_no;
   else
     return query

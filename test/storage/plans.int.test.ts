@@ -69,6 +69,9 @@ beforeAll(async () => {
   await blocks.close();
   await refreshRollups(database);
   await database.pool.query(`update stream set last_sample_at = now() + interval '3 years'`);
+  if (database.kind === 'timescale')
+    for (const table of ['feature_block', 'beat_block', 'sample_block'])
+      await database.pool.query('select compress_chunk(c) from show_chunks($1::regclass, older_than => $2::timestamptz) c', [table, range.since]);
   await database.pool.query('vacuum analyze');
   const { rows: catalog } = await database.pool.query<BiosignalRow>(
     `select * from biosignal where code = 'spo2' or feature = 'hr_ecg' order by code nulls last`,
@@ -116,22 +119,9 @@ function explaining(): { db: Parameters<typeof readChart>[0]; opened: { statemen
     walk(plan!['QUERY PLAN'][0]!.Plan);
     opened.push({ statement, parts: [...parts], gave: [...gave] });
   };
-  /** A function hides its plan: which parts its statements scanned is counted. Not with compressed chunks, of which TimescaleDB counts all:
-   *  whether it reads them or looks at them when it plans is not known. */
-  const scannedBy = async (text: string, values: unknown[]): Promise<string[]> => {
-    const client = await pool.connect();
-    await client.query('begin');
-    await client.query(text, values);
-    const { rows } = await client.query<{ relname: string }>(
-      `select relname from pg_stat_xact_all_tables where coalesce(seq_scan, 0) + coalesce(idx_scan, 0) > 0 and relname ~ '_p\\d{8}_|^_hyper_|^compress_hyper'`,
-    );
-    await client.query('commit');
-    client.release();
-    return rows.map(({ relname }) => relname).filter((name) => database.kind !== 'timescale' || !name.startsWith('_hyper_'));
-  };
   const query = async (statement: string | pg.QueryConfig, given?: unknown[]): Promise<unknown> => {
     const { text, values = [], name } = typeof statement === 'string' ? { text: statement, values: given } : statement;
-    if (text.includes('feature_buckets')) opened.push({ statement: text, parts: await scannedBy(text, values), gave: [] });
+    if (text.includes('feature_buckets')) opened.push({ statement: text, parts: await scannedBy(pool, text, values), gave: [] });
     else note(text, (await pool.query<PlanRow>(`${explain} ${text}`, values)).rows[0]);
     if (typeof statement === 'string' || name === undefined) return pool.query(text, values);
     // A prepared statement may be planned once for all values.
@@ -151,11 +141,25 @@ function explaining(): { db: Parameters<typeof readChart>[0]; opened: { statemen
   return { db: { query } as never, opened };
 }
 
+/** Which partitions or chunks a statement looked into, by the server's count of scans: a function hides its plan. */
+async function scannedBy(pool: pg.Pool, text: string, values: unknown[]): Promise<string[]> {
+  const client = await pool.connect();
+  await client.query('select pg_stat_force_next_flush()'); // else what this connection did before counts, too
+  await client.query('begin');
+  await client.query(text, values);
+  const { rows } = await client.query<{ relname: string }>(
+    `select relname from pg_stat_xact_all_tables where coalesce(seq_scan, 0) + coalesce(idx_scan, 0) > 0 and relname ~ '_p\\d{8}_|^_hyper_|^compress_hyper'`,
+  );
+  await client.query('commit');
+  client.release();
+  return rows.map(({ relname }) => relname);
+}
+
 /** Of each table (its partitions' common name) at most one part, in every statement; and something was read. */
 function expectOnePart(opened: readonly { statement: string; parts: string[] }[]): void {
-  if (database.kind !== 'timescale') expect(opened.flatMap(({ parts }) => parts).length).toBeGreaterThan(0);
+  expect(opened.flatMap(({ parts }) => parts).length).toBeGreaterThan(0);
   for (const { statement, parts } of opened) {
-    const tables = parts.map((part) => part.replace(/_p\d{8}_\d+$|_\d+_chunk$/, ''));
+    const tables = parts.map((part) => part.replace(/_p\d{8}_\d+$|_\d+_chunk(_compressed)?$/, ''));
     expect([statement, parts.length]).toEqual([statement, new Set(tables).size]);
   }
 }
@@ -208,6 +212,27 @@ test('features and beats of a stream', async () => {
     expect(await readFeatureSeries(db, { ...filter, names: ['hr_ecg'], qualityMax: 2, cadenceHz })).toHaveLength(1);
   expect(await readBeatSeries(db, { ...filter, channelCode: null })).toHaveLength(1);
   expectOnePart(opened);
+});
+
+// As the owner, as the service calls them, and people with psql.
+test.each([
+  'count(*) from feature_values($1, $2) where stream_id = $3',
+  'count(*) from beat_values($1, $2) where stream_id = $3',
+  `count(*) from samples((select uuid from stream where id = $3), '${ecg.code}', $1, $2)`,
+  'count(*) from feature_1m where bucket >= $1 and bucket < $2 and stream_id = $3',
+  `count(*) from method where has_feature(array[$3::int], id, $1, $2)`,
+])('select %s', async (text) => {
+  for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+    const asOwner = new pg.Pool({ connectionString: database.url, max: 1, options: `-c plan_cache_mode=${mode}` });
+    try {
+      const values = [range.since, range.until, stream.streamId];
+      const { rows } = await asOwner.query<{ count: string }>(`select ${text}`, values);
+      expect(Number(rows[0]!.count)).toBeGreaterThan(0);
+      expectOnePart([{ statement: `${mode}: ${text}`, parts: await scannedBy(asOwner, `select ${text}`, values) }]);
+    } finally {
+      await asOwner.end();
+    }
+  }
 });
 
 test.each(['asc', 'desc'] as const)('observations, reported and derived, %s', async (order) => {
