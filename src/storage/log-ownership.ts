@@ -11,6 +11,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { EPOCH_POSITIONS } from '../cluster/held-partitions.ts';
+import { HUNG_MS, mayTake } from '../cluster/takeover.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database/database.ts';
 import { locks, pairLocks } from './database/locks.ts';
@@ -27,17 +29,11 @@ const LOCK = locks.packetLog;
 const RENEW_MS = 1000;
 /** Period at which a waiting instance checks the row, and an owner tries to reach an unavailable database, ms. */
 const LOOK_MS = 250;
-/** Time for an owner whose lock is free to return, ms: its connection was lost, or the database restarted. */
-const CUT_MS = 2000;
-/** An owner that holds its lock without renewing for this long hangs, or its machine disappeared, ms. */
-const HUNG_MS = 10_000;
 /** Age up to which a new instance takes a free log at once, ms: its predecessor was stopped or killed a moment ago. */
 const FRESH_MS = 1000;
 /** Time that a claim waits for transactions of the former owner, ms; a process that was suspended never ends its own. */
 const CLAIM_WAIT_MS = 2000;
 const ANSWER_MS = 4000;
-/** Batch numbers per epoch: group commits of three years at 40 per second. */
-const EPOCH_POSITIONS = 2 ** 32;
 
 export type Instance = Readonly<{
   /** New at every start; its first eight digits end the names of the instance's connections (see tagOf). */
@@ -226,7 +222,7 @@ export class Ownership {
         // Nothing could be observed before the connection existed.
         const silentMs = nowMs - Math.max(heardMs, this.#connectedMs);
         const fresh = !watched || nowMs - startedMs < FRESH_MS;
-        if (mayTake(seen, silentMs, fresh)) {
+        if (mayTake({ ...seen, silentMs }, fresh)) {
           const claim = await this.#take(seen);
           if (claim !== null) return claim;
         } else if (!told && !fresh) {
@@ -350,13 +346,6 @@ export class Ownership {
 /** True when the database does not answer, or cannot take this now. */
 function isAway(error: unknown): boolean {
   return error instanceof PipelineError && error.code === 'unavailable';
-}
-
-/** Whether a waiting instance may take the log from the owner it has watched. */
-function mayTake({ owner, locked }: Seen, silentMs: number, fresh: boolean): boolean {
-  // A lock without an owner: an earlier release, which does not renew, or an instance that is starting or ending.
-  if (locked) return owner !== null && silentMs >= HUNG_MS;
-  return owner === null || fresh || silentMs >= CUT_MS;
 }
 
 const ofThisDatabase = `database = (select oid from pg_database where datname = current_database())`;
