@@ -87,7 +87,7 @@ export class Pipeline implements PacketSink {
       throw new PipelineError('unavailable', 'The database is away; nothing was kept.', { retryAfterSec: AWAY_RETRY_SEC });
     if (this.#parts.isStopped() || this.#computing.full || blocks.full || rows.full) return 'busy';
     const stream = this.#streams.get(session.streamId);
-    if (stream === undefined) return 'closed';
+    if (stream === undefined || this.#streams.isClosing(stream.id)) return 'closed'; // the feature pool may have closed it
     const batch = log.append({ streamId: stream.id, seq: admitted.seq, receivedNs: admitted.receivedNs, bytes });
     if (batch === 'busy') return 'busy';
     const { life } = this.#parts;

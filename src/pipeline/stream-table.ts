@@ -118,6 +118,11 @@ export class StreamTable {
     return closing;
   }
 
+  /** Whether a stream is being closed: then nothing is added to it any more. */
+  isClosing(streamId: StreamId): boolean {
+    return this.#closing.has(streamId);
+  }
+
   /** Resolves when a stream being closed is closed, or closing failed. */
   async closed(streamId: StreamId): Promise<void> {
     await this.#closing.get(streamId)?.catch(() => undefined);

@@ -99,14 +99,16 @@ describe('without consent to recording', () => {
     const [first, second] = ['consent-first', 'consent-second'].map((deviceId) => packetsOf(deviceId, id, 100));
     expect((await running.ingest(first![0]!)).status).toBe(202);
     const client = await running.database.connect();
-    await client.query('begin; lock table sample_block in exclusive mode'); // its samples cannot be stored, so it cannot be closed
-    expect((await say(id, 'recording', true)).status).toBe(201);
-    const { pool } = running.database;
-    const waiting = `select from pg_locks where relation = 'sample_block'::regclass and not granted`;
-    await expect.poll(async () => (await pool.query(waiting)).rowCount, { timeout: 15_000 }).toBe(1);
-    expect((await running.ingest(second![0]!)).status).toBe(202);
-    await client.query('rollback');
-    await client.end();
+    try {
+      await client.query('begin; lock table sample_block in exclusive mode'); // its samples cannot be stored, so it cannot be closed
+      expect((await say(id, 'recording', true)).status).toBe(201);
+      const { pool } = running.database;
+      const waiting = `select from pg_locks where relation = 'sample_block'::regclass and not granted`;
+      await expect.poll(async () => (await pool.query(waiting)).rowCount, { timeout: 15_000 }).toBe(1);
+      expect((await running.ingest(second![0]!)).status).toBe(202);
+    } finally {
+      await client.end(); // and with it the transaction
+    }
     await expect.poll(async () => (await running.ingest(first![1]!)).status, { timeout: 15_000 }).toBe(202); // closed, and open again
     expect((await running.ingest(second![1]!)).status).toBe(202);
   });
