@@ -3,12 +3,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';
-import { createMember, memberRoles, signIn, updateMember } from '../../src/tenancy/operators.ts';
+import { memberRoles, signIn, updateMember } from '../../src/tenancy/operators.ts';
 import type { MemberRole } from '../../src/tenancy/operators.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { createSdkKey } from '../../src/auth/public-keys.ts';
 import { scopes } from '../../src/caller.ts';
 import type { Scope } from '../../src/caller.ts';
+import { putMember } from '../helpers/members.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 import { createProject } from '../../src/tenancy/projects.ts';
@@ -43,7 +44,7 @@ beforeAll(async () => {
   const other = await createOrganization(pool, 'Other');
   const p2 = (await createProject(pool, orgId, 'P2')).projectId;
   const person = (org: string, email: string, role: MemberRole) =>
-    createMember(pool, { orgId: org, email, displayName: '', role, password }).then(({ id }) => id);
+    putMember(pool, { orgId: org, email, displayName: '', role, password }).then(({ id }) => id);
   const fill = async (org: string, project: string, name: string): Promise<Things> => {
     const maker = (await createApiKey(pool, { orgId: org, name: `maker of ${name}`, scopes, projectId: project })).key;
     const { body: user } = await running.send<{ xuser_id: string }>('POST', '/api/v1/xusers', { as: maker, body: { external_id: name } });
@@ -252,9 +253,9 @@ describe('a member', () => {
     const { pool } = running.database;
     const { orgId } = await createOrganization(pool, 'Race');
     const accounts = await Promise.all(
-      [1, 2].map((i) => createMember(pool, { orgId, email: `o${i}@race.example`, displayName: '', role: 'owner', password })),
+      [1, 2].map((i) => putMember(pool, { orgId, email: `o${i}@race.example`, displayName: '', role: 'owner', password })),
     );
-    await createMember(pool, { orgId, email: 'a@race.example', displayName: '', role: 'admin', password });
+    await putMember(pool, { orgId, email: 'a@race.example', displayName: '', role: 'admin', password });
     const owners = async (): Promise<number> =>
       (await pool.query(`select 1 from operator_account where organization_id = $1 and role = 'owner' and disabled_at is null`, [orgId]))
         .rows.length;

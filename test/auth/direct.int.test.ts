@@ -3,8 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { createApiKey } from '../../src/auth/api-keys.ts';
-import { createMember, signIn } from '../../src/tenancy/operators.ts';
+import { signIn } from '../../src/tenancy/operators.ts';
 import type { Scope } from '../../src/caller.ts';
+import { putMember } from '../helpers/members.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 
@@ -70,7 +71,7 @@ beforeAll(async () => {
   credentials.set('direct, server, read', { as: reader, headers: direct });
   credentials.set('direct, server, write', { as: writer, headers: direct });
   credentials.set('key, read', { as: reader, headers: {} });
-  await createMember(pool, { orgId, email: 'a@direct.example', displayName: '', role: 'owner', password });
+  await putMember(pool, { orgId, email: 'a@direct.example', displayName: '', role: 'owner', password });
   const { token } = await signIn(pool, 'a@direct.example', password, { ip: '127.0.0.1', userAgent: '' });
   credentials.set('operator', { as: '', headers: { cookie: `bio_session=${token}`, origin: running.service.baseUrl } });
 }, 180_000);

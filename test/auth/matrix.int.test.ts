@@ -4,11 +4,12 @@ import { createSign, generateKeyPairSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey, revokeApiKey } from '../../src/auth/api-keys.ts';
-import { createMember, signIn, signOut } from '../../src/tenancy/operators.ts';
+import { signIn, signOut } from '../../src/tenancy/operators.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { createSdkKey } from '../../src/auth/public-keys.ts';
 import { scopes } from '../../src/caller.ts';
 import type { Route } from '../../src/http/route.ts';
+import { putMember } from '../helpers/members.ts';
 import { allRoutes } from '../helpers/all-routes.ts';
 import { startApi } from '../helpers/api.ts';
 import type { Api } from '../helpers/api.ts';
@@ -248,7 +249,7 @@ beforeAll(async () => {
   const password = 'a long enough password';
   const operator = async (role: 'viewer' | 'clinician' | 'owner', org: string): Promise<Record<string, string>> => {
     const email = `${role}@${org}.example`;
-    const member = await createMember(pool, { orgId: org, email, displayName: '', role, password });
+    const member = await putMember(pool, { orgId: org, email, displayName: '', role, password });
     if (role === 'viewer') ids.member ||= member.id;
     const { token } = await signIn(pool, email, password, { ip: '127.0.0.1', userAgent: '' });
     return { cookie: `bio_session=${token}`, origin: api.base };
@@ -304,7 +305,7 @@ async function endedSession(how: 'disabled' | 'signed out' | 'expired'): Promise
   const { pool } = api.database;
   const email = `${how.replace(' ', '.')}@ended.example`;
   const password = 'a long enough password';
-  const member = await createMember(pool, { orgId: api.org.orgId, email, displayName: '', role: 'owner', password });
+  const member = await putMember(pool, { orgId: api.org.orgId, email, displayName: '', role: 'owner', password });
   const { token } = await signIn(pool, email, password, { ip: '127.0.0.1', userAgent: '' });
   if (how === 'disabled') await pool.query('update operator_account set disabled_at = now() where id = $1', [member.id]);
   else if (how === 'signed out') await signOut(pool, token);

@@ -7,8 +7,9 @@ import type { NewOrganization } from '../../src/auth/organizations.ts';
 import { scopes } from '../../src/caller.ts';
 import type { Caller, Scope } from '../../src/caller.ts';
 import { endOfCaller, rolesToDisable, rolesWithin } from '../../src/tenancy/authority.ts';
-import { createMember, memberRoles } from '../../src/tenancy/operators.ts';
+import { memberRoles } from '../../src/tenancy/operators.ts';
 import type { MemberRole } from '../../src/tenancy/operators.ts';
+import { putMember } from '../helpers/members.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
@@ -20,7 +21,7 @@ beforeAll(async () => {
   org = await createOrganization(database.pool, 'Test');
   for (const role of memberRoles) {
     const member = { orgId: org.orgId, email: `${role}@org.example`, displayName: '', role, password: 'a long enough password' };
-    accounts.set(role, (await createMember(database.pool, member)).id);
+    accounts.set(role, (await putMember(database.pool, member)).id);
   }
 });
 afterAll(() => database.close());

@@ -1,11 +1,12 @@
 /** Signing in to the dashboard in the whole service: its audit entries, whom guesses lock out, and its cookies. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeviceCookies } from '../../src/auth/device-cookies.ts';
-import { createMember, signIn } from '../../src/tenancy/operators.ts';
+import { signIn } from '../../src/tenancy/operators.ts';
 import { runCommand, EXIT_FAILED, EXIT_OK } from '../../src/cli/command.ts';
 import { doctor } from '../../src/cli/doctor.ts';
 import { readConfig } from '../../src/config.ts';
 import { startService } from '../../src/server.ts';
+import { putMember } from '../helpers/members.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { Answer, RunningService } from '../helpers/running-service.ts';
@@ -24,7 +25,7 @@ afterAll(async () => {
 });
 
 const member = async (email: string, role: 'owner' | 'viewer' = 'viewer'): Promise<string> =>
-  (await createMember(running.database.pool, { orgId: running.org.orgId, email, displayName: '', role, password })).id;
+  (await putMember(running.database.pool, { orgId: running.org.orgId, email, displayName: '', role, password })).id;
 const tryAt = (email: string, secret: string, headers: Record<string, string>): Promise<Answer<Record<string, unknown>>> =>
   running.send('POST', '/auth/session', { as: '', headers, body: { email, password: secret } });
 const cookiesOf = (answer: Answer<unknown>): readonly string[] => answer.headers.getSetCookie();

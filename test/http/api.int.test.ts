@@ -13,6 +13,7 @@ import { allRoutes } from '../helpers/all-routes.ts';
 import { startApi } from '../helpers/api.ts';
 import type { Api } from '../helpers/api.ts';
 import { until } from '../helpers/database.ts';
+import { putMember } from '../helpers/members.ts';
 
 let api: Api;
 let user: { token: string; id: string };
@@ -371,7 +372,7 @@ describe('operators', () => {
 
   it('are slowed when they guess', async () => {
     const email = 'guessed@x.example';
-    await createMember(api.database.pool, { orgId: api.org.orgId, email, displayName: '', role: 'viewer', password });
+    await putMember(api.database.pool, { orgId: api.org.orgId, email, displayName: '', role: 'viewer', password });
     const guess = (i: number) => api.send('POST', '/auth/session', { as: '', body: { email, password: `guess number ${i}` } });
     // Concurrently: in sequence, a busy machine would be as slow as the limit.
     const statuses = (await Promise.all(Array.from({ length: 14 }, (_, i) => guess(i)))).map(({ status }) => status);

@@ -7,10 +7,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApiKey } from '../../src/auth/api-keys.ts';
-import { createMember, signIn } from '../../src/tenancy/operators.ts';
+import { signIn } from '../../src/tenancy/operators.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { runCommand } from '../../src/cli/command.ts';
 import { conform as conformCommand } from '../../src/cli/conform.ts';
+import { putMember } from '../helpers/members.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
@@ -137,7 +138,7 @@ it(
 async function operatorSession(): Promise<string> {
   const [email, password] = ['ada@members.example', 'a long enough password'];
   const { pool } = running.database;
-  await createMember(pool, { orgId: running.org.orgId, email, displayName: 'Ada', role: 'admin', password });
+  await putMember(pool, { orgId: running.org.orgId, email, displayName: 'Ada', role: 'admin', password });
   return (await signIn(pool, email, password, { ip: '127.0.0.1', userAgent: '' })).token;
 }
 
