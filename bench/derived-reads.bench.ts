@@ -176,7 +176,7 @@ async function ask({ database, tenant, streamId, dayMs, monthMs }: Filled): Prom
     'beats of 1,000 s': [
       async () => {
         const [series] = await readBeatSeries(api, { ...range, channelCode: null });
-        return Math.round((series?.qmask.split(',').length ?? 0) / 10) * 10;
+        return Math.round((series?.qmask.length ?? 0) / 10) * 10;
       },
       1000,
     ],

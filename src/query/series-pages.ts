@@ -1,20 +1,47 @@
 /** A page of values or of beats, filled from packed minutes until it is full. */
 import type { Buffer } from 'node:buffer';
+import { setTime } from './json-columns.ts';
 import { beatMinutes, featureMinutes } from './packed-minutes.ts';
 import { timestampAt } from './time-bounds.ts';
 
 const MINUTE_US = 60_000_000;
-const NS_PER_MINUTE = 60_000_000_000n;
 
 /** [fromUs, toUs), Unix us; null: unbounded. */
 export type Range = Readonly<{ from_us: number | null; to_us: number | null }>;
 
-/** Which values of a minute are in the range: their indices. */
-function* within(minute: number, ns: readonly number[], { from_us: from, to_us: to }: Range): Generator<number> {
+/** Which values of a minute are in the range: from one index to before another. */
+function within(minute: number, ns: readonly number[], { from_us: from, to_us: to }: Range): readonly [from: number, to: number] {
   const startUs = minute * MINUTE_US;
-  for (let i = 0; i < ns.length; i++) {
-    const us = startUs + Math.floor(ns[i]! / 1000);
-    if ((from === null || us >= from) && (to === null || us < to)) yield i;
+  const isBefore = (i: number, us: number): boolean => startUs + Math.floor(ns[i]! / 1000) < us;
+  let first = 0;
+  let end = ns.length;
+  if (from !== null) while (first < end && isBefore(first, from)) first++;
+  if (to !== null) while (end > first && !isBefore(end - 1, to)) end--;
+  return [first, end];
+}
+
+/** Times of a page while it is filled, Unix ns. */
+class Times {
+  #column = new BigInt64Array(256);
+  #words = new Int32Array(this.#column.buffer);
+  length = 0;
+
+  push(minute: number, ns: number): void {
+    if (this.length === this.#column.length) {
+      const longer = new BigInt64Array(4 * this.length);
+      longer.set(this.#column);
+      this.#column = longer;
+      this.#words = new Int32Array(longer.buffer);
+    }
+    setTime(this.#words, this.length++, minute, ns);
+  }
+
+  pop(): void {
+    this.length--;
+  }
+
+  column(): BigInt64Array {
+    return this.#column.slice(0, this.length);
   }
 }
 
@@ -36,7 +63,7 @@ export class FeaturePage {
   readonly #limit: number;
   readonly #perUnit: number;
   readonly #range: Range;
-  readonly #tsNs: bigint[] = [];
+  readonly #times = new Times();
   readonly #values: number[] = [];
   readonly #qmask: number[] = [];
   /** The interval of 1/cadence that the last value is of. */
@@ -59,15 +86,15 @@ export class FeaturePage {
   /** @returns is the page full? Then the rest is left out */
   add(minutes: Buffer): boolean {
     for (const { minute, points } of featureMinutes(minutes)) {
-      const startNs = BigInt(minute) * NS_PER_MINUTE;
-      for (const i of within(minute, points.ns, this.#range)) {
+      const [first, end] = within(minute, points.ns, this.#range);
+      for (let i = first; i < end; i++) {
         const steps = points.steps[i]!;
         const flag = points.flags[i]!;
         if (flag > this.#qualityMax || Number.isNaN(steps)) continue;
         if (this.#isReplaced(minute * MINUTE_US + Math.floor(points.ns[i]! / 1000), flag)) this.#drop();
         else if (this.#skips) continue;
         else if (this.#values.length >= this.#limit) return true;
-        this.#tsNs.push(startNs + BigInt(points.ns[i]!));
+        this.#times.push(minute, points.ns[i]!);
         this.#values.push(steps / this.#perUnit);
         this.#qmask.push(flag);
       }
@@ -92,42 +119,44 @@ export class FeaturePage {
   }
 
   #drop(): void {
-    this.#tsNs.pop();
+    this.#times.pop();
     this.#values.pop();
     this.#qmask.pop();
   }
 
   columns(): FeatureColumns {
+    const tsNs = this.#times.column();
     return {
-      tsNs: BigInt64Array.from(this.#tsNs),
-      values: Float64Array.from(this.#values),
-      qmask: Uint8Array.from(this.#qmask),
-      next: this.#values.length >= this.#limit ? nextOf(this.#tsNs.at(-1)!) : null,
+      tsNs,
+      values: new Float64Array(this.#values),
+      qmask: new Uint8Array(this.#qmask),
+      next: this.#values.length >= this.#limit ? nextOf(tsNs.at(-1)!) : null,
     };
   }
 }
 
 export const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
-const writtenKinds = beatKinds.map((kind) => `"${kind}"`);
 
-/** Columns as JSON, without brackets. */
 export type BeatColumns = Readonly<{
-  tsNs: string;
-  intervalMs: string;
-  kinds: string;
-  /** May the interval to the previous beat be used, as variability uses it? */
-  accepted: string;
-  qmask: string;
+  /** Unix ns, ascending; the others are parallel. */
+  tsNs: BigInt64Array;
+  /** NaN after a gap. */
+  intervalMs: Float64Array;
+  /** Of beatKinds. */
+  kinds: Uint8Array;
+  /** 1: the interval to the previous beat may be used, as variability uses it. */
+  accepted: Uint8Array;
+  qmask: Uint8Array;
   next: string | null;
 }>;
 
 export class BeatPage {
   readonly #limit: number;
   readonly #range: Range;
-  readonly #tsNs: bigint[] = [];
-  readonly #intervalMs: (number | null)[] = [];
-  readonly #kinds: string[] = [];
-  readonly #accepted: boolean[] = [];
+  readonly #times = new Times();
+  readonly #intervalMs: number[] = [];
+  readonly #kinds: number[] = [];
+  readonly #accepted: number[] = [];
   readonly #qmask: number[] = [];
   #nextMinute = 0;
 
@@ -141,34 +170,35 @@ export class BeatPage {
   }
 
   get isEmpty(): boolean {
-    return this.#tsNs.length === 0;
+    return this.#times.length === 0;
   }
 
   add(minutes: Buffer): boolean {
     for (const { minute, points } of beatMinutes(minutes)) {
-      const startNs = BigInt(minute) * NS_PER_MINUTE;
-      for (const i of within(minute, points.ns, this.#range)) {
-        if (this.#tsNs.length >= this.#limit) return true;
+      const [first, end] = within(minute, points.ns, this.#range);
+      for (let i = first; i < end; i++) {
+        if (this.#times.length >= this.#limit) return true;
         const us = points.intervalUs[i]!;
-        this.#tsNs.push(startNs + BigInt(points.ns[i]!));
-        this.#intervalMs.push(Number.isNaN(us) ? null : us / 1000);
-        this.#kinds.push(writtenKinds[points.kinds[i]!]!);
-        this.#accepted.push(!Number.isNaN(us) && points.reasons[i] === '');
+        this.#times.push(minute, points.ns[i]!);
+        this.#intervalMs.push(us / 1000);
+        this.#kinds.push(points.kinds[i]!);
+        this.#accepted.push(!Number.isNaN(us) && points.reasons[i] === '' ? 1 : 0);
         this.#qmask.push(points.flags[i]!);
       }
       this.#nextMinute = minute + 1;
     }
-    return this.#tsNs.length >= this.#limit;
+    return this.#times.length >= this.#limit;
   }
 
   columns(): BeatColumns {
+    const tsNs = this.#times.column();
     return {
-      tsNs: this.#tsNs.join(),
-      intervalMs: this.#intervalMs.map((ms) => ms ?? 'null').join(),
-      kinds: this.#kinds.join(),
-      accepted: this.#accepted.join(),
-      qmask: this.#qmask.join(),
-      next: this.#tsNs.length >= this.#limit ? nextOf(this.#tsNs.at(-1)!) : null,
+      tsNs,
+      intervalMs: new Float64Array(this.#intervalMs),
+      kinds: new Uint8Array(this.#kinds),
+      accepted: new Uint8Array(this.#accepted),
+      qmask: new Uint8Array(this.#qmask),
+      next: tsNs.length >= this.#limit ? nextOf(tsNs.at(-1)!) : null,
     };
   }
 }

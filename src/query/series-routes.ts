@@ -22,6 +22,7 @@ import {
 } from '../http/schemas.ts';
 import { encodeFeatureSeries } from '../proto/query-codec.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
+import { JsonColumns } from './json-columns.ts';
 import { needFeatures } from './known-features.ts';
 import { readBeatSeries, readFeatureSeries } from './series.ts';
 import { beatKinds } from './series-pages.ts';
@@ -31,6 +32,10 @@ import type { Turns } from './turns.ts';
 const PROTOBUF = 'application/x-protobuf';
 /** Pages with more values per series than this wait for a place among large reads. */
 const LARGE_LIMIT = 10_000;
+/** Room for a value, or a beat, with its time and its flag, as JSON. */
+const BYTES_OF_VALUE = 72;
+const BYTES_OF_BEAT = 80;
+const writtenKinds = beatKinds.map((kind) => `"${kind}"`);
 
 const FeatureSeriesSchema = Type.Object(
   {
@@ -135,16 +140,21 @@ const getFeatures = ({ db, cursors, turns, methods = [] }: SeriesDeps) =>
       const next = earliest(series);
       const headers = { vary: 'accept', ...nextPage(list, next === null ? null : [next]) };
       if (type === PROTOBUF) return { status: 200, bytes: encodeFeatureSeries(series), contentType: PROTOBUF, headers };
-      const text: string[] = [];
+      const json = new JsonColumns(series.reduce((bytes, { tsNs }) => bytes + 200 + BYTES_OF_VALUE * tsNs.length, 2));
+      let before = '[';
       for (const { name, methodCode, unit, tsNs, values, cadenceHz, qmask } of series) {
         await breathe();
-        const times = timesIn(query.ts_unit, tsNs.join());
-        text.push(
-          `{"name":${JSON.stringify(name)},${times},"values":[${values.join()}],"cadence_hz":${cadenceHz},"qmask":[${qmask.join()}],` +
-            `"unit":${JSON.stringify(unit)},"method_code":${JSON.stringify(methodCode)}}`,
-        );
+        json.text(`${before}{"name":${JSON.stringify(name)},"ts_${query.ts_unit}":`);
+        json.times(tsNs, query.ts_unit);
+        json.text(',"values":');
+        json.numbers(values);
+        json.text(`,"cadence_hz":${cadenceHz},"qmask":`);
+        json.numbers(qmask);
+        json.text(`,"unit":${JSON.stringify(unit)},"method_code":${JSON.stringify(methodCode)}}`);
+        before = ',';
       }
-      return { status: 200, text: `[${text.join(',')}]`, contentType: 'application/json', headers };
+      json.text(series.length === 0 ? '[]' : ']');
+      return { status: 200, bytes: json.take(), contentType: 'application/json', headers };
     },
   });
 
@@ -176,15 +186,28 @@ const getBeats = ({ db, cursors, turns }: SeriesDeps) =>
         limit: query.limit,
       };
       const series = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readBeatSeries(db, filter));
-      const text = series.map(
-        (row) =>
-          `{"method_code":${JSON.stringify(row.methodCode)},"channel":${JSON.stringify(row.channelCode)},${timesIn(query.ts_unit, row.tsNs)},` +
-          `"interval_ms":[${row.intervalMs}],"kind":[${row.kinds}],"accepted":[${row.accepted}],"qmask":[${row.qmask}]}`,
-      );
+      const json = new JsonColumns(series.reduce((bytes, { tsNs }) => bytes + 200 + BYTES_OF_BEAT * tsNs.length, 2));
+      let before = '[';
+      for (const { methodCode, channelCode, tsNs, intervalMs, kinds, accepted, qmask } of series) {
+        await breathe();
+        json.text(`${before}{"method_code":${JSON.stringify(methodCode)},"channel":${JSON.stringify(channelCode)},"ts_${query.ts_unit}":`);
+        json.times(tsNs, query.ts_unit);
+        json.text(',"interval_ms":');
+        json.numbers(intervalMs);
+        json.text(',"kind":');
+        json.choices(writtenKinds, kinds);
+        json.text(',"accepted":');
+        json.choices(['false', 'true'], accepted);
+        json.text(',"qmask":');
+        json.numbers(qmask);
+        json.text('}');
+        before = ',';
+      }
+      json.text(series.length === 0 ? '[]' : ']');
       const next = earliest(series);
       return {
         status: 200,
-        text: `[${text.join(',')}]`,
+        bytes: json.take(),
         contentType: 'application/json',
         headers: nextPage(list, next === null ? null : [next]),
       };
@@ -195,18 +218,6 @@ const getBeats = ({ db, cursors, turns }: SeriesDeps) =>
 function earliest(series: readonly Readonly<{ next: string | null }>[]): string | null {
   const ends = series.flatMap(({ next }) => (next === null ? [] : [next]));
   return ends.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null;
-}
-
-/** @param tsNs digits, comma-separated */
-function timesIn(unit: 'ns' | 'ms', tsNs: string): string {
-  return unit === 'ns' ? `"ts_ns":[${tsNs}]` : `"ts_ms":[${milliseconds(tsNs)}]`;
-}
-
-/** Converts digits of nanoseconds to milliseconds with a fraction, without a float, which cannot hold them. */
-function milliseconds(tsNs: string): string {
-  return tsNs === ''
-    ? ''
-    : tsNs.replaceAll(/(\d+)(\d{3})\d{3}/g, '$1.$2').replaceAll(/\.?0+(?=,|$)/g, (zeros) => (zeros.startsWith('.') ? '' : zeros));
 }
 
 export const seriesRoutes = (deps: SeriesDeps): readonly Route[] => [getFeatures(deps), getBeats(deps)];

@@ -13,6 +13,7 @@ import { csvOf, nanosOf } from './sample-routes.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples } from './samples.ts';
 import type { SampleSegment } from './samples.ts';
+import { beatKinds } from './series-pages.ts';
 import { readBeatSeries } from './series.ts';
 import { stripPng } from './strip-png.ts';
 import { stripWfdb } from './strip-wfdb.ts';
@@ -118,17 +119,13 @@ async function headerOf(
   const found =
     series.findLast((item) => item.channelCode === channel) ??
     series.findLast((item) => item.methodCode.startsWith(DETECTORS[kind] ?? 'none'));
-  const list = <T>(text: string): T[] => JSON.parse(`[${text}]`) as T[];
-  const kinds = list<string>(found?.kinds ?? '');
-  const flags = list<number>(found?.qmask ?? '');
-  const times = found === undefined || found.tsNs === '' ? [] : found.tsNs.split(',');
   const name = person?.display_name ?? '';
   const id = person?.external_id ?? stream.subjectId;
   return {
     person: name === '' || name === id ? id : `${name} (${id})`,
     timeZone: person?.time_zone ?? 'UTC',
     channel,
-    beats: times.map((ts, i) => ({ tsNs: BigInt(ts), kind: kinds[i] ?? 'normal', qmask: flags[i] ?? 0 })),
+    beats: Array.from(found?.tsNs ?? [], (tsNs, i) => ({ tsNs, kind: beatKinds[found!.kinds[i]!]!, qmask: found!.qmask[i]! })),
     method: found?.methodCode ?? '',
   };
 }

@@ -278,14 +278,14 @@ export function decodeFeatures({ n, min, sum, codec }: Pick<FeatureBlock, 'n' | 
   if (codec.length !== codesAt + bytesOf(n, codeWidth)) return damaged(`${codec.length} bytes`);
   const ns = getTimes(codec, timesAt, n, line);
   if (ns === null) return damaged('times');
-  const steps = Array.from<number>({ length: n });
-  const flags = Array.from<number>({ length: n });
+  const steps: number[] = [];
+  const flags: number[] = [];
   for (let i = 0; i < n; i++) {
     const index = getBits(codec, 8 * codesAt + i * codeWidth, codeWidth);
     const code = index < known ? codec[HEAD + LINE + 2 + index]! : 3;
     if ((code & 3) === 3 || code > (NO_VALUE | 2)) return damaged('quality');
-    flags[i] = code & 3;
-    steps[i] = code >= NO_VALUE ? NaN : (min ?? NaN) + getBits(codec, 8 * valuesAt + i * valueWidth, valueWidth);
+    flags.push(code & 3);
+    steps.push(code >= NO_VALUE ? NaN : (min ?? NaN) + getBits(codec, 8 * valuesAt + i * valueWidth, valueWidth));
   }
   return { ns, steps, flags };
 }
@@ -347,17 +347,24 @@ function getLine(codec: Uint8Array, kind: number, n: number): Line | string {
 /** null when they do not ascend within the minute. */
 function getTimes(codec: Uint8Array, at: number, n: number, { baseNs, exponent, step, width }: Line): number[] | null {
   const unit = 10 ** exponent;
-  const ns = Array.from<number>({ length: n });
+  const ns: number[] = [];
   let before = -1;
   for (let i = 0; i < n; i++) {
     const t = baseNs + unit * (i * step + getBits(codec, 8 * at + i * width, width));
     if (!(t > before && t < MINUTE_NS)) return null;
-    ns[i] = before = t;
+    ns.push((before = t));
   }
   return ns;
 }
 
 function getBits(bytes: Uint8Array, bit: number, width: number): number {
+  if (width === 0) return 0;
+  if (width <= 24) {
+    // Four bytes from the one that holds the first bit; beyond the end of the array there are zeros, of which no bit is taken.
+    const at = bit >> 3;
+    const word = (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    return (word << (bit & 7)) >>> (32 - width);
+  }
   let value = 0;
   for (let left = width; left > 0;) {
     const room = 8 - (bit & 7);
