@@ -20,7 +20,7 @@ import type { ChartAggregate, ChartQuery, ChartSeries } from './chart.ts';
 import type { ChartDetail } from './chart-detail.ts';
 import { resolutions } from './chart-resolution.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
-import { needFeatures } from './known-features.ts';
+import { computedFeatures, needFeatures } from './known-features.ts';
 import { findBiosignal, isCounted } from './observations.ts';
 import type { RecentSamples } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
@@ -150,7 +150,10 @@ type ChartDeps = Readonly<{
   methods?: readonly MethodDescription[];
 }>;
 
-const queryChart = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSamples, methods = [] }: ChartDeps) =>
+const queryChart = (
+  { db, config: { chartRowsMax: rowsMax }, turns, recentSamples, methods = [] }: ChartDeps,
+  computed = computedFeatures(methods),
+) =>
   defineRoute({
     method: 'POST',
     path: '/api/v1/charts/query',
@@ -171,7 +174,7 @@ const queryChart = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSample
       const { fromMs, toMs } = rangeOf(body.range);
       const timeZone = zoneOf(body.tz ?? subject.timeZone);
       const named: Named[] = [];
-      for (const [i, series] of body.series.entries()) named.push(await namedSeries({ db, methods }, subject.projectId, series, i));
+      for (const [i, series] of body.series.entries()) named.push(await namedSeries(db, computed, subject.projectId, series, i));
       const query: ChartQuery = {
         orgId: subject.orgId,
         subjectId: subject.id,
@@ -229,7 +232,8 @@ async function detailJson({ n, goodN, expectedN, min, max, totals }: ChartDetail
 }
 
 async function namedSeries(
-  { db, methods }: Required<Pick<ChartDeps, 'db' | 'methods'>>,
+  db: Db,
+  computed: ReadonlySet<string>,
   projectId: string,
   input: SeriesInput,
   i: number,
@@ -240,7 +244,7 @@ async function namedSeries(
   const methodCode = input.method_code ?? null;
   if (input.feature !== undefined) {
     const { feature } = input;
-    await needFeatures(db, methods, [feature]);
+    await needFeatures(db, computed, [feature]);
     const { rows } = await db.query<{ unit: string }>(
       prepared(`select unit from method where kind = 'feature' and name = $1 order by id desc limit 1`, [feature]),
     );

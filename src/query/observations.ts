@@ -211,9 +211,10 @@ function numbersOf(row: BucketRow, perUnit: number, isSum: boolean): Pick<Observ
 }
 
 const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
 const WINDOW_GROWTH = 8;
 /** Two months of minutes, 6 MB a series. */
-const WINDOW_MS_MAX = 60 * 86_400_000;
+const WINDOW_MS_MAX = 60 * DAY_MS;
 
 /** Cuts the range of a page into pieces [from, to), in its order: the page is mostly in the first piece, and 100 minutes need not sort a
  *  year of them. The last piece reaches to the end of the range. Sizes are guesses: they decide how much is read, not what is found. */
@@ -223,7 +224,9 @@ function* windows(filter: ObservationFilter, source: Source): Generator<[from: s
   const forward = filter.order === 'asc';
   // Start of the search, ms; on a later page, where the previous one ended.
   const low = Math.max(source.oldestMs, forward ? after || -Infinity : -Infinity, Date.parse(filter.since ?? '') || -Infinity);
-  const high = Math.min(source.newestMs, forward ? Infinity : after + MINUTE_MS || Infinity, Date.parse(filter.until ?? '') || Infinity);
+  // A page from the end begins with the last sample; newestMs is a day later.
+  const newest = forward ? source.newestMs : source.newestMs - DAY_MS;
+  const high = Math.min(newest, forward ? Infinity : after + MINUTE_MS || Infinity, Date.parse(filter.until ?? '') || Infinity);
   let step = Math.ceil(1.25 * filter.limit) * MINUTE_MS; // of a series that has a fifth of its minutes bad
   let edge = forward ? since : until;
   for (let at = forward ? low + step : high - step; forward ? at < high : at > low; at += forward ? step : -step) {

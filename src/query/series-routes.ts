@@ -23,7 +23,7 @@ import {
 import { encodeFeatureSeries } from '../proto/query-codec.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import { JsonColumns } from './json-columns.ts';
-import { needFeatures } from './known-features.ts';
+import { computedFeatures, needFeatures } from './known-features.ts';
 import { readBeatSeries, readFeatureSeries } from './series.ts';
 import { beatKinds } from './series-pages.ts';
 import { breathe } from './slices.ts';
@@ -76,7 +76,7 @@ const TimeUnit = orDefault(oneOf(['ns', 'ms'], { default: 'ns' }));
 
 type SeriesDeps = Readonly<{ db: Db; cursors: Cursors; turns: Turns; methods?: readonly MethodDescription[] }>;
 
-const getFeatures = ({ db, cursors, turns, methods = [] }: SeriesDeps) =>
+const getFeatures = ({ db, cursors, turns, methods = [] }: SeriesDeps, computed = computedFeatures(methods)) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/streams/{streamId}/features',
@@ -115,7 +115,7 @@ const getFeatures = ({ db, cursors, turns, methods = [] }: SeriesDeps) =>
     handler: async ({ caller, params, query, header, signal }) => {
       const type = pickMediaType(header('accept'), ['application/json', PROTOBUF]);
       const stream = await ownStream(db, caller, params.streamId);
-      await needFeatures(db, methods, query.names ?? []);
+      await needFeatures(db, computed, query.names ?? []);
       const scope = [
         'features',
         stream.uuid,

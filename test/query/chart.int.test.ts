@@ -1,8 +1,10 @@
 // Charts and observations: days of the caller's zone with 23 and 25 hours, gaps as null, flags respected, points bounded, pages complete.
 import fc from 'fast-check';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readChart, type ChartQuery, type ChartSeries } from '../../src/query/chart.ts';
 import { fittingResolutions, lengthMs, resolutions } from '../../src/query/chart-resolution.ts';
+import { minutesInSteps, type PackedSeries } from '../../src/query/feature-buckets.ts';
 import { findBiosignal, readObservations } from '../../src/query/observations.ts';
 import { readSamples } from '../../src/query/samples.ts';
 import type { ChannelNo } from '../../src/signal.ts';
@@ -588,6 +590,39 @@ test('pages of derived observations are complete over years of gaps, two channel
       expect(paged).toEqual(whole);
     }
   }
+});
+
+test('a page of the newest minutes of a long recording reads about that many, at once', async () => {
+  const other = await createTenant(database);
+  const long = await openTestStream(new StreamRegistry(database), other);
+  const begin = sec('2026-01-20T00:00:00Z');
+  const features = Array.from({ length: 300 }, (_, minute) => feature('hr_ecg', begin + 60 * minute, minute));
+  await writer.add({ streamId: long.streamId, beats: [], features, replaces: null }, long.epochNs);
+  await database.pool.query('update stream set last_sample_at = to_timestamp($1) where id = $2', [begin + 300 * 60, long.streamId]);
+  const read: number[] = [];
+  const db = {
+    query: async (statement: pg.QueryConfig) => {
+      const answer = await database.pool.query<PackedSeries>(statement);
+      if (statement.text.includes('feature_buckets(')) read.push(...answer.rows.map((series) => minutesInSteps(series).length));
+      return answer;
+    },
+  };
+  const biosignal = (await findBiosignal(database.pool, other.projectId, 20))!;
+  const rows = await readObservations(db as never, {
+    subjectId: other.subjectId,
+    biosignal,
+    since: null,
+    until: null,
+    deviceId: null,
+    methodCode: null,
+    qualityMax: 0,
+    order: 'desc',
+    after: null,
+    limit: 20,
+  });
+  expect(rows.map(({ value }) => value)).toEqual(Array.from({ length: 20 }, (_, i) => 299 - i));
+  expect(read).toHaveLength(1);
+  expect(read[0]).toBeLessThan(30);
 });
 
 test('a minute with values of several channels and streams has them all, in every aggregate', async () => {
