@@ -113,7 +113,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ecg_v3', false],
     ['derived:sqi_ecg_v4', false],
     ['derived:sqi_ecg_v5', false],
-    ['derived:sqi_ecg_v6', true],
+    ['derived:sqi_ecg_v6', false],
+    ['derived:sqi_ecg_v7', true],
     ['derived:sqi_ppg_v1', false],
     ['derived:sqi_ppg_v2', false],
     ['derived:sqi_ppg_v3', false],
@@ -122,13 +123,13 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
-    'r_peaks_v5',
+    'r_peaks_v6',
     'pulse_peaks_v2',
     'hr_ppg_v4',
     'hr_ppg_motion_v4',
-    'resp_rate_ecg_v6',
+    'resp_rate_ecg_v7',
     'resp_rate_ppg_v3',
-    'hrv_sdnn_300s_v6',
+    'hrv_sdnn_300s_v7',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
   // What is stored is whole steps of the method, and the table of methods says which.
@@ -164,9 +165,9 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
      where method_id = (select id from method where code = 'derived:hr_ppg_v4')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
-  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v6');
+  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v7');
   expect(oneMethod.code, oneMethod.err).toBe(EXIT_OK);
-  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v6'));
+  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v7'));
   expect(differences(hr(await rowsOf('live')), hr(live))).toEqual([]);
   expect((await rowsOf('live')).length).toBeLessThan(live.length);
   expect((await cli('--device', 'live', '--ended')).code).toBe(EXIT_OK);
@@ -196,7 +197,7 @@ test('late data that comes while reprocess writes: the values are those of all s
   );
   const endSec = startSec + lengthSec - 60;
   const computed = async (): Promise<boolean> =>
-    (await rowsOf('beside')).some((row) => row.startsWith('derived:hr_ecg_v6') && secondOf(row) > endSec);
+    (await rowsOf('beside')).some((row) => row.startsWith('derived:hr_ecg_v7') && secondOf(row) > endSec);
   await until(computed);
   // reprocess has read its samples and stops before it writes: what it enters first waits for a lock that the test has
   const { pool } = database;
@@ -248,7 +249,7 @@ test('late data that was acknowledged, and not computed when the service was kil
     sent.filter((packet) => !late.includes(packet)),
   );
   await until(async () =>
-    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v6') && secondOf(row) > startSec + lengthSec - 20),
+    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v7') && secondOf(row) > startSec + lengthSec - 20),
   );
   await sleep(6000); // a checkpoint is noted: nothing but the late packets is to be replayed
   // they come one by one, so that the first are in the tables and checkpoints are noted while the recomputation still waits for the last
@@ -258,7 +259,7 @@ test('late data that was acknowledged, and not computed when the service was kil
   }
   await stop('SIGKILL');
   const killed = await rowsOf('late');
-  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v6') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
+  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v7') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
 
   baseUrl = await serve();
   await send(baseUrl, recordingOf('whole'));

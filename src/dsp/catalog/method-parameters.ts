@@ -14,6 +14,7 @@ import * as ppgQuality from '../ppg/quality.ts';
 import * as rPeaks from '../ecg/r-peaks.ts';
 import * as rFeature from '../ecg/r-peaks-feature.ts';
 import * as rFusion from '../ecg/r-peaks-fusion.ts';
+import * as rJumps from '../ecg/r-peaks-jumps.ts';
 import * as rJudge from '../ecg/r-peaks-judge.ts';
 import * as breathing from '../slow/respiration.ts';
 import * as delineation from '../ecg/delineation.ts';
@@ -150,6 +151,9 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('first_lead', rFusion.FIRST_LEAD, '1', 'preference for the first lead in that'),
       p('lead_strength_max', rFusion.STRENGTH_MAX, '1', "a wave counts at most this many times a lead's beats"),
       p('lead_silent', rFusion.SILENT, '1', 'a lead below this share of its mean is left out'),
+      p('pulse', rJumps.PULSE_SEC, 's', 'what is no longer than this, and steep, is a pulse and not part of a beat'),
+      p('jump', rJumps.JUMP, '1', 'a change from one sample to the next so many times the next largest one around is a pulse or a step'),
+      p('filter_gap', rPeaks.FILTER_GAP_SEC, 's', 'after a longer gap the filters begin anew'),
       p('gap', rPeaks.SHORT_GAP_SEC, 's', 'a longer gap ends the run of beats'),
       p('forget_gap', rPeaks.FORGET_GAP_SEC, 's', 'after a longer gap all levels are learned anew'),
       p('latency', rPeaks.LATENCY_SEC, 's', 'a beat is told at most this long after it'),
@@ -157,6 +161,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       `50 to 4000 Hz, tested for 100 to 1000 Hz; of the leads of one rate the first ${fusedEcgLeadsMax} that the device announced.`,
       `In the first ${rPeaks.LEARN_SEC} s after a start a T wave of more than 0.4 of the R wave can be taken for a beat.`,
+      `Below ${rJumps.REPAIRED_FROM_HZ} Hz pulses of pacemakers and steps are not told from beats. A beat that lies in a lost packet is lost.`,
       'Ventricular flutter is not detected as such; P waves as tall as the QRS and multiform ventricular runs in noise are the usual errors.',
     ],
   },

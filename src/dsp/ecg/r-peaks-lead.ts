@@ -1,11 +1,13 @@
 /** State of RPeakDetector for one lead: raw samples for refinement, and the decimated, band-passed signal with its slope. */
 import type { Biquad } from '../kernels/biquad.ts';
+import { AHEAD, JumpRepair, REPAIRED_FROM_HZ } from './r-peaks-jumps.ts';
 
 const MAGNITUDE_MAX = 1e30; // beyond this a sample counts as missing
 /** Feature samples per inner pass. */
 export const BLOCK = 64;
 
 export type LeadLayout = Readonly<{
+  fs: number;
   decimation: number;
   /** Both Butterworth (see biquad.ts). */
   highPass: Biquad;
@@ -42,17 +44,22 @@ export class LeadSignal {
   #phase = 0;
   #n = 0;
   #k = 0;
+  readonly #jumps: JumpRepair;
+  /** Sums that wait for what follows them. */
+  readonly #held = new Float64Array(AHEAD);
+  #heldCount = 0;
 
   /** @param lead its number: leads of one number share what is valid during a push only */
   constructor(layout: LeadLayout, lead: number) {
     this.#layout = layout;
-    while (shared.length <= lead) shared.push({ inputs: new Float64Array(BLOCK), slopes: new Float64Array(BLOCK) });
+    while (shared.length <= lead) shared.push({ inputs: new Float64Array(BLOCK + AHEAD), slopes: new Float64Array(BLOCK) });
     this.inputs = shared[lead]!.inputs;
     this.slopes = shared[lead]!.slopes;
     this.raw = new Float32Array(layout.rawLength);
     this.rawMask = layout.rawLength - 1;
     this.band = new Float32Array(layout.ringLength);
     this.ringMask = layout.ringLength - 1;
+    this.#jumps = new JumpRepair(this.raw, layout.fs, layout.decimation);
   }
 
   reset(): void {
@@ -65,14 +72,17 @@ export class LeadSignal {
     this.#phase = 0;
     this.#n = 0;
     this.#k = 0;
+    this.#heldCount = 0;
+    this.#jumps.reset();
   }
 
-  /** @param to at most (BLOCK - 1) * decimation after from  @returns how many feature samples that made */
+  /** @param to at most (BLOCK - 1) * decimation after from  @returns how many feature samples that made: AHEAD of them wait */
   push(x: Float64Array, from: number, to: number): number {
     let i = from;
-    let count = 0;
     const { decimation } = this.#layout;
     const { raw, rawMask, inputs } = this;
+    let count = this.#heldCount;
+    for (let held = 0; held < count; held++) inputs[held] = this.#held[held]!;
     let n = this.#n;
     if (this.#phase > 0) {
       let partial = this.#partial;
@@ -130,8 +140,12 @@ export class LeadSignal {
       this.#partial = partial;
     }
     this.#n = n;
-    this.#filter(count);
-    return count;
+    const ready = Math.max(0, count - AHEAD);
+    this.#heldCount = count - ready;
+    for (let held = 0; held < this.#heldCount; held++) this.#held[held] = inputs[ready + held]!;
+    if (this.#layout.fs >= REPAIRED_FROM_HZ) this.#jumps.repair(inputs, ready, this.#k);
+    this.#filter(ready);
+    return ready;
   }
 
   #filter(count: number): void {

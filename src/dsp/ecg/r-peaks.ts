@@ -5,6 +5,7 @@ import { appendBeat } from '../kernels/found-beats.ts';
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
 import type { CandidateNotes } from './r-peaks-candidates.ts';
 import { appendNote, Candidates, Rejected, SLOT } from './r-peaks-candidates.ts';
+import { AHEAD } from './r-peaks-jumps.ts';
 import { DUE, FEATURE_DELAY_SEC, FeaturePeaks, featureWidth, MISSING } from './r-peaks-feature.ts';
 import { LeadFusion } from './r-peaks-fusion.ts';
 import { Judge, NOISY_FULL } from './r-peaks-judge.ts';
@@ -30,7 +31,8 @@ const P_WAVE_LEADS = 0.7; // and are below this in every lead
 
 export const LEARN_SEC = 1.58; // candidates are held back this long at the start
 const SILENCE_SEC = 5; // no beat for this long: learn anew, but not far below the old level
-export const SHORT_GAP_SEC = 0.05; // the filters wait
+export const FILTER_GAP_SEC = 0.05; // the filters wait, after longer ones they begin anew
+export const SHORT_GAP_SEC = 0.42; // the run of beats goes on
 export const FORGET_GAP_SEC = 10; // levels are learned anew after a longer gap
 export const LATENCY_SEC = 2;
 
@@ -56,9 +58,10 @@ export type LeadListener = {
  *  ones the beat is the one that all leads have. Positions are those of the first
  *  lead, or of the clearest where the first has no such wave.
  *
- *  Latency: beats are told 0.75 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
+ *  Latency: beats are told 0.78 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
  *  reset: everything that it knows about the past is learned within some 16 beats.
- *  Missing samples (NaN, infinite, beyond 1e30): up to 50 ms the filters wait, beyond that the run of beats ends. */
+ *  Missing samples (NaN, infinite, beyond 1e30): up to 50 ms the filters wait, then they begin anew; beyond 0.42 s the run of beats ends.
+ *  Pulses and steps are taken out first: r-peaks-jumps.ts. */
 export class RPeakDetector implements BeatDetector {
   readonly latencySec = LATENCY_SEC;
   readonly decimation: number;
@@ -70,6 +73,7 @@ export class RPeakDetector implements BeatDetector {
   // feature samples
   readonly #look: number;
   readonly #learn: number;
+  readonly #filterGap: number;
   readonly #shortGap: number;
   readonly #forgetGap: number;
   readonly #silence: number;
@@ -103,6 +107,7 @@ export class RPeakDetector implements BeatDetector {
     this.featureRate = fd;
     this.#look = Math.round(LOOK_SEC * fd);
     this.#learn = Math.round(LEARN_SEC * fd);
+    this.#filterGap = Math.round(FILTER_GAP_SEC * fd);
     this.#shortGap = Math.round(SHORT_GAP_SEC * fd);
     this.#forgetGap = Math.round(FORGET_GAP_SEC * fd);
     this.#silence = Math.round(SILENCE_SEC * fd);
@@ -111,11 +116,12 @@ export class RPeakDetector implements BeatDetector {
     // Rings reach back to the oldest candidate that may still become a beat, and are written up to one block ahead.
     const ringLength = powerOfTwo(this.#tooOld + Math.ceil(P_WAVE_REACH_SEC * fd) + featureWidth(fd) + templateHalf(fd) + 4 + BLOCK);
     const layout = {
+      fs,
       decimation: this.decimation,
       highPass: highPass(HIGH_PASS_HZ, fd),
       lowPass: lowPass(LOW_PASS_HZ, fd),
-      shortGap: this.#shortGap,
-      rawLength: powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + 2 * REFINE_SEC) * fs + (BLOCK + 2) * this.decimation),
+      shortGap: this.#filterGap,
+      rawLength: powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + 2 * REFINE_SEC) * fs + (BLOCK + AHEAD + 2) * this.decimation),
       ringLength,
     };
     this.#leads = Array.from({ length: leadCount }, (_, lead) => new LeadSignal(layout, lead));
@@ -198,12 +204,20 @@ export class RPeakDetector implements BeatDetector {
   #missing(out: FoundBeats): void {
     const peaks = this.#peaks;
     peaks.gapRun++;
+    if (peaks.gapRun === this.#filterGap + 1) this.#endWave();
     if (peaks.gapRun === this.#shortGap + 1) {
       this.#settle(out);
       this.#endRun();
     }
     if (peaks.gapRun === this.#forgetGap) this.#forget();
     if (peaks.gapRun > this.#shortGap && this.#levels.signal === 0) this.#learnFrom = peaks.k;
+  }
+
+  /** A short gap: a wave that is over is not made later or higher by what follows; of one that is cut, the rest may. */
+  #endWave(): void {
+    const before = this.#candidates.tail;
+    this.#peaks.endPeak(this.#levels.signal);
+    if (this.#candidates.tail > before) this.#peaks.endRun();
   }
 
   /** A gap: nothing before it may be compared with what follows. Levels stay. */

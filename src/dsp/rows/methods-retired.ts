@@ -38,6 +38,11 @@ export const retiredBeatMethods: readonly Method[] = [
   ),
   earlier(
     beatMethods.ecg,
+    5,
+    'pulses of a pacemaker and steps were taken for beats (MIT-BIH with pulses of 5 mV: F1 96.5 %, version 6: 99.9), and beats next to a lost packet were lost.',
+  ),
+  earlier(
+    beatMethods.ecg,
     4,
     'when no beat had come for 5 s, levels were learned from whatever was there: in a longer pause noise was taken for beats, and a beat that ended one of nearly 5 s was lost.',
   ),
@@ -70,6 +75,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
+      earlier(current, 6, 'made of r_peaks version 5.'),
       earlier(current, 5, 'made of r_peaks version 4.'),
       ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
       ...(current.version > 2
@@ -102,6 +108,8 @@ export const retiredMethods: readonly Method[] = [
     1,
     'flagged by the share of power near the rate alone (78 % of rates off by 5 /min flagged, version 2: all).',
   ),
+  ...['af_index', 'longest_rr_10s'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 1, 'made of r_peaks version 5.')),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 6, 'of the beats of r_peaks version 5.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 5, 'of the beats of r_peaks version 4.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 3, 'of the beats of r_peaks version 3.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 2, 'of the beats of r_peaks version 2.'),
@@ -111,7 +119,7 @@ export const retiredMethods: readonly Method[] = [
     code: 'derived:sqi_ecg_v1',
     step: 0,
     notes:
-      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 6: 0.978), a heart rate bore the flag of its second.',
+      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 7: 0.978), a heart rate bore the flag of its second.',
   },
   method({
     feature: 'hr_ppg',

@@ -56,7 +56,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 5,
+    version: 6,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -66,7 +66,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. Version 4 took noise for beats in a pause of more than 5 s, and lost a beat that ended one of nearly 5 s.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Version 5 took them for beats, and lost the beats next to a lost packet.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -86,7 +86,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 6, mean_nn: 6, sdnn: 6, pnn50: 6, sd1: 6, sd2: 6, lf: 6, hf: 6, lf_hf: 6 },
+  ecg: { rmssd: 7, mean_nn: 7, sdnn: 7, pnn50: 7, sd1: 7, sd2: 7, lf: 7, hf: 7, lf_hf: 7 },
   ppg: { rmssd: 4, mean_nn: 4, sdnn: 5, pnn50: 4, sd1: 4, sd2: 5, lf: 4, hf: 4, lf_hf: 4 },
 };
 
@@ -192,7 +192,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 6,
+    version: 7,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -201,7 +201,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks version 5 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
+      'Intervals of r_peaks version 6 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
@@ -220,7 +220,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 6,
+    version: 7,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -230,7 +230,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 5 judged the beats of r_peaks version 4.',
+      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 6 judged the beats of r_peaks version 5.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -342,7 +342,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 6 : 3,
+      version: source === 'ecg' ? 7 : 3,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -356,6 +356,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
+    version: 2,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -369,6 +370,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
+    version: 2,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',

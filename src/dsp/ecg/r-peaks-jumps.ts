@@ -1,0 +1,119 @@
+/** Pulses of pacemakers, and steps: changes from one sample to the next of a size that no heart makes. They are taken out before the
+ *  filters, which would ring. */
+
+/** Feature samples that must be known after one before it is told whether it jumps. */
+export const AHEAD = 3;
+/** At lower rates a narrow R wave is as short as a pulse. */
+export const REPAIRED_FROM_HZ = 188;
+const MEMORY_SEC = 2; // of the steepest change
+const MAGNITUDE_MAX = 1e30; // beyond this a sample counts as missing
+const BEFORE = 3; // feature samples looked at before
+const USUAL = 0.4; // a feature sample is looked at when it changes by more than this, times the steepest change of late
+export const JUMP = 4; // a change is a jump when it is so many times ...
+/** ... the next largest one around, when those of one pulse are left out. */
+export const PULSE_SEC = 0.002;
+
+/** Of one lead. A pure function of its samples since reset. */
+export class JumpRepair {
+  readonly #raw: Float32Array;
+  readonly #mask: number;
+  readonly #decimation: number;
+  readonly #decay: number;
+  readonly #jumps: number;
+  /** The largest changes around. */
+  readonly #sizes: Float64Array;
+  #usual = 0;
+  #previous = 0;
+  /** What all jumps so far add up to, and the last sample with it. */
+  #offset = 0;
+  #last = 0;
+
+  /** @param raw ring of samples, of a power of two  @param fs Hz */
+  constructor(raw: Float32Array, fs: number, decimation: number) {
+    this.#raw = raw;
+    this.#mask = raw.length - 1;
+    this.#decimation = decimation;
+    this.#decay = Math.exp(-decimation / (MEMORY_SEC * fs));
+    // It begins and ends within a sample.
+    this.#jumps = Math.ceil(PULSE_SEC * fs) + 2;
+    this.#sizes = new Float64Array(this.#jumps + 1);
+  }
+
+  reset(): void {
+    this.#usual = 0;
+    this.#previous = Number.NaN;
+    this.#offset = 0;
+    this.#last = Number.NaN;
+  }
+
+  /** Takes the jumps out of the sums [0, count) and of their samples. @param inputs AHEAD more of them  @param k number of the first */
+  repair(inputs: Float64Array, count: number, k: number): void {
+    const decay = this.#decay;
+    const decimation = this.#decimation;
+    let usual = this.#usual;
+    let previous = this.#previous;
+    for (let i = 0; i < count; i++) {
+      const input = inputs[i]!;
+      const level = decimation * this.#offset + previous;
+      const change = Math.abs(input - level);
+      // A jump at its end shows in the next one only.
+      const mayJump = change > USUAL * usual || Math.abs(inputs[i + 1]! - level) > USUAL * usual;
+      if (mayJump || this.#offset !== 0) {
+        inputs[i] = this.#repairSample(input, (k + i) * decimation, mayJump);
+        const left = Math.abs(inputs[i]! - previous);
+        usual = left > usual * decay ? left : usual * decay;
+      } else usual = change > usual * decay ? change : usual * decay;
+      previous = inputs[i]!;
+    }
+    this.#usual = usual;
+    this.#previous = previous;
+  }
+
+  #repairSample(input: number, from: number, mayJump: boolean): number {
+    const raw = this.#raw;
+    const mask = this.#mask;
+    const to = from + this.#decimation;
+    const least = mayJump ? this.#leastJump(from) : Number.POSITIVE_INFINITY;
+    let before = this.#lastBefore(from);
+    let sum = input;
+    for (let i = from; i < to; i++) {
+      const x = raw[i & mask]!;
+      const change = x - before;
+      before = x;
+      if (Math.abs(change) > least) this.#offset += change;
+      sum -= this.#offset;
+      raw[i & mask] = x - this.#offset;
+    }
+    this.#last = before;
+    return sum;
+  }
+
+  /** The sample before one, as it came. */
+  #lastBefore(from: number): number {
+    return this.#offset === 0 ? this.#raw[(from - 1) & this.#mask]! : this.#last;
+  }
+
+  /** Above this a change of the feature sample is a jump. */
+  #leastJump(from: number): number {
+    if (from <= BEFORE * this.#decimation) return Number.POSITIVE_INFINITY;
+    const raw = this.#raw;
+    const mask = this.#mask;
+    const sizes = this.#sizes.fill(0);
+    let before = raw[(from - BEFORE * this.#decimation - 1) & mask]!;
+    for (let i = from - BEFORE * this.#decimation; i < from + (1 + AHEAD) * this.#decimation; i++) {
+      const x = raw[i & mask]!;
+      let size = Math.abs(x - (i === from ? this.#lastBefore(from) : before));
+      before = x;
+      if (!(size < MAGNITUDE_MAX)) return Number.POSITIVE_INFINITY;
+      // the largest ones, descending
+      for (let s = 0; s <= this.#jumps; s++) {
+        const larger = sizes[s]!;
+        if (size > larger) {
+          sizes[s] = size;
+          size = larger;
+        }
+      }
+    }
+    return JUMP * sizes[this.#jumps]!;
+  }
+}
