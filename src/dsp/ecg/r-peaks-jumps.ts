@@ -9,7 +9,7 @@ const MEMORY_SEC = 2; // of the steepest change
 const MAGNITUDE_MAX = 1e30; // beyond this a sample counts as missing
 const BEFORE = 3; // feature samples looked at before
 const USUAL = 0.4; // a feature sample is looked at when it changes by more than this, times the steepest change of late
-export const JUMP = 4; // a change is a jump when it is so many times ...
+export const JUMP = 8; // a change is a jump when it is so many times ...
 /** ... the next largest one around, when those of one pulse are left out. */
 export const PULSE_SEC = 0.002;
 
