@@ -1,4 +1,4 @@
-/** What goes wrong at an electrode or on the way from it, put into a recording at places that a seed chooses. */
+/** Faults of electrodes and of the way from them, put into a recording at places that a seed chooses. */
 import { seeded } from './fixture.ts';
 
 /** Adds pacing pulses: rectangles, seen by a recorder that averages over each sample.
