@@ -73,7 +73,8 @@ export class JumpRepair {
     const raw = this.#raw;
     const mask = this.#mask;
     const to = from + this.#decimation;
-    const least = mayJump ? this.#leastJump(from) : Number.POSITIVE_INFINITY;
+    const least = mayJump && this.#standsAlone(from) ? this.#leastJump(from) : Number.POSITIVE_INFINITY;
+    if (this.#offset === 0 && least === Number.POSITIVE_INFINITY) return input;
     let before = this.#lastBefore(from);
     let sum = input;
     for (let i = from; i < to; i++) {
@@ -91,6 +92,31 @@ export class JumpRepair {
   /** The sample before one, as it came. */
   #lastBefore(from: number): number {
     return this.#offset === 0 ? this.#raw[(from - 1) & this.#mask]! : this.#last;
+  }
+
+  /** Whether the largest change of the feature sample is above leastJump(): in a QRS some steps of the loop tell that it is not. */
+  #standsAlone(from: number): boolean {
+    if (from <= BEFORE * this.#decimation) return false;
+    const raw = this.#raw;
+    const mask = this.#mask;
+    const decimation = this.#decimation;
+    const last = this.#lastBefore(from);
+    let largest = 0;
+    let before = last;
+    for (let i = from; i < from + decimation; i++) {
+      const x = raw[i & mask]!;
+      largest = Math.max(largest, Math.abs(x - before));
+      before = x;
+    }
+    const least = largest / JUMP;
+    let left = this.#jumps;
+    before = raw[(from - BEFORE * decimation - 1) & mask]!;
+    for (let i = from - BEFORE * decimation; i < from + (1 + AHEAD) * decimation; i++) {
+      const x = raw[i & mask]!;
+      if (Math.abs(x - (i === from ? last : before)) >= least && --left < 0) return false;
+      before = x;
+    }
+    return true;
   }
 
   /** Above this a change of the feature sample is a jump. */
