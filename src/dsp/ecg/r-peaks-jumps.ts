@@ -52,17 +52,21 @@ export class JumpRepair {
     const decimation = this.#decimation;
     let usual = this.#usual;
     let previous = this.#previous;
+    let offset = this.#offset;
     for (let i = 0; i < count; i++) {
       const input = inputs[i]!;
-      const level = decimation * this.#offset + previous;
-      const change = Math.abs(input - level);
+      const level = decimation * offset + previous;
+      const bound = USUAL * usual;
+      let change = Math.abs(input - level);
       // A jump at its end shows in the next one only.
-      const mayJump = change > USUAL * usual || Math.abs(inputs[i + 1]! - level) > USUAL * usual;
-      if (mayJump || this.#offset !== 0) {
+      const mayJump = change > bound || Math.abs(inputs[i + 1]! - level) > bound;
+      if (mayJump || offset !== 0) {
         inputs[i] = this.#repairSample(input, (k + i) * decimation, mayJump);
-        const left = Math.abs(inputs[i]! - previous);
-        usual = left > usual * decay ? left : usual * decay;
-      } else usual = change > usual * decay ? change : usual * decay;
+        offset = this.#offset;
+        change = Math.abs(inputs[i]! - previous);
+      }
+      usual *= decay;
+      if (change > usual) usual = change;
       previous = inputs[i]!;
     }
     this.#usual = usual;
