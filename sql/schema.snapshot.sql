@@ -81,6 +81,10 @@ table biosignal row level security
   signal_type text not null
   source_type text not null
   unit text not null
+table cluster_setting
+  epoch bigint not null default 0
+  one boolean not null default true
+  partitions smallint not null default 1
 table consent row level security
   created_at timestamp with time zone not null default now()
   document text not null default ''::text
@@ -329,14 +333,15 @@ table packet_log (RANGE ("time"))
   data bytea not null storage external
   packet_count integer not null
   part smallint not null
+  partition smallint not null default 0
   time timestamp with time zone not null
 table packet_log_checkpoint
   batch_id bigint not null default 0
   epoch bigint not null default 0
   form integer not null default 0
-  id boolean not null default true
   owner uuid
   owner_name text not null default ''::text
+  partition smallint not null default 0
   renewed_at timestamp with time zone not null default now()
   updated_at timestamp with time zone not null default now()
 table partition_rule
@@ -613,6 +618,9 @@ biosignal: biosignal_project_id_fkey FOREIGN KEY (project_id) REFERENCES project
 biosignal: biosignal_role_check CHECK ((role = ANY (ARRAY['measurement'::text, 'calculation'::text, 'setting'::text, 'unspecified'::text])))
 biosignal: biosignal_signal_type_check CHECK ((signal_type = ANY (ARRAY['waveform'::text, 'interval'::text, 'scalar'::text, 'event'::text, 'category'::text, 'score'::text])))
 biosignal: biosignal_source_type_check CHECK ((source_type = ANY (ARRAY['device'::text, 'derived'::text, 'self_report'::text, 'clinician'::text, 'import'::text])))
+cluster_setting: cluster_setting_one_check CHECK (one)
+cluster_setting: cluster_setting_partitions_check CHECK (((partitions >= 1) AND (partitions <= 1024)))
+cluster_setting: cluster_setting_pkey PRIMARY KEY (one)
 consent: consent_document_check CHECK ((length(document) <= 500))
 consent: consent_pkey PRIMARY KEY (id)
 consent: consent_purpose_check CHECK ((purpose = ANY (ARRAY['recording'::text, 'sharing'::text])))
@@ -688,8 +696,7 @@ operator_session: operator_session_token_hash_key UNIQUE (token_hash)
 organization: organization_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
 organization: organization_pkey PRIMARY KEY (id)
 packet_log: packet_log_pkey PRIMARY KEY (batch_id, part, "time")
-packet_log_checkpoint: packet_log_checkpoint_id_check CHECK (id)
-packet_log_checkpoint: packet_log_checkpoint_pkey PRIMARY KEY (id)
+packet_log_checkpoint: packet_log_checkpoint_pkey PRIMARY KEY (partition)
 partition_rule: partition_rule_pkey PRIMARY KEY (relation)
 project: project_consent_required_check CHECK ((consent_required <@ ARRAY['recording'::text, 'sharing'::text]))
 project: project_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
@@ -1597,29 +1604,62 @@ CREATE OR REPLACE FUNCTION public.claim_log(new_owner uuid, new_owner_name text,
  RETURNS TABLE(epoch bigint, checkpoint bigint, newest bigint)
  LANGUAGE plpgsql
 AS $function$
-declare
-  top bigint;
 begin
-  -- First what may fail: a session lock that was taken before would outlive the failure.
-  perform pg_advisory_xact_lock(803145, 0);
-  -- A statement of its own: it sees the claim that the lock was waited for.
-  if exists (select from packet_log_checkpoint c where c.form > new_form) then
-    raise exception 'the packet log has batches that this release cannot read: start the release that wrote them, or a newer one'
-      using errcode = '55000';
+  if (select s.partitions from cluster_setting s) > 1 then
+    raise exception 'subjects are in several partitions, which this release does not know: start a newer one' using errcode = '55000';
   end if;
-  if not pg_try_advisory_lock(8031447120945) then
+  return query select c.epoch, c.checkpoint, c.newest from claim_log(new_owner, new_owner_name, array[seen_epoch], new_form) c;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.claim_log(new_owner uuid, new_owner_name text, seen bigint[], new_form integer)
+ RETURNS TABLE(partition smallint, epoch bigint, checkpoint bigint, newest bigint)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  wanted constant smallint[] := array(select generate_series(0, cardinality(seen) - 1)::smallint);
+begin
+  -- First all that may be waited for in vain, or fail: a session lock that was taken before would outlive the failure.
+  perform pg_advisory_xact_lock(803145, w.partition) from unnest(wanted) as w (partition);
+  perform from cluster_setting for update;
+  perform refuse_log_form(new_form);
+  if (select s.partitions from cluster_setting s) <> cardinality(seen) or not pg_try_advisory_lock(8031447120945) then
     return;
   end if;
-  top := (select max(batch_id) from packet_log);
-  return query
-    update packet_log_checkpoint c
-    set epoch = greatest(c.epoch, top >> 32, c.batch_id >> 32) + 1, owner = new_owner, owner_name = new_owner_name,
-      renewed_at = clock_timestamp(), form = new_form
-    where c.epoch = seen_epoch
-    returning c.epoch, c.batch_id, greatest(c.batch_id, top);
+  return query select * from claim_partitions(new_owner, new_owner_name, wanted, seen, new_form);
   if not found then
     perform pg_advisory_unlock(8031447120945);
   end if;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.claim_partitions(new_owner uuid, new_owner_name text, wanted smallint[], seen bigint[], new_form integer)
+ RETURNS TABLE(partition smallint, epoch bigint, checkpoint bigint, newest bigint)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  given bigint;
+  top bigint;
+begin
+  perform pg_advisory_xact_lock(803145, w.partition) from (select p.partition from unnest(wanted) as p (partition) order by 1) w;
+  -- Statements of their own: they see what the locks were waited for.
+  perform refuse_log_form(new_form);
+  if exists (
+    select from unnest(wanted, seen) as w (partition, epoch)
+    left join packet_log_checkpoint c on c.partition = w.partition and c.epoch = w.epoch where c.partition is null
+  ) then
+    return;
+  end if;
+  -- Locked from here to the commit, a moment: claims of other partitions wait, and read what this one has left.
+  perform from cluster_setting for update;
+  top := (select max(l.batch_id) from packet_log l);
+  -- A restore, or a release before that one, may have left higher numbers than this database counted.
+  update cluster_setting s
+    set epoch = greatest(s.epoch, top >> 32, (select max(greatest(c.epoch, c.batch_id >> 32)) from packet_log_checkpoint c)) + 1
+    returning s.epoch into given;
+  return query
+    update packet_log_checkpoint c
+    set epoch = given, owner = new_owner, owner_name = new_owner_name, renewed_at = clock_timestamp(), form = new_form
+    where c.partition = any (wanted)
+    returning c.partition, c.epoch, c.batch_id, greatest(c.batch_id, top);
 end
 $function$
 CREATE OR REPLACE FUNCTION public.current_organization()
@@ -1904,10 +1944,13 @@ CREATE OR REPLACE FUNCTION public.fence_writer()
  LANGUAGE plpgsql
 AS $function$
 declare
-  held constant text := current_setting('bio.epoch', true);
+  held constant text := current_setting('bio.partitions', true);
+  epoch_of_log constant text := current_setting('bio.epoch', true);
 begin
   if held <> '' then
-    perform hold_log(held::bigint);
+    perform hold_partitions(held::smallint[], current_setting('bio.epochs')::bigint[]);
+  elsif epoch_of_log <> '' then
+    perform hold_log(epoch_of_log::bigint);
   elsif current_user in ('biosignal_ingest', 'biosignal_worker') then
     if exists (select from packet_log_checkpoint where epoch > 0) then
       raise exception '% is written by the owner of the packet log only', tg_table_name using errcode = 'BS001';
@@ -1931,12 +1974,22 @@ AS $function$
 $function$
 CREATE OR REPLACE FUNCTION public.hold_log(held bigint)
  RETURNS void
+ LANGUAGE sql
+AS $function$
+  select hold_partitions('{0}', array[held])
+$function$
+CREATE OR REPLACE FUNCTION public.hold_partitions(held smallint[], epochs bigint[])
+ RETURNS void
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform pg_advisory_xact_lock_shared(803145, 0); -- in memory only: no WAL, no row lock
+  -- In memory only: no WAL, no row lock. In order, so that claims and writers cannot wait for each other in a circle.
+  perform pg_advisory_xact_lock_shared(803145, h.partition) from (select p.partition from unnest(held) as p (partition) order by 1) h;
   -- A statement of its own: it sees the claim that the lock was waited for.
-  if not exists (select from packet_log_checkpoint where epoch = held) then
+  if exists (
+    select from unnest(held, epochs) as h (partition, epoch)
+    left join packet_log_checkpoint c on c.partition = h.partition and c.epoch = h.epoch where c.partition is null
+  ) then
     raise exception 'another instance has taken the packet log over' using errcode = 'BS001';
   end if;
 end
@@ -2233,13 +2286,25 @@ begin
   raise exception 'consent records are not changed; add another' using errcode = 'restrict_violation';
 end
 $function$
+CREATE OR REPLACE FUNCTION public.refuse_log_form(known_form integer)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select from packet_log_checkpoint c where c.form > known_form) then
+    raise exception 'the packet log has batches that this release cannot read: start the release that wrote them, or a newer one'
+      using errcode = '55000';
+  end if;
+end
+$function$
 CREATE OR REPLACE FUNCTION public.retention_cutoff(relation_name text)
  RETURNS timestamp with time zone
  LANGUAGE sql
  STABLE
 AS $function$
   select case when r.relation = 'packet_log'
-    then least(now() - r.keep, (select min(p.time) from packet_log p, packet_log_checkpoint c where p.batch_id > c.batch_id))
+    then least(now() - r.keep,
+      (select min(p.time) from packet_log_checkpoint c, packet_log p where p.batch_id > c.batch_id and p.partition = c.partition))
     else now() - r.keep end
   from retention r where r.relation = relation_name
 $function$
@@ -2259,6 +2324,26 @@ AS $function$
   where s.uuid = stream_uuid
     and x.ns >= (extract(epoch from from_time) * 1000000)::bigint * 1000 and x.ns < (extract(epoch from to_time) * 1000000)::bigint * 1000
   order by x.ns, c.channel_no
+$function$
+CREATE OR REPLACE FUNCTION public.set_partitions(count smallint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  given bigint;
+  top bigint;
+begin
+  perform pg_advisory_xact_lock(803145, c.partition) from (select partition from packet_log_checkpoint order by 1) c;
+  if exists (select from packet_log l join packet_log_checkpoint c on c.partition = l.partition where l.batch_id > c.batch_id) then
+    raise exception 'the packet log has packets that are not in the tables: start the service once, and stop it' using errcode = '55000';
+  end if;
+  update cluster_setting s set epoch = s.epoch + 1, partitions = count returning s.epoch into given;
+  top := (select max(batch_id) from packet_log_checkpoint);
+  delete from packet_log_checkpoint where partition >= count;
+  insert into packet_log_checkpoint (partition, form)
+    select p, (select max(form) from packet_log_checkpoint) from generate_series(0, count - 1) p on conflict (partition) do nothing;
+  update packet_log_checkpoint set epoch = given, owner = null, batch_id = top;
+end
 $function$
 CREATE OR REPLACE FUNCTION public.steps_per_unit(step double precision)
  RETURNS double precision
@@ -2398,6 +2483,8 @@ public.beat_block: delete, insert, select, update to biosignal_worker
 public.biosignal: delete, insert, select, update to biosignal_api
 public.biosignal: insert, select to biosignal_ingest
 public.biosignal: insert, select to biosignal_worker
+public.cluster_setting: select to biosignal_worker
+public.cluster_setting: select, update to biosignal_ingest
 public.consent: insert, select to biosignal_api
 public.consent: select to biosignal_ingest
 public.database_kind: select to biosignal_api
@@ -2487,6 +2574,8 @@ block_number(bytea,integer): execute to public
 block_width(integer): execute to public
 claim_log(uuid,text,bigint): execute to public
 claim_log(uuid,text,bigint,integer): execute to public
+claim_log(uuid,text,bigint[],integer): execute to public
+claim_partitions(uuid,text,smallint[],bigint[],integer): execute to public
 current_organization(): execute to biosignal_api
 current_organization(): execute to biosignal_audit
 current_organization(): execute to public
@@ -2497,6 +2586,7 @@ feature_values(timestamp with time zone,timestamp with time zone): execute to pu
 fence_writer(): execute to public
 has_feature(integer[],smallint,timestamp with time zone,timestamp with time zone): execute to public
 hold_log(bigint): execute to public
+hold_partitions(smallint[],bigint[]): execute to public
 missing_consents(uuid): execute to biosignal_api
 missing_consents(uuid): execute to biosignal_ingest
 missing_consents(uuid): execute to public
@@ -2514,6 +2604,7 @@ packed_minute(timestamp with time zone,integer,bigint,bytea): execute to public
 pair(bigint,bigint): execute to public
 refresh_hours(integer,integer): execute to public
 refuse_consent_change(): execute to public
+refuse_log_form(integer): execute to public
 retention_cutoff(text): execute to public
 samples(uuid,text,timestamp with time zone,timestamp with time zone): execute to public
 schema api: usage to biosignal_api
@@ -2525,6 +2616,7 @@ schema public: usage to biosignal_audit
 schema public: usage to biosignal_ingest
 schema public: usage to biosignal_worker
 schema public: usage to public
+set_partitions(smallint): execute to public
 steps_per_unit(double precision): execute to public
 
 -- comments
@@ -2591,6 +2683,10 @@ stream.time_source: stated: by the recording; device: its clock; age: of its pac
 {"id": 82, "code": "gad7", "name": "GAD-7 total score", "role": "measurement", "unit": "{score}", "feature": null, "mdc_code": "", "loinc_code": "70274-6", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "GAD-7", "channel_kind": null, "possible_max": 21, "possible_min": 0, "range_source": "The scale.", "plausible_max": 21, "plausible_min": 0}
 {"id": 83, "code": "who5", "name": "WHO-5 well-being index", "role": "measurement", "unit": "%", "feature": null, "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "score", "source_type": "self_report", "abbreviation": "WHO-5", "channel_kind": null, "possible_max": 100, "possible_min": 0, "range_source": "The scale.", "plausible_max": 100, "plausible_min": 0}
 
+-- rows of cluster_setting
+
+{"one": true, "epoch": 0, "partitions": 1}
+
 -- rows of device_profile
 
 {"code": "generic", "name": "Any device", "model": "", "channels": [], "spo2_slope": null, "spo2_offset": null, "manufacturer": "", "organization_id": null}
@@ -2607,7 +2703,7 @@ stream.time_source: stated: by the recording; device: its clock; age: of its pac
 
 -- rows of packet_log_checkpoint
 
-{"id": true, "form": 0, "epoch": 0, "owner": null, "batch_id": 0, "owner_name": ""}
+{"form": 0, "epoch": 0, "owner": null, "batch_id": 0, "partition": 0, "owner_name": ""}
 
 -- rows of partition_rule
 

@@ -10,13 +10,13 @@ export async function waitForBacklog(database: Database, timeoutMs: number, cons
   // Only packets logged so far: the log of a service that keeps accepting packets is never empty.
   const { rows: log } = await database.pool.query<{ newest: number; done: number }>(
     `select (select coalesce(max(batch_id), 0)::float8 from packet_log) as newest,
-       (select batch_id::float8 from packet_log_checkpoint) as done`,
+       (select min(batch_id)::float8 from packet_log_checkpoint) as done`,
   );
   const { newest, done } = log[0]!;
   const progress = startProgress(console, 'waiting for the service to move packets to the tables', newest - done);
   try {
     for (const deadline = performance.now() + timeoutMs; ; await sleep(200, undefined, { signal: console.signal })) {
-      const { rows } = await database.pool.query<{ moved: number }>('select batch_id::float8 as moved from packet_log_checkpoint');
+      const { rows } = await database.pool.query<{ moved: number }>('select min(batch_id)::float8 as moved from packet_log_checkpoint');
       const { moved } = rows[0]!;
       if (moved >= newest) return true;
       if (performance.now() > deadline) return false;

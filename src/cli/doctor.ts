@@ -308,9 +308,9 @@ async function owner(database: Database, onPort: (port: number) => void): Promis
   if (has[0]?.there !== true) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
   const { rows } = await database.pool.query<{ owned: boolean; name: string; epoch: string; age: number }>(
     `select owner is not null as owned, owner_name as name, epoch::text, extract(epoch from clock_timestamp() - renewed_at)::float8 as age
-     from packet_log_checkpoint`,
+     from packet_log_checkpoint order by renewed_at`,
   );
-  const row = rows[0];
+  const row = rows[0]; // of several partitions the one that was confirmed longest ago
   if (row === undefined || !row.owned) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
   const found = `${row.name} owns the packet log (epoch ${row.epoch}), confirmed ${row.age.toFixed(0)} s ago`;
   const [, host, port = '0'] = /^(.*):(\d+)$/.exec(row.name) ?? [];
@@ -330,7 +330,7 @@ async function backlog(database: Database): Promise<Finding> {
   if (has[0]?.there !== true) return { check: 'backlog', state: 'ok', found: 'none' };
   const { rows } = await database.pool.query<{ batches: number; age: number | null }>(
     `select count(*)::int as batches, extract(epoch from now() - min(time))::float8 as age
-     from packet_log where part = 0 and batch_id > (select batch_id from packet_log_checkpoint)`,
+     from packet_log where part = 0 and batch_id > (select min(batch_id) from packet_log_checkpoint)`,
   );
   const { batches, age } = rows[0]!;
   const found =

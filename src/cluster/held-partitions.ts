@@ -1,7 +1,7 @@
 /** Partitions of subjects that this node holds, and the numbers of its batches.
  *
  *  Every claim gives an epoch that was never given before, for any partition. A batch is numbered `epoch << 32 | n` with the newest epoch
- *  of the node. So no two nodes give the same number, and the numbers of a partition ascend from each owner to the next: an epoch that is given
+ *  of the node. So no two nodes give the same number, and the numbers of a partition ascend from each owner to the next: an epoch given
  *  later is above the epoch in any number that was written before.
  *
  *  Modes of a partition: `taking` (claimed; what its last owner acknowledged is being read back), `open` (takes packets), `leaving` (takes
@@ -57,6 +57,13 @@ export class HeldPartitions {
 
   get partitions(): readonly number[] {
     return [...this.#leases.keys()];
+  }
+
+  /** The partitions, ascending, and their epochs, as arrays of SQL. */
+  toSql(): Readonly<{ partitions: string; epochs: string }> {
+    const partitions = this.partitions.toSorted((a, b) => a - b);
+    const epochs = partitions.map((partition) => this.#leases.get(partition)!.epoch);
+    return { partitions: `{${partitions.join()}}`, epochs: `{${epochs.join()}}` };
   }
 
   /** Number of the next batch. To be asked when a batch is written, not when it is opened: the rest of a batch that was refused is written

@@ -88,7 +88,7 @@ export class Pipeline implements PacketSink {
     if (this.#parts.isStopped() || this.#computing.full || blocks.full || rows.full) return 'busy';
     const stream = this.#streams.get(session.streamId);
     if (stream === undefined || this.#streams.isClosing(stream.id)) return 'closed'; // the feature pool may have closed it
-    const batch = log.append({ streamId: stream.id, seq: admitted.seq, receivedNs: admitted.receivedNs, bytes });
+    const batch = log.append({ streamId: stream.id, seq: admitted.seq, receivedNs: admitted.receivedNs, bytes }, stream.partition);
     if (batch === 'busy') return 'busy';
     const { life } = this.#parts;
     if (session.channels.length > stream.channels.length) life.addChannels(stream, session.channels);

@@ -33,7 +33,7 @@ const FLOWING_MS = 10_000;
 export class RunningPipeline {
   readonly #options: PipelineOptions;
   readonly #write: Write;
-  readonly #streams = new StreamTable();
+  readonly #streams: StreamTable;
   readonly #faults: Faults;
   readonly #stores: Stores;
   readonly #computing: Computing;
@@ -48,7 +48,8 @@ export class RunningPipeline {
 
   constructor(options: PipelineOptions, registry: StreamRegistry, log: PacketLog) {
     const { config, database, ownership, metrics, logger } = options;
-    const streams = this.#streams;
+    const streams = new StreamTable(ownership.held.partitions.length);
+    this.#streams = streams;
     const isStopped = (): boolean => this.#mode !== 'open';
     this.#options = options;
     this.#write = ownership.writing(database);

@@ -7,6 +7,7 @@
  *  Other modules keep records by the same id, since they forget at other times: the device's session (ingest), rows being filled
  *  (BlockWriter), the engine (FeaturePool), sequence numbers and clock to be saved (StreamRegistry), frames (Hub). */
 import type { Admitted } from '../ingest/sink.ts';
+import { partitionOf } from '../cluster/partition-of.ts';
 import { reachAheadSec } from '../dsp/kernels/segment-grid.ts';
 import { gridTimeNs } from '../signal.ts';
 import type { ChannelConfig, SampleRun, Spo2Calibration, StreamId, SubjectId } from '../signal.ts';
@@ -32,6 +33,8 @@ export type OpenStream = {
   readonly id: StreamId;
   readonly epochNs: bigint;
   readonly subjectId: SubjectId;
+  /** Of the subject. */
+  readonly partition: number;
   channels: readonly ChannelConfig[];
   readonly spo2: Spo2Calibration | null;
   /** Nano-hertz, by ChannelNo. */
@@ -58,11 +61,17 @@ export type OpenStream = {
 };
 
 export class StreamTable {
+  readonly #partitionCount: number;
   readonly #streams = new Map<StreamId, OpenStream>();
   /** Streams being closed; the last steps happen after the record has left. */
   readonly #closing = new Map<StreamId, Promise<void>>();
   /** Subjects being erased; their streams are no longer computed. */
   readonly erasing = new Set<SubjectId>();
+
+  /** @param partitionCount of the database */
+  constructor(partitionCount: number) {
+    this.#partitionCount = partitionCount;
+  }
 
   get size(): number {
     return this.#streams.size;
@@ -86,6 +95,7 @@ export class StreamTable {
       id: streamId,
       epochNs,
       subjectId,
+      partition: partitionOf(subjectId, this.#partitionCount),
       channels,
       spo2,
       rates: channels.map((channel) => channel.rateNanoHz),

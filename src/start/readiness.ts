@@ -40,7 +40,7 @@ export async function databasePart(database: Database, ownership: Ownership | nu
   const silence = sleep(READY_TIMEOUT_MS, `no answer within ${READY_TIMEOUT_MS} ms`, { ref: false });
   const asked = database.pool.query<{ epoch: bigint }>('select epoch from packet_log_checkpoint').then(
     ({ rows }) => {
-      if (ownership !== null && rows[0]!.epoch !== ownership.epoch) ownership.lose();
+      if (ownership !== null && rows.some(({ epoch }) => epoch !== ownership.epoch)) ownership.lose();
       return '';
     },
     (error: unknown) => (error instanceof Error ? error.message : String(error)),

@@ -1,7 +1,7 @@
 /** Ownership of a database's packet log: one instance writes it at a time, and an instance that has lost it never does again.
  *
  *  Safety rests on the epoch alone: a claim gives an instance a higher epoch than any before it, its writers name that epoch, and the
- *  database refuses any but the newest (sql/000011-log-ownership.sql; claims in 000059-packed-log.sql). A claim waits for commits in
+ *  database refuses any but the newest (sql/000063-partitions.sql). A claim waits for commits in
  *  progress, so the new owner reads everything that the former one acknowledged.
  *  Fast takeover rests on two signs of life, which may be wrong without harm: a session lock, released the moment the process ends, and a
  *  row that the owner renews. Clocks are never compared: a waiting instance watches whether the row changes.
@@ -11,7 +11,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { EPOCH_POSITIONS } from '../cluster/held-partitions.ts';
+import { HeldPartitions } from '../cluster/held-partitions.ts';
 import { HUNG_MS, mayTake } from '../cluster/takeover.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database/database.ts';
@@ -55,8 +55,10 @@ export type ClaimOptions = Readonly<{
   onFault?: (message: string, cause: unknown) => void;
 }>;
 
-type Seen = { epoch: bigint; owner: string | null; owner_name: string; renewed: string; locked: boolean };
-type Claim = { epoch: bigint; checkpoint: bigint; newest: bigint };
+/** epochs: of all partitions, as an array of SQL. */
+type Seen = { epochs: string; owner: string | null; owner_name: string; renewed: string; locked: boolean };
+type Claim = Readonly<{ epoch: bigint; checkpoint: bigint; newest: bigint; held: HeldPartitions }>;
+type ClaimedRow = { partition: number; epoch: bigint; checkpoint: bigint; newest: bigint; pid: number };
 
 /** Suffix of the application_name of an instance's connections. */
 export function tagOf(instance: Instance): string {
@@ -116,7 +118,12 @@ export class Ownership {
     return this.#claim!.epoch;
   }
 
-  /** Newest batch whose packets are all in the other tables, at the time of the claim. */
+  /** The partitions of this owner, all there are. */
+  get held(): HeldPartitions {
+    return this.#claim!.held;
+  }
+
+  /** Newest batch up to which the packets of every partition are in the other tables, at the time of the claim. */
   get checkpoint(): number {
     return Number(this.#claim!.checkpoint);
   }
@@ -124,11 +131,6 @@ export class Ownership {
   /** Newest batch of the log at the time of the claim. */
   get newest(): number {
     return Number(this.#claim!.newest);
-  }
-
-  /** Number of the first batch of this owner, above all existing ones. */
-  get firstPosition(): number {
-    return Number(this.epoch) * EPOCH_POSITIONS + 1;
   }
 
   /** Why this instance no longer owns the log; null: it does, as far as it knows. */
@@ -158,7 +160,7 @@ export class Ownership {
       const client = await database.connect();
       try {
         await client.query(
-          `set bio.epoch = ${this.epoch};
+          `${this.#naming('set')};
            select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`,
         );
         return client;
@@ -175,7 +177,7 @@ export class Ownership {
     return async (work) => {
       try {
         return await transaction(pool, async (client) => {
-          await client.query(`set local bio.epoch = ${this.epoch}`);
+          await client.query(this.#naming('set local'));
           return await work(client);
         });
       } catch (error) {
@@ -183,6 +185,18 @@ export class Ownership {
         throw error;
       }
     };
+  }
+
+  /** Statement that keeps the partitions for a transaction: nobody claims one of them before its end. Fails when one was claimed. */
+  get holding(): string {
+    const { partitions, epochs } = this.held.toSql();
+    return `select hold_partitions('${partitions}', '${epochs}')`;
+  }
+
+  /** Settings of a session, by which the fence knows what it holds. */
+  #naming(set: 'set' | 'set local'): string {
+    const { partitions, epochs } = this.held.toSql();
+    return `${set} bio.partitions = '${partitions}'; ${set} bio.epochs = '${epochs}'`;
   }
 
   /** Ends the ownership, after a refused write or a row that names another owner. */
@@ -217,7 +231,7 @@ export class Ownership {
       const seen = await this.#look();
       const nowMs = performance.now();
       if (seen !== null) {
-        if (before === null || seen.epoch !== before.epoch || seen.renewed !== before.renewed) heardMs = nowMs;
+        if (before === null || seen.epochs !== before.epochs || seen.renewed !== before.renewed) heardMs = nowMs;
         before = seen;
         // Nothing could be observed before the connection existed.
         const silentMs = nowMs - Math.max(heardMs, this.#connectedMs);
@@ -253,17 +267,15 @@ export class Ownership {
       return await this.#connection.run(async (client) => {
         if (seen.owner !== null) await this.#endBackends(client, seen.owner);
         const { id, name } = this.#instance;
-        const { rows } = await client.query<Claim & { pid: number }>(
-          'select epoch, checkpoint, newest, pg_backend_pid() as pid from claim_log($1, $2, $3, $4)',
-          [id, name, seen.epoch.toString(), LOG_FORM],
+        const { rows } = await client.query<ClaimedRow>(
+          'select partition, epoch, checkpoint, newest, pg_backend_pid() as pid from claim_log($1, $2, $3::bigint[], $4)',
+          [id, name, seen.epochs, LOG_FORM],
         );
-        const claim = rows[0];
-        if (claim === undefined) return null;
-        if (!Number.isSafeInteger((Number(claim.epoch) + 1) * EPOCH_POSITIONS))
-          throw new PipelineError('internal', `packet_log: epoch ${claim.epoch} has no numbers below 2^53`);
+        const claim = claimOf(rows);
+        if (claim === null) return null;
         await client.query('set synchronous_commit = off'); // a renewal undone by a crash of the server does no harm
         this.#locked = true;
-        this.#pid = claim.pid;
+        this.#pid = rows[0]!.pid;
         return claim;
       });
     } catch (error) {
@@ -322,7 +334,7 @@ export class Ownership {
           this.epoch.toString(),
         ]);
       });
-      if (rowCount === 0) this.lose();
+      if (rowCount !== this.held.partitions.length) this.lose();
       else this.#renewedMs = performance.now();
       return true;
     } catch (error) {
@@ -343,6 +355,23 @@ export class Ownership {
   }
 }
 
+/** What was claimed; null: nothing. */
+function claimOf(rows: readonly ClaimedRow[]): Claim | null {
+  const [first] = rows;
+  if (first === undefined) return null;
+  const held = new HeldPartitions();
+  held.take(
+    rows.map(({ partition }) => partition),
+    first.epoch,
+  );
+  const checkpoints = rows.map(({ checkpoint }) => checkpoint);
+  const newest = rows.map((row) => row.newest);
+  return { held, epoch: first.epoch, checkpoint: checkpoints.reduce(lower), newest: newest.reduce(higher) };
+}
+
+const lower = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+
 /** True when the database does not answer, or cannot take this now. */
 function isAway(error: unknown): boolean {
   return error instanceof PipelineError && error.code === 'unavailable';
@@ -350,13 +379,15 @@ function isAway(error: unknown): boolean {
 
 const ofThisDatabase = `database = (select oid from pg_database where datname = current_database())`;
 const isSessionLock = `locktype = 'advisory' and granted and objsubid = 1 and ${ofThisDatabase} and (classid::int8 << 32) + objid::int8 = ${LOCK}`;
-const isHold = `locktype = 'advisory' and granted and objsubid = 2 and ${ofThisDatabase} and classid = ${pairLocks.logHold[0]} and objid = ${pairLocks.logHold[1]}`;
+const isHold = `locktype = 'advisory' and granted and objsubid = 2 and ${ofThisDatabase} and classid = ${pairLocks.logHold[0]}`;
 
 /** SQL condition: the log has a living owner. */
 export const logIsHeld = `exists (select from pg_locks where ${isSessionLock})`;
 
-const lookAtOwner = `select epoch, owner, owner_name, renewed_at::text as renewed, exists (select from pg_locks where ${isSessionLock} and pid <> pg_backend_pid()) as locked
-  from packet_log_checkpoint`;
+/** The row that was renewed last says who owns the log: one instance owns all partitions. */
+const lookAtOwner = `select (select array_agg(epoch order by partition)::text from packet_log_checkpoint) as epochs, owner, owner_name,
+    renewed_at::text as renewed, exists (select from pg_locks where ${isSessionLock} and pid <> pg_backend_pid()) as locked
+  from packet_log_checkpoint order by renewed_at desc, partition limit 1`;
 
 /** Runs as the login role, which owns the backends. */
 const asLogin = (statement: string): string => `begin; set local role none; ${statement}; commit`;

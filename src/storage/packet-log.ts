@@ -27,7 +27,7 @@ import { WriterConnection } from './database/writer-connection.ts';
 
 /** A group commit; the same object for all of its packets. */
 export type LogBatch = Readonly<{
-  /** Ascending in commit order. */
+  /** Ascending in commit order; 0 until the batch is written for the first time. */
   position: number;
   /** Resolves when the packets are durable; rejects (PipelineError unavailable) when nothing of them was kept. */
   durable: Promise<void>;
@@ -59,8 +59,8 @@ export type PacketLogOptions = Readonly<{
 
 export const RETRY_FOR_MS = 8000;
 /** Bytes per row of a part: four rows fill a page, so that batches share their last page. Besides these bytes a row has 24 of header, 24 of
- *  columns and 4 of length, and four of 2,032 fit the 8,168 of a page with 4 more each. */
-const PART_BYTES = 1980;
+ *  columns before them, 4 of length and 2 of the partition behind them, and four of 2,032 fit the 8,168 of a page with 4 more each. */
+const PART_BYTES = 1978;
 /** Period of probing an unavailable database, ms. */
 const PROBE_MS = 500;
 
@@ -71,7 +71,8 @@ type OpenBatch = {
   reject: (error: Error) => void;
   buffer: Buffer;
   bytes: number;
-  count: number;
+  /** Partition of each packet. */
+  partitions: number[];
   /** performance.now() of the first packet. */
   since: number;
   /** A caller is blocked on it, or it has many packets. */
@@ -88,7 +89,6 @@ export class PacketLog {
   readonly #ownership: Ownership;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
-  #nextPosition: number;
   #durablePosition: number;
   #checkpointed: number;
   #checkpointing: Promise<void> = Promise.resolve();
@@ -110,7 +110,6 @@ export class PacketLog {
     this.#ownership = ownership;
     this.#checkpointed = ownership.checkpoint;
     this.#durablePosition = ownership.newest;
-    this.#nextPosition = ownership.firstPosition;
     const lingerMs = options.lingerMs ?? 10;
     this.#options = {
       queueBytesMax: options.queueBytesMax ?? 64 * 1024 * 1024,
@@ -164,9 +163,11 @@ export class PacketLog {
     return this.#awaySinceMs === null ? 0 : performance.now() - this.#awaySinceMs;
   }
 
-  /** Takes a packet and copies its bytes. 'busy': nothing was kept, because the queue is full or the log is `away`. */
-  append(entry: LogEntry): LogBatch | 'busy' {
+  /** Takes a packet and copies its bytes. 'busy': nothing was kept, because the queue is full or the log is `away`.
+   *  @param partition of the packet's subject */
+  append(entry: LogEntry, partition = 0): LogBatch | 'busy' {
     const size = ENTRY_HEAD + entry.bytes.length;
+    assert(this.#ownership.held.epochOf(partition) !== null, `partition ${partition} is not this owner's`);
     if (this.#closed || this.#awaySinceMs !== null || this.#queueBytes + size > this.#options.queueBytesMax) return 'busy';
     const batch = this.#batchFor(size);
     const { buffer } = batch;
@@ -178,9 +179,9 @@ export class PacketLog {
     at = buffer.writeUInt32LE(entry.bytes.length, at);
     buffer.set(entry.bytes, at);
     batch.bytes += size;
-    batch.count++;
+    batch.partitions.push(partition);
     this.#queueBytes += size;
-    if (batch.count === this.#options.batchPacketsMax) this.hurry();
+    if (batch.partitions.length === this.#options.batchPacketsMax) this.hurry();
     else this.#schedule();
     return batch;
   }
@@ -241,9 +242,12 @@ export class PacketLog {
     let client: pg.PoolClient | null = null;
     try {
       client = await this.#database.pool.connect();
-      await client.query(`begin; select hold_log(${this.#ownership.epoch})`);
+      await client.query(`begin; ${this.#ownership.holding}`);
       const refused = await saveStreams(client, dirty);
-      await client.query('update packet_log_checkpoint set batch_id = greatest(batch_id, $1), updated_at = now()', [target.toString()]);
+      await client.query('update packet_log_checkpoint set batch_id = greatest(batch_id, $1), updated_at = now() where epoch = $2', [
+        target.toString(),
+        this.#ownership.epoch.toString(),
+      ]);
       await client.query('commit');
       this.#checkpointed = Math.max(this.#checkpointed, target);
       client.release();
@@ -310,13 +314,13 @@ export class PacketLog {
       const buffer = this.#spare ?? Buffer.allocUnsafe(256 * 1024);
       this.#spare = null;
       batch = {
-        position: this.#nextPosition++,
+        position: 0,
         durable: promise,
         resolve,
         reject,
         buffer,
         bytes: 0,
-        count: 0,
+        partitions: [],
         since: performance.now(),
         hurried: false,
       };
@@ -350,8 +354,9 @@ export class PacketLog {
       batch = this.#open;
       this.#open = null;
     }
-    assert(batch.count > 0 && this.#awaySinceMs === null, 'a batch is written while the packet log is open');
+    assert(batch.partitions.length > 0 && this.#awaySinceMs === null, 'a batch is written while the packet log is open');
     this.#writing = true;
+    batch.position = this.#ownership.held.nextPosition();
     const sent = batch;
     void this.#write(sent)
       .then(
@@ -384,11 +389,15 @@ export class PacketLog {
 
   async #write(batch: OpenBatch): Promise<void> {
     const timeUs = Math.floor(Date.now() * 1000);
-    const data = await packBatch(batch.buffer.subarray(0, batch.bytes));
+    const pieces = await packByPartition(batch);
     await this.#connection.run(async (client) => {
       await this.#partitions.ensure(client, 'packet_log', [timeUs]);
       try {
-        await copyRows(client, 'packet_log (time, batch_id, part, packet_count, data)', batchRows(batch, data, timeUs));
+        await copyRows(
+          client,
+          'packet_log (time, batch_id, part, packet_count, data, partition)',
+          batchRows(batch.position, pieces, timeUs),
+        );
       } catch (error) {
         const code = (error as { code?: unknown }).code;
         if (code === '23514') this.#partitions.forget();
@@ -401,7 +410,7 @@ export class PacketLog {
 }
 
 /** Returns a row when the database can be written. Locks the row, so that it fails on a full disk or a read-only standby. */
-const takesWrites = 'select batch_id from packet_log_checkpoint for update';
+const takesWrites = 'select batch_id from packet_log_checkpoint order by partition limit 1 for update';
 
 /** Selects all parts of the next batches after $1. */
 const nextBatches = `select batch_id, time, data from packet_log
@@ -423,15 +432,43 @@ function batchesOf(parts: readonly BatchPart[]): readonly Readonly<{ position: n
   return batches;
 }
 
-function batchRows({ position, count }: OpenBatch, data: Buffer, timeUs: number): CopyBuffer {
-  const rows = new CopyBuffer(data.length + 1024 + (data.length / PART_BYTES) * 64);
-  for (let from = 0, part = 0; from < data.length; from += PART_BYTES, part++) {
-    rows.row(5);
-    rows.timestamptz(timeUs);
-    rows.int8(BigInt(position));
-    rows.int2(part);
-    rows.int4(part === 0 ? count : 0);
-    rows.bytea(data, from, Math.min(from + PART_BYTES, data.length));
+/** Packets of a batch that are of one partition. */
+type Piece = Readonly<{ partition: number; count: number; data: Buffer }>;
+
+/** Packs the packets of each partition by themselves, in their order: the owner of a partition reads its own rows. */
+async function packByPartition({ buffer, bytes, partitions }: OpenBatch): Promise<readonly Piece[]> {
+  const first = partitions[0]!;
+  const count = partitions.length;
+  if (partitions.every((partition) => partition === first))
+    return [{ partition: first, count, data: await packBatch(buffer.subarray(0, bytes)) }];
+  const groups = new Map<number, Buffer[]>();
+  let i = 0;
+  for (const { at, length } of readHeads(buffer, bytes)) {
+    const partition = partitions[i++]!;
+    const entries = groups.get(partition) ?? [];
+    entries.push(buffer.subarray(at - ENTRY_HEAD, at + length));
+    groups.set(partition, entries);
+  }
+  const packed = Array.from(groups, async ([partition, entries]) => {
+    return { partition, count: entries.length, data: await packBatch(Buffer.concat(entries)) };
+  });
+  return await Promise.all(packed);
+}
+
+function batchRows(position: number, pieces: readonly Piece[], timeUs: number): CopyBuffer {
+  const bytes = pieces.reduce((sum, { data }) => sum + data.length, 0);
+  const rows = new CopyBuffer(bytes + (pieces.length + 1) * 1024 + (bytes / PART_BYTES) * 64);
+  let part = 0;
+  for (const { partition, count, data } of pieces) {
+    for (let from = 0; from < data.length; from += PART_BYTES) {
+      rows.row(6);
+      rows.timestamptz(timeUs);
+      rows.int8(BigInt(position));
+      rows.int2(part++);
+      rows.int4(from === 0 ? count : 0);
+      rows.bytea(data, from, Math.min(from + PART_BYTES, data.length));
+      rows.int2(partition);
+    }
   }
   return rows;
 }

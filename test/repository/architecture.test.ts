@@ -53,6 +53,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/dsp/pool',
     'src/dsp/rows',
     'src/dsp/kernels',
+    'src/cluster',
     'src/storage',
     database,
     'src/live',

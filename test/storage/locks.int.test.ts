@@ -45,7 +45,9 @@ test('every lock of sql/ is on the list', () => {
   const listed = (argument: string): boolean => {
     const name = /^hashtextextended\('([^']*)'/.exec(argument)?.[1];
     if (name !== undefined) return (names as string[]).includes(name);
-    return pairs.includes(argument) || Object.values(locks).map(String).includes(argument);
+    // the partition is the second number
+    const partition = /^803145, [a-z]+\.partition$/.test(argument);
+    return partition || pairs.includes(argument) || Object.values(locks).map(String).includes(argument);
   };
   const all = files('sql', '.sql').flatMap((file) => lockArguments(readFileSync(file, 'utf8')));
   expect(all.length).toBeGreaterThan(5);

@@ -16,7 +16,7 @@ export const locks = {
 
 /** Locks of two numbers, as the two-argument functions take them (a space of their own). */
 export const pairLocks = {
-  /** Held shared by every write of the data path to its commit, alone by a claim of the packet log (sql/000011-log-ownership.sql). */
+  /** And the partition: held shared by every write of the data path to its commit, alone by a claim (sql/000063-partitions.sql). */
   logHold: [803_145, 0],
   /** Held shared by writers of features from their note to their commit, alone by the refresh while it takes its list
    *  (sql/000058-rollups.sql). */

@@ -112,6 +112,11 @@ export interface Tables {
     range_source: Generated<string>;
     created_at: Generated<Stamp>;
   };
+  cluster_setting: {
+    one: Generated<boolean>;
+    partitions: Generated<number>;
+    epoch: Generated<Int8>;
+  };
   consent: {
     id: Made<Int8>;
     organization_id: string;
@@ -532,9 +537,9 @@ export interface Tables {
     part: number;
     packet_count: number;
     data: Buffer;
+    partition: Generated<number>;
   };
   packet_log_checkpoint: {
-    id: Generated<boolean>;
     batch_id: Generated<Int8>;
     updated_at: Generated<Stamp>;
     epoch: Generated<Int8>;
@@ -542,6 +547,7 @@ export interface Tables {
     owner_name: Generated<string>;
     renewed_at: Generated<Stamp>;
     form: Generated<number>;
+    partition: Generated<number>;
   };
   partition_rule: {
     relation: string;

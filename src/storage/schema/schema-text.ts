@@ -106,6 +106,7 @@ const everywhere: readonly Section[] = [
 /** Tables whose rows are part of the schema, without what differs from one database to the next. */
 const rowsOf: readonly (readonly [relation: string, without: string])[] = [
   ['biosignal', '{created_at}'],
+  ['cluster_setting', '{}'],
   ['device_profile', '{id,created_at}'],
   ['episode_event', '{}'],
   ['packet_log_checkpoint', '{updated_at,renewed_at}'],
