@@ -148,10 +148,10 @@ function rateAt(beatSec: Float64Array, t: number, windowSec: number): number {
 }
 
 /** As src/cli/reference.ts has them: no paced beats. */
-const normalCodes = new Set(['N', 'L', 'R', 'e', 'j', 'B']);
+export const normalCodes: ReadonlySet<string> = new Set(['N', 'L', 'R', 'e', 'j', 'B']);
 
 /** Beats with the normal ones put where the slope fits their median beat best, s. Others keep their place: they have another shape. */
-function normalBeatsAligned(ecg: Float64Array, beats: ArrayLike<number>, codes: readonly string[], fs: number): Float64Array {
+export function normalBeatsAligned(ecg: Float64Array, beats: ArrayLike<number>, codes: readonly string[], fs: number): Float64Array {
   const places = Float64Array.from(beats);
   const which = codes.flatMap((code, i) => (normalCodes.has(code) ? [i] : []));
   const refined = alignRPeaks(

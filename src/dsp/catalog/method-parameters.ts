@@ -2,7 +2,9 @@
 import * as ecgQuality from '../ecg/quality.ts';
 import * as eda from '../slow/eda.ts';
 import * as beatValues from '../hrv/values.ts';
+import * as complexity from '../hrv/complexity.ts';
 import * as frequency from '../hrv/frequency.ts';
+import * as geometric from '../hrv/geometric.ts';
 import type { Method } from '../rows/methods.ts';
 import * as motion from '../slow/motion.ts';
 import * as pulseBeats from '../ppg/beats.ts';
@@ -64,10 +66,28 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
   p('unsure_beats_max', beatValues.doubtLimits[source].unsureBeatsMax, '1', 'suspect when more than this share of the beats is unsure'),
 ];
 
+const bins = (widthMs: number): readonly MethodParameter[] => [p('bin', widthMs, 'ms', 'width of the bins of the histogram')];
+
+/** Of single measures of variability. */
+const ownOfVariability: Readonly<Record<string, readonly MethodParameter[]>> = {
+  hrv_triangular_300s: bins(geometric.BIN_MS),
+  hrv_tinn_300s: bins(geometric.BIN_MS),
+  hrv_stress_index_300s: bins(geometric.STRESS_BIN_MS),
+  hrv_dfa_alpha1_300s: [
+    p('box_min', complexity.BOX_MIN, '1', 'beats of the smallest boxes'),
+    p('box_max', complexity.BOX_MAX, '1', 'beats of the largest boxes'),
+    p('boxed_min', complexity.BOXED_MIN, '1', 'no value where less of the intervals lies in boxes of the largest size'),
+  ],
+  hrv_sample_entropy_300s: [
+    p('length', 2, '1', 'intervals that are compared before the next one is'),
+    p('tolerance', complexity.TOLERANCE_SD, '1', 'intervals that differ by no more than this many SDNN are alike'),
+  ],
+};
+
 function variability({ feature, source }: Method): MethodDetails {
   const kind = source === 'ppg' ? 'ppg' : 'ecg';
-  const isSpectral = /_(lf|hf|lf_hf)_/.test(feature);
-  const isSpread = /_(sdnn|sd2)_/.test(feature);
+  const isSpectral = /_(vlf|lf|hf|total_power)_/.test(feature);
+  const isSpread = /_(sdnn|sd2|triangular|tinn|stress_index)_/.test(feature) && !feature.includes('sd1_sd2');
   const bands = [
     p('lf_from', frequency.lfHz, 'Hz', 'lower edge of LF'),
     p('lf_to_hf_from', frequency.hfHz, 'Hz', 'upper edge of LF, lower edge of HF'),
@@ -81,6 +101,7 @@ function variability({ feature, source }: Method): MethodDetails {
       ...(isSpread && sdnnMin > 0 ? [p('sdnn_min', sdnnMin, 'ms', 'suspect when SDNN is below this: the fiducial varies as much')] : []),
       ...(isSpread || feature.includes('mean_nn') ? [] : pairParameters(kind)),
       ...(isSpectral ? bands : []),
+      ...(ownOfVariability[feature] ?? []),
     ],
     limits: [
       'Excluded intervals are never interpolated; no pair of intervals is spliced across a gap or an excluded one.',

@@ -5,7 +5,10 @@ import type { BeatTrack, Gaps } from './beats.ts';
 import type { NnWindow, TimeDomain } from './time-domain.ts';
 import { timeDomain } from './time-domain.ts';
 import { bandPowers } from './frequency.ts';
+import { fiveMinuteValues, hangsOnExtremes, isOfSpread } from './five-minutes.ts';
+import { rangeMs } from './geometric.ts';
 import type { Method } from '../rows/methods.ts';
+import { fiveMinuteMethods } from '../rows/methods-five-minutes.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
 
 /** Takes values in the order they become final. `method` is a position in `featureMethods`. */
@@ -21,6 +24,8 @@ type Names = {
   rmssd60: number;
   long: readonly number[];
   spectral: readonly number[];
+  /** Empty: none are made of this kind of beat. */
+  five: readonly number[];
 };
 
 /** Beyond these a value of variability is at best suspect. */
@@ -46,6 +51,7 @@ const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number, l
   rmssd60: methodIndex(`${prefix}_rmssd_60s`),
   long: ['mean_nn', 'sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2'].map((name) => methodIndex(`${prefix}_${name}_300s`)),
   spectral: ['lf', 'hf', 'lf_hf'].map((name) => methodIndex(`${prefix}_${name}_300s`)),
+  five: fiveMinuteMethods.filter(({ feature }) => feature.startsWith(`${prefix}_`)).map(({ feature }) => methodIndex(feature)),
 });
 
 /** `waits`: the rate comes when its seconds have been judged, and is the median: single pulse waves are missed or doubled more often than
@@ -89,6 +95,7 @@ export class BeatValues {
   #rmssdSec = 0;
   #longSec = 0;
   #spectralSec = 0;
+  #fiveSec = Number.POSITIVE_INFINITY;
 
   /** @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it */
   constructor(source: 'ecg' | 'ppg', track: BeatTrack, gaps: Gaps, rateFlag: (tUs: number) => QualityFlag, sink: ValueSink) {
@@ -106,11 +113,13 @@ export class BeatValues {
     this.#rmssdSec = due(group(this.#names.rmssd60).cadenceSec);
     this.#longSec = due(group(this.#names.long[0]!).cadenceSec);
     this.#spectralSec = due(group(this.#names.spectral[0]!).cadenceSec);
+    const [five] = this.#names.five;
+    if (five !== undefined) this.#fiveSec = due(group(five).cadenceSec);
   }
 
   /** Time before which every value is out, µs. */
   get finalUs(): number {
-    return Math.min(this.#hrSec, this.#rmssdSec, this.#longSec, this.#spectralSec) * secondUs;
+    return Math.min(this.#hrSec, this.#rmssdSec, this.#longSec, this.#spectralSec, this.#fiveSec) * secondUs;
   }
 
   /** @param beatsUs every beat before it is in the track  @param judgedUs every beat before it has its verdict */
@@ -136,6 +145,12 @@ export class BeatValues {
       this.#spectralSec = this.#gaps.nextDue(this.#spectralSec, group(this.#names.spectral[0]!).cadenceSec, judgedUs)
     )
       if (this.#present(this.#spectralSec)) this.#spectrum(this.#spectralSec * secondUs);
+    for (
+      ;
+      this.#fiveSec * secondUs < judgedUs;
+      this.#fiveSec = this.#gaps.nextDue(this.#fiveSec, group(this.#names.five[0]!).cadenceSec, judgedUs)
+    )
+      if (this.#present(this.#fiveSec)) this.#fiveMinutes(this.#fiveSec * secondUs);
   }
 
   /** A value exists only where its last second has samples: in a gap and after the end there is nothing to say. */
@@ -200,6 +215,18 @@ export class BeatValues {
     const [, hf, ratio] = this.#names.spectral;
     // Divided by a power that rounds to 0, the ratio would be one of rounding errors.
     if (toSteps(hfMs2, group(hf!).step) > 0) this.#sink.value(ratio!, -1, tUs, lfMs2 / hfMs2, flag);
+  }
+
+  #fiveMinutes(tUs: number): void {
+    const flag = this.#gather(tUs, group(this.#names.five[0]!));
+    if (flag === null) return;
+    const time = timeDomain(scratch.nn);
+    const { pairs, spread } = doubt(time, this.#names.limits);
+    fiveMinuteValues(scratch.nn, scratch.endSec, time).forEach((value, i) => {
+      if (Number.isNaN(value)) return;
+      const own = hangsOnExtremes[i]! && isOutreached() ? SUSPECT : isOfSpread[i]! ? spread : pairs;
+      this.#sink.value(this.#names.five[i]!, -1, tUs, value, worse(flag, own));
+    });
   }
 
   /** Intervals with both beats in (t - window, t] into `scratch`.
@@ -278,6 +305,12 @@ function hangsOnUnsure(rmssdMs: number): boolean {
     pairs++;
   }
   return Math.abs(Math.sqrt(squares / pairs) / rmssdMs - 1) > unsureMax;
+}
+
+/** Do excluded intervals reach beyond the longest and the shortest NN interval by more than 10 % of their distance? A value of these two
+ *  alone is then one of the correction. */
+function isOutreached(): boolean {
+  return rangeMs(scratch.all) > correctionMax * rangeMs(scratch.nn);
 }
 
 export const sureMin = 0.8;

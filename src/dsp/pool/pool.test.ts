@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ChannelNo, SampleRun, StreamId } from '../../signal.ts';
 import { RowTable, fixtureChannels as channels, loadFrom, madeUpStream, packets, seeded, withoutStretches } from '../testing/fixture.ts';
+import { fiveMinuteMethods } from '../rows/methods-five-minutes.ts';
 import { FeaturePool } from './pool.ts';
 import type { FeaturePoolOptions, QuarantinedBatch } from './options.ts';
 
@@ -14,7 +15,8 @@ vi.setConfig({ testTimeout: 180_000 });
 const stream = 7 as StreamId;
 const failingWorker = new URL('../testing/failing-worker.ts', import.meta.url).href;
 const slowWorker = new URL('../testing/slow-worker.ts', import.meta.url).href;
-const startSec = 1000.3;
+/** With a whole five minutes of the device clock, 1200 to 1500 s, inside. */
+const startSec = 1192.3;
 const lengthSec = 450;
 
 /** Two leads of ECG and a PPG with gaps of every size: shorter than a beat, than a window of heart rate, than the context, and longer. */
@@ -126,6 +128,7 @@ describe('live equals recomputed, bit for bit', () => {
       'resp_rate',
     ])
       expect(rows.filter((r) => r.startsWith(`${feature} `)).length, feature).toBeGreaterThan(2);
+    for (const { feature } of fiveMinuteMethods) expect(rows.filter((r) => r.startsWith(`${feature} `)).length, feature).toBe(1);
   });
 
   // One pool for all ways of sending: most of the time goes into starting threads.

@@ -75,8 +75,8 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
-      earlier(current, 6, 'made of r_peaks version 5.'),
-      earlier(current, 5, 'made of r_peaks version 4.'),
+      ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
+      ...(current.version > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
       ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
       ...(current.version > 2
         ? [earlier(current, 2, `made of r_peaks version 2${current.feature.startsWith('hrv_') ? laterDoubts : ''}.`)]

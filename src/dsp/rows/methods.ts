@@ -1,5 +1,7 @@
 /** Every method that the engine computes: one table for the worker, the catalog and GET /api/v1/methods. */
 
+import { fiveMinuteMethods } from './methods-five-minutes.ts';
+
 /** What a feature is computed from. */
 export type MethodSource = 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc';
 
@@ -383,6 +385,7 @@ export const featureMethods: readonly Method[] = [
       'For pauses: the longest time between two beats that follow each other, of which the second lies in the window, up to 20 s, longer ones than heart rates have (3 s), too; none across missing samples. It has the worst flag of the seconds between the two beats, because noise can hide a beat. A pause that no beat has ended has no value. Delay about 8 s.',
   }),
   ...boundaries,
+  ...fiveMinuteMethods,
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */
