@@ -35,7 +35,9 @@ export async function untilStored(pool: pg.Pool, signal: AbortSignal): Promise<b
   for (const deadline = performance.now() + STORED_WAIT_MS; performance.now() < deadline; await sleep(LOOK_MS)) {
     signal.throwIfAborted();
     // Without a service there is nothing to wait for: its next start computes what it replays.
-    const { rowCount } = await pool.query(`select where (select min(batch_id) from packet_log_checkpoint) >= $1 or not ${logIsHeld}`, [newest]);
+    const { rowCount } = await pool.query(`select where (select min(batch_id) from packet_log_checkpoint) >= $1 or not ${logIsHeld}`, [
+      newest,
+    ]);
     if (rowCount === 1) return true;
   }
   return false;

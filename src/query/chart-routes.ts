@@ -231,13 +231,7 @@ async function detailJson({ n, goodN, expectedN, min, max, totals }: ChartDetail
   );
 }
 
-async function namedSeries(
-  db: Db,
-  computed: ReadonlySet<string>,
-  projectId: string,
-  input: SeriesInput,
-  i: number,
-): Promise<Named> {
+async function namedSeries(db: Db, computed: ReadonlySet<string>, projectId: string, input: SeriesInput, i: number): Promise<Named> {
   if ((input.biosignal_id === undefined) === (input.feature === undefined))
     throw wrong(`/series/${i}`, 'takes either biosignal_id or feature');
   const aggregateOf = (unit: string): ChartAggregate => input.agg ?? (isCounted(unit) ? 'sum' : 'mean');

@@ -8,7 +8,26 @@ function written(write: (json: JsonColumns) => void): string {
 }
 
 test('numbers have the digits that String gives them', () => {
-  const values = [0, -0, 1, -1, 0.5, 72.04, 72.004, -0.001, 1.0005, 1e-7, -1e-7, 1 / 3, 0.1 + 0.2, 1e21, -1e300, 5e-324, 2147483.647, 2147483.648];
+  const values = [
+    0,
+    -0,
+    1,
+    -1,
+    0.5,
+    72.04,
+    72.004,
+    -0.001,
+    1.0005,
+    1e-7,
+    -1e-7,
+    1 / 3,
+    0.1 + 0.2,
+    1e21,
+    -1e300,
+    5e-324,
+    2147483.647,
+    2147483.648,
+  ];
   for (let i = 0; i < 20_000; i++) values.push(((i * 7919) % 200_003) / 1000 - 60, Math.sin(i) * 10 ** ((i % 40) - 20));
   expect(written((json) => json.numbers(new Float64Array(values)))).toBe(`[${values.map(String).join()}]`);
   expect(written((json) => json.numbers(new Float64Array([NaN, 1, NaN])))).toBe('[null,1,null]');
@@ -23,7 +42,12 @@ test('times are exact to the last digit, from 1677 to 2262', () => {
 });
 
 test('milliseconds have the microseconds behind them, when there are some', () => {
-  const times = BigInt64Array.of(1_767_225_600_000_000_000n, 1_767_225_600_000_999_999n, 1_767_225_601_500_000_000n, 4_000_000_000_012_345_000n);
+  const times = BigInt64Array.of(
+    1_767_225_600_000_000_000n,
+    1_767_225_600_000_999_999n,
+    1_767_225_601_500_000_000n,
+    4_000_000_000_012_345_000n,
+  );
   expect(written((json) => json.times(times, 'ms'))).toBe('[1767225600000,1767225600000.999,1767225601500,4000000000012.345]');
 });
 

@@ -71,7 +71,10 @@ beforeAll(async () => {
   await database.pool.query(`update stream set last_sample_at = now() + interval '3 years'`);
   if (database.kind === 'timescale')
     for (const table of ['feature_block', 'beat_block', 'sample_block'])
-      await database.pool.query('select compress_chunk(c) from show_chunks($1::regclass, older_than => $2::timestamptz) c', [table, range.since]);
+      await database.pool.query('select compress_chunk(c) from show_chunks($1::regclass, older_than => $2::timestamptz) c', [
+        table,
+        range.since,
+      ]);
   await database.pool.query('vacuum analyze');
   const { rows: catalog } = await database.pool.query<BiosignalRow>(
     `select * from biosignal where code = 'spo2' or feature = 'hr_ecg' order by code nulls last`,
