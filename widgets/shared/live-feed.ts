@@ -28,6 +28,7 @@ export function joinLive(session: Session, listener: LiveListener): () => void {
 async function open(session: Session, attempt = 0): Promise<void> {
   const { live } = session;
   live.opening = true;
+  if (attempt === 0) live.state = 'connecting'; // it may be left from the connection before
   const onState = (state: ConnectionState, detail: string): void => {
     live.state = state === 'waiting' ? 'offline' : state;
     for (const listener of live.listeners) listener.state?.(live.state, detail);
