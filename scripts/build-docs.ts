@@ -28,10 +28,10 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 
 /** docs/errors.md: the codes at a glance, each with a link to its page. */
 export function errorsDocument(): string {
-  const rows = Object.entries(errorTable).map(([code, { status, close, retry, title }]) => [
+  const rows = Object.entries(errorTable).map(([code, { status, close, retry, title, inBand }]) => [
     `[\`${code}\`](errors/${code}.md)`,
-    String(status),
-    String(close),
+    inBand ? '' : String(status),
+    inBand ? '' : String(close),
     retry ? 'yes' : 'no',
     title,
   ]);
@@ -41,8 +41,9 @@ export function errorsDocument(): string {
     'Written by `npm run docs` from `src/errors.ts` and `src/http/error-advice.ts`. A running service shows the same at `/api-docs/errors`, without a connection to anywhere.',
     '',
     'Every refusal of the API is `application/problem+json` (RFC 9457) with one of these as `code`, a sentence about this request as `detail`, the',
-    'fields at fault in `errors` (JSON pointers), a `request_id` that is in the log, and `type`, the address of the explanation. Sockets close with',
-    'the code next to it: 4000 to 4499 reconnect, 4500 to 4999 do not. In a reply to a batch of packets the same codes stand per packet.',
+    'fields at fault in `errors` (JSON pointers), a `request_id` that is in the log, and `type`, the address of the explanation. A socket that one',
+    'of them ends closes with the code next to it: 4000 to 4499 reconnect, 4500 to 4999 do not. A code without either is told in a message of a',
+    'socket that stays open. In a reply to a batch of packets the same codes stand per packet.',
     '',
     ...table(['code', 'HTTP', 'close', 'send again?', 'meaning'], rows),
   ].join('\n').trimEnd() + '\n'; // prettier-ignore
@@ -51,15 +52,16 @@ export function errorsDocument(): string {
 /** In docs/errors: a page per code. */
 export function errorPages(): Record<string, string> {
   const pages = (Object.keys(errorTable) as ErrorCode[]).map((code) => {
-    const { status, close, retry, title } = errorTable[code];
+    const { status, close, retry, title, inBand } = errorTable[code];
     const { when, act } = errorAdvice[code];
-    const socket = `a socket closes with ${close}: ${close < 4500 ? 'reconnect' : 'do not reconnect'}`;
+    const socket = `a socket that ends for this reason closes with ${close}: ${close < 4500 ? 'reconnect' : 'do not reconnect'}`;
+    const sent = inBand ? 'Told in a message of a socket, which stays open.' : `HTTP ${status}; ${socket}.`;
     const lines = [
       `# ${code}`,
       '',
       title,
       '',
-      `HTTP ${status}; ${socket}. ${retry ? 'The same may be sent again later.' : 'The same request will fail again.'}`,
+      `${sent} ${retry ? 'The same may be sent again later.' : 'The same request will fail again.'}`,
       '',
       `**When.** ${when}`,
       '',

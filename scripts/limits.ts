@@ -228,9 +228,11 @@ function rowOf({ what, unit, at, per = 1, beyond }: Limit): string {
     typeof at === 'string'
       ? [Number(settings[at].fallback), `\`${settings[at].env}\``]
       : [constantOf(...at), `\`${at[1]}\` in \`${at[0]}\``];
-  const answer = typeof beyond === 'string' ? `[\`${beyond}\`](errors/${beyond}.md) (${errorTable[beyond].status})` : beyond[0];
+  const answer = typeof beyond === 'string' ? `[\`${beyond}\`](errors/${beyond}.md)${statusOf(beyond)}` : beyond[0];
   return `| ${what} | ${shown(value / per, unit)} | ${place} | ${answer} |`;
 }
+
+const statusOf = (code: ErrorCode): string => (errorTable[code].inBand ? '' : ` (${errorTable[code].status})`);
 
 export function limitsDocument(): string {
   return `${[

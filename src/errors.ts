@@ -7,6 +7,8 @@ type ErrorRow = Readonly<{
   close: number;
   /** May the client send the same again later? */
   retry: boolean;
+  /** Told in a message of a socket that stays open: no answer has this status and no socket closes with this code. */
+  inBand?: true;
   /** One sentence for the person who reads it. */
   title: string;
 }>;
@@ -61,7 +63,7 @@ const table = {
   },
   shutting_down: { status: 503, close: 4013, retry: true, title: 'The service is restarting; reconnect.' },
   slow_consumer: { status: 503, close: 4014, retry: true, title: 'The viewer was too slow for too long.' },
-  replay_too_old: { status: 410, close: 4540, retry: false, title: 'The requested frames are no longer kept.' },
+  replay_too_old: { status: 410, close: 4540, retry: false, inBand: true, title: 'The requested frames are no longer kept.' },
   internal: { status: 500, close: 4015, retry: true, title: 'The service failed; the error has been logged.' },
 } as const satisfies Record<string, ErrorRow>;
 

@@ -129,10 +129,11 @@ const script = `SwaggerUIBundle({ url: '/api-docs/openapi.json', dom_id: '#swagg
 
 function errorsPage(): string {
   const sections = (Object.keys(errorTable) as ErrorCode[]).map((code) => {
-    const { status, close, retry, title } = errorTable[code];
+    const { status, close, retry, title, inBand } = errorTable[code];
+    const sent = inBand ? 'Told in a message of a socket, which stays open.' : `HTTP ${status}; WebSocket close code ${close}.`;
     const again = retry ? 'Send the same again later.' : 'The same request will fail again.';
     const { when, act } = errorAdvice[code];
-    return `<section id="${code}"><h2><code>${code}</code></h2><p>${title} ${again}</p><p>HTTP ${status}; WebSocket close code ${close}.</p>
+    return `<section id="${code}"><h2><code>${code}</code></h2><p>${title} ${again}</p><p>${sent}</p>
 <p><b>When.</b> ${html(when)}</p><p><b>What to do.</b> ${html(act)}</p></section>`;
   });
   return `<!doctype html>
