@@ -23,8 +23,8 @@ type Report = {
 const data = resolve(process.env['BIO_TEST_DATA'] ?? '../shared/data');
 if (!existsSync(data))
   console.warn(`SKIPPED: no recordings at ${data} (set BIO_TEST_DATA): the accuracy floors and replay tests will not run`);
-if (!existsSync('/usr/bin/chromium'))
-  console.warn('SKIPPED: no /usr/bin/chromium (Debian package chromium): the browser tests will not run');
+if (!['/usr/bin/chromium', '/usr/bin/chromium-headless-shell'].some((path) => existsSync(path)))
+  console.warn('SKIPPED: no Chromium (Debian packages chromium, chromium-headless-shell): the browser tests will not run');
 mkdirSync('.cache', { recursive: true });
 const nodeOptions = [process.env['NODE_OPTIONS'] ?? '', fillStripped()].join(' ').trim();
 
