@@ -1,4 +1,5 @@
-/** The variability of five minutes end to end: from the beats that the engine finds in ECG against the same value from the annotated beats. */
+/** The variability of five minutes end to end: from the beats that the engine finds in ECG, against the same value from the annotated
+ *  beats. */
 import type { ChosenOn, DatabaseFigure, Section } from './section.ts';
 import { fiveMinuteValues } from '../src/dsp/hrv/five-minutes.ts';
 import type { NnWindow } from '../src/dsp/hrv/time-domain.ts';

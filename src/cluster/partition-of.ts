@@ -1,4 +1,5 @@
-/** The partition of a subject. A subject keeps it as long as the database keeps its number of partitions: rows of the packet log have it. */
+/** The partition of a subject. A subject keeps it as long as the database keeps its number of partitions, because rows of the packet log
+ *  have it. */
 import { createHash } from 'node:crypto';
 
 /** @param subjectId a uuid

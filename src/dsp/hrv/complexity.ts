@@ -9,9 +9,9 @@ export const BOXED_MIN = 0.5;
 /** Tolerance of sample entropy, in standard deviations of the window. */
 export const TOLERANCE_SD = 0.2;
 
-/** Short-term exponent of detrended fluctuation analysis (Peng et al. 1995, doi:10.1063/1.166141): slope of log F(n) over log n, n = 4 to 16
- *  beats, straight lines taken off. A straight line takes the mean and the sum of all before with it, so a box needs its own intervals alone:
- *  boxes lie side by side from the start of each run of adjacent intervals, and none across an excluded interval or a gap.
+/** Short-term exponent of detrended fluctuation analysis (Peng et al. 1995, doi:10.1063/1.166141): slope of log F(n) over log n, n = 4 to
+ *  16 beats, straight lines taken off. A straight line takes the mean and the sum of all before with it, so a box needs only its own
+ *  intervals: boxes lie side by side from the start of each run of adjacent intervals, and none across an excluded interval or a gap.
  *  @returns NaN where less than half of the intervals lie in boxes of 16, and where nothing fluctuates */
 export function dfaAlpha1(nn: NnWindow): number {
   let [sumX, sumY, sumXX, sumXY] = [0, 0, 0, 0];
