@@ -1,4 +1,4 @@
-/** Who is told what of the one live connection of a page. Nothing listens at the address: a connection that is being opened is enough. */
+/** Listeners of the one live connection of a page. Nothing listens at the address: a connection that is being opened is enough. */
 import { expect, it } from 'vitest';
 import { joinLive } from './live-feed.ts';
 import { Session } from './session.ts';
