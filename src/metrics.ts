@@ -168,7 +168,7 @@ export function createMetrics() {
         registers,
       }),
       'where',
-      ['ingest', 'pipeline', 'checkpoint', 'maintenance', 'ownership'],
+      ['ingest', 'pipeline', 'checkpoint', 'query', 'maintenance', 'ownership'],
     ),
   };
 }

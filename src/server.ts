@@ -152,6 +152,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     auth,
     networks,
     metrics,
+    logger,
     reads,
     sealing,
     pipeline,

@@ -6,6 +6,7 @@ import type { Route } from '../http/route.ts';
 import { biosignalRoutes } from './biosignal-routes.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { deviceRoutes } from './device-routes.ts';
 import { exportRoutes } from './export-routes.ts';
 import type { OpenJournal } from './export-routes.ts';
@@ -32,6 +33,8 @@ export type QueryApiDeps = ObservationDeps &
     exports: Turns;
     /** Acknowledged samples of this process not yet stored as rows; absent: samples can be read a second and a half later. */
     recentSamples?: RecentSamples;
+    /** Told of stored minutes that cannot be unpacked. */
+    onDamaged?: OnDamaged;
     methods?: readonly MethodDescription[];
     /** Opens journals in exports that a person requests. */
     openJournal?: OpenJournal;

@@ -20,6 +20,7 @@ import type { ChartAggregate, ChartQuery, ChartSeries } from './chart.ts';
 import type { ChartDetail } from './chart-detail.ts';
 import { resolutions } from './chart-resolution.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { computedFeatures, needFeatures } from './known-features.ts';
 import { findBiosignal, isCounted } from './observations.ts';
 import type { RecentSamples } from './samples.ts';
@@ -147,11 +148,12 @@ type ChartDeps = Readonly<{
   config: Pick<Config, 'chartRowsMax'>;
   turns: Turns;
   recentSamples?: RecentSamples;
+  onDamaged?: OnDamaged;
   methods?: readonly MethodDescription[];
 }>;
 
 const queryChart = (
-  { db, config: { chartRowsMax: rowsMax }, turns, recentSamples, methods = [] }: ChartDeps,
+  { db, config: { chartRowsMax: rowsMax }, turns, recentSamples, onDamaged, methods = [] }: ChartDeps,
   computed = computedFeatures(methods),
 ) =>
   defineRoute({
@@ -188,6 +190,7 @@ const queryChart = (
         fill: body.fill ?? 'none',
         detail: body.detail ?? false,
         ...(recentSamples && { recent: recentSamples }),
+        ...(onDamaged && { onDamaged }),
       };
       const who = callerKey(caller);
       const chart = await turns

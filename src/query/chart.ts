@@ -8,6 +8,7 @@ import { ROW_SEC_MAX } from '../storage/sample-rows.ts';
 import { methodOf } from './chart-sources.ts';
 import { bucketSums, cellOf, flagOf, type BucketRow, type Cell, type Column } from './chart-cells.ts';
 import { expectedIn, pushDetail, totalsOf, type ChartDetail, type Totals } from './chart-detail.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { FeatureBuckets, readFeatureBuckets, readFeatureValues, type BucketAt, type PackedSeries } from './feature-buckets.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples, SampleSegment } from './samples.ts';
@@ -48,6 +49,8 @@ export type ChartQuery = Readonly<{
   detail?: boolean;
   /** Acknowledged samples not yet stored as rows; absent: rows only. */
   recent?: RecentSamples;
+  /** Absent: a damaged minute of values is an error. */
+  onDamaged?: OnDamaged;
 }>;
 
 export type Chart = Readonly<{
@@ -275,10 +278,10 @@ async function featureColumn(
   starts: readonly number[],
   packed: readonly PackedSeries[],
 ): Promise<Pick<ReadColumn, 'cells' | 'ends'>> {
-  const { qualityMax, fromNs, toNs } = query;
+  const { qualityMax, fromNs, toNs, onDamaged } = query;
   const ofValues = table === 'feature';
   const bucketAt = bucketFinder(resolution, starts);
-  const buckets = new FeatureBuckets({ starts, bucketAt, qualityMax, withExtremes: needsExtremes(query), ofValues });
+  const buckets = new FeatureBuckets({ starts, bucketAt, qualityMax, withExtremes: needsExtremes(query), ofValues, onDamaged });
   for (const series of packed) {
     await breathe();
     if (ofValues) buckets.addValues(series, Number(floorNs(fromNs, 1000n) / 1000n), Number((toNs + 999n) / 1000n));

@@ -7,6 +7,7 @@ import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { cellOf, type BucketRow, type Column } from './chart-cells.ts';
 import type { ChartAggregate } from './chart.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { featureMinutes, int8At } from './packed-minutes.ts';
 
 /** A row of feature_buckets, or the values of a series. */
@@ -149,6 +150,8 @@ export type BucketOptions = Readonly<{
   withExtremes: boolean;
   /** Of values, not of statistics, which do not have the first and last suspect value. */
   ofValues: boolean;
+  /** Absent: a damaged minute is an error. */
+  onDamaged?: OnDamaged | undefined;
 }>;
 
 /** A feature's buckets while they are added up. */
@@ -158,18 +161,20 @@ export class FeatureBuckets {
   readonly #worst: QualityFlag;
   readonly #withExtremes: boolean;
   readonly #ofValues: boolean;
+  readonly #onDamaged: OnDamaged | undefined;
   readonly #n: Float64Array;
   readonly #good: Class;
   readonly #suspect: Class;
   readonly #every: Class;
   #perUnit = 1;
 
-  constructor({ starts, bucketAt, qualityMax, withExtremes, ofValues }: BucketOptions) {
+  constructor({ starts, bucketAt, qualityMax, withExtremes, ofValues, onDamaged }: BucketOptions) {
     this.#starts = starts;
     this.#bucketAt = bucketAt;
     this.#worst = qualityMax;
     this.#withExtremes = withExtremes;
     this.#ofValues = ofValues;
+    this.#onDamaged = onDamaged;
     this.#n = new Float64Array(starts.length);
     this.#good = new Class(starts.length, withExtremes);
     this.#suspect = new Class(starts.length, withExtremes);
@@ -210,10 +215,10 @@ export class FeatureBuckets {
   }
 
   /** Adds the values of [fromUs, toUs), Unix us. */
-  addValues({ per_unit: perUnit, open }: PackedSeries, fromUs: number, toUs: number): void {
+  addValues({ stream_id: streamId, per_unit: perUnit, open }: PackedSeries, fromUs: number, toUs: number): void {
     this.#perUnit = perUnit;
     if (open === null) return;
-    for (const { minute, points } of featureMinutes(open)) {
+    for (const { minute, points } of featureMinutes(open, streamId, this.#onDamaged)) {
       for (let i = 0; i < points.ns.length; i++) {
         const us = minute * MINUTE_US + Math.floor(points.ns[i]! / 1000);
         if (us < fromUs || us >= toUs) continue;
@@ -283,14 +288,14 @@ export class FeatureBuckets {
 }
 
 /** The minutes of a series by themselves, with detail, in whole steps instead of its unit.  @param series read with quality_max 2 */
-export function minutesInSteps(series: PackedSeries): readonly BucketRow[] {
+export function minutesInSteps(series: PackedSeries, onDamaged?: OnDamaged): readonly BucketRow[] {
   const { times, open } = series;
   const starts: number[] = [];
   for (let at = 0; at < (times?.length ?? 0); at += 8) starts.push(times!.readInt32BE(at) * MINUTE_MS);
-  if (open !== null) for (const { minute } of featureMinutes(open)) starts.push(minute * MINUTE_MS);
+  if (open !== null) for (const { minute } of featureMinutes(open, series.stream_id, onDamaged)) starts.push(minute * MINUTE_MS);
   const indexOf = new Map(starts.map((ms, i) => [ms, i]));
   const bucketAt = (ms: number): number => indexOf.get(ms - (ms % MINUTE_MS)) ?? -1;
-  const buckets = new FeatureBuckets({ starts, bucketAt, qualityMax: 2, withExtremes: true, ofValues: false });
+  const buckets = new FeatureBuckets({ starts, bucketAt, qualityMax: 2, withExtremes: true, ofValues: false, onDamaged });
   buckets.addSeries({ ...series, per_unit: 1 });
   return [...buckets.column('sum', true).cells.values()].map(({ row }) => row!);
 }

@@ -10,6 +10,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { isTimeZone } from '../http/time-zone.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { measuredValues } from './measured-values.ts';
@@ -75,9 +76,10 @@ export type ObservationDeps = Readonly<{
   cursors: Cursors;
   /** Base address of FHIR links. Empty: relative to the service root. */
   publicUrl?: string;
+  onDamaged?: OnDamaged;
 }>;
 
-const listObservations = ({ db, cursors, publicUrl }: ObservationDeps) =>
+const listObservations = ({ db, cursors, publicUrl, onDamaged }: ObservationDeps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/observations',
@@ -134,6 +136,7 @@ const listObservations = ({ db, cursors, publicUrl }: ObservationDeps) =>
         order: query.order,
         after: key === null ? null : [String(key[0]), String(key[1])],
         limit: limit + 1,
+        ...(onDamaged && { onDamaged }),
       };
       const { interval } = query;
       const rows =

@@ -3,6 +3,7 @@ import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import type { QualityFlag } from '../signal.ts';
 import { extremesOf, flagOf, type BucketRow } from './chart-cells.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { minutesInSteps, readFeatureBuckets } from './feature-buckets.ts';
 
 export type BiosignalRow = Readonly<{
@@ -68,6 +69,8 @@ export type ObservationFilter = Readonly<{
   /** effective_time and id of the last observation of the previous page. */
   after: readonly [time: string, id: string] | null;
   limit: number;
+  /** Absent: a damaged minute is an error. */
+  onDamaged?: OnDamaged;
 }>;
 
 /** Finds a biosignal; null when the project has none with that id. */
@@ -161,7 +164,7 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
     const found = packed.flatMap((series) => {
       const { stream_id: streamId, method_id: methodId, channel_no: channelNo, per_unit: perUnit } = series;
       const place = { streamId, uuid: streams.get(streamId)!.uuid, methodId, channelNo, perUnit };
-      return minutesInSteps(series).map((row): Minute => ({ ...place, ms: row.ms, row }));
+      return minutesInSteps(series, filter.onDamaged).map((row): Minute => ({ ...place, ms: row.ms, row }));
     });
     const wanted = found
       .filter((minute) => isUsable(minute.row, qualityMax) && (after === null || sign * comparePlaces(minute, after) > 0))

@@ -1,5 +1,6 @@
 /** A page of values or of beats, filled from packed minutes until it is full. */
 import type { Buffer } from 'node:buffer';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { setTime } from './json-columns.ts';
 import { beatMinutes, featureMinutes } from './packed-minutes.ts';
 import { timestampAt } from './time-bounds.ts';
@@ -57,7 +58,11 @@ export type FeatureColumns = Readonly<{
   next: string | null;
 }>;
 
+/** Whose minutes they are, and who is told of damaged ones. */
+export type Source = Readonly<{ streamId: number; onDamaged?: OnDamaged }>;
+
 export class FeaturePage {
+  readonly #source: Source;
   readonly #qualityMax: number;
   readonly #cadenceHz: number | null;
   readonly #limit: number;
@@ -70,7 +75,8 @@ export class FeaturePage {
   #interval = NaN;
   #nextMinute = 0;
 
-  constructor(filter: Readonly<{ qualityMax: number; cadenceHz: number | null; limit: number }>, perUnit: number, range: Range) {
+  constructor(filter: Source & Readonly<{ qualityMax: number; cadenceHz: number | null; limit: number }>, perUnit: number, range: Range) {
+    this.#source = filter;
     this.#qualityMax = filter.qualityMax;
     this.#cadenceHz = filter.cadenceHz;
     this.#limit = filter.limit;
@@ -85,7 +91,7 @@ export class FeaturePage {
 
   /** @returns is the page full? Then the rest is left out */
   add(minutes: Buffer): boolean {
-    for (const { minute, points } of featureMinutes(minutes)) {
+    for (const { minute, points } of featureMinutes(minutes, this.#source.streamId, this.#source.onDamaged)) {
       const [first, end] = within(minute, points.ns, this.#range);
       for (let i = first; i < end; i++) {
         const steps = points.steps[i]!;
@@ -151,6 +157,7 @@ export type BeatColumns = Readonly<{
 }>;
 
 export class BeatPage {
+  readonly #source: Source;
   readonly #limit: number;
   readonly #range: Range;
   readonly #times = new Times();
@@ -160,8 +167,9 @@ export class BeatPage {
   readonly #qmask: number[] = [];
   #nextMinute = 0;
 
-  constructor(limit: number, range: Range) {
-    this.#limit = limit;
+  constructor(filter: Source & Readonly<{ limit: number }>, range: Range) {
+    this.#source = filter;
+    this.#limit = filter.limit;
     this.#range = range;
   }
 
@@ -174,7 +182,7 @@ export class BeatPage {
   }
 
   add(minutes: Buffer): boolean {
-    for (const { minute, points } of beatMinutes(minutes)) {
+    for (const { minute, points } of beatMinutes(minutes, this.#source.streamId, this.#source.onDamaged)) {
       const [first, end] = within(minute, points.ns, this.#range);
       for (let i = first; i < end; i++) {
         if (this.#times.length >= this.#limit) return true;

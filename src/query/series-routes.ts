@@ -22,6 +22,7 @@ import {
 } from '../http/schemas.ts';
 import { encodeFeatureSeries } from '../proto/query-codec.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { JsonColumns } from './json-columns.ts';
 import { computedFeatures, needFeatures } from './known-features.ts';
 import { readBeatSeries, readFeatureSeries } from './series.ts';
@@ -74,9 +75,9 @@ const range = {
 
 const TimeUnit = orDefault(oneOf(['ns', 'ms'], { default: 'ns' }));
 
-type SeriesDeps = Readonly<{ db: Db; cursors: Cursors; turns: Turns; methods?: readonly MethodDescription[] }>;
+type SeriesDeps = Readonly<{ db: Db; cursors: Cursors; turns: Turns; onDamaged?: OnDamaged; methods?: readonly MethodDescription[] }>;
 
-const getFeatures = ({ db, cursors, turns, methods = [] }: SeriesDeps, computed = computedFeatures(methods)) =>
+const getFeatures = ({ db, cursors, turns, onDamaged, methods = [] }: SeriesDeps, computed = computedFeatures(methods)) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/streams/{streamId}/features',
@@ -135,6 +136,7 @@ const getFeatures = ({ db, cursors, turns, methods = [] }: SeriesDeps, computed 
         qualityMax: query.quality_max,
         cadenceHz: query.cadence ?? null,
         limit: query.limit,
+        ...(onDamaged && { onDamaged }),
       };
       const series = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readFeatureSeries(db, filter));
       const next = earliest(series);
@@ -158,7 +160,7 @@ const getFeatures = ({ db, cursors, turns, methods = [] }: SeriesDeps, computed 
     },
   });
 
-const getBeats = ({ db, cursors, turns }: SeriesDeps) =>
+const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/streams/{streamId}/beats',
@@ -184,6 +186,7 @@ const getBeats = ({ db, cursors, turns }: SeriesDeps) =>
         since: start === null ? (query.since ?? null) : String(start[0]),
         until: query.until ?? null,
         limit: query.limit,
+        ...(onDamaged && { onDamaged }),
       };
       const series = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readBeatSeries(db, filter));
       const json = new JsonColumns(series.reduce((bytes, { tsNs }) => bytes + 200 + BYTES_OF_BEAT * tsNs.length, 2));

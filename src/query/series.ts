@@ -3,6 +3,7 @@
 import type { Buffer } from 'node:buffer';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { BeatPage, FeaturePage, type BeatColumns, type FeatureColumns, type Range } from './series-pages.ts';
 import { breathe } from './slices.ts';
 import { timestampAt } from './time-bounds.ts';
@@ -19,6 +20,8 @@ export type SeriesFilter = Readonly<{
   cadenceHz: number | null;
   /** Values per series. */
   limit: number;
+  /** Absent: a damaged minute is an error. */
+  onDamaged?: OnDamaged;
 }>;
 
 export type FeatureSeries = Readonly<{
@@ -141,6 +144,7 @@ export type BeatFilter = Readonly<{
   since: string | null;
   until: string | null;
   limit: number;
+  onDamaged?: OnDamaged;
 }>;
 
 export type BeatSeries = Readonly<{ methodCode: string; channelCode: string }> & BeatColumns;
@@ -182,7 +186,7 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
   const series: BeatSeries[] = [];
   for (const row of await ask(since ?? '-infinity', limit, null)) {
     await breathe();
-    const page = new BeatPage(limit, row);
+    const page = new BeatPage(filter, row);
     await fill(page, row, limit, (from, wanted) => ask(from, wanted, row));
     if (!page.isEmpty) series.push({ methodCode: row.code, channelCode: row.channel_code, ...page.columns() });
   }

@@ -9,6 +9,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route, WrittenReply } from '../http/route.ts';
 import { oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { gridTimeNs } from '../signal.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { csvOf, nanosOf } from './sample-routes.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples } from './samples.ts';
@@ -30,9 +31,9 @@ const DETECTORS: Readonly<Record<string, string>> = { ecg: 'derived:r_peaks', pp
 const formats = ['svg', 'png', 'csv', 'wfdb'] as const;
 type Format = (typeof formats)[number];
 
-type Deps = Readonly<{ db: Db; turns: Turns; recentSamples?: RecentSamples }>;
+type Deps = Readonly<{ db: Db; turns: Turns; recentSamples?: RecentSamples; onDamaged?: OnDamaged }>;
 
-const getStrip = ({ db, turns, recentSamples }: Deps) =>
+const getStrip = ({ db, turns, recentSamples, onDamaged }: Deps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/streams/{streamId}/strip',
@@ -78,7 +79,7 @@ const getStrip = ({ db, turns, recentSamples }: Deps) =>
         }),
       );
       const picture = query.format === 'svg' || query.format === 'png';
-      const header = picture ? await headerOf(db, stream, query, segments) : NO_HEADER;
+      const header = picture ? await headerOf(db, stream, query, segments, onDamaged) : NO_HEADER;
       return replyOf(query.format, segments, { fromNs, toNs }, query, header);
     },
   });
@@ -94,6 +95,7 @@ async function headerOf(
   stream: Readonly<{ id: number; subjectId: string }>,
   given: Readonly<{ since: string; until: string; channel?: string }>,
   segments: readonly SampleSegment[],
+  onDamaged?: OnDamaged,
 ): Promise<Header> {
   const channel = given.channel ?? segments[0]?.code ?? '';
   const [{ rows }, series] = await Promise.all([
@@ -111,6 +113,7 @@ async function headerOf(
       since: given.since,
       until: given.until,
       limit: BEATS_MAX,
+      ...(onDamaged && { onDamaged }),
     }),
   ]);
   const person = rows[0];

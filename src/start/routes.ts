@@ -5,11 +5,13 @@ import type { Config } from '../config.ts';
 import { methodDescriptions } from '../dsp/catalog/method-descriptions.ts';
 import { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
+import type { Logger } from '../http/logger.ts';
 import { serviceRoutes } from '../http/service-routes.ts';
 import type { ServiceDeps } from '../http/service-routes.ts';
 import type { Metrics } from '../metrics.ts';
 import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
 import { queryApi } from '../query/api.ts';
+import { damagedMinutes } from '../query/damaged-minutes.ts';
 import { serviceTurns } from '../query/turns.ts';
 import { recordsApi } from '../records/api.ts';
 import type { Database } from '../storage/database/database.ts';
@@ -30,6 +32,7 @@ type RouteParts = Readonly<{
   auth: Auth;
   networks: WebhookNetworks;
   metrics: Metrics;
+  logger: Logger;
   reads: ReadAudit;
   sealing: Sealing;
   pipeline: RunningPipeline;
@@ -42,9 +45,10 @@ type RouteParts = Readonly<{
 
 /** Organizations read and write over a pool of the api role that sees their rows alone. */
 export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Route[]> {
-  const { config, version, database, roles, auth, networks, metrics, reads, sealing, pipeline } = routeParts;
+  const { config, version, database, roles, auth, networks, metrics, logger, reads, sealing, pipeline } = routeParts;
   const { secureCookies, signInRefused, parts, demoRoutes } = routeParts;
   const readers = serviceTurns(config);
+  const onDamaged = damagedMinutes(logger, metrics);
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
   const deviceSecret = await serviceSecret(database, 'device cookies');
   return [
@@ -60,6 +64,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
           ...readers,
           flowingStreams: () => pipeline.flowingStreams(),
           recentSamples: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
+          onDamaged,
           methods: methodDescriptions(),
           openJournal: (sealed, subjectId, entryId) => sealing.journal.open(sealed, subjectId, entryId),
         }),
