@@ -211,6 +211,43 @@ describe('the service', () => {
     }
   });
 
+  // With values a statement is sent together with what names its organization, prepared or not.
+  const seen = `select id, current_setting('plan_cache_mode') as plans from organization where $1::text is not null`;
+  const asked = (i: number) => (i % 3 === 0 ? { name: 'seen', text: seen, values: ['a'] } : { text: seen, values: ['a'] });
+
+  test('a statement with values sees one organization, however many run at once, and none without a name', async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, async (_, i) => own(i % 2).query(asked(i))));
+    for (const [i, { rows, rowCount, command }] of answers.entries()) {
+      const plans = i % 3 === 0 ? 'force_generic_plan' : 'auto';
+      expect({ rows, rowCount, command }).toEqual({ rows: [{ id: tenants[i % 2]!.tenant.orgId, plans }], rowCount: 1, command: 'SELECT' });
+    }
+    for (let i = 0; i < 10; i++) {
+      expect((await roles.api.pool.query(asked(i))).rows).toEqual([]);
+      expect((await roles.api.pool.query(`select current_setting('bio.organization_id', true) as id`)).rows).toEqual([{ id: '' }]);
+    }
+  });
+
+  test('a statement with values that fails is undone, and leaves nothing behind; its connection stays unless it was prepared', async () => {
+    const { subjectId, orgId } = tenants[0]!.tenant;
+    const pid = async (): Promise<number> => (await own(0).query('select pg_backend_pid() as pid where $1', [true])).rows[0].pid;
+    const before = await pid();
+    const change = `update xuser set display_name = 'changed', time_zone = case when 1 / $1::int > 0 then 'UTC' end where id = $2`;
+    for (let i = 0; i < 20; i++) {
+      expect(await pid()).toBe(before);
+      await expect(own(0).query(change, [0, subjectId])).rejects.toMatchObject({ code: '22012' });
+      await expect(own(0).query(change, ['no number', subjectId])).rejects.toMatchObject({ code: '22P02' });
+      await expect(own(0).query('select $1 from nowhere', ['a'])).rejects.toMatchObject({ code: '42P01' });
+      expect((await own(1).query(asked(i))).rows).toMatchObject([{ id: tenants[1]!.tenant.orgId }]);
+      expect((await roles.api.pool.query(asked(i))).rows).toEqual([]);
+    }
+    expect((await own(0).query('select display_name from xuser where id = $1', [subjectId])).rows).toEqual([{ display_name: '' }]);
+    for (let i = 0; i < 3; i++)
+      await expect(own(0).query({ name: 'broken', text: 'select $1 from nowhere', values: ['a'] })).rejects.toMatchObject({
+        code: '42P01',
+      });
+    expect((await own(0).query(asked(0))).rows).toMatchObject([{ id: orgId }]);
+  });
+
   test('a transaction of several statements names its organization; nothing outside of it sees a row', async () => {
     const connection = await own(0).connect();
     expect((await connection.query('select id from xuser')).rows).toEqual([]);

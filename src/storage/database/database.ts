@@ -68,7 +68,7 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     types,
     options: `-c timezone=UTC -c jit=off${options.role === undefined ? '' : ` -c role=${options.role}`}${options.role === 'biosignal_api' ? ' -c search_path=api,public' : ''}`,
   };
-  // The api role sends begin, the organization, the statement and commit at once: see organization-pool.ts.
+  // The api role sends the organization and the statement at once: see organization-pool.ts.
   const pipeline = options.role === 'biosignal_api';
   const statementTimeoutMs = options.statementTimeoutMs ?? 30_000;
   const pool = new pg.Pool({
