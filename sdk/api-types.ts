@@ -423,6 +423,15 @@ export type Operations = {
     body: { subject_id: string; measurements: readonly { biosignal_id: number; value: number; unit?: string; time: string; quality?: number; method_code?: string }[] };
     answer: { created: number; duplicates: number; subject_id: string; implausible: readonly number[]; converted: readonly { index: number; given_value: number; given_unit: string; value: number; unit: string }[] };
   };
+  /** Read the variability of a user's day */
+  getDayVariability: {
+    method: 'GET';
+    path: '/api/v1/day-variability';
+    params: {};
+    query: { subject_id?: string | undefined; date: string; tz?: string | undefined };
+    body: undefined;
+    answer: readonly { device_id: string; date: string; from: string; until: string; window_count: number; coverage: number; sdnn_ms: number | null; sdann_ms: number | null; sdnn_index_ms: number | null; night_hr: number | null; day_hr: number | null; dip_percent: number | null; resting_hr: number | null }[];
+  };
   /** Read several series as columns of a chart */
   queryChart: {
     method: 'POST';

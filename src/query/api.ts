@@ -7,6 +7,7 @@ import { biosignalRoutes } from './biosignal-routes.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
+import { dayVariabilityRoutes } from './day-variability-routes.ts';
 import { deviceRoutes } from './device-routes.ts';
 import { exportRoutes } from './export-routes.ts';
 import type { OpenJournal } from './export-routes.ts';
@@ -49,6 +50,7 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...overviewRoutes(deps),
     ...stripRoutes(deps),
     ...observationRoutes(deps),
+    ...dayVariabilityRoutes(deps),
     ...chartRoutes(deps),
     ...exportRoutes({ ...deps, pool: deps.db }),
     ...deviceRoutes(deps),

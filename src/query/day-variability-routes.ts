@@ -1,0 +1,133 @@
+/** GET /api/v1/day-variability: SDNN, SDANN, SDNN index, heart rate of night and day, resting heart rate, of one day of a user. */
+import { Type } from 'typebox';
+import { PipelineError } from '../errors.ts';
+import { defineRoute } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+import { exactly, nullable, Timestamp } from '../http/schemas.ts';
+import { isTimeZone } from '../http/time-zone.ts';
+import type { Db } from '../storage/database/database.ts';
+import { prepared } from '../storage/database/prepared.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
+import { ownSubject } from '../tenancy/record-ownership.ts';
+import type { NnFiveMinutes } from './day-variability.ts';
+import { DAY_HOURS_MIN, dayVariability, DAYTIME, FIVE_MS, NIGHT, PART_MIN, RESTING_WINDOWS, sideBySide } from './day-variability.ts';
+
+const number = (description: string) => nullable(Type.Number({ description }));
+const wholeDay = `; null with less than ${DAY_HOURS_MIN} h of windows`;
+
+const DayVariabilitySchema = exactly({
+  device_id: Type.String(),
+  date: Type.String(),
+  from: Timestamp,
+  until: Timestamp,
+  window_count: Type.Integer({ description: 'Windows of five minutes with good intervals that do not overlap.' }),
+  coverage: Type.Number({ description: 'Share of the day that lies in them.' }),
+  sdnn_ms: number(`Standard deviation of the NN intervals${wholeDay}.`),
+  sdann_ms: number(`Standard deviation of the mean NN intervals of the windows${wholeDay}.`),
+  sdnn_index_ms: number(`Mean of the standard deviations of the windows${wholeDay}.`),
+  night_hr: number(`Heart rate, /min, from ${NIGHT.fromHour} to ${NIGHT.toHour} h; null with less than ${100 * PART_MIN} % of it.`),
+  day_hr: number(`Heart rate, /min, from ${DAYTIME.fromHour} to ${DAYTIME.toHour} h; null likewise.`),
+  dip_percent: number('How much lower the heart rate of the night is than that of the day, %.'),
+  resting_hr: number(`Lowest heart rate of ${(RESTING_WINDOWS * FIVE_MS) / 60_000} min without a gap, /min.`),
+});
+
+const getDayVariability = ({ db }: Readonly<{ db: Db }>) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/day-variability',
+    operationId: 'getDayVariability',
+    tag: 'Observations',
+    summary: "Read the variability of a user's day",
+    description:
+      'From the good values of hrv_mean_nn_300s and hrv_sdnn_300s of ECG, one element for each device that has any. The day is one of the ' +
+      'clock, of 23, 24 or 25 hours. Worked out at each request, so what arrives late is in it; SDNN is that of all intervals of the windows ' +
+      '(Task Force of the ESC and NASPE 1996, doi:10.1161/01.CIR.93.5.1043).',
+    access: { key: 'read', userToken: 'own', operator: 'viewer' },
+    query: {
+      subject_id: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 255,
+          description: 'The user. Required with an organization key; a user token implies its own.',
+        }),
+      ),
+      date: Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'The day, such as 2026-03-01.' }),
+      tz: Type.Optional(Type.String({ maxLength: 64, description: "IANA time zone of the day; absent: the user's." })),
+    },
+    responses: { 200: { description: 'The day, by device.', schema: Type.Array(DayVariabilitySchema) } },
+    errors: ['not_found'],
+    handler: async ({ caller, query }) => {
+      const subject = await ownSubject(db, caller, query.subject_id ?? '');
+      const timeZone = query.tz ?? subject.timeZone;
+      if (!isTimeZone(timeZone)) throw wrong('/query/tz', 'is not an IANA time zone');
+      const day = await boundsOf(db, query.date, timeZone);
+      const hourOf = clock(timeZone);
+      const json = [...(await readWindows(db, subject.id, day))].map(([device, windows]) => ({
+        device_id: device,
+        date: query.date,
+        from: new Date(day.fromMs).toISOString(),
+        until: new Date(day.untilMs).toISOString(),
+        ...dayVariability(sideBySide(windows), day.untilMs - day.fromMs, hourOf),
+      }));
+      return { status: 200, json };
+    },
+  });
+
+function wrong(pointer: string, detail: string): PipelineError {
+  return new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'value', detail }] });
+}
+
+type Day = Readonly<{ fromMs: number; untilMs: number }>;
+
+async function boundsOf(db: Db, date: string, timeZone: string): Promise<Day> {
+  if (Number.isNaN(Date.parse(date)) || !new Date(date).toISOString().startsWith(date))
+    throw wrong('/query/date', 'is no day of the calendar');
+  const asked = db.query<Day>(
+    prepared(
+      `select date_part('epoch', $1::timestamp at time zone $2) * 1000 as "fromMs",
+         date_part('epoch', ($1::timestamp + interval '1 day') at time zone $2) * 1000 as "untilMs"`,
+      [date, timeZone],
+    ),
+  );
+  const { rows } = await asked.catch((error: unknown) => {
+    throw sqlStateOf(error) === '22023' ? wrong('/query/tz', 'is not a time zone that the database knows') : error;
+  });
+  return rows[0]!;
+}
+
+/** Good windows that lie in the day, by device, ascending. Where two versions of the method have values, the newer one's count. Streams
+ *  are named by number: so feature_values reads their rows alone. */
+async function readWindows(db: Db, subjectId: string, { fromMs, untilMs }: Day): Promise<Map<string, NnFiveMinutes[]>> {
+  const bounds = [new Date(fromMs + FIVE_MS - 1).toISOString(), new Date(untilMs + 1).toISOString()];
+  const { rows } = await db.query<{ device: string; endMs: number; meanMs: number; sdMs: number }>(
+    prepared(
+      `with own as materialized (
+         select s.id, d.external_id as device from stream s join device d on d.id = s.device_id
+         where s.xuser_id = $1 and coalesce(s.recorded_from, '-infinity') < $3::timestamptz + interval '1 day'
+           and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $2::timestamptz - interval '1 day'),
+       found as (
+         select own.device, f.ts_ns, f.value, m.name, (substring(m.code from '_v(\\d+)$'))::int as version
+         from feature_values($2::timestamptz, $3::timestamptz) f
+         join own on own.id = f.stream_id join method m on m.id = f.method_id
+         where f.stream_id = any (array(select id from own)) and f.qmask = 0
+           and f.method_id = any (array(select id from method where kind = 'feature' and name in ('hrv_mean_nn_300s', 'hrv_sdnn_300s'))))
+       select distinct on (a.device, a.ts_ns) a.device, a.ts_ns / 1e6::float8 as "endMs", a.value as "meanMs", b.value as "sdMs"
+       from found a join found b on b.device = a.device and b.ts_ns = a.ts_ns and b.version = a.version
+       where a.name = 'hrv_mean_nn_300s' and b.name = 'hrv_sdnn_300s'
+       order by a.device, a.ts_ns, a.version desc`,
+      [subjectId, ...bounds],
+    ),
+  );
+  return Map.groupBy(rows, ({ device }) => device);
+}
+
+/** Hour of the clock of a time, with its fraction. */
+function clock(timeZone: string): (ms: number) => number {
+  const parts = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  return (ms) => {
+    const [hour, minute] = parts.format(ms).split(':').map(Number) as [number, number];
+    return hour + minute / 60;
+  };
+}
+
+export const dayVariabilityRoutes = (deps: Readonly<{ db: Db }>): Route[] => [getDayVariability(deps)];
