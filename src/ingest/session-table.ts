@@ -176,5 +176,5 @@ export function mayWrite(caller: Caller, session: Session): Rejected | null {
       : caller.kind === 'key' &&
         (caller.projectId === null || caller.projectId === session.projectId) &&
         (caller.subjectId === null || caller.subjectId === session.subjectId);
-  return own ? null : rejected('not_found', 'no such stream, or it belongs to somebody else');
+  return own ? null : rejected('not_found', 'no such stream, or it is not yours');
 }
