@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { StreamRegistry } from '../../src/storage/stream-registry.ts';
 import { putBeats, putFeatures } from '../helpers/put-derived.ts';
 import { ecg, openTestStream } from '../helpers/recording.ts';
-import { runService, type RunningService } from '../helpers/running-service.ts';
+import { runService, type Answer, type RunningService } from '../helpers/running-service.ts';
 
 const START = '2026-01-01T12:00:00Z';
 const DAMAGED = '2026-01-01T12:02:00Z';
@@ -48,7 +48,7 @@ async function counts(): Promise<Record<string, number>> {
   // Pages of a minute: one of them ends where the damaged minute begins.
   let paged = 0;
   for (let path: string | undefined = `/api/v1/streams/${stream}/features?since=${START}&until=${END}&limit=60`; path !== undefined;) {
-    const page = await send<{ values: number[] }[]>('GET', path);
+    const page: Answer<{ values: number[] }[]> = await send('GET', path);
     paged += page.body[0]?.values.length ?? 0;
     path = /<([^>]+)>; *rel="?next/.exec(page.headers.get('link') ?? '')?.[1];
   }
