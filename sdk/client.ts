@@ -61,6 +61,7 @@ export const operations = {
   listDeviceProfiles: ['GET', '/api/v1/device-profiles'],
   createDeviceProfile: ['POST', '/api/v1/device-profiles'],
   setDeviceProfile: ['PUT', '/api/v1/devices/{deviceId}/profile'],
+  getDayVariability: ['GET', '/api/v1/day-variability'],
   listObservations: ['GET', '/api/v1/observations'],
   createMeasurements: ['POST', '/api/v1/measurements'],
   queryChart: ['POST', '/api/v1/charts/query'],

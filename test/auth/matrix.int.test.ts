@@ -117,6 +117,7 @@ function samples(): Readonly<Record<string, Sample>> {
     listDeviceProfiles: { family: 'read' },
     createDeviceProfile: { family: 'admin', body: { code: 'p', name: 'p', manufacturer: '', model: '', channels: [] } },
     setDeviceProfile: { family: 'admin', body: { profile_id: ids.profile }, record: true },
+    getDayVariability: { family: 'read', query: `date=2026-01-01&subject_id=${ids.subject}`, record: true },
     listObservations: { family: 'read', query: `biosignal_id=20&subject_id=${ids.subject}`, record: true },
     createMeasurements: {
       family: 'write',

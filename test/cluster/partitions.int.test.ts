@@ -164,7 +164,7 @@ test('a history of claims and writes in any order: the database accepts what the
       if (wanted.length === 0) continue;
       const isFresh = wanted.every((partition) => epochs.get(partition) === seen[partition]);
       const claimed = await claim(wanted, wanted.map((partition) => seen[partition]!)); // prettier-ignore
-      expect(claimed.map(({ partition }) => partition).toSorted()).toEqual(isFresh ? wanted : []);
+      expect(claimed.map(({ partition }) => partition).toSorted((a, b) => a - b)).toEqual(isFresh ? wanted : []);
       outcomes[isFresh ? 'claimed' : 'stale']++;
       for (const one of claimed) {
         node.held.set(one.partition, one);
@@ -233,7 +233,7 @@ test('the number of partitions changes only when everything is stored, and nobod
   expect(rows).toEqual(Array.from({ length: 6 }, () => ({ owner: null, batch_id: position })));
   const next = await Ownership.claim(database);
   open.push(() => next.release());
-  expect(next.held.partitions.toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(next.held.partitions.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
   expect(next.held.nextPosition()).toBe(Number(next.epoch) * EPOCH_POSITIONS + 1);
 });
 

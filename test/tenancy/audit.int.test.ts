@@ -102,6 +102,7 @@ const reads: Readonly<Record<string, () => readonly [string, string, unknown?]>>
   getOverview: () => ['GET', `/api/v1/streams/${subject.stream}/overview?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
   getSamples: () => ['GET', `/api/v1/streams/${subject.stream}/samples?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
   getStrip: () => ['GET', `/api/v1/streams/${subject.stream}/strip?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
+  getDayVariability: () => ['GET', `/api/v1/day-variability?date=2026-01-01&subject_id=watched`],
   listObservations: () => ['GET', `/api/v1/observations?biosignal_id=20&subject_id=watched`],
   queryChart: () => [
     'POST',

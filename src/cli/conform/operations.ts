@@ -136,6 +136,7 @@ export const rows: readonly Row[] = [
   row('listDeviceProfiles', 'GET', '/api/v1/device-profiles', 'read'),
   row('createDeviceProfile', 'POST', '/api/v1/device-profiles', 'admin'),
   row('setDeviceProfile', 'PUT', '/api/v1/devices/{deviceId}/profile', 'admin', { named: true, body: () => ({ profile_id: null }) }),
+  row('getDayVariability', 'GET', '/api/v1/day-variability', 'read', { named: true, query: (ids) => `date=2026-01-01&${subject(ids)}` }),
   row('listObservations', 'GET', '/api/v1/observations', 'read', { named: true, query: (ids) => `biosignal_id=20&${subject(ids)}` }),
   row('createMeasurements', 'POST', '/api/v1/measurements', 'write', {
     named: true,
