@@ -8,7 +8,9 @@ const NOISE_CANDIDATES = 5;
 const RR_BEATS = 16;
 /** One beat counts at most this many times the level. */
 export const CAP = 1.6;
-const LOUD = 5; // two beats above this many times the level: the level was wrong, take theirs
+const LOUD = 5; // two beats in a row above this many times the level: the level was wrong, take theirs
+const NEW_BEATS = 16; // while a level has made no more beats than this ...
+const NEW_LOUD = 4; // ... two above this many times it, in a row or not: it was learned where a slow heart had no beat
 const FIRST_SHARE = 0.5;
 const RR_DEFAULT_SEC = 0.8;
 const QUIETEST = 0.04; // share of the old level below which no level is learned after a silence,
@@ -46,6 +48,9 @@ export class BeatLevels {
   readonly #fd: number;
   #quietest = 0;
   #loudCount = 0;
+  /** Beats since the level was learned. */
+  #beats = 0;
+  #newLoudCount = 0;
   #lastHeight = 0;
   #lastSteep = 0;
   /** Beats in a row that were followed by what looks like their T wave. */
@@ -66,6 +71,8 @@ export class BeatLevels {
     this.lastAt = Number.NEGATIVE_INFINITY;
     this.#quietest = 0;
     this.#loudCount = 0;
+    this.#beats = 0;
+    this.#newLoudCount = 0;
     this.#lastHeight = 0;
     this.#lastSteep = 0;
     this.#followers = 0;
@@ -112,6 +119,8 @@ export class BeatLevels {
       sharp += edge[i & SLOT]!;
       count++;
     }
+    this.#beats = 0;
+    this.#newLoudCount = 0;
     this.signal = level;
     this.noise = 0.1 * level;
     this.slope = slope / Math.max(1, count);
@@ -150,11 +159,16 @@ export class BeatLevels {
     this.noise += (height - this.noise) / NOISE_CANDIDATES;
   }
 
-  accept(at: number, height: number, slope: number, sharp: number): void {
+  /** @returns whether the level was wrong, and is that of this beat now */
+  accept(at: number, height: number, slope: number, sharp: number): boolean {
     const rr = at - this.lastAt;
     if (rr < 2.2 * this.rr) this.rr += (Math.min(2 * this.rr, Math.max(0.5 * this.rr, rr)) - this.rr) / RR_BEATS;
     this.#loudCount = height > LOUD * this.signal ? this.#loudCount + 1 : 0;
-    if (this.#loudCount === 2) {
+    if (++this.#beats <= NEW_BEATS && height > NEW_LOUD * this.signal) this.#newLoudCount++;
+    const isWrong = this.#loudCount === 2 || this.#newLoudCount === 2;
+    if (isWrong) {
+      this.#loudCount = 0;
+      this.#newLoudCount = 0;
       this.signal = height;
       this.slope = slope;
       this.sharp = sharp;
@@ -169,5 +183,6 @@ export class BeatLevels {
     this.#lastHeight = height;
     this.#lastSteep = slope;
     this.#quietest = 0;
+    return isWrong;
   }
 }

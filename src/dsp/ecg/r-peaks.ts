@@ -325,10 +325,10 @@ export class RPeakDetector implements BeatDetector {
     const shape = this.#shape;
     // what stands before a beat is learned from beats that are not in doubt
     if (score > 0 && height >= P_WAVE_SHARE * levels.signal) shape.learnBefore(at - levels.lastAt);
-    levels.accept(at, height, steep, edge);
+    const isLevelNew = levels.accept(at, height, steep, edge);
     this.#rejected.count = 0;
     shape.learn();
-    this.#fusion?.weighLeads(at, levels.signal, shape.beatCount);
+    this.#fusion?.weighLeads(at, levels.signal, isLevelNew ? 1 : shape.beatCount);
     const lead = this.#fusion === null ? 0 : this.#fusion.clearest(at);
     const noisy = Math.max(0, Math.min(1, (2 * NOISY_FULL * levels.noise) / levels.signal - 1));
     // Only what was known when the beat was judged, whatever has been pushed since.
