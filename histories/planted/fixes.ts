@@ -19,9 +19,13 @@ export const fixes: readonly Fix[] = [
     name: 'ownership',
     what: 'an owner of the packet log that was followed by another writes nothing more, and ends (epochs)',
     edits: [
-      { file: 'sql/000011-log-ownership.sql', find: 'where epoch = held) then', replace: 'where epoch >= held) then' },
-      { file: 'src/storage/log-ownership.ts', find: 'if (rowCount === 0) this.lose();', replace: 'if (rowCount === null) this.lose();' },
-      { file: 'src/start/readiness.ts', find: 'rows[0]!.epoch !== ownership.epoch', replace: 'rows[0]!.epoch < ownership.epoch' },
+      { file: 'sql/000063-partitions.sql', find: 'and c.epoch = h.epoch where', replace: 'and c.epoch >= h.epoch where' },
+      {
+        file: 'src/storage/log-ownership.ts',
+        find: 'if (rowCount !== this.held.partitions.length) this.lose();',
+        replace: 'if (rowCount === null) this.lose();',
+      },
+      { file: 'src/start/readiness.ts', find: 'epoch !== ownership.epoch', replace: 'epoch < ownership.epoch' },
     ],
     says: /(?<=^samples: verify: [^]*)FAULT .* was acknowledged but is missing/,
   },

@@ -1,4 +1,5 @@
-/** Stored minutes whose bytes cannot be unpacked (a damaged disk): an answer leaves them out and holds the rest, and the operator is told. */
+/** Stored minutes whose bytes cannot be unpacked (a damaged disk): an answer leaves them out and holds the rest, and
+ *  the operator is told. */
 import type { Logger } from '../http/logger.ts';
 import type { Metrics } from '../metrics.ts';
 

@@ -43,7 +43,8 @@ export type FeatureMinute = Readonly<{ minute: number; points: FeaturePoints }>;
 export type BeatMinute = Readonly<{ minute: number; points: BeatPoints }>;
 
 /** In order of time, one after the other as they are asked for.
- *  @param onDamaged called with a damaged minute, which comes without values  @throws Error without it: nobody would know what is missing */
+ *  @param onDamaged called with a damaged minute, which comes without values
+ *  @throws Error without it: nobody would know what is missing */
 export function* featureMinutes(bytes: Buffer, streamId: number, onDamaged?: OnDamaged): Generator<FeatureMinute> {
   for (const { minute, n, base, codec } of inOrder(packedMinutes(bytes, 'feature'))) {
     // A single value without a value has no sum: its flag says so.

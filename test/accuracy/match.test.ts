@@ -11,6 +11,7 @@ import { countLeads, countRecording, detectRecording } from '../../accuracy/ecg-
 import { addNoise, loadElectrodeMotion, loadFolder, loadMitdb } from '../../accuracy/mitdb-recordings.ts';
 import { fibrillationAuc, flagShares, readCinc } from '../../accuracy/rhythm-section.ts';
 import { sampleEntropyCoefficient } from '../../accuracy/sample-entropy.ts';
+import { addPacing, losePackets, unsensedPulses } from '../../src/dsp/testing/ecg-faults.ts';
 import { detectRecord } from '../../src/cli/detect.ts';
 import { readAnnotations } from '../../src/formats/wfdb-annotations.ts';
 
@@ -98,6 +99,19 @@ describe.skipIf(!present)('R peaks of MIT-BIH', () => {
         addCounts(total, matchBeats(recording.beats, detected, recording.fs, recording.flutter));
       }
       expect(f1(total), `${snr} dB`).toBeGreaterThanOrEqual(floor);
+    }
+  });
+
+  test('pulses of 5 mV and lost packets on two recordings', async () => {
+    const faults: [(x: Float64Array, fs: number) => Float64Array, number][] = [
+      [(x, fs) => addPacing(x, fs, unsensedPulses(x.length / fs, 66), 0.0015, 5), 99.9],
+      [(x, fs) => losePackets(x, fs, 0.1, 0.05, 5), 96.9],
+    ];
+    const recordings = (await loadMitdb(dataDir)).filter((r) => ['114', '201'].includes(r.name));
+    for (const [fault, floor] of faults) {
+      const total: Counts = { tp: 0, fp: 0, fn: 0 };
+      for (const r of recordings) addCounts(total, matchBeats(r.beats, detectRecording(r, [fault(r.leads[0]!, r.fs)]), r.fs, r.flutter));
+      expect(f1(total)).toBeGreaterThanOrEqual(floor);
     }
   });
 
