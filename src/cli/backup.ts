@@ -23,6 +23,7 @@ import { rowTables } from '../storage/pack-rows.ts';
 import { Partitions } from '../storage/schema/partitions.ts';
 import { upgrade } from '../storage/upgrade.ts';
 import { commandLine } from './acts.ts';
+import { dropColumnsOfBefore, makeColumnsOfBefore } from './backup-before-partitions.ts';
 import { makeRowTables, packRestored, renameKept, rowTableOf } from './backup-of-rows.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
@@ -252,6 +253,7 @@ export async function readBackup(database: Database, folder: string, manifest: M
     // The schema came with its own catalog: the backup's replaces it, ids included.
     await client.query(`truncate ${[...present].map((name) => pg.escapeIdentifier(name)).join(', ')} cascade`);
     await makeRowTables(client, tables);
+    await makeColumnsOfBefore(client, manifest.schemaVersion);
     const read = countBytes(
       console,
       'restore',
@@ -269,6 +271,7 @@ export async function readBackup(database: Database, folder: string, manifest: M
     read.end();
     await client.query('alter table audit_log enable trigger user');
     await renameKept(client);
+    await dropColumnsOfBefore(client, manifest.schemaVersion);
     await advanceSequences(client);
     await client.query('commit');
     await packRestored(database, console);

@@ -153,6 +153,33 @@ test('a backup from before the baseline is refused with what to do', async () =>
 }, 60_000);
 
 // promise: restore-atomic
+test('a backup from before there were partitions is restored, and the service goes on from it', async () => {
+  await using before = await testDatabase();
+  await before.pool.query(`insert into organization (name) values ('Before')`);
+  // the tables as they were
+  await before.pool.query(`drop table cluster_setting; alter table packet_log drop column partition;
+    alter table packet_log_checkpoint drop column partition, add column id boolean not null default true;
+    update packet_log_checkpoint set epoch = 7; delete from migration where id >= 63`);
+  expect(await run(backup, before.url, '', join(work, 'before'))).toBe(0);
+
+  const empty = await emptyDatabase();
+  try {
+    expect([await run(restore, empty.url, '', join(work, 'before')), lines]).toEqual([0, expect.anything()]);
+    await withService(empty.url, async () => undefined);
+    const client = new pg.Client(empty.url);
+    await client.connect();
+    const { rows } = await client.query(
+      'select c.partition, c.epoch::int, s.partitions, s.epoch::int as newest from packet_log_checkpoint c, cluster_setting s',
+    );
+    const columns = await client.query(`select from pg_attribute where attrelid = 'packet_log_checkpoint'::regclass and attname = 'id'`);
+    await client.end();
+    expect(rows).toEqual([{ partition: 0, epoch: 8, partitions: 1, newest: 8 }]);
+    expect(columns.rowCount).toBe(0);
+  } finally {
+    await empty.drop();
+  }
+}, 120_000);
+
 test('a restore that fails in its middle has read nothing, and the whole backup goes into the same database', async () => {
   const target = await emptyDatabase();
   const path = join(work, 'one', 'manifest.json');
