@@ -32,8 +32,10 @@ for (let seq = firstSeq; ; seq++) {
   bytes.writeUInt32LE(25, 4);
   const batch = log.append({ streamId: stream.streamId, seq, receivedNs: BigInt(Date.now()) * 1_000_000n, bytes });
   if (batch === 'busy') throw new Error('busy');
-  store(bytes, batch.position);
-  void batch.durable.then(() => process.stdout.write(`ack ${seq}\n`));
+  void batch.durable.then(() => {
+    store(bytes, batch.position);
+    process.stdout.write(`ack ${seq}\n`);
+  });
   if (seq % 5 === 0) await sleep(1);
 }
 

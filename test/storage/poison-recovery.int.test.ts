@@ -151,8 +151,7 @@ beforeAll(async () => {
       const bytes = bytesOf(entry);
       const batch = log.append({ streamId: entry.device.streamId, seq: entry.seq, receivedNs: packetOf('', entry.seq).sentUnixNs, bytes });
       if (batch === 'busy') throw new Error('busy');
-      positions.set(name, batch.position);
-      durable = batch.durable;
+      durable = batch.durable.then(() => void positions.set(name, batch.position));
       starts.push(at);
       at += HEAD + bytes.length;
     }
@@ -366,8 +365,7 @@ describe('two packets of one batch', () => {
       });
       const batch = log.append({ streamId, seq: 0, receivedNs: packet.sentUnixNs, bytes: encodePacket(packet) });
       if (batch === 'busy') throw new Error('busy');
-      positions.add(batch.position);
-      return batch.durable;
+      return batch.durable.then(() => void positions.add(batch.position));
     };
     // a whole row of a channel that is new, and of which nothing is computed
     const channel = { code: 'other.x', kind: 'other', rateNanoHz: 1000e9, gain: 1, baseline: 0, unit: '1', lead: '' } as const;

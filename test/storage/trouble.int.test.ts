@@ -76,7 +76,6 @@ function write(second: number): Promise<void> {
   const batch = log.append({ streamId: stream.streamId, seq: second, receivedNs: 1n, bytes: Buffer.alloc(500, second % 256) });
   if (batch === 'busy') throw new Error('busy');
   const rates = stream.channels.map((channel) => channel.rateNanoHz);
-  blocks.push(stream.streamId, stream.epochNs, rates, [testRun(0, second * 250, 250)], batch.position);
   const value = {
     feature: 'hr_ecg',
     channelNo: -1,
@@ -85,8 +84,10 @@ function write(second: number): Promise<void> {
     qmask: 0,
     methodCode: 'derived:hr_ecg_v1',
   } as const;
-  void rows.add({ streamId: stream.streamId, beats: [], features: [value], replaces: null }, stream.epochNs);
-  return batch.durable;
+  return batch.durable.then(() => {
+    blocks.push(stream.streamId, stream.epochNs, rates, [testRun(0, second * 250, 250)], batch.position);
+    void rows.add({ streamId: stream.streamId, beats: [], features: [value], replaces: null }, stream.epochNs);
+  });
 }
 
 /** Everything is in the tables, once, and right. */
