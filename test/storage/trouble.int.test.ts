@@ -71,7 +71,7 @@ async function openWriters(registry: StreamRegistry, retryForMs = 60_000): Promi
 }
 
 /** Writes one second everywhere. @returns when the log has it */
-function write(second: number): Promise<void> {
+async function write(second: number): Promise<void> {
   const { log, blocks, rows } = writers;
   const batch = log.append({ streamId: stream.streamId, seq: second, receivedNs: 1n, bytes: Buffer.alloc(500, second % 256) });
   if (batch === 'busy') throw new Error('busy');
@@ -84,10 +84,9 @@ function write(second: number): Promise<void> {
     qmask: 0,
     methodCode: 'derived:hr_ecg_v1',
   } as const;
-  return batch.durable.then(() => {
-    blocks.push(stream.streamId, stream.epochNs, rates, [testRun(0, second * 250, 250)], batch.position);
-    void rows.add({ streamId: stream.streamId, beats: [], features: [value], replaces: null }, stream.epochNs);
-  });
+  await batch.durable;
+  blocks.push(stream.streamId, stream.epochNs, rates, [testRun(0, second * 250, 250)], batch.position);
+  void rows.add({ streamId: stream.streamId, beats: [], features: [value], replaces: null }, stream.epochNs);
 }
 
 /** Everything is in the tables, once, and right. */
@@ -210,8 +209,7 @@ test('no room on the disk (53100): refused, nothing of it kept, and taken when t
     execFileSync('mount', ['-o', 'remount,size=64m', disk]);
     // a device sends again what was refused; 'busy' until the log has seen that there is room
     for (let tries = 0; ; tries++) {
-      const again = writers.log.append({ streamId: stream.streamId, seq: second - 1, receivedNs: 1n, bytes: Buffer.alloc(500) });
-      if (again !== 'busy' && (await again.durable.then(() => true).catch(() => false))) break;
+      if (await write(second - 1).then(() => true).catch(() => false)) break; // prettier-ignore
       if (tries > 100) throw new Error('never taken again');
       await sleep(100);
     }
