@@ -150,6 +150,7 @@ async function readAll(place: Place, as: string): Promise<ReadonlyMap<string, st
     biosignal_id: '81',
     since: new Date(Date.now() - 3_600_000).toISOString(),
     until: new Date(Date.now() + 3_600_000).toISOString(),
+    date: new Date().toISOString().slice(0, 10),
   };
   const answers = new Map<string, string>();
   for (const route of allRoutes().filter(({ method, path }) => method === 'GET' && path.startsWith('/api/v1/'))) {

@@ -134,6 +134,9 @@ describe('the five-minute set', () => {
         ),
       ),
     ).toBeNaN();
+    // a piece of 20 among them has one box of 16, which is too little
+    expect(dfaAlpha1(windowOf(nn, [0, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110]))).toBeNaN();
+    expect(dfaAlpha1(windowOf(nn, [0, 60]))).not.toBeNaN();
     expect(dfaAlpha1(windowOf(Array.from({ length: 100 }, () => 800)))).toBeNaN();
   });
 
