@@ -1,7 +1,7 @@
 /** The weights of src/dsp/ecg/quality.ts fitted anew, for each recording (or database) on the others: is there more in the measures than in
  *  the weights in use, and how much did those learn by heart? The kernel is called directly: the engine does not give the measures out. */
 import { ecgQualityFeatures, ecgRateGood } from '../src/dsp/ecg/quality.ts';
-import { noBeats } from '../src/dsp/kernels/found-beats.ts';
+import { noShapedBeats } from '../src/dsp/kernels/found-beats.ts';
 import { EcgKernel, noJudgements } from '../src/dsp/ecg/kernel.ts';
 import type { EcgSet } from './ecg-quality-sets.ts';
 import { firstSec, noiseFromSec, noisy, snrs, wrongF1 } from './ecg-quality-sets.ts';
@@ -101,7 +101,7 @@ export function refitSection(sets: readonly EcgSet[], noise: Float64Array, leave
 
 function judge(database: string, { name, fs, beats, flutter }: EcgRecording, x: Float64Array, isClean: boolean): Judged[] {
   const kernel = new EcgKernel(fs, 1);
-  const found = noBeats(4096);
+  const found = noShapedBeats(4096);
   const out = noJudgements();
   const features: number[][] = [];
   // One second at a time, so that the features of each can be read.

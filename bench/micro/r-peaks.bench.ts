@@ -7,7 +7,7 @@
  *  native detectors take the same samples in the same run, see bench/lib/native-peers.ts. */
 import { resolve } from 'node:path';
 import { highPass, lowPass } from '../../src/dsp/kernels/biquad.ts';
-import { noBeats } from '../../src/dsp/kernels/found-beats.ts';
+import { noShapedBeats } from '../../src/dsp/kernels/found-beats.ts';
 import { EcgKernel, noJudgements } from '../../src/dsp/ecg/kernel.ts';
 import { RPeakDetector } from '../../src/dsp/ecg/r-peaks.ts';
 import { physicalSamples, readRecord } from '../../src/formats/wfdb-read.ts';
@@ -79,7 +79,7 @@ function filterPass(): void {
 
 function detectPass(leads: readonly Float64Array[], packet: number): () => void {
   const detector = new RPeakDetector(FS, leads.length);
-  const found = noBeats(4096);
+  const found = noShapedBeats(4096);
   return () => {
     detector.reset();
     found.count = 0;
@@ -91,7 +91,7 @@ function detectPass(leads: readonly Float64Array[], packet: number): () => void 
 
 function kernelPass(leads: readonly Float64Array[], packet: number): () => void {
   const kernel = new EcgKernel(FS, leads.length);
-  const found = noBeats(4096);
+  const found = noShapedBeats(4096);
   const judged = noJudgements();
   return () => {
     kernel.reset();

@@ -1,7 +1,9 @@
 /** Beats and quality of the ECG leads of one rate, in one pass: what the segment runner runs. */
+import { BeatShapes } from './beat-shapes.ts';
+import { shapeEvidence } from './shape-evidence.ts';
 import { EcgQuality, ecgQualityWindowSec } from './quality.ts';
-import { appendBeat, noBeats } from '../kernels/found-beats.ts';
-import type { FoundBeats } from '../kernels/contract.ts';
+import { appendShapedBeat, noBeats } from '../kernels/found-beats.ts';
+import type { ShapedBeats } from '../kernels/contract.ts';
 import type { CandidateNotes } from './r-peaks-candidates.ts';
 import type { LeadListener } from './r-peaks.ts';
 import { RPeakDetector } from './r-peaks.ts';
@@ -38,6 +40,8 @@ export class EcgKernel implements LeadListener {
   readonly judges: readonly EcgQuality[];
   readonly #detector: RPeakDetector;
   readonly #fs: number;
+  /** Of the first lead. */
+  readonly #shapes: BeatShapes;
   readonly #beats = noBeats(64);
   readonly #notes: CandidateNotes = {
     count: 0,
@@ -64,6 +68,7 @@ export class EcgKernel implements LeadListener {
     this.#detector.notes = this.#notes;
     this.#detector.listener = this;
     this.latencySec = this.#detector.latencySec;
+    this.#shapes = new BeatShapes(this.#detector.featureRate);
     this.judges = Array.from({ length: Math.min(leadCount, JUDGED_LEADS) }, () => new EcgQuality(fs, this.#detector.decimation));
     this.#signals = this.judges.map(() => null);
     this.reset();
@@ -74,6 +79,7 @@ export class EcgKernel implements LeadListener {
     this.#quietSec = quietSec;
     this.#detector.reset();
     for (const judge of this.judges) judge.reset();
+    this.#shapes.reset();
     this.#beats.count = 0;
     this.#notes.count = 0;
     this.#n = 0;
@@ -84,7 +90,7 @@ export class EcgKernel implements LeadListener {
     this.#given = 0;
   }
 
-  push(leads: readonly Float64Array[], from: number, to: number, beats: FoundBeats, judgements: FoundJudgements): void {
+  push(leads: readonly Float64Array[], from: number, to: number, beats: ShapedBeats, judgements: FoundJudgements): void {
     for (let at = from; at < to;) {
       // Never across the end of a second: its sums and its judgement are at one place whatever the cut.
       const end = Math.min(to, at + this.#secondEnd - this.#n);
@@ -97,7 +103,7 @@ export class EcgKernel implements LeadListener {
   }
 
   /** The data ends here: beats undecided are decided, and the seconds that are complete are judged. */
-  flush(beats: FoundBeats, judgements: FoundJudgements): void {
+  flush(beats: ShapedBeats, judgements: FoundJudgements): void {
     this.#detector.flush(this.#beats);
     const whole = Math.floor(this.#n / this.#fs + 1e-9);
     while (this.#judged < whole) this.#judge(judgements);
@@ -105,6 +111,7 @@ export class EcgKernel implements LeadListener {
   }
 
   leadPushed(lead: number, signal: LeadSignal, k: number, count: number): void {
+    if (lead === 0) this.#shapes.push(signal.inputs, k, count);
     const judge = this.judges[lead];
     if (judge === undefined) return;
     this.#signals[lead] = signal;
@@ -112,7 +119,7 @@ export class EcgKernel implements LeadListener {
     judge.push(signal, k, count);
   }
 
-  #endSecond(beats: FoundBeats, judgements: FoundJudgements): void {
+  #endSecond(beats: ShapedBeats, judgements: FoundJudgements): void {
     this.#second++;
     this.#secondEnd = Math.ceil((this.#second + 1) * this.#fs - 1e-6);
     this.#measure();
@@ -179,9 +186,14 @@ export class EcgKernel implements LeadListener {
     notes.count = kept;
   }
 
-  #give(out: FoundBeats): void {
+  #give(out: ShapedBeats): void {
     const { position, confidence, count } = this.#beats;
-    for (; this.#given < count; this.#given++) appendBeat(out, position[this.#given]!, confidence[this.#given]!);
+    const { decimation } = this.#detector;
+    for (; this.#given < count; this.#given++) {
+      const at = position[this.#given]!;
+      this.#shapes.measure(Math.round((at - (decimation - 1) / 2) / decimation));
+      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(this.#shapes.measures));
+    }
   }
 }
 

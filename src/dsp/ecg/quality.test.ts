@@ -1,7 +1,7 @@
 /** Synthetic ECG, clean and spoilt; how well the flags predict errors on recordings is scored by `npm run accuracy`. */
 import { describe, expect, it, test } from 'vitest';
 import { ecgFlag, ecgRateFlag } from './quality.ts';
-import { noBeats } from '../kernels/found-beats.ts';
+import { noShapedBeats } from '../kernels/found-beats.ts';
 import type { FoundJudgements } from './kernel.ts';
 import { EcgKernel, noJudgements } from './kernel.ts';
 
@@ -24,7 +24,7 @@ function ecg(fs: number, seconds: number): Float64Array {
 }
 
 function judge(x: Float64Array, fs: number, packet = x.length, kernel = new EcgKernel(fs, 1)): FoundJudgements {
-  const beats = noBeats();
+  const beats = noShapedBeats();
   const out = noJudgements();
   for (let at = 0; at < x.length; at += packet) kernel.push([x], at, Math.min(x.length, at + packet), beats, out);
   kernel.flush(beats, out);
@@ -73,7 +73,7 @@ describe('EcgKernel judges', () => {
     const whole = numbers(judge(x, 257.3));
     for (const packet of [1, 26, 90, 1000]) expect(numbers(judge(x, 257.3, packet))).toEqual(whole);
     const kernel = new EcgKernel(257.3, 1);
-    kernel.push([x], 2000, 9000, noBeats(), noJudgements());
+    kernel.push([x], 2000, 9000, noShapedBeats(), noJudgements());
     kernel.reset();
     expect(numbers(judge(x, 257.3, x.length, kernel))).toEqual(whole);
   });
@@ -97,7 +97,7 @@ describe('EcgKernel judges', () => {
   test('two leads as good as the better one', () => {
     const x = ecg(250, 40);
     const flat = new Float64Array(x.length);
-    const beats = noBeats();
+    const beats = noShapedBeats();
     const out = noJudgements();
     const kernel = new EcgKernel(250, 2);
     kernel.push([flat, x], 0, x.length, beats, out);

@@ -3,7 +3,7 @@ import type { FoundValues } from '../kernels/block-values.ts';
 import { emptyValues } from '../kernels/block-values.ts';
 import type { Eda } from '../slow/eda.ts';
 import { emptyResponses } from '../slow/eda.ts';
-import { noBeats } from '../kernels/found-beats.ts';
+import { noBeats, noShapedBeats } from '../kernels/found-beats.ts';
 import type { EcgKernel } from '../ecg/kernel.ts';
 import { noJudgements } from '../ecg/kernel.ts';
 import type { BeatDetector } from '../kernels/contract.ts';
@@ -15,11 +15,11 @@ import { positionUs } from '../kernels/segment-grid.ts';
 /** What an item is. Events (beats, breaths, responses) lie anywhere and may be seen twice at a seam; the others lie on a grid. */
 export const itemKind = { event: 0, second: 1, rate: 2, judgement: 3 } as const;
 
-/** Things found: kind, device time (whole µs) and two numbers each, flattened; items of one kind ascend in time. A plain array: nearly
+/** Things found: kind, device time (whole µs) and three numbers each, flattened; items of one kind ascend in time. A plain array: nearly
  *  always empty, and most runs never fill it. */
 export type Items = { count: number; values: number[] };
 
-export const itemWidth = 4;
+export const itemWidth = 5;
 
 export const newItems = (): Items => ({ count: 0, values: [] });
 
@@ -34,17 +34,19 @@ export interface SegmentKernel {
   flush(out: Items): void;
 }
 
-function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event): void {
+function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event, c = 0): void {
   const { values } = out;
   const at = out.count++ * itemWidth;
   values[at] = kind;
   values[at + 1] = tUs;
   values[at + 2] = a;
   values[at + 3] = b;
+  values[at + 4] = c;
 }
 
 // What kernels find on the way to items: emptied within each call, so shared by every kernel of the thread.
 const found = noBeats();
+const foundShaped = noShapedBeats();
 const foundPulse = emptyPulse();
 const judgements = noJudgements();
 const foundValues = emptyValues();
@@ -75,16 +77,19 @@ export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentK
   };
 }
 
-/** Beats of ECG, and once a second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
+/** Beats of ECG (b and c: what their shape says of their origin), and once a second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
  *  beats are right, b that their heart rate is. */
 export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): SegmentKernel {
   let originK = 0;
   let originSec = 0;
   const take = (out: Items): void => {
-    for (let i = 0; i < found.count; i++) add(out, positionUs(originK + found.position[i]!, rateNanoHz), found.confidence[i]!, 0);
+    for (let i = 0; i < foundShaped.count; i++) {
+      const tUs = positionUs(originK + foundShaped.position[i]!, rateNanoHz);
+      add(out, tUs, foundShaped.confidence[i]!, foundShaped.ventricular[i]!, itemKind.event, foundShaped.supraventricular[i]!);
+    }
     for (let i = 0; i < judgements.count; i++)
       add(out, (originSec + judgements.endSec[i]!) * 1e6 - 1, judgements.sqi[i]!, judgements.rate[i]!, itemKind.judgement);
-    found.count = judgements.count = 0;
+    foundShaped.count = judgements.count = 0;
   };
   return {
     latencySec: kernel.latencySec,
@@ -95,11 +100,11 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
       kernel.reset(Math.floor(fromUs / 1e6) - originSec);
     },
     push(leads, from, to, out) {
-      kernel.push(leads, from, to, found, judgements);
-      if (found.count + judgements.count > 0) take(out);
+      kernel.push(leads, from, to, foundShaped, judgements);
+      if (foundShaped.count + judgements.count > 0) take(out);
     },
     flush(out) {
-      kernel.flush(found, judgements);
+      kernel.flush(foundShaped, judgements);
       take(out);
     },
   };

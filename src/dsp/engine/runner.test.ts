@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { itemKind } from './kernel.ts';
+import { itemKind, itemWidth } from './kernel.ts';
 import type { Items, SegmentKernel } from './kernel.ts';
 import type { KernelKind } from './runner.ts';
 import { KernelStock, SegmentRunner } from './runner.ts';
@@ -20,7 +20,7 @@ function kernel(): SegmentKernel {
     push: (leads, from, to, out: Items) => {
       for (let i = from; i < to; i++, k++) {
         if (!(leads[0]![i]! > 0)) continue;
-        const at = out.count++ * 4;
+        const at = out.count++ * itemWidth;
         [out.values[at], out.values[at + 1], out.values[at + 2], out.values[at + 3]] = [itemKind.event, ((k + late) / fs) * 1e6, 0, 0];
       }
     },

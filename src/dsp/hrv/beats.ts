@@ -1,7 +1,8 @@
 /** The beats of one channel group in order, with their verdicts, and the stretches without samples: all that features are made of. */
 import { GOOD } from '../../signal.ts';
 import type { CorrectionState } from './rr-correction.ts';
-import { isOutlier, judgeIntervals, newCorrection } from './rr-correction.ts';
+import { beatOrigin } from './beat-origin.ts';
+import { isEctopic, isOutlier, judgeIntervals, newCorrection } from './rr-correction.ts';
 
 /** Two beats further apart have no interval: one of them was not seen, or there was nothing to see. 20 beats/min. */
 export const intervalMaxUs = 3_000_000;
@@ -64,6 +65,11 @@ export class BeatTrack {
   starts = new Uint8Array(64);
   /** Flag of the signal around the beat. */
   flag = new Uint8Array(64);
+  /** Where it began: a position in `origins`. */
+  origin = new Uint8Array(64);
+  /** What the shape says for a ventricular and a supraventricular origin. */
+  ventricular = new Float32Array(64);
+  supraventricular = new Float32Array(64);
   /** Beats before this one have the flag of their second. */
   flagged = 0;
   /** Beats before this one have been handed out as rows. */
@@ -73,7 +79,7 @@ export class BeatTrack {
   #correction: CorrectionState = newCorrection(0);
 
   /** @param missingUs samples missing between the beat before and this one */
-  push(tUs: number, confidence: number, missingUs: number): void {
+  push(tUs: number, confidence: number, missingUs: number, ventricular = Number.NaN, supraventricular = Number.NaN): void {
     if (this.count === this.tUs.length) this.#grow();
     const i = this.count;
     const starts = !this.#chainOpen || tUs - this.tUs[i - 1]! > intervalMaxUs || missingUs > missingMaxUs;
@@ -88,8 +94,11 @@ export class BeatTrack {
     this.flag[i] = GOOD;
     this.starts[i] = starts ? 1 : 0;
     this.verdict[i] = 0;
+    this.origin[i] = 0;
+    this.ventricular[i] = ventricular;
+    this.supraventricular[i] = supraventricular;
     this.count = i + 1;
-    this.judged = judgeIntervals(this, this.#chainStart, this.count, false, this.#correction);
+    this.#judge(false);
   }
 
   /** Time of the newest beat, -Infinity without one. */
@@ -100,8 +109,20 @@ export class BeatTrack {
   /** No beat can follow the newest one in its chain: judge what is left. */
   endChain(): void {
     if (!this.#chainOpen) return;
-    this.judged = judgeIntervals(this, this.#chainStart, this.count, true, this.#correction);
+    this.#judge(true);
     this.#chainOpen = false;
+  }
+
+  #judge(ended: boolean): void {
+    const judged = judgeIntervals(this, this.#chainStart, this.count, ended, this.#correction);
+    for (let i = this.judged; i < judged; i++) {
+      const origin = beatOrigin(this, this.#chainStart, i);
+      this.origin[i] = origin;
+      if (origin === 0) continue;
+      this.verdict[i]! |= isEctopic;
+      if (i + 1 < this.count) this.verdict[i + 1]! |= isEctopic;
+    }
+    this.judged = judged;
   }
 
   /** Index of the first beat later than a time. */
@@ -117,7 +138,9 @@ export class BeatTrack {
     const end = Math.min(this.judged, this.handedOut);
     while (n < end && this.tUs[n]! < tUs) n++;
     if (n < 32) return;
-    for (const column of [this.tUs, this.confidence, this.verdict, this.starts, this.flag]) column.copyWithin(0, n, this.count);
+    const { tUs: times, confidence, verdict, starts, flag, origin, ventricular, supraventricular } = this;
+    for (const column of [times, confidence, verdict, starts, flag, origin, ventricular, supraventricular])
+      column.copyWithin(0, n, this.count);
     this.count -= n;
     this.judged -= n;
     this.handedOut -= n;
@@ -138,6 +161,9 @@ export class BeatTrack {
     this.verdict = grow(this.verdict, new Uint8Array(length));
     this.starts = grow(this.starts, new Uint8Array(length));
     this.flag = grow(this.flag, new Uint8Array(length));
+    this.origin = grow(this.origin, new Uint8Array(length));
+    this.ventricular = grow(this.ventricular, new Float32Array(length));
+    this.supraventricular = grow(this.supraventricular, new Float32Array(length));
   }
 }
 
@@ -153,7 +179,16 @@ export function classifyBeat(track: BeatTrack, i: number, out: BeatVerdict): voi
   out.kind = 0;
   out.reason = 0;
   out.missed = 0;
+  const origin = track.origin[i]!;
+  if (origin > 0) {
+    set(out, ectopic, origin === 1 ? ventricular : supraventricular);
+    return;
+  }
   if (track.starts[i] === 1 || track.verdict[i] === 0) return;
+  if (track.origin[i - 1]! > 0) {
+    out.reason = followsEctopic;
+    return;
+  }
   const { tUs, starts, verdict } = track;
   const usable = (j: number): boolean => j > 0 && j < track.count && starts[j] === 0;
   const rr = tUs[i]! - tUs[i - 1]!;
@@ -188,6 +223,7 @@ const missedMax = 2;
 const earlyShare = 0.88;
 const [ectopic, artefact] = [1, 2];
 const [premature, missedBefore, extra, misplaced, irregular, followsEctopic, followsArtefact] = [1, 2, 3, 4, 5, 6, 7];
+const [ventricular, supraventricular] = [9, 10];
 
 function set(out: BeatVerdict, kind: number, reason: number): void {
   out.kind = kind;

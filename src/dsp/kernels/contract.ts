@@ -9,6 +9,13 @@ export type FoundBeats = {
   confidence: Float64Array;
 };
 
+/** Beats whose shape was looked at, as columns. */
+export type ShapedBeats = FoundBeats & {
+  /** What the shape says for a ventricular and for a supraventricular origin, as parts of a logit; NaN: nothing; length >= count. */
+  ventricular: Float64Array;
+  supraventricular: Float64Array;
+};
+
 /** Finds beats in one channel (or several fused leads of one rate).
  *  push(a); push(b) finds exactly what push(a ++ b) finds. NaN marks a missing sample; bad data never throws. */
 export interface BeatDetector {

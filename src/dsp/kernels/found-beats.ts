@@ -1,6 +1,6 @@
 /** The growable columns of found beats. */
 
-import type { FoundBeats } from './contract.ts';
+import type { FoundBeats, ShapedBeats } from './contract.ts';
 
 /** Empty columns for a detector to append to. */
 export function noBeats(capacity = 16): FoundBeats {
@@ -17,6 +17,26 @@ export function appendBeat(out: FoundBeats, position: number, confidence: number
   out.position[out.count] = position;
   out.confidence[out.count] = confidence;
   out.count++;
+}
+
+export function noShapedBeats(capacity = 16): ShapedBeats {
+  return { ...noBeats(capacity), ventricular: new Float64Array(capacity), supraventricular: new Float64Array(capacity) };
+}
+
+export function appendShapedBeat(
+  out: ShapedBeats,
+  position: number,
+  confidence: number,
+  { ventricular, supraventricular }: Readonly<{ ventricular: number; supraventricular: number }>,
+): void {
+  appendBeat(out, position, confidence);
+  const { length } = out.position;
+  if (out.ventricular.length < length) {
+    out.ventricular = grown(out.ventricular, length);
+    out.supraventricular = grown(out.supraventricular, length);
+  }
+  out.ventricular[out.count - 1] = ventricular;
+  out.supraventricular[out.count - 1] = supraventricular;
 }
 
 function grown(column: Float64Array, size: number): Float64Array {

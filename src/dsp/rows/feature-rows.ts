@@ -24,6 +24,11 @@ export const beatReasons = [
   'follows_artefact',
   /** An interpolated beat: where one was probably not seen in a doubtful signal. */
   'missed',
+  /** Ectopic by its shape and its interval: it began in the ventricles. Then the interval before it and the one after it are no NN
+   *  intervals. */
+  'ventricular',
+  /** Likewise: it began early, above the ventricles. */
+  'supraventricular',
 ] as const;
 export type BeatReason = (typeof beatReasons)[number];
 

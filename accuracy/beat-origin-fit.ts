@@ -1,0 +1,131 @@
+/** The weights of src/dsp/ecg/shape-evidence.ts and src/dsp/hrv/beat-origin.ts, fitted on labelled beats as the kernel finds them. */
+import { BeatShapes } from '../src/dsp/ecg/beat-shapes.ts';
+import { RPeakDetector } from '../src/dsp/ecg/r-peaks.ts';
+import { shapeTermNames, shapeTerms } from '../src/dsp/ecg/shape-evidence.ts';
+import { irregularMax, supraventricularMin, timingTermNames, timingTerms, ventricularMin } from '../src/dsp/hrv/beat-origin.ts';
+import { noBeats } from '../src/dsp/kernels/found-beats.ts';
+import { contextSec, segmentSec } from '../src/dsp/kernels/segment-grid.ts';
+import type { Example, Weights } from './engine-windows.ts';
+import { fitLogistic } from './engine-windows.ts';
+import { matchRecording } from './mitdb-recordings.ts';
+import type { EcgRecording } from './mitdb-recordings.ts';
+
+/** AAMI EC57: normal, supraventricular, ventricular, fusion, unknown (paced, too); `-`: no beat. */
+export type Origin = 'N' | 'S' | 'V' | 'F' | 'Q' | '-';
+
+const byCode: Readonly<Record<string, Origin>> = { A: 'S', a: 'S', J: 'S', S: 'S', V: 'V', E: 'V', r: 'V', F: 'F', '/': 'Q', f: 'Q', Q: 'Q', '?': 'Q' };
+
+export const originOf = (code: string): Origin => byCode[code] ?? 'N';
+
+export type ShapedBeat = Readonly<{ sec: number; origin: Origin; terms: readonly number[]; isIrregular: boolean }>;
+
+/** Timing first. A term that a function does not use has no weight. */
+const used = {
+  V: ['early', 'pause', 'unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide'],
+  S: ['early', 'quite_early', 'very_early', 'next', 'before', 'drop', 'unlike', 'wider', 'steeper', 'no_p'],
+};
+/** Not fitted on: their ventricular (207) and supraventricular beats (207, 201) look as the usual ones of the recording do. */
+const left = { V: new Set(['207']), S: new Set(['207', '201']) };
+/** So many beats of a kind of a recording count in full; of more, each counts less. */
+const most = { V: { yes: 300, no: 500 }, S: { yes: 200, no: 500 } };
+const ridge = 1;
+const names = [...timingTermNames, ...shapeTermNames];
+
+/** Beats of the first lead with their terms, segment by segment as the engine does it. */
+export function shapedBeats(recording: EcgRecording): ShapedBeat[] {
+  const { fs } = recording;
+  const x = recording.leads[0]!;
+  const detector = new RPeakDetector(fs, 1);
+  const shapes = new BeatShapes(detector.featureRate);
+  detector.listener = { leadPushed: (_lead, signal, k, count) => shapes.push(signal.inputs, k, count) };
+  const seconds: number[] = [];
+  const shapeRows: Float64Array[] = [];
+  for (let segment = 0; segment * segmentSec * fs < x.length; segment++) {
+    const [startSec, endSec] = [segment * segmentSec, (segment + 1) * segmentSec];
+    const from = Math.max(0, Math.round((startSec - contextSec) * fs));
+    const to = Math.min(x.length, Math.round((endSec + detector.latencySec) * fs));
+    const beats = noBeats(256);
+    detector.reset();
+    shapes.reset();
+    let done = 0;
+    for (let at = from; at < to; at += 90) {
+      detector.push([x], at, Math.min(to, at + 90), beats);
+      if (at + 90 >= to && to === x.length) detector.flush(beats);
+      for (; done < beats.count; done++) {
+        const position = beats.position[done]!;
+        shapes.measure(Math.round((position - (detector.decimation - 1) / 2) / detector.decimation));
+        const sec = (from + position) / fs;
+        if (sec < startSec - 0.04 || sec >= endSec || sec - (seconds.at(-1) ?? -1) < 0.1) continue;
+        seconds.push(sec);
+        shapeRows.push(Float64Array.from(shapes.measures));
+      }
+    }
+  }
+  return seconds.flatMap((sec, i) => withTerms(recording, seconds, shapeRows[i]!, sec, i) ?? []);
+}
+
+let columns: { of: readonly number[]; tUs: Float64Array; starts: Uint8Array; origins: Origin[] } | null = null;
+
+function withTerms(recording: EcgRecording, seconds: readonly number[], measures: Float64Array, sec: number, i: number): ShapedBeat {
+  if (columns?.of !== seconds) {
+    const tUs = Float64Array.from(seconds, (s) => Math.round(s * 1e6));
+    const starts = Uint8Array.from(seconds, (s, j) => (j === 0 || s - seconds[j - 1]! > 3 ? 1 : 0));
+    const { referenceOf } = matchRecording(recording, seconds.map((s) => s * recording.fs)); // prettier-ignore
+    columns = { of: seconds, tUs, starts, origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))) };
+  }
+  const timing = new Float64Array(timingTermNames.length);
+  const shape = new Float64Array(shapeTermNames.length);
+  const { tUs, starts } = columns;
+  const irregular = timingTerms({ count: tUs.length, tUs, starts }, 0, i, timing);
+  shapeTerms(measures, shape);
+  const isKnown = !Number.isNaN(irregular + measures[0]!);
+  return {
+    sec,
+    origin: columns.origins[i]!,
+    terms: isKnown ? [...timing, ...shape] : [],
+    isIrregular: !(irregular <= irregularMax),
+  };
+}
+
+export type OriginWeights = Readonly<{ V: Weights; S: Weights }>;
+
+/** @param of beats by recording */
+export function fitOrigins(of: ReadonlyMap<string, readonly ShapedBeat[]>): OriginWeights {
+  return { V: fitOne(of, 'V', ['N', 'S', '-']), S: fitOne(of, 'S', ['N', '-']) };
+}
+
+function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S', against: readonly Origin[]): Weights {
+  const at = used[kind].map((name) => (names as readonly string[]).indexOf(name));
+  const examples: Example[] = [];
+  for (const [name, all] of of) {
+    if (left[kind].has(name)) continue;
+    const beats = all.filter(({ terms, isIrregular }) => terms.length > 0 && !(kind === 'S' && isIrregular));
+    const yes = beats.filter(({ origin }) => origin === kind);
+    const no = beats.filter(({ origin }) => against.includes(origin));
+    for (const { terms, origin } of [...yes, ...no]) {
+      const isRight = origin === kind;
+      const weight = isRight ? Math.min(1, most[kind].yes / yes.length) : Math.min(1, most[kind].no / no.length);
+      examples.push({ features: at.map((j) => terms[j]!), isRight, weight });
+    }
+  }
+  const [constant = 0, ...weights] = fitLogistic(examples, ridge);
+  return [constant, ...names.map((name) => weights[used[kind].indexOf(name)] ?? 0)];
+}
+
+/** What these weights call a beat. */
+export function callOrigin({ terms, isIrregular }: ShapedBeat, weights: OriginWeights): 'N' | 'V' | 'S' {
+  if (terms.length === 0) return 'N';
+  const logit = (w: Weights): number => terms.reduce((sum, term, j) => sum + w[j + 1]! * term, w[0]!);
+  if (logit(weights.V) > ventricularMin) return 'V';
+  return logit(weights.S) > supraventricularMin && !isIrregular ? 'S' : 'N';
+}
+
+/** The tables of the sources. */
+export function weightTables({ V, S }: OriginWeights): string[] {
+  const split = 1 + timingTermNames.length;
+  const list = (w: Weights): string => `[${w.map((x) => Number(x.toFixed(3))).join(', ')}]`;
+  return [
+    `ventricularTimingWeights ${list(V.slice(0, split))}; ventricularShapeWeights ${list(V.slice(split))}`,
+    `supraventricularTimingWeights ${list(S.slice(0, split))}; supraventricularShapeWeights ${list(S.slice(split))}`,
+  ];
+}

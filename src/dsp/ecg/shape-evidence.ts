@@ -1,0 +1,40 @@
+/** What the shape of a beat says of where it began: the shape's part of two logistic functions, whose other part is the beat's timing
+ *  (src/dsp/hrv/beat-origin.ts). `npm run accuracy -- --only beat-origin --leave-out recording` fits both. */
+
+/** Terms made of `shapeMeasures`, in the order of the weights below. */
+export const shapeTermNames = ['unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide', 'no_p'] as const;
+
+/** For a ventricular beat: unlike the usual one, wider, less steep. */
+export const ventricularShapeWeights: readonly number[] = [0.135, 1.244, 0.917, 4.089, -1.121, 0.853, 0.974, 0];
+/** For a supraventricular beat: like the usual one, but for the P wave. */
+export const supraventricularShapeWeights: readonly number[] = [-0.072, 0, 0, -0.89, 0.628, 0, 0, 1.344];
+
+const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
+
+/** @param m order of `shapeMeasures`  @param out order of `shapeTermNames`; what is missing counts as 0 */
+export function shapeTerms(m: Float64Array, out: Float64Array): void {
+  const unlike = Math.log(0.03 + clip(1 - m[0]!, 0, 1.5));
+  out[0] = clip(unlike, -9, 9);
+  out[1] = clip(Math.log(1.05 - Math.min(1, Math.max(-0.5, m[11]!))), -9, 9);
+  out[2] = clip(m[5]!, -3, 2);
+  out[3] = clip(m[4]!, 0, 0.6);
+  out[4] = clip(m[2]!, -1.5, 1.5);
+  out[5] = clip(m[1]!, -1.5, 1.5);
+  out[6] = clip(m[3]! - 0.8, 0, 0.4) * clip(unlike + 2.5, 0, 1);
+  // a P wave that is hardly there in the usual beat says nothing
+  out[7] = clip(Math.log(1.05 - m[7]!) * clip((m[8]! + 4) / 2, 0, 1), -9, 9);
+}
+
+const terms = new Float64Array(shapeTermNames.length);
+const evidence = { ventricular: 0, supraventricular: 0 };
+
+/** @returns an object that the next call overwrites; NaN where there was no usual beat to compare with */
+export function shapeEvidence(measures: Float64Array): typeof evidence {
+  evidence.ventricular = evidence.supraventricular = measures[0] === measures[0] ? 0 : Number.NaN;
+  shapeTerms(measures, terms);
+  for (let i = 0; i < terms.length; i++) {
+    evidence.ventricular += ventricularShapeWeights[i]! * terms[i]!;
+    evidence.supraventricular += supraventricularShapeWeights[i]! * terms[i]!;
+  }
+  return evidence;
+}
