@@ -13,7 +13,20 @@ import type { EcgRecording } from './mitdb-recordings.ts';
 /** AAMI EC57: normal, supraventricular, ventricular, fusion, unknown (paced, too); `-`: no beat. */
 export type Origin = 'N' | 'S' | 'V' | 'F' | 'Q' | '-';
 
-const byCode: Readonly<Record<string, Origin>> = { A: 'S', a: 'S', J: 'S', S: 'S', V: 'V', E: 'V', r: 'V', F: 'F', '/': 'Q', f: 'Q', Q: 'Q', '?': 'Q' };
+const byCode: Readonly<Record<string, Origin>> = {
+  A: 'S',
+  a: 'S',
+  J: 'S',
+  S: 'S',
+  V: 'V',
+  E: 'V',
+  r: 'V',
+  F: 'F',
+  '/': 'Q',
+  f: 'Q',
+  Q: 'Q',
+  '?': 'Q',
+};
 
 export const originOf = (code: string): Origin => byCode[code] ?? 'N';
 

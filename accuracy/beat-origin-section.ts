@@ -19,7 +19,10 @@ function called({ leads, fs }: EcgRecording): Called[] {
   const { beats } = streamRows(ecgChannels(leads.slice(0, 1), fs));
   return beats
     .filter(({ kind }) => kind !== 'interpolated')
-    .map(({ tNs, reason }) => ({ sec: Number(tNs) / 1e9, called: reason === 'ventricular' ? 'V' : reason === 'supraventricular' ? 'S' : 'N' }));
+    .map(({ tNs, reason }) => ({
+      sec: Number(tNs) / 1e9,
+      called: reason === 'ventricular' ? 'V' : reason === 'supraventricular' ? 'S' : 'N',
+    }));
 }
 
 function score(recording: EcgRecording, calls: readonly Called[]): { V: Score; S: Score } {
@@ -58,15 +61,25 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
       const weights = leaveOut === null ? null : fitOrigins(others);
       const calls = weights === null ? called(recording) : shaped.get(name)!.map((b) => ({ sec: b.sec, called: callOrigin(b, weights) }));
       const own = score(recording, calls);
-      for (const kind of ['V', 'S'] as const)
-        for (const key of ['found', 'all', 'falsely'] as const) gross[kind][key] += own[kind][key];
-      if (own.V.all + own.S.all + own.V.falsely + own.S.falsely >= 20) rows.push([`${database} ${name}`, chosenOn, ...cells(own.V), ...cells(own.S)]);
+      for (const kind of ['V', 'S'] as const) for (const key of ['found', 'all', 'falsely'] as const) gross[kind][key] += own[kind][key];
+      if (own.V.all + own.S.all + own.V.falsely + own.S.falsely >= 20)
+        rows.push([`${database} ${name}`, chosenOn, ...cells(own.V), ...cells(own.S)]);
     }
     rows.push([`${database}, gross`, leaveOut === null ? chosenOn : 'no', ...cells(gross.V), ...cells(gross.S)]);
     json[database] = { V: shares(gross.V), S: shares(gross.S) };
-    for (const [kind, what] of [['V', 'ventricular'], ['S', 'supraventricular']] as const) { // prettier-ignore
+    for (const [kind, what] of [
+      ['V', 'ventricular'],
+      ['S', 'supraventricular'],
+    ] as const) {
+      // prettier-ignore
       const [n = '', se, ppv] = cells(gross[kind]);
-      byDatabase.push({ what: `${what} beats: Se; +P, %`, database, chosenOn: leaveOut === null ? chosenOn : 'no', n, figure: `${se}; ${ppv}` });
+      byDatabase.push({
+        what: `${what} beats: Se; +P, %`,
+        database,
+        chosenOn: leaveOut === null ? chosenOn : 'no',
+        n,
+        figure: `${se}; ${ppv}`,
+      });
     }
     if (leaveOut !== null) notes.push(...weightTables(fitOrigins(shaped)));
   }
@@ -74,5 +87,9 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
 }
 
 const share = (part: number, whole: number): number => (whole === 0 ? Number.NaN : (100 * part) / whole);
-const shares = (s: Score): Record<string, number> => ({ beats: s.all, se: share(s.found, s.all), ppv: share(s.found, s.found + s.falsely) });
+const shares = (s: Score): Record<string, number> => ({
+  beats: s.all,
+  se: share(s.found, s.all),
+  ppv: share(s.found, s.found + s.falsely),
+});
 const cells = (s: Score): string[] => [String(s.all), ...[share(s.found, s.all), share(s.found, s.found + s.falsely)].map((x) => (Number.isNaN(x) ? '-' : x.toFixed(1)))]; // prettier-ignore

@@ -24,6 +24,7 @@ import * as intervals from '../engine/intervals.ts';
 import * as rhythm from '../engine/rhythm.ts';
 import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
+import * as origin from '../hrv/beat-origin.ts';
 import * as correction from '../hrv/rr-correction.ts';
 import { fusedEcgLeadsMax } from '../engine/groups.ts';
 import * as spo2 from '../ppg/spo2.ts';
@@ -63,6 +64,17 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
   p('rmssd_share_max', beatValues.doubtLimits[source].rmssdShareMax, '1', 'suspect when RMSSD is above this share of the mean interval'),
   p('sure_min', beatValues.sureMin, '1', "confidence of the detector below which a beat's place is unsure"),
   p('unsure_change_max', beatValues.unsureMax, '1', 'suspect when leaving unsure beats out changes RMSSD by more than this share'),
+  ...(source === 'ecg'
+    ? [
+        p(
+          'jitter_max',
+          beatValues.jitterMax,
+          '1',
+          'suspect when placing beats by the whole QRS complex changes RMSSD by more than this share',
+        ),
+        p('ectopic_max', beatValues.ectopicMax, '1', 'suspect when more than this share of the intervals is next to an ectopic beat'),
+      ]
+    : []),
   p('unsure_beats_max', beatValues.doubtLimits[source].unsureBeatsMax, '1', 'suspect when more than this share of the beats is unsure'),
 ];
 
@@ -105,7 +117,9 @@ function variability({ feature, source }: Method): MethodDetails {
     ],
     limits: [
       'Excluded intervals are never interpolated; no pair of intervals is spliced across a gap or an excluded one.',
-      'Ventricular or atrial rhythms whose intervals look regular are taken for normal: the beats are judged by intervals, not by shape.',
+      source === 'ecg'
+        ? 'A third of the supraventricular beats and a tenth of the ventricular ones are not recognised; a rhythm that is ventricular for minutes is the usual one.'
+        : 'Rhythms whose intervals look regular are taken for normal: the beats are judged by intervals, not by shape.',
       ...(kind === 'ppg'
         ? ['Pulse transit time varies with breathing: pulse variability is above that of the heart, most where that is small.']
         : []),
@@ -151,6 +165,16 @@ const modulated: MethodDetails = {
 const details: Readonly<Record<string, MethodDetails>> = {
   r_peaks: {
     parameters: [
+      p('ventricular_min', origin.ventricularMin, '1', 'logit above which a beat is ventricular'),
+      p('supraventricular_min', origin.supraventricularMin, '1', 'logit above which a beat is supraventricular'),
+      p(
+        'irregular_max',
+        origin.irregularMax,
+        '1',
+        'irregularity (median deviation of intervals from their median) above which an early beat says nothing',
+      ),
+      p('usual_back', origin.usualBack, '{beats}', 'intervals before a beat by which it is early'),
+      p('usual_ahead', origin.usualAhead, '{beats}', 'intervals after it'),
       p('detection_rate', rPeaks.FEATURE_RATE, 'Hz', 'the signal is averaged down to the rate nearest to this that divides its own'),
       p('band_low', rPeaks.HIGH_PASS_HZ, 'Hz', 'lower edge of the detection band'),
       p('band_high', rPeaks.LOW_PASS_HZ, 'Hz', 'upper edge of the detection band'),

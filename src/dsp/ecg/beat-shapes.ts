@@ -41,6 +41,8 @@ type Shape = { wave: Float64Array; weight: number; width: number };
 export class BeatShapes {
   /** Of the last beat, order of `shapeMeasures`; missing where there is nothing to compare it with. */
   readonly measures = new Float64Array(shapeMeasures.length);
+  /** How far after the sample asked for the usual beat fits best, ms; missing as the measures are. */
+  shiftMs = Number.NaN;
   readonly #dt: number;
   readonly #ring: Float32Array;
   readonly #mask: number;
@@ -51,6 +53,7 @@ export class BeatShapes {
   readonly #wave: Float64Array;
   readonly #shapes: Shape[];
   #k = 0;
+  #bestShift = 0;
 
   /** @param fd rate of the decimated lead, Hz */
   constructor(fd: number) {
@@ -85,12 +88,14 @@ export class BeatShapes {
   measure(at: number): boolean {
     const { measures } = this;
     measures.fill(Number.NaN);
+    this.shiftMs = Number.NaN;
     let best = this.#usual();
     const usual = best;
     let likeness = -1;
     if (usual !== null) {
       likeness = this.#fit(at, usual.wave);
       this.#compare(usual, likeness);
+      if (likeness >= ALIKE) this.shiftMs = this.#between(at, usual.wave) * this.#dt;
     }
     const found = usual !== null && !Number.isNaN(measures[0]!);
     if (likeness < ALIKE)
@@ -119,7 +124,8 @@ export class BeatShapes {
     const x = this.#wave;
     for (const each of this.#shapes) each.weight *= FADE;
     shape.weight++;
-    for (let i = 0; i < wave.length; i++) if (x[i] === x[i]) wave[i] = gain === 1 || wave[i] !== wave[i] ? x[i]! : wave[i]! + gain * (x[i]! - wave[i]!);
+    for (let i = 0; i < wave.length; i++)
+      if (x[i] === x[i]) wave[i] = gain === 1 || wave[i] !== wave[i] ? x[i]! : wave[i]! + gain * (x[i]! - wave[i]!);
     shape.width = this.#width(wave);
   }
 
@@ -168,7 +174,16 @@ export class BeatShapes {
         bestShift = shift;
       }
     }
+    this.#bestShift = bestShift;
     return this.#cut(at + bestShift) > 0 ? best : -1;
+  }
+
+  /** Where between samples the last fit is best: a parabola through its neighbours. */
+  #between(at: number, other: Float64Array): number {
+    const shift = this.#bestShift;
+    const [left, mid, right] = [-1, 0, 1].map((step) => this.#qrsAlike(at + shift + step, other)) as [number, number, number];
+    const part = (left - right) / (2 * (left - 2 * mid + right));
+    return Math.abs(part) < 1 ? shift + part : Number.NaN;
   }
 
   #qrsAlike(at: number, other: Float64Array): number {

@@ -191,8 +191,10 @@ export class EcgKernel implements LeadListener {
     const { decimation } = this.#detector;
     for (; this.#given < count; this.#given++) {
       const at = position[this.#given]!;
-      this.#shapes.measure(Math.round((at - (decimation - 1) / 2) / decimation));
-      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(this.#shapes.measures));
+      const sample = (at - (decimation - 1) / 2) / decimation;
+      this.#shapes.measure(Math.round(sample));
+      const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
+      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(this.#shapes.measures), shiftMs);
     }
   }
 }

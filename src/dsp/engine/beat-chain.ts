@@ -123,7 +123,7 @@ export class BeatChain implements Chain, RowTaker {
     const flagOf = (sec: number): QualityFlag => this.#flags.get(sec) ?? BAD;
     this.#rhythm = ecgRing === null ? null : new BeatRhythm(fs, ecgRing, this.#track, this.#gaps, flagOf, sink);
     this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#track, this.#gaps, sink);
-    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c) => {
+    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
       else if (itemIs === itemKind.judgement) {
@@ -131,7 +131,7 @@ export class BeatChain implements Chain, RowTaker {
         this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));
       } else {
         const missingUs = this.#gaps.missingUs(this.#track.lastUs, tUs);
-        if (isEcg) this.#track.push(tUs, a, missingUs, b, c);
+        if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d);
         else this.#track.push(tUs, a, missingUs);
         this.#breathing?.beat(tUs);
         this.#rhythm?.beat(tUs);

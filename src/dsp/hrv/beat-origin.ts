@@ -1,11 +1,21 @@
 /** Where a beat began, of its timing and of what its shape says (src/dsp/ecg/shape-evidence.ts): two logistic functions. */
 
-/** By position: as anything else says, in the ventricles, early and above them. */
-export const origins = ['usual', 'ventricular', 'supraventricular'] as const;
+/** Origins of beats; 0: nothing speaks against the usual one. Perhaps: one of the others, or the usual one. */
+export const perhapsEctopic = 1;
+const supraventricularOrigin = 2;
+const surelySupraventricular = 3;
+export const ventricularOrigin = 4;
+export const isEctopicOrigin = (origin: number): boolean => origin > perhapsEctopic;
+/** Is there no need to ask whether leaving it out takes true variation away? */
+export const isSureOrigin = (origin: number): boolean => origin >= surelySupraventricular;
 
 /** Logits from which a beat is called so. */
 export const ventricularMin = 0.2;
 export const supraventricularMin = -0.6;
+export const surelySupraventricularMin = 2;
+/** Logits from which a beat is perhaps ventricular, perhaps supraventricular. */
+export const perhapsVentricularMin = -1.5;
+export const perhapsSupraventricularMin = -2;
 /** The usual interval is the median of those up to so many beats before and after. */
 export const usualBack = 24;
 export const usualAhead = 8;
@@ -26,7 +36,12 @@ const clip = (x: number, low: number, high: number): number => (x < low ? low : 
 const near = new Float64Array(usualBack + usualAhead + 1);
 
 /** @param out order of `timingTermNames`  @returns how irregular the rhythm is; NaN with too few intervals around */
-export function timingTerms({ count, tUs, starts }: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number, out: Float64Array): number {
+export function timingTerms(
+  { count, tUs, starts }: Pick<Beats, 'count' | 'tUs' | 'starts'>,
+  start: number,
+  i: number,
+  out: Float64Array,
+): number {
   const interval = (j: number): number => (j > start && j < count && starts[j] === 0 ? tUs[j]! - tUs[j - 1]! : Number.NaN);
   let n = 0;
   for (let j = Math.max(start + 1, i - usualBack); j <= Math.min(count - 1, i + usualAhead); j++) near[n++] = interval(j);
@@ -55,7 +70,7 @@ function middle(n: number): number {
 
 const terms = new Float64Array(timingTermNames.length);
 
-/** Looks 24 beats back and 8 ahead within the chain that begins at `start`.  @returns a position in `origins` */
+/** Looks 24 beats back and 8 ahead within the chain that begins at `start`.  @returns its origin */
 export function beatOrigin(beats: Beats, start: number, i: number): number {
   let ventricular = beats.ventricular[i]!;
   let supraventricular = beats.supraventricular[i]!;
@@ -68,6 +83,8 @@ export function beatOrigin(beats: Beats, start: number, i: number): number {
     ventricular += ventricularTimingWeights[j + 1]! * terms[j]!;
     supraventricular += supraventricularTimingWeights[j + 1]! * terms[j]!;
   }
-  if (ventricular > ventricularMin) return 1;
-  return supraventricular > supraventricularMin && irregular <= irregularMax ? 2 : 0;
+  if (ventricular > ventricularMin) return ventricularOrigin;
+  if (irregular <= irregularMax && supraventricular > supraventricularMin)
+    return supraventricular > surelySupraventricularMin ? surelySupraventricular : supraventricularOrigin;
+  return ventricular > perhapsVentricularMin || supraventricular > perhapsSupraventricularMin ? perhapsEctopic : 0;
 }

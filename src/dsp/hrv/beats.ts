@@ -1,8 +1,8 @@
 /** The beats of one channel group in order, with their verdicts, and the stretches without samples: all that features are made of. */
 import { GOOD } from '../../signal.ts';
 import type { CorrectionState } from './rr-correction.ts';
-import { beatOrigin } from './beat-origin.ts';
-import { isEctopic, isOutlier, judgeIntervals, newCorrection } from './rr-correction.ts';
+import { beatOrigin, isSureOrigin, isEctopicOrigin, ventricularOrigin } from './beat-origin.ts';
+import { isEctopic, isOutlier, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
 
 /** Two beats further apart have no interval: one of them was not seen, or there was nothing to see. 20 beats/min. */
 export const intervalMaxUs = 3_000_000;
@@ -65,11 +65,13 @@ export class BeatTrack {
   starts = new Uint8Array(64);
   /** Flag of the signal around the beat. */
   flag = new Uint8Array(64);
-  /** Where it began: a position in `origins`. */
+  /** Where it began, see beat-origin.ts. */
   origin = new Uint8Array(64);
   /** What the shape says for a ventricular and a supraventricular origin. */
   ventricular = new Float32Array(64);
   supraventricular = new Float32Array(64);
+  /** Where the usual beat fits best, ms after it; NaN: it does not. */
+  shiftMs = new Float32Array(64);
   /** Beats before this one have the flag of their second. */
   flagged = 0;
   /** Beats before this one have been handed out as rows. */
@@ -79,7 +81,14 @@ export class BeatTrack {
   #correction: CorrectionState = newCorrection(0);
 
   /** @param missingUs samples missing between the beat before and this one */
-  push(tUs: number, confidence: number, missingUs: number, ventricular = Number.NaN, supraventricular = Number.NaN): void {
+  push(
+    tUs: number,
+    confidence: number,
+    missingUs: number,
+    ventricular = Number.NaN,
+    supraventricular = Number.NaN,
+    shiftMs = Number.NaN,
+  ): void {
     if (this.count === this.tUs.length) this.#grow();
     const i = this.count;
     const starts = !this.#chainOpen || tUs - this.tUs[i - 1]! > intervalMaxUs || missingUs > missingMaxUs;
@@ -97,6 +106,7 @@ export class BeatTrack {
     this.origin[i] = 0;
     this.ventricular[i] = ventricular;
     this.supraventricular[i] = supraventricular;
+    this.shiftMs[i] = shiftMs;
     this.count = i + 1;
     this.#judge(false);
   }
@@ -118,9 +128,10 @@ export class BeatTrack {
     for (let i = this.judged; i < judged; i++) {
       const origin = beatOrigin(this, this.#chainStart, i);
       this.origin[i] = origin;
-      if (origin === 0) continue;
-      this.verdict[i]! |= isEctopic;
-      if (i + 1 < this.count) this.verdict[i + 1]! |= isEctopic;
+      if (!isEctopicOrigin(origin)) continue;
+      const bits = isSureOrigin(origin) ? isEctopic | isSurelyEctopic : isEctopic;
+      this.verdict[i]! |= bits;
+      if (i + 1 < this.count) this.verdict[i + 1]! |= bits;
     }
     this.judged = judged;
   }
@@ -138,8 +149,8 @@ export class BeatTrack {
     const end = Math.min(this.judged, this.handedOut);
     while (n < end && this.tUs[n]! < tUs) n++;
     if (n < 32) return;
-    const { tUs: times, confidence, verdict, starts, flag, origin, ventricular, supraventricular } = this;
-    for (const column of [times, confidence, verdict, starts, flag, origin, ventricular, supraventricular])
+    const { tUs: times, confidence, verdict, starts, flag, origin, ventricular, supraventricular, shiftMs } = this;
+    for (const column of [times, confidence, verdict, starts, flag, origin, ventricular, supraventricular, shiftMs])
       column.copyWithin(0, n, this.count);
     this.count -= n;
     this.judged -= n;
@@ -164,6 +175,7 @@ export class BeatTrack {
     this.origin = grow(this.origin, new Uint8Array(length));
     this.ventricular = grow(this.ventricular, new Float32Array(length));
     this.supraventricular = grow(this.supraventricular, new Float32Array(length));
+    this.shiftMs = grow(this.shiftMs, new Float32Array(length));
   }
 }
 
@@ -180,12 +192,12 @@ export function classifyBeat(track: BeatTrack, i: number, out: BeatVerdict): voi
   out.reason = 0;
   out.missed = 0;
   const origin = track.origin[i]!;
-  if (origin > 0) {
-    set(out, ectopic, origin === 1 ? ventricular : supraventricular);
+  if (isEctopicOrigin(origin)) {
+    set(out, ectopic, origin === ventricularOrigin ? ventricular : supraventricular);
     return;
   }
   if (track.starts[i] === 1 || track.verdict[i] === 0) return;
-  if (track.origin[i - 1]! > 0) {
+  if (isEctopicOrigin(track.origin[i - 1]!)) {
     out.reason = followsEctopic;
     return;
   }

@@ -35,6 +35,8 @@ export const isJump = 2;
 export const isSmallJump = 4;
 /** Shape and timing say so: the interval before or after a ventricular or supraventricular beat. */
 export const isEctopic = 8;
+/** Likewise, beyond doubt. */
+export const isSurelyEctopic = 16;
 
 /** Progress of each stage in the open chain: it has judged the intervals before this one. */
 export type CorrectionState = { outlier: number; jump: number; small: number };

@@ -1,7 +1,9 @@
 /** Heart rate and variability from the beats of one channel group: which values are due, what they are and how good they are. */
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT, toSteps } from '../../signal.ts';
+import { isEctopicOrigin, perhapsEctopic } from './beat-origin.ts';
 import type { BeatTrack, Gaps } from './beats.ts';
+import { isSurelyEctopic } from './rr-correction.ts';
 import type { NnWindow, TimeDomain } from './time-domain.ts';
 import { timeDomain } from './time-domain.ts';
 import { bandPowers } from './frequency.ts';
@@ -66,7 +68,15 @@ const group = (index: number): Method => featureMethods[index]!;
 
 const newWindow = (size: number): NnWindow => ({ count: 0, nnMs: new Float64Array(size), adjacent: new Uint8Array(size) });
 /** The NN intervals of the window at hand, and all its intervals; shared by every stream of the thread. */
-const scratch = { nn: newWindow(1024), all: newWindow(1024), endSec: new Float64Array(1024), sure: new Uint8Array(1024), unsureBeats: 0 };
+const scratch = {
+  nn: newWindow(1024),
+  all: newWindow(1024),
+  fittedMs: new Float64Array(1024),
+  endSec: new Float64Array(1024),
+  sure: new Uint8Array(1024),
+  unsureBeats: 0,
+  ectopic: 0,
+};
 
 /** A median further than this from the mean, per minute: a wave was missed or doubled, or the pulse is irregular. */
 export const meanOffMax = 2;
@@ -232,18 +242,20 @@ export class BeatValues {
   /** Intervals with both beats in (t - window, t] into `scratch`.
    *  @returns the window's flag; null when its intervals cover too little */
   #gather(tUs: number, method: Method): QualityFlag | null {
-    const { tUs: times, starts, verdict, flag, confidence } = this.#track;
+    const { tUs: times, starts, verdict, flag, confidence, origin, shiftMs } = this.#track;
     const windowUs = method.windowSec * secondUs;
     const to = this.#track.after(tUs);
     const from = this.#track.after(tUs - windowUs, to);
     if (scratch.endSec.length < to - from) {
       scratch.nn = newWindow(2 * (to - from));
       scratch.all = newWindow(2 * (to - from));
+      scratch.fittedMs = new Float64Array(2 * (to - from));
       scratch.endSec = new Float64Array(2 * (to - from));
       scratch.sure = new Uint8Array(2 * (to - from));
     }
-    const { nn, all, endSec, sure } = scratch;
+    const { nn, all, fittedMs, endSec, sure } = scratch;
     nn.count = all.count = 0;
+    let ectopic = 0;
     let covered = 0;
     let doubtful = 0;
     let bad = 0;
@@ -251,20 +263,25 @@ export class BeatValues {
     let unsureAt = -9;
     let unsure = 0;
     for (let i = from; i < to; i++) {
-      if (confidence[i]! < sureMin) {
-        unsureAt = i;
-        unsure++;
-      }
+      const isOne = isEctopicOrigin(origin[i]!);
+      const isUnsure = !isOne && confidence[i]! < sureMin;
+      if (isUnsure) unsure++;
+      if (isUnsure || origin[i] === perhapsEctopic) unsureAt = i;
       if (flag[i] === BAD) bad++;
-      else if (flag[i] === SUSPECT || confidence[i]! < this.#names.doubtPairs) doubtful++;
+      else if (flag[i] === SUSPECT || (!isOne && confidence[i]! < this.#names.doubtPairs)) doubtful++;
       if (i === from || starts[i] === 1) continue;
       const rr = times[i]! - times[i - 1]!;
       covered += rr;
+      if ((verdict[i]! & isSurelyEctopic) > 0) {
+        ectopic++;
+        continue;
+      }
       all.nnMs[all.count] = rr / 1000;
-      all.adjacent[all.count++] = i - 1 > from && starts[i - 1] === 0 ? 1 : 0;
+      all.adjacent[all.count++] = i - 1 > from && starts[i - 1] === 0 && (verdict[i - 1]! & isSurelyEctopic) === 0 ? 1 : 0;
       if (verdict[i] !== 0) continue;
       nn.nnMs[nn.count] = rr / 1000;
       nn.adjacent[nn.count] = accepted === i - 1 ? 1 : 0;
+      fittedMs[nn.count] = rr / 1000 + shiftMs[i]! - shiftMs[i - 1]!;
       sure[nn.count] = i - unsureAt > 2 ? 1 : 0;
       endSec[nn.count++] = (times[i]! - tUs + windowUs) / secondUs;
       accepted = i;
@@ -272,20 +289,22 @@ export class BeatValues {
     scratch.unsureBeats = unsure / (to - from);
     const coverage = covered / windowUs;
     if (coverage < method.coverageMin || nn.count < 2) return null;
+    scratch.ectopic = ectopic / (ectopic + all.count);
     return flagOf(coverage, 1 - nn.count / all.count, bad / (to - from), (bad + doubtful) / (to - from));
   }
 }
 
 const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);
 
-/** Flags values that depend on the correction. A value is suspect when the excluded intervals change it by more than 10 %, or when it rests
+/** Flags values that depend on the correction. A value is suspect when the excluded intervals, other than those next to beats
+ *  that are surely ectopic, change it by more than 10 %, or when it rests
  *  on beats of doubtful position, or many are doubtful. Measures of differences are also suspect when ectopic beats were left in: heavy
  *  tails (RMSSD over its robust twin), or more than sinus rhythm shows (10 % of the mean, pulse 12 %). On MIT-BIH (labelled normal beats,
  *  not paced ones) these rules raise the share of 60 s RMSSD within 10 %, among those flagged 0, to 99.3 %. */
 function doubt(nn: TimeDomain, limits: DoubtLimits): { pairs: QualityFlag; spread: QualityFlag } {
   const all = timeDomain(scratch.all);
   const { rmssdMs } = nn;
-  const isUnsure = scratch.unsureBeats > limits.unsureBeatsMax || hangsOnUnsure(rmssdMs);
+  const isUnsure = scratch.unsureBeats > limits.unsureBeatsMax || scratch.ectopic > ectopicMax || hangsOnUnsure(rmssdMs) || isJitter();
   const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
   return {
     pairs: isOdd || all.rmssdMs > correctionMax * rmssdMs ? SUSPECT : GOOD,
@@ -313,6 +332,26 @@ function isOutreached(): boolean {
   return rangeMs(scratch.all) > correctionMax * rangeMs(scratch.nn);
 }
 
+/** Does RMSSD differ by more than `jitterMax` where beats are placed by the fit of the whole QRS complex? Then the R waves' places vary, not
+ *  the heart. */
+function isJitter(): boolean {
+  const { nn, fittedMs } = scratch;
+  let squares = 0;
+  let own = 0;
+  let pairs = 0;
+  for (let i = 1; i < nn.count; i++) {
+    const d = fittedMs[i]! - fittedMs[i - 1]!;
+    if (nn.adjacent[i] === 0 || Number.isNaN(d)) continue;
+    squares += d * d;
+    own += (nn.nnMs[i]! - nn.nnMs[i - 1]!) ** 2;
+    pairs++;
+  }
+  return pairs > 0 && Math.abs(Math.sqrt(squares / own) - 1) > jitterMax;
+}
+
+export const jitterMax = 0.07;
+/** Share of intervals next to ectopic beats above which too few are left. */
+export const ectopicMax = 0.4;
 export const sureMin = 0.8;
 export const unsureMax = 0.05;
 export const correctionMax = 1.1;

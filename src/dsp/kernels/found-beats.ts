@@ -20,7 +20,12 @@ export function appendBeat(out: FoundBeats, position: number, confidence: number
 }
 
 export function noShapedBeats(capacity = 16): ShapedBeats {
-  return { ...noBeats(capacity), ventricular: new Float64Array(capacity), supraventricular: new Float64Array(capacity) };
+  return {
+    ...noBeats(capacity),
+    ventricular: new Float64Array(capacity),
+    supraventricular: new Float64Array(capacity),
+    shiftMs: new Float64Array(capacity),
+  };
 }
 
 export function appendShapedBeat(
@@ -28,15 +33,18 @@ export function appendShapedBeat(
   position: number,
   confidence: number,
   { ventricular, supraventricular }: Readonly<{ ventricular: number; supraventricular: number }>,
+  shiftMs: number,
 ): void {
   appendBeat(out, position, confidence);
   const { length } = out.position;
   if (out.ventricular.length < length) {
     out.ventricular = grown(out.ventricular, length);
     out.supraventricular = grown(out.supraventricular, length);
+    out.shiftMs = grown(out.shiftMs, length);
   }
   out.ventricular[out.count - 1] = ventricular;
   out.supraventricular[out.count - 1] = supraventricular;
+  out.shiftMs[out.count - 1] = shiftMs;
 }
 
 function grown(column: Float64Array, size: number): Float64Array {
