@@ -139,11 +139,12 @@ const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'scope'>): Method
 
 const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77';
 const ofFirstLead =
-  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s.';
+  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone.';
 
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
     feature: `${name}_60s`,
+    version: 2,
     source: 'ecg',
     title,
     unit: 'ms',
