@@ -34,7 +34,8 @@ export const shapeMeasures = [
   'usual_share',
 ] as const;
 
-type Shape = { wave: Float64Array; weight: number; width: number };
+/** `energy`: of its QRS complex, whose mean is 0. */
+type Shape = { wave: Float64Array; weight: number; width: number; energy: number };
 
 /** Fed the decimated lead and asked for one beat after the other: a pure function of the samples and beats since reset. What is asked of a
  *  beat ends at the first missing sample after it. */
@@ -54,6 +55,8 @@ export class BeatShapes {
   readonly #shapes: Shape[];
   #k = 0;
   #bestShift = 0;
+  /** By shift, of the last fit. */
+  readonly #alikes: Float64Array;
 
   /** @param fd rate of the decimated lead, Hz */
   constructor(fd: number) {
@@ -63,13 +66,14 @@ export class BeatShapes {
     this.#ring = new Float32Array(length);
     this.#mask = length - 1;
     this.#shift = at(SHIFT);
+    this.#alikes = new Float64Array(2 * this.#shift + 1);
     // indices into the wave, which starts with the P wave
     this.#pFrom = at(P_FROM);
     this.#qFrom = at(Q_FROM) - this.#pFrom;
     this.#qTo = at(Q_TO) - this.#pFrom;
     const size = at(T_TO) - this.#pFrom;
     this.#wave = new Float64Array(size);
-    this.#shapes = Array.from({ length: SHAPES }, () => ({ wave: new Float64Array(size), weight: 0, width: 0 }));
+    this.#shapes = Array.from({ length: SHAPES }, () => ({ wave: new Float64Array(size), weight: 0, width: 0, energy: 0 }));
   }
 
   reset(): void {
@@ -93,22 +97,23 @@ export class BeatShapes {
     const usual = best;
     let likeness = -1;
     if (usual !== null) {
-      likeness = this.#fit(at, usual.wave);
+      likeness = this.#fit(at, usual);
       this.#compare(usual, likeness);
-      if (likeness >= ALIKE) this.shiftMs = this.#between(at, usual.wave) * this.#dt;
+      if (likeness >= ALIKE) this.shiftMs = this.#between() * this.#dt;
     }
+    let cutFor = usual;
     const found = usual !== null && !Number.isNaN(measures[0]!);
     if (likeness < ALIKE)
       for (const shape of this.#shapes) {
         if (shape.weight === 0 || shape === usual) continue;
-        const alike = this.#fit(at, shape.wave);
+        const alike = this.#fit(at, shape);
+        cutFor = shape;
         if (alike <= likeness) continue;
         likeness = alike;
         best = shape;
       }
     if (best !== null && likeness >= ALIKE) {
-      // the wave at hand is the last one that was cut out: again where it fits
-      this.#fit(at, best.wave);
+      if (cutFor !== best) this.#fit(at, best);
       this.#learn(best, Math.max(GAIN, 1 / (best.weight + 1)));
     } else if (this.#cut(at) > 0) {
       best = this.#shapes[0]!;
@@ -127,6 +132,8 @@ export class BeatShapes {
     for (let i = 0; i < wave.length; i++)
       if (x[i] === x[i]) wave[i] = gain === 1 || wave[i] !== wave[i] ? x[i]! : wave[i]! + gain * (x[i]! - wave[i]!);
     shape.width = this.#width(wave);
+    shape.energy = 0;
+    for (let i = this.#qFrom; i < this.#qTo; i++) shape.energy += wave[i]! * wave[i]!;
   }
 
   #usual(): Shape | null {
@@ -164,11 +171,13 @@ export class BeatShapes {
   }
 
   /** Cuts the wave out where its QRS complex is most like the other one's.  @returns how much, -1..1 */
-  #fit(at: number, other: Float64Array): number {
+  #fit(at: number, other: Shape): number {
+    const alikes = this.#alikes;
     let best = -2;
     let bestShift = 0;
     for (let shift = -this.#shift; shift <= this.#shift; shift++) {
       const alike = this.#qrsAlike(at + shift, other);
+      alikes[shift + this.#shift] = alike;
       if (alike > best) {
         best = alike;
         bestShift = shift;
@@ -179,30 +188,31 @@ export class BeatShapes {
   }
 
   /** Where between samples the last fit is best: a parabola through its neighbours. */
-  #between(at: number, other: Float64Array): number {
-    const shift = this.#bestShift;
-    const [left, mid, right] = [-1, 0, 1].map((step) => this.#qrsAlike(at + shift + step, other)) as [number, number, number];
-    const part = (left - right) / (2 * (left - 2 * mid + right));
-    return Math.abs(part) < 1 ? shift + part : Number.NaN;
+  #between(): number {
+    const i = this.#bestShift + this.#shift;
+    if (i === 0 || i === this.#alikes.length - 1) return Number.NaN;
+    const left = this.#alikes[i - 1]!;
+    const right = this.#alikes[i + 1]!;
+    const part = (left - right) / (2 * (left - 2 * this.#alikes[i]! + right));
+    return Math.abs(part) < 1 ? this.#bestShift + part : Number.NaN;
   }
 
-  #qrsAlike(at: number, other: Float64Array): number {
+  #qrsAlike(at: number, { wave, energy }: Shape): number {
     const ring = this.#ring;
     const mask = this.#mask;
     const from = at + this.#pFrom;
     if (from + this.#qTo > this.#k) return -2;
-    let [sx, sy, xx, yy, xy] = [0, 0, 0, 0, 0];
-    for (let i = this.#qFrom; i < this.#qTo; i++) {
+    const to = this.#qTo;
+    let sx = 0;
+    let xx = 0;
+    let xy = 0;
+    for (let i = this.#qFrom; i < to; i++) {
       const x = ring[(from + i) & mask]!;
-      const y = other[i]!;
       sx += x;
-      sy += y;
       xx += x * x;
-      yy += y * y;
-      xy += x * y;
+      xy += x * wave[i]!;
     }
-    const n = this.#qTo - this.#qFrom;
-    const alike = (xy - (sx * sy) / n) / Math.sqrt((xx - (sx * sx) / n) * (yy - (sy * sy) / n));
+    const alike = xy / Math.sqrt((xx - (sx * sx) / (to - this.#qFrom)) * energy);
     return alike === alike ? alike : -2;
   }
 
@@ -256,7 +266,11 @@ const sums = { xx: 0, yy: 0, xy: 0 };
 
 /** Energies and product of two stretches without their means. */
 function relation(x: Float64Array, y: Float64Array, from: number, to: number): typeof sums {
-  let [sx, sy, xx, yy, xy] = [0, 0, 0, 0, 0];
+  let sx = 0;
+  let sy = 0;
+  let xx = 0;
+  let yy = 0;
+  let xy = 0;
   for (let i = from; i < to; i++) {
     const a = x[i]!;
     const b = y[i]!;

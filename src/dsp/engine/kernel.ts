@@ -86,7 +86,15 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
   const take = (out: Items): void => {
     for (let i = 0; i < foundShaped.count; i++) {
       const tUs = positionUs(originK + foundShaped.position[i]!, rateNanoHz);
-      add(out, tUs, foundShaped.confidence[i]!, foundShaped.ventricular[i]!, itemKind.event, foundShaped.supraventricular[i]!, foundShaped.shiftMs[i]!);
+      add(
+        out,
+        tUs,
+        foundShaped.confidence[i]!,
+        foundShaped.ventricular[i]!,
+        itemKind.event,
+        foundShaped.supraventricular[i]!,
+        foundShaped.shiftMs[i]!,
+      );
     }
     for (let i = 0; i < judgements.count; i++)
       add(out, (originSec + judgements.endSec[i]!) * 1e6 - 1, judgements.sqi[i]!, judgements.rate[i]!, itemKind.judgement);

@@ -44,7 +44,8 @@ export function timingTerms(
 ): number {
   const interval = (j: number): number => (j > start && j < count && starts[j] === 0 ? tUs[j]! - tUs[j - 1]! : Number.NaN);
   let n = 0;
-  for (let j = Math.max(start + 1, i - usualBack); j <= Math.min(count - 1, i + usualAhead); j++) near[n++] = interval(j);
+  const to = Math.min(count - 1, i + usualAhead);
+  for (let j = Math.max(start + 1, i - usualBack); j <= to; j++) if (starts[j] === 0) near[n++] = tUs[j]! - tUs[j - 1]!;
   const rr = interval(i);
   if (n < usualCountMin || Number.isNaN(rr)) return Number.NaN;
   const usual = middle(n);
@@ -64,8 +65,13 @@ export function timingTerms(
 
 /** Median of the first n; orders them. */
 function middle(n: number): number {
-  const sorted = near.subarray(0, n).sort();
-  return n % 2 === 1 ? sorted[n >> 1]! : (sorted[(n >> 1) - 1]! + sorted[n >> 1]!) / 2;
+  for (let i = 1; i < n; i++) {
+    const x = near[i]!;
+    let j = i;
+    for (; j > 0 && near[j - 1]! > x; j--) near[j] = near[j - 1]!;
+    near[j] = x;
+  }
+  return n % 2 === 1 ? near[n >> 1]! : (near[(n >> 1) - 1]! + near[n >> 1]!) / 2;
 }
 
 const terms = new Float64Array(timingTermNames.length);
