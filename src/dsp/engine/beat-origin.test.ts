@@ -79,7 +79,7 @@ describe('where a beat began', () => {
     const random = seeded(5);
     for (let n = 0; n < 30; n++) {
       const from = Math.floor(random() * x.length);
-      x.fill(Number.NaN, from, from + Math.floor(random() * 0.3 * fs));
+      x.fill(Number.NaN, from, from + Math.floor((0.06 + 0.1 * random()) * fs));
     }
     const found = (packet: (at: number) => number): number[][] => {
       const kernel = new EcgKernel(fs, 1);
