@@ -1,6 +1,7 @@
 /** Ventricular and supraventricular beats by AAMI EC57, beat by beat, first lead, no recording's labels known beforehand. Gross: sums over
  *  recordings; a beat that was not detected counts as not found, a false detection as one falsely called. As is usual (de Chazal et al.
- *  2004, doi:10.1109/TBME.2004.827359), a fusion beat called ventricular is no error, nor is an unknown one; paced recordings are left out. */
+ *  2004, doi:10.1109/TBME.2004.827359), a fusion beat called ventricular is no error, nor is an unknown
+ *  one; paced recordings are left out. */
 import { callOrigin, fitOrigins, originOf, shapedBeats, weightTables } from './beat-origin-fit.ts';
 import type { Origin, ShapedBeat } from './beat-origin-fit.ts';
 import { ecgChannels } from './ecg-detection-section.ts';

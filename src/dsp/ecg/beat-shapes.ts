@@ -1,4 +1,4 @@
-/** The shape of each beat beside that of the usual beat of the recording: evidence of where in the heart it began. */
+/** Compares the shape of each beat with that of the usual beat of the recording: evidence of where in the heart it began. */
 
 /** Around the R wave, s: P wave, QRS complex, T wave. */
 const P_FROM = -0.26;

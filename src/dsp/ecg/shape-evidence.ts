@@ -1,4 +1,4 @@
-/** What the shape of a beat says of where it began: the shape's part of two logistic functions, whose other part is the beat's timing
+/** Evidence, in the shape of a beat, of where it began: the shape's part of two logistic functions, whose other part is the beat's timing
  *  (src/dsp/hrv/beat-origin.ts). `npm run accuracy -- --only beat-origin --leave-out recording` fits both. */
 
 /** Terms made of `shapeMeasures`, in the order of the weights below. */

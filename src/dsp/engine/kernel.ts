@@ -78,7 +78,8 @@ export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentK
   };
 }
 
-/** Beats of ECG (b and c: what their shape says of their origin; d: where the usual beat fits, ms after them), and once a second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
+/** Beats of ECG (b and c: what their shape says of their origin; d: where the usual beat fits, ms after them), and once a
+ *  second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
  *  beats are right, b that their heart rate is. */
 export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): SegmentKernel {
   let originK = 0;

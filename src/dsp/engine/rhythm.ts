@@ -3,7 +3,7 @@
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import type { BeatTrack, BeatVerdict, Gaps } from '../hrv/beats.ts';
-import { classifyBeat } from '../hrv/beats.ts';
+import { classifyByIntervals } from '../hrv/beats.ts';
 import {
   INTERVALS_MIN,
   P_FROM_SEC,
@@ -176,7 +176,8 @@ export class BeatRhythm {
     if (trust === 0) return true;
     if (this.#track.flag[i] !== GOOD) return false;
     if (trust === 1) return true;
-    classifyBeat(this.#track, i, verdict);
+    // in fibrillation, beats that look ectopic are conducted ones as often as not
+    classifyByIntervals(this.#track, i, verdict);
     return verdict.kind === 0;
   }
 

@@ -2,7 +2,7 @@
 import { GOOD } from '../../signal.ts';
 import type { CorrectionState } from './rr-correction.ts';
 import { beatOrigin, isSureOrigin, isEctopicOrigin, ventricularOrigin } from './beat-origin.ts';
-import { isEctopic, isOutlier, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
+import { isEctopic, isJump, isOutlier, isSmallJump, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
 
 /** Two beats further apart have no interval: one of them was not seen, or there was nothing to see. 20 beats/min. */
 export const intervalMaxUs = 3_000_000;
@@ -196,18 +196,30 @@ export function classifyBeat(track: BeatTrack, i: number, out: BeatVerdict): voi
     set(out, ectopic, origin === ventricularOrigin ? ventricular : supraventricular);
     return;
   }
-  if (track.starts[i] === 1 || track.verdict[i] === 0) return;
-  if (isEctopicOrigin(track.origin[i - 1]!)) {
-    out.reason = followsEctopic;
-    return;
-  }
+  if (track.starts[i] === 0 && isEctopicOrigin(track.origin[i - 1]!)) out.reason = followsEctopic;
+  else judgeByIntervals(track, i, out, anyBit);
+}
+
+/** As if nothing were known of the beats' shapes. */
+export function classifyByIntervals(track: BeatTrack, i: number, out: BeatVerdict): void {
+  out.kind = 0;
+  out.reason = 0;
+  out.missed = 0;
+  judgeByIntervals(track, i, out, isOutlier | isJump | isSmallJump);
+}
+
+const anyBit = 255;
+
+/** @param bits of the verdicts that count */
+function judgeByIntervals(track: BeatTrack, i: number, out: BeatVerdict, bits: number): void {
+  if (track.starts[i] === 1 || (track.verdict[i]! & bits) === 0) return;
   const { tUs, starts, verdict } = track;
   const usable = (j: number): boolean => j > 0 && j < track.count && starts[j] === 0;
   const rr = tUs[i]! - tUs[i - 1]!;
   const next = usable(i + 1) ? tUs[i + 1]! - tUs[i]! : Number.NaN;
-  const usual = localMedian(track, i);
+  const usual = localMedian(track, i, bits);
   const before = usable(i - 1) ? tUs[i - 1]! - tUs[i - 2]! : Number.NaN;
-  const beforeFlagged = usable(i - 1) && verdict[i - 1] !== 0;
+  const beforeFlagged = usable(i - 1) && (verdict[i - 1]! & bits) !== 0;
   if (rr > 1.6 * usual) {
     out.reason = missedBefore;
     out.missed = missedBeats(track, i, rr, usual);
@@ -243,10 +255,10 @@ function set(out: BeatVerdict, kind: number, reason: number): void {
 }
 
 /** Median of the accepted intervals among the 10 before (runs for flagged beats alone); the interval itself when there is none. */
-function localMedian(track: BeatTrack, i: number): number {
+function localMedian(track: BeatTrack, i: number, bits: number): number {
   const near: number[] = [];
   for (let j = i - 1; j > 0 && i - j <= 10 && track.starts[j] === 0; j--)
-    if (track.verdict[j] === 0) near.push(track.tUs[j]! - track.tUs[j - 1]!);
+    if ((track.verdict[j]! & bits) === 0) near.push(track.tUs[j]! - track.tUs[j - 1]!);
   near.sort((a, b) => a - b);
   return near[near.length >> 1] ?? track.tUs[i]! - track.tUs[i - 1]!;
 }

@@ -332,8 +332,8 @@ function isOutreached(): boolean {
   return rangeMs(scratch.all) > correctionMax * rangeMs(scratch.nn);
 }
 
-/** Does RMSSD differ by more than `jitterMax` where beats are placed by the fit of the whole QRS complex? Then the R waves' places vary, not
- *  the heart. */
+/** Does RMSSD differ by more than `jitterMax` where beats are placed by the fit of the whole QRS complex? Then the R waves' places vary,
+ *  not the heart. */
 function isJitter(): boolean {
   const { nn, fittedMs } = scratch;
   let squares = 0;

@@ -359,7 +359,6 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 2,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
