@@ -2,7 +2,7 @@
 import { BeatShapes } from '../src/dsp/ecg/beat-shapes.ts';
 import { RPeakDetector } from '../src/dsp/ecg/r-peaks.ts';
 import { shapeTermNames, shapeTerms } from '../src/dsp/ecg/shape-evidence.ts';
-import { irregularMax, supraventricularMin, timingTermNames, timingTerms, ventricularMin } from '../src/dsp/hrv/beat-origin.ts';
+import { irregularity, irregularMax, supraventricularMin, timingTermNames, timingTerms, ventricularMin } from '../src/dsp/hrv/beat-origin.ts';
 import { noBeats } from '../src/dsp/kernels/found-beats.ts';
 import { contextSec, segmentSec } from '../src/dsp/kernels/segment-grid.ts';
 import type { Example, Weights } from './engine-windows.ts';
@@ -89,14 +89,15 @@ function withTerms(recording: EcgRecording, seconds: readonly number[], measures
   const timing = new Float64Array(timingTermNames.length);
   const shape = new Float64Array(shapeTermNames.length);
   const { tUs, starts } = columns;
-  const irregular = timingTerms({ count: tUs.length, tUs, starts }, 0, i, timing);
+  const beats = { count: tUs.length, tUs, starts };
+  const usual = timingTerms(beats, 0, i, timing);
   shapeTerms(measures, shape);
-  const isKnown = !Number.isNaN(irregular + measures[0]!);
+  const isKnown = !Number.isNaN(usual + measures[0]!);
   return {
     sec,
     origin: columns.origins[i]!,
     terms: isKnown ? [...timing, ...shape] : [],
-    isIrregular: !(irregular <= irregularMax),
+    isIrregular: !(irregularity(beats, 0, i, usual) <= irregularMax),
   };
 }
 

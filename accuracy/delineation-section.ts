@@ -72,12 +72,16 @@ async function errorsOf(folder: string, name: string): Promise<{ errors: Errors;
     const at = beats[i]!;
     const found = xs.map((x) => {
       const out = noBoundaries();
-      const meanOf = (from: number, to: number): number => {
-        let sum = 0;
-        for (let k = from; k <= to; k++) sum += x[k] ?? Number.NaN;
-        return sum / (to - from + 1);
+      const meansOf = (from: number, width: number, means: Float64Array): boolean => {
+        for (let i = 0; i < means.length; i++) {
+          let sum = 0;
+          for (let k = from + i * width; k < from + (i + 1) * width; k++) sum += x[k] ?? Number.NaN;
+          if (Number.isNaN(sum)) return false;
+          means[i] = sum / width;
+        }
+        return true;
       };
-      delineator.delineate(at * fs, meanOf, at - (beats[i - 1] ?? at - 1), out);
+      delineator.delineate(at * fs, meansOf, at - (beats[i - 1] ?? at - 1), out);
       return out;
     });
     for (const key of scored) {

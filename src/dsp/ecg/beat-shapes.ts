@@ -35,7 +35,7 @@ export const shapeMeasures = [
 ] as const;
 
 /** `energy`: of its QRS complex, whose mean is 0. */
-type Shape = { wave: Float64Array; weight: number; width: number; energy: number };
+type Shape = { wave: Float64Array; weight: number; width: number; slope: number; energy: number };
 
 /** Fed the decimated lead and asked for one beat after the other: a pure function of the samples and beats since reset. What is asked of a
  *  beat ends at the first missing sample after it. */
@@ -51,12 +51,13 @@ export class BeatShapes {
   readonly #qFrom: number;
   readonly #qTo: number;
   readonly #shift: number;
-  readonly #wave: Float64Array;
+  /** The beat at hand. */
+  readonly #seen: Float64Array;
   readonly #shapes: Shape[];
   #k = 0;
   #bestShift = 0;
-  /** By shift, of the last fit. */
-  readonly #alikes: Float64Array;
+  /** From there to the top of a parabola through it and its neighbours, samples; of the last fit uphill. */
+  #part = 0;
 
   /** @param fd rate of the decimated lead, Hz */
   constructor(fd: number) {
@@ -66,14 +67,13 @@ export class BeatShapes {
     this.#ring = new Float32Array(length);
     this.#mask = length - 1;
     this.#shift = at(SHIFT);
-    this.#alikes = new Float64Array(2 * this.#shift + 1);
     // indices into the wave, which starts with the P wave
     this.#pFrom = at(P_FROM);
     this.#qFrom = at(Q_FROM) - this.#pFrom;
     this.#qTo = at(Q_TO) - this.#pFrom;
     const size = at(T_TO) - this.#pFrom;
-    this.#wave = new Float64Array(size);
-    this.#shapes = Array.from({ length: SHAPES }, () => ({ wave: new Float64Array(size), weight: 0, width: 0, energy: 0 }));
+    this.#seen = new Float64Array(size + 2 * this.#shift);
+    this.#shapes = Array.from({ length: SHAPES }, () => ({ wave: new Float64Array(size), weight: 0, width: 0, slope: 0, energy: 0 }));
   }
 
   reset(): void {
@@ -93,45 +93,56 @@ export class BeatShapes {
     const { measures } = this;
     measures.fill(Number.NaN);
     this.shiftMs = Number.NaN;
-    let best = this.#usual();
-    const usual = best;
+    const usual = this.#usual();
+    this.#look(at);
+    let best = usual;
     let likeness = -1;
     if (usual !== null) {
-      likeness = this.#fit(at, usual);
+      likeness = this.#fit(usual, true);
       this.#compare(usual, likeness);
       if (likeness >= ALIKE) this.shiftMs = this.#between() * this.#dt;
     }
-    let cutFor = usual;
     const found = usual !== null && !Number.isNaN(measures[0]!);
     if (likeness < ALIKE)
       for (const shape of this.#shapes) {
         if (shape.weight === 0 || shape === usual) continue;
-        const alike = this.#fit(at, shape);
-        cutFor = shape;
-        if (alike <= likeness) continue;
-        likeness = alike;
-        best = shape;
+        const bestShift = this.#bestShift;
+        const alike = this.#fit(shape, false);
+        if (alike > likeness) {
+          likeness = alike;
+          best = shape;
+        } else this.#bestShift = bestShift;
       }
-    if (best !== null && likeness >= ALIKE) {
-      if (cutFor !== best) this.#fit(at, best);
-      this.#learn(best, Math.max(GAIN, 1 / (best.weight + 1)));
-    } else if (this.#cut(at) > 0) {
-      best = this.#shapes[0]!;
-      for (const shape of this.#shapes) if (shape.weight < best.weight) best = shape;
-      best.weight = 0;
-      this.#learn(best, 1);
+    if (best !== null && likeness >= ALIKE) this.#learn(best, Math.max(GAIN, 1 / (best.weight + 1)));
+    else {
+      this.#bestShift = 0;
+      if (this.#isWhole(0)) this.#learn(this.#rarest(), 1);
     }
     return found;
   }
 
+  #rarest(): Shape {
+    let rarest = this.#shapes[0]!;
+    for (const shape of this.#shapes) if (shape.weight < rarest.weight) rarest = shape;
+    rarest.weight = 0;
+    return rarest;
+  }
+
+  /** Takes the beat in where it fits best. */
   #learn(shape: Shape, gain: number): void {
     const { wave } = shape;
-    const x = this.#wave;
+    const x = this.#seen;
+    const from = this.#shift + this.#bestShift;
+    const mean = this.#qrsMean(from);
     for (const each of this.#shapes) each.weight *= FADE;
     shape.weight++;
-    for (let i = 0; i < wave.length; i++)
-      if (x[i] === x[i]) wave[i] = gain === 1 || wave[i] !== wave[i] ? x[i]! : wave[i]! + gain * (x[i]! - wave[i]!);
-    shape.width = this.#width(wave);
+    for (let i = 0; i < wave.length; i++) {
+      const v = x[from + i]! - mean;
+      if (v === v) wave[i] = gain === 1 || wave[i] !== wave[i] ? v : wave[i]! + gain * (v - wave[i]!);
+      else if (gain === 1) wave[i] = Number.NaN;
+    }
+    shape.width = this.#width(wave, 0, 0);
+    shape.slope = this.#slope(wave, 0);
     shape.energy = 0;
     for (let i = this.#qFrom; i < this.#qTo; i++) shape.energy += wave[i]! * wave[i]!;
   }
@@ -145,69 +156,87 @@ export class BeatShapes {
     return most.weight === 0 ? null : usual;
   }
 
-  /** The wave around a sample: missing from the first missing sample on either side on.  @returns how much of the QRS complex is there */
-  #cut(at: number): number {
-    const x = this.#wave;
-    const from = at + this.#pFrom;
-    const r = -this.#pFrom;
-    let missing = false;
-    for (let i = r; i < x.length; i++) {
-      const v = from + i < this.#k ? this.#ring[(from + i) & this.#mask]! : Number.NaN;
-      missing ||= v !== v;
-      x[i] = missing ? Number.NaN : v;
+  /** The samples around one, as far as a shape can be shifted: missing from the first missing one on either side on. */
+  #look(at: number): void {
+    const x = this.#seen;
+    const ring = this.#ring;
+    const mask = this.#mask;
+    const from = at + this.#pFrom - this.#shift;
+    const r = this.#shift - this.#pFrom;
+    const end = Math.min(x.length, this.#k - from);
+    let i = r;
+    for (; i < end; i++) {
+      const v = ring[(from + i) & mask]!;
+      if (v !== v) break;
+      x[i] = v;
     }
-    missing = false;
-    for (let i = r - 1; i >= 0; i--) {
-      const v = from + i >= 0 ? this.#ring[(from + i) & this.#mask]! : Number.NaN;
-      missing ||= v !== v;
-      x[i] = missing ? Number.NaN : v;
+    x.fill(Number.NaN, Math.min(i, x.length));
+    for (i = r - 1; i >= 0 && from + i >= 0; i--) {
+      const v = ring[(from + i) & mask]!;
+      if (v !== v) break;
+      x[i] = v;
     }
-    let sum = 0;
-    for (let i = this.#qFrom; i < this.#qTo; i++) sum += x[i]!;
-    if (sum !== sum) return 0;
-    const mean = sum / (this.#qTo - this.#qFrom);
-    for (let i = 0; i < x.length; i++) x[i] = x[i]! - mean;
-    return 1;
+    x.fill(Number.NaN, 0, i + 1);
   }
 
-  /** Cuts the wave out where its QRS complex is most like the other one's.  @returns how much, -1..1 */
-  #fit(at: number, other: Shape): number {
-    const alikes = this.#alikes;
-    let best = -2;
-    let bestShift = 0;
-    for (let shift = -this.#shift; shift <= this.#shift; shift++) {
-      const alike = this.#qrsAlike(at + shift, other);
-      alikes[shift + this.#shift] = alike;
-      if (alike > best) {
-        best = alike;
-        bestShift = shift;
-      }
+  #isWhole(shift: number): boolean {
+    const mean = this.#qrsMean(this.#shift + shift);
+    return mean === mean;
+  }
+
+  #qrsMean(from: number): number {
+    const x = this.#seen;
+    let sum = 0;
+    for (let i = from + this.#qFrom; i < from + this.#qTo; i++) sum += x[i]!;
+    return sum / (this.#qTo - this.#qFrom);
+  }
+
+  /** Finds where the beat's QRS complex is most like that of a shape: from no shift uphill; where that does not find one that is alike,
+   *  everywhere.  @returns how much, -1..1 */
+  #fit(shape: Shape, everywhere: boolean): number {
+    let at = 0;
+    let best = this.#qrsAlike(0, shape);
+    let left = this.#qrsAlike(-1, shape);
+    let right = this.#qrsAlike(1, shape);
+    const step = left > right ? -1 : 1;
+    let next = step < 0 ? left : right;
+    while (next > best) {
+      at += step;
+      if (step < 0) right = best;
+      else left = best;
+      best = next;
+      next = Math.abs(at) < this.#shift ? this.#qrsAlike(at + step, shape) : -2;
+      if (step < 0) left = next;
+      else right = next;
     }
-    this.#bestShift = bestShift;
-    return this.#cut(at + bestShift) > 0 ? best : -1;
+    this.#part = (left - right) / (2 * (left - 2 * best + right));
+    if (everywhere && best < ALIKE)
+      for (let shift = -this.#shift; shift <= this.#shift; shift++) {
+        const alike = this.#qrsAlike(shift, shape);
+        if (alike <= best) continue;
+        best = alike;
+        at = shift;
+        this.#part = Number.NaN;
+      }
+    this.#bestShift = at;
+    return best > -2 ? best : -1;
   }
 
   /** Where between samples the last fit is best: a parabola through its neighbours. */
   #between(): number {
-    const i = this.#bestShift + this.#shift;
-    if (i === 0 || i === this.#alikes.length - 1) return Number.NaN;
-    const left = this.#alikes[i - 1]!;
-    const right = this.#alikes[i + 1]!;
-    const part = (left - right) / (2 * (left - 2 * this.#alikes[i]! + right));
-    return Math.abs(part) < 1 ? this.#bestShift + part : Number.NaN;
+    const part = this.#part;
+    return Math.abs(this.#bestShift) < this.#shift && Math.abs(part) < 1 ? this.#bestShift + part : Number.NaN;
   }
 
-  #qrsAlike(at: number, { wave, energy }: Shape): number {
-    const ring = this.#ring;
-    const mask = this.#mask;
-    const from = at + this.#pFrom;
-    if (from + this.#qTo > this.#k) return -2;
+  #qrsAlike(shift: number, { wave, energy }: Shape): number {
+    const seen = this.#seen;
+    const from = this.#shift + shift;
     const to = this.#qTo;
     let sx = 0;
     let xx = 0;
     let xy = 0;
     for (let i = this.#qFrom; i < to; i++) {
-      const x = ring[(from + i) & mask]!;
+      const x = seen[from + i]!;
       sx += x;
       xx += x * x;
       xy += x * wave[i]!;
@@ -217,26 +246,31 @@ export class BeatShapes {
   }
 
   #compare(usual: Shape, likeness: number): void {
-    const x = this.#wave;
+    const x = this.#seen;
     const y = usual.wave;
     const m = this.measures;
-    const qrs = relation(x, y, this.#qFrom, this.#qTo);
+    const from = this.#shift + this.#bestShift;
+    clear(whole);
+    const p = relate(x, y, from, 0, this.#qFrom, part);
+    const pAlong = p.xy / p.yy;
+    const pLikeness = p.xy / Math.sqrt(p.xx * p.yy);
+    const pEnergy = p.yy;
+    const qrs = relate(x, y, from, this.#qFrom, this.#qTo, part);
+    const { yy } = qrs;
     m[0] = likeness;
-    m[1] = 0.5 * Math.log(qrs.xx / qrs.yy);
-    m[2] = Math.log(this.#slope(x) / this.#slope(y));
-    const width = this.#width(x);
+    m[1] = 0.5 * Math.log(qrs.xx / yy);
+    m[2] = Math.log(this.#slope(x, from) / usual.slope);
+    const width = this.#width(x, from, this.#qrsMean(from));
     m[3] = width / 100;
     m[4] = Math.log(width / usual.width);
-    m[5] = 0.5 * Math.log((qrs.xx - 2 * qrs.xy + qrs.yy) / qrs.yy + 1e-4);
-    const yy = qrs.yy;
-    const p = relation(x, y, 0, this.#qFrom);
-    m[6] = Math.max(-2, Math.min(3, p.xy / p.yy));
-    m[7] = p.xy / Math.sqrt(p.xx * p.yy);
-    m[8] = 0.5 * Math.log(p.yy / yy + 1e-6);
-    const t = relation(x, y, this.#qTo, x.length);
+    m[5] = 0.5 * Math.log((qrs.xx - 2 * qrs.xy + yy) / yy + 1e-4);
+    m[6] = Math.max(-2, Math.min(3, pAlong));
+    m[7] = pLikeness;
+    m[8] = 0.5 * Math.log(pEnergy / yy + 1e-6);
+    const t = relate(x, y, from, this.#qTo, y.length, part);
     m[9] = t.xy / Math.sqrt(t.xx * t.yy);
     m[10] = 0.5 * Math.log(t.xx / t.yy);
-    const all = relation(x, y, 0, x.length);
+    const all = centred(whole, part);
     m[11] = all.xy / Math.sqrt(all.xx * all.yy);
     let weights = 0;
     for (const { weight } of this.#shapes) weights += weight;
@@ -244,35 +278,43 @@ export class BeatShapes {
   }
 
   /** Area over height of the QRS complex, ms. */
-  #width(x: Float64Array): number {
+  #width(x: Float64Array, from: number, mean: number): number {
     let sum = 0;
     let high = 0;
-    for (let i = this.#qFrom; i < this.#qTo; i++) {
-      const a = Math.abs(x[i]!);
+    for (let i = from + this.#qFrom; i < from + this.#qTo; i++) {
+      const a = Math.abs(x[i]! - mean);
       sum += a;
       if (a > high) high = a;
     }
     return (sum / high) * this.#dt;
   }
 
-  #slope(x: Float64Array): number {
+  #slope(x: Float64Array, from: number): number {
     let steep = 0;
-    for (let i = this.#qFrom + 1; i < this.#qTo; i++) steep = Math.max(steep, Math.abs(x[i]! - x[i - 1]!));
+    for (let i = from + this.#qFrom + 1; i < from + this.#qTo; i++) steep = Math.max(steep, Math.abs(x[i]! - x[i - 1]!));
     return steep;
   }
 }
 
-const sums = { xx: 0, yy: 0, xy: 0 };
+type Sums = { n: number; x: number; y: number; xx: number; yy: number; xy: number };
 
-/** Energies and product of two stretches without their means. */
-function relation(x: Float64Array, y: Float64Array, from: number, to: number): typeof sums {
+const newSums = (): Sums => ({ n: 0, x: 0, y: 0, xx: 0, yy: 0, xy: 0 });
+const whole = newSums();
+const part = newSums();
+
+function clear(sums: Sums): void {
+  sums.n = sums.x = sums.y = sums.xx = sums.yy = sums.xy = 0;
+}
+
+/** Energies and product of a stretch of the beat and of a shape, each without its mean; their sums join `whole`. */
+function relate(x: Float64Array, y: Float64Array, shift: number, from: number, to: number, out: Sums): Sums {
   let sx = 0;
   let sy = 0;
   let xx = 0;
   let yy = 0;
   let xy = 0;
   for (let i = from; i < to; i++) {
-    const a = x[i]!;
+    const a = x[shift + i]!;
     const b = y[i]!;
     sx += a;
     sy += b;
@@ -280,9 +322,24 @@ function relation(x: Float64Array, y: Float64Array, from: number, to: number): t
     yy += b * b;
     xy += a * b;
   }
-  const n = to - from;
-  sums.xx = xx - (sx * sx) / n;
-  sums.yy = yy - (sy * sy) / n;
-  sums.xy = xy - (sx * sy) / n;
-  return sums;
+  out.n = to - from;
+  out.x = sx;
+  out.y = sy;
+  out.xx = xx;
+  out.yy = yy;
+  out.xy = xy;
+  whole.n += out.n;
+  whole.x += sx;
+  whole.y += sy;
+  whole.xx += xx;
+  whole.yy += yy;
+  whole.xy += xy;
+  return centred(out, out);
+}
+
+function centred({ n, x, y, xx, yy, xy }: Sums, out: Sums): Sums {
+  out.xx = xx - (x * x) / n;
+  out.yy = yy - (y * y) / n;
+  out.xy = xy - (x * y) / n;
+  return out;
 }

@@ -72,19 +72,14 @@ export class Delineator {
   }
 
   /** @param position R peak, samples; may lie between two
-   *  @param meanOf mean of the samples at from..to; NaN where one is missing
+   *  @param meansOf fills `out` with means of `width` samples each; false where one is missing
    *  @param intervalSec time to the beat before
    *  @returns false where a sample is missing or there is no QRS; `out` is filled as far as waves were found */
-  delineate(position: number, meanOf: (from: number, to: number) => number, intervalSec: number, out: Boundaries): boolean {
+  delineate(position: number, meansOf: (from: number, width: number, out: Float64Array) => boolean, intervalSec: number, out: Boundaries): boolean {
     Object.assign(out, nothing);
     const d = this.decimation;
     const middle = Math.round(position / d);
-    for (let i = 0; i < this.#length; i++) {
-      const from = (middle - this.#before + i) * d;
-      const mean = meanOf(from, from + d - 1);
-      if (Number.isNaN(mean)) return false;
-      this.#x[i] = mean;
-    }
+    if (!meansOf((middle - this.#before) * d, d, this.#x)) return false;
     // seconds after R of a place in the window
     const origin = (middle * d + (d - 1) / 2 - position) / (d * this.#fs);
     const sec = (i: number): number => (i - this.#before) / this.#fs + origin;
@@ -186,9 +181,11 @@ export class Delineator {
     movingMean(this.#x, this.#smooth, low, high, half);
     movingMean(this.#smooth, this.#spare, low, high, half);
     movingMean(this.#spare, this.#smooth, low, high, half);
-    for (let i = Math.max(1, low); i < Math.min(this.#length - 1, high); i++)
-      this.#slope[i] = (this.#smooth[i + 1]! - this.#smooth[i - 1]!) / 2;
-    return { value: this.#smooth, slope: this.#slope };
+    const value = this.#smooth;
+    const slope = this.#slope;
+    const end = Math.min(this.#length - 1, high);
+    for (let i = Math.max(1, low); i < end; i++) slope[i] = (value[i + 1]! - value[i - 1]!) / 2;
+    return { value, slope };
   }
 }
 
@@ -197,11 +194,23 @@ const nothing = noBoundaries();
 /** Mean of 2 half + 1 samples; of fewer at the ends of from..to. */
 function movingMean(x: Float64Array, out: Float64Array, from: number, to: number, half: number): void {
   let sum = 0;
-  let [left, right] = [from, from - 1];
-  for (let i = from; i <= to; i++) {
+  let right = from - 1;
+  const head = Math.min(to, from + half);
+  for (let i = from; i <= head; i++) {
     while (right < Math.min(to, i + half)) sum += x[++right]!;
-    while (left < i - half) sum -= x[left++]!;
-    out[i] = sum / (right - left + 1);
+    out[i] = sum / (right - from + 1);
+  }
+  const middle = to - half;
+  const whole = 2 * half + 1;
+  let i = head + 1;
+  for (; i <= middle; i++) {
+    sum += x[i + half]!;
+    sum -= x[i - half - 1]!;
+    out[i] = sum / whole;
+  }
+  for (; i <= to; i++) {
+    sum -= x[i - half - 1]!;
+    out[i] = sum / (to - i + half + 1);
   }
 }
 

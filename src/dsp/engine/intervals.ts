@@ -54,7 +54,7 @@ export class BeatIntervals {
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
   readonly #sink: ValueSink;
-  readonly #meanOf: (from: number, to: number) => number;
+  readonly #meansOf: (from: number, width: number, out: Float64Array) => boolean;
   /** Beats of the windows to come, ascending; those from `#done` on wait for the samples after them. */
   #count = 0;
   #done = 0;
@@ -71,7 +71,7 @@ export class BeatIntervals {
     this.#track = track;
     this.#gaps = gaps;
     this.#sink = sink;
-    this.#meanOf = (from, to) => ring.mean(from, to);
+    this.#meansOf = (from, width, out) => ring.means(from, width, out);
   }
 
   /** Time before which every value is out, µs. */
@@ -101,7 +101,7 @@ export class BeatIntervals {
       this.#ms.pr[i] = this.#ms.qrs[i] = this.#ms.qt[i] = Number.NaN;
       if (Number.isNaN(this.#before[i]!)) continue;
       const position = (this.#times[i]! / secondUs) * this.#fs;
-      if (!this.#delineator.delineate(position, this.#meanOf, this.#before[i]!, boundaries)) continue;
+      if (!this.#delineator.delineate(position, this.#meansOf, this.#before[i]!, boundaries)) continue;
       this.#ms.pr[i] = 1000 * (boundaries.qrsOnset - boundaries.pOnset);
       this.#ms.qrs[i] = 1000 * (boundaries.qrsEnd - boundaries.qrsOnset);
       this.#ms.qt[i] = 1000 * (boundaries.tEnd - boundaries.qrsOnset);

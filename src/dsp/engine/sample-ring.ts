@@ -51,6 +51,25 @@ export class SampleRing {
     return true;
   }
 
+  /** Means of `width` samples each, from a position on, as many as `out` holds.  @returns false when one is missing or no longer held */
+  means(from: number, width: number, out: Float64Array): boolean {
+    const ring = this.#ring;
+    const { length } = ring;
+    const to = from + out.length * width;
+    if (from < 0 || to > this.#end || from < this.#end - length) return false;
+    let slot = from % length;
+    for (let i = 0; i < out.length; i++) {
+      let sum = 0;
+      for (let j = 0; j < width; j++) {
+        sum += ring[slot]!;
+        if (++slot === length) slot = 0;
+      }
+      if (sum !== sum) return false;
+      out[i] = sum / width;
+    }
+    return true;
+  }
+
   /** Mean of the samples at from..to; NaN when one is missing or no longer held. */
   mean(from: number, to: number): number {
     const ring = this.#ring;

@@ -35,43 +35,69 @@ type Beats = Readonly<{ count: number; tUs: Float64Array; starts: Uint8Array; ve
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
 const near = new Float64Array(usualBack + usualAhead + 1);
 
-/** @param out order of `timingTermNames`  @returns how irregular the rhythm is; NaN with too few intervals around */
-export function timingTerms(
-  { count, tUs, starts }: Pick<Beats, 'count' | 'tUs' | 'starts'>,
-  start: number,
-  i: number,
-  out: Float64Array,
-): number {
-  const interval = (j: number): number => (j > start && j < count && starts[j] === 0 ? tUs[j]! - tUs[j - 1]! : Number.NaN);
-  let n = 0;
-  const to = Math.min(count - 1, i + usualAhead);
-  for (let j = Math.max(start + 1, i - usualBack); j <= to; j++) if (starts[j] === 0) near[n++] = tUs[j]! - tUs[j - 1]!;
-  const rr = interval(i);
-  if (n < usualCountMin || Number.isNaN(rr)) return Number.NaN;
+/** @param out order of `timingTermNames`  @returns the usual interval around a beat, µs; NaN with too few intervals */
+export function timingTerms(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number, out: Float64Array): number {
+  const rr = interval(beats, start, i);
+  const n = gather(beats, start, i);
+  if (n < usualCountMin || rr !== rr) return Number.NaN;
   const usual = middle(n);
-  const before = clip(Math.log(interval(i - 1) / usual), -1, 1);
+  const before = interval(beats, start, i - 1);
   const early = -clip(Math.log(rr / usual), -1, 1);
-  const next = clip(Math.log(interval(i + 1) / usual), -1, 1);
+  const next = clip(Math.log(interval(beats, start, i + 1) / usual), -1, 1);
   out[0] = clip(early, -0.3, 0.6);
   out[1] = clip(next, 0, 0.6);
   out[2] = clip(early - 0.1, 0, 0.5);
   out[3] = clip(early - 0.25, 0, 0.5);
   out[4] = clip(next, -0.4, 0.5);
-  out[5] = before;
-  out[6] = clip(Math.log(interval(i - 1) / rr), -0.7, 0.7);
+  out[5] = clip(Math.log(before / usual), -1, 1);
+  out[6] = clip(Math.log(before / rr), -0.7, 0.7);
+  return usual;
+}
+
+/** @param usual of `timingTerms`  @returns half of the intervals around are at least this share off it */
+export function irregularity(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number, usual: number): number {
+  const n = gather(beats, start, i);
   for (let j = 0; j < n; j++) near[j] = Math.abs(near[j]! - usual) / usual;
   return middle(n);
 }
 
-/** Median of the first n; orders them. */
+function interval({ count, tUs, starts }: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, j: number): number {
+  return j > start && j < count && starts[j] === 0 ? tUs[j]! - tUs[j - 1]! : Number.NaN;
+}
+
+/** Intervals around a beat into `near`.  @returns how many */
+function gather({ count, tUs, starts }: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number): number {
+  const to = Math.min(count - 1, i + usualAhead);
+  let n = 0;
+  for (let j = Math.max(start + 1, i - usualBack); j <= to; j++) if (starts[j] === 0) near[n++] = tUs[j]! - tUs[j - 1]!;
+  return n;
+}
+
+/** Median of the first n; orders them in part. */
 function middle(n: number): number {
-  for (let i = 1; i < n; i++) {
-    const x = near[i]!;
-    let j = i;
-    for (; j > 0 && near[j - 1]! > x; j--) near[j] = near[j - 1]!;
-    near[j] = x;
+  const half = n >> 1;
+  let low = 0;
+  let high = n - 1;
+  while (low < high) {
+    const pivot = near[(low + high) >> 1]!;
+    let i = low;
+    let j = high;
+    while (i <= j) {
+      while (near[i]! < pivot) i++;
+      while (near[j]! > pivot) j--;
+      if (i > j) break;
+      const x = near[i]!;
+      near[i++] = near[j]!;
+      near[j--] = x;
+    }
+    if (half <= j) high = j;
+    else if (half >= i) low = i;
+    else break;
   }
-  return n % 2 === 1 ? near[n >> 1]! : (near[(n >> 1) - 1]! + near[n >> 1]!) / 2;
+  if (n % 2 === 1) return near[half]!;
+  let below = near[0]!;
+  for (let i = 1; i < half; i++) if (near[i]! > below) below = near[i]!;
+  return (below + near[half]!) / 2;
 }
 
 const terms = new Float64Array(timingTermNames.length);
@@ -81,8 +107,8 @@ export function beatOrigin(beats: Beats, start: number, i: number): number {
   let ventricular = beats.ventricular[i]!;
   let supraventricular = beats.supraventricular[i]!;
   if (Number.isNaN(ventricular)) return 0;
-  const irregular = timingTerms(beats, start, i, terms);
-  if (Number.isNaN(irregular)) return 0;
+  const usual = timingTerms(beats, start, i, terms);
+  if (Number.isNaN(usual)) return 0;
   ventricular += ventricularTimingWeights[0]!;
   supraventricular += supraventricularTimingWeights[0]!;
   for (let j = 0; j < terms.length; j++) {
@@ -90,7 +116,7 @@ export function beatOrigin(beats: Beats, start: number, i: number): number {
     supraventricular += supraventricularTimingWeights[j + 1]! * terms[j]!;
   }
   if (ventricular > ventricularMin) return ventricularOrigin;
-  if (irregular <= irregularMax && supraventricular > supraventricularMin)
+  if (supraventricular > supraventricularMin && irregularity(beats, start, i, usual) <= irregularMax)
     return supraventricular > surelySupraventricularMin ? surelySupraventricular : supraventricularOrigin;
   return ventricular > perhapsVentricularMin || supraventricular > perhapsSupraventricularMin ? perhapsEctopic : 0;
 }
