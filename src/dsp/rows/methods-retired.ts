@@ -38,6 +38,11 @@ export const retiredBeatMethods: readonly Method[] = [
   ),
   earlier(
     beatMethods.ecg,
+    6,
+    'kinds were judged by intervals alone: no beat was called ventricular or supraventricular, and one in time was normal whatever its shape.',
+  ),
+  earlier(
+    beatMethods.ecg,
     5,
     'pulses of a pacemaker and steps were taken for beats (MIT-BIH with pulses of 5 mV: F1 96.5 %, version 6: 99.9), and beats next to a lost packet were lost.',
   ),
@@ -64,6 +69,8 @@ export const retiredBeatMethods: readonly Method[] = [
 ];
 
 const isMadeOfRPeaks = ({ feature }: Method): boolean => feature === 'hr_ecg' || feature === 'resp_rate_ecg' || feature.startsWith('hrv_');
+const byIntervals =
+  'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex.';
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
 const flaggedByIndex3 = 'made of pulse_peaks version 1, flagged by sqi_ppg version 3.';
@@ -75,6 +82,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
+      ...(current.version > 7 ? [earlier(current, 7, byIntervals)] : []),
       ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
       ...(current.version > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
       ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
@@ -108,6 +116,9 @@ export const retiredMethods: readonly Method[] = [
     1,
     'flagged by the share of power near the rate alone (78 % of rates off by 5 /min flagged, version 2: all).',
   ),
+  ...featureMethods
+    .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
+    .map((current) => earlier(current, 1, 'ectopic beats were told by their intervals alone.')),
   ...['af_index', 'longest_rr_10s'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 1, 'made of r_peaks version 5.')),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 6, 'of the beats of r_peaks version 5.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 5, 'of the beats of r_peaks version 4.'),

@@ -58,7 +58,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 6,
+    version: 7,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -68,7 +68,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Version 5 took them for beats, and lost the beats next to a lost packet.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead. Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -88,7 +88,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 7, mean_nn: 7, sdnn: 7, pnn50: 7, sd1: 7, sd2: 7, lf: 7, hf: 7, lf_hf: 7 },
+  ecg: { rmssd: 8, mean_nn: 8, sdnn: 8, pnn50: 8, sd1: 8, sd2: 8, lf: 8, hf: 8, lf_hf: 8 },
   ppg: { rmssd: 4, mean_nn: 4, sdnn: 5, pnn50: 4, sd1: 4, sd2: 5, lf: 4, hf: 4, lf_hf: 4 },
 };
 
@@ -204,7 +204,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks version 6 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
+      'Intervals of r_peaks version 7 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
