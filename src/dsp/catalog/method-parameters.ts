@@ -61,6 +61,7 @@ export const correctionParameters = [
 
 const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
   p('tail_max', beatValues.tailMax, '1', 'suspect when RMSSD is above this many times 1.4826 median of |difference|'),
+  p('rmssd_min', beatValues.doubtLimits[source].rmssdMin, 'ms', 'suspect when RMSSD is below this: then it is made of the places of the beats'),
   p('rmssd_share_max', beatValues.doubtLimits[source].rmssdShareMax, '1', 'suspect when RMSSD is above this share of the mean interval'),
   p('sure_min', beatValues.sureMin, '1', "confidence of the detector below which a beat's place is unsure"),
   p('unsure_change_max', beatValues.unsureMax, '1', 'suspect when leaving unsure beats out changes RMSSD by more than this share'),
@@ -70,7 +71,7 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
           'jitter_max',
           beatValues.jitterMax,
           '1',
-          'suspect when placing beats by the whole QRS complex changes RMSSD by more than this share',
+          'suspect when RMSSD by the R waves themselves differs by more than this share of it',
         ),
         p('ectopic_max', beatValues.ectopicMax, '1', 'suspect when more than this share of the intervals is next to an ectopic beat'),
       ]

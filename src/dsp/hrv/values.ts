@@ -36,13 +36,15 @@ export type DoubtLimits = Readonly<{
   rmssdShareMax: number;
   /** Share of beats that the detector is not sure of, each of them in doubt by itself or not. */
   unsureBeatsMax: number;
+  /** RMSSD below this, ms, is made of the beats' places rather than of the heart. */
+  rmssdMin: number;
   /** SDNN below this, ms, is made of the variation of the fiducial and of the pulse's way rather than of the heart's. */
   sdnnMin: number;
 }>;
 
 export const doubtLimits = {
-  ecg: { rmssdShareMax: 0.1, unsureBeatsMax: 0.15, sdnnMin: 0 },
-  ppg: { rmssdShareMax: 0.12, unsureBeatsMax: 1, sdnnMin: 5 },
+  ecg: { rmssdShareMax: 0.1, unsureBeatsMax: 0.15, rmssdMin: 3, sdnnMin: 0 },
+  ppg: { rmssdShareMax: 0.12, unsureBeatsMax: 1, rmssdMin: 0, sdnnMin: 5 },
 } as const satisfies Record<string, DoubtLimits>;
 
 const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number, limits: DoubtLimits): Names => ({
@@ -71,7 +73,8 @@ const newWindow = (size: number): NnWindow => ({ count: 0, nnMs: new Float64Arra
 const scratch = {
   nn: newWindow(1024),
   all: newWindow(1024),
-  fittedMs: new Float64Array(1024),
+  /** Of `nn`, by the places of the R waves. */
+  rawMs: new Float64Array(1024),
   endSec: new Float64Array(1024),
   sure: new Uint8Array(1024),
   unsureBeats: 0,
@@ -249,11 +252,11 @@ export class BeatValues {
     if (scratch.endSec.length < to - from) {
       scratch.nn = newWindow(2 * (to - from));
       scratch.all = newWindow(2 * (to - from));
-      scratch.fittedMs = new Float64Array(2 * (to - from));
+      scratch.rawMs = new Float64Array(2 * (to - from));
       scratch.endSec = new Float64Array(2 * (to - from));
       scratch.sure = new Uint8Array(2 * (to - from));
     }
-    const { nn, all, fittedMs, endSec, sure } = scratch;
+    const { nn, all, rawMs, endSec, sure } = scratch;
     nn.count = all.count = 0;
     let ectopic = 0;
     let covered = 0;
@@ -276,12 +279,14 @@ export class BeatValues {
         ectopic++;
         continue;
       }
-      all.nnMs[all.count] = rr / 1000;
+      const shift = shiftMs[i]! - shiftMs[i - 1]!;
+      const fitted = shift === shift ? rr / 1000 + shift : rr / 1000;
+      all.nnMs[all.count] = fitted;
       all.adjacent[all.count++] = i - 1 > from && starts[i - 1] === 0 && (verdict[i - 1]! & isSurelyEctopic) === 0 ? 1 : 0;
       if (verdict[i] !== 0) continue;
-      nn.nnMs[nn.count] = rr / 1000;
+      nn.nnMs[nn.count] = fitted;
       nn.adjacent[nn.count] = accepted === i - 1 ? 1 : 0;
-      fittedMs[nn.count] = rr / 1000 + shiftMs[i]! - shiftMs[i - 1]!;
+      rawMs[nn.count] = rr / 1000;
       sure[nn.count] = i - unsureAt > 2 ? 1 : 0;
       endSec[nn.count++] = (times[i]! - tUs + windowUs) / secondUs;
       accepted = i;
@@ -304,8 +309,8 @@ const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);
 function doubt(nn: TimeDomain, limits: DoubtLimits): { pairs: QualityFlag; spread: QualityFlag } {
   const all = timeDomain(scratch.all);
   const { rmssdMs } = nn;
-  const isUnsure = scratch.unsureBeats > limits.unsureBeatsMax || scratch.ectopic > ectopicMax || hangsOnUnsure(rmssdMs) || isJitter();
-  const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
+  const isUnsure = scratch.unsureBeats > limits.unsureBeatsMax || scratch.ectopic > ectopicMax || hangsOnUnsure(rmssdMs) || isJitter(rmssdMs);
+  const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs < limits.rmssdMin || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
   return {
     pairs: isOdd || all.rmssdMs > correctionMax * rmssdMs ? SUSPECT : GOOD,
     spread: nn.sdnnMs < limits.sdnnMin || all.sdnnMs > correctionMax * nn.sdnnMs ? SUSPECT : GOOD,
@@ -332,24 +337,20 @@ function isOutreached(): boolean {
   return rangeMs(scratch.all) > correctionMax * rangeMs(scratch.nn);
 }
 
-/** Does RMSSD differ by more than `jitterMax` where beats are placed by the fit of the whole QRS complex? Then the R waves' places vary,
- *  not the heart. */
-function isJitter(): boolean {
-  const { nn, fittedMs } = scratch;
+/** Is RMSSD by the places of the R waves another one, by more than `jitterMax`? Then places vary, not the heart alone. */
+function isJitter(rmssdMs: number): boolean {
+  const { nn, rawMs } = scratch;
   let squares = 0;
-  let own = 0;
   let pairs = 0;
   for (let i = 1; i < nn.count; i++) {
-    const d = fittedMs[i]! - fittedMs[i - 1]!;
-    if (nn.adjacent[i] === 0 || Number.isNaN(d)) continue;
-    squares += d * d;
-    own += (nn.nnMs[i]! - nn.nnMs[i - 1]!) ** 2;
+    if (nn.adjacent[i] === 0) continue;
+    squares += (rawMs[i]! - rawMs[i - 1]!) ** 2;
     pairs++;
   }
-  return pairs > 0 && Math.abs(Math.sqrt(squares / own) - 1) > jitterMax;
+  return pairs > 0 && Math.abs(rmssdMs / Math.sqrt(squares / pairs) - 1) > jitterMax;
 }
 
-export const jitterMax = 0.07;
+export const jitterMax = 0.3;
 /** Share of intervals next to ectopic beats above which too few are left. */
 export const ectopicMax = 0.4;
 export const sureMin = 0.8;
