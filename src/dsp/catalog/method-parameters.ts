@@ -73,6 +73,7 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
           '1',
           'suspect when RMSSD by the R waves themselves differs by more than this share of it',
         ),
+        p('placed', beatValues.placedMs, 'ms', 'unless R waves that vary by this explain it'),
         p('ectopic_max', beatValues.ectopicMax, '1', 'suspect when more than this share of the intervals is next to an ectopic beat'),
       ]
     : []),

@@ -337,7 +337,8 @@ function isOutreached(): boolean {
   return rangeMs(scratch.all) > correctionMax * rangeMs(scratch.nn);
 }
 
-/** Is RMSSD by the places of the R waves another one, by more than `jitterMax`? Then places vary, not the heart alone. */
+/** Is RMSSD by the places of the R waves another one, by more than `jitterMax`, and more than R waves vary that are placed between samples?
+ *  Then it is not known where the beats are. */
 function isJitter(rmssdMs: number): boolean {
   const { nn, rawMs } = scratch;
   let squares = 0;
@@ -347,10 +348,16 @@ function isJitter(rmssdMs: number): boolean {
     squares += (rawMs[i]! - rawMs[i - 1]!) ** 2;
     pairs++;
   }
-  return pairs > 0 && Math.abs(rmssdMs / Math.sqrt(squares / pairs) - 1) > jitterMax;
+  if (pairs === 0) return false;
+  const byRMs = Math.sqrt(squares / pairs);
+  // a pair of intervals has the first and the last place once, the middle one twice
+  const isPlacing = Math.abs(byRMs ** 2 - rmssdMs ** 2) < 6 * placedMs ** 2;
+  return !isPlacing && Math.abs(rmssdMs / byRMs - 1) > jitterMax;
 }
 
-export const jitterMax = 0.3;
+export const jitterMax = 0.07;
+/** How well an R wave is placed, ms: at 125 Hz this is a fifth of a sample. */
+export const placedMs = 1.5;
 /** Share of intervals next to ectopic beats above which too few are left. */
 export const ectopicMax = 0.4;
 export const sureMin = 0.8;
