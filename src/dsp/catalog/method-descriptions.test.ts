@@ -79,7 +79,7 @@ function rmssdOf(d: number): { value: number; flag: number } {
   const track = new BeatTrack();
   const found: { value: number; flag: number }[] = [];
   const method = methodIndex('hrv_rmssd_60s');
-  const values = new BeatValues('ecg', track, new Gaps(), () => 0, {
+  const values = new BeatValues('ecg', 250, track, new Gaps(), () => 0, {
     value: (index, _channel, _tUs, value, flag) => void (index === method && found.push({ value, flag })),
   });
   values.start(0);

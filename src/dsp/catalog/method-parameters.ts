@@ -61,7 +61,6 @@ export const correctionParameters = [
 
 const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
   p('tail_max', beatValues.tailMax, '1', 'suspect when RMSSD is above this many times 1.4826 median of |difference|'),
-  p('rmssd_min', beatValues.doubtLimits[source].rmssdMin, 'ms', 'suspect when RMSSD is below this: then it is made of the places of the beats'),
   p('rmssd_share_max', beatValues.doubtLimits[source].rmssdShareMax, '1', 'suspect when RMSSD is above this share of the mean interval'),
   p('sure_min', beatValues.sureMin, '1', "confidence of the detector below which a beat's place is unsure"),
   p('unsure_change_max', beatValues.unsureMax, '1', 'suspect when leaving unsure beats out changes RMSSD by more than this share'),
@@ -69,11 +68,18 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
     ? [
         p(
           'jitter_max',
-          beatValues.jitterMax,
+          beatValues.placings.rWave.jitterMax,
           '1',
-          'suspect when RMSSD by the R waves themselves differs by more than this share of it',
+          'suspect when placing beats by the whole QRS complex changes RMSSD by more',
         ),
-        p('placed', beatValues.placedMs, 'ms', 'unless R waves that vary by this explain it'),
+        p('by_shape_below', beatValues.placedByShapeBelowHz, 'Hz', 'below this rate beats are placed where the whole QRS complex fits'),
+        p(
+          'by_shape_jitter_max',
+          beatValues.placings.shape.jitterMax,
+          '1',
+          'suspect there when R waves change RMSSD by more than this share',
+        ),
+        p('by_shape_rmssd_min', beatValues.placings.shape.rmssdMin, 'ms', 'suspect there when RMSSD is below this'),
         p('ectopic_max', beatValues.ectopicMax, '1', 'suspect when more than this share of the intervals is next to an ectopic beat'),
       ]
     : []),

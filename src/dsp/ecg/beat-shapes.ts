@@ -56,7 +56,7 @@ export class BeatShapes {
   readonly #shapes: Shape[];
   #k = 0;
   #bestShift = 0;
-  /** From there to the top of a parabola through it and its neighbours, samples; of the last fit uphill. */
+  /** From there to the top of a parabola through it and its neighbours, samples. */
   #part = 0;
 
   /** @param fd rate of the decimated lead, Hz */
@@ -209,15 +209,17 @@ export class BeatShapes {
       if (step < 0) left = next;
       else right = next;
     }
-    this.#part = (left - right) / (2 * (left - 2 * best + right));
-    if (everywhere && best < ALIKE)
+    if (everywhere && best < ALIKE) {
       for (let shift = -this.#shift; shift <= this.#shift; shift++) {
         const alike = this.#qrsAlike(shift, shape);
         if (alike <= best) continue;
         best = alike;
         at = shift;
-        this.#part = Number.NaN;
       }
+      left = this.#qrsAlike(Math.max(-this.#shift, at - 1), shape);
+      right = this.#qrsAlike(Math.min(this.#shift, at + 1), shape);
+    }
+    this.#part = (left - right) / (2 * (left - 2 * best + right));
     this.#bestShift = at;
     return best > -2 ? best : -1;
   }

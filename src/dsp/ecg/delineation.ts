@@ -75,7 +75,12 @@ export class Delineator {
    *  @param meansOf fills `out` with means of `width` samples each; false where one is missing
    *  @param intervalSec time to the beat before
    *  @returns false where a sample is missing or there is no QRS; `out` is filled as far as waves were found */
-  delineate(position: number, meansOf: (from: number, width: number, out: Float64Array) => boolean, intervalSec: number, out: Boundaries): boolean {
+  delineate(
+    position: number,
+    meansOf: (from: number, width: number, out: Float64Array) => boolean,
+    intervalSec: number,
+    out: Boundaries,
+  ): boolean {
     Object.assign(out, nothing);
     const d = this.decimation;
     const middle = Math.round(position / d);

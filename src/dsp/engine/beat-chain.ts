@@ -114,7 +114,7 @@ export class BeatChain implements Chain, RowTaker {
     // what follows the shape of beats remembers two seconds more than it takes to find one
     this.#ring = hasShape ? new SampleRing(fs, stock.latencySec(kind) + 2, decimation) : null;
     const rateFlag = (tUs: number): QualityFlag => this.#rateFlags.get(wholeSec(tUs)) ?? SUSPECT;
-    this.#values = group.primary ? new BeatValues(group.source, this.#track, this.#gaps, rateFlag, sink) : null;
+    this.#values = group.primary ? new BeatValues(group.source, fs, this.#track, this.#gaps, rateFlag, sink) : null;
     this.#breathing =
       this.#ring === null || group.breathing < 0
         ? null

@@ -7,7 +7,7 @@ import { BeatValues } from './values.ts';
 function featuresOf(swingUs: number): ReadonlyMap<string, number> {
   const track = new BeatTrack();
   const found = new Map<string, number>();
-  const values = new BeatValues('ecg', track, new Gaps(), () => 0, {
+  const values = new BeatValues('ecg', 250, track, new Gaps(), () => 0, {
     value: (index, _channel, _tUs, value) => void found.set(featureMethods[index]!.feature, value),
   });
   values.start(0);

@@ -36,16 +36,31 @@ export type DoubtLimits = Readonly<{
   rmssdShareMax: number;
   /** Share of beats that the detector is not sure of, each of them in doubt by itself or not. */
   unsureBeatsMax: number;
-  /** RMSSD below this, ms, is made of the beats' places rather than of the heart. */
-  rmssdMin: number;
   /** SDNN below this, ms, is made of the variation of the fiducial and of the pulse's way rather than of the heart's. */
   sdnnMin: number;
 }>;
 
 export const doubtLimits = {
-  ecg: { rmssdShareMax: 0.1, unsureBeatsMax: 0.15, rmssdMin: 3, sdnnMin: 0 },
-  ppg: { rmssdShareMax: 0.12, unsureBeatsMax: 1, rmssdMin: 0, sdnnMin: 5 },
+  ecg: { rmssdShareMax: 0.1, unsureBeatsMax: 0.15, sdnnMin: 0 },
+  ppg: { rmssdShareMax: 0.12, unsureBeatsMax: 1, sdnnMin: 5 },
 } as const satisfies Record<string, DoubtLimits>;
+
+/** How beats are placed. */
+type Placing = Readonly<{
+  /** Where the whole QRS complex fits the usual one, instead of at the R wave. */
+  byShape: boolean;
+  /** Suspect when the other way changes RMSSD by more than this share. */
+  jitterMax: number;
+  /** RMSSD below this, ms, is made of the places rather than of the heart. */
+  rmssdMin: number;
+}>;
+
+/** Below this rate, Hz, the top of an R wave lies between two samples, and is known to a millisecond or two. */
+export const placedByShapeBelowHz = 188;
+export const placings = {
+  rWave: { byShape: false, jitterMax: 0.07, rmssdMin: 0 },
+  shape: { byShape: true, jitterMax: 0.3, rmssdMin: 3 },
+} as const satisfies Record<string, Placing>;
 
 const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number, limits: DoubtLimits): Names => ({
   waits,
@@ -73,8 +88,8 @@ const newWindow = (size: number): NnWindow => ({ count: 0, nnMs: new Float64Arra
 const scratch = {
   nn: newWindow(1024),
   all: newWindow(1024),
-  /** Of `nn`, by the places of the R waves. */
-  rawMs: new Float64Array(1024),
+  /** Of `nn`, by the other way to place beats; NaN where there is none. */
+  otherMs: new Float64Array(1024),
   endSec: new Float64Array(1024),
   sure: new Uint8Array(1024),
   unsureBeats: 0,
@@ -99,6 +114,7 @@ export const excludedBad = 0.2;
 
 export class BeatValues {
   readonly #names: Names;
+  readonly #placing: Placing;
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
   readonly #rateFlag: (tUs: number) => QualityFlag;
@@ -110,9 +126,10 @@ export class BeatValues {
   #spectralSec = 0;
   #fiveSec = Number.POSITIVE_INFINITY;
 
-  /** @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it */
-  constructor(source: 'ecg' | 'ppg', track: BeatTrack, gaps: Gaps, rateFlag: (tUs: number) => QualityFlag, sink: ValueSink) {
+  /** @param fs rate of the signal, Hz  @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it */
+  constructor(source: 'ecg' | 'ppg', fs: number, track: BeatTrack, gaps: Gaps, rateFlag: (tUs: number) => QualityFlag, sink: ValueSink) {
     this.#names = names[source];
+    this.#placing = source === 'ecg' && fs < placedByShapeBelowHz ? placings.shape : placings.rWave;
     this.#track = track;
     this.#gaps = gaps;
     this.#rateFlag = rateFlag;
@@ -203,14 +220,14 @@ export class BeatValues {
     if (flag === null) return;
     const x = timeDomain(scratch.nn);
     if (!Number.isNaN(x.rmssdMs))
-      this.#sink.value(this.#names.rmssd60, -1, tUs, x.rmssdMs, worse(flag, doubt(x, this.#names.limits).pairs));
+      this.#sink.value(this.#names.rmssd60, -1, tUs, x.rmssdMs, worse(flag, doubt(x, this.#names.limits, this.#placing).pairs));
   }
 
   #longVariability(tUs: number): void {
     const flag = this.#gather(tUs, group(this.#names.long[0]!));
     if (flag === null) return;
     const x = timeDomain(scratch.nn);
-    const { pairs, spread } = doubt(x, this.#names.limits);
+    const { pairs, spread } = doubt(x, this.#names.limits, this.#placing);
     const values = [x.meanNnMs, x.sdnnMs, x.rmssdMs, x.pnn50, x.sd1Ms, x.sd2Ms];
     const doubts = [GOOD, spread, pairs, pairs, pairs, spread] as const;
     for (let i = 0; i < values.length; i++)
@@ -222,7 +239,7 @@ export class BeatValues {
     if (gathered === null) return;
     const { lfMs2, hfMs2 } = bandPowers(scratch.endSec, scratch.nn.nnMs, scratch.nn.count);
     if (Number.isNaN(lfMs2)) return;
-    const flag = worse(gathered, doubt(timeDomain(scratch.nn), this.#names.limits).pairs);
+    const flag = worse(gathered, doubt(timeDomain(scratch.nn), this.#names.limits, this.#placing).pairs);
     this.#sink.value(this.#names.spectral[0]!, -1, tUs, lfMs2, flag);
     this.#sink.value(this.#names.spectral[1]!, -1, tUs, hfMs2, flag);
     const [, hf, ratio] = this.#names.spectral;
@@ -234,7 +251,7 @@ export class BeatValues {
     const flag = this.#gather(tUs, group(this.#names.five[0]!));
     if (flag === null) return;
     const time = timeDomain(scratch.nn);
-    const { pairs, spread } = doubt(time, this.#names.limits);
+    const { pairs, spread } = doubt(time, this.#names.limits, this.#placing);
     fiveMinuteValues(scratch.nn, scratch.endSec, time).forEach((value, i) => {
       if (Number.isNaN(value)) return;
       const own = hangsOnExtremes[i]! && isOutreached() ? SUSPECT : isOfSpread[i]! ? spread : pairs;
@@ -252,11 +269,11 @@ export class BeatValues {
     if (scratch.endSec.length < to - from) {
       scratch.nn = newWindow(2 * (to - from));
       scratch.all = newWindow(2 * (to - from));
-      scratch.rawMs = new Float64Array(2 * (to - from));
+      scratch.otherMs = new Float64Array(2 * (to - from));
       scratch.endSec = new Float64Array(2 * (to - from));
       scratch.sure = new Uint8Array(2 * (to - from));
     }
-    const { nn, all, rawMs, endSec, sure } = scratch;
+    const { nn, all, otherMs, endSec, sure } = scratch;
     nn.count = all.count = 0;
     let ectopic = 0;
     let covered = 0;
@@ -279,14 +296,15 @@ export class BeatValues {
         ectopic++;
         continue;
       }
-      const shift = shiftMs[i]! - shiftMs[i - 1]!;
-      const fitted = shift === shift ? rr / 1000 + shift : rr / 1000;
-      all.nnMs[all.count] = fitted;
+      const raw = rr / 1000;
+      const fitted = raw + shiftMs[i]! - shiftMs[i - 1]!;
+      const used = this.#placing.byShape && fitted === fitted ? fitted : raw;
+      all.nnMs[all.count] = used;
       all.adjacent[all.count++] = i - 1 > from && starts[i - 1] === 0 && (verdict[i - 1]! & isSurelyEctopic) === 0 ? 1 : 0;
       if (verdict[i] !== 0) continue;
-      nn.nnMs[nn.count] = fitted;
+      nn.nnMs[nn.count] = used;
       nn.adjacent[nn.count] = accepted === i - 1 ? 1 : 0;
-      rawMs[nn.count] = rr / 1000;
+      otherMs[nn.count] = this.#placing.byShape ? raw : fitted;
       sure[nn.count] = i - unsureAt > 2 ? 1 : 0;
       endSec[nn.count++] = (times[i]! - tUs + windowUs) / secondUs;
       accepted = i;
@@ -306,11 +324,12 @@ const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);
  *  on beats of doubtful position, or many are doubtful. Measures of differences are also suspect when ectopic beats were left in: heavy
  *  tails (RMSSD over its robust twin), or more than sinus rhythm shows (10 % of the mean, pulse 12 %). On MIT-BIH (labelled normal beats,
  *  not paced ones) these rules raise the share of 60 s RMSSD within 10 %, among those flagged 0, to 99.3 %. */
-function doubt(nn: TimeDomain, limits: DoubtLimits): { pairs: QualityFlag; spread: QualityFlag } {
+function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): { pairs: QualityFlag; spread: QualityFlag } {
   const all = timeDomain(scratch.all);
   const { rmssdMs } = nn;
-  const isUnsure = scratch.unsureBeats > limits.unsureBeatsMax || scratch.ectopic > ectopicMax || hangsOnUnsure(rmssdMs) || isJitter(rmssdMs);
-  const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs < limits.rmssdMin || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
+  const isUnsure =
+    scratch.unsureBeats > limits.unsureBeatsMax || scratch.ectopic > ectopicMax || hangsOnUnsure(rmssdMs) || isJitter(placing.jitterMax);
+  const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs < placing.rmssdMin || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
   return {
     pairs: isOdd || all.rmssdMs > correctionMax * rmssdMs ? SUSPECT : GOOD,
     spread: nn.sdnnMs < limits.sdnnMin || all.sdnnMs > correctionMax * nn.sdnnMs ? SUSPECT : GOOD,
@@ -337,27 +356,22 @@ function isOutreached(): boolean {
   return rangeMs(scratch.all) > correctionMax * rangeMs(scratch.nn);
 }
 
-/** Is RMSSD by the places of the R waves another one, by more than `jitterMax`, and more than R waves vary that are placed between samples?
- *  Then it is not known where the beats are. */
-function isJitter(rmssdMs: number): boolean {
-  const { nn, rawMs } = scratch;
+/** Does RMSSD of the other places differ by more than this share? Then places vary, not the heart alone. */
+function isJitter(jitterMax: number): boolean {
+  const { nn, otherMs } = scratch;
   let squares = 0;
+  let own = 0;
   let pairs = 0;
   for (let i = 1; i < nn.count; i++) {
-    if (nn.adjacent[i] === 0) continue;
-    squares += (rawMs[i]! - rawMs[i - 1]!) ** 2;
+    const d = otherMs[i]! - otherMs[i - 1]!;
+    if (nn.adjacent[i] === 0 || Number.isNaN(d)) continue;
+    squares += d * d;
+    own += (nn.nnMs[i]! - nn.nnMs[i - 1]!) ** 2;
     pairs++;
   }
-  if (pairs === 0) return false;
-  const byRMs = Math.sqrt(squares / pairs);
-  // a pair of intervals has the first and the last place once, the middle one twice
-  const isPlacing = Math.abs(byRMs ** 2 - rmssdMs ** 2) < 6 * placedMs ** 2;
-  return !isPlacing && Math.abs(rmssdMs / byRMs - 1) > jitterMax;
+  return pairs > 0 && Math.abs(Math.sqrt(squares / own) - 1) > jitterMax;
 }
 
-export const jitterMax = 0.07;
-/** How well an R wave is placed, ms: at 125 Hz this is a fifth of a sample. */
-export const placedMs = 1.5;
 /** Share of intervals next to ectopic beats above which too few are left. */
 export const ectopicMax = 0.4;
 export const sureMin = 0.8;

@@ -70,7 +70,7 @@ export const retiredBeatMethods: readonly Method[] = [
 
 const isMadeOfRPeaks = ({ feature }: Method): boolean => feature === 'hr_ecg' || feature === 'resp_rate_ecg' || feature.startsWith('hrv_');
 const byIntervals =
-  'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; intervals were those between the R waves, whose places vary by milliseconds, and RMSSD below 3 ms was not suspect.';
+  'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
 const flaggedByIndex3 = 'made of pulse_peaks version 1, flagged by sqi_ppg version 3.';

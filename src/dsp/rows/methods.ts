@@ -37,7 +37,7 @@ const taskForce = 'Task Force of the ESC and NASPE 1996, doi:10.1161/01.CIR.93.5
 const correction =
   'NN intervals: flagged intervals (30 % off the local median; differences beyond 4.5 local spreads, 3.5 where faults are frequent) are excluded, after Lipponen & Tarvainen 2019, doi:10.1080/03091902.2019.1640306; only adjacent accepted pairs are counted, none across a gap.';
 const placed =
-  'A beat lies where its whole QRS complex fits the usual one best, which is steadier than the top of the R wave; one that fits nowhere lies at its R wave.';
+  'Below 188 Hz a beat lies where its whole QRS complex fits the usual one best, which is steadier than the top of the R wave.';
 const pulse =
   'Pulse intervals between mid-amplitude crossings of the upstroke. Pulse rate variability follows HRV at rest and overestimates it otherwise: never called HRV.';
 
@@ -361,6 +361,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
+    version: 2,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
