@@ -2,7 +2,14 @@
 import { BeatShapes } from '../src/dsp/ecg/beat-shapes.ts';
 import { RPeakDetector } from '../src/dsp/ecg/r-peaks.ts';
 import { shapeTermNames, shapeTerms } from '../src/dsp/ecg/shape-evidence.ts';
-import { irregularity, irregularMax, supraventricularMin, timingTermNames, timingTerms, ventricularMin } from '../src/dsp/hrv/beat-origin.ts';
+import {
+  irregularity,
+  irregularMax,
+  supraventricularMin,
+  timingTermNames,
+  timingTerms,
+  ventricularMin,
+} from '../src/dsp/hrv/beat-origin.ts';
 import { noBeats } from '../src/dsp/kernels/found-beats.ts';
 import { contextSec, segmentSec } from '../src/dsp/kernels/segment-grid.ts';
 import type { Example, Weights } from './engine-windows.ts';
