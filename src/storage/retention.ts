@@ -86,9 +86,11 @@ export async function applyProjectRetention(
 ): Promise<ProjectRetentionResult> {
   const client = await database.pool.connect();
   waitLong(client);
+  let isLocked = false;
   try {
     const { rows: got } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${locks.projectRetention}) as got`);
-    if (!got[0]!.got) return { rows: 0, outcome: 'busy' };
+    isLocked = got[0]!.got;
+    if (!isLocked) return { rows: 0, outcome: 'busy' };
     await client.query(`set statement_timeout = '${DELETE_SEC_MAX}s'`);
     // Rows of the columnstore are unpacked before deletion; one delete of ours exceeds the default bound of 100,000.
     if (database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
@@ -108,7 +110,7 @@ export async function applyProjectRetention(
     return { rows: total, outcome: 'done' };
   } finally {
     // The server frees the lock of a closed connection a moment later: a run that follows at once would find it busy.
-    await client.query('select pg_advisory_unlock_all()').catch(() => undefined);
+    if (isLocked) await client.query(`select pg_advisory_unlock(${locks.projectRetention})`).catch(() => undefined);
     client.release(true); // with its settings
   }
 }
