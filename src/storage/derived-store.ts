@@ -31,6 +31,7 @@ import {
 } from './derived-minutes.ts';
 import { beatBlockColumns, featureBlockColumns, putBeatBlock, putFeatureBlock } from './derived-rows.ts';
 import type { Step } from './derived-steps.ts';
+import { withoutErased } from './erased-streams.ts';
 import type { Partitions } from './schema/partitions.ts';
 
 export type DerivedStoreOptions = Readonly<{
@@ -121,7 +122,8 @@ export class DerivedStore {
     for (const kind of kinds) await this.#partitions.ensure(client, tables[kind], times[kind]);
   }
 
-  /** Writes in the caller's transaction. @param careful a minute that is thought to be new may have a row
+  /** Writes in the caller's transaction, which holds the log. @param steps of streams that are not erased
+   *  @param careful a minute that is thought to be new may have a row
    *  @returns to be called when it is committed
    *  @throws StaleStreams when another process has written to one of them: forget them and begin again */
   async write(client: pg.Client, steps: readonly Step[], careful: boolean): Promise<() => void> {
@@ -133,7 +135,11 @@ export class DerivedStore {
       stream.completes ||= completes;
       working.set(rows.streamId, stream);
     }
-    if (wasEmptied) for (const streamId of this.#streams.keys()) if (!working.has(streamId)) working.set(streamId, this.#begin(streamId));
+    if (wasEmptied) {
+      const others = [...this.#streams.keys()].filter((streamId) => !working.has(streamId));
+      const kept = await withoutErased(client, others, (streamId) => streamId);
+      for (const streamId of kept) working.set(streamId, this.#begin(streamId));
+    }
     const current = await this.#readReplaced(client, steps, working);
     await this.#readTouched(client, steps, working, careful);
     for (const step of steps) this.#apply(step, working.get(step.rows.streamId)!, current);

@@ -1,5 +1,6 @@
 // Minutes that are not over: seen at once, kept through a crash of PostgreSQL and a second writer, rows when nothing more comes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eraseUser } from '../../src/records/erase.ts';
 import type { StreamId } from '../../src/signal.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { StreamRegistry } from '../../src/storage/stream-registry.ts';
@@ -82,6 +83,19 @@ test('what is open of every stream is written again when the table was emptied',
     [1, 2],
   ]);
   await writer.close();
+});
+
+test('what is open of an erased stream is not written again when the table was emptied', async () => {
+  const tenant = await createTenant(database);
+  const { streamId } = await openTestStream(new StreamRegistry(database), tenant);
+  const writer = newWriter();
+  await add(writer, streamId, [1, 2]);
+  await eraseUser(database.pool, tenant.orgId, tenant.subjectId, { actor: null });
+  await database.pool.query('truncate derived_open');
+  await add(writer, 13, [1]);
+  expect([await stored(13), await stored(streamId)]).toEqual([[1], []]);
+  await writer.close();
+  expect([await stored(13), await stored(streamId)]).toEqual([[1], []]);
 });
 
 test('of two who write to one minute, open or not, neither loses what the other wrote', async () => {
