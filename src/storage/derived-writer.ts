@@ -158,10 +158,14 @@ export class DerivedWriter {
     await this.#end('abandoned');
   }
 
-  /** What is open of streams that nothing was written to since is over. @param beforeMs of performance.now() */
+  /** What is open of streams that nothing was written to since is over, unless a step of theirs waits: a database that is unavailable for
+   *  hours would collect one for each stream and call.  @param beforeMs of performance.now() */
   #complete(beforeMs: number): void {
-    for (const streamId of this.#minutes.untouched(beforeMs))
+    const waiting = new Set(this.#steps.map(({ rows }) => rows.streamId));
+    for (const streamId of this.#minutes.untouched(beforeMs)) {
+      if (waiting.has(streamId)) continue;
       this.#steps.push({ epochNs: 0n, rows: { streamId, beats: [], features: [], replaces: null }, completes: true, done: () => {} });
+    }
     if (this.#steps.length > 0) this.#queued(0);
   }
 

@@ -1,7 +1,9 @@
 // Minutes that are not over: seen at once, kept through a crash of PostgreSQL and a second writer, rows when nothing more comes.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { eraseUser } from '../../src/records/erase.ts';
 import type { StreamId } from '../../src/signal.ts';
+import { DerivedStore } from '../../src/storage/derived-store.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { StreamRegistry } from '../../src/storage/stream-registry.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -96,6 +98,26 @@ test('what is open of an erased stream is not written again when the table was e
   expect([await stored(13), await stored(streamId)]).toEqual([[1], []]);
   await writer.close();
   expect([await stored(13), await stored(streamId)]).toEqual([[1], []]);
+});
+
+test('a writer that waits for the database does not end the minutes of its streams again and again', async () => {
+  const written = vi.spyOn(DerivedStore.prototype, 'write');
+  const writer = new DerivedWriter(database, { currentMethods: [METHOD], lingerMs: 1, idleMs: 40 });
+  const other = await database.pool.connect();
+  try {
+    await add(writer, 14, [1]);
+    await other.query('begin; lock table derived_open in access exclusive mode');
+    const waiting = add(writer, 14, [2]);
+    await sleep(500); // 50 looks for idle streams
+    await other.query('commit');
+    await waiting;
+    await writer.close();
+    expect(Math.max(...written.mock.calls.map(([, steps]) => steps.length))).toBeLessThan(3);
+    expect(await stored(14)).toEqual([1, 2]);
+  } finally {
+    written.mockRestore();
+    other.release();
+  }
 });
 
 test('of two who write to one minute, open or not, neither loses what the other wrote', async () => {
