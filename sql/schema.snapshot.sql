@@ -1514,14 +1514,19 @@ AS $function$
       block_bits(codec, 112 + 16 * block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer, 16)::integer as code,
       h.codes_at + (n * h.code_width + 7) / 8 as written_at
     from (
-      select w.*, w.times_at + (n * w.time_width + 7) / 8 as codes_at
+      select w.*, power(10, w.exponent)::bigint as unit_ns, block_width(w.known) as code_width, w.times_at + (n * w.time_width + 7) / 8 as codes_at,
+        -- times and codes are there, and what is left are intervals of four bytes
+        case when w.known > 0 and is_block_line(n, w.exponent, w.step, w.time_width)
+            and (length(codec) - w.times_at - (n * w.time_width + 7) / 8 - (n * block_width(w.known) + 7) / 8) between 0 and 4 * n
+          then n - 1 else -1 end as last
       from (
         select date_part('epoch', minute)::bigint * 1000000000 + block_bits(codec, 8, 48) - 140737488355328 as start_ns,
-          power(10, get_byte(codec, 0) & 15)::bigint as unit_ns, block_bits(codec, 56, 40) as step, get_byte(codec, 12) as time_width,
-          block_width(get_byte(codec, 13)) as code_width, 14 + 2 * get_byte(codec, 13) as times_at
+          case when s.has_head then get_byte(codec, 0) & 15 else 0 end as exponent, block_bits(codec, 56, 40) as step,
+          case when s.has_head then get_byte(codec, 12) else 0 end as time_width, s.known, 14 + 2 * s.known as times_at
+        from (select length(codec) > 13 as has_head, case when length(codec) > 13 then get_byte(codec, 13) else 0 end as known offset 0) s
         offset 0) w
       offset 0) h
-    cross join generate_series(0, n - 1) i) b
+    cross join generate_series(0, h.last) i) b
 $function$
 CREATE OR REPLACE FUNCTION public.beat_values(from_time timestamp with time zone, to_time timestamp with time zone)
  RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text)
@@ -1904,22 +1909,29 @@ AS $function$
     case when c.code < 4 then base + block_bits(codec, 8 * h.values_at + i * h.value_width, h.value_width) end,
     (c.code & 3)::smallint
   from (
-    select w.start_ns, w.unit_ns, w.step, w.time_width, w.value_width, w.times_at,
+    select w.start_ns, power(10, w.exponent)::bigint as unit_ns, w.step, w.time_width, w.value_width, w.times_at, w.known,
       w.times_at + (n * w.time_width + 7) / 8 as values_at,
-      w.times_at + (n * w.time_width + 7) / 8 + (n * w.value_width + 7) / 8 as codes_at, block_width(w.known) as code_width
+      w.times_at + (n * w.time_width + 7) / 8 + (n * w.value_width + 7) / 8 as codes_at, block_width(w.known) as code_width,
+      -- every byte is there, none is left over
+      case when w.has_head and w.known > 0 and w.value_width <= 32 and is_block_line(n, w.exponent, w.step, w.time_width)
+          and length(codec) = w.times_at + (n * w.time_width + 7) / 8 + (n * w.value_width + 7) / 8 + (n * block_width(w.known) + 7) / 8
+        then n - 1 else -1 end as last
     from (
-      select date_part('epoch', minute)::bigint * 1000000000 + block_bits(codec, 8, 48) - 140737488355328 as start_ns,
-        power(10, get_byte(codec, 0) & 15)::bigint as unit_ns,
-        case when n > 1 then block_bits(codec, 56, 40) else 0 end as step,
-        case when n > 1 then get_byte(codec, 12) else 0 end as time_width,
-        case when n > 1 then get_byte(codec, 13) else 0 end as value_width,
-        case when n > 1 then get_byte(codec, 14) else 1 end as known,
-        case when n > 1 then 15 + get_byte(codec, 14) else 8 end as times_at
+      select date_part('epoch', minute)::bigint * 1000000000 + block_bits(codec, 8, 48) - 140737488355328 as start_ns, s.has_head,
+        case when s.has_head then get_byte(codec, 0) & 15 else 0 end as exponent,
+        case when n > 1 and s.has_head then block_bits(codec, 56, 40) else 0 end as step,
+        case when n > 1 and s.has_head then get_byte(codec, 12) else 0 end as time_width,
+        case when n > 1 and s.has_head then get_byte(codec, 13) else 0 end as value_width,
+        case when n > 1 and s.has_head then get_byte(codec, 14) else 1 end as known,
+        case when n > 1 and s.has_head then 15 + get_byte(codec, 14) else 8 end as times_at
+      from (select case when n > 1 then length(codec) > 14 else length(codec) > 7 end as has_head offset 0) s
       offset 0) w
     offset 0) h
-  cross join generate_series(0, n - 1) i
+  cross join generate_series(0, h.last) i
   cross join lateral (
-    select get_byte(codec, case when n > 1 then 15 + block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer else 7 end) as code
+    select block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer as at offset 0) k
+  cross join lateral (
+    select case when n = 1 then get_byte(codec, 7) when k.at < h.known then get_byte(codec, 15 + k.at) else 6 end as code
     offset 0) c
 $function$
 CREATE OR REPLACE FUNCTION public.feature_values(from_time timestamp with time zone, to_time timestamp with time zone)
@@ -1994,6 +2006,14 @@ begin
   end if;
 end
 $function$
+CREATE OR REPLACE FUNCTION public.is_block_line(n integer, exponent integer, step bigint, width integer)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select n between 1 and 32767 and exponent <= 9 and width <= 40
+    and power(10, exponent) * (step::double precision * (n - 1) + power(2, width)) < 1e15
+$function$
 CREATE OR REPLACE FUNCTION public.missing_consents(person uuid)
  RETURNS text[]
  LANGUAGE sql
@@ -2029,7 +2049,7 @@ begin
   if newest is null then
     newest := (select max(b.time) from beat_block b where b.stream_id = stream and (method is null or b.method_id = method));
   end if;
-  return greatest(
+  return coalesce(greatest(
     (select max(p.ts_ns)
      from method m
      cross join stream_channel c
@@ -2038,7 +2058,7 @@ begin
      where m.kind = 'beat' and (method is null or m.id = method) and c.stream_id = stream),
     (select max(p.ts_ns)
      from derived_open o cross join lateral open_minutes(o.data) d cross join lateral beat_points(d.time, d.n, d.reasons, d.codec) p
-     where o.stream_id = stream and d.is_beat and d.time = newest and (method is null or d.method_id = method)));
+     where o.stream_id = stream and d.is_beat and d.time = newest and (method is null or d.method_id = method))), date_part('epoch', newest)::bigint * 1000000000);
 end
 $function$
 CREATE OR REPLACE FUNCTION public.newest_feature_ns(stream integer, method smallint DEFAULT NULL::smallint)
@@ -2062,7 +2082,7 @@ begin
   if newest is null then
     newest := (select max(b.time) from feature_block b where b.stream_id = stream and (method is null or b.method_id = method));
   end if;
-  return greatest(
+  return coalesce(greatest(
     (select max(p.ts_ns)
      from method m
      cross join (select -1::smallint as no union all select c.channel_no from stream_channel c where c.stream_id = stream) c
@@ -2071,7 +2091,7 @@ begin
      where m.kind = 'feature' and (method is null or m.id = method)),
     (select max(p.ts_ns)
      from derived_open o cross join lateral open_minutes(o.data) d cross join lateral feature_points(d.time, d.n, d.base, d.codec) p
-     where o.stream_id = stream and not d.is_beat and d.time = newest and (method is null or d.method_id = method)));
+     where o.stream_id = stream and not d.is_beat and d.time = newest and (method is null or d.method_id = method))), date_part('epoch', newest)::bigint * 1000000000);
 end
 $function$
 CREATE OR REPLACE FUNCTION public.newest_value(stream integer, method smallint)
@@ -2169,14 +2189,17 @@ CREATE OR REPLACE FUNCTION public.open_minutes(data bytea)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE ROWS 30
 AS $function$
-  select to_timestamp(60 * block_bits(data, h.at, 32)), h.method_id, (block_bits(data, h.at + 48, 16) - 32768)::smallint,
-    block_bits(data, h.at + 64, 16)::integer, get_byte(data, h.at / 8 + 10) & 1 = 1, block_bits(data, h.at + 88, 32) - 2147483648,
-    case when h.reasons_bytes > 0 then convert_from(substring(data from h.codec_at + h.codec_bytes + 1 for h.reasons_bytes), 'UTF8') end,
+  select to_timestamp(60 * block_bits(data, h.at + 5, 27)), block_bits(data, h.at + 33, 15)::smallint, (block_bits(data, h.at + 48, 16) - 32768)::smallint,
+    block_bits(data, h.at + 64, 16)::integer, block_bits(data, h.at + 80, 8) & 1 = 1, block_bits(data, h.at + 88, 32) - 2147483648,
+    -- not convert_from, which refuses what is not UTF-8: reasons are plain ASCII
+    case when h.reasons_bytes > 0 then encode(substring(data from h.codec_at + h.codec_bytes + 1 for h.reasons_bytes), 'escape') end,
     substring(data from h.codec_at + 1 for h.codec_bytes)
   from (
-    select g.at, block_bits(data, g.at + 32, 16)::smallint as method_id, block_bits(data, g.at + 120, 32)::integer as codec_at,
-      block_bits(data, g.at + 152, 32)::integer as codec_bytes, block_bits(data, g.at + 184, 16)::integer as reasons_bytes
-    from (select 16 + 200 * i as at from generate_series(0, block_bits(data, 0, 16)::integer - 1) i) g) h
+    select g.at, block_bits(data, g.at + 122, 30)::integer as codec_at, block_bits(data, g.at + 154, 30)::integer as codec_bytes,
+      block_bits(data, g.at + 184, 16)::integer as reasons_bytes
+    from (select 16 + 200 * i as at from generate_series(0, block_bits(data, 0, 16)::integer - 1) i) g
+    where g.at + 200 <= 8 * length(data)) h
+  where h.codec_at::bigint + h.codec_bytes + h.reasons_bytes <= length(data)
 $function$
 CREATE OR REPLACE FUNCTION public.packed_beats(minute timestamp with time zone, n integer, reasons text, codec bytea)
  RETURNS bytea
@@ -2587,6 +2610,7 @@ fence_writer(): execute to public
 has_feature(integer[],smallint,timestamp with time zone,timestamp with time zone): execute to public
 hold_log(bigint): execute to public
 hold_partitions(smallint[],bigint[]): execute to public
+is_block_line(integer,integer,bigint,integer): execute to public
 missing_consents(uuid): execute to biosignal_api
 missing_consents(uuid): execute to biosignal_ingest
 missing_consents(uuid): execute to public
