@@ -11,6 +11,7 @@ import type pg from 'pg';
 import type { StreamId } from '../signal.ts';
 import { CopyBuffer, copyRows, microseconds } from './copy-binary.ts';
 import { derivedLock } from './database/locks.ts';
+import { RowFault } from './database/sql-states.ts';
 import { MINUTE_NS } from './derived-block.ts';
 import {
   beatBlockOf,
@@ -39,6 +40,8 @@ export type DerivedStoreOptions = Readonly<{
   cadences: Readonly<Record<string, number>>;
   /** See DerivedWriterOptions. */
   valueSteps: Readonly<Record<string, number>>;
+  /** Called with what is damaged. */
+  onFault: (message: string, cause: unknown) => void;
 }>;
 
 /** Another process has written to these streams. */
@@ -109,7 +112,7 @@ export class DerivedStore {
       for (const { stream_id, version, data } of rows)
         this.#streams.set(stream_id as StreamId, {
           version: Number(version),
-          minutes: minutesOfOpenRow(data),
+          minutes: this.#minutesOf(stream_id as StreamId, data),
           touchedMs: performance.now(),
         });
     }
@@ -120,6 +123,21 @@ export class DerivedStore {
       for (const { kind, minute } of this.#streams.get(rows.streamId)?.minutes ?? []) times[kind].add(minute * MINUTE_US);
     }
     for (const kind of kinds) await this.#partitions.ensure(client, tables[kind], times[kind]);
+  }
+
+  /** Of a damaged row none: they are computed again from stored samples, as after a crash of PostgreSQL, and the row is written anew. */
+  #minutesOf(streamId: StreamId, data: Buffer): Minute[] {
+    try {
+      return minutesOfOpenRow(data);
+    } catch (error) {
+      if (!(error instanceof RowFault)) throw error;
+      this.#told(`the open minutes of stream ${streamId}`, error);
+      return [];
+    }
+  }
+
+  #told(what: string, error: RowFault): void {
+    this.#options.onFault(`derived rows: ${what} cannot be read, written anew: ${error.message}`, error);
   }
 
   /** Writes in the caller's transaction, which holds the log. @param steps of streams that are not erased
@@ -177,7 +195,16 @@ export class DerivedStore {
            where b.time >= to_timestamp($1::float8) and b.time <= to_timestamp($2::float8) and b.stream_id = $3 and b.method_id = any ($4::smallint[])`,
           [from * 60, to * 60, rows.streamId, ids],
         );
-        for (const row of found.rows) take(working.get(rows.streamId)!, kind, row);
+        for (const row of found.rows) {
+          try {
+            take(working.get(rows.streamId)!, kind, row);
+          } catch (error) {
+            if (!(error instanceof RowFault)) throw error;
+            // What is computed again takes its place: otherwise the whole range would be refused.
+            this.#told(`a ${kind} minute of stream ${rows.streamId}`, error);
+            take(working.get(rows.streamId)!, kind, row, []);
+          }
+        }
       }
     }
     return new Set(methods.rows.map(({ id, kind }) => `${kind}:${id}`));
@@ -367,15 +394,16 @@ const storedColumns = {
   beat: `b.method_id, b.channel_no, (date_part('epoch', b.time) / 60)::int as minute, b.n, b.reasons, b.codec`,
 } as const;
 
-/** A stored row becomes a minute of the attempt; what memory has of that minute came after it. */
-function take({ minutes }: Working, kind: SeriesKind, row: BlockRow): void {
+/** A stored row becomes a minute of the attempt; what memory has of that minute came after it. @param instead of its points
+ *  @throws RowFault when it is damaged */
+function take({ minutes }: Working, kind: SeriesKind, row: BlockRow, instead: readonly Point[] | null = null): void {
   const { method_id: methodId, channel_no: channelNo, minute, n, min, sum, reasons, codec } = row;
   const key = minuteKey(kind, methodId, channelNo, minute);
   const known = minutes.get(key);
   if (known?.inBlock === true) return;
-  const stored = kind === 'beat' ? pointsOfBeats({ n, reasons, codec }) : pointsOfFeatures({ n, min, sum, codec });
+  const stored = instead ?? (kind === 'beat' ? pointsOfBeats({ n, reasons, codec }) : pointsOfFeatures({ n, min, sum, codec }));
   const points = known === undefined ? stored : withPoints(stored, known.points);
-  minutes.set(key, { kind, methodId, channelNo, minute, points, inBlock: true, changed: known !== undefined });
+  minutes.set(key, { kind, methodId, channelNo, minute, points, inBlock: true, changed: known !== undefined || instead !== null });
 }
 
 /** Takes the points of [fromNs, toNs) out of minutes of current methods. */

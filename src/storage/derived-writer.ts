@@ -87,7 +87,7 @@ export class DerivedWriter {
     this.#onFault = options.onFault ?? (() => {});
     this.#partitions = new Partitions(database);
     const { currentMethods, cadences = {}, valueSteps = {} } = options;
-    this.#minutes = new DerivedStore(this.#partitions, { currentMethods, cadences, valueSteps });
+    this.#minutes = new DerivedStore(this.#partitions, { currentMethods, cadences, valueSteps, onFault: this.#onFault });
     this.#connection = new WriterConnection(database, {
       onRetry: (error, attempt) => this.#onFault(`derived rows: attempt ${attempt}: ${error.message}`, error),
     });

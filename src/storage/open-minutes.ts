@@ -1,6 +1,7 @@
 /** The open minutes of a stream as the bytes of one row of derived_open. The layout is in docs/wire-format.md: the number of minutes, a
  *  head of 25 bytes for each, then their codecs. Read by open_minutes() in SQL. */
 import { Buffer } from 'node:buffer';
+import { RowFault } from './database/sql-states.ts';
 
 export type OpenMinute = Readonly<{
   /** From 1970. */
@@ -42,13 +43,17 @@ export function encodeOpenMinutes(minutes: readonly OpenMinute[]): Buffer {
   return out;
 }
 
+/** @throws RowFault when the row is damaged */
 export function decodeOpenMinutes(data: Uint8Array): OpenMinute[] {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  if (bytes.length < COUNT || bytes.length < COUNT + HEAD * bytes.readUInt16BE(0))
+    throw new RowFault(`open minutes are damaged: ${bytes.length} bytes`);
   return Array.from({ length: bytes.readUInt16BE(0) }, (_, i) => {
     const head = COUNT + HEAD * i;
     const at = bytes.readUInt32BE(head + 15);
     const end = at + bytes.readUInt32BE(head + 19);
     const textEnd = end + bytes.readUInt16BE(head + 23);
+    if (textEnd > bytes.length) throw new RowFault(`open minutes are damaged: head ${i}`);
     return {
       minute: bytes.readUInt32BE(head),
       methodId: bytes.readUInt16BE(head + 4),
