@@ -1909,7 +1909,7 @@ AS $function$
     case when c.code < 4 then base + block_bits(codec, 8 * h.values_at + i * h.value_width, h.value_width) end,
     (c.code & 3)::smallint
   from (
-    select w.start_ns, power(10, w.exponent)::bigint as unit_ns, w.step, w.time_width, w.value_width, w.times_at, w.known,
+    select w.start_ns, power(10, w.exponent)::bigint as unit_ns, w.step, w.time_width, w.value_width, w.times_at,
       w.times_at + (n * w.time_width + 7) / 8 as values_at,
       w.times_at + (n * w.time_width + 7) / 8 + (n * w.value_width + 7) / 8 as codes_at, block_width(w.known) as code_width,
       -- every byte is there, none is left over
@@ -1929,9 +1929,8 @@ AS $function$
     offset 0) h
   cross join generate_series(0, h.last) i
   cross join lateral (
-    select block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer as at offset 0) k
-  cross join lateral (
-    select case when n = 1 then get_byte(codec, 7) when k.at < h.known then get_byte(codec, 15 + k.at) else 6 end as code
+    select get_byte(codec, case when n > 1
+      then least(15 + block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer, length(codec) - 1) else 7 end) as code
     offset 0) c
 $function$
 CREATE OR REPLACE FUNCTION public.feature_values(from_time timestamp with time zone, to_time timestamp with time zone)

@@ -1,4 +1,5 @@
-/** Damaged bytes of minutes of beats and values, over or not: SQL refuses nothing, a service starts, and what is computed again is mended. */
+/** Damaged bytes of minutes of beats and values, over or not: SQL refuses nothing, a service starts, and what is computed again is
+ *  repaired. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { fixtureChannels, madeUpStream, seeded } from '../../src/dsp/testing/fixture.ts';
@@ -91,7 +92,7 @@ test('whatever the bytes are, SQL unpacks or leaves out, and what is unpacked is
   }
 });
 
-test('a service starts where the newest minutes of a stream are damaged, goes on, and mends them', async () => {
+test('a service starts where the newest minutes of a stream are damaged, goes on, and repairs them', async () => {
   const { database } = running;
   await post(running.service.baseUrl, packets.slice(0, SENT_FIRST));
   await until(async () => (await rowsOf('dev-1')).some((row) => secondOf(row) > SENT_FIRST - 20), 60_000);
