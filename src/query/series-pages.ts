@@ -54,7 +54,7 @@ export type FeatureColumns = Readonly<{
   tsNs: BigInt64Array;
   values: Float64Array;
   qmask: Uint8Array;
-  /** Start of the next page when there may be more: a microsecond after the last value. */
+  /** Start of the next page when there may be more: a microsecond after the last value, with a cadence the interval after its own. */
   next: string | null;
 }>;
 
@@ -115,7 +115,7 @@ export class FeaturePage {
   #isReplaced(us: number, flag: number): boolean {
     this.#skips = false;
     if (this.#cadenceHz === null) return false;
-    const interval = Math.floor((us / 1e6) * this.#cadenceHz);
+    const interval = intervalAt(us, this.#cadenceHz);
     if (interval !== this.#interval) {
       this.#interval = interval;
       return false;
@@ -136,10 +136,23 @@ export class FeaturePage {
       tsNs,
       values: new Float64Array(this.#values),
       qmask: new Uint8Array(this.#qmask),
-      next: this.#values.length >= this.#limit ? nextOf(tsNs.at(-1)!) : null,
+      next: this.#values.length >= this.#limit ? this.#next(tsNs.at(-1)!) : null,
     };
   }
+
+  /** The rest of the last value's interval was compared with it, and gives no other value. */
+  #next(lastNs: bigint): string | null {
+    if (this.#cadenceHz === null) return nextOf(lastNs);
+    const interval = intervalAt(Number(lastNs / 1000n), this.#cadenceHz);
+    let us = Math.floor(((interval + 1) / this.#cadenceHz) * 1e6) - 1; // its end, to a rounding error
+    if (!Number.isSafeInteger(us)) return null; // later than 2255
+    while (intervalAt(us, this.#cadenceHz) <= interval) us++;
+    return timestampAt(BigInt(us) * 1000n);
+  }
 }
+
+/** Number of the interval of 1/cadence, from 1970, that a time lies in. @param us Unix us */
+const intervalAt = (us: number, cadenceHz: number): number => Math.floor((us / 1e6) * cadenceHz);
 
 export const beatKinds = ['normal', 'ectopic', 'artefact', 'interpolated'] as const;
 

@@ -110,6 +110,20 @@ describe('features', () => {
     expect(values.length).toBe(240);
   });
 
+  it('with a cadence come in pages that are one list', async () => {
+    const [all] = await api.json<Series[]>('GET', `${path()}?cadence=0.1`);
+    const paged: number[] = [];
+    // The eighth value is the best of its 10 s, and a bad one of the same 10 s comes after it.
+    for (let next: string | undefined = `${path()}?cadence=0.1&limit=8`; next !== undefined;) {
+      const response = await api.send('GET', next);
+      paged.push(...((await response.json()) as Series[]).flatMap((series) => series.ts_ns));
+      next = /<([^>]+)>/.exec(response.headers.get('link') ?? '')?.[1];
+    }
+    expect(paged).toEqual(all!.ts_ns);
+    const response = await api.send('GET', `${path()}?cadence=1e-12&limit=1`);
+    expect([response.status, response.headers.get('link')]).toEqual([200, null]);
+  });
+
   // promise: feature-filters, quality-everywhere
   it('are filtered by name, time, quality and cadence', async () => {
     const count = async (query: string): Promise<number[]> => {
