@@ -42,7 +42,10 @@ export type EraseOptions = Readonly<{
 const rollups = ['feature_1h', 'feature_1d'] as const;
 const ATTEMPTS_MAX = 5;
 const DEADLOCK = '40P01';
-const PACKET_LOG_HOURS = 24 + 6; // kept a day, dropped by partitions of six hours
+/** Hours of a partition of the packet log, which is dropped as a whole. */
+const LOG_PARTITION_HOURS = 6;
+/** Hours that a new database keeps of the packet log; also told where it is kept forever, for which the receipt has no value. */
+const LOG_HOURS = 24;
 
 /** @throws PipelineError not_found; conflict when the database is not of this version (then nothing is erased) */
 export async function eraseUser(pool: Pool, orgId: string, subjectId: string, options: EraseOptions): Promise<EraseReceipt> {
@@ -67,7 +70,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
     const erased = await inTransaction(client, async () => {
       const rows = await eraseRows(client, orgId, subjectId);
       const erasedMs = Date.now();
-      packetLogUntil = new Date(erasedMs + PACKET_LOG_HOURS * 3_600_000).toISOString();
+      packetLogUntil = new Date(erasedMs + (await packetLogHours(client)) * 3_600_000).toISOString();
       await emitEvent(client as unknown as Pool, { orgId, projectId: user.project_id }, 'xuser.erased', { xuser_id: subjectId });
       await note(rows.stores, rows.devicesShared);
       return { ...rows, erasedMs };
@@ -91,6 +94,14 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
     }
     throw error;
   }
+}
+
+/** Hours until the log has dropped a packet of now. */
+async function packetLogHours(client: PoolClient): Promise<number> {
+  const { rows } = await client.query<{ hours: number | null }>(
+    `select extract(epoch from keep)::float8 / 3600 as hours from retention where relation = 'packet_log'`,
+  );
+  return (rows[0]?.hours ?? LOG_HOURS) + LOG_PARTITION_HOURS;
 }
 
 type Erased = Readonly<{ stores: readonly StoreReceipt[]; devicesShared: number; person: Person }>;

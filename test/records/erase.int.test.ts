@@ -153,6 +153,20 @@ it('begins again when the server ended it in a deadlock with a writer', async ()
   await writer.end();
 });
 
+it('says when the packet log will have dropped the last packets, as long as it is kept here', async () => {
+  const { pool } = running.database;
+  const { xuser_id: id } = await running.token('logged');
+  await pool.query("update retention set keep = '7 days' where relation = 'packet_log'");
+  try {
+    const { body, text } = await running.send<{ erased_at: string; packet_log_until: string }>('POST', `/api/v1/xusers/${id}/erase`, {
+      body: { confirm_external_id: 'logged' },
+    });
+    expect((Date.parse(body.packet_log_until) - Date.parse(body.erased_at)) / 3_600_000, text).toBe(7 * 24 + 6);
+  } finally {
+    await pool.query("update retention set keep = '1 day' where relation = 'packet_log'");
+  }
+});
+
 it('does all of it or nothing: a database of another version keeps the user, without a receipt', async () => {
   const { xuser_id: id } = await running.token('staying');
   const { pool } = running.database;
