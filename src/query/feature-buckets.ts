@@ -41,7 +41,9 @@ export type BucketBounds = Readonly<{
   daysTo: string | null;
 }>;
 
-/** Statistics of several features in one answer.  @param withExtremes also minimum and maximum, first and last */
+/** Statistics of several features in one answer, stream by stream in the given order: a kept hour or day does not say when in it its first
+ *  and last value are, so that of several recordings in it the order decides.
+ *  @param streamIds in the order in which they were recorded  @param withExtremes also minimum and maximum, first and last */
 export async function readFeatureBuckets(
   db: Db,
   streamIds: readonly number[],
@@ -57,7 +59,8 @@ export async function readFeatureBuckets(
       [streamIds, methodIds, from, to, hoursFrom, hoursTo, daysFrom, daysTo, qualityMax, withExtremes],
     ),
   );
-  return rows;
+  const orderOf = new Map(streamIds.map((id, order) => [id, order]));
+  return rows.sort((a, b) => orderOf.get(a.stream_id)! - orderOf.get(b.stream_id)!);
 }
 
 /** Values of several features, as they are stored.  @param from RFC 3339: whole minutes around [from, to) come */
