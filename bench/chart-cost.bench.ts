@@ -164,12 +164,12 @@ try {
   await Promise.all(askers);
   report({ name: 'small chart alone, p50', value: quantile(alone, 0.5), unit: 'ms' });
   report({ name: 'small chart alone, p99', value: quantile(alone, 0.99), unit: 'ms' });
-  report({ name: 'small chart beside 20 large, p50', value: quantile(crowded, 0.5), unit: 'ms' });
-  report({ name: 'small chart beside 20 large, p99', value: quantile(crowded, 0.99), unit: 'ms' });
+  report({ name: 'small chart next to 20 large, p50', value: quantile(crowded, 0.5), unit: 'ms' });
+  report({ name: 'small chart next to 20 large, p99', value: quantile(crowded, 0.99), unit: 'ms' });
   report({ name: 'large chart of 20 at once, p50', value: quantile(largeMs, 0.5), unit: 'ms' });
   report({ name: 'large charts answered in a second', value: largeMs.length / seconds, unit: '1/s', better: 'higher' });
-  report({ name: 'processor of the service beside 20 large', value: (usage.cpuSec - before.service) / seconds, unit: 'cores' });
-  report({ name: 'processor of PostgreSQL beside 20 large', value: (database1 - before.database) / seconds, unit: 'cores' });
+  report({ name: 'processor of the service with 20 large', value: (usage.cpuSec - before.service) / seconds, unit: 'cores' });
+  report({ name: 'processor of PostgreSQL with 20 large', value: (database1 - before.database) / seconds, unit: 'cores' });
   report({ name: 'longest work of the main thread at a time, p99', value: usage.ownP99Ms, unit: 'ms' });
   report({ name: 'longest work of the main thread at a time', value: usage.ownMaxMs, unit: 'ms' });
   console.log(`refused: ${JSON.stringify(Object.fromEntries(refused))}`);

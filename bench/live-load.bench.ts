@@ -178,13 +178,13 @@ if (wants('p14')) {
     for (const firehose of ['device', 'viewer'] as const) {
       const { tickP99Ms, tickMaxMs, load } = await run(service, { ...plan, firehose }, database);
       report({
-        name: `tick late beside a ${firehose} that never stops sending, p99`,
+        name: `tick late with a ${firehose} that never stops sending, p99`,
         value: tickP99Ms,
         goal: 'P14',
         note: `most ${tickMaxMs.toFixed(1)} ms`,
       });
       report({
-        name: `frames delivered beside that ${firehose}, p99`,
+        name: `frames delivered with that ${firehose}, p99`,
         value: load.frameMs.p99,
         unit: 'ms',
         note: `calm: ${calm.load.frameMs.p99} ms`,
@@ -204,7 +204,7 @@ if (wants('r4')) {
       ratios.push(crowded.load.frameMs.p99 / alone.load.frameMs.p99);
       grown.push((crowded.rssBytes - alone.rssBytes) / 2 ** 20);
     }
-    reportMedian({ name: 'frame p99 of 100 viewers beside 100 slow ones, over alone', goal: 'R4' }, ratios);
+    reportMedian({ name: 'frame p99 of 100 viewers with 100 slow ones, over alone', goal: 'R4' }, ratios);
     reportMedian({ name: 'R4: memory that 100 slow viewers take', unit: 'MiB', note: 'bound: 256 KiB each' }, grown);
   });
 }

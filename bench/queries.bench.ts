@@ -286,8 +286,8 @@ async function growth(serverUrl: string): Promise<void> {
     const busy = await besideWriter(filled);
     const last = (name: string): number => curves[name]!.at(-1)![1];
     report({ name: 'raw 5 minutes x 4 channels, p50', goal: 'P9', value: last('raw: p50'), note: at });
-    report({ name: '24 h at 1-minute buckets beside a writer, p50', goal: 'P8 p50', value: quantile(busy.chart.ms, 0.5), note: at });
-    report({ name: '24 h at 1-minute buckets beside a writer, p99', goal: 'P8 p99', value: quantile(busy.chart.ms, 0.99), note: at });
+    report({ name: '24 h at 1-minute buckets next to a writer, p50', goal: 'P8 p50', value: quantile(busy.chart.ms, 0.5), note: at });
+    report({ name: '24 h at 1-minute buckets next to a writer, p99', goal: 'P8 p99', value: quantile(busy.chart.ms, 0.99), note: at });
     for (const name of questionNames) {
       report({ name: `${name}: processor time of a question`, value: last(`${name}: processor time`), unit: 'ms', note: at });
       const [[, first]] = curves[`${name}: processor time`] as [[number, number]];

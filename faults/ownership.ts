@@ -182,7 +182,7 @@ export const takeBackScenario: Scenario = {
 
 export const standbyRestartScenario: Scenario = {
   name: 'postgres-standby',
-  about: 'kill -9 of every PostgreSQL process beside a waiting second instance',
+  about: 'kill -9 of every PostgreSQL process while a second instance waits',
   world: { front: true },
   round: restartBesideStandby,
 };

@@ -26,7 +26,7 @@ export const refusals = {
   'rate of 0': 'packet_invalid',
   'two days after its packet': 'packet_invalid',
   'cut short': 'packet_malformed',
-  'somebody else in the same boot': 'packet_invalid',
+  'another subject in the same boot': 'packet_invalid',
 } as const;
 /** How a device's wall clock stands: seconds off the true time, or none at all. */
 export type WallClock = number | 'none';

@@ -34,7 +34,7 @@ export function differences(got: Rows, wanted: Rows, boots: readonly Boot[]): st
     if (missing.length + extra.length === 0) return [];
     const first = (rows: readonly string[]): string => rows.slice(0, 3).join('; ');
     return [
-      `${deviceId} (${what}) ${bootId}: of ${own.size} beats and values of a clean run ${missing.length} are missing (${first(missing)}), ${extra.length} are there beside them (${first(extra)})`,
+      `${deviceId} (${what}) ${bootId}: of ${own.size} beats and values of a clean run ${missing.length} are missing (${first(missing)}), ${extra.length} are there besides (${first(extra)})`,
     ];
   });
 }

@@ -137,7 +137,7 @@ export function schemaDocument(): string {
     '',
     'Kept is what a new database begins with (table `retention`; [operator.md](operator.md) says how to change it); a project may keep less. A device of seven',
     'channels leaves 149 MB a day, and up to 71 MB more in the packet log: [sizing.md](sizing.md) has the bytes of each part, and the command that measures',
-    'them. Of the records only `audit_log` grows by itself, by an entry for each look at somebody’s data, and nothing is taken off it;',
+    'them. Of the records only `audit_log` grows by itself, by an entry for each time a person’s data are read, and nothing is taken off it;',
     '`idempotency` and `webhook_delivery` are cleared by the service.',
     '',
     ...parts,

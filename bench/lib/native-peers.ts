@@ -25,7 +25,7 @@ function peerRate(name: string, x: Float64Array, fs: number, rounds: number): nu
 /** Runs ours and each peer in turns and reports the peer's rate and the ratio, pair by pair.
  *  @param ours gives M samples/s, the fastest of as many rounds as it is told */
 export function reportPeers(what: string, x: Float64Array, fs: number, ours: (rounds: number) => number, pairs = 5, rounds = 5): void {
-  if (nativePeers.length === 0) console.log('BENCH_NATIVE_DIR is not set: no native peer beside it');
+  if (nativePeers.length === 0) console.log('BENCH_NATIVE_DIR is not set: no native peer to compare with');
   for (const name of nativePeers) {
     const rates: number[] = [];
     const ratios: number[] = [];

@@ -1,4 +1,4 @@
-/** How many samples per second and core do R-peak detection and ECG quality take, over a plain Float32 sum pass of the same signal?
+/** Speed of R-peak detection and ECG quality, in samples per second and core, next to a plain Float32 sum pass of the same signal.
  *
  *  node bench/micro/r-peaks.bench.ts [rounds] [RECORD.hea]
  *  30 minutes of a seeded synthetic ECG at 360 Hz, or the first lead of a WFDB record; packets of 90 and whole; CPU time of the process;

@@ -1,5 +1,5 @@
-/** How many samples per second and core does the whole chain of one ECG channel take: digital samples in, R peaks by segments, verdicts,
- *  heart rate, variability and rows out; and what does a streaming device hold in memory?
+/** Speed of the whole chain of one ECG channel, in samples per second and core: digital samples in; R peaks by segments, verdicts, heart
+ *  rate, variability and rows out. And the memory that a streaming device holds.
  *
  *  node --expose-gc bench/micro/segment-engine.bench.ts [rounds] [streams]
  *  Besides, the most expensive part of a wearable: PPG at 125 Hz with its accelerometer (beats, spectral rate, quality, PRV, breathing).

@@ -80,7 +80,7 @@ function samplePackets(): Packet[] {
   const next = createPacketSource(device, {
     deviceId: 'strap-7',
     bootId: '00112233445566778899aabbccddeeff',
-    subject: 'somebody',
+    subject: 'person',
     startUnixNs: 1_790_000_000_000_000_000n,
     packetMs: 60,
   });
@@ -140,7 +140,7 @@ export async function makeTargets(): Promise<Target[]> {
     missing: -2_147_483_648,
   });
   const frame = encodeFrame({
-    subject: 'somebody',
+    subject: 'person',
     seq: 3,
     t0Ns: 1_790_000_000_000_000_000n,
     durationMs: 100,

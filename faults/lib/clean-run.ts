@@ -133,7 +133,7 @@ function compare(got: Rows, wanted: Rows): { otherRows: number; complaints: stri
     otherRows += missing.length + extra.length;
     const first = (rows: readonly string[]): string => rows.slice(0, 3).join(', ');
     complaints.push(
-      `${stream}: beats and values: ${missing.length} of ${own.size} of a clean run are missing (${first(missing)}), ${extra.length} are there beside them (${first(extra)})`,
+      `${stream}: beats and values: ${missing.length} of ${own.size} of a clean run are missing (${first(missing)}), ${extra.length} are there besides (${first(extra)})`,
     );
   }
   return { otherRows, complaints };

@@ -23,7 +23,7 @@ export async function sendOdd(oracle: Oracle, { device: index, what }: Extract<D
 export async function sendIllegal(oracle: Oracle, { device: index, what }: Extract<DeviceCommand, { do: 'illegal' }>): Promise<void> {
   const boot = await openBoot(oracle, index, what);
   const packet = base(boot);
-  if (what === 'somebody else in the same boot') await deliver(oracle, boot, [packet]);
+  if (what === 'another subject in the same boot') await deliver(oracle, boot, [packet]);
   if (what === 'before the year 2000') await deliver(oracle, boot, [{ ...packet, t0DeviceNs: 1n << 61n }]); // 73 years of device time
   const bytes = encode(illegalPacket(what, packet));
   const sent = what === 'cut short' ? bytes.slice(0, -3) : bytes;
@@ -172,7 +172,7 @@ function illegalPacket(what: Refusal, packet: Packet): Packet {
       return { ...packet, blocks: [blockOf(ecg, sine(250, 250), 48 * 3600e9)] };
     case 'cut short':
       return packet;
-    case 'somebody else in the same boot':
+    case 'another subject in the same boot':
       return { ...packet, seq: 1, subject: `${packet.subject}-other` };
     default: {
       const never: never = what;

@@ -120,7 +120,7 @@ export const faults: readonly Fault[] = [
     "(case when 'sharing' = any(",
     "(case when d.attempts < 2 and 'sharing' = any(",
   ]),
-  fault('metrics-guarded', 'whoever has no token gets the metrics', 'test/auth/sign-in.int.test.ts', [
+  fault('metrics-guarded', 'a caller without a token gets the metrics', 'test/auth/sign-in.int.test.ts', [
     'src/http/service-routes.ts',
     "given === '' && isLoopbackAddress(remoteAddress)",
     "given === ''",
@@ -234,7 +234,7 @@ export const faults: readonly Fault[] = [
     "loadingCount === 0 ? ''",
     "loadingCount >= 0 ? ''",
   ]),
-  fault('old-rows', 'rows of one second are written beside longer ones', 'test/storage/blocks.int.test.ts', [
+  fault('old-rows', 'rows of one second are written next to longer ones', 'test/storage/blocks.int.test.ts', [
     'src/storage/store-rows.ts',
     '({ ...row, rowSec: channel.rowSec }));',
     '({ ...row, rowSec: Math.min(1, channel.rowSec) }));',

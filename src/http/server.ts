@@ -1,4 +1,5 @@
 /** The HTTP and WebSocket server: the thin layer on uWebSockets.js. A request is an Incoming, a socket lives in sockets.ts. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { PipelineError } from '../errors.ts';
 import type { OriginAllowed } from './cors.ts';
@@ -164,7 +165,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       sockets.closeMatching(() => true, 'shutting_down');
       const deadlineMs = performance.now() + config.stopTimeoutMs;
       const busy = (): boolean => inFlight > 0 || sockets.count() > 0;
-      while (busy() && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 10));
+      while (busy() && performance.now() < deadlineMs) await sleep(10);
       sockets.stop();
       ticks.stop();
       lender?.close();

@@ -1,7 +1,8 @@
 /** WebSocket /ingest/stream: packets in as binary messages, acknowledgements out.
  *
- *  Messages of a socket are numbered from 0 as they arrive. Each is settled once: durable, a duplicate, or rejected; an acknowledgement says
- *  how many leading messages are settled. Backpressure is the withheld acknowledgement: a client keeps at most `window` messages unsettled.
+ *  Messages of a socket are numbered from 0 as they arrive. Each is settled once: durable, a duplicate, or rejected; an acknowledgement
+ *  says how many leading messages are settled. Backpressure is the withheld acknowledgement: a client keeps at most `window` messages
+ *  unsettled.
  *
  *  Modes of a socket
  *  - taking: a message is decoded, admitted and offered as it arrives.
@@ -10,6 +11,7 @@
  *    the socket as rate_limited: the client sent more than its window.
  *  - draining: the service stops. New messages are ignored (unsettled, so the client sends them again elsewhere); when all earlier ones are
  *    settled the socket closes with shutting_down. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Rejected } from '../errors.ts';
 import { isRejected, PipelineError } from '../errors.ts';
 import { defineSocket } from '../http/route.ts';
@@ -125,7 +127,7 @@ export class IngestSockets {
   async drain(deadlineMs: number): Promise<void> {
     this.#draining = true;
     for (const socket of this.#open) socket.stop();
-    while (this.#open.size > 0 && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (this.#open.size > 0 && performance.now() < deadlineMs) await sleep(5);
     for (const socket of this.#open) socket.end();
   }
 }
@@ -233,7 +235,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
   #take(bytes: Uint8Array): Promise<unknown> | null {
     const nowMs = performance.now();
     const waitMs = this.#budget(nowMs);
-    if (waitMs > 0) return delay(waitMs);
+    if (waitMs > 0) return sleep(waitMs);
     const packet = this.#ingest.decode(bytes);
     if (isRejected(packet)) {
       this.#reject(packet, nowMs);
@@ -267,7 +269,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
   #offer(session: Session, packet: DecodedPacket, bytes: Uint8Array, receivedNs: bigint, nowMs: number): Promise<unknown> | null {
     const offered = this.#tryOffer(session, packet, bytes, receivedNs);
     if (offered === null) return null;
-    if (offered === 'busy') return delay(BUSY_RETRY_MS);
+    if (offered === 'busy') return sleep(BUSY_RETRY_MS);
     if (offered === 'recall') return this.#ingest.recall(session, packet.seq);
     if (isRejected(offered)) {
       this.#reject(offered, nowMs);
@@ -287,7 +289,8 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
     return null;
   }
 
-  /** null: the database is away and the connection is closed. Closed, not rejected: the device sends again from its oldest packet, in order. */
+  /** null: the database is unavailable and the connection is closed. Closed, not rejected: the device then resends from its oldest packet,
+   *  in order. */
   #tryOffer(session: Session, packet: DecodedPacket, bytes: Uint8Array, receivedNs: bigint): Offered | null {
     try {
       return this.#ingest.offer(session, packet, bytes, receivedNs, this.#sender);
@@ -485,8 +488,4 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
       this.#peer.close('unavailable', 'The packets could not be taken.');
     }
   }
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -266,7 +266,7 @@ export class PacketLog {
     while (this.#open !== null || this.#full.length > 0 || this.#writing) {
       const last = this.#open ?? this.#full.at(-1);
       this.#flush();
-      if (last === undefined) await new Promise((done) => setTimeout(done, 5));
+      if (last === undefined) await sleep(5);
       else await last.durable.catch(() => {});
     }
     assert(this.#queueBytes === 0, 'the packet log was closed with packets that wait');

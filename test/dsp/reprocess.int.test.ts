@@ -186,10 +186,10 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   expect(filled.filter((row) => row.includes('hr_ppg_v1'))).toEqual(oldLeft);
 });
 
-// promise: reprocess-beside
+// promise: reprocess-live
 test('late data that comes while reprocess writes: the values are those of all samples', async () => {
   const baseUrl = await serve();
-  const sent = recordingOf('beside');
+  const sent = recordingOf('meanwhile');
   const late = sent.slice(100, 104);
   await send(
     baseUrl,
@@ -197,7 +197,7 @@ test('late data that comes while reprocess writes: the values are those of all s
   );
   const endSec = startSec + lengthSec - 60;
   const computed = async (): Promise<boolean> =>
-    (await rowsOf('beside')).some((row) => row.startsWith('derived:hr_ecg_v7') && secondOf(row) > endSec);
+    (await rowsOf('meanwhile')).some((row) => row.startsWith('derived:hr_ecg_v7') && secondOf(row) > endSec);
   await until(computed);
   // reprocess has read its samples and stops before it writes: what it enters first waits for a lock that the test has
   const { pool } = database;
@@ -207,12 +207,12 @@ test('late data that comes while reprocess writes: the values are those of all s
       if current_setting('application_name') not like 'biosignal worker%' then perform pg_advisory_xact_lock_shared(77); end if; return null; end $$;
     create trigger wait_for_test before insert on method for each statement execute function wait_for_test()`);
   try {
-    const running = cli('--device', 'beside', '--ended');
+    const running = cli('--device', 'meanwhile', '--ended');
     const waits = `select from pg_locks where locktype = 'advisory' and not granted and objid = 77`;
     await until(async () => (await pool.query(waits)).rowCount === 1);
-    const before = await rowsOf('beside', endSec);
+    const before = await rowsOf('meanwhile', endSec);
     await send(baseUrl, late);
-    await until(async () => differences(await rowsOf('beside', endSec), before).length > 0); // the service has computed them
+    await until(async () => differences(await rowsOf('meanwhile', endSec), before).length > 0); // the service has computed them
     await sleep(1000);
     await holder.query('select pg_advisory_unlock(77)');
     const { code, err } = await running;
@@ -221,9 +221,9 @@ test('late data that comes while reprocess writes: the values are those of all s
     await holder.end();
     await pool.query('drop trigger wait_for_test on method; drop function wait_for_test()');
   }
-  const beside = await rowsOf('beside', endSec - 40);
-  expect((await cli('--device', 'beside', '--ended')).code).toBe(EXIT_OK);
-  expect(differences(beside, await rowsOf('beside', endSec - 40))).toEqual([]);
+  const written = await rowsOf('meanwhile', endSec - 40);
+  expect((await cli('--device', 'meanwhile', '--ended')).code).toBe(EXIT_OK);
+  expect(differences(written, await rowsOf('meanwhile', endSec - 40))).toEqual([]);
 });
 
 test('reprocess says what is wrong with the call', async () => {

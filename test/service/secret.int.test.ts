@@ -83,7 +83,7 @@ const kidOf = (token: string): string => (JSON.parse(Buffer.from(token.split('.'
 
 // promise: secret-changed, doctor-exit, doctor-service, secret-sealed-until
 // setting: BIO_SECRET
-it('a changed secret is said at the start, by doctor and at /readyz; reads answer, nothing is sealed with it, the old one mends all', async () => {
+it('a changed secret is reported at the start, by doctor and at /readyz; reads are answered, nothing is sealed, and the old secret restores everything', async () => {
   await serving({ BIO_SECRET: first }, async ({ mint, write, journal, parts, faults }) => {
     const token = await mint();
     expect((await write(token, 'one')).status).toBe(201);
@@ -128,7 +128,7 @@ it('a changed secret is said at the start, by doctor and at /readyz; reads answe
 
 // promise: secret-previous
 // setting: BIO_SECRET_PREVIOUS
-it('with the one of before beside it everything is sealed anew at the start, and tokens go on being signed by the same key', async () => {
+it('everything is sealed again at the start when the previous secret is given too, and the same key goes on signing tokens', async () => {
   let token = '';
   await serving({ BIO_SECRET: first }, async ({ mint }) => {
     token = await mint();

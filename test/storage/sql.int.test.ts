@@ -1,5 +1,6 @@
 // SQL without our code: samples() decodes every form of a block; reads of a time range open only its partitions or chunks;
 // retention drops what has expired, never what the log still needs.
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeBlock, type BlockRun } from '../../src/storage/block-codec.ts';
@@ -202,7 +203,7 @@ test('a group commit waits for more packets, unless a caller is blocked on it or
     return batch;
   };
   const isDurable = (batch: { durable: Promise<void> }, waitMs: number): Promise<boolean> =>
-    Promise.race([batch.durable.then(() => true), new Promise<boolean>((done) => setTimeout(() => done(false), waitMs))]);
+    Promise.race([batch.durable.then(() => true), sleep(waitMs, false)]);
   const calm = append(1);
   expect(await isDurable(calm, 200)).toBe(false);
   log.hurry();

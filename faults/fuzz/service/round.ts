@@ -41,7 +41,7 @@ export async function witnessAlone(stage: FuzzStage): Promise<WitnessRows> {
 
 export async function playRound(stage: FuzzStage, { cases, wanted, exports }: RoundOptions): Promise<readonly Complaint[]> {
   const name = randomUUID();
-  const [org, other] = [await stage.newOrganization('fuzzed'), await stage.newOrganization('beside')];
+  const [org, other] = [await stage.newOrganization('fuzzed'), await stage.newOrganization('neighbour')];
   const reader = await peopleOf(stage, org);
   const [near, far] = [new Witness(`${name} near`, 'witness'), new Witness(`${name} far`, 'witness')];
   const [ledger, otherLedger]: [Ledger, Ledger] = [new Map(), new Map()];

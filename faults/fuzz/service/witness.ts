@@ -101,7 +101,7 @@ export class Witness {
     const missing = [...wanted].filter((row) => !got.has(row));
     const extra = [...got].filter((row) => !wanted.has(row));
     return [
-      `of ${wanted.size} beats and values of the witness ${missing.length} are missing (${missing.slice(0, 2).join('; ')}), ${extra.length} are there beside them (${extra.slice(0, 2).join('; ')})`,
+      `of ${wanted.size} beats and values of the witness ${missing.length} are missing (${missing.slice(0, 2).join('; ')}), ${extra.length} are there besides (${extra.slice(0, 2).join('; ')})`,
     ];
   }
 }

@@ -1,4 +1,5 @@
 /** Main-thread side of the DSP: orders runs, batches them to worker threads, returns rows, and survives the death of threads. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelConfig, SampleRun, Spo2Calibration, StreamId } from '../../signal.ts';
 import { keepsEarlierRows } from '../engine/groups.ts';
 import { Engines } from './engines.ts';
@@ -172,7 +173,7 @@ export class FeaturePool {
     while (!this.isSettled(streamId) && !this.#closed) {
       if (performance.now() >= deadlineMs) return false;
       if (mayHeal(stream, performance.now())) this.#replay.healLate(stream);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(5);
     }
     this.#flush(stream);
     stream.lane.control({ op: 'close', handle: stream.handle });

@@ -232,7 +232,7 @@ export class Replay {
 
   /** Until a stream's engine is live again, or has to wait for storage: nobody must wait for that, and the stream is not settled. */
   async #loaded(stream: Stream): Promise<void> {
-    while (stream.mode === 'loading' && !stream.loadFailed && !this.#closed) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (stream.mode === 'loading' && !stream.loadFailed && !this.#closed) await sleep(5);
   }
 
   /** Computes [fromUs, toUs) with an engine of its own; its rows come as replacements, piece by piece. */
