@@ -12,7 +12,7 @@ test('a cookie names the browser to the account that it was issued to, however i
   expect(cookies.issue(email)).not.toBe(cookie);
 });
 
-test('and is nothing to others, changed, cut, or of another secret', () => {
+test('a cookie is worthless for other accounts, changed, cut, or under another secret', () => {
   expect(cookies.open('other@org.example', cookie)).toBeNull();
   expect(new DeviceCookies(Buffer.alloc(32, 2)).open(email, cookie)).toBeNull();
   for (const other of [
@@ -29,7 +29,7 @@ test('and is nothing to others, changed, cut, or of another secret', () => {
     expect(cookies.open(email, other), other).toBeNull();
 });
 
-test('it is good for half a year', () => {
+test('a cookie is valid for half a year', () => {
   const issuedMs = Number(issued) * 1000;
   const at = (ms: number): string | null => {
     const { now } = Date;

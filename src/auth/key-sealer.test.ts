@@ -16,7 +16,7 @@ test('opens what it sealed, under the same secret and for the same id', () => {
   expect(sealer.isSealed('-----BEGIN PRIVATE KEY----- sealed.v1.')).toBe(false);
 });
 
-test('what was changed, cut or lengthened does not open, at any byte', () => {
+test('a sealed text that was changed, cut or lengthened at any byte does not open', () => {
   const sealed = sealer.seal('pem', 'kid');
   const mark = 'sealed.v1.';
   const bytes = Buffer.from(sealed.slice(mark.length), 'base64url');
@@ -29,7 +29,7 @@ test('what was changed, cut or lengthened does not open, at any byte', () => {
   expect(open(bytes)).toBe('pem');
 });
 
-test('the same text is sealed anew each time', () => {
+test('the same text is sealed differently each time', () => {
   expect(sealer.seal('pem', 'kid')).not.toBe(sealer.seal('pem', 'kid'));
 });
 

@@ -5,7 +5,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'
 afterEach(() => void vi.useRealTimers());
 
 // job: refusals
-it('says once a minute which addresses were refused, and of a typing mistake nothing', () => {
+it('reports once a minute which addresses were refused, and ignores a single mistake', () => {
   const lines: object[] = [];
   const refused = logRefusedCredentials({ warn: (fields: object) => void lines.push(fields) });
   for (let i = 0; i < 4; i++) refused.note('credential_invalid', '10.0.0.1');

@@ -111,7 +111,7 @@ describe.each([
   ['by topic', 20],
 ])('viewers served %s', (_, count) => {
   // promise: slow-viewers, nobody-waits
-  it('give a slow viewer the latest frame with what it missed, and the others every frame', () => {
+  it('give a slow viewer the latest frame with the number it missed, and other viewers every frame', () => {
     const { peers, boxes, emit } = setUp(count);
     const slow = peers[0]!;
     for (let seq = 1; seq <= 10; seq++) emit(seq);

@@ -68,7 +68,7 @@ describe('turns', () => {
     expect(started).toEqual(['a1', 'a4']);
   });
 
-  it('are not begun, and not waited for, by a peer that is away already', async () => {
+  it('are neither started nor awaited for a peer that has already gone', async () => {
     const { started, ask } = reads(new Turns({ atOnce: 1, perCaller: 1, largeAtOnce: 1, waitingMax: 1, waitMsMax: 5000 }));
     const away = AbortSignal.abort();
     await expect(ask('a', 'a1', false, away)).rejects.toMatchObject({ code: 'bad_request' });
@@ -102,7 +102,7 @@ describe('turns', () => {
     expect(inAll(1000, 7)).toEqual([7, 2]);
   });
 
-  it('are waited for no longer than is said', async () => {
+  it('are awaited no longer than the limit', async () => {
     const { ask, end } = reads(new Turns({ atOnce: 1, perCaller: 1, largeAtOnce: 1, waitingMax: 5, waitMsMax: 20 }));
     const first = ask('a', 'a1');
     await expect(ask('a', 'a2')).rejects.toMatchObject({ code: 'rate_limited', retryAfterSec: 5 });

@@ -15,7 +15,7 @@ function textOf(numbers: readonly number[]): string {
 const numbersOf = (ranges: SeqRanges): number[] =>
   ranges.ranges().flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
 
-test('reads what PostgreSQL writes, of however many digits, and writes it with both ends', () => {
+test('reads ranges as PostgreSQL writes them, of any number of digits, and writes them with both ends', () => {
   expect(SeqRanges.parse('{}').ranges()).toEqual([]);
   expect(String(SeqRanges.parse('{}'))).toBe('{}');
   const text = '{[0,1),[7,4294967296),[4503599627370496,4503599627370500)}';

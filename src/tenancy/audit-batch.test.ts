@@ -47,7 +47,7 @@ test('an event is written within ten seconds', async () => {
 });
 
 // promise: audit-bound
-test('of more entries than fit the oldest are lost, and it is said how many', async () => {
+test('the oldest entries are lost when more come than fit, and their number is reported', async () => {
   const errors: string[] = [];
   const batch = new AuditBatch(db, (error) => void errors.push(String(error)));
   for (let i = 0; i < 20_000; i++) batch.add(entry(`/${i}`), performance.now());

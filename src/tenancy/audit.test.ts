@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Caller } from '../caller.ts';
 import { actorId, inetOf } from './audit.ts';
 
-test('everybody who acts has a name in the log; who has no credential has none', () => {
+test('every actor has a name in the log; a caller without a credential has none', () => {
   const key: Caller = { kind: 'key', keyId: 'k', orgId: 'o', scopes: [], projectId: null, subjectId: null };
   const user: Caller = { kind: 'user', orgId: 'o', projectId: 'p', subjectId: 's', jti: 'j', expiresAtMs: 0 };
   const operator: Caller = { kind: 'operator', operatorId: 'm', orgId: 'o', role: 'viewer' };

@@ -11,7 +11,7 @@ const refusal = (act: () => void): string => {
   }
 };
 
-describe('nobody gives more than they have', () => {
+describe('nobody grants more than they have', () => {
   const noon = new Date('2026-01-01T12:00:00Z');
   const later = new Date(noon.getTime() + 1);
   test.each([
@@ -25,7 +25,7 @@ describe('nobody gives more than they have', () => {
     expect(refusal(() => checkEnd(until, own))).toBe(wanted);
   });
 
-  test('and the refusal says what would end when', () => {
+  test('a refusal says what would expire when', () => {
     expect(() => checkEnd(later, noon)).toThrow(
       'Your key ends at 2026-01-01T12:00:00.000Z and can give no more time than that: the new one would end at 2026-01-01T12:00:00.001Z.',
     );
@@ -33,7 +33,7 @@ describe('nobody gives more than they have', () => {
   });
 
   // promise: no-more-rights
-  test('a key gives the scopes that it has, and the refusal names the others', () => {
+  test('a key grants the scopes that it has, and the refusal names the others', () => {
     const key = { kind: 'key', keyId: 'k', orgId: 'o', scopes: ['admin', 'read'], projectId: null, subjectId: null } as const;
     expect(refusal(() => checkScopes(key, ['read']))).toBe('allowed');
     expect(refusal(() => checkScopes(key, ['admin', 'read', 'write']))).toBe('scope_missing');
@@ -41,13 +41,13 @@ describe('nobody gives more than they have', () => {
     expect(refusal(() => checkScopes({ kind: 'operator', operatorId: 'x', orgId: 'o', role: 'admin' }, ['ingest']))).toBe('allowed');
   });
 
-  test('a role is given by who may give it', () => {
+  test('a role is granted only by those who may grant it', () => {
     expect(refusal(() => checkRole('viewer', ['analyst', 'viewer']))).toBe('allowed');
     expect(refusal(() => checkRole('owner', ['analyst', 'viewer']))).toBe('scope_missing');
     expect(refusal(() => checkRole('viewer', []))).toBe('scope_missing');
   });
 
-  test('a key of one project has nothing to say about the organization', () => {
+  test('a key of one project cannot administer the organization', () => {
     const key = { kind: 'key', keyId: 'k', orgId: 'o', scopes: ['admin'], projectId: null, subjectId: null } as const;
     expect(refusal(() => needWholeOrganization(key))).toBe('allowed');
     expect(refusal(() => needWholeOrganization({ ...key, projectId: 'p' }))).toBe('scope_missing');

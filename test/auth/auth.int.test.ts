@@ -194,7 +194,7 @@ describe('forged tokens', () => {
   });
 
   // promise: token-checks
-  it('refuses one that was made with an SDK key that is not there', async () => {
+  it('refuses a token made with an SDK key that does not exist', async () => {
     expect((await users(await signed({ ...(await claims()), sdk: '00000000-0000-4000-8000-000000000000' }, {}))).status).toBe(401);
   });
 
@@ -294,7 +294,7 @@ describe('keys', () => {
   });
 
   // promise: last-used
-  it('note when they were last used, not when that was written', async () => {
+  it('record when they were last used, not when that was written', async () => {
     const { pool } = api.database;
     const { key, record } = await createApiKey(pool, { orgId: api.org.orgId, name: 'u', scopes: ['read'] });
     const { sdk_key: sdkKey } = await createSdkKey(pool, api.org.projectId, 'u');
@@ -333,7 +333,7 @@ describe('users', () => {
   });
 
   // promise: own-data-only
-  it('see themselves only', async () => {
+  it('see only themselves', async () => {
     const a = await api.token('a');
     const b = await api.token('b');
     expect((await api.json<unknown[]>('GET', '/api/v1/xusers', { as: a.token })).length).toBe(1);
@@ -430,7 +430,7 @@ describe('direct mode', () => {
     expect((await direct('direct', { 'project-key': 'proj_x' })).status).toBe(401);
   });
   // promise: user-header
-  it('never takes one person for another whose id a header cannot hold', async () => {
+  it('never confuses two people whose ids a header cannot hold', async () => {
     const ids = ['Zo', 'Zoë', 'ëZo', 'Zo ', '名前', '50%'];
     const people = new Map<string, string>();
     for (const external of ids) people.set(external, (await api.token(external)).id);
@@ -445,12 +445,12 @@ describe('direct mode', () => {
     }
     expect(await (await direct('50%')).json()).toEqual({ subject: people.get('50%') });
   });
-  it('asks for the scope of what is done', async () => {
+  it('requires the scope of the operation', async () => {
     const { key } = await createApiKey(api.database.pool, { orgId: api.org.orgId, name: 'i', scopes: ['ingest'] });
     expect((await direct('direct', {}, key)).status).toBe(403);
   });
   // promise: direct-origins
-  it('accepts registered origins only, from the environment or the project', async () => {
+  it('accepts only registered origins, of the environment or of the project', async () => {
     expect((await direct('direct', { origin: 'https://app.example' })).status).toBe(200);
     expect((await direct('direct', { origin: 'https://app.example:444' })).status).toBe(403);
     await api.database.pool.query('insert into allowed_origin (project_id, origin) values ($1, $2)', [

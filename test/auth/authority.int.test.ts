@@ -221,7 +221,7 @@ describe('a member', () => {
   });
 
   // promise: member-roles, admin-key-roles
-  it('is changed by those only who could have made it, as it is and as it will be', async () => {
+  it('can be changed only by a caller who could have created it, both as it is and as it will be', async () => {
     const owner = people.get('owner')!;
     const admin = people.get('admin')!;
     const viewer = people.get('viewer')!;
@@ -249,7 +249,7 @@ describe('a member', () => {
   });
 
   // promise: last-owner
-  it('who is the last owner stays one, whatever races', async () => {
+  it('who is the last owner stays owner, even when requests race', async () => {
     const { pool } = running.database;
     const { orgId } = await createOrganization(pool, 'Race');
     const accounts = await Promise.all(
@@ -292,7 +292,7 @@ describe('a key of one project', () => {
   });
 
   // promise: shared-device
-  it('says nothing about a device that another project uses too', async () => {
+  it('cannot change a device that another project uses too', async () => {
     const { pool } = running.database;
     const device = 'wanders';
     const set = (kind: Kind) => as(kind, 'PUT', `/api/v1/devices/${device}/profile`, { profile_id: things.get('organization')!.profile });
@@ -308,7 +308,7 @@ describe('a key of one project', () => {
 });
 
 describe('the header sdk-key', () => {
-  it('takes a key of the project, and refuses one that is none or of another project', async () => {
+  it('accepts a key of the project, and refuses a malformed one and one of another project', async () => {
     const { xuser_token: token } = await running.token('page');
     const open = async (sdkKey: string) =>
       (await running.send('GET', '/api/v1/bootstrap', { as: token, headers: { 'sdk-key': sdkKey } })).status;
@@ -349,7 +349,7 @@ describe('time', () => {
   });
 
   // promise: replaced-once
-  it('is not gained by a rotation: the successor ends when the old key would have', async () => {
+  it('is not extended by a rotation: the successor ends when the old key would have', async () => {
     const { pool } = running.database;
     const { orgId, apiKey } = running.org;
     const { key, record } = await ending();
@@ -421,7 +421,7 @@ describe('time', () => {
   });
 });
 
-describe('a refusal says what the one who gets it can do', () => {
+describe('a refusal says what the caller can do', () => {
   type Said = { code: string; title: string; detail: string };
   const people = 'This key or account may not do this.';
 

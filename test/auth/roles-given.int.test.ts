@@ -40,7 +40,7 @@ async function keyOf(own: readonly Scope[], projectId: string | null, expiresAt:
 const below = ['clinician', 'analyst', 'viewer'];
 
 // promise: no-more-rights, member-roles
-test('a member gives and ends what their account is, whatever the session says', async () => {
+test('what a member may grant and end depends on the account, whatever the session says', async () => {
   expect(await given(member('owner'))).toEqual([memberRoles, memberRoles]);
   expect(await given(member('admin'))).toEqual([
     ['admin', ...below],
@@ -50,13 +50,13 @@ test('a member gives and ends what their account is, whatever the session says',
 });
 
 // promise: no-more-rights
-test('an account of another organization gives nothing', async () => {
+test('an account of another organization grants nothing', async () => {
   const { orgId } = await createOrganization(database.pool, 'Other');
   expect(await given(member('owner', orgId))).toEqual([[], []]);
 });
 
 // promise: admin-key-roles
-test('a key gives by its scopes, and ends what administers nothing', async () => {
+test('a key grants roles within its scopes, and ends roles that administer nothing', async () => {
   expect(await given(await keyOf(scopes, null))).toEqual([
     ['admin', ...below],
     ['admin', ...below],
@@ -66,7 +66,7 @@ test('a key gives by its scopes, and ends what administers nothing', async () =>
   expect(await given(await keyOf(scopes, null, new Date(Date.now() + 3_600_000).toISOString()))).toEqual([[], below]);
 });
 
-test('claims of a token are no account, and a key that is gone has no end', async () => {
+test('claims of a token are not an account, and a deleted key has no expiry', async () => {
   const user = { kind: 'user', orgId: org.orgId, projectId: org.projectId, subjectId: randomUUID(), jti: 'j', expiresAtMs: Infinity };
   expect(await given({ ...user, operatorId: accounts.get('owner') } as unknown as Caller)).toEqual([[], []]);
   const gone: Caller = { kind: 'key', keyId: randomUUID(), orgId: org.orgId, scopes, projectId: null, subjectId: null };

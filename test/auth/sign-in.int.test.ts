@@ -80,7 +80,7 @@ describe('guesses', () => {
     Promise.all(Array.from({ length: count }, (_, i) => tryAt(email, `guess ${i}`, headers(i))));
 
   // promise: sign-in-limits, known-browser
-  it('of one address keep nobody out at another, nor a known browser at the same', async () => {
+  it('from one address lock out no other address, and no known browser at the same one', async () => {
     await member('wanted@x.example', 'owner');
     const known = await tryAt('wanted@x.example', password, from('10.2.0.9'));
     expect(known.status).toBe(200);
@@ -90,7 +90,7 @@ describe('guesses', () => {
   }, 180_000);
 
   // promise: sign-in-limits, known-browser
-  it('of many addresses are slowed for the account, of IPv6 by subscriber, and keep no known browser out', async () => {
+  it('from many addresses are slowed per account, for IPv6 per subscriber, and lock out no known browser', async () => {
     await member('botnet@x.example');
     const known = await tryAt('botnet@x.example', password, from('10.3.0.1'));
     const address = (i: number): string => (i < 16 ? `2001:db8:ffff:1::${i + 1}` : `2001:db8:${i.toString(16)}::1`);
@@ -101,7 +101,7 @@ describe('guesses', () => {
   }, 180_000);
 
   // promise: sign-in-limits, known-browser
-  it('from a known browser are as slow as any, and it is known for its own account only', async () => {
+  it('from a known browser are slowed as any other, and it is known for its own account only', async () => {
     await member('stolen@x.example');
     const cookie = device(await tryAt('stolen@x.example', password, from('10.4.0.1')));
     const own = await guess(14, 'stolen@x.example', (i) => ({ ...from(`10.4.1.${i}`), cookie }));
@@ -152,7 +152,7 @@ describe('a session', () => {
 
   // promise: session-idle
   // setting: BIO_SESSION_IDLE_MIN
-  it('ends when nothing was asked for a while', async () => {
+  it('ends after a period without requests', async () => {
     const { id, headers } = await session('idle@x.example');
     expect(await status(headers)).toBe(200);
     await running.database.pool.query(`update operator_session set last_seen_at = now() - interval '4 minutes' where operator_id = $1`, [
@@ -173,7 +173,7 @@ describe('a session', () => {
   });
 
   // promise: session-origin
-  it('changes something only when the request says that it comes from a page of the service', async () => {
+  it('allows changes only from requests that come from a page of the service', async () => {
     const { headers } = await session('origin@x.example');
     const host = new URL(running.service.baseUrl).host;
     const change = (more: Record<string, string>) => status({ ...headers, ...more }, 'POST', '/api/v1/projects', { name: 'made' });
@@ -243,7 +243,7 @@ describe('BIO_SECRET', () => {
   }, 30_000);
 
   // promise: secret-poor, doctor-exit
-  it('is looked at by doctor', async () => {
+  it('is checked by doctor', async () => {
     expect(await check({})).toMatchObject({ code: EXIT_OK, out: expect.stringMatching(/WARNING +secret/) });
     expect(await check({ BIO_TRUST_PROXY: '10.0.0.1' })).toMatchObject({ code: EXIT_FAILED, out: expect.stringMatching(/FAULT +secret/) });
     expect((await check(proxy)).out).not.toContain('no BIO_SECRET');
@@ -256,7 +256,7 @@ describe('BIO_SECRET', () => {
       expect(() => readConfig({ BIO_SECRET: secret })).toThrow('BIO_SECRET must be a random text');
     },
   );
-  it.each(['0123456789abcdef0123456789abcdee', '8f1a3c5e7b9d2f4068ace13579bdf024', proxy.BIO_SECRET])('is taken: %s', (secret) => {
+  it.each(['0123456789abcdef0123456789abcdee', '8f1a3c5e7b9d2f4068ace13579bdf024', proxy.BIO_SECRET])('is accepted: %s', (secret) => {
     expect(readConfig({ BIO_SECRET: secret }).secret).toBe(secret);
   });
 });

@@ -84,7 +84,7 @@ const asUser = async (base: string, token: string): Promise<number> =>
   (await fetch(`${base}/api/v1/bootstrap`, { headers: { authorization: `Bearer ${token}` } })).status;
 
 // promise: signing-key-withdrawn
-it('withdrawn, ends its tokens in requests and in open sockets, and the next token is signed by a new one', async () => {
+it('ends its tokens in requests and open sockets when it is withdrawn, and the next token is signed by a new key', async () => {
   const nodes = [running.service.baseUrl, `http://127.0.0.1:${otherHttp.port}`];
   const { xuser_token: token, xuser_id: id } = await running.token('holder');
   const kid = kidOf(token);
@@ -119,7 +119,7 @@ it('withdrawn, ends its tokens in requests and in open sockets, and the next tok
 });
 
 // promise: signing-key-withdrawn
-it('withdrawn, ends its tokens on a node that is not notified', async () => {
+it('ends its tokens on a node that missed the notification when it is withdrawn', async () => {
   // With the table's notifications off, only polling is left.
   const { pool } = running.database;
   const { xuser_token: token } = await running.token('deaf');

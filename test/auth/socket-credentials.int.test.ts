@@ -92,7 +92,7 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
   const scopes: Scope[] = ['read', 'ingest'];
 
   // promise: second-credential
-  it("closes when it is given another person's credential, and outlives no revocation", async () => {
+  it("closes when it is given another person's credential, and when its credential is revoked", async () => {
     const other = await createOrganization(running.database.pool, 'Other');
     const project = await createProject(running.database.pool, running.org.orgId, 'Second');
     const foreign: Record<string, string> = {
@@ -110,7 +110,7 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
   });
 
   // promise: second-credential, ingest-texts
-  it('goes on with a key of the same reach, and lives by that one: the end of the first is not its end', async () => {
+  it('goes on with a new key of the same reach, and depends on that one: it survives the end of the first', async () => {
     for (const how of ['revoked', 'expired'] as const) {
       const [first, second] = [await key(scopes), await key([...scopes, 'write'])];
       const open = await connect(paths[kind], first.key);
@@ -186,7 +186,7 @@ describe('new streams', () => {
 
   // promise: sockets-bounded
   // setting: BIO_USER_STREAMS_PER_MIN_MAX
-  it('of one user are so many a minute, then 429; nobody else is held up', async () => {
+  it('of one user are limited per minute, then answered 429; other users are not held up', async () => {
     const { xuser_token: token } = await running.token('opener');
     const { xuser_token: other } = await running.token('bystander');
     for (let i = 0; i < 5; i++) expect((await running.ingest(one('opener'), token)).status).toBe(202);
@@ -200,7 +200,7 @@ describe('new streams', () => {
     expect(rows).toHaveLength(5);
   });
 
-  it('of one user are refused one by one in a batch, and what goes to an open stream is taken', async () => {
+  it('of one user are refused one by one in a batch, and packets for an open stream are stored', async () => {
     const { xuser_token: token } = await running.token('batcher');
     const [first, second] = packets(2, 'batcher') as [Packet, Packet];
     const batch = [first, ...Array.from({ length: 6 }, () => one('batcher')), second].map((packet) => encodePacket(packet));
@@ -243,7 +243,7 @@ describe('new streams', () => {
 });
 
 // promise: ingest-texts, live-ready, live-ping, live-messages
-it('talks in band, on both sockets, and not without end', async () => {
+it('answers pings on both sockets, and closes after too many of them', async () => {
   const { key: credential } = await key(['read', 'ingest']);
   const says = (open: Open, type: string): Promise<void> =>
     expect.poll(() => open.texts.some((text) => text.includes(`"type":"${type}"`)), { message: type }).toBe(true);

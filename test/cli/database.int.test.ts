@@ -40,7 +40,7 @@ const hasPsql = (await shell('sh', ['-c', 'command -v psql'])).code === 0;
 
 // promise: doctor-finds, psql-print
 // setting: BIO_DATA_DIR
-test('doctor finds the service on a port of its own, and says where the database is', async () => {
+test('doctor finds the service on its own port, and says where the database is', async () => {
   const { out } = await biosignal('doctor');
   expect(out).toMatch(new RegExp(`ok +service +http://127\\.0\\.0\\.1:${service.port} answers 200`));
   expect(out).toMatch(/database .*: 127\.0\.0\.1:\d+, database biosignal, user biosignal, the password is in \/.*\/password/);
@@ -87,7 +87,7 @@ test('--help lists every command with what it does', async () => {
   expect(Object.entries(commands).filter(([name, { summary }]) => !out.includes(` ${name} `) || !out.includes(summary))).toEqual([]);
 });
 
-test('a wrong address is said at once, with what to look at', async () => {
+test('a wrong address is reported at once, with what to check', async () => {
   const to = ['--to', 'http://127.0.0.1:9', '--key', 'org_live_x'];
   for (const args of [['simulate'], ['token', 'mint', 'a', '--project', 'proj_x']]) {
     const { code, err } = await biosignal(...args, ...to);

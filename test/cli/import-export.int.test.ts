@@ -141,7 +141,7 @@ test('imports a record with its annotations, and a second time changes nothing',
 });
 
 // promise: exit-codes
-test('a folder of recordings at once: subfolders are searched, a broken file does not stop the others, an interruption is gone on from', async () => {
+test('a folder of recordings is imported at once: subfolders are searched, a broken file does not stop the others, an interrupted import resumes', async () => {
   const folder = join(work, 'dataset');
   mkdirSync(join(folder, 'night 1'), { recursive: true });
   const lead = { name: 'II', gain: 1000, baseline: 0, unit: 'mV', samples: ecg.subarray(0, 5000) };
@@ -207,7 +207,7 @@ test('CSV: the same samples, and importing it makes the same recording again', a
 });
 
 // promise: export-range
-test('only what was asked for', async () => {
+test('exports only what was asked for', async () => {
   const args = ['--since', '2026-01-05T08:00:10Z', '--until', '2026-01-05T08:00:15Z'];
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'csv', '--out', join(work, 'part'), ...args);
   const back = await openRecording(files[0]!);
@@ -387,7 +387,7 @@ test('FHIR: one Observation per line that two independent validators accept', as
   expect(fhirFaults({ ...observations[0], status: 'nonsense' })).not.toEqual([]);
 });
 
-test('FHIR: a person who has measured and never recorded has Observations, too; other formats say that there is no recording', async () => {
+test('FHIR: a person with measurements and no recording has Observations too; other formats say that there is no recording', async () => {
   const post = async (path: string, body: object): Promise<void> => {
     const headers = { authorization: `Bearer ${console_.env['BIO_KEY']}`, 'content-type': 'application/json' };
     const response = await fetch(service.baseUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });

@@ -87,7 +87,7 @@ test('keys are listed with their scopes, as a list of words in JSON', async () =
 });
 
 // promise: key-overlap
-test('a key is rotated from the command line, and the old one lets in for as long as it is told', async () => {
+test('a key is rotated from the command line, and the old one works for the stated overlap', async () => {
   const say = async (...args: string[]): Promise<Record<string, string>> => {
     const done = await run(key, [...args, '--json']);
     expect(done.code, done.err).toBe(EXIT_OK);
@@ -106,7 +106,7 @@ test('a key is rotated from the command line, and the old one lets in for as lon
 });
 
 // promise: operator-password
-test('operators are made, changed, given passwords and disabled, but for the last administrator', async () => {
+test('operators are created, changed, given passwords and disabled, except the last administrator', async () => {
   const secret = { BIO_OPERATOR_PASSWORD: 'correct horse battery' };
   const made = await run(operator, ['create', 'bob@clinic.example', '--role', 'clinician', '--json'], secret);
   expect(made.code, made.err).toBe(EXIT_OK);
@@ -145,7 +145,7 @@ test('a command waits for a database that is just starting, and says so when the
 });
 
 // promise: exit-codes
-test('wrong usage is said before anything is done', async () => {
+test('wrong usage is reported before anything is done', async () => {
   expect((await run(init, [])).code).toBe(EXIT_USAGE);
   expect((await run(operator, ['create', 'nobody'])).code).toBe(EXIT_USAGE);
   expect((await run(operator, ['create', 'c@d.example'], { BIO_OPERATOR_PASSWORD: 'short' })).code).toBe(EXIT_USAGE);

@@ -79,7 +79,7 @@ test('a network that drops, doubles, reorders and delays loses nothing that was 
 }, 60_000);
 
 // promise: ledger-verify, simulate-waits, ledger-compares
-test('verify finds a block that is gone, a block that was changed, and a key that is missing', async () => {
+test('verify finds a deleted block, a changed block and a missing sequence number', async () => {
   const name = join(work, 'run');
   const { rows } = await database.pool.query<{ id: number }>('select id from stream order by id limit 3');
   const [a, b, c] = rows.map(({ id }) => id);
@@ -101,7 +101,7 @@ test('verify finds a block that is gone, a block that was changed, and a key tha
   expect(result['faulty']).toHaveLength(3);
 });
 
-test('a line that a kill cut off is no fault of the ledger', () => {
+test('a ledger whose last line was cut off by a kill can be read', () => {
   const ledger = new Ledger(join(work, 'run'));
   expect(ledger.streams.size).toBe(4);
 });

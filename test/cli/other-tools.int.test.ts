@@ -222,7 +222,7 @@ describe.concurrent('files of other tools', () => {
   });
 
   // promise: export-edf, export-edf-says
-  test('EDF+: labels and codes stay as they are over two round trips; what is not kept is said', async () => {
+  test('EDF+: labels and codes survive two round trips; what is not kept is reported', async () => {
     const path = put('labels.edf', writeEdf(night({ startUnixNs: ns('2026-01-09T22:15:03Z', 250_000_100n) })).bytes);
     const codes = ['other.fpz-cz', 'other.eog-horizontal', 'ecg.ii', 'resp.oro-nasal'];
     const first = await imported(path, '--subject', 'labels');

@@ -55,7 +55,7 @@ async function run(command: Command, args: readonly string[], env: Record<string
 type TruthLine = { startUnixNs: string; beats: { atSec: number }[] };
 
 // promise: truth
-test('a run of 15 minutes at full speed ends now, and its beats are found where the truth says', async () => {
+test('a run of 15 minutes at full speed ends at the present, and its beats are found where the truth file says', async () => {
   const truthPath = join(work, 'truth.jsonl');
   const args = ['--speed', 'max', '--duration', '900', '--packet-ms', '10000', '--channels', 'ecg.ii', '--pvc', '3', '--truth', truthPath];
   const { code, out, err } = await run(simulate, args);
@@ -86,7 +86,7 @@ test('a run of 15 minutes at full speed ends now, and its beats are found where 
   expect(total['good']).toBeGreaterThan(400);
 });
 
-test('a file that is no truth is refused with the line at fault', async () => {
+test('a file that is not a truth file is refused with the line at fault', async () => {
   const path = join(work, 'no-truth.jsonl');
   writeFileSync(path, '{"device":"x"}\n');
   const { code, err } = await run(agreement, ['--truth', path]);
@@ -94,7 +94,7 @@ test('a file that is no truth is refused with the line at fault', async () => {
   expect(err).toContain('simulate --truth');
 });
 
-test('a fleet over WebSocket with every fault: what is acknowledged is there, once', async () => {
+test('a fleet over WebSocket with every fault: everything acknowledged is stored exactly once', async () => {
   const ledger = join(work, 'fleet');
   const faults = ['--drop', '2', '--duplicate', '8', '--reorder', '10', '--late', '2', '--skew', '80'];
   const args = ['--transport', 'websocket', '--devices', '6', '--duration', '60', '--speed', 'max', '--channels', 'ecg.ii,acc.x'];
@@ -111,7 +111,7 @@ test('a fleet over WebSocket with every fault: what is acknowledged is there, on
 });
 
 // promise: simulate-waits
-test('a proxy whose service is away answers 502 and 504: the packets are sent again', async () => {
+test('packets are sent again when a proxy answers 502 or 504 for an unavailable service', async () => {
   const away = [502, 504, 502];
   const proxy = createServer((incoming, outgoing) => {
     const status = away.shift();
@@ -140,7 +140,7 @@ test('a proxy whose service is away answers 502 and 504: the packets are sent ag
   }
 });
 
-test('a refused key ends it at once and says why', async () => {
+test('a refused key ends the run at once and says why', async () => {
   const { key: reader } = await createApiKey(database.pool, { orgId, name: 'reader', scopes: ['read'] });
   for (const transport of ['http', 'websocket']) {
     const { code, err } = await run(simulate, ['--transport', transport, '--duration', '3', '--speed', 'max'], { BIO_KEY: reader });

@@ -49,7 +49,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.context().close();
   }, 150_000);
 
-  it('says what to do when the address is of another run', async () => {
+  it('says what to do when the address belongs to another run', async () => {
     const { page } = await open('/dashboard/live.html#demo=wrong');
     await expect
       .poll(() => page.getByRole('alert').textContent(), { timeout: 10_000 })
@@ -60,7 +60,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
 
 describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
   // promise: content-policy
-  it('are served under a policy with Trusted Types, and give no other page a hold of their window', async () => {
+  it('are served under a policy with Trusted Types, and no other page can reach their window', async () => {
     const { headers } = await fetch(`${dashboard.service.baseUrl}/dashboard/`);
     const policy = headers.get('content-security-policy') ?? '';
     expect(policy).toContain("require-trusted-types-for 'script'");
@@ -160,7 +160,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
   });
 
   // promise: audit-answers
-  it('shows who read the data of a person and when, to the second, and gives it away as CSV', async () => {
+  it('shows who read the data of a person and when, to the second, and exports it as CSV', async () => {
     const [user] = await dashboard.send<{ xuser_id: string }[]>('GET', '/api/v1/xusers?external_id=demo-patient');
     await dashboard.send('GET', `/api/v1/streams?subject_id=${user!.xuser_id}`);
     const { page, errors } = await open(`/dashboard/#/users/${user!.xuser_id}`, { storageState: signedIn });

@@ -175,7 +175,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
   });
 
   // promise: export-roles
-  it('is only read by a viewer, and not exported or erased by a clinician', async () => {
+  it('is read-only for a viewer, and cannot be exported or erased by a clinician', async () => {
     const id = await addUser('guarded');
     const [viewer, clinician] = [await cookieOf('viewer'), await cookieOf('clinician')];
     const acts = ['Edit', 'Record consent', 'Download export', 'Erase this person', 'Acknowledge', 'Mark as reviewed', 'Add user'];

@@ -27,7 +27,7 @@ afterAll(() => dashboard?.close());
 
 describe.skipIf(chromiumPath === null)('an import of last year', () => {
   // promise: recorded-times
-  it('is a recording of last year, with its length, that was received now', async () => {
+  it('shows as a recording of last year, with its length, received now', async () => {
     const [stream] = await dashboard.send<{ subject_id: string }[]>('GET', '/api/v1/streams?subject_id=archive');
     const last = new Date(START_MS + (LAST_SEQ + 1) * 1000).toISOString();
     await expect

@@ -187,7 +187,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
 });
 
 // promise: reprocess-live
-test('late data that comes while reprocess writes: the values are those of all samples', async () => {
+test('values are those of all samples when late data arrives while reprocess writes', async () => {
   const baseUrl = await serve();
   const sent = recordingOf('meanwhile');
   const late = sent.slice(100, 104);

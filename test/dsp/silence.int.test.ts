@@ -142,7 +142,7 @@ for (const [fromSec, toSec] of [
   });
 
 // promise: late-is-the-same
-test.concurrent('what was held back comes after the stream was taken for ended', async () => {
+test.concurrent('samples that were held back arrive after the stream counted as ended', async () => {
   const all = recording('held back');
   const held = all.filter((_, i) => i === 0 || (i >= 3 && i < 7) || (i > 60 && i < 75) || i === all.length - 3);
   await send(all.filter((packet) => !held.includes(packet)));
@@ -189,7 +189,7 @@ test('a restart after a silence', async () => {
 });
 
 // job: idle-streams
-test('what is shown early is there before the data goes on', async () => {
+test('early values are there before the data goes on', async () => {
   const first = recording('shown').filter((packet) => startSecOf(packet) < 8);
   await send(first);
   await untilFlushed('shown', first);

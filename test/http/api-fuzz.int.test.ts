@@ -98,7 +98,7 @@ it('describes what /ingest/raw-packet answers to an Accept that it cannot meet',
 });
 
 // promise: api-described
-it('no value of any field is a fault of the service, and every answer is described', async () => {
+it('no value of any field causes a server error, and every answer is described', async () => {
   const cases: Case[] = [];
   for (const operation of description.operations)
     if (credentialsOf(operation).length > 0 && !skipped.has(operation.operationId) && operation.path !== '/ingest/raw-packet')

@@ -180,7 +180,7 @@ describe('keys and projects', () => {
   });
 
   // promise: no-more-rights
-  it('cannot give what they do not have', async () => {
+  it('cannot grant what they do not have', async () => {
     const admin = await api.json<{ key: string }>('POST', '/api/v1/api-keys', { body: { name: 'a', scopes: ['admin'] }, status: 201 });
     expect(await code(await api.send('POST', '/api/v1/api-keys', { as: admin.key, body: { name: 'b', scopes: ['admin', 'read'] } }))).toBe(
       'scope_missing',
@@ -201,7 +201,7 @@ describe('keys and projects', () => {
 
 describe('the audit log', () => {
   // promise: audit-chain
-  it('is a chain that nobody can change unseen', async () => {
+  it('is a chain in which every change is detected', async () => {
     const { pool } = api.database;
     await Promise.all(Array.from({ length: 10 }, (_, i) => api.json('POST', '/api/v1/projects', { body: { name: `p${i}` }, status: 201 })));
     const whole = await api.client().call('verifyAuditLog');
@@ -223,7 +223,7 @@ describe('the audit log', () => {
 
 describe('webhooks', () => {
   // promise: webhook-addresses, webhook-signed, webhook-retry, webhook-id
-  it('deliver what happened, signed, again until it is taken, and on replay', async () => {
+  it('deliver signed events, retry until one is accepted, and on replay', async () => {
     const received: { headers: IncomingHttpHeaders; body: string }[] = [];
     const answers = [500, 302, 204];
     const receiver = createServer((request, response) => {
@@ -282,7 +282,7 @@ describe('webhooks', () => {
   });
 
   // promise: webhook-retry
-  it('are tried for a day and a half at growing pauses, and have failed then', async () => {
+  it('are retried for a day and a half at growing pauses, and then marked failed', async () => {
     const receiver = createServer((request, response) => void request.resume().on('end', () => response.writeHead(500).end()));
     await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/never`;
@@ -380,7 +380,7 @@ describe('operators', () => {
     expect(statuses).not.toContain(200);
   });
 
-  it('keep one administrator', async () => {
+  it('cannot remove the last administrator', async () => {
     const only = await api.json<Entity>('POST', '/api/v1/members', {
       body: { email: 'boss@x.example', role: 'admin', password },
       status: 201,

@@ -308,7 +308,7 @@ describe('origins', () => {
     expect(response.headers.get('access-control-allow-credentials')).toBeNull();
   });
 
-  it('answers a preflight of what only servers ask for without allowing any page', async () => {
+  it('answers a preflight for a server-only operation without allowing any page', async () => {
     const response = await fetch(`${base}/ingest/bytes`, {
       method: 'OPTIONS',
       headers: { origin: 'https://any.example', 'access-control-request-method': 'POST' },
@@ -317,7 +317,7 @@ describe('origins', () => {
     expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
   });
 
-  it('does not let a page without an origin read what a key is told', async () => {
+  it('does not let a page without an origin read answers to a key', async () => {
     const response = await post('{"a":"x"}', { authorization: 'Bearer key', origin: 'null' });
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
     expect(await code(response)).toBe('origin_forbidden');
@@ -395,7 +395,7 @@ describe('hygiene on raw sockets', () => {
 
   // promise: body-deadline
   // job: late-bodies
-  it('gives a slow body a deadline', async () => {
+  it('ends a slow body at a deadline', async () => {
     const answer = await raw(`${head}Content-Length: 9\r\n\r\n{"a"`, 1500);
     expect(answer.text).toMatch(/^HTTP\/1\.1 408/);
     expect(answer.text).toContain('request_timeout');

@@ -29,7 +29,7 @@ it('a project is created once, though the answer could not be stored at first', 
 });
 
 // promise: idempotency
-it('a key that one organization key uses for two people is two keys', async () => {
+it('an idempotency key that one organization key uses for two people counts as two', async () => {
   const people = [await running.token('first'), await running.token('second')];
   const report = (externalId: string) =>
     running.send<{ id: string }>('POST', '/api/v1/moods', {
@@ -45,7 +45,7 @@ it('a key that one organization key uses for two people is two keys', async () =
   expect(rows.map((row) => row.xuser_id)).toEqual(people.map((person) => person.xuser_id));
 });
 
-it('a key that one organization key uses in two projects is two keys', async () => {
+it('an idempotency key that one organization key uses in two projects counts as two', async () => {
   const other = await running.send<{ project_key: string }>('POST', '/api/v1/projects', { body: { name: 'Other' } });
   expect(other.status, other.text).toBe(201);
   const create = (projectKey: string) =>
@@ -58,7 +58,7 @@ it('a key that one organization key uses in two projects is two keys', async () 
   expect(there.body.project_id).not.toBe(here.body.project_id);
 });
 
-it('a repeat while the first request is still being answered is told to come again, as clients understand it', async () => {
+it('a repeat while the first request is still being answered is told to retry, in a form that clients understand', async () => {
   const { pool } = running.database;
   const { xuser_token: as } = await running.token('impatient');
   const report = () => running.send('POST', '/api/v1/moods', { as, body: { score: 5 }, headers: { 'idempotency-key': 'mood-2' } });

@@ -49,7 +49,7 @@ const keyBody = Buffer.from(JSON.stringify({ name: 'successor', scopes: ['admin'
 
 describe('a body that arrives after its credential has ended', () => {
   // promise: revoked-within-a-second
-  it('makes no key for one that was revoked', async () => {
+  it('creates no key when the credential was revoked meanwhile', async () => {
     const { key, record } = await makeKey();
     const slow = await begin(key, '/api/v1/api-keys', 'application/json', keyBody);
     await until(async () => (await running.send('GET', '/api/v1/projects', { as: key })).status === 200);
@@ -62,7 +62,7 @@ describe('a body that arrives after its credential has ended', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is no packet of a device whose key was revoked, or whose user was disabled', async () => {
+  it("stores no packet when the device's key was revoked or its user disabled", async () => {
     const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1, deviceId: 'late' });
     const { key, record } = await makeKey();
     const user = await running.token('late');
@@ -77,7 +77,7 @@ describe('a body that arrives after its credential has ended', () => {
     expect((await running.database.pool.query('select 1 from stream')).rows).toEqual([]);
   });
 
-  it('is taken when the credential stands', async () => {
+  it('is accepted while the credential is valid', async () => {
     const { key } = await makeKey();
     const slow = await begin(key, '/api/v1/api-keys', 'application/json', keyBody);
     await sleep(300);

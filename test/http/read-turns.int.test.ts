@@ -54,7 +54,7 @@ const hour = { series: [{ feature: 'hr_ecg' }], range: { duration: 'PT1H' } };
 describe('charts', () => {
   // promise: reads-take-turns
   // setting: BIO_READS_AT_ONCE_MAX
-  it('of one caller leave connections to everybody else, and are all answered', async () => {
+  it('of one caller leave connections for everybody else, and are all answered', async () => {
     await using held = await hold('feature_block');
     const charts = Array.from({ length: 20 }, () => running.send('POST', '/api/v1/charts/query', { as: tokens.ada, body: hour }));
     await until(async () => (await waitingFor('feature_block')) === 2);
@@ -114,7 +114,7 @@ describe('charts', () => {
 });
 
 describe('exports', () => {
-  it('are one at a time for a caller and for an organization that shares with others, and give their place back however they end', async () => {
+  it('run one at a time per caller, and per organization when several share the service, and free their place however they end', async () => {
     const { xuser_id: id, xuser_token: own } = await running.token('ada');
     const path = `/api/v1/xusers/${id}/export`;
     const neighbour = await createOrganization(running.database.pool, 'Neighbour');

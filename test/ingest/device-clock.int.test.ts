@@ -78,7 +78,7 @@ test('a device that sends every five seconds: more packets than windows are kept
 });
 
 // promise: skew
-test('a device that brings what it stored, faster than it was recorded, says nothing of its clock', { timeout: 60_000 }, async () => {
+test('stored data uploaded faster than it was recorded gives no clock estimate', { timeout: 60_000 }, async () => {
   const { clock } = await send('catching-up', 250, PACKETS);
   expect(clock).toEqual({ offset_ns: null, skew_ppm: null, rms_ns: null, pairs: 0 });
 });

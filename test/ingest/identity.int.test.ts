@@ -107,7 +107,7 @@ describe('the same number with other content', () => {
   });
 
   // promise: packets-once, same-packet
-  it('leaves a resend a duplicate, also with another time of sending', async () => {
+  it('treats a resend as a duplicate, also with another time of sending', async () => {
     const [packet] = device(1) as [Packet];
     await post(packet);
     const now = BigInt(Date.now()) * 1_000_000n;
@@ -116,7 +116,7 @@ describe('the same number with other content', () => {
     }
   });
 
-  it('is told from a packet that was cut between two fields', async () => {
+  it('is distinguished from a packet that was cut between two fields', async () => {
     const [packet] = device(1) as [Packet];
     const two = { ...packet, blocks: [packet.blocks[0]!, { ...packet.blocks[0]!, tOffsetNs: 100_000_000 }] };
     const whole = encodePacket(two);
@@ -162,7 +162,7 @@ describe('the same number with other content', () => {
 
 describe('an older number', () => {
   // promise: hashes-kept
-  it('is held against what was stored, after thousands of packets, and counted as a duplicate when it is the same', async () => {
+  it('is compared with what was stored thousands of packets ago, and counted as a duplicate when equal', async () => {
     const packets = device(3000);
     expect((await postBatch(packets)).body).toMatchObject({ accepted: 3000 });
     expect((await postBatch(packets)).body).toMatchObject({ accepted: 0, duplicates: 3000, unverified: 0, rejected: [] });
@@ -176,7 +176,7 @@ describe('an older number', () => {
   });
 
   // promise: hashes-kept
-  it('is held against what was stored when its stream was idle and is no longer in memory', async () => {
+  it('is compared with what was stored when its stream was idle and is no longer in memory', async () => {
     const packets = device(20);
     await postBatch(packets);
     const { sessions } = running.service.pipeline.ingest;
@@ -189,7 +189,7 @@ describe('an older number', () => {
   });
 
   // promise: unverified
-  it('is a duplicate that says it was not compared, when the record of it is gone', async () => {
+  it('is a duplicate reported as not compared when its record is gone', async () => {
     const packets = device(3);
     await postBatch(packets);
     running.service.pipeline.ingest.sessions.sweep(performance.now() + 3_600_000, 0);
@@ -224,7 +224,7 @@ describe('an older number', () => {
   });
 
   // promise: no-ack-unasked, batch-again
-  it('is not acknowledged while what was stored cannot be asked', async () => {
+  it('is not acknowledged while the stored packet cannot be read', async () => {
     const packets = device(4);
     await postBatch(packets.slice(0, 3));
     running.service.pipeline.ingest.sessions.sweep(performance.now() + 3_600_000, 0);

@@ -63,7 +63,7 @@ describe('text messages', () => {
 });
 
 describe('packets that are not kept', () => {
-  it('end the socket, after it has said what was kept before them', async () => {
+  it('end the socket, after acknowledging what was kept before them', async () => {
     const { socket, closed, settled } = await stream();
     const sent = packets(8);
     for (const bytes of sent.slice(0, 5)) socket.send(bytes);
@@ -74,14 +74,14 @@ describe('packets that are not kept', () => {
     expect(settled()).toBe(5);
   });
 
-  it('say no more than that when the cause is not for the device to know', async () => {
+  it('give no further reason when the cause is not for the device to know', async () => {
     service.sink.accept = () => Promise.reject(new Error('column "x" does not exist'));
     const { socket, closed } = await stream();
     socket.send(packets(1)[0]!);
     expect(await closed).toMatchObject({ code: 4012, reason: 'unavailable: The packets could not be stored.' });
   });
 
-  it('take none of those with them that wait behind: all come again, in order', async () => {
+  it('do not affect packets that wait behind them: all are sent again in order', async () => {
     const { socket, closed } = await stream();
     service.sink.mode = 'busy';
     for (const bytes of packets(5)) socket.send(bytes);
@@ -98,7 +98,7 @@ describe('packets that are not kept', () => {
   });
 });
 
-describe('a device that keeps to no window', () => {
+describe('a device that ignores the window', () => {
   it('is closed at 1024 messages that are not settled, and no further one is taken', async () => {
     await start({ commitMs: 4000 });
     const { socket, closed } = await stream();
@@ -107,7 +107,7 @@ describe('a device that keeps to no window', () => {
     expect(service.sink.packetCount).toBe(1024);
   });
 
-  it('is closed at 4 MB that wait, however few messages they are', async () => {
+  it('is closed when 4 MB wait, however few messages they are', async () => {
     service.sink.mode = 'busy';
     const { socket, closed } = await stream();
     const [bytes] = packets(1, 100_000);
@@ -117,7 +117,7 @@ describe('a device that keeps to no window', () => {
   });
 });
 
-it('a device that sends faster than it may is slowed to its rate after four seconds of it', async () => {
+it('a device that exceeds its rate is slowed to it after four seconds', async () => {
   await start({ config: { devicePacketsPerSecMax: 50 } });
   const startedMs = performance.now();
   const { socket, settled } = await stream();

@@ -132,7 +132,7 @@ describe('POST /ingest/raw-packet', () => {
   });
 
   // promise: rate-headers, batch-again
-  it('says busy with Retry-After and keeps nothing, then takes the same packets', async () => {
+  it('answers busy with Retry-After and keeps nothing, then accepts the same packets', async () => {
     const { packets, key } = device(5);
     const batch = encodeBatch(packets.map((packet) => encodePacket(packet)));
     service.sink.mode = 'busy';
@@ -291,7 +291,7 @@ describe('WebSocket /ingest/stream', () => {
   });
 
   // promise: window-kept, device-limit
-  it('closes a peer that keeps to no window, while another one is served', async () => {
+  it('closes a peer that ignores the window, while another one is served', async () => {
     const fire = await stream();
     const calm = await stream();
     service.sink.mode = 'busy';
@@ -332,7 +332,7 @@ describe('ingest client', () => {
     new IngestClient({ baseUrl: service.baseUrl, token: () => KEY, lingerMs: 5, ...options });
 
   // promise: settled
-  it.each(['http', 'websocket'] as const)('says of each packet what became of it over %s', async (transport) => {
+  it.each(['http', 'websocket'] as const)('reports the outcome of each packet over %s', async (transport) => {
     const { packets } = device(3);
     const future: Packet = { ...packets[2]!, t0DeviceNs: packets[2]!.t0DeviceNs + 10n ** 15n };
     const sender = client({ transport });
@@ -371,7 +371,7 @@ describe('ingest client', () => {
     },
   );
 
-  it('keeps what it can while the service is away, tells what it gave up, and slows a sender that asks', async () => {
+  it('keeps what it can while the service is unavailable, reports what it gave up, and slows a sender that asks', async () => {
     const { packets, key } = device(100);
     const size = encodePacket(packets[0]!).length;
     const lost: number[] = [];
@@ -402,7 +402,7 @@ describe('ingest client', () => {
 
 describe('drain', () => {
   // promise: sockets-at-stop
-  it('settles what was taken, tells devices to reconnect, and takes nothing more', async () => {
+  it('settles accepted packets, tells devices to reconnect, and accepts nothing more', async () => {
     const own = await startMemoryService({ commitMs: 100 });
     const { packets, key } = device(20);
     const bearer = Buffer.from(KEY).toString('base64url');

@@ -223,7 +223,7 @@ describe('/ws', () => {
     d.stop();
   });
 
-  it('builds no frames for nobody', async () => {
+  it('builds no frames without viewers', async () => {
     const d = device({ subject: 'unwatched' });
     await sleep(300);
     expect(service.hub.watched('unwatched' as never)).toBe(false);
@@ -257,7 +257,7 @@ describe('under load', () => {
     d.stop();
   });
 
-  it('takes back a storm of reconnecting viewers', async () => {
+  it('accepts a storm of reconnecting viewers', async () => {
     const d = device();
     const storm = Array.from({ length: 200 }, () => viewer(d.subject));
     await until(() => storm.every((v) => v.frames.length > 3), 15_000);

@@ -61,7 +61,7 @@ it('goes on after a frame that it cannot read', async () => {
   client.close();
 });
 
-it('goes on after a text that is no message', async () => {
+it('goes on after a text that is not a message', async () => {
   const { client, seqs } = viewer();
   await expect.poll(() => open.size).toBe(1);
   for (const text of ['<html>', 'null', '"ready"', '[]', '7', '']) opened[0]!.say(text);
@@ -70,7 +70,7 @@ it('goes on after a text that is no message', async () => {
   client.close();
 });
 
-it('opens no socket after it was closed by who is told that it waits', async () => {
+it('opens no socket after a listener closed it while it waited', async () => {
   const states: string[] = [];
   const { client } = viewer({
     onState: (state) => {
@@ -85,7 +85,7 @@ it('opens no socket after it was closed by who is told that it waits', async () 
   expect(opened).toHaveLength(1);
 });
 
-it('opens one socket when it is renewed by who is told that it waits', async () => {
+it('opens one socket when a listener renews it while it waits', async () => {
   const { client } = viewer({ onState: (state) => void (state === 'waiting' && client.renew()) });
   await expect.poll(() => open.size).toBe(1);
   opened[0]!.close(4013, 'shutting_down');
@@ -171,7 +171,7 @@ it('tries ever new tokens at growing pauses while each is said to have expired',
   client.close();
 });
 
-it('asks for what it missed, gives each frame once, and says what nothing can bring back', async () => {
+it('asks for missed frames, delivers each frame once, and reports those that are lost', async () => {
   const { client, seqs, states, gaps } = viewer();
   await expect.poll(() => open.size).toBe(1);
   expect(opened[0]!.url.search).toBe('?subject=s');

@@ -60,7 +60,7 @@ function burn(ms: number): void {
   while (performance.now() < endMs);
 }
 
-it('does not hold against a socket what others take of the same turn', async () => {
+it('does not charge a socket for what others use of the same turn', async () => {
   let count = 0;
   const service = await serve(() => void count++);
   // Other work, run between two messages of this socket: a due tick, a pause of the collector, another process.
@@ -82,7 +82,7 @@ it('does not hold against a socket what others take of the same turn', async () 
   socket.close();
 });
 
-it('closes a socket whose own messages take the turn, and tells it to come again', async () => {
+it('closes a socket whose own messages use up the turn, and tells it to reconnect', async () => {
   let count = 0;
   const service = await serve(() => {
     count++;

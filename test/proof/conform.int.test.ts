@@ -80,7 +80,7 @@ async function whatIsLeft(): Promise<Record<string, number>> {
   return Object.fromEntries(Object.entries(left).filter(([, count]) => count > 0));
 }
 
-it('makes no second project where there is one, unless it is told to', async () => {
+it('creates no second project where there is one, unless told to', async () => {
   const { code, err } = await conform([running.service.baseUrl]);
   expect(err).toContain('--new-project');
   expect(code).toBe(2);
@@ -142,7 +142,7 @@ async function operatorSession(): Promise<string> {
   return (await signIn(pool, email, password, { ip: '127.0.0.1', userAgent: '' })).token;
 }
 
-it('says in a sentence what cannot be, and makes nothing', async () => {
+it('refuses impossible options in a sentence, and creates nothing', async () => {
   const { pool } = running.database;
   const url = running.service.baseUrl;
   const keysBefore = await rowsOf('select count(*) from api_key');

@@ -23,7 +23,7 @@ describe(`a running service, seed ${seed}`, () => {
   afterAll(() => world?.close(), 60_000);
 
   // promise: replay, ack-durable
-  test('loses and doubles nothing that it acknowledged through one fault after the other', async () => {
+  test('loses and duplicates nothing acknowledged through one fault after the other', async () => {
     await shortRound(world, seed);
     const verdict = await world.verdict();
     // beats and values are those of a clean run of the same packets, bit for bit

@@ -214,7 +214,7 @@ test('a bucket without a good value is the mean of its suspect ones at every res
     }
 });
 
-test('a range that begins and ends within an hour is whole at every resolution', async () => {
+test('a range that begins and ends within an hour is complete at every resolution', async () => {
   const begin = sec('2026-05-02T21:58:00Z');
   await store(Array.from({ length: 3 * 86_400 }, (_, i) => i).filter((i) => i % 30 === 0).map((i) => feature('hr_ecg', begin + i, i === 30 ? 40 : i === 259_170 ? 190 : 70))); // prettier-ignore
   for (const kept of [false, true]) {
@@ -234,7 +234,7 @@ test('a range that begins and ends within an hour is whole at every resolution',
 });
 
 // promise: chart-flags, chart-detail
-test('what the numbers rest on is told per bucket, and of the range the same at every resolution', async () => {
+test('each bucket says how much data it rests on, and the totals of the range are the same at every resolution', async () => {
   const begin = sec('2026-06-01T00:00:00Z');
   await database.pool.query(
     `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'resting', 'derived:resting_v1', 1, '/min') on conflict do nothing`,
@@ -329,7 +329,7 @@ test('a waveform is its minimum and maximum per bucket, from samples below a sec
   }
 });
 
-test('what a waveform rests on has its extremes where its samples are suspect, too', async () => {
+test('the statistics of a waveform include extremes of suspect samples', async () => {
   const [k0, n] = [250 * 1200, 250 * 60];
   const blocks = new BlockWriter(database);
   const rates = stream.channels.map((c) => c.rateNanoHz);
@@ -378,7 +378,7 @@ test('buckets shorter than the rows of a slow channel are made of its samples, t
   await blocks.close();
 });
 
-test('samples of a slow channel come in pages that move on and join', async () => {
+test('pages of samples of a slow channel advance and join', async () => {
   const seen: number[] = [];
   const [fromNs, toNs] = [testEpochNs + 500_000_000n, testEpochNs + 20n * SECOND];
   for (let next: bigint | null = fromNs; next !== null;) {
@@ -396,7 +396,7 @@ test('samples of a slow channel come in pages that move on and join', async () =
   expect(seen).toEqual(Array.from({ length: 2602 - 66 }, (_, i) => 66 + i));
 });
 
-test('samples come in pages that join without a hole', async () => {
+test('pages of samples join without a gap', async () => {
   const [fromNs, toNs] = [testEpochNs + 500_000_000n, testEpochNs + 20n * SECOND];
   const seen: number[] = [];
   for (let next: bigint | null = fromNs; next !== null;) {
@@ -625,7 +625,7 @@ test('a page of the newest minutes of a long recording reads about that many, at
   expect(read[0]).toBeLessThan(30);
 });
 
-test('a minute with values of several channels and streams has them all, in every aggregate', async () => {
+test('a minute with values of several channels and streams includes them all, in every aggregate', async () => {
   const other = await openTestStream(new StreamRegistry(database), tenant, undefined, 9);
   const begin = sec('2026-03-03T00:00:00Z');
   const value = (minute: number, second: number, channelNo: number, of: number): DerivedFeature => ({

@@ -61,7 +61,7 @@ async function counts(): Promise<Record<string, number>> {
 }
 
 // promise: damaged-minute
-test('a damaged minute is left out of answers, which hold the others, and is told once', async () => {
+test('a damaged minute is left out of answers, the other minutes are there, and it is reported once', async () => {
   const { database, faults, send } = running;
   expect(await counts()).toEqual({ values: SECONDS, beats: SECONDS, paged: SECONDS, buckets: SECONDS / 10 });
   for (const table of ['feature_block', 'beat_block']) {

@@ -143,7 +143,7 @@ describe('features', () => {
     expect([unknown.status, await unknown.text()]).toEqual([404, expect.stringContaining('hr_elbow')]);
   });
 
-  it('that do not exist are named, in a series and in a chart', async () => {
+  it('that do not exist are named in the error, in a series and in a chart', async () => {
     const chart = { subject_id: user.id, series: [{ feature: 'hr_ecg' }, { feature: 'nonsense' }], range: { duration: 'PT1H' } };
     for (const answer of [
       await api.send('GET', `${path()}?names=hr_ecg,nonsense`),
@@ -241,7 +241,7 @@ describe('observations', () => {
   const path = (query = ''): string => `/api/v1/observations?biosignal_id=20&subject_id=${user.id}${query}`;
 
   // promise: observations-good, minutes-detail
-  it('of a derived biosignal are the minutes with enough good values, by their mean', async () => {
+  it('of a derived biosignal are the means of minutes with enough good values', async () => {
     const list = await api.json<Record<string, unknown>[]>('GET', path('&order=asc'));
     expect(Object.keys(list[0] ?? {})).toEqual(
       ['id', 'biosignal_id', 'loinc_code', 'value', 'unit', 'effective_time', 'device_id', 'method_code'].concat(
@@ -271,7 +271,7 @@ describe('observations', () => {
   });
 
   // promise: observations-one
-  it('imply the user of a token, and refuse another', async () => {
+  it('default to the user of a token, and refuse another user', async () => {
     expect((await api.json<unknown[]>('GET', '/api/v1/observations?biosignal_id=20', { as: user.token })).length).toBe(2);
     const other = await api.token('other');
     expect((await api.send('GET', path(), { as: other.token })).status).toBe(404);
@@ -280,7 +280,7 @@ describe('observations', () => {
     expect((await api.send('GET', `/api/v1/observations?biosignal_id=99999&subject_id=${user.id}`)).status).toBe(404);
   });
 
-  it('of measurements are stored once however often they are sent', async () => {
+  it('from measurements are stored once however often they are sent', async () => {
     const body = {
       subject_id: user.id,
       measurements: [
@@ -416,7 +416,7 @@ describe('charts', () => {
     expect(day.data[0]?.[0]).toBe(Date.parse('2026-02-28T18:30:00Z'));
   });
 
-  it('honour max_points whatever resolution was asked for', async () => {
+  it('respect max_points whatever resolution was asked for', async () => {
     for (const points of [2, 10, 100, 1000]) {
       const long = { from: at(-86_400 * 30), to: at(240) };
       const { data } = await chart({ series: [{ biosignal_id: 20 }], range: long, resolution: '1s', max_points: points, fill: 'null' });
@@ -453,7 +453,7 @@ describe('charts', () => {
     expect((await api.send('POST', '/api/v1/charts/query', { as: user.token, body })).status).toBe(status);
   });
 
-  it('answer a feature that nothing has computed with no rows', async () => {
+  it('return no rows for a feature that nothing has computed', async () => {
     expect((await chart({ series: [{ feature: 'spo2' }], range: { duration: 'PT24H' } })).data).toEqual([]);
   });
 });
@@ -489,7 +489,7 @@ describe('episodes by rule', () => {
 });
 
 describe('reads of personal data', () => {
-  it('are in the audit log, equal ones once with their count', async () => {
+  it('are in the audit log, with equal ones merged and counted', async () => {
     const { pool } = api.database;
     const reads = startReadAudit(pool);
     const route = api.routes.find(({ operationId }) => operationId === 'getStream') ?? null;
@@ -516,7 +516,7 @@ describe('reads of personal data', () => {
 
 describe('a live view', () => {
   // job: viewings
-  it('is over when nobody has taken it up again for half a minute', async () => {
+  it('counts as over when it is not resumed within half a minute', async () => {
     const { pool } = api.database;
     const ended = async (): Promise<number> => (await pool.query(`select from audit_log where action = 'live.ended'`)).rowCount ?? 0;
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });

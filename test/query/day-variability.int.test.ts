@@ -55,7 +55,7 @@ beforeAll(async () => {
 });
 afterAll(() => running?.close());
 
-it('a day of 23 hours less two bad ones and two without values; then with those that came late', async () => {
+it('a day of 23 hours with two bad and two empty ones, before and after the late data arrives', async () => {
   const before = await ask(`subject_id=${subject}&date=2026-03-29&tz=Europe/Paris`);
   expect(before.status, before.text).toBe(200);
   const [day] = before.body;
@@ -83,13 +83,13 @@ it('a day of 23 hours less two bad ones and two without values; then with those 
   expect((after.body[0]!['window_count'] as number) - (day!['window_count'] as number)).toBeGreaterThanOrEqual(23);
 });
 
-it('less than 18 hours have no variability, and a day without values has nothing', async () => {
+it('less than 18 hours give no variability, and a day without values gives nothing', async () => {
   const next = await ask(`subject_id=${subject}&date=2026-03-30&tz=Europe/Paris`);
   expect(next.body).toMatchObject([{ sdnn_ms: null, sdann_ms: null, sdnn_index_ms: null }]);
   expect((await ask(`subject_id=${subject}&date=2026-04-02`)).body).toEqual([]);
 });
 
-it('refuses a day that is none, a zone that is none, and a user that is not there', async () => {
+it('refuses an invalid day, an unknown zone and an unknown user', async () => {
   expect((await ask(`subject_id=${subject}&date=2026-02-30`)).status).toBe(422);
   expect((await ask(`subject_id=${subject}&date=2026-03-29&tz=Europe/Nowhere`)).status).toBe(422);
   expect((await ask(`subject_id=someone-else&date=2026-03-29`)).status).toBe(404);

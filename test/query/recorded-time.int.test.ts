@@ -188,7 +188,7 @@ describe.concurrent('a recording is found by when it was recorded', () => {
   });
 
   // promise: recorded-times
-  test('a watch that is three weeks late, and then brings what came before', { timeout: 120_000 }, async () => {
+  test('a watch that uploads three weeks late, and then uploads older data', { timeout: 120_000 }, async () => {
     const startMs = Math.floor(Date.now() / 60_000) * 60_000 - 21 * DAY_MS;
     const times = { zeroUnixNs: BigInt(startMs) * 1_000_000n, sentUnixNs: () => BigInt(Date.now()) * 1_000_000n };
     const packets = secondsOf('watch', 'late', times);
@@ -202,7 +202,7 @@ describe.concurrent('a recording is found by when it was recorded', () => {
   });
 
   // promise: clock-rules
-  test('a device whose clock was never set is placed by the age of its packets', { timeout: 120_000 }, async () => {
+  test('recordings of a device whose clock was never set are placed by the age of their packets', { timeout: 120_000 }, async () => {
     const zeroUnixNs = 1_000n * 1_000_000_000n; // a quarter of an hour after 1970
     const sentNs = zeroUnixNs + BigInt(3 * DAY_MS) * 1_000_000n;
     const beganMs = Date.now();
@@ -243,7 +243,7 @@ describe.concurrent('a recording is found by when it was recorded', () => {
 });
 
 // promise: history-not-live
-test('values of history are not among those of now, for a viewer of the person', { timeout: 60_000 }, async () => {
+test('a live viewer does not see historic values among current ones', { timeout: 60_000 }, async () => {
   const features: bigint[] = [];
   const { apiKey } = running.org;
   const viewer = new LiveClient({
@@ -348,7 +348,7 @@ describe.concurrent('a recording keeps the start that it states', () => {
   });
 
   // promise: clock-rules, notices
-  test('a clock that is not believed is replaced, and the sender is told', async () => {
+  test('an implausible clock is replaced, and the sender is told', async () => {
     const said = async (deviceId: string, changes: Partial<Packet>): Promise<readonly [string, string | undefined]> => {
       const [packet] = secondsOf(deviceId, deviceId, { zeroUnixNs: 0n, sentUnixNs: () => 0n }, [0, 1]);
       const first = await running.ingest({ ...packet!, ...changes });
@@ -376,7 +376,7 @@ describe.concurrent('a recording keeps the start that it states', () => {
   });
 
   // promise: retention-notice
-  test('an import that the retention of its project will delete says so', async () => {
+  test('an import that retention will delete says so', async () => {
     const other = await createOrganization(running.database.pool, 'Short');
     const set = await running.send('PUT', `/api/v1/projects/${other.projectId}/settings`, {
       as: other.apiKey.key,

@@ -176,7 +176,7 @@ test('the first and the last value of a day with two recordings are those of the
 });
 
 // promise: counts-add
-test('steps of today are one number: of the minutes, of the chart and of a goal, on the clocks of the person', async () => {
+test("minutes, chart and goal agree on the steps of today in the person's time zone", async () => {
   const [steps] = await series('steps');
   const midnight = new Date();
   midnight.setUTCHours(0, 0, 0, 0);
@@ -222,7 +222,7 @@ function variability({ ts_ms: at, interval_ms: intervals, accepted }: Beats, fro
 
 const bigeminy = recording('mitdb/119.hea');
 // promise: window-end, beats-accepted
-test.skipIf(bigeminy === null)('HRV of every window, those with ectopic beats included, can be had again from the beats', async () => {
+test.skipIf(bigeminy === null)('HRV of every window, including those with ectopic beats, can be recomputed from the beats', async () => {
   await run(importRecordings, [bigeminy!, '--subject', 'mit-119', '--start', '2026-01-05T08:00:00Z']);
   await computed('mit-119', 'hrv_sdnn_300s');
   const [stream] = await send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=mit-119');
@@ -254,7 +254,7 @@ test.skipIf(bigeminy === null)('HRV of every window, those with ectopic beats in
 });
 
 // promise: range-ends
-test('a time whose + was not escaped is refused with the way out', async () => {
+test('a time whose + was not escaped is refused with advice', async () => {
   const answer = await fetch(`${service.baseUrl}/api/v1/observations?biosignal_id=20&subject_id=ada&since=2026-01-05T08:00:00+01:00`, {
     headers: { authorization: `Bearer ${org.apiKey.key}` },
   });

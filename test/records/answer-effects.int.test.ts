@@ -64,7 +64,7 @@ describe('inserts that are refused and connections that are cut', () => {
   const targets = ['episode', 'webhook_delivery', 'audit_log', 'measurement', 'idempotency'] as const;
 
   // promise: idempotency, safety-episode
-  it('an answer or amendment that was acknowledged has its episode and event exactly once; another has none, or its retry completes it', async () => {
+  it('an acknowledged answer or amendment has its episode and event exactly once; one that was not has none, or a retry completes it', async () => {
     const { pool } = run.database;
     await publish('strain', ['{a} > 5', '{a} > 8']);
     const hook = await run.send<{ id: string }>('POST', '/api/v1/webhooks', {
@@ -190,7 +190,7 @@ describe('inserts that are refused and connections that are cut', () => {
 });
 
 describe('a service that is killed', () => {
-  it('between the answer and the note of its answer keeps it once, with its episode, when the app sends it again', async () => {
+  it('between storing an answer and storing its reply keeps the answer once, with its episode, when the app sends it again', async () => {
     await using database = await testDatabase();
     const org = await createOrganization(database.pool, 'Killed');
     const start = async () => {
@@ -290,7 +290,7 @@ describe('an amendment', () => {
       .filter((episode) => Date.parse(episode.started_at) === Date.parse(authored))
       .toSorted((a, b) => a.title.localeCompare(b.title));
 
-  it('that breaks another rule raises that one, and not again what was raised', async () => {
+  it('that triggers another rule raises that one only, not what was raised before', async () => {
     const at = '2026-02-01T08:00:00.000Z';
     const first = await answer(1, at);
     expect((await raised(at)).map(({ title }) => title)).toEqual(['Rule 1']);
@@ -301,7 +301,7 @@ describe('an amendment', () => {
   });
 
   // promise: amendments
-  it('after which a rule holds no longer leaves its episode open, with a note of what corrected it, and tells it', async () => {
+  it('after which a rule no longer applies leaves its episode open, notes the correction, and reports it', async () => {
     const at = '2026-02-02T08:00:00.000Z';
     const hook = await run.send<{ id: string }>('POST', '/api/v1/webhooks', {
       body: { url: 'https://receiver.example/healed', events: ['episode.updated'] },

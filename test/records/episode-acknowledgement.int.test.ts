@@ -71,7 +71,7 @@ it('says who acknowledged an episode, when and with which note, and leaves it op
 });
 
 // promise: acknowledgement
-it('keeps earlier acknowledgements in the history; one sent twice with a key is one', async () => {
+it('keeps earlier acknowledgements in the history; one sent twice with the same idempotency key counts once', async () => {
   const { id } = await made();
   await acknowledge(id, { note: 'first' });
   const headers = { 'idempotency-key': 'acknowledge-once' };
@@ -87,7 +87,7 @@ it('keeps earlier acknowledgements in the history; one sent twice with a key is 
 });
 
 // promise: acknowledgement
-it('is done by people who say what they have read, and by nobody who may only look', async () => {
+it('requires the version that was read and a role that may change episodes', async () => {
   const { id } = await made();
   const editor = await addMember(run, 'clinician');
   const viewer = await addMember(run, 'viewer');
@@ -111,7 +111,7 @@ it('is done by people who say what they have read, and by nobody who may only lo
 });
 
 // promise: acknowledged-again
-it('opened again, an episode has no end and wants to be acknowledged again', async () => {
+it('an episode that is reopened has no end and needs a new acknowledgement', async () => {
   const { id } = await made({ ended_at: '2026-03-01T09:00:00Z' });
   await acknowledge(id, { note: 'seen' });
   const { body: reopened } = await change(id, { status: 'open' });
@@ -124,7 +124,7 @@ it('opened again, an episode has no end and wants to be acknowledged again', asy
 });
 
 // promise: episode-states
-it('open and ended is refused; an end closes, and a closed one has an end', async () => {
+it('an episode cannot be open and have an end; setting an end closes it, and closing it sets an end', async () => {
   const { id } = await made();
   expect((await change(id, { status: 'open', ended_at: '2026-03-01T09:00:00Z' })).status).toBe(422);
   expect((await change(id, { ended_at: '2026-03-01T09:00:00Z' })).body).toMatchObject({

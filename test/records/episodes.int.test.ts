@@ -170,7 +170,7 @@ describe('an episode made by the API', () => {
 });
 
 describe('an episode made by an event of a device', () => {
-  it('is one, however often the packet comes, with the strip around it; other events make none', async () => {
+  it('is made once however often the packet arrives, with the strip around it; other events make none', async () => {
     const { xuser_id: id } = await running.token('by-device');
     const packets = ecgOf('device-1', id, 60, () => 0.8);
     const events = [
@@ -217,7 +217,7 @@ describe('an episode made by a rule', () => {
     expect((await bytesOf(episode.artifacts[0]!.renditions['png']!)).status).toBe(200);
   });
 
-  it('is not made of a calm rhythm', async () => {
+  it('is not made for a calm rhythm', async () => {
     const { xuser_id: id } = await running.token('calm');
     await send(ecgOf('rule-calm', id, 240, () => 0.85));
     await until(async () => (await running.send<unknown[]>('GET', `/api/v1/streams?subject_id=${id}`)).body.length === 1);
@@ -228,7 +228,7 @@ describe('an episode made by a rule', () => {
 
 describe('formats', () => {
   // promise: sample-forms
-  it('of samples and features say the same, to the bit', async () => {
+  it('of samples and features agree to the bit', async () => {
     const { xuser_id: id } = await running.token('formats');
     const packets = ecgOf('formats-1', id, 120, () => 0.8);
     await send(packets);

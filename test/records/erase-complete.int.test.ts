@@ -208,7 +208,7 @@ async function plant(table: string, streamId: number): Promise<void> {
 }
 
 // promise: erasure, erasure-leaves, audit-after-erasure, person-export, export-journal, set-aside-erased
-it("leaves nothing of a person in any column of any table, but what is named, and another's rows as they were", async () => {
+it("leaves nothing of a person in any column of any table, apart from the listed exceptions, and does not touch another person's rows", async () => {
   await fill();
   const { pool } = run.database;
   // As a later release might add: a table without foreign keys.

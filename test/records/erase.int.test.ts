@@ -26,7 +26,7 @@ function packetsOf(deviceId: string, subject: string, count: number, ms = 100) {
 }
 
 // promise: revoked-4502
-it('ends feeds and recordings within a second, takes what was on its way too, and leaves nothing', async () => {
+it('ends feeds and recordings within a second, erases data in flight too, and leaves nothing', async () => {
   const { xuser_id: id, xuser_token: token } = await running.token('leaving');
   const packets = packetsOf('leaving-1', id, 60);
   for (const packet of packets.slice(0, 30)) expect((await running.ingest(packet)).status).toBe(202);
@@ -65,7 +65,7 @@ it('ends feeds and recordings within a second, takes what was on its way too, an
 });
 
 // promise: gone-4507
-it('of a user whom another node erases, ends what is open here within a second', async () => {
+it('ends what is open here within a second when another node erases the user', async () => {
   const { xuser_id: id } = await running.token('elsewhere');
   const viewer = await running.watch(id, running.org.apiKey.key);
   await until(() => viewer.ready());
@@ -75,7 +75,7 @@ it('of a user whom another node erases, ends what is open here within a second',
 });
 
 // promise: erasure
-it('of a user by another process, deletes rows that are being stored and keeps those out that wait', async () => {
+it('deletes rows that are being stored and keeps waiting rows out when another process erases the user', async () => {
   const own = await runService();
   const { xuser_id: id } = await own.token('storing');
   const { pool } = own.database;
@@ -124,7 +124,7 @@ it('of a user by another process, deletes rows that are being stored and keeps t
 });
 
 // promise: erasure
-it('begins again when the server ended it in a deadlock with a writer', async () => {
+it('starts again when the server cancelled it in a deadlock with a writer', async () => {
   const { xuser_id: id } = await running.token('deadlocked');
   for (const packet of packetsOf('deadlocked-1', id, 3, 1000)) expect((await running.ingest(packet)).status).toBe(202);
   const { pool } = running.database;
@@ -167,7 +167,7 @@ it('says when the packet log will have dropped the last packets, as long as it i
   }
 });
 
-it('does all of it or nothing: a database of another version keeps the user, without a receipt', async () => {
+it('erases everything or nothing: with a database of another version the user stays and there is no receipt', async () => {
   const { xuser_id: id } = await running.token('staying');
   const { pool } = running.database;
   await pool.query('alter table webhook_delivery rename to webhook_delivery_later');

@@ -106,9 +106,9 @@ const things = (): readonly { name: string; method: string; path: string; read: 
   },
 ];
 
-describe('three changes of what was read once', () => {
+describe('three clients that change the same version of a record', () => {
   // promise: edits-kept, operators-say-what-they-read
-  it.each([0, 1, 2, 3, 4, 5])('one wins, the others are told, and it can be done again with what is there: %i', async (at) => {
+  it.each([0, 1, 2, 3, 4, 5])('one wins, the others are told, and can retry with the current version: %i', async (at) => {
     const { name, method, path, read, body } = things()[at]!;
     if (name === 'questionnaire') await ask(method, path, { body: body(0) });
     const etag = await read();
@@ -134,7 +134,7 @@ describe('three changes of what was read once', () => {
 
 describe('two people with the same page open', () => {
   // promise: edits-kept
-  it('the second one keeps what was written, is told, and can look at what the first one saved', async () => {
+  it('the second one to save is told, keeps the text, and can look at what the first one saved', async () => {
     await ask('PUT', `/api/v1/projects/${project}/questionnaires/shared`, { body: questionnaire('Before') });
     const address = `/dashboard/#/settings/questionnaires/${project}/shared`;
     const [{ page: first }, { page: second, errors }] = await Promise.all([

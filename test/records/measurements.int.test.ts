@@ -90,7 +90,7 @@ it.each([
 });
 
 // promise: measurement-suspect
-it('takes what is possible but unlikely as suspect', async () => {
+it('stores values that are possible but unlikely as suspect', async () => {
   const { body, text } = await store({ biosignal_id: SPO2, value: 97 }, { biosignal_id: SPO2, value: 45 });
   expect(body, text).toMatchObject({ created: 2, implausible: [1] });
   expect((await observed(SPO2)).map(({ value }) => value)).toEqual([97]);
@@ -161,7 +161,7 @@ it.each([
 });
 
 // promise: measurement-ranges
-it('refuses what is no number any more in the unit of the biosignal', async () => {
+it('refuses a value that is not a finite number in the unit of the biosignal', async () => {
   const body = { name: 'Load', abbreviation: 'LOAD', unit: '%', signal_type: 'scalar', source_type: 'device', code: 'load' };
   const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });
   expect(own.status, own.text).toBe(201);

@@ -51,7 +51,7 @@ const ago = (id: string, days: number) =>
   );
 
 // promise: tasks-on-their-clocks
-it('a changed time zone moves what is to come and doubles nothing', async () => {
+it('a changed time zone moves future occurrences and duplicates none', async () => {
   const person = await personIn('traveller', 'Asia/Tokyo');
   await schedule(person.xuser_id, { times: ['08:00', '20:00'] });
   const hoursIn = (zone: string, tasks: readonly Task[]): string[] =>
@@ -84,7 +84,7 @@ it('a changed time zone makes nothing due in the past', async () => {
   expect(past.rowCount).toBe(0);
 });
 
-it('one that ends before it begins is refused, whether it says when it begins or not', async () => {
+it('a schedule that ends before it begins is refused, with or without a stated beginning', async () => {
   const person = await personIn('backwards', 'Europe/Berlin');
   for (const body of [{ starts_on: '2031-03-02', ends_on: '2031-03-01' }, { ends_on: '2026-01-01' }]) {
     const { status, text } = await run.send('POST', '/api/v1/task-schedules', {
@@ -95,7 +95,7 @@ it('one that ends before it begins is refused, whether it says when it begins or
   await schedule(person.xuser_id, { times: ['08:00'], starts_on: '2031-03-01', ends_on: '2031-03-01' });
 });
 
-it('occurrences that nobody looked at are missed, and on record; a mark that arrives late counts', async () => {
+it('occurrences that nobody looked at are recorded as missed; a mark that arrives late counts', async () => {
   const person = await personIn('silent', 'Europe/Berlin');
   const id = await schedule(person.xuser_id, { times: ['09:00'] });
   await ago(id, 5);
@@ -162,7 +162,7 @@ it('occurrences of a questionnaire are done by answering it', async () => {
   expect((await run.send('GET', `/api/v1/adherence?${query}&since=2020-01-01T00:00:00Z`)).status).toBe(422);
 });
 
-it('an answer late in the day is that of the morning, and a second one is not that of tomorrow', async () => {
+it('an answer late in the day counts for that morning, and a second one does not count for tomorrow', async () => {
   const person = await personIn('evening', 'Asia/Tokyo');
   // Due 13 hours ago and in 11 hours, wherever the clock stands.
   const inTokyo = (ms: number): string => new Date(Date.now() + ms + 9 * HOUR_MS).toISOString().slice(11, 16);

@@ -204,7 +204,7 @@ it('lets a project replace one that ships, and names what is wrong with a rule',
   expect(await api.json('GET', '/api/v1/questionnaire-responses?questionnaire=who-5', { as: ada.token })).toEqual([]);
 });
 
-it("gives a shipped questionnaire's score to the catalog's biosignal, and refuses a score with a code that nothing has", async () => {
+it('stores the score of a shipped questionnaire under its biosignal of the catalog, and refuses a score with an unknown code', async () => {
   const own = { name: 'Mine', abbreviation: 'MINE', unit: '{score}', signal_type: 'score', source_type: 'self_report', code: 'who5' };
   const { id } = await api.json<{ id: number }>('POST', `/api/v1/projects/${api.org.projectId}/biosignals`, { body: own, status: 201 });
   const asked = await api.json<{ item: { linkId: string; answerOption: { valueCoding: object }[] }[] }>(
@@ -260,7 +260,7 @@ it('keeps a draft until the questionnaire is answered', async () => {
 });
 
 // promise: tasks-set, tasks-on-their-clocks
-it('makes the occurrences of a recurring task once, on the clocks of the person, and ends them', async () => {
+it("makes the occurrences of a recurring task once, in the person's time zone, and ends them", async () => {
   await api.database.pool.query(`update xuser set time_zone = 'Asia/Tokyo' where id = $1`, [bob.id]);
   const body = { subject_id: bob.id, title: 'Tablet', every: 'day', times: ['08:00', '20:30'] } as const;
   const schedule = await api.client().call('createTaskSchedule', { body });
@@ -295,7 +295,7 @@ it('keeps every second week and its weekdays from the week of the start', async 
 });
 
 // promise: tasks-set
-it('says how far a person is with a goal, on the clocks of the person', async () => {
+it("reports progress towards a goal in the person's time zone", async () => {
   const own = api.client(ada.token);
   await api.client().call('createGoal', { body: { subject_id: ada.id, biosignal_id: 60, target: 8000 } });
   expect(await own.call('listGoals')).toMatchObject([{ biosignal_id: 60, target: 8000, value: null }]);
@@ -310,7 +310,7 @@ it('says how far a person is with a goal, on the clocks of the person', async ()
   expect(await own.call('listGoals')).toEqual([]);
 });
 
-it('shows the health of devices: lost packets, battery, lag; and of other organizations nothing', async () => {
+it('shows the health of devices (lost packets, battery, lag), and nothing of other organizations', async () => {
   const { pool } = api.database;
   await pool.query(
     `with d as (insert into device (organization_id, project_id, external_id) values ($1, $2, 'patch-1') returning id)
@@ -357,7 +357,7 @@ it('adds up the quality of heart rates by the hour', async () => {
 });
 
 // promise: sealed
-it('seals journals with the secret of the environment where there is one, and still opens those from before', async () => {
+it('seals journals with BIO_SECRET where it is set, and still opens those sealed before', async () => {
   const secret = Buffer.from('a secret of at least 32 characters, from outside');
   const { pool } = api.database;
   const outside = await startHttpFor(

@@ -11,7 +11,7 @@ const CONNECTIONS = 14;
 
 // promise: connections-bound
 // setting: BIO_DB_CONNECTIONS_MAX
-test('a node keeps to BIO_DB_CONNECTIONS_MAX under a hundred questions at once, and answers all of them', async () => {
+test('a node keeps to BIO_DB_CONNECTIONS_MAX under a hundred requests at once, and answers all of them', async () => {
   const running = await runService({ BIO_DB_CONNECTIONS_MAX: String(CONNECTIONS), BIO_RETENTION_PERIOD_SEC: '1' });
   const observer = new pg.Client(running.database.url.replace(/\?.*/, ''));
   await observer.connect();

@@ -44,7 +44,7 @@ afterAll(() => running?.close());
 
 // promise: audit-killed, last-used
 // job: audit-flush, last-used
-it('writes what waits for the audit log and the last use of keys within ten seconds', async () => {
+it('writes pending audit entries and the last use of keys within ten seconds', async () => {
   const { pool } = running.database;
   await expect.poll(() => count(`audit_log where actor_id = $1 and action = 'personal_data.read'`, reader.id), { timeout: 30_000 }).toBe(1);
   const used = async (): Promise<unknown> => (await pool.query('select last_used_at from api_key where id = $1', [reader.id])).rows[0];
@@ -53,7 +53,7 @@ it('writes what waits for the audit log and the last use of keys within ten seco
 
 // promise: webhook-kept, idempotency
 // job: kept-replies, ended-deliveries
-it('forgets what is over: answers after a day, ended deliveries after 30 days', async () => {
+it('deletes kept answers after a day and ended deliveries after 30 days', async () => {
   const { pool } = running.database;
   const ended = async (): Promise<string> => {
     const hook = await running.send<{ id: string }>('POST', '/api/v1/webhooks', { body: { url: 'https://hooks.invalid/', events: ['*'] } });
@@ -91,7 +91,7 @@ it('opens an episode by rule from what a device sent', async () => {
 }, 90_000);
 
 // job: occurrences
-it('notes the occurrences that nobody looked at: at the next start at the latest', async () => {
+it('records missed occurrences at the next start at the latest', async () => {
   const { pool, url } = running.database;
   await pool.query(
     `with gone as (delete from task where schedule_id = $1)

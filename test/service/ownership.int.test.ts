@@ -94,7 +94,7 @@ const derivedRows = (tNs: bigint) => ({
 });
 
 // promise: takeover-loses-nothing
-test('of an owner that was followed by another nothing is written: log, checkpoint, samples, derived and reported rows, deletes', async () => {
+test('an owner that was replaced writes nothing: log, checkpoint, samples, derived and reported rows, deletes', async () => {
   const faults: string[] = [];
   const onFault = (message: string): void => void faults.push(message);
   const ownership = await claim();
@@ -146,7 +146,7 @@ test('of an owner that was followed by another nothing is written: log, checkpoi
   expect(await countRows()).toEqual(before);
 });
 
-test('of an owner that was followed by another nothing is written over the pool either: channels, hashes, what was set aside', async () => {
+test('an owner that was replaced writes nothing over the pool either: channels, hashes, what was set aside', async () => {
   const roles = await openRoles(database);
   open.push(() => roles.close());
   const ownership = await claim();
@@ -218,7 +218,7 @@ test('a claim that waited too long for a commit under way is tried again, and do
 }, 60_000);
 
 // job: ownership
-test('an owner that lost its lock has it back before one that waits takes it', async () => {
+test('an owner that lost its lock regains it before a waiting instance takes it', async () => {
   const ownership = await claim();
   const abort = new AbortController();
   // One that has just been started takes a free log at once; this one has seen that the log has an owner.
@@ -325,7 +325,7 @@ test('the log of an earlier release, which does not renew, is not taken while it
   expect((await waiting).epoch).toBe(1n);
 });
 
-test('a log that was given back is taken at once by the one that waits', async () => {
+test('a released log is taken at once by the waiting instance', async () => {
   const first = await claim();
   const waiting = Ownership.claim(database, { instance: { id: '00000000-0000-4000-8000-000000000001', name: 'second' } });
   await first.release();

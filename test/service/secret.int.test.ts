@@ -148,7 +148,7 @@ it('everything is sealed again at the start when the previous secret is given to
 });
 
 // promise: secret-rotate, secret-adopt
-it('the command seals anew while the service is stopped, and gives up what a lost secret sealed', async () => {
+it('the command seals everything again while the service is stopped, and gives up what a lost secret sealed', async () => {
   const rotated = await run(secret, ['rotate', '--json'], { BIO_SECRET: third, BIO_SECRET_PREVIOUS: second });
   expect(rotated.code, rotated.err).toBe(EXIT_OK);
   expect(JSON.parse(rotated.out)).toMatchObject({ entries: 3, unopened: 0 });
@@ -169,7 +169,7 @@ it('the command seals anew while the service is stopped, and gives up what a los
   });
 });
 
-it('looking at the secret before the first start notes nothing: the service decides', async () => {
+it('checking the secret before the first start records nothing: the service decides', async () => {
   await database.pool.query(`delete from journal_entry`);
   await database.pool.query(`delete from signing_key`);
   await database.pool.query(`delete from service_secret`);
@@ -183,7 +183,7 @@ it('looking at the secret before the first start notes nothing: the service deci
 });
 
 // promise: secret-previous
-it('a database of a release that noted nothing is sealed anew when it is upgraded and rotated in one step', async () => {
+it('a database of a release that recorded no secret is sealed again when it is upgraded and rotated in one step', async () => {
   await database.pool.query(`delete from service_secret where name = 'BIO_SECRET check'`);
   await serving({ BIO_SECRET: second, BIO_SECRET_PREVIOUS: first }, async ({ mint, journal, parts }) => {
     expect(texts((await journal(await mint())).body)).toEqual(['five']);
@@ -196,7 +196,7 @@ it('a database of a release that noted nothing is sealed anew when it is upgrade
 });
 
 // promise: secret-rotate
-it('rotate waits for the service to be stopped; what was done is in the audit log of the installation', async () => {
+it('rotate waits for the service to stop; its act is in the audit log of the installation', async () => {
   const rotating = { BIO_SECRET: third, BIO_SECRET_PREVIOUS: second };
   await serving({ BIO_SECRET: second }, async () => {
     const refused = await run(secret, ['rotate'], rotating);
@@ -213,7 +213,7 @@ it('rotate waits for the service to be stopped; what was done is in the audit lo
 });
 
 // promise: secret-rotate
-it('a service that is started while rotate works waits for its end, and then sees that its secret is the old one', async () => {
+it('a service that is started during a rotation waits for its end, and then sees that its secret is the old one', async () => {
   await serving({ BIO_SECRET: first }, async ({ mint, write }) => {
     expect((await write(await mint(), 'six')).status).toBe(201);
   });

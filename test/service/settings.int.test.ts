@@ -71,7 +71,7 @@ async function hold(table: string, mode: string): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: () => client.end() };
 }
 
-describe('where a service is', () => {
+describe('the place of a service', () => {
   // promise: server-kinds, no-embedded-server
   // setting: BIO_DATA_DIR, DATABASE_URL
   it('is a plain database where the server has nothing else, and no second server is started', async () => {
@@ -113,7 +113,7 @@ describe('where a service is', () => {
   });
 
   // setting: BIO_DSP_WORKERS
-  it('has the threads that it was given', () => {
+  it('has as many threads as set', () => {
     expect(threadsOfNarrow).toBeGreaterThanOrEqual(4);
   });
 });
@@ -147,7 +147,7 @@ describe('pace', () => {
   });
 
   // setting: BIO_DSP_IDLE_FLUSH_MS
-  it('a stream that is silent is taken for ended', async () => {
+  it('a silent stream counts as ended after the set time', async () => {
     const all = packets({ channels: 1, fs: 250, ms: 1000, count: 12 });
     for (const packet of all) expect((await many.ingest(packet)).status).toBe(202);
     const judged = `select from feature f join method m on m.id = f.method_id join stream s on s.id = f.stream_id join device d on d.id = s.device_id
@@ -160,7 +160,7 @@ describe('pace', () => {
 
   // promise: frame-deadline
   // setting: BIO_FRAME_DEADLINE_MS
-  it('a live frame waits for a channel as long as it is told', async () => {
+  it('a live frame waits for a channel as long as set', async () => {
     const viewer = await open(many, '/ws?subject=set');
     await until(() => viewer.texts.some(({ type }) => type === 'ready'));
     const all = packets({ channels: 2, fs: 250, ms: 100, count: 40 });
@@ -214,7 +214,7 @@ describe('pace', () => {
   });
 
   // setting: BIO_LARGE_READS_AT_ONCE_MAX
-  it('reads as many large charts at once as it is told', async () => {
+  it('reads as many large charts at once as set', async () => {
     const weekMs = 7 * 86_400_000;
     const tokens = await Promise.all(['ada', 'ben'].map(async (name) => (await many.token(name)).xuser_token));
     for (const [i, name] of ['ada', 'ben'].entries()) {
@@ -279,7 +279,7 @@ describe('limits', () => {
   });
 
   // setting: BIO_BODY_TIMEOUT_MS
-  it('gives a body its time and no more', async () => {
+  it('ends a body at its time limit', async () => {
     const socket = connect(narrow.service.port, '127.0.0.1');
     let text = '';
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
@@ -319,7 +319,7 @@ describe('limits', () => {
 
   // setting: BIO_DSP_QUEUE_BYTES_MAX
   // job: every-second
-  it('answers busy while the workers have more than they are to have', async () => {
+  it("answers busy while the workers' queue is above its limit", async () => {
     let code: string | undefined;
     for (let round = 0; round < 5 && code !== 'busy'; round++) {
       const all = packets({ channels: 2, fs: 1000, ms: 30_000, count: 14 });
@@ -337,7 +337,7 @@ describe('limits', () => {
 
 describe('a process of its own', () => {
   // setting: BIO_LOG_LEVEL, BIO_DSP_TASK_TIMEOUT_MS
-  it('logs from the level on that it is told, and replaces a worker that takes longer than it may', async () => {
+  it('logs from the set level, and replaces a worker that exceeds its time', async () => {
     const { url, drop } = await emptyDatabase();
     const env = { DATABASE_URL: url, BIO_LOG_LEVEL: 'info', BIO_DSP_TASK_TIMEOUT_MS: '100', BIO_DEMO: '1' };
     const service = new ServiceProcess(await freePort(), { env });
@@ -380,7 +380,7 @@ describe('a process of its own', () => {
   });
 
   // promise: config-check
-  it('says what is wrong with a setting before it starts, and what does not exist', async () => {
+  it('names wrong values and unknown settings before it starts', async () => {
     const run = async (env: Record<string, string>) => {
       let said = '';
       const tell = (line: string): void => void (said += `${line}\n`);

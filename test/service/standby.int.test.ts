@@ -139,7 +139,7 @@ test('a second instance waits, says so, and takes over from an owner that hangs,
   expect(verdict).toMatchObject({ ok: true, missing_packets: 0, missing_samples: 0, doubled_samples: 0, unanswered: 0 });
 }, 180_000);
 
-test('one that waits and cannot listen on its port ends at once, with a sentence and code 1; the owner does not notice', async () => {
+test('a standby that cannot listen on its port ends at once with a sentence and code 1; the owner is not affected', async () => {
   await using database = await testDatabase();
   const env = { DATABASE_URL: database.url };
   const owner = new ServiceProcess(await freePort(), { env });
@@ -167,7 +167,7 @@ test('one that waits and cannot listen on its port ends at once, with a sentence
 }, 120_000);
 
 // setting: BIO_DEMO
-test('two that are started together on an empty database make one organization and one key; the one that waits ends at SIGTERM with 0', async () => {
+test('two instances started together on an empty database create one organization and one key; the waiting one ends at SIGTERM with 0', async () => {
   await using database = await testDatabase();
   const env = { DATABASE_URL: database.url, BIO_DEMO: '1', BIO_LOG_LEVEL: 'info' };
   const services = [new ServiceProcess(await freePort(), { env }), new ServiceProcess(await freePort(), { env })];

@@ -62,7 +62,7 @@ afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 describe('npm start', () => {
   // promise: open-files
-  it('is a sentence when biosignal start may open too few files', async () => {
+  it('explains in a sentence when biosignal start may open too few files', async () => {
     const child = spawn('sh', ['-c', 'ulimit -n 40; exec "$0" src/cli/main.ts start', process.execPath], {
       cwd: root,
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: String(await freePort()), BIO_DATA_DIR: dataDir },

@@ -62,7 +62,7 @@ test('whole stretches of 4 s become one row each, with exact times and statistic
 });
 
 // promise: grid
-test('any order, cut and repetition, written in any batches, gives the same rows', async () => {
+test('samples in any order, cut and repetition, written in any batches, give the same rows', async () => {
   const reference = await newStream();
   const n = 2200; // 16.9 s at 130.1 Hz, 8.8 s at 250 Hz
   const plain = new BlockWriter(database);
@@ -265,7 +265,7 @@ test('a row that the table refuses is set aside, and those of its batch are stor
   await db.close();
 });
 
-test('goes on when its connection is cut, at any time', async () => {
+test('the writer goes on when its connection is cut at any time', async () => {
   const stream = await newStream();
   const writer = new BlockWriter(database, { lingerMs: 1 });
   for (let second = 0; second < 40; second++) {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 // job: timescaledb-policies
-test('late samples and replaced values of packed chunks are merged as anywhere', async ({ skip }) => {
+test('late samples and replaced values are merged into compressed chunks as anywhere else', async ({ skip }) => {
   if (database.kind !== 'timescale') return skip();
   // Its default of 100,000 is too many rows for a test.
   await database.pool.query(`do $$ begin

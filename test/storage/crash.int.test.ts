@@ -133,7 +133,7 @@ test('a full queue answers busy and keeps nothing; it takes packets again when i
   expect(log.append(entry(stream.streamId, 20_001))).toBe('busy');
 });
 
-test('a cut connection delays an acknowledgement, and a packet is there once', async () => {
+test('a cut connection delays an acknowledgement, and the packet is stored once', async () => {
   const other = await testDatabase();
   const registry = new StreamRegistry(other);
   const stream = await openTestStream(registry, await createTenant(other));
@@ -158,7 +158,7 @@ test('a cut connection delays an acknowledgement, and a packet is there once', a
 });
 
 // promise: database-away
-test('when the database stays away the packets are refused, and nothing of them is kept', async () => {
+test('packets are refused and nothing of them is kept when the database stays unavailable', async () => {
   const other = await testDatabase();
   const registry = new StreamRegistry(other);
   const stream = await openTestStream(registry, await createTenant(other));

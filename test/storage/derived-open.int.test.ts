@@ -63,7 +63,7 @@ test('an open minute is seen at once, and is a row when its series goes on or it
 });
 
 // job: derived-minutes
-test('an open minute of a stream that fell silent is a row after a while', async () => {
+test('an open minute of a stream that fell silent becomes a row after a while', async () => {
   const writer = new DerivedWriter(database, { currentMethods: [METHOD], lingerMs: 1, idleMs: 200 });
   await add(writer, 12, [1, 2]);
   await expect.poll(() => blockCount(12), { timeout: 20_000 }).toBe(1);
@@ -73,7 +73,7 @@ test('an open minute of a stream that fell silent is a row after a while', async
 });
 
 // As a crash of PostgreSQL leaves an unlogged table.
-test('what is open of every stream is written again when the table was emptied', async () => {
+test('the open minutes of every stream are written again when the table was emptied', async () => {
   const writer = newWriter();
   await add(writer, 2, [1, 2]);
   await add(writer, 3, [1]);
@@ -120,7 +120,7 @@ test('a writer that waits for the database does not end the minutes of its strea
   }
 });
 
-test('of two who write to one minute, open or not, neither loses what the other wrote', async () => {
+test("two writers of one minute, open or not, do not lose each other's values", async () => {
   const [first, second] = [newWriter(), newWriter()];
   await add(first, 4, [1]);
   await add(second, 4, [2]);
@@ -133,7 +133,7 @@ test('of two who write to one minute, open or not, neither loses what the other 
   expect([await stored(4), await blockCount(4)]).toEqual([[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 1]);
 });
 
-test('what is open is found by the next process, and an erased stream is not stored again', async () => {
+test('the next process finds the open minutes, and an erased stream is not stored again', async () => {
   const gone = newWriter();
   await add(gone, 5, [1]);
   await add(gone, 6, [1]);

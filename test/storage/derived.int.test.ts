@@ -98,7 +98,7 @@ test('a replaced range holds exactly the new rows; other methods, streams and ti
   await writer.close();
 });
 
-test('written twice is written once; the newest value of a key stays', async () => {
+test('rows written twice are stored once; the newest value of a key stays', async () => {
   const stream = await newStream();
   const writer = new DerivedWriter(database, { currentMethods: methods });
   const add = (value: number): Promise<void> =>
@@ -155,7 +155,7 @@ test('a measurement of a packet is stored once, and a new code makes a new biosi
 /** More steps than a row can hold. */
 const BEYOND = 30_000_000;
 
-test('of two who replace one range at the same moment the later one holds, whole', async () => {
+test('when two writers replace one range at the same moment, the later one wins as a whole', async () => {
   const stream = await newStream();
   const first = new DerivedWriter(database, { currentMethods: methods });
   const other = new DerivedWriter(database, { currentMethods: methods });
@@ -221,7 +221,7 @@ test('a replaced range loses its old rows also when so much is refused that its 
   await writer.close();
 });
 
-test('what is set aside twice at once is kept once, with what was said last', async () => {
+test('a row set aside twice at once is kept once, with the last reason', async () => {
   const { streamId } = await newStream();
   const letter: Letter = { kind: 'derived', streamId, reason: 'one', sqlState: null, logPosition: null, content: { n: 1 }, bytes: null };
   const client = await database.connect();

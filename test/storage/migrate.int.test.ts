@@ -156,33 +156,37 @@ test('a statement that fails leaves nothing of its file behind', async () => {
 });
 
 // promise: migration-lock
-test('behind a long transaction a file makes way for those who write, and is applied when it ends', { timeout: 60_000 }, async () => {
-  const url = await empty();
-  await migrate(url);
-  const folder = await folderWith((path) => writeFile(join(path, '900000-next.sql'), 'alter table xuser add column later integer;'));
-  const holder = new pg.Client(url);
-  const writer = new pg.Client({ connectionString: url, options: '-c lock_timeout=10000' });
-  await Promise.all([holder.connect(), writer.connect()]);
-  const isWaiting = async (): Promise<boolean> =>
-    (await query(url, `select from pg_locks where relation = 'xuser'::regclass and not granted and mode = 'AccessExclusiveLock'`)).length >
-    0;
-  try {
-    await holder.query('begin; select from xuser');
-    await expect(migrate(url, { folder, lockTimeoutMs: 100, lockTries: 2 })).rejects.toMatchObject({
-      code: 'unavailable',
-      message: expect.stringMatching(
-        /^900000-next\.sql could not be applied: others hold what it changes, .*Nothing of it was changed/,
-      ) as string,
-    });
-    const migrating = migrate(url, { folder, lockTimeoutMs: 1000 });
-    await expect.poll(isWaiting, { timeout: 20_000, interval: 20 }).toBe(true);
-    await writer.query('update xuser set display_name = display_name'); // while the transaction is still open
-    await holder.query('commit');
-    expect((await migrating).applied).toEqual(['900000-next.sql']);
-  } finally {
-    await Promise.all([holder.end(), writer.end()]);
-  }
-});
+test(
+  'a file that waits for a long transaction lets writers pass, and is applied when the transaction ends',
+  { timeout: 60_000 },
+  async () => {
+    const url = await empty();
+    await migrate(url);
+    const folder = await folderWith((path) => writeFile(join(path, '900000-next.sql'), 'alter table xuser add column later integer;'));
+    const holder = new pg.Client(url);
+    const writer = new pg.Client({ connectionString: url, options: '-c lock_timeout=10000' });
+    await Promise.all([holder.connect(), writer.connect()]);
+    const isWaiting = async (): Promise<boolean> =>
+      (await query(url, `select from pg_locks where relation = 'xuser'::regclass and not granted and mode = 'AccessExclusiveLock'`))
+        .length > 0;
+    try {
+      await holder.query('begin; select from xuser');
+      await expect(migrate(url, { folder, lockTimeoutMs: 100, lockTries: 2 })).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringMatching(
+          /^900000-next\.sql could not be applied: others hold what it changes, .*Nothing of it was changed/,
+        ) as string,
+      });
+      const migrating = migrate(url, { folder, lockTimeoutMs: 1000 });
+      await expect.poll(isWaiting, { timeout: 20_000, interval: 20 }).toBe(true);
+      await writer.query('update xuser set display_name = display_name'); // while the transaction is still open
+      await holder.query('commit');
+      expect((await migrating).applied).toEqual(['900000-next.sql']);
+    } finally {
+      await Promise.all([holder.end(), writer.end()]);
+    }
+  },
+);
 
 // promise: migration-newer
 test('the next release adds its file; then the older code refuses the newer database', async () => {
@@ -219,7 +223,7 @@ async function fromBeforeBaseline(upTo = 54): Promise<string> {
 
 const ledgerOf = (url: string): Promise<unknown> => query(url, 'select id, name, checksum, skipped from migration order by id');
 
-test('a database of all files before the baseline is taken over, and goes on from there', async () => {
+test('a database that ran all files before the baseline is adopted, and goes on from there', async () => {
   const url = await fromBeforeBaseline();
   const fresh = await empty();
   const next = await folderWith((folder) => writeFile(join(folder, '900000-next.sql'), 'create table next (id integer);'));
@@ -233,7 +237,7 @@ test('a database of all files before the baseline is taken over, and goes on fro
   expect(await migrate(url, { folder: next })).toMatchObject({ applied: [], takenOver: false });
 });
 
-test('one of some of them, of others, or of a newer one yet is refused with what to do, and its ledger stays', async () => {
+test('a database that ran only some of those files, others, or newer ones is refused with advice, and its ledger stays', async () => {
   const refused = async (url: string, message: RegExp): Promise<void> => {
     const before = await ledgerOf(url);
     await expect(migrate(url)).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(message) as string });

@@ -107,7 +107,7 @@ function expectAsBefore(after: Answers, before: Answers): void {
   }
 }
 
-test('every value, beat, minute, hour and day of the release before is there as it was', { timeout: 60_000 }, async () => {
+test('every value, beat, minute, hour and day of the previous release is unchanged', { timeout: 60_000 }, async () => {
   const { client, url, before } = await databaseOfRows();
   expect(before.feature.length).toBeGreaterThan(9000);
   expect(before.beat).toHaveLength(4800);
@@ -125,7 +125,7 @@ test('every value, beat, minute, hour and day of the release before is there as 
   expect(await upgrade(url)).toMatchObject({ applied: [], packed: null });
 });
 
-test('a migration that fails half way goes on from there; what reads minutes is not there before', { timeout: 60_000 }, async () => {
+test('a migration that fails half way resumes there; reads of minutes are unavailable until it is done', { timeout: 60_000 }, async () => {
   const { client, url, before } = await databaseOfRows();
   await migrateUpTo(url, 56);
   await refuseBeatsOf40(client);
@@ -165,7 +165,7 @@ test.each([
   await restored.query('select apply_retention()');
 });
 
-test('a restore that ends while it packs is gone on with by migrate', { timeout: 60_000 }, async () => {
+test('a restore that ends while it packs is resumed by migrate', { timeout: 60_000 }, async () => {
   const { url, before } = await databaseOfRows();
   const folder = await mkdtemp(join(tmpdir(), 'bio-backup-'));
   ends.push(() => rm(folder, { recursive: true }));
@@ -189,7 +189,7 @@ test('a database that is half packed is not backed up', async () => {
   await expect(command(backup, url, join(tmpdir(), 'bio-backup-of-none'))).rejects.toThrow(/run 'biosignal migrate'/);
 });
 
-test('an instance of the release before that still runs writes nothing, and gets errors, not other numbers', async () => {
+test('an instance of the previous release that still runs writes nothing, and gets errors rather than wrong numbers', async () => {
   const { client, url } = await databaseOfRows();
   await upgrade(url);
   for (const table of ['feature', 'beat']) {

@@ -211,7 +211,7 @@ afterAll(async () => {
 
 describe('a log that cannot be replayed whole', () => {
   // promise: log-set-aside
-  test('the service has started, and everything that is good is stored', async () => {
+  test('the service starts, and everything good is stored', async () => {
     expect((await fetch(`${service.baseUrl}/readyz`)).status).toBe(200);
     await expect
       .poll(() => storedSeconds(patch), { timeout: 20_000 })
@@ -221,7 +221,7 @@ describe('a log that cannot be replayed whole', () => {
   });
 
   // promise: log-set-aside, set-aside-told
-  test('what is not is named: by the command, by doctor, in the log, in the metrics', async () => {
+  test('the rest is named by the command, by doctor, in the log and in the metrics', async () => {
     const found = await listed();
     const nameOf = new Map([...positions].map(([name, position]) => [String(position), name]));
     const short = found
@@ -322,7 +322,7 @@ describe('a log that cannot be replayed whole', () => {
   });
 
   // promise: set-aside-erased
-  test('an erased person takes theirs along, and the pieces that may be theirs', async () => {
+  test('erasing a person also deletes what was set aside of them, and pieces that may be theirs', async () => {
     expect((await listed()).map(({ kind }) => kind).toSorted()).toEqual(['log', 'log', 'log', 'packet']);
     // The number of the stream is in another stream's samples, and in the head of a packet of which nothing else is left.
     const others = Buffer.alloc(200, 0x81);

@@ -60,7 +60,7 @@ const counted = async (kind: string): Promise<number> => {
   return Number(new RegExp(`^bio_set_aside_total\\{kind="${kind}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? NaN);
 };
 
-describe('text that no table can hold is refused where it comes in', () => {
+describe('text that no table can hold is refused on arrival', () => {
   const [ecg] = packetOf('x', 0).blocks;
   const withChannel = (changes: object): PacketChanges => ({ blocks: [{ ...ecg!, channel: { ...ecg!.channel, ...changes } }] });
   // promise: control-characters, event-lines, refused-says-where
@@ -117,7 +117,7 @@ describe('text over REST and the command line', () => {
   });
 
   // promise: several-lines
-  test('what people write may have several lines', async () => {
+  test('text that people write may have several lines', async () => {
     const { xuser_token: token } = await running.token('writer');
     const text = 'slept badly\n\ttwice awake 🫀';
     const made = await running.send<{ id: string }>('POST', '/api/v1/moods', { as: token, body: { score: 3, note: text } });
@@ -153,7 +153,7 @@ describe('text over REST and the command line', () => {
   });
 });
 
-test('whatever is made of packets, what is taken can be stored', async () => {
+test('whatever packets contain, everything that is accepted can be stored', async () => {
   const random = createRandom(20_261_122, 'poison');
   const seedOf = (seq: number): Uint8Array => encodePacket(packetOf('mutant', seq));
   let taken = 0;
@@ -251,7 +251,7 @@ describe('a row that the database refuses is set aside, and the rest is stored',
   });
 
   // promise: row-set-aside
-  test('what a checkpoint saves: hashes of packets and numbers of streams, and the checkpoint goes on', async () => {
+  test('a refused row of a checkpoint (packet hashes, sequence numbers) is set aside, and the checkpoint goes on', async () => {
     const { pool } = running.database;
     expect((await running.ingest(packetOf('no-hash', 0))).status).toBe(202);
     expect((await running.ingest(packetOf('no-numbers', 0))).status).toBe(202);
@@ -323,7 +323,7 @@ describe('a row that the database refuses is set aside, and the rest is stored',
   });
 
   // promise: fault-without-row
-  test('a table that is missing sets nothing aside: it is said once, and what is for it is stored when it is there again', async () => {
+  test('a missing table sets nothing aside: it is reported once, and its rows are stored when the table is back', async () => {
     const { pool } = running.database;
     const said = running.faults.length;
     await pool.query('alter table device_event rename to device_event_away');

@@ -36,7 +36,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     // promise: retention-everywhere, retention-by-recording
     // setting: BIO_RETENTION_PERIOD_SEC
     // job: project-retention
-    test('a recording of last month goes from the project that keeps five days, and from no other', async () => {
+    test('a recording of last month is deleted from the project that keeps five days, and from no other', async () => {
       const { org, send } = running;
       const other = await send<{ project_key: string }>('POST', '/api/v1/projects', { body: { name: 'Other' } });
       expect(other.status, other.text).toBe(201);
@@ -56,7 +56,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     });
 
     // promise: retention-by-recording
-    test('and so does one that was imported since, when the project keeps four days from then on', async () => {
+    test('a recording imported since is deleted when the project then keeps four days only', async () => {
       const { org, send, database } = running;
       // As if the project had said so an hour ago: the last look was one at recent history.
       await database.pool.query(`update project_retention set updated_at = now() - interval '1 hour'`);

@@ -75,7 +75,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
 
     // promise: set-aside-expires
     // job: set-aside-expiry
-    test('what is set aside goes with what it would have become', async () => {
+    test('what is set aside expires with the rows that it would have become', async () => {
       const stream = await record(await createTenant(database), 1, 1, 20);
       const letter = { reason: 'r', sqlState: null, logPosition: 1, content: null, bytes: Buffer.from('x'), streamId: stream.streamId };
       await putAside(
@@ -99,7 +99,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     });
 
     // promise: retention-of-projects
-    test('rows older than the project keeps are deleted in small steps, those of others are not', async () => {
+    test('rows older than the project keeps are deleted in small steps; rows of other projects are not', async () => {
       const [strict, free] = [await createTenant(database), await createTenant(database)];
       const old = await record(strict, 40, 30, 1);
       const edge = await record(strict, 10, 48, 2); // 9 days ago is a moment after its hour 24
@@ -122,7 +122,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     });
 
     // promise: retention-of-projects
-    test('a late row that is too old goes with the next look if it is recent history, with the daily one whatever its age', async () => {
+    test('a late row that is too old is deleted by the next sweep if it is recent history, by the daily one whatever its age', async () => {
       const tenant = await createTenant(database);
       await writeProjectRetention(database.pool, tenant.projectId, { samplesDays: 5, featuresDays: null, beatsDays: null });
       expect(await applyProjectRetention(database)).toEqual({ rows: 0, outcome: 'done' });
@@ -137,7 +137,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       expect(await count('sample_block', ancient)).toBe(0);
     });
 
-    test('a row that is stored soon after the project changed what it keeps goes with the next look, whatever its age', async () => {
+    test('a row that is stored soon after the project changed its retention is deleted by the next sweep, whatever its age', async () => {
       const tenant = await createTenant(database);
       await writeProjectRetention(database.pool, tenant.projectId, { samplesDays: 5, featuresDays: null, beatsDays: null });
       expect(await applyProjectRetention(database)).toEqual({ rows: 0, outcome: 'done' });
@@ -162,7 +162,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     });
 
     // promise: retention-of-projects
-    test('two services do not delete at the same time, and nonsense is refused', async () => {
+    test('two services do not delete at the same time, and invalid settings are refused', async () => {
       const tenant = await createTenant(database);
       const holder = await database.connect();
       await holder.query('select pg_advisory_lock($1)', [locks.projectRetention.toString()]);

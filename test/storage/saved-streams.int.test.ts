@@ -40,7 +40,7 @@ const saved = async (): Promise<unknown[]> =>
     )
   ).rows;
 
-test('how each clock runs', async () => {
+test('the clock fit of each stream is saved', async () => {
   noteAll([3, 5, 7, 9, 11]);
   expect(await save()).toEqual([]);
   expect(await saved()).toEqual([3, 5, 7, 9, 11].map((pairs, i) => ({ offset: 1000 * i, skew: i / 4, rms: 10 * i, pairs })));
@@ -58,7 +58,7 @@ test('a stream that the database refuses holds up no other, and is tried again',
   expect(registry.takeDirty().count).toBe(0);
 });
 
-test('what is set aside is noted as the person’s whose stream it is, or who is named with it, so that it is erased with them', async () => {
+test('what is set aside belongs to the person of its stream, or the one named in it, so that it is erased with them', async () => {
   const { streamId, subjectId } = streams[0]!;
   const letter: Letter = { kind: 'measurement', streamId, reason: 'r', sqlState: '23514', logPosition: 1, content: { x: 1 }, bytes: null };
   await putAside(database.pool, [

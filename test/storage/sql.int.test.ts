@@ -179,7 +179,7 @@ test('retention drops expired rows, but no batch of the log after the checkpoint
 
 // promise: set-aside-expires
 // job: retention, set-aside-expiry
-test('what cannot be expired keeps nothing else from being expired', async () => {
+test('a table that cannot be expired does not stop the others from being expired', async () => {
   await using own = await testDatabase();
   await own.pool.query(`alter table idempotency rename to idempotency_away; alter table webhook_delivery rename to webhook_delivery_away`);
   await own.pool.query(`insert into set_aside (time, kind, reason, digest) values (now() - interval '91 days', 'log', 'r', 'x'),

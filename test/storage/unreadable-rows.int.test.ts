@@ -105,7 +105,7 @@ describe('while stored samples cannot be read', () => {
     await until(() => running.faults.filter((fault) => fault.includes('samples could not be read back')).length >= 3, 60_000);
   });
 
-  test('the erasure of a person does not wait for values of what it erases', async () => {
+  test('the erasure of a person does not wait for values computed from what it erases', async () => {
     const { rows } = await running.database.pool.query<{ external_id: string }>('select external_id from xuser where id = $1', [erasedId]);
     const { status, body, text } = await running.send<{ stores: { remaining: number }[] }>('POST', `/api/v1/xusers/${erasedId}/erase`, {
       body: { confirm_external_id: rows[0]!.external_id },

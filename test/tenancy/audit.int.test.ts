@@ -158,7 +158,7 @@ describe('a read', () => {
   });
 
   // promise: audit-reads
-  it('is of the person of its own request, however many are under way with the same key', async () => {
+  it('names the person of its own request, however many requests run at once with the same key', async () => {
     const people = await Promise.all(Array.from({ length: 8 }, (_, i) => running.token(`crowd ${i}`)));
     const { key } = await createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'crowd', scopes: ['read'] });
     const paths = people.map(({ xuser_id: id }) => `/api/v1/xusers/${id}`);
@@ -170,7 +170,7 @@ describe('a read', () => {
   });
 
   // promise: audit-lists, audit-repeats
-  it('that is repeated is one entry more, not one each, and a list of many people is an entry of its own kind', async () => {
+  it('that is repeated adds one entry, not one each time, and a list of many people has its own kind of entry', async () => {
     const { key, record } = await createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'poller', scopes: ['read'] });
     for (let i = 0; i < 20; i++) {
       await running.send('GET', `/api/v1/xusers/${subject.id}`, { as: key });
@@ -192,7 +192,7 @@ describe('a read', () => {
 
 describe('live viewing', () => {
   // promise: audit-reads
-  it('is written when it begins and when it ends: whom, by whom', async () => {
+  it('is logged when it begins and when it ends, with viewer and subject', async () => {
     const other = await runService();
     try {
       const { xuser_id: id } = await other.token('live');
@@ -226,7 +226,7 @@ describe('live viewing', () => {
 
 describe('an act', () => {
   // promise: mints-audited, audit-changes
-  it('on records names the person, and what a token was minted for', async () => {
+  it('on records names the person, and minting a token names whom it is for', async () => {
     const { xuser_id: id } = await running.token('acted on');
     const send = (method: string, path: string, body: unknown) => running.send(method, path, { body });
     await send('PATCH', `/api/v1/xusers/${id}`, { display_name: 'A' });
@@ -281,7 +281,7 @@ describe('an act', () => {
   });
 
   // promise: audit-cli
-  it('of init is in the log of the organization that it makes', async () => {
+  it('of init is in the log of the organization that it creates', async () => {
     const database = await testDatabase();
     try {
       const made = await command(init, ['Lab', '--operator', 'o@lab.example', '--json'], database.url);
@@ -318,7 +318,7 @@ describe('the log', () => {
   });
 
   // promise: audit-order
-  it('is in the order of what happened, however late it was written, over all pages', async () => {
+  it('is in order of occurrence over all pages, however late an entry was written', async () => {
     const { pool } = running.database;
     const { orgId } = running.org;
     const other = await createOrganization(pool, 'Late writers');
@@ -407,7 +407,7 @@ describe('entries in a batch', () => {
     }
   });
 
-  it('do not wait for one that the database will never take', async () => {
+  it('do not wait for an entry that the database can never store', async () => {
     const database = await testDatabase();
     const { orgId } = await createOrganization(database.pool, 'Batch');
     const errors: unknown[] = [];
@@ -424,7 +424,7 @@ describe('entries in a batch', () => {
 });
 
 describe('the chain', () => {
-  it('holds entries of before they named a person, and those that do', async () => {
+  it('covers entries from before entries named a person, and those since', async () => {
     const database = await testDatabase();
     try {
       const { orgId } = await createOrganization(database.pool, 'Chain');
@@ -501,7 +501,7 @@ describe('a change whose entry cannot be written', () => {
   const state = async (): Promise<unknown> => (await running.database.pool.query(counted)).rows[0];
 
   // promise: audit-changes
-  it('is not made either', async () => {
+  it('is rolled back', async () => {
     const { pool } = running.database;
     const { orgId, projectId } = running.org;
     const { record } = await createApiKey(pool, { orgId, name: 'stays', scopes: ['read'] });

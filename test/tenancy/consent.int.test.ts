@@ -38,7 +38,7 @@ function packetsOf(deviceId: string, subject: string, count: number) {
 }
 
 describe('settings of a project', () => {
-  it('keep everything and ask for nothing until told otherwise', async () => {
+  it('keep everything and require no consent by default', async () => {
     expect((await running.send('GET', settingsPath)).body).toEqual({ retention: nothing, consent_required: [] });
   });
 
@@ -67,7 +67,7 @@ describe('settings of a project', () => {
 
 describe('without consent to recording', () => {
   // promise: consent-recording
-  it('packets, measurements and entries are refused; with it they are taken; withdrawn, an open recording ends within a second', async () => {
+  it('packets, measurements and entries are refused; with it they are stored; when it is withdrawn, an open recording ends within a second', async () => {
     const { xuser_id: id, xuser_token: token } = await running.token('recorded');
     const packets = packetsOf('consent-1', id, 40);
     await consentTo('recording');
@@ -115,7 +115,7 @@ describe('without consent to recording', () => {
 
   // promise: consent-recording
   // job: auth-changes
-  it('a withdrawal that no notification told of ends an open recording when the listening connection is back', async () => {
+  it('a withdrawal whose notification was lost ends an open recording when the listening connection is back', async () => {
     const { xuser_id: id, xuser_token: token } = await running.token('unheard');
     const packets = packetsOf('consent-unheard', id, 40);
     await consentTo('recording');

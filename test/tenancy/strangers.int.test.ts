@@ -171,7 +171,7 @@ function expectNoneOf(others: readonly Place[], answers: ReadonlyMap<string, str
   for (const [url, text] of answers) for (const mark of others.flatMap(({ marks }) => marks)) expect(text, url).not.toContain(mark);
 }
 
-describe('what others have is not read', () => {
+describe('data of others is not read', () => {
   // promise: project-key-reach
   it.each([
     ['a key of the project', () => one.key, () => [otherProject, otherOrganization], 17],
@@ -184,7 +184,7 @@ describe('what others have is not read', () => {
     expect(own.length).toBeGreaterThanOrEqual(answersMin);
   });
 
-  it('by the other organization, whose names are the same', async () => {
+  it('by another organization that uses the same names', async () => {
     expectNoneOf([one, neighbour, otherProject], await readAll(otherOrganization, otherOrganization.wideKey));
   });
 });
@@ -204,8 +204,8 @@ const exportedOnce =
   'stream stream_channel episode artifact episode_acknowledgement mood goal task_schedule questionnaire_response questionnaire_draft ' +
   'consent journal_entry device set_aside';
 
-describe('what is of one person', () => {
-  it('is their export, without a line of their neighbour', async () => {
+describe('data of one person', () => {
+  it("is exported without a line of anyone else's", async () => {
     for (const [place, stranger] of [
       [one, neighbour],
       [neighbour, one],

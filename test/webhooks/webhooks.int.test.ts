@@ -122,7 +122,7 @@ it('sends only ids of a person who has not agreed to sharing', async () => {
 });
 
 // promise: webhook-slow
-it('an address that answers after a long time holds up nobody else, and gets no more than a few requests at once', async () => {
+it('a slow address delays no other, and gets only a few requests at once', async () => {
   const held: ServerResponse[] = [];
   const slow = await receiver((response) => void held.push(response));
   const quick = await receiver();
@@ -164,7 +164,7 @@ async function deliveriesOfRemoved(id: string): Promise<{ status: string; last_e
 }
 
 // promise: webhook-gone
-it('an address that answers 410 is called no more, and says so; what was due to it has ended', async () => {
+it('an address that answers 410 is not called again, its webhook says so, and pending deliveries end', async () => {
   const held: ServerResponse[] = [];
   const gone = await receiver((response) => void held.push(response));
   const id = await register(gone.url, ['episode.created']);
@@ -439,7 +439,7 @@ describe('an address that would not be called', () => {
   });
 
   // promise: webhook-networks
-  it('is refused in the settings when it is no network', () => {
+  it('is refused in the settings when it is not a network', () => {
     expect(() => readConfig({ BIO_WEBHOOK_NETWORKS: '10.0.0.0' })).toThrow(/BIO_WEBHOOK_NETWORKS must be networks such as/);
   });
 });

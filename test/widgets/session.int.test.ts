@@ -330,7 +330,7 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
     await page.context().close();
   });
 
-  it('moves nothing under a finger that marks one task after the other', async () => {
+  it('does not move tasks while one after the other is marked', async () => {
     fixture.on('POST', '/api/v1/tasks/t2/status', { status: 200, json: { id: 't2', status: 'done' } });
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, '<bio-task-list></bio-task-list>');
     const tasks = page.locator('bio-task-list');
@@ -343,7 +343,7 @@ describe.skipIf(chromiumPath === null)('the outbox', () => {
     await page.context().close();
   });
 
-  it('offers no mark for a task that only an answer can do', async () => {
+  it('offers no mark for a task that only an answer can complete', async () => {
     fixture.on('GET', '/api/v1/tasks', {
       json: [
         { id: 'q1', title: 'PHQ-9', due: null, status: 'due', questionnaire: 'phq-9' },
@@ -481,7 +481,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
   });
 
   // promise: no-number, marks-in-words
-  it('shows on the live page what the values are worth: good and suspect as numbers, unusable as none', async () => {
+  it('shows the quality of values on the live page: good and suspect as numbers, unusable as none', async () => {
     const session = { xuser_token: fixtureToken(), xuser_id: 'u', expires_in: 3600, sdk_key: 'sdk_x' };
     fixture.on('POST', '/demo/session', (request) => (request.headers.authorization === 'Bearer s3' ? { json: session } : { status: 401 }));
     fixture.onSocket((socket) => {

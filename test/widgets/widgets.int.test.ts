@@ -219,7 +219,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
       page.evaluate(() => [...document.querySelectorAll<HTMLElement>('bio-provider > *')].map((item) => item.dataset['state'] ?? ''));
     const token = (): string => `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`;
 
-    it('biosignals that nobody knows: an error, not an empty period; a feature by its name is known', async () => {
+    it('shows an error for an unknown biosignal, not an empty period; knows a feature by its name', async () => {
       const { page, warnings } = await openOwn(token(), [...wrong, 'bio-trend-card biosignals="hr_ecg"']);
       await expect.poll(() => states(page)).toEqual([...wrong.map(() => 'error'), 'ready']);
       for (const tag of ['bio-trend-chart', 'bio-trend-card', 'bio-progress-ring', 'bio-health-metrics']) {
@@ -233,14 +233,14 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
       await page.close();
     });
 
-    it('a range that is none: an error, not another range', async () => {
+    it('shows an error for an invalid range, not another range', async () => {
       const { page, warnings } = await openOwn(token(), banana);
       await expect.poll(() => states(page)).toEqual(banana.map(() => 'error'));
       expect(warnings.filter((line) => /range="banana".*24h/.test(line))).toHaveLength(4);
       await page.close();
     });
 
-    it('a refusal of the service: its own sentence, once', async () => {
+    it('shows a refusal of the service once, in its own sentence', async () => {
       const detail = 'The origin https://clinic.example is not registered: PUT /api/v1/projects/{id}/origins.';
       fixture.on('POST', '/api/v1/charts/query', { status: 403, json: { status: 403, code: 'origin_forbidden', detail, request_id: 'r' } });
       const { page, warnings } = await openOwn(token(), ['bio-trend-card biosignals="HR"']);
@@ -251,7 +251,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
       serveWidgetAnswers(fixture, state);
     });
 
-    it('a missing token, and a missing provider: no skeletons for ever', async () => {
+    it('shows no endless skeleton when the token or its provider is missing', async () => {
       const { page, warnings } = await openOwn('', ['bio-trend-card', 'bio-mood']);
       await page.evaluate(() => document.querySelector('main')!.append(document.createElement('bio-trend-chart')));
       await page.clock.runFor('00:15');
@@ -398,7 +398,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     });
   }
 
-  it('prints light and whole: no dark ground, no cut table, no buttons', async () => {
+  it('prints on a light ground, with whole tables and without buttons', async () => {
     state.mode = 'ready';
     const { page } = await open(
       { colorScheme: 'dark' },
@@ -522,7 +522,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
   });
 
   // promise: gaps-drawn
-  it('takes nothing measured for neither good nor unusable: a line with fewer values than its neighbour is no row of gaps', async () => {
+  it('does not show a period without measurements as unusable: a line with fewer values than its neighbour has no gaps', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR,RMSSD" refresh="0"></bio-trend-chart>' });
     const chart = page.locator('bio-trend-chart');

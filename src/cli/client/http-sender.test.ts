@@ -52,7 +52,7 @@ function senderTo(url: string, more: Partial<ConstructorParameters<typeof HttpSe
   return { sender, settled };
 }
 
-test('gives up soon where nothing has ever answered, and says what to look at', async () => {
+test('gives up soon where nothing has ever answered, and says what to check', async () => {
   const { sender } = senderTo('http://127.0.0.1:9', { firstAnswerMs: 300 }); // nothing listens there, and fetch would not ask if it did
   await expect(sender.send(Uint8Array.of(1), 1).then(() => sender.flush())).rejects.toThrow(
     "nothing answers at http://127.0.0.1:9: bad port. Is the service running ('npm start')",

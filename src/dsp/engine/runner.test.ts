@@ -48,7 +48,7 @@ function eventsOf(mayBeClose: boolean, atSec: readonly number[]): number[] {
   return found;
 }
 
-test('two beats of one kernel are two however close, of breaths the first one counts', () => {
+test('two beats of one kernel count as two however close; of two close breaths the first counts', () => {
   expect(eventsOf(true, [10, 10.15, 11])).toEqual([10, 10.15, 11]);
   expect(eventsOf(false, [10, 10.15, 11])).toEqual([10, 11]);
 });
