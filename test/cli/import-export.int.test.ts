@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
-import { runCommand } from '../../src/cli/command.ts';
-import type { Command, Console } from '../../src/cli/command.ts';
+import type { Command } from '../../src/cli/command.ts';
 import { exportRecordings } from '../../src/cli/export.ts';
 import { importRecordings } from '../../src/cli/import.ts';
 import { MISSING, openRecording } from '../../src/cli/client/recording.ts';
@@ -17,6 +16,8 @@ import { readAnnotations, writeAnnotations } from '../../src/formats/wfdb-annota
 import { writeRecord } from '../../src/formats/wfdb-write.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
+import { ran } from '../helpers/commands.ts';
+import type { Surroundings } from '../helpers/commands.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import { fhirFaults, hasPython, readWithPython, readWithRust } from '../helpers/independent-readers.ts';
 import type { PythonEdf, PythonWfdb } from '../helpers/independent-readers.ts';
@@ -36,9 +37,7 @@ import {
 let database: TestDatabase;
 let service: Service;
 let work: string;
-let console_: Console;
-let out: string[] = [];
-let complaints: string[] = [];
+let surroundings: Surroundings;
 /** Two leads of 250 Hz, 90 s, with a gap in one and a gap in both. */
 let ecg: Int32Array;
 let second: Int32Array;
@@ -63,13 +62,9 @@ beforeAll(async () => {
   database = await testDatabase();
   service = await startService({ config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_LOG_LEVEL: 'silent' }) });
   const { apiKey } = await createOrganization(database.pool, 'Formats');
-  console_ = {
-    out: (line) => void out.push(line),
-    err: (line) => void complaints.push(line),
-    progress: null,
+  surroundings = {
     env: { DATABASE_URL: database.url, BIO_URL: service.baseUrl, BIO_KEY: apiKey.key },
     cwd: work,
-    signal: new AbortController().signal,
   };
 });
 
@@ -80,10 +75,8 @@ afterAll(async () => {
 });
 
 async function run<T>(command: Command, ...args: string[]): Promise<T> {
-  out = [];
-  complaints = [];
-  const code = await runCommand(command, [...args, '--json'], console_);
-  expect(code, complaints.join('\n')).toBe(0);
+  const { code, out, err } = await ran(command, [...args, '--json'], surroundings);
+  expect(code, err.join('\n')).toBe(0);
   return JSON.parse(out.join('\n')) as T;
 }
 
@@ -153,19 +146,19 @@ test('a folder of recordings is imported at once: subfolders are searched, a bro
 
   // Interrupted while the first recording is under way: nothing says that it is done.
   const abort = new AbortController();
-  const interrupted = runCommand(importRecordings, args, { ...console_, out: () => undefined, signal: abort.signal });
+  const interrupted = ran(importRecordings, args, { ...surroundings, signal: abort.signal });
   abort.abort();
-  expect(await interrupted).toBe(130);
+  expect((await interrupted).code).toBe(130);
 
-  out = [];
-  expect(await runCommand(importRecordings, args, console_)).toBe(1); // of the broken one
-  const results = JSON.parse(out.join('')) as { recording: string; accepted: number; duplicates: number; error: string }[];
+  const resumed = await ran(importRecordings, args, surroundings);
+  expect(resumed.code).toBe(1); // of the broken one
+  const results = JSON.parse(resumed.out.join('')) as { recording: string; accepted: number; duplicates: number; error: string }[];
   expect(results.map(({ accepted, duplicates }) => accepted + duplicates)).toEqual([0, 20, 20]);
   expect(results[0]!.error).toMatch(/broken/);
 
-  out = [];
-  expect(await runCommand(importRecordings, args, console_)).toBe(1);
-  expect((JSON.parse(out.join('')) as { error: string }[]).map(({ error }) => error === '')).toEqual([false]); // the others are not sent again
+  const again = await ran(importRecordings, args, surroundings);
+  expect(again.code).toBe(1);
+  expect((JSON.parse(again.out.join('')) as { error: string }[]).map(({ error }) => error === '')).toEqual([false]); // the others are not sent again
 });
 
 // promise: export-wfdb, round-trip
@@ -389,7 +382,7 @@ test('FHIR: one Observation per line that two independent validators accept', as
 
 test('FHIR: a person with measurements and no recording has Observations too; other formats say that there is no recording', async () => {
   const post = async (path: string, body: object): Promise<void> => {
-    const headers = { authorization: `Bearer ${console_.env['BIO_KEY']}`, 'content-type': 'application/json' };
+    const headers = { authorization: `Bearer ${surroundings.env['BIO_KEY']}`, 'content-type': 'application/json' };
     const response = await fetch(service.baseUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
     expect(response.status, await response.text()).toBe(201);
   };
@@ -399,7 +392,7 @@ test('FHIR: a person with measurements and no recording has Observations too; ot
   const { files } = await run<{ files: string[] }>(exportRecordings, 'weighed-only', '--format', 'fhir', '--out', join(work, 'weighed'));
   const lines = readFileSync(files[0]!, 'utf8').trim().split('\n');
   expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([{ valueQuantity: { value: 71.5, unit: 'kg' } }]);
-  complaints = [];
-  expect(await runCommand(exportRecordings, ['weighed-only', '--format', 'csv', '--out', work], console_)).toBe(1);
-  expect(complaints.join('\n')).toContain('has no recordings');
+  const refused = await ran(exportRecordings, ['weighed-only', '--format', 'csv', '--out', work], surroundings);
+  expect(refused.code).toBe(1);
+  expect(refused.err.join('\n')).toContain('has no recordings');
 });

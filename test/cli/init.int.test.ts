@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EXIT_FAILED, EXIT_OK, EXIT_USAGE, runCommand } from '../../src/cli/command.ts';
+import { EXIT_FAILED, EXIT_OK, EXIT_USAGE } from '../../src/cli/command.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
 import { init } from '../../src/cli/init.ts';
@@ -12,6 +12,7 @@ import { key } from '../../src/cli/organizations.ts';
 import { readConfig } from '../../src/config.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
+import { ran } from '../helpers/commands.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
@@ -37,17 +38,9 @@ async function run(
   args: string[],
   env: Record<string, string> = {},
 ): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  const code = await runCommand(command, args, {
-    out: (line) => void (out += `${line}\n`),
-    err: (line) => void (err += `${line}\n`),
-    progress: null,
-    env: { DATABASE_URL: database.url, ...env },
-    cwd: work,
-    signal: new AbortController().signal,
-  });
-  return { code, out, err };
+  const { code, out, err } = await ran(command, args, { env: { DATABASE_URL: database.url, ...env }, cwd: work });
+  const text = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
+  return { code, out: text(out), err: text(err) };
 }
 
 const signIn = async (email: string, password: string): Promise<number> =>

@@ -4,23 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
-import { runCommand } from '../../src/cli/command.ts';
-import type { Console } from '../../src/cli/command.ts';
 import { Ledger } from '../../src/cli/client/ledger.ts';
 import { simulate } from '../../src/cli/simulate.ts';
 import { verify } from '../../src/cli/verify.ts';
 import { readConfig } from '../../src/config.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
+import { ran } from '../helpers/commands.ts';
+import type { Surroundings } from '../helpers/commands.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;
 let service: Service;
 let work: string;
-let console_: Console;
-let out: string[] = [];
-let said: string[] = [];
+let surroundings: Surroundings;
 
 beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'biosignal-ledger-'));
@@ -28,13 +26,9 @@ beforeAll(async () => {
   const config = readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_LOG_LEVEL: 'silent', BIO_DEVICE_PACKETS_PER_SEC_MAX: '100000' });
   service = await startService({ config });
   const { apiKey } = await createOrganization(database.pool, 'Ledger');
-  console_ = {
-    out: (line) => void out.push(line),
-    err: (line) => void said.push(line),
-    progress: null,
+  surroundings = {
     env: { DATABASE_URL: database.url, BIO_URL: service.baseUrl, BIO_KEY: apiKey.key },
     cwd: work,
-    signal: new AbortController().signal,
   };
 });
 
@@ -44,11 +38,12 @@ afterAll(async () => {
   rmSync(work, { recursive: true, force: true });
 });
 
-const run = async (command: typeof simulate, ...args: string[]): Promise<{ code: number; result: Record<string, unknown> }> => {
-  out = [];
-  said = [];
-  const code = await runCommand(command, [...args, '--json'], console_);
-  return { code, result: JSON.parse(out.join('\n')) as Record<string, unknown> };
+const run = async (
+  command: typeof simulate,
+  ...args: string[]
+): Promise<{ code: number; result: Record<string, unknown>; lines: string }> => {
+  const { code, out, err } = await ran(command, [...args, '--json'], surroundings);
+  return { code, result: JSON.parse(out.join('\n')) as Record<string, unknown>, lines: [...out, ...err].join('\n') };
 };
 
 // promise: ledger-verify, packets-once, ledger-compares
@@ -69,10 +64,10 @@ test('a network that drops, doubles, reorders and delays loses nothing that was 
     name,
     ...faults,
   );
-  expect(sent.code, [...out, ...said].join('\n')).toBe(0);
+  expect(sent.code, sent.lines).toBe(0);
   expect(sent.result['duplicates']).toBeGreaterThan(10);
   const verified = await run(verify, name);
-  expect(verified.code, [...out, ...said].join('\n')).toBe(0);
+  expect(verified.code, verified.lines).toBe(0);
   expect(verified.result).toMatchObject({ ok: true, streams: 4, unanswered: 0, refused: 0, missing_samples: 0, doubled_samples: 0 });
   expect(verified.result['accepted']).toBe((sent.result['packets'] as number) - (sent.result['faults'] as { dropped: number }).dropped);
   expect(verified.result['samples']).toBeGreaterThan(100_000);

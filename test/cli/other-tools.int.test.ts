@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
-import { runCommand } from '../../src/cli/command.ts';
-import type { Command, Console } from '../../src/cli/command.ts';
+import type { Command } from '../../src/cli/command.ts';
 import { exportRecordings } from '../../src/cli/export.ts';
 import { importRecordings } from '../../src/cli/import.ts';
 import { MISSING, openRecording } from '../../src/cli/client/recording.ts';
@@ -20,24 +19,24 @@ import { readHeader } from '../../src/formats/wfdb-header.ts';
 import { readRecord } from '../../src/formats/wfdb-read.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
+import { ran } from '../helpers/commands.ts';
+import type { Ran, Surroundings } from '../helpers/commands.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;
 let service: Service;
 let work: string;
-let console_: Omit<Console, 'out' | 'err'>;
+let surroundings: Surroundings;
 
 beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'biosignal-tools-'));
   database = await testDatabase();
   service = await startService({ config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_LOG_LEVEL: 'silent' }) });
   const { apiKey } = await createOrganization(database.pool, 'Other tools');
-  console_ = {
-    progress: null,
+  surroundings = {
     env: { DATABASE_URL: database.url, BIO_URL: service.baseUrl, BIO_KEY: apiKey.key },
     cwd: work,
-    signal: new AbortController().signal,
   };
 });
 
@@ -47,17 +46,7 @@ afterAll(async () => {
   rmSync(work, { recursive: true, force: true });
 });
 
-type Ran = Readonly<{ code: number; out: readonly string[]; complaints: readonly string[] }>;
-
-async function run(command: Command, ...args: string[]): Promise<Ran> {
-  const [out, complaints]: [string[], string[]] = [[], []];
-  const code = await runCommand(command, args, {
-    ...console_,
-    out: (line) => void out.push(line),
-    err: (line) => void complaints.push(line),
-  });
-  return { code, out, complaints };
-}
+const run = (command: Command, ...args: string[]): Promise<Ran> => ran(command, args, surroundings);
 
 type Imported = {
   accepted: number;
@@ -69,18 +58,18 @@ type Imported = {
   channels: string[];
 };
 
-async function imported(...args: string[]): Promise<Imported & Pick<Ran, 'complaints'>> {
-  const { code, out, complaints } = await run(importRecordings, ...args, '--json');
-  expect(code, complaints.join('\n')).toBe(0);
+async function imported(...args: string[]): Promise<Imported & Pick<Ran, 'err'>> {
+  const { code, out, err } = await run(importRecordings, ...args, '--json');
+  expect(code, err.join('\n')).toBe(0);
   const [result] = JSON.parse(out.join('\n')) as Imported[];
   expect(result!.rejected).toBe(0);
-  return { ...result!, complaints };
+  return { ...result!, err };
 }
 
 async function exported(subject: string, format: string): Promise<string[]> {
   const folder = join(work, `${subject}-${format}`);
-  const { code, out, complaints } = await run(exportRecordings, subject, '--format', format, '--out', folder, '--json');
-  expect(code, complaints.join('\n')).toBe(0);
+  const { code, out, err } = await run(exportRecordings, subject, '--format', format, '--out', folder, '--json');
+  expect(code, err.join('\n')).toBe(0);
   return (JSON.parse(out.join('\n')) as { files: string[] }).files;
 }
 
@@ -116,7 +105,7 @@ describe.concurrent('files of other tools', () => {
     };
     // Written completely with exit code 0, or with a message.
     if (hurried.code === 0) expect(await count((JSON.parse(hurried.out.join('')) as { files: string[] }).files)).toBe(n);
-    else expect([hurried.code, hurried.complaints.join(' ')]).toEqual([1, expect.stringMatching(/incomplete|no stream|no recordings/)]);
+    else expect([hurried.code, hurried.err.join(' ')]).toEqual([1, expect.stringMatching(/incomplete|no stream|no recordings/)]);
     expect(await count(await exported('soon', 'wfdb'))).toBe(n);
   });
 
@@ -142,7 +131,7 @@ describe.concurrent('files of other tools', () => {
     put('timed.dat', int16(ramp(1000)));
     const timed = await run(importRecordings, join(work, 'timed.hea'));
     expect(timed.code).toBe(2);
-    expect(timed.complaints.join(' ')).toContain('does not state when it was recorded');
+    expect(timed.err.join(' ')).toContain('does not state when it was recorded');
   });
 
   // promise: export-wfdb-negative
@@ -227,7 +216,7 @@ describe.concurrent('files of other tools', () => {
     const codes = ['other.fpz-cz', 'other.eog-horizontal', 'ecg.ii', 'resp.oro-nasal'];
     const first = await imported(path, '--subject', 'labels');
     expect(first.channels).toEqual(codes);
-    expect(first.complaints).toEqual([
+    expect(first.err).toEqual([
       expect.stringContaining('not kept: transducer of EEG Fpz-Cz: Ag-AgCl electrodes'),
       expect.stringContaining('not kept: prefilter of EEG Fpz-Cz: HP:0.5Hz LP:100Hz'),
     ]);
@@ -250,7 +239,7 @@ describe.concurrent('files of other tools', () => {
     ];
     const path = put('hypnogram.edf', writeEdf(night({ startUnixNs: ns('2026-01-10T16:13:00Z'), signals: [], annotations })).bytes);
     const hypnogram = await run(importRecordings, path, '--subject', 'hypnogram');
-    expect(hypnogram.code, hypnogram.complaints.join('\n')).toBe(0);
+    expect(hypnogram.code, hypnogram.err.join('\n')).toBe(0);
     expect(hypnogram.out[0]).toMatch(/no signals, 3 annotations/);
     const contents = async (): Promise<string[]> => {
       const { rows } = await database.pool.query<{ content: string; ts_ns: bigint }>(
@@ -269,13 +258,13 @@ describe.concurrent('files of other tools', () => {
     const farPath = put('far.edf', writeEdf(night({ startUnixNs: ns('2026-01-11T16:13:00Z'), annotations: [{ onsetSec: 1e6, durationSec: Number.NaN, text: 'Battery' }] })).bytes); // prettier-ignore
     const far = await run(importRecordings, farPath, '--subject', 'far');
     expect(far.code).toBe(0);
-    expect(far.complaints.join('\n')).toContain('not kept: annotation at 1000000 s: Battery');
+    expect(far.err.join('\n')).toContain('not kept: annotation at 1000000 s: Battery');
 
     // An empty result is not success.
     const nonePath = put('none.edf', writeEdf(night({ signals: [], annotations: [] })).bytes);
     const none = await run(importRecordings, nonePath);
     expect(none.code).toBe(1);
-    expect(none.complaints.join('\n')).toContain('neither samples nor annotations');
+    expect(none.err.join('\n')).toContain('neither samples nor annotations');
   });
 
   test.each([
@@ -295,7 +284,7 @@ describe.concurrent('files of other tools', () => {
     for (const [sensor, hz] of [['BVP', 64], ['EDA', 4], ['TEMP', 4]] as const) put(`e4/${sensor}.csv`, `1767772800.000000\n${hz}.000000\n${Array.from({ length: hz * 5 }, (_, i) => `${i}.5`).join('\n')}\n`); // prettier-ignore
     const partial = await run(importRecordings, folder, '--subject', 'e4');
     expect(partial.code).toBe(1);
-    expect(partial.complaints.join(' ')).toMatch(/e4: an Empatica folder without ACC\.csv or ACC\.csv\.gz/);
+    expect(partial.err.join(' ')).toMatch(/e4: an Empatica folder without ACC\.csv or ACC\.csv\.gz/);
     put(
       'e4/ACC.csv',
       `1767772800.0, 1767772800.0, 1767772800.0\n32.0, 32.0, 32.0\n${Array.from({ length: 160 }, () => '1,2,63').join('\n')}\n`,

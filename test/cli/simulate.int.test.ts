@@ -8,13 +8,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApiKey } from '../../src/auth/api-keys.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { agreement } from '../../src/cli/agreement.ts';
-import { runCommand } from '../../src/cli/command.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { simulate } from '../../src/cli/simulate.ts';
 import { verify } from '../../src/cli/verify.ts';
 import { readConfig } from '../../src/config.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
+import { ran } from '../helpers/commands.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
@@ -39,17 +39,9 @@ afterAll(async () => {
 });
 
 async function run(command: Command, args: readonly string[], env: Record<string, string> = {}) {
-  let out = '';
-  let err = '';
-  const code = await runCommand(command, [...args, '--json'], {
-    out: (line) => void (out += line),
-    err: (line) => void (err += line),
-    progress: null,
-    env: { BIO_URL: service.baseUrl, BIO_KEY: key, DATABASE_URL: database.url, ...env },
-    cwd: work,
-    signal: new AbortController().signal,
-  });
-  return { code, out, err };
+  const environment = { BIO_URL: service.baseUrl, BIO_KEY: key, DATABASE_URL: database.url, ...env };
+  const { code, out, err } = await ran(command, [...args, '--json'], { env: environment, cwd: work });
+  return { code, out: out.join(''), err: err.join('') };
 }
 
 type TruthLine = { startUnixNs: string; beats: { atSec: number }[] };

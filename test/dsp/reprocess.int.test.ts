@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
-import type { Console } from '../../src/cli/command.ts';
-import { EXIT_OK, EXIT_USAGE, runCommand } from '../../src/cli/command.ts';
+import { EXIT_OK, EXIT_USAGE } from '../../src/cli/command.ts';
 import { reprocess } from '../../src/cli/reprocess.ts';
 import { fixtureChannels, madeUpStream } from '../../src/dsp/testing/fixture.ts';
 import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
 import type { Packet } from '../../src/proto/packet.ts';
+import { ran } from '../helpers/commands.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { derivedRows, differences, packetsOf, postPackets, secondOf } from '../helpers/derived-rows.ts';
@@ -72,16 +72,7 @@ async function send(baseUrl: string, sent: readonly Packet[]): Promise<void> {
 const rowsOf = (deviceId: string, beforeSec?: number): Promise<string[]> => derivedRows(database, deviceId, beforeSec);
 
 async function cli(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const [out, err]: [string[], string[]] = [[], []];
-  const console: Console = {
-    out: (line) => void out.push(line),
-    err: (line) => void err.push(line),
-    progress: null,
-    env: { DATABASE_URL: database.url },
-    cwd: process.cwd(),
-    signal: new AbortController().signal,
-  };
-  const code = await runCommand(reprocess, args, console);
+  const { code, out, err } = await ran(reprocess, args, { env: { DATABASE_URL: database.url }, cwd: process.cwd() });
   return { code, out: out.join('\n'), err: err.join('\n') };
 }
 

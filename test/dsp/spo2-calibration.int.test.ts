@@ -6,11 +6,12 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
-import { EXIT_OK, runCommand } from '../../src/cli/command.ts';
+import { EXIT_OK } from '../../src/cli/command.ts';
 import { reprocess } from '../../src/cli/reprocess.ts';
 import type { Packet } from '../../src/proto/packet.ts';
 import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import type { ChannelConfig } from '../../src/signal.ts';
+import { ran } from '../helpers/commands.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
@@ -117,16 +118,9 @@ async function saturations(deviceId: string, boot = '00'): Promise<Row[]> {
 }
 
 async function reprocessed(): Promise<void> {
-  const err: string[] = [];
-  const console = {
-    out: () => undefined,
-    err: (line: string) => void err.push(line),
-    progress: null,
-    env: { DATABASE_URL: database.url },
-    cwd: process.cwd(),
-    signal: new AbortController().signal,
-  };
-  expect(await runCommand(reprocess, ['--all', '--ended', '--workers', '1'], console), err.join('\n')).toBe(EXIT_OK);
+  const surroundings = { env: { DATABASE_URL: database.url }, cwd: process.cwd() };
+  const { code, err } = await ran(reprocess, ['--all', '--ended', '--workers', '1'], surroundings);
+  expect(code, err.join('\n')).toBe(EXIT_OK);
 }
 
 // promise: profile-assigned, spo2-kept, spo2-suspect

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { LiveClient } from '../../sdk/live-client.ts';
-import { runCommand } from '../../src/cli/command.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { exportRecordings } from '../../src/cli/export.ts';
 import { importRecordings } from '../../src/cli/import.ts';
@@ -14,6 +13,7 @@ import { openRecording } from '../../src/cli/client/recording.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { writeRecord } from '../../src/formats/wfdb-write.ts';
 import type { Packet } from '../../src/proto/packet.ts';
+import { ran } from '../helpers/commands.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
@@ -43,17 +43,10 @@ afterAll(async () => {
 
 /** @returns the lines that it wrote */
 async function run(command: Command, ...args: string[]): Promise<string[]> {
-  const told: string[] = [];
-  const code = await runCommand(command, args, {
-    out: (line) => void told.push(line),
-    err: (line) => void told.push(line),
-    progress: null,
-    env: { DATABASE_URL: running.database.url, BIO_URL: running.service.baseUrl, BIO_KEY: running.org.apiKey.key },
-    cwd: work,
-    signal: new AbortController().signal,
-  });
-  expect(code, told.join('\n')).toBe(0);
-  return told;
+  const env = { DATABASE_URL: running.database.url, BIO_URL: running.service.baseUrl, BIO_KEY: running.org.apiKey.key };
+  const { code, out, err } = await ran(command, args, { env, cwd: work });
+  expect(code, err.join('\n')).toBe(0);
+  return [...out, ...err];
 }
 
 /** Packets of a second from a device: its clock at device time 0 as it believes, and when it says that it sends. */

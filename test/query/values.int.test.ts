@@ -10,7 +10,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildWeb } from '../../scripts/build-web.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
-import { runCommand } from '../../src/cli/command.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { importRecordings } from '../../src/cli/import.ts';
 import { simulate } from '../../src/cli/simulate.ts';
@@ -19,6 +18,7 @@ import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { recording } from '../helpers/annotated-recordings.ts';
 import { chromiumPath, launchChromium } from '../helpers/chromium.ts';
+import { ran } from '../helpers/commands.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
@@ -57,16 +57,9 @@ afterAll(async () => {
 });
 
 async function run(command: Command, args: readonly string[]): Promise<void> {
-  let complaints = '';
-  const code = await runCommand(command, [...args, '--json'], {
-    out: () => undefined,
-    err: (line) => void (complaints += line),
-    progress: null,
-    env: { BIO_URL: service.baseUrl, BIO_KEY: org.apiKey.key, DATABASE_URL: database.url },
-    cwd: folder,
-    signal: new AbortController().signal,
-  });
-  expect(code, complaints).toBe(0);
+  const env = { BIO_URL: service.baseUrl, BIO_KEY: org.apiKey.key, DATABASE_URL: database.url };
+  const { code, err } = await ran(command, [...args, '--json'], { env, cwd: folder });
+  expect(code, err.join('\n')).toBe(0);
 }
 
 /** Everything that was sent has been computed: the values of a feature reach the end of the recording, and no value came for a while. */
