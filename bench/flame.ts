@@ -9,7 +9,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { toolOptions } from '../scripts/tool-options.ts';
 
 type ProfileNode = Readonly<{
   id: number;
@@ -143,7 +143,7 @@ function record(args: readonly string[]): string[] {
   return kept;
 }
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = toolOptions({
   allowPositionals: true,
   options: { record: { type: 'boolean', default: false }, last: { type: 'string', default: 'Infinity' } },
 });

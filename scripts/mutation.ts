@@ -6,6 +6,7 @@
  *                                       with its interval in bounded time; --seed S draws others
  *    npm run mutation -- --all          the folders that docs/mutation.md answers for; hours, may be stopped and started again
  *    npm run mutation -- --report       the table of the results that are there
+ *    npm run mutation -- --list FILES   the changes, without running them
  *    --only OPERATOR                    the changes of one operator, e.g. whose
  *    --unit                             with unit tests only: minutes where integration tests take hours
  *    --fresh                            forget the results that are there
@@ -96,7 +97,7 @@ function printSummary(result: FileResult): ReturnType<typeof summarize> {
   const summary = summarize(result, accepted);
   const share = summary.total === 0 ? 100 : (100 * summary.found) / summary.total;
   console.log(
-    `${result.file}${result.complete ? '' : ' (in part)'}: ${summary.found} of ${summary.total} found (${share.toFixed(1)} %), ${summary.accepted.length} accepted, ${summary.fresh.length} new`,
+    `${result.file}${result.complete ? '' : ' (in part)'}: ${summary.found} of ${summary.total} found (${share.toFixed(1)} %), ${summary.accepted.length} survivors accepted, ${summary.fresh.length} not`,
   );
   for (const test of result.red) console.log(`  left out, it fails without a mutant: ${test}`);
   for (const { text } of summary.stale) console.log(`  accepted, but survives no longer: ${text}`);
@@ -104,7 +105,7 @@ function printSummary(result: FileResult): ReturnType<typeof summarize> {
 }
 
 function report(results: readonly FileResult[]): void {
-  console.log('| file | changes | found | score | accepted | new |\n|---|---|---|---|---|---|');
+  console.log('| file | changes | found | score | survivors accepted | not accepted |\n|---|---|---|---|---|---|');
   for (const result of results.filter(({ complete }) => complete)) {
     const { total, found, accepted: kept, fresh } = summarize(result, accepted);
     const score = total === 0 ? '-' : `${((100 * found) / total).toFixed(1)} %`;

@@ -41,7 +41,7 @@ async function playWithout({ name, edits, says }: Pick<Fix, 'name' | 'edits' | '
   try {
     copyCheckout(copy);
     plantIn(copy, edits);
-    console.log(`without ${name}:`);
+    console.log(edits.length === 0 ? 'untouched copy:' : `without ${name}:`);
     return await playIn(copy, says, options);
   } finally {
     rmSync(copy, { recursive: true, force: true });
