@@ -87,7 +87,7 @@ export class Recovery {
   /** @returns packets replayed, and the position of the last one */
   async #replayLog(): Promise<{ count: number; position: number }> {
     const { faults, mustGoOn } = this.#parts;
-    const { log, blocks } = this.#stores;
+    const { log, blocks, rows } = this.#stores;
     let count = 0;
     let position = 0;
     const entries = log.recover<OldPacket>(
@@ -103,6 +103,7 @@ export class Recovery {
       if (refusal === null) count += 1;
       else await faults.setAside([letterOf(entry, entry.position, refusal)]);
       if (blocks.full) await blocks.flush();
+      if (rows.full) await rows.flush();
     }
     return { count, position };
   }

@@ -1,5 +1,4 @@
-/** Damaged bytes of minutes of beats and values, over or not: SQL refuses nothing, a service starts, and what is computed again is
- *  repaired. */
+/** Damaged bytes of minutes of beats and values, complete or open: SQL refuses nothing, a service starts, and recomputing repairs them. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { fixtureChannels, madeUpStream, seeded } from '../../src/dsp/testing/fixture.ts';
