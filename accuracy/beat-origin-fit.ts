@@ -3,6 +3,7 @@ import { BeatShapes } from '../src/dsp/ecg/beat-shapes.ts';
 import { RPeakDetector } from '../src/dsp/ecg/r-peaks.ts';
 import { shapeTermNames, shapeTerms } from '../src/dsp/ecg/shape-evidence.ts';
 import {
+  firstOfRun,
   irregularity,
   irregularMax,
   supraventricularMin,
@@ -35,14 +36,17 @@ const byCode: Readonly<Record<string, Origin>> = {
   '?': 'Q',
 };
 
+/** Recordings of MIT-BIH that EC57 leaves out: most beats are paced. */
+export const paced: ReadonlySet<string> = new Set(['102', '104', '107', '217']);
+
 export const originOf = (code: string): Origin => byCode[code] ?? 'N';
 
-export type ShapedBeat = Readonly<{ sec: number; origin: Origin; terms: readonly number[]; isIrregular: boolean }>;
+export type ShapedBeat = Readonly<{ sec: number; origin: Origin; terms: readonly number[]; isIrregular: boolean; firstOfRun: number }>;
 
 /** Timing first. A term that a function does not use has no weight. */
 const used = {
-  V: ['early', 'pause', 'unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide'],
-  S: ['early', 'quite_early', 'very_early', 'next', 'before', 'drop', 'unlike', 'wider', 'steeper', 'no_p'],
+  V: ['early', 'pause', 'drop', 'alike', 'unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide'],
+  S: ['early', 'pause', 'quite_early', 'very_early', 'next', 'before', 'drop', 'unlike', 'wider', 'steeper', 'no_p', 'p_rest'],
 };
 /** Not fitted on: their ventricular (207) and supraventricular beats (207, 201) look as the usual ones of the recording do. */
 const left = { V: new Set(['207']), S: new Set(['207', '201']) };
@@ -105,6 +109,7 @@ function withTerms(recording: EcgRecording, seconds: readonly number[], measures
     origin: columns.origins[i]!,
     terms: isKnown ? [...timing, ...shape] : [],
     isIrregular: !(irregularity(beats, 0, i, usual) <= irregularMax),
+    firstOfRun: firstOfRun(beats, 0, i),
   };
 }
 
@@ -133,8 +138,13 @@ function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S',
   return [constant, ...names.map((name) => weights[used[kind].indexOf(name)] ?? 0)];
 }
 
-/** What these weights call a beat. */
-export function callOrigin({ terms, isIrregular }: ShapedBeat, weights: OriginWeights): 'N' | 'V' | 'S' {
+/** What these weights call each beat of a recording. */
+export function callOrigins(beats: readonly ShapedBeat[], weights: OriginWeights): ('N' | 'V' | 'S')[] {
+  const own = beats.map((beat) => callOrigin(beat, weights));
+  return own.map((call, i) => (call === 'N' && own[beats[i]!.firstOfRun] === 'S' ? 'S' : call));
+}
+
+function callOrigin({ terms, isIrregular }: ShapedBeat, weights: OriginWeights): 'N' | 'V' | 'S' {
   if (terms.length === 0) return 'N';
   const logit = (w: Weights): number => terms.reduce((sum, term, j) => sum + w[j + 1]! * term, w[0]!);
   if (logit(weights.V) > ventricularMin) return 'V';

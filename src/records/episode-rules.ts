@@ -73,6 +73,16 @@ export const defaultRules: readonly EpisodeRule[] = [
     beforeSec: 10,
     severity: 'medium',
   },
+  {
+    name: 'ventricular_run',
+    title: 'Three or more ventricular beats in a row',
+    feature: 'ventricular_run_10s',
+    above: 2,
+    sustainSec: 0,
+    releaseSec: 10,
+    beforeSec: 10,
+    severity: 'medium',
+  },
 ];
 
 export type Stretch = Readonly<{ startMs: number; endMs: number; over: boolean; extreme: number }>;

@@ -28,15 +28,17 @@ const FS = 250;
 const startMs = Math.floor((Date.now() - 400_000) / 1000) * 1000;
 const at = (sec: number): string => new Date(startMs + sec * 1000).toISOString();
 
-/** Ten seconds per packet of an ECG at 200 LSB/mV whose beats lie `rrSec()` apart. */
+/** Ten seconds per packet of an ECG at 200 LSB/mV whose beats lie `rrSec()` apart. A beat less than 0.5 s after the one before is
+ *  ventricular: wide, its T wave upside down. */
 function ecgOf(deviceId: string, subject: string, seconds: number, rrSec: () => number): Packet[] {
   const random = seededRandom(11);
   const samples = new Int32Array(seconds * FS);
   for (let i = 0; i < samples.length; i++) samples[i] = Math.round(20 * Math.sin(i / 300) + 8 * (random() - 0.5));
-  for (let beatSec = 0.5; beatSec < seconds - 0.5; beatSec += rrSec()) {
+  for (let beatSec = 0.5, beforeSec = 1; beatSec < seconds - 0.5; beatSec += beforeSec = rrSec()) {
+    const [width, tWave] = beforeSec < 0.5 ? [3e-3, -60] : [2e-4, 40];
     for (let i = Math.floor((beatSec - 0.1) * FS); i < (beatSec + 0.35) * FS && i < samples.length; i++) {
       const t = i / FS - beatSec;
-      samples[i] = samples[i]! + Math.round(240 * Math.exp(-(t * t) / 2e-4) + 40 * Math.exp(-((t - 0.22) ** 2) / 3e-3));
+      samples[i] = samples[i]! + Math.round(240 * Math.exp(-(t * t) / width) + tWave * Math.exp(-((t - 0.22) ** 2) / 3e-3));
     }
   }
   const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
@@ -202,6 +204,7 @@ describe('an episode made by a rule', () => {
     ['tachycardia', 'sustained', 240, (): number => 60 / 150],
     ['irregular_rhythm', 'irregular', 360, seededRr()],
     ['pause', 'paused', 240, onePause()],
+    ['ventricular_run', 'run', 240, oneRun()],
   ] as const)('%s: opened from the packets alone, with its strip', async (kind, name, seconds, rrSec) => {
     const { xuser_id: id } = await running.token(name);
     await send(ecgOf(`rule-${name}`, id, seconds, rrSec));
@@ -292,6 +295,13 @@ describe('formats', () => {
 function onePause(): () => number {
   let beat = 0;
   return () => (++beat === 100 ? 4 : 0.85);
+}
+
+/** Four ventricular beats in a row; and one, and two. */
+function oneRun(): () => number {
+  const early = new Set([60, 90, 91, 120, 121, 122, 123]);
+  let beat = 0;
+  return () => (early.has(++beat) ? 0.45 : early.has(beat - 1) ? 1.15 : 0.85);
 }
 
 function seededRr(): () => number {

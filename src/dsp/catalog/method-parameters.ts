@@ -20,8 +20,10 @@ import * as rJumps from '../ecg/r-peaks-jumps.ts';
 import * as rJudge from '../ecg/r-peaks-judge.ts';
 import * as breathing from '../slow/respiration.ts';
 import * as delineation from '../ecg/delineation.ts';
+import { runUs } from '../engine/burden.ts';
 import * as intervals from '../engine/intervals.ts';
 import * as rhythm from '../engine/rhythm.ts';
+import * as burden from '../hrv/burden.ts';
 import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
 import * as origin from '../hrv/beat-origin.ts';
@@ -170,6 +172,22 @@ const modulated: MethodDetails = {
   ],
 };
 
+const burdened: MethodDetails = {
+  parameters: [
+    p('covered_good', burden.coveredGood, '1', 'suspect when intervals between good beats cover less of the window'),
+    p('run_beats', burden.RUN_BEATS, '{beats}', 'ventricular beats in a row that are a run; one fewer is a couplet'),
+    p(
+      'irregular_min',
+      burden.irregularMin,
+      '1',
+      'median change between neighbouring intervals, over their median, above which a rhythm is taken for fibrillation',
+    ),
+  ],
+  limits: [
+    'A count of what r_peaks calls ventricular or supraventricular, from the first lead, with its misses and false calls. Flutter and fibrillation of the ventricles have no beats to count, and a rhythm that is ventricular for minutes is the usual one.',
+  ],
+};
+
 const details: Readonly<Record<string, MethodDetails>> = {
   r_peaks: {
     parameters: [
@@ -183,6 +201,10 @@ const details: Readonly<Record<string, MethodDetails>> = {
       ),
       p('usual_back', origin.usualBack, '{beats}', 'intervals before a beat by which it is early'),
       p('usual_ahead', origin.usualAhead, '{beats}', 'intervals after it'),
+      p('run_first', origin.firstShare, '1', 'share of the usual interval below which the first interval of a fast run is'),
+      p('run_share', origin.fastShare, '1', 'share of it below which all of its intervals are'),
+      p('run_baseline', origin.runBaseline, '{beats}', 'intervals before the run that say what is usual'),
+      p('run_beats', origin.runBeats, '{beats}', 'first beats of a run are looked for so far back'),
       p('detection_rate', rPeaks.FEATURE_RATE, 'Hz', 'the signal is averaged down to the rate nearest to this that divides its own'),
       p('band_low', rPeaks.HIGH_PASS_HZ, 'Hz', 'lower edge of the detection band'),
       p('band_high', rPeaks.LOW_PASS_HZ, 'Hz', 'upper edge of the detection band'),
@@ -312,6 +334,14 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'A beat that the detector missed makes an interval of two. A flat signal of an electrode that came off is flagged, not a pause. The seconds of a pause of more than about 5 s are suspect or bad, because quality is judged by beats.',
     ],
+  },
+  ventricular_burden_300s: burdened,
+  supraventricular_burden_300s: burdened,
+  ventricular_couplets_300s: burdened,
+  ventricular_runs_300s: burdened,
+  ventricular_run_10s: {
+    parameters: [p('counted', runUs / 1e6, 's', 'beats of a run count back to here before the value'), ...burdened.parameters.slice(1)],
+    limits: burdened.limits,
   },
   pr_60s: delineated,
   qrs_60s: delineated,

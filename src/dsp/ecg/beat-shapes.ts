@@ -32,6 +32,7 @@ export const shapeMeasures = [
   't_size',
   'likeness',
   'usual_share',
+  'p_rest',
 ] as const;
 
 /** `energy`: of its QRS complex, whose mean is 0. */
@@ -257,6 +258,7 @@ export class BeatShapes {
     const pAlong = p.xy / p.yy;
     const pLikeness = p.xy / Math.sqrt(p.xx * p.yy);
     const pEnergy = p.yy;
+    const pRest = p.xx - 2 * p.xy + p.yy;
     const qrs = relate(x, y, from, this.#qFrom, this.#qTo, part);
     const { yy } = qrs;
     m[0] = likeness;
@@ -277,6 +279,7 @@ export class BeatShapes {
     let weights = 0;
     for (const { weight } of this.#shapes) weights += weight;
     m[12] = usual.weight / weights;
+    m[13] = 0.5 * Math.log(pRest / yy + 1e-4);
   }
 
   /** Area over height of the QRS complex, ms. */

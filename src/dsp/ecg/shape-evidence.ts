@@ -2,12 +2,12 @@
  *  (src/dsp/hrv/beat-origin.ts). `npm run accuracy -- --only beat-origin --leave-out recording` fits both. */
 
 /** Terms made of `shapeMeasures`, in the order of the weights below. */
-export const shapeTermNames = ['unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide', 'no_p'] as const;
+export const shapeTermNames = ['unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide', 'no_p', 'p_rest'] as const;
 
 /** For a ventricular beat: unlike the usual one, wider, less steep. */
-export const ventricularShapeWeights: readonly number[] = [0.135, 1.244, 0.917, 4.089, -1.121, 0.853, 0.974, 0];
+export const ventricularShapeWeights: readonly number[] = [0.764, 0.723, 0.609, 3.753, -1.267, 1.506, 0.655, 0, 0];
 /** For a supraventricular beat: like the usual one, but for the P wave. */
-export const supraventricularShapeWeights: readonly number[] = [-0.072, 0, 0, -0.89, 0.628, 0, 0, 1.344];
+export const supraventricularShapeWeights: readonly number[] = [-0.641, 0, 0, -1.33, 0.318, 0, 0, 0.947, 1.055];
 
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
 
@@ -23,6 +23,8 @@ export function shapeTerms(m: Float64Array, out: Float64Array): void {
   out[6] = clip(m[3]! - 0.8, 0, 0.4) * clip(unlike + 2.5, 0, 1);
   // a P wave that is hardly there in the usual beat says nothing
   out[7] = clip(Math.log(1.05 - m[7]!) * clip((m[8]! + 4) / 2, 0, 1), -9, 9);
+  // where much else stands before the beat, the P wave is hidden by noise
+  out[8] = clip(m[13]!, -5, 2);
 }
 
 const terms = new Float64Array(shapeTermNames.length);

@@ -8,6 +8,7 @@ import type { ValueSink } from '../hrv/values.ts';
 import { BeatValues } from '../hrv/values.ts';
 import { itemKind } from './kernel.ts';
 import { LeadFeed } from './leads.ts';
+import { BeatBurden } from './burden.ts';
 import { BeatModulation } from './modulation.ts';
 import { BeatIntervals } from './intervals.ts';
 import { BeatRhythm } from './rhythm.ts';
@@ -54,8 +55,8 @@ export interface Chain {
   close(): void;
 }
 
-/** Windows reach 300 s back from the next value; older beats are dropped. */
-const keptUs = 302_000_000;
+/** Windows reach 300 s back from the next value, and what counts ventricular runs three beats further; older beats are dropped. */
+const keptUs = 312_000_000;
 const secondUs = 1_000_000;
 const keptFlagsUs = 60_000_000;
 const keptFlags = 128;
@@ -94,6 +95,7 @@ export class BeatChain implements Chain, RowTaker {
   readonly #breathing: BeatModulation | null;
   readonly #rhythm: BeatRhythm | null;
   readonly #intervals: BeatIntervals | null;
+  readonly #burden: BeatBurden | null;
   readonly #methods: ChainMethods;
   /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute. */
   readonly #flags = new Map<number, QualityFlag>();
@@ -123,6 +125,7 @@ export class BeatChain implements Chain, RowTaker {
     const flagOf = (sec: number): QualityFlag => this.#flags.get(sec) ?? BAD;
     this.#rhythm = ecgRing === null ? null : new BeatRhythm(fs, ecgRing, this.#track, this.#gaps, flagOf, sink);
     this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#track, this.#gaps, sink);
+    this.#burden = ecgRing === null ? null : new BeatBurden(this.#track, this.#gaps, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
@@ -146,7 +149,8 @@ export class BeatChain implements Chain, RowTaker {
     const breathing = this.#breathing?.finalUs ?? Number.POSITIVE_INFINITY;
     const rhythm = this.#rhythm?.finalUs ?? Number.POSITIVE_INFINITY;
     const intervals = this.#intervals?.finalUs ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#finalUs, values, breathing, rhythm, intervals);
+    const burden = this.#burden?.finalUs ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#finalUs, values, breathing, rhythm, intervals, burden);
   }
 
   advance(): void {
@@ -169,6 +173,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#breathing?.start(tUs);
     this.#rhythm?.start(tUs);
     this.#intervals?.start(tUs);
+    this.#burden?.start(tUs);
   }
 
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
@@ -219,6 +224,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#values?.advance(this.group.source === 'ecg' ? beatsUs : flaggedUs, judgedUs);
     this.#rhythm?.advance(judgedUs);
     this.#intervals?.advance(judgedUs);
+    this.#burden?.advance(judgedUs);
     for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
     // beats may yet be put between the last one and the next
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
@@ -233,6 +239,7 @@ export class BeatChain implements Chain, RowTaker {
         this.#breathing?.finalUs ?? judgedUs,
         this.#rhythm?.finalUs ?? judgedUs,
         this.#intervals?.finalUs ?? judgedUs,
+        this.#burden?.finalUs ?? judgedUs,
       ) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EcgKernel, noJudgements } from '../ecg/kernel.ts';
 import { noShapedBeats } from '../kernels/found-beats.ts';
-import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 
@@ -22,21 +22,8 @@ function withEarly(every: number, share: number): { beats: number[]; early: numb
   return { beats, early, pWaves: beats.filter((t) => !early.includes(t)).map((t) => t - 0.17) };
 }
 
-/** One lead; ventricular beats are wide and have no P wave. */
-function ecg(beats: readonly number[], pWaves: readonly number[], ventricular: readonly number[]): Float64Array {
-  const narrow = beats.filter((t) => !ventricular.includes(t));
-  const x = makeEcg({ fs, seconds, shape: ecgShapes.usual, beats: narrow, pWaves, noiseMv: 0.01, seed: 3 });
-  const bell = (t: number, mV: number, sigma: number): void => {
-    for (let i = Math.ceil((t - 4 * sigma) * fs); i < (t + 4 * sigma) * fs && i < x.length; i++)
-      x[i] = x[i]! + mV * Math.exp(-0.5 * ((i / fs - t) / sigma) ** 2);
-  };
-  for (const t of ventricular) {
-    bell(t, 1.4, 0.032);
-    bell(t + 0.08, -0.6, 0.03);
-    bell(t + 0.28, -0.35, 0.06);
-  }
-  return x;
-}
+const ecg = (beats: readonly number[], pWaves: readonly number[], ventricular: readonly number[]): Float64Array =>
+  makeEctopicEcg({ fs, seconds, beats, pWaves, ventricular });
 
 /** Places of the beats with a reason, to a tenth of a second. */
 const placesOf = (rows: ReturnType<typeof streamRows>, reason: string): string[] =>
@@ -64,6 +51,24 @@ describe('where a beat began', () => {
     const rows = rowsOf(ecg(beats, pWaves, []));
     expect(placesOf(rows, 'supraventricular')).toEqual(tenths(early));
     expect(placesOf(rows, 'ventricular')).toEqual([]);
+  });
+
+  test('a supraventricular run is known by its first beat, however long; a heart that speeds up little by little has none', () => {
+    const paced = (intervals: (sec: number) => number, runPrSec: number): ReturnType<typeof rowsOf> => {
+      const beats: number[] = [];
+      for (let t = 0.5; t < seconds - 1; t += intervals(t)) beats.push(t);
+      // the P wave of the run lies on the T wave before it
+      const pWaves = beats.map((t) => t - (t > 100.5 && t < 140 ? runPrSec : 0.17));
+      return rowsOf(ecg(beats, pWaves, []));
+    };
+    const found = (rows: ReturnType<typeof rowsOf>): number[] =>
+      rows.beats.filter(({ reason }) => reason === 'supraventricular').map(({ tNs }) => Number(tNs) / 1e9);
+    const run = found(paced((t) => (t > 100 && t < 140 ? 0.45 : 0.8 + 0.01 * Math.sin(t)), 0.12));
+    expect(run.length).toBeGreaterThan(80);
+    expect(Math.min(...run)).toBeGreaterThan(100);
+    expect(Math.max(...run)).toBeLessThan(141);
+    const exercise = (t: number): number => 0.8 - 0.35 * Math.max(0, Math.min(1, (t - 90) / 20, (160 - t) / 20));
+    expect(found(paced(exercise, 0.17))).toEqual([]);
   });
 
   test('a rhythm that speeds up and slows down has none', () => {

@@ -10,25 +10,35 @@ export const isEctopicOrigin = (origin: number): boolean => origin > perhapsEcto
 export const isSureOrigin = (origin: number): boolean => origin >= surelySupraventricular;
 
 /** Logits from which a beat is called so. */
-export const ventricularMin = 0.2;
+export const ventricularMin = 0.4;
 export const supraventricularMin = -0.6;
 export const surelySupraventricularMin = 2;
 /** Logits from which a beat is perhaps ventricular, perhaps supraventricular. */
 export const perhapsVentricularMin = -1.5;
-export const perhapsSupraventricularMin = -2;
+export const perhapsSupraventricularMin = -2.2;
 /** The usual interval is the median of those up to so many beats before and after. */
 export const usualBack = 24;
 export const usualAhead = 8;
 const usualCountMin = 4;
+/** Intervals are alike within this share; so many are counted. */
+const alikeShare = 0.12;
+const alikeMost = 64;
+/** A run begins with an interval below this share of the median of so many before it, of which three in four are not so short; all of
+ *  its intervals are below the greater share. So far back its first beat is looked for. */
+export const firstShare = 0.85;
+export const fastShare = 0.9;
+export const runBaseline = 12;
+export const runBeats = 100;
+const runUs = 120e6;
 /** Where half of the intervals are further off their median than this share, a beat that comes early says nothing: fibrillation. */
 export const irregularMax = 0.1;
 
-/** Logarithms of intervals over the usual one. */
-export const timingTermNames = ['early', 'pause', 'quite_early', 'very_early', 'next', 'before', 'drop'] as const;
+/** Logarithms of intervals over the usual one, and of how many intervals in a row are alike. */
+export const timingTermNames = ['early', 'pause', 'quite_early', 'very_early', 'next', 'before', 'drop', 'alike'] as const;
 
 /** Constant first. */
-export const ventricularTimingWeights: readonly number[] = [-0.303, 3.395, 6.022, 0, 0, 0, 0, 0];
-export const supraventricularTimingWeights: readonly number[] = [-2.403, 7.795, 0, 3.357, -0.676, 2.857, -3.791, 3.949];
+export const ventricularTimingWeights: readonly number[] = [1.298, 0.587, 3.853, 0, 0, 0, 0, 1.49, -1.145];
+export const supraventricularTimingWeights: readonly number[] = [-1.592, 6.808, 3.698, 2.564, -0.75, 1.585, -3.317, 3.424, 0];
 
 type Beats = Readonly<{ count: number; tUs: Float64Array; starts: Uint8Array; ventricular: Float32Array; supraventricular: Float32Array }>;
 
@@ -51,6 +61,7 @@ export function timingTerms(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, star
   out[4] = clip(next, -0.4, 0.5);
   out[5] = clip(Math.log(before / usual), -1, 1);
   out[6] = clip(Math.log(before / rr), -0.7, 0.7);
+  out[7] = Math.log(alikeBefore(beats, start, i));
   return usual;
 }
 
@@ -59,6 +70,14 @@ export function irregularity(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, sta
   const n = gather(beats, start, i);
   for (let j = 0; j < n; j++) near[j] = Math.abs(near[j]! - usual) / usual;
   return middle(n);
+}
+
+/** Intervals in a row up to beat i, at most 64, that are within 12 % of its own. */
+function alikeBefore(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number): number {
+  const rr = interval(beats, start, i);
+  let j = i - 1;
+  while (i - j < alikeMost && Math.abs(interval(beats, start, j) / rr - 1) < alikeShare) j--;
+  return i - j;
 }
 
 function interval({ count, tUs, starts }: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, j: number): number {
@@ -102,8 +121,46 @@ function middle(n: number): number {
 
 const terms = new Float64Array(timingTermNames.length);
 
-/** Looks 24 beats back and 8 ahead within the chain that begins at `start`.  @returns its origin */
+/** Looks 24 beats and 8 ahead within the chain that begins at `start`; 120 s and 24 beats back for the first beat of a run.
+ *  @returns its origin */
 export function beatOrigin(beats: Beats, start: number, i: number): number {
+  const own = ownOrigin(beats, start, i);
+  if (isEctopicOrigin(own)) return own;
+  const first = firstOfRun(beats, start, i);
+  if (first < 0) return own;
+  const origin = ownOrigin(beats, start, first);
+  return origin === supraventricularOrigin || origin === surelySupraventricular ? origin : own;
+}
+
+/** Finds the beat with which the heart became fast at once, to stay so until this one. In a run of supraventricular beats their interval
+ *  and shape soon are the usual ones; its first beat still stands out.
+ *  @returns -1: there is none, or it is this beat */
+export function firstOfRun(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number): number {
+  const { tUs } = beats;
+  let longest = interval(beats, start, i);
+  let rr = longest;
+  for (let j = i; i - j < runBeats && tUs[i]! - tUs[j]! < runUs; j--) {
+    const before = interval(beats, start, j - 1);
+    if (!(before === before && rr === rr)) return -1;
+    if (before * fastShare > longest && isFast(beats, start, j, longest)) return j === i ? -1 : j;
+    rr = before;
+    if (rr > longest) longest = rr;
+  }
+  return -1;
+}
+
+/** @param longest interval of the run that begins with beat j */
+function isFast(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, j: number, longest: number): boolean {
+  let n = 0;
+  for (let k = Math.max(start + 1, j - runBaseline); k < j; k++) if (beats.starts[k] === 0) near[n++] = interval(beats, start, k);
+  if (n < runBaseline / 2) return false;
+  const sorted = near.subarray(0, n).sort();
+  const usual = (sorted[n >> 1]! + sorted[(n - 1) >> 1]!) / 2;
+  return longest < fastShare * usual && interval(beats, start, j) < firstShare * usual && sorted[n >> 2]! > firstShare * usual;
+}
+
+/** By its own shape and timing. */
+function ownOrigin(beats: Beats, start: number, i: number): number {
   let ventricular = beats.ventricular[i]!;
   let supraventricular = beats.supraventricular[i]!;
   if (Number.isNaN(ventricular)) return 0;

@@ -1,5 +1,6 @@
 /** Versions of methods that are computed no longer; their values stay, and say what they are. */
 import type { Method } from './methods.ts';
+import { fiveMinuteMethods } from './methods-five-minutes.ts';
 import { beatMethods, featureMethods, method, methodIndex } from './methods.ts';
 
 const measures = ['rmssd_60s', ...['mean_nn', 'sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2', 'lf', 'hf', 'lf_hf'].map((name) => `${name}_300s`)];
@@ -38,6 +39,11 @@ export const retiredBeatMethods: readonly Method[] = [
   ),
   earlier(
     beatMethods.ecg,
+    7,
+    'a supraventricular run was normal from its second beat on, and how alike the intervals before a beat are did not count (MIT-BIH, each recording by weights of the others: V 84 / 85, S 40 / 74; version 8: 87 / 89, 63 / 79).',
+  ),
+  earlier(
+    beatMethods.ecg,
     6,
     'kinds were judged by intervals alone: no beat was called ventricular or supraventricular, and one in time was normal whatever its shape.',
   ),
@@ -68,7 +74,10 @@ export const retiredBeatMethods: readonly Method[] = [
   ),
 ];
 
-const isMadeOfRPeaks = ({ feature }: Method): boolean => feature === 'hr_ecg' || feature === 'resp_rate_ecg' || feature.startsWith('hrv_');
+const isOfFiveMinutes = ({ feature }: Method): boolean => fiveMinuteMethods.some((method) => method.feature === feature);
+const isMadeOfRPeaks = (method: Method): boolean =>
+  method.feature === 'hr_ecg' || method.feature === 'resp_rate_ecg' || (method.feature.startsWith('hrv_') && !isOfFiveMinutes(method));
+const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
@@ -82,6 +91,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
+      ...(current.version > 8 ? [earlier(current, 8, kindsOf7)] : []),
       ...(current.version > 7 ? [earlier(current, 7, byIntervals)] : []),
       ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
       ...(current.version > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
@@ -118,7 +128,8 @@ export const retiredMethods: readonly Method[] = [
   ),
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
-    .map((current) => earlier(current, 1, 'ectopic beats were told by their intervals alone.')),
+    .flatMap((current) => [earlier(current, 2, kindsOf7), earlier(current, 1, 'ectopic beats were told by their intervals alone.')]),
+  ...fiveMinuteMethods.map((current) => earlier(current, 1, kindsOf7)),
   ...['af_index', 'longest_rr_10s'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 1, 'made of r_peaks version 5.')),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 6, 'of the beats of r_peaks version 5.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 5, 'of the beats of r_peaks version 4.'),

@@ -1,5 +1,6 @@
 /** Every method that the engine computes: one table for the worker, the catalog and GET /api/v1/methods. */
 
+import { burdenMethods } from './methods-burden.ts';
 import { fiveMinuteMethods } from './methods-five-minutes.ts';
 
 /** What a feature is computed from. */
@@ -60,7 +61,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 7,
+    version: 8,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -70,7 +71,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead. Supraventricular runs are known by their first beat. Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -90,7 +91,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 8, mean_nn: 8, sdnn: 8, pnn50: 8, sd1: 8, sd2: 8, lf: 8, hf: 8, lf_hf: 8 },
+  ecg: { rmssd: 9, mean_nn: 9, sdnn: 9, pnn50: 9, sd1: 9, sd2: 9, lf: 9, hf: 9, lf_hf: 9 },
   ppg: { rmssd: 4, mean_nn: 4, sdnn: 5, pnn50: 4, sd1: 4, sd2: 5, lf: 4, hf: 4, lf_hf: 4 },
 };
 
@@ -141,12 +142,12 @@ const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'scope'>): Method
 
 const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77';
 const ofFirstLead =
-  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone.';
+  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did.';
 
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
     feature: `${name}_60s`,
-    version: 2,
+    version: 3,
     source: 'ecg',
     title,
     unit: 'ms',
@@ -206,7 +207,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks version 7 whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
+      'Intervals of r_peaks (versions 7 and 8 find the same beats) whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
@@ -389,6 +390,7 @@ export const featureMethods: readonly Method[] = [
   }),
   ...boundaries,
   ...fiveMinuteMethods,
+  ...burdenMethods,
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */

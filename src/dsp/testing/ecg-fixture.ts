@@ -97,6 +97,25 @@ export function makeEcg({ fs, seconds, shape, beats, pWaves, noiseMv, seed }: Ec
   return x;
 }
 
+type EctopicEcg = Pick<EcgToMake, 'fs' | 'seconds' | 'beats' | 'pWaves'> & Readonly<{ ventricular: readonly number[] }>;
+
+/** One lead whose ventricular beats (those of the beats that are listed, s) are wide, with a T wave that points the other way. */
+export function makeEctopicEcg({ fs, seconds, beats, pWaves, ventricular }: EctopicEcg): Float64Array {
+  const wide = new Set(ventricular);
+  const narrow = beats.filter((t) => !wide.has(t));
+  const x = makeEcg({ fs, seconds, shape: ecgShapes.usual, beats: narrow, pWaves, noiseMv: 0.01, seed: 3 });
+  const bell = (t: number, mV: number, sigma: number): void => {
+    for (let i = Math.ceil((t - 4 * sigma) * fs); i < (t + 4 * sigma) * fs && i < x.length; i++)
+      x[i] = x[i]! + mV * Math.exp(-0.5 * ((i / fs - t) / sigma) ** 2);
+  };
+  for (const t of ventricular) {
+    bell(t, 1.4, 0.032);
+    bell(t + 0.08, -0.6, 0.03);
+    bell(t + 0.28, -0.35, 0.06);
+  }
+  return x;
+}
+
 /** Sinus rhythm of a rate that varies a little; `conducted` says which P waves have a beat. */
 export function makeRhythm(
   seconds: number,
