@@ -8,6 +8,7 @@ import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE, UsageError } from './command.ts';
 import { exportCsv } from './export/csv.ts';
 import { exportEdf } from './export/edf.ts';
+import { exportFhirAnnotations } from './export/annotations.ts';
 import { exportFhir } from './export/fhir.ts';
 import { exportParquet } from './export/parquet.ts';
 import { fileStem, findPerson, joinSegments, readWhole, safeName, startOf } from './export/stretch.ts';
@@ -28,11 +29,12 @@ export const exportRecordings: Command = {
   summary: 'Export recordings as WFDB, EDF+, CSV or Parquet, or a user as FHIR.',
   positionals: 'STREAM_ID | USER',
   description: `STREAM_ID is the uuid of a stream; USER the uuid or external id of a user record, for all of their streams.
-wfdb     one record per sampling rate, with the detected beats as .bio annotations
+wfdb     one record per sampling rate, with the detected beats as .bio annotations, what people marked as .mrk, and the
+         beats with their corrections as .cor
 edf      EDF+ with all channels and events; EDF+D if the recording has gaps
 csv      one table per sampling rate, in physical values; 'import' reads it back to the same samples
 parquet  three tables: samples (digital and physical), beats, features; times are UTC, in nanoseconds
-fhir     every observation of the user as FHIR R4 Observations, one per line (NDJSON)
+fhir     every observation of the user as FHIR R4 Observations, one per line (NDJSON), and what people marked likewise
 Digital values are written as the device sent them. The command waits (--wait) for packets acknowledged before it started; if they have
 not reached the tables by then, nothing is written and the exit code is 3. With --no-wait the files are written at once, and the exit
 code is 1 if acknowledged packets may be missing from them. Reads the database directly: only people who may read everything can run it.`,
@@ -73,7 +75,12 @@ code is 1 if acknowledged packets may be missing from them. Reads the database d
       const files: string[] = [];
       const job = { pool, range, folder, console };
       if (format === 'fhir')
-        files.push(...(await writeWhole(folder, async (apart) => [await exportFhir({ ...job, folder: apart }, person)])));
+        files.push(
+          ...(await writeWhole(folder, async (apart) => [
+            await exportFhir({ ...job, folder: apart }, person),
+            ...(await exportFhirAnnotations({ ...job, folder: apart }, person)),
+          ])),
+        );
       else {
         for (const stream of streams) {
           files.push(...(await writeWhole(folder, (apart) => exportStream({ ...job, stream, folder: apart }, format))));

@@ -6,6 +6,7 @@ import type { Route } from '../http/route.ts';
 import { biosignalRoutes } from './biosignal-routes.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import { chartRoutes } from './chart-routes.ts';
+import { correctionRoutes } from './correction-routes.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { dayVariabilityRoutes } from './day-variability-routes.ts';
 import { deviceRoutes } from './device-routes.ts';
@@ -46,6 +47,7 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...biosignalRoutes(deps),
     ...streamRoutes(deps),
     ...seriesRoutes(deps),
+    ...correctionRoutes(deps),
     ...sampleRoutes(deps),
     ...overviewRoutes(deps),
     ...stripRoutes(deps),

@@ -26,6 +26,7 @@ import { findBiosignal, isCounted } from './observations.ts';
 import type { RecentSamples } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
 import type { Turns } from './turns.ts';
+import { wrong } from './wrong.ts';
 
 const RANGE_DAYS_MAX = 3660;
 const POINTS_MAX = 10_000;
@@ -286,10 +287,6 @@ function durationMs(text: string): number {
 function zoneOf(zone: string): string {
   if (!isTimeZone(zone)) throw wrong('/tz', 'is not an IANA time zone');
   return zone;
-}
-
-function wrong(pointer: string, detail: string): PipelineError {
-  return new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'value', detail }] });
 }
 
 export const chartRoutes = (deps: ChartDeps): readonly Route[] => [queryChart(deps)];

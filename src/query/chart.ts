@@ -423,6 +423,7 @@ async function decodedBuckets(db: Db, query: ChartQuery, channel: WaveChannel, s
       toNs,
       rowsMax: Math.ceil(Number(toNs - fromNs) / 1e9) + ROW_SEC_MAX,
       ...(query.recent === undefined ? {} : { recent: query.recent }),
+      ...(query.onDamaged && { onDamaged: query.onDamaged }),
     });
     for (const segment of segments) if (segment.channelNo === channel.channel_no) addSamples(found, segment, stepMs);
   }

@@ -1,6 +1,5 @@
 /** GET /api/v1/day-variability: SDNN, SDANN, SDNN index, heart rate of night and day, resting heart rate, of one day of a user. */
 import { Type } from 'typebox';
-import { PipelineError } from '../errors.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, Timestamp } from '../http/schemas.ts';
@@ -11,6 +10,7 @@ import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { ownSubject } from '../tenancy/record-ownership.ts';
 import type { NnFiveMinutes } from './day-variability.ts';
 import { DAY_HOURS_MIN, dayVariability, DAYTIME, FIVE_MS, NIGHT, PART_MIN, RESTING_WINDOWS, sideBySide } from './day-variability.ts';
+import { wrong } from './wrong.ts';
 
 const number = (description: string) => nullable(Type.Number({ description }));
 const wholeDay = `; null with less than ${DAY_HOURS_MIN} h of windows`;
@@ -72,10 +72,6 @@ const getDayVariability = ({ db }: Readonly<{ db: Db }>) =>
       return { status: 200, json };
     },
   });
-
-function wrong(pointer: string, detail: string): PipelineError {
-  return new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'value', detail }] });
-}
 
 type Day = Readonly<{ fromMs: number; untilMs: number }>;
 

@@ -9,6 +9,7 @@ import { callerKey } from '../http/request.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { Uuid } from '../http/schemas.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { readSamples } from './samples.ts';
 import type { Turns } from './turns.ts';
 
@@ -42,6 +43,10 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
     table: 'episode_acknowledgement',
     sql: `select to_jsonb(k) as row from episode_acknowledgement k join episode e on e.id = k.episode_id where e.xuser_id = $1`,
   },
+  {
+    table: 'annotation',
+    sql: 'select to_jsonb(a) as row from annotation a where a.xuser_id = $1 order by a.id, a.version',
+  },
   { table: 'mood', sql: 'select to_jsonb(m) as row from mood m where m.xuser_id = $1' },
   { table: 'questionnaire_response', sql: 'select to_jsonb(q) as row from questionnaire_response q where q.xuser_id = $1' },
   { table: 'questionnaire_draft', sql: 'select to_jsonb(d) as row from questionnaire_draft d where d.xuser_id = $1' },
@@ -71,9 +76,9 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
 /** Opens a journal entry; null when the secret that sealed it is not available. */
 export type OpenJournal = (sealed: Uint8Array, subjectId: string, entryId: string) => Promise<string | null>;
 
-type Deps = Readonly<{ pool: Pool; exports: Turns; openJournal?: OpenJournal }>;
+type Deps = Readonly<{ pool: Pool; exports: Turns; openJournal?: OpenJournal; onDamaged?: OnDamaged }>;
 
-const exportUser = ({ pool, exports, openJournal }: Deps) =>
+const exportUser = ({ pool, exports, openJournal, onDamaged }: Deps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/xusers/{xuserId}/export',
@@ -91,7 +96,7 @@ const exportUser = ({ pool, exports, openJournal }: Deps) =>
       const subject = await ownSubject(pool, request.caller, request.params.xuserId, 'none');
       const end = exports.take(callerKey(request.caller), orgOf(request.caller));
       const opener = request.caller.kind === 'user' ? (openJournal ?? null) : null;
-      const lines = linesOf(pool, subject.id, opener, end);
+      const lines = linesOf(pool, subject.id, { openJournal: opener, onDamaged }, end);
       const first = await lines.next(); // a started generator gives its place back, however it ends
       await audit(pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id }).catch(async (error: unknown) => {
         await lines.return();
@@ -127,7 +132,12 @@ function begun(first: IteratorResult<Uint8Array, void>, rest: Lines): AsyncItera
 
 /** Writes one consistent snapshot, read through cursors, so that the amount of data does not matter.
  *  @param openJournal null: the caller may not read journals  @param ended called when reading has ended */
-async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal | null, ended: () => void): Lines {
+async function* linesOf(
+  pool: Pool,
+  subjectId: string,
+  { openJournal, onDamaged }: Readonly<{ openJournal: OpenJournal | null; onDamaged: OnDamaged | undefined }>,
+  ended: () => void,
+): Lines {
   const opened = async (line: string): Promise<string> => {
     const { sealed, ...row } = (JSON.parse(line) as { row: JournalRow }).row;
     const text = (await openJournal?.(Buffer.from(sealed.slice(2), 'hex'), subjectId, row.id)) ?? null; // jsonb writes bytea as \x and hex
@@ -157,7 +167,14 @@ async function* linesOf(pool: Pool, subjectId: string, openJournal: OpenJournal 
     for (const stream of streams.rows) {
       let fromNs: bigint | null = -FOREVER_NS;
       while (fromNs !== null) {
-        const page = await readSamples(client, { streamId: stream.id, channels: null, fromNs, toNs: FOREVER_NS, rowsMax: SAMPLE_ROWS });
+        const page = await readSamples(client, {
+          streamId: stream.id,
+          channels: null,
+          fromNs,
+          toNs: FOREVER_NS,
+          rowsMax: SAMPLE_ROWS,
+          ...(onDamaged && { onDamaged }),
+        });
         for (const { code, rateNanoHz, t0Ns, gain, baseline, unit, lead, samples, qmask } of page.segments) {
           const row = { stream_id: stream.uuid, channel: code, rate_nhz: rateNanoHz, t0_ns: t0Ns, gain, baseline, unit, lead };
           yield Buffer.from(

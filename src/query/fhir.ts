@@ -65,6 +65,41 @@ function concept(code: string, display: string): object {
   return { coding: [{ system: BIO_SYSTEM, code, display }], text: display };
 }
 
+/** What is written of an annotation. */
+export type MarkedRow = Readonly<{
+  id: string;
+  version: number;
+  subject_id: string;
+  stream_id: string;
+  kind: string;
+  starts_at: string;
+  ends_at: string | null;
+  beat: string | null;
+  text: string;
+  made_by: string;
+  made_by_name: string | null;
+  made_at: string;
+}>;
+
+/** Writes what a person marked on a recording as an Observation: its kind is the code, its text the value. */
+export function fhirAnnotation(row: MarkedRow): object {
+  const said = row.beat === null ? row.text : `${row.beat}${row.text === '' ? '' : `: ${row.text}`}`;
+  return {
+    resourceType: 'Observation',
+    id: row.id,
+    meta: { versionId: String(row.version), lastUpdated: row.made_at },
+    status: row.version === 1 ? 'final' : 'amended',
+    category: [{ coding: [{ system: CATEGORY, code: 'exam' }] }],
+    code: concept(`annotation-${row.kind}`, `Annotation: ${row.kind}`),
+    subject: { reference: `Patient/${row.subject_id}` },
+    ...(row.ends_at === null ? { effectiveDateTime: row.starts_at } : { effectivePeriod: { start: row.starts_at, end: row.ends_at } }),
+    issued: row.made_at,
+    performer: [{ identifier: { system: `${BIO_SYSTEM}:author`, value: row.made_by }, display: row.made_by_name ?? row.made_by }],
+    ...(said === '' ? {} : { valueString: said }),
+    focus: [{ identifier: { system: `${BIO_SYSTEM}:stream`, value: row.stream_id } }],
+  };
+}
+
 /** Writes a searchset Bundle.  @param self and next are addresses; next is null on the last page */
 export function fhirBundle(rows: readonly ObservationRow[], subjectId: string, base: string, self: string, next: string | null): Bundle {
   const entry = rows.map((row) => ({

@@ -19,6 +19,7 @@ import { observationIntervals, readSummaries } from './observation-summaries.ts'
 import type { SummaryInterval } from './observation-summaries.ts';
 import { findBiosignal, readObservations } from './observations.ts';
 import type { BiosignalRow, Observation, ObservationFilter, ObservationRow } from './observations.ts';
+import { wrong } from './wrong.ts';
 
 export const ObservationSchema = exactly({
   id: Type.String(),
@@ -164,10 +165,6 @@ async function summaries(
   return readSummaries(db, filter, interval, timeZone).catch((error: unknown) => {
     throw sqlStateOf(error) === '22023' ? wrong('/query/tz', 'is not a time zone that the database knows') : error;
   });
-}
-
-function wrong(pointer: string, detail: string): PipelineError {
-  return new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'value', detail }] });
 }
 
 const createMeasurements = ({ db }: ObservationDeps) =>

@@ -128,9 +128,11 @@ async function reported(db: Db, filter: ObservationFilter): Promise<Row[]> {
   return rows;
 }
 
+const countedUnits: readonly string[] = ['{steps}', '{couplets}', '{runs}'];
+
 /** Is it a unit of counts? A minute of counts is a sum, because the mean of its pieces means nothing. */
 export function isCounted(unit: string): boolean {
-  return unit === '{steps}';
+  return countedUnits.includes(unit);
 }
 
 type Minute = Readonly<{

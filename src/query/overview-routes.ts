@@ -10,6 +10,7 @@ import { callerKey } from '../http/request.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, NanosInteger, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { encodeOverviews } from '../proto/query-codec.ts';
 import type { OverviewMessage } from '../proto/query-codec.ts';
 import { channelKinds } from '../signal.ts';
@@ -46,9 +47,9 @@ const OverviewSchema = exactly({
   bad_n: counts('How many of them are bad.'),
 });
 
-type Deps = Readonly<{ db: Db; config: Pick<Config, 'chartRowsMax'>; turns: Turns; recentSamples?: RecentSamples }>;
+type Deps = Readonly<{ db: Db; config: Pick<Config, 'chartRowsMax'>; turns: Turns; recentSamples?: RecentSamples; onDamaged?: OnDamaged }>;
 
-const getOverview = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSamples }: Deps) =>
+const getOverview = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSamples, onDamaged }: Deps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/streams/{streamId}/overview',
@@ -102,7 +103,9 @@ const getOverview = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSampl
       const overviews: OverviewMessage[] = [];
       for (const channel of plan?.channels ?? []) {
         if (plan === null) break;
-        const buckets = await turns.run(who, plan.rowCount > LARGE_ROWS, signal, () => readOverview(db, plan, channel, recentSamples));
+        const buckets = await turns.run(who, plan.rowCount > LARGE_ROWS, signal, () =>
+          readOverview(db, plan, channel, recentSamples, onDamaged),
+        );
         const overview = trimmed(plan, channel, buckets);
         if (overview !== null) overviews.push(overview);
       }

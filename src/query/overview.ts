@@ -7,11 +7,13 @@ import { PipelineError } from '../errors.ts';
 import type { BlockRun } from '../storage/block-codec.ts';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
-import { clipToSeconds, rowSecOf, runsOf } from '../storage/sample-rows.ts';
+import { clipToSeconds, rowSecOf } from '../storage/sample-rows.ts';
 import { mergeRuns } from '../storage/merge-runs.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { bucketsOf, OverviewBuckets, overviewSteps } from './overview-buckets.ts';
 import type { RecentSamples } from './samples.ts';
 import { breathe } from './slices.ts';
+import { storedRuns } from './stored-runs.ts';
 import { timestampAt } from './time-bounds.ts';
 
 export type OverviewQuery = Readonly<{
@@ -133,11 +135,12 @@ export async function readOverview(
   plan: OverviewPlan,
   channel: OverviewChannel,
   recent: RecentSamples | undefined,
+  onDamaged?: OnDamaged,
 ): Promise<OverviewBuckets> {
   const { first, end, stepMs, streamId, epochNs } = plan;
   const buckets = new OverviewBuckets(first, end, stepMs);
   const rowSec = rowSecOf(channel.rateNanoHz);
-  const read: ChannelRead = { db, plan, channel, rowSec, buckets };
+  const read: ChannelRead = { db, plan, channel, rowSec, buckets, onDamaged };
   const range = { fromSec: Math.floor((first * stepMs) / 1000 / rowSec) * rowSec, toSec: Math.ceil((end * stepMs) / 1000) };
   if (range.fromSec >= range.toSec) return buckets;
   // Read before the rows: samples stored in between are then found twice and merged, not missed.
@@ -155,7 +158,14 @@ export async function readOverview(
   return buckets;
 }
 
-type ChannelRead = Readonly<{ db: Db; plan: OverviewPlan; channel: OverviewChannel; rowSec: number; buckets: OverviewBuckets }>;
+type ChannelRead = Readonly<{
+  db: Db;
+  plan: OverviewPlan;
+  channel: OverviewChannel;
+  rowSec: number;
+  buckets: OverviewBuckets;
+  onDamaged: OnDamaged | undefined;
+}>;
 /** Seconds of the device clock. */
 type SecondRange = Readonly<{ fromSec: number; toSec: number }>;
 
@@ -249,7 +259,7 @@ async function addStatistics(
 
 /** Adds the samples of the rows that begin with these seconds, stored and in memory. */
 async function addDecoded(
-  { db, plan: { epochNs, streamId }, channel: { channelNo, rateNanoHz }, rowSec, buckets }: ChannelRead,
+  { db, plan: { epochNs, streamId }, channel: { channelNo, rateNanoHz }, rowSec, buckets, onDamaged }: ChannelRead,
   starts: readonly number[],
   recentRows: ReadonlyMap<number, readonly BlockRun[]>,
 ): Promise<void> {
@@ -279,10 +289,7 @@ async function addDecoded(
       ],
     ),
   );
-  const stored: BlockRun[] = [];
-  const codecs = Buffer.from(rows[0]?.codecs ?? '', 'base64');
-  let at = 0;
-  for (const length of rows[0]?.lengths ?? []) stored.push(...runsOf(codecs.subarray(at, (at += length))));
+  const stored = rows[0] === undefined ? [] : storedRuns(rows[0], { streamId, channelNo }, onDamaged);
   const runs = [...stored, ...starts.flatMap((start) => recentRows.get(start) ?? [])].sort((a, b) => a.k0 - b.k0);
   for (const run of mergeRuns(runs)) buckets.addRun(run, rateNanoHz);
 }

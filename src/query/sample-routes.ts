@@ -11,6 +11,7 @@ import { nextPage, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, NanosInteger, nullable, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
 import { channelKinds, gridTimeNs } from '../signal.ts';
 import { encodeSegments } from '../proto/query-codec.ts';
 import { readSamples } from './samples.ts';
@@ -40,9 +41,9 @@ const SegmentSchema = exactly({
   qmask: nullable(Type.Array(QualityMask, { description: 'Per sample; null: all good.' })),
 });
 
-type Deps = Readonly<{ db: Db; cursors: Cursors; turns: Turns; recentSamples?: RecentSamples }>;
+type Deps = Readonly<{ db: Db; cursors: Cursors; turns: Turns; recentSamples?: RecentSamples; onDamaged?: OnDamaged }>;
 
-const getSamples = ({ db, cursors, turns, recentSamples }: Deps) =>
+const getSamples = ({ db, cursors, turns, recentSamples, onDamaged }: Deps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/streams/{streamId}/samples',
@@ -93,6 +94,7 @@ const getSamples = ({ db, cursors, turns, recentSamples }: Deps) =>
           rowsMax: ROWS_MAX,
           samplesMax: SAMPLES_MAX,
           ...(recentSamples === undefined ? {} : { recent: recentSamples }),
+          ...(onDamaged && { onDamaged }),
         }),
       );
       const headers = { vary: 'accept', ...nextPage(list, nextFromNs === null ? null : [nextFromNs.toString()]) };

@@ -1,10 +1,13 @@
 /** Samples of one stream, decoded. */
 import type { Db } from '../storage/database/database.ts';
 import { gridCeil, gridTimeNs, type ChannelKind, type Samples } from '../signal.ts';
-import type { BlockRun } from '../storage/block-codec.ts';
+import type { BlockRun, SampleRoom } from '../storage/block-codec.ts';
 import { mergeRuns, part } from '../storage/merge-runs.ts';
-import { ROW_SEC_MAX, rowSecOf, runsOf } from '../storage/sample-rows.ts';
+import { ROW_SEC_MAX, rowSecOf } from '../storage/sample-rows.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import type { OnDamaged } from './damaged-minutes.ts';
+import { storedRuns } from './stored-runs.ts';
+import type { StoredRows } from './stored-runs.ts';
 import { timestampAt } from './time-bounds.ts';
 
 export type SampleQuery = Readonly<{
@@ -22,6 +25,8 @@ export type SampleQuery = Readonly<{
   samplesMax?: number;
   /** Acknowledged samples not yet stored as rows; absent: rows only. */
   recent?: RecentSamples;
+  /** Told of rows that cannot be unpacked, which are gaps; absent: they fail the request. */
+  onDamaged?: OnDamaged;
 }>;
 
 /** Runs of a channel that this process has accepted and not yet stored, in or near [fromNs, toNs) of the device clock. */
@@ -112,10 +117,9 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
     const rateNanoHz = Number(row.rate_nhz);
     const kFrom = gridFrom(query.fromNs - epochNs, rateNanoHz);
     const kTo = gridFrom(toNs - epochNs, rateNanoHz);
-    const stored = runsOfBlocks(
-      rows.find((blocks) => blocks.channel_no === row.channel_no),
-      rateNanoHz,
-    );
+    const blocks = rows.find(({ channel_no: no }) => no === row.channel_no);
+    const of = { streamId: query.streamId, channelNo: row.channel_no };
+    const stored = blocks === undefined ? [] : storedRuns(blocks, of, query.onDamaged, roomFor(blocks, rateNanoHz));
     const runs = mergeRuns([...stored, ...(recent.get(row.channel_no) ?? [])]);
     for (const run of runs) {
       const low = Math.max(0, kFrom - run.k0);
@@ -143,21 +147,12 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
   return { segments, nextFromNs };
 }
 
-type ChannelBlocks = Readonly<{
-  channel_no: number;
-  /** Start of each row, Unix µs. */
-  us: readonly number[];
-  lengths: readonly number[];
-  codecs: string;
-}>;
+type ChannelBlocks = StoredRows & Readonly<{ channel_no: number; us: readonly number[] }>;
 
-function runsOfBlocks(blocks: ChannelBlocks | undefined, rateNanoHz: number): BlockRun[] {
-  if (blocks === undefined) return [];
-  const room = { samples: new Int32Array(Math.ceil((blocks.us.length * rowSecOf(rateNanoHz) * rateNanoHz) / 1e9)), used: 0 };
-  const codecs = Buffer.from(blocks.codecs, 'base64');
-  let at = 0;
-  return blocks.lengths.flatMap((length) => runsOf(codecs.subarray(at, (at += length)), room));
-}
+const roomFor = ({ us }: ChannelBlocks, rateNanoHz: number): SampleRoom => ({
+  samples: new Int32Array(Math.ceil((us.length * rowSecOf(rateNanoHz) * rateNanoHz) / 1e9)),
+  used: 0,
+});
 
 /** Where the first channel with more rows ends. Rows that begin before the range do not count, or a page might not advance. */
 function nextPage(rows: readonly ChannelBlocks[], perChannel: number, fromUs: number): bigint | null {

@@ -76,6 +76,7 @@ const getStrip = ({ db, turns, recentSamples, onDamaged }: Deps) =>
           toNs,
           rowsMax: ROWS_MAX,
           ...(recentSamples && { recent: recentSamples }),
+          ...(onDamaged && { onDamaged }),
         }),
       );
       const picture = query.format === 'svg' || query.format === 'png';

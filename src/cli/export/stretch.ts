@@ -69,7 +69,15 @@ export async function* samplePages({ pool, stream, range, console }: StreamExpor
   try {
     for (let fromNs: bigint | null = range.fromNs; fromNs !== null;) {
       console.signal.throwIfAborted();
-      const page = await readSamples(pool, { streamId: stream.id, channels: null, fromNs, toNs: range.toNs, rowsMax: ROWS_PER_QUERY });
+      const page = await readSamples(pool, {
+        streamId: stream.id,
+        channels: null,
+        fromNs,
+        toNs: range.toNs,
+        rowsMax: ROWS_PER_QUERY,
+        onDamaged: ({ reason, ...where }) =>
+          console.err(`biosignal export: a stored row is damaged and left out (${reason}): ${JSON.stringify(where)}`),
+      });
       yield page.segments;
       for (const { samples } of page.segments) sampleCount += samples.length;
       fromNs = page.nextFromNs;

@@ -1,12 +1,14 @@
-/** Channels of one rate as one WFDB record, with the detected beats as annotations (.bio). */
+/** Channels of one rate as one WFDB record, with the detected beats as annotations (.bio), and what people marked
+ *  and corrected (.mrk, .cor). */
 import { join } from 'node:path';
 import { writeAnnotations } from '../../formats/wfdb-annotations.ts';
 import { writeRecord } from '../../formats/wfdb-write.ts';
 import type { ChannelConfig } from '../../signal.ts';
+import { exportMarks } from './annotations.ts';
 import { isNamedByLead, MISSING } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
-/** @param columns of one rate  @returns paths of header, signals and, when there are beats, annotations */
+/** @param columns of one rate  @returns paths of header, signals and, when there are any, annotations */
 export async function exportWfdb(job: StreamExport, name: string, startNs: bigint, columns: readonly Column[]): Promise<string[]> {
   const { pool, stream, range, folder } = job;
   const length = Math.max(...columns.map(({ samples }) => samples.length));
@@ -26,15 +28,20 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
      where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4 order by b.ts_ns`,
     [stream.id, columns.map(({ config }) => config.code), String(range.fromNs), String(range.toNs)],
   );
-  if (rows.length === 0) return files;
   // normal, ectopic (premature, of unknown origin), artefact, interpolated
   const codes = ['N', 'S', '|', '?'] as const;
+  const marked = await exportMarks(
+    job,
+    { name, startNs, fs, channels: columns.map(({ config }) => config.code) },
+    { tsNs: BigInt64Array.from(rows, (row) => row.ts_ns), kinds: Uint8Array.from(rows, (row) => row.kind), codes },
+  );
+  if (rows.length === 0) return [...files, ...marked];
   const annotations = rows
     .map(({ ts_ns: ts, kind }) => ({ sample: Math.round((Number(ts - startNs) / 1e9) * fs), code: codes[kind] ?? '?' }))
     .filter(({ sample }) => sample >= 0);
   const path = join(folder, `${name}.bio`);
   await writeAnnotations(path, annotations);
-  return [...files, path];
+  return [...files, path, ...marked];
 }
 
 /** WFDB needs positive gains (a reader may take others for "not stated"), whole baselines and, here, 16 bits: a lead with negative gain is

@@ -1,0 +1,120 @@
+/** Writes annotations of people: for WFDB next to the detected beats, and as FHIR Observations. */
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Pool } from 'pg';
+import { writeAnnotations } from '../../formats/wfdb-annotations.ts';
+import type { AnnotationToWrite } from '../../formats/wfdb-annotations.ts';
+import { correctBeats } from '../../query/corrected-beats.ts';
+import { fhirAnnotation } from '../../query/fhir.ts';
+import { listAnnotations } from '../../records/annotations.ts';
+import type { Annotation } from '../../records/annotations.ts';
+import { safeName } from './stretch.ts';
+import type { PersonRow, Range, StreamExport } from './stretch.ts';
+
+const PAGE = 1000;
+/** Of the text of a WFDB annotation. */
+const TEXT_BYTES_MAX = 255;
+
+type Whose = Readonly<{ subjectId: string; streamId: number | null }>;
+
+/** Newest versions of all annotations in a range, by their start. */
+async function* annotationsOf(pool: Pool, whose: Whose, { fromNs, toNs }: Range): AsyncGenerator<Annotation> {
+  const time = (ns: bigint): string => new Date(Number(ns / 1_000_000n)).toISOString();
+  let after: readonly [string, string] | null = null;
+  for (;;) {
+    const page: readonly Annotation[] = await listAnnotations(pool, {
+      ...whose,
+      since: time(fromNs),
+      until: time(toNs),
+      kind: null,
+      after,
+      limit: PAGE,
+    });
+    yield* page;
+    const last = page.at(-1);
+    if (page.length < PAGE || last === undefined) return;
+    after = [last.starts_at, last.id];
+  }
+}
+
+/** Beats of one record as they were computed. */
+export type RecordBeats = Readonly<{ tsNs: BigInt64Array; kinds: Uint8Array; codes: readonly string[] }>;
+
+/** Of one record: `.mrk` has what was marked, `.cor` all beats as people corrected them.
+ *  @param codes of the channels in the record  @returns paths of the files; none without annotations */
+export async function exportMarks(
+  { pool, stream, range, folder }: StreamExport,
+  record: Readonly<{ name: string; startNs: bigint; fs: number; channels: readonly string[] }>,
+  beats: RecordBeats,
+): Promise<string[]> {
+  const { name, startNs, fs, channels } = record;
+  const own: Annotation[] = [];
+  for await (const annotation of annotationsOf(pool, { subjectId: stream.xuser_id, streamId: stream.id }, range))
+    if (annotation.channel === null || channels.includes(annotation.channel)) own.push(annotation);
+  const sampleAt = (ns: bigint): number => Math.round((Number(ns - startNs) / 1e9) * fs);
+  const marks = own
+    .filter(({ kind }) => kind !== 'beat')
+    .flatMap((annotation) => wfdbMarks(annotation, (iso) => sampleAt(nsOf(iso)), Math.max(0, channels.indexOf(annotation.channel ?? ''))));
+  const files: string[] = [];
+  if (marks.length > 0) files.push(await write(join(folder, `${name}.mrk`), marks));
+  const corrections = own
+    .filter(({ kind }) => kind === 'beat')
+    .toSorted((a, b) => (a.made_at < b.made_at ? -1 : 1))
+    .map(({ id, starts_at: at, beat }) => ({ id, tsNs: nsOf(at), beat: beat ?? 'none' }));
+  if (corrections.length > 0) {
+    const unused = { intervalMs: new Float64Array(beats.tsNs.length), accepted: new Uint8Array(beats.tsNs.length) };
+    const corrected = correctBeats({ ...beats, ...unused }, corrections).beats;
+    const codes = corrected.map(({ tsNs, said, index }) => ({
+      sample: sampleAt(tsNs),
+      code: said ?? beats.codes[beats.kinds[index]!] ?? '?',
+    }));
+    files.push(await write(join(folder, `${name}.cor`), codes));
+  }
+  return files;
+}
+
+async function write(path: string, annotations: readonly AnnotationToWrite[]): Promise<string> {
+  const sorted = annotations.filter(({ sample }) => sample >= 0).toSorted((a, b) => a.sample - b.sample);
+  await writeAnnotations(path, sorted);
+  return path;
+}
+
+/** A change of rhythm is `+`, of quality `~`, all else a note; the end of a stretch is a note of its own. */
+function wfdbMarks(annotation: Annotation, sampleAt: (iso: string) => number, channel: number): AnnotationToWrite[] {
+  const { kind, text, starts_at: start, ends_at: end } = annotation;
+  const code = kind === 'rhythm' ? '+' : kind === 'artefact' ? '~' : '"';
+  const said = kind === 'note' || kind === 'rhythm' ? text : text === '' ? kind : `${kind}: ${text}`;
+  const marks = [{ sample: sampleAt(start), code, channel, aux: cut(said === '' ? kind : said) }];
+  if (end !== null) marks.push({ sample: sampleAt(end), code: '"', channel, aux: cut(`end of ${kind}${text === '' ? '' : `: ${text}`}`) });
+  return marks;
+}
+
+/** At most so many bytes, without half a character. */
+function cut(text: string): string {
+  let cutText = text;
+  while (Buffer.byteLength(cutText) > TEXT_BYTES_MAX) cutText = Array.from(cutText).slice(0, -1).join('');
+  return cutText;
+}
+
+/** Unix ns of a time with microseconds. */
+function nsOf(iso: string): bigint {
+  const fraction = /\.(\d+)/.exec(iso)?.[1] ?? '';
+  const seconds = BigInt(Date.parse(iso.replace(/\.\d+/, ''))) / 1000n;
+  return seconds * 1_000_000_000n + BigInt(fraction.padEnd(9, '0').slice(0, 9));
+}
+
+/** @returns paths of the file, if anything was marked */
+export async function exportFhirAnnotations({ pool, range, folder }: Omit<StreamExport, 'stream'>, person: PersonRow): Promise<string[]> {
+  const found = annotationsOf(pool, { subjectId: person.xuser_id, streamId: null }, range);
+  const first = await found.next();
+  if (first.done === true) return [];
+  async function* lines(): AsyncGenerator<string> {
+    yield `${JSON.stringify(fhirAnnotation(first.value as Annotation))}\n`;
+    for await (const annotation of found) yield `${JSON.stringify(fhirAnnotation(annotation))}\n`;
+  }
+  const path = join(folder, `${safeName(person.subject)}-annotations.ndjson`);
+  await pipeline(Readable.from(lines()), createWriteStream(path));
+  return [path];
+}
