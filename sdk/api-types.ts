@@ -378,6 +378,15 @@ export type Operations = {
     body: undefined;
     answer: readonly { method_code: string; channel: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; accepted: readonly boolean[]; qmask: readonly number[] }[];
   };
+  /** Compare beats as computed with beats as corrected */
+  getCorrections: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/corrections';
+    params: { streamId: string };
+    query: { since: string; until: string; channel?: string | undefined; method_code?: string | undefined };
+    body: undefined;
+    answer: readonly { method_code: string; channel: string; computed: { beat_count: number; other_count: number; nn_count: number; mean_hr: number | null; sdnn_ms: number | null; rmssd_ms: number | null; pnn50_percent: number | null }; corrected: { beat_count: number; other_count: number; nn_count: number; mean_hr: number | null; sdnn_ms: number | null; rmssd_ms: number | null; pnn50_percent: number | null }; corrections: readonly { annotation_id: string; at: string; beat: string; found_at: string | null; found_kind: 'normal' | 'ectopic' | 'artefact' | 'interpolated' | null }[] }[];
+  };
   /** Read samples of a stream */
   getSamples: {
     method: 'GET';
@@ -530,6 +539,51 @@ export type Operations = {
     query: {};
     body: { note?: string };
     answer: { id: string; subject_id: string; stream_id: string | null; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; summary: Readonly<Record<string, unknown>>; created_by: string; created_at: string; updated_at: string; acknowledged_at: string | null; acknowledged_by: string | null; acknowledged_by_name: string | null; acknowledgement_note: string | null; artifact_count: number; artifacts: readonly { id: string; kind: string; title: string; starts_at: string | null; ends_at: string | null; stream_id: string | null; channel_code: string | null; media_type: string; content: unknown; bytes: number; href: string; renditions: { svg?: string; png?: string; csv?: string; wfdb?: string }; created_by: string; created_at: string }[]; acknowledgements: readonly { at: string; by: string; by_name: string | null; note: string; ended_at: string | null }[] };
+  };
+  /** List what was marked on recordings */
+  listAnnotations: {
+    method: 'GET';
+    path: '/api/v1/annotations';
+    params: {};
+    query: { subject_id?: string | undefined; stream_id?: string | undefined; since?: string | undefined; until?: string | undefined; kind?: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat' | undefined; limit?: number | undefined; cursor?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; version: number; subject_id: string; stream_id: string; channel: string | null; kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at: string; ends_at: string | null; beat: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text: string; made_by: string; made_by_name: string | null; made_at: string; deleted: boolean }[];
+  };
+  /** Mark a moment or a stretch of a recording, or correct a beat */
+  createAnnotation: {
+    method: 'POST';
+    path: '/api/v1/annotations';
+    params: {};
+    query: {};
+    body: { stream_id: string; channel?: string | null; kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at: string; ends_at?: string | null; beat?: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text?: string };
+    answer: { id: string; version: number; subject_id: string; stream_id: string; channel: string | null; kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at: string; ends_at: string | null; beat: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text: string; made_by: string; made_by_name: string | null; made_at: string; deleted: boolean; versions: readonly { id: string; version: number; subject_id: string; stream_id: string; channel: string | null; kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at: string; ends_at: string | null; beat: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text: string; made_by: string; made_by_name: string | null; made_at: string; deleted: boolean }[] };
+  };
+  /** Read an annotation with every version */
+  getAnnotation: {
+    method: 'GET';
+    path: '/api/v1/annotations/{annotationId}';
+    params: { annotationId: string };
+    query: {};
+    body: undefined;
+    answer: { id: string; version: number; subject_id: string; stream_id: string; channel: string | null; kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at: string; ends_at: string | null; beat: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text: string; made_by: string; made_by_name: string | null; made_at: string; deleted: boolean; versions: readonly { id: string; version: number; subject_id: string; stream_id: string; channel: string | null; kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at: string; ends_at: string | null; beat: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text: string; made_by: string; made_by_name: string | null; made_at: string; deleted: boolean }[] };
+  };
+  /** Change an annotation */
+  updateAnnotation: {
+    method: 'PATCH';
+    path: '/api/v1/annotations/{annotationId}';
+    params: { annotationId: string };
+    query: {};
+    body: { channel?: string | null; kind?: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at?: string; ends_at?: string | null; beat?: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text?: string };
+    answer: { id: string; version: number; subject_id: string; stream_id: string; channel: string | null; kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at: string; ends_at: string | null; beat: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text: string; made_by: string; made_by_name: string | null; made_at: string; deleted: boolean; versions: readonly { id: string; version: number; subject_id: string; stream_id: string; channel: string | null; kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat'; starts_at: string; ends_at: string | null; beat: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null; text: string; made_by: string; made_by_name: string | null; made_at: string; deleted: boolean }[] };
+  };
+  /** Take an annotation back */
+  deleteAnnotation: {
+    method: 'DELETE';
+    path: '/api/v1/annotations/{annotationId}';
+    params: { annotationId: string };
+    query: {};
+    body: undefined;
+    answer: null;
   };
   /** Erase a user and everything that was recorded of them */
   eraseUser: {

@@ -93,7 +93,7 @@ export type HttpServer = Readonly<{
   /** Callers of the sockets that are open now. */
   callers: () => readonly Caller[];
   /** Closes sockets whose caller matches: revoked keys, deleted users. */
-  closeSockets: (match: (caller: Caller) => boolean, code: 'credential_invalid' | 'shutting_down') => void;
+  closeSockets: (match: (caller: Caller) => boolean, code: 'credential_invalid' | 'shutting_down' | 'unavailable') => void;
   ticks: Ticks;
   /** Takes no new connection, tells sockets to reconnect, lets requests in flight end, then closes; at most stopTimeoutMs. */
   stop: () => Promise<void>;

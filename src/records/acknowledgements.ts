@@ -3,6 +3,7 @@ import { build, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Caller } from '../caller.ts';
 import { callerKey } from '../http/request.ts';
+import { callerName } from './caller-name.ts';
 
 /** An acknowledgement as the API shows it. */
 export type Acknowledgement = Readonly<{
@@ -41,7 +42,7 @@ export async function listAcknowledgements(db: Db, episodeId: string): Promise<r
 /** Adds an acknowledgement, which replaces the previous one. The caller holds the lock of the episode. */
 export async function acknowledge(db: Db, caller: Caller, episodeId: string, note: string): Promise<void> {
   await endAcknowledgement(db, episodeId);
-  const name = await nameOf(db, caller);
+  const name = await callerName(db, caller);
   const acknowledgement = { episode_id: episodeId, acknowledged_by: callerKey(caller), name, note };
   await run(db, build.insertInto('episode_acknowledgement').values(acknowledgement));
   await run(db, build.updateTable('episode').set({ updated_at: now }).where('id', '=', episodeId));
@@ -51,17 +52,4 @@ export async function acknowledge(db: Db, caller: Caller, episodeId: string, not
 export async function endAcknowledgement(db: Db, episodeId: string): Promise<void> {
   const counting = build.updateTable('episode_acknowledgement').where('episode_id', '=', episodeId).where('ended_at', 'is', null);
   await run(db, counting.set({ ended_at: now }));
-}
-
-async function nameOf(db: Db, caller: Caller): Promise<string> {
-  if (caller.kind === 'key') {
-    const { rows } = await run(db, build.selectFrom('api_key').select('name').where('id', '=', caller.keyId));
-    return rows[0]?.name ?? '';
-  }
-  if (caller.kind !== 'operator') return '';
-  const account = build.selectFrom('operator_account').select(['display_name', 'email']).where('id', '=', caller.operatorId);
-  const { rows } = await run(db, account);
-  const { display_name: name = '', email = '' } = rows[0] ?? {};
-  // Without a name, the first part of the email address says who it was.
-  return name !== '' ? name : (email.split('@', 1)[0] ?? '');
 }

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { Cursors } from '../http/cursor.ts';
 import type { Route } from '../http/route.ts';
 import { acknowledgementRoutes } from './acknowledgement-routes.ts';
+import { annotationRoutes } from './annotation-routes.ts';
 import { adherenceRoutes } from './adherence-routes.ts';
 import { episodeRoutes } from './episode-routes.ts';
 import { eraseRoutes } from './erase-routes.ts';
@@ -31,6 +32,7 @@ export function recordsApi(
   return [
     ...episodeRoutes(deps),
     ...acknowledgementRoutes(deps),
+    ...annotationRoutes(deps),
     ...eraseRoutes({ ...deps, db: owner }),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),

@@ -57,8 +57,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   const client = await pool.connect();
   const waitAsBefore = waitLong(client); // years of samples
   try {
-    let packetLogUntil = '';
-    const note = async (stores: readonly StoreReceipt[], devicesShared: number): Promise<void> =>
+    const note = async (stores: readonly StoreReceipt[], { devicesShared, packetLogUntil }: Kept): Promise<void> =>
       await audit(client, options.actor ?? { caller: { kind: 'cli', orgId, account: '' }, remoteAddress: '', requestId: '' }, {
         action: 'xuser.erased',
         targetKind: 'xuser',
@@ -70,12 +69,12 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
     const erased = await inTransaction(client, async () => {
       const rows = await eraseRows(client, orgId, subjectId);
       const erasedMs = Date.now();
-      packetLogUntil = new Date(erasedMs + (await packetLogHours(client)) * 3_600_000).toISOString();
+      const packetLogUntil = new Date(erasedMs + (await packetLogHours(client)) * 3_600_000).toISOString();
       await emitEvent(client as unknown as Pool, { orgId, projectId: user.project_id }, 'xuser.erased', { xuser_id: subjectId });
-      await note(rows.stores, rows.devicesShared);
-      return { ...rows, erasedMs };
+      await note(rows.stores, { ...rows, packetLogUntil });
+      return { ...rows, erasedMs, packetLogUntil };
     });
-    const late = await eraseLate(client, erased.person, async (stores) => await note(stores, erased.devicesShared));
+    const late = await eraseLate(client, erased.person, async (stores) => await note(stores, erased));
     waitAsBefore();
     client.release();
     return {
@@ -83,7 +82,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
       erased_at: new Date(erased.erasedMs).toISOString(),
       stores: withLate(erased.stores, late),
       devices_shared: erased.devicesShared,
-      packet_log_until: packetLogUntil,
+      packet_log_until: erased.packetLogUntil,
     };
   } catch (error) {
     client.release(true); // rolls back, and leaves no setting or lock behind
@@ -104,6 +103,8 @@ async function packetLogHours(client: PoolClient): Promise<number> {
   return (rows[0]?.hours ?? LOG_HOURS) + LOG_PARTITION_HOURS;
 }
 
+/** What is left of the user for a while, or for good. */
+type Kept = Readonly<{ devicesShared: number; packetLogUntil: string }>;
 type Erased = Readonly<{ stores: readonly StoreReceipt[]; devicesShared: number; person: Person }>;
 type Store = Readonly<{ store: string; deleted: number; count: () => Promise<number> }>;
 

@@ -53,6 +53,7 @@ const ids = {
   response: '',
   schedule: '',
   goal: '',
+  annotation: '',
   sdkKey: '',
   profile: '',
   project: '',
@@ -136,6 +137,12 @@ function samples(): Readonly<Record<string, Sample>> {
     acknowledgeEpisode: { family: 'write', body: {}, record: true },
     addArtifact: { family: 'write', body: { kind: 'note' }, record: true },
     getArtifact: { family: 'read', record: true },
+    listAnnotations: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
+    createAnnotation: { family: 'write', body: { stream_id: ids.stream, kind: 'note', starts_at: since }, record: true },
+    getAnnotation: { family: 'read', record: true },
+    updateAnnotation: { family: 'write', body: {}, record: true },
+    deleteAnnotation: { family: 'write', record: true },
+    getCorrections: { family: 'read', query: 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z', record: true },
     getHealth: { family: 'public' },
     getReadiness: { family: 'public' },
     getMetrics: { family: 'public' },
@@ -238,6 +245,7 @@ beforeAll(async () => {
   const made = async (path: string, body: unknown, as?: string): Promise<string> =>
     (await api.json<{ id: string }>('POST', path, { body, status: 201, ...(as === undefined ? {} : { as }) })).id;
   ids.schedule = await made('/api/v1/task-schedules', { subject_id: ids.subject, title: 'Walk', every: 'day', times: ['08:00'] });
+  ids.annotation = await made('/api/v1/annotations', { stream_id: ids.stream, kind: 'note', starts_at: '2026-01-01T00:00:00Z' });
   ids.goal = await made('/api/v1/goals', { subject_id: ids.subject, biosignal_id: 60, target: 8000 });
   const questionnaire = { title: 'x', item: [{ linkId: 'a', text: 'a', type: 'text' }] };
   await api.json('PUT', `/api/v1/projects/${ids.project}/questionnaires/matrix`, {
@@ -361,6 +369,7 @@ function send(route: Route, headers: Readonly<Record<string, string>>): Promise<
     responseId: ids.response,
     scheduleId: ids.schedule,
     goalId: ids.goal,
+    annotationId: ids.annotation,
     questionnaireId: 'phq-9',
   };
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'unknown');

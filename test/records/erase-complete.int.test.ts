@@ -115,6 +115,10 @@ async function fill(): Promise<void> {
   await ok(as, 'POST', `/api/v1/tasks/${task.id}/status`, { status: 'done' });
   await ok(key, 'POST', '/api/v1/task-schedules', { subject_id: id, title: `${MARK} daily`, every: 'day', times: ['08:00'] });
   await ok(key, 'GET', `/api/v1/tasks?subject_id=${id}`);
+  const streams = (await run.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`)).body;
+  const said = { kind: 'note', starts_at: new Date().toISOString(), text: `${MARK} marked`, channel: null };
+  const annotation = await ok(key, 'POST', '/api/v1/annotations', { stream_id: streams[0]!.id, ...said });
+  await ok(key, 'PATCH', `/api/v1/annotations/${annotation.id}`, { text: `${MARK} marked again` });
   await ok(key, 'POST', '/api/v1/goals', { subject_id: id, biosignal_id: 81, target: 3, title: `${MARK} goal` });
   await ok(key, 'POST', '/api/v1/measurements', {
     subject_id: id,

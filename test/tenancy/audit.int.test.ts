@@ -40,7 +40,7 @@ type Entry = Readonly<{
 
 const password = 'a long enough password';
 let running: RunningService;
-let subject: Readonly<{ id: string; token: string; stream: string; episode: string; artifact: string }>;
+let subject: Readonly<{ id: string; token: string; stream: string; episode: string; artifact: string; annotation: string }>;
 let viewer: Readonly<{ id: string; headers: Record<string, string> }>;
 let work: string;
 
@@ -59,7 +59,11 @@ beforeAll(async () => {
   const episode = await running.send<{ id: string }>('POST', '/api/v1/episodes', { body });
   const note = { body: { kind: 'note' } };
   const detail = await running.send<{ artifacts: { id: string }[] }>('POST', `/api/v1/episodes/${episode.body.id}/artifacts`, note);
-  subject = { id, token, stream: streams.body[0]!.id, episode: episode.body.id, artifact: detail.body.artifacts[0]!.id };
+  const stream = streams.body[0]!.id;
+  const mark = { stream_id: stream, kind: 'note', starts_at: new Date().toISOString() };
+  const annotation = await running.send<{ id: string }>('POST', '/api/v1/annotations', { body: mark });
+  const artifact = detail.body.artifacts[0]!.id;
+  subject = { id, token, stream, episode: episode.body.id, artifact, annotation: annotation.body.id };
   const { pool } = running.database;
   const made = { orgId: running.org.orgId, email: 'v@audit.example', displayName: '', role: 'viewer', password } as const;
   const member = await createMember(pool, made);
@@ -112,6 +116,9 @@ const reads: Readonly<Record<string, () => readonly [string, string, unknown?]>>
   listEpisodes: () => ['GET', `/api/v1/episodes?subject_id=${subject.id}`],
   getEpisode: () => ['GET', `/api/v1/episodes/${subject.episode}`],
   getArtifact: () => ['GET', `/api/v1/episodes/${subject.episode}/artifacts/${subject.artifact}`],
+  listAnnotations: () => ['GET', `/api/v1/annotations?subject_id=${subject.id}`],
+  getAnnotation: () => ['GET', `/api/v1/annotations/${subject.annotation}`],
+  getCorrections: () => ['GET', `/api/v1/streams/${subject.stream}/corrections?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
   listMoods: () => ['GET', `/api/v1/moods?subject_id=${subject.id}`],
   listQuestionnaireResponses: () => ['GET', `/api/v1/questionnaire-responses?subject_id=${subject.id}`],
   listTasks: () => ['GET', `/api/v1/tasks?subject_id=${subject.id}`],

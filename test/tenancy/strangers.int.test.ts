@@ -108,11 +108,16 @@ async function fill(mark: string, externalId: string, device: string, projectKey
   const episode = await ok(key, 'POST', '/api/v1/episodes', note);
   await ok(key, 'POST', `/api/v1/episodes/${episode.id}/artifacts`, { kind: 'note', title: `${mark} artifact`, content: { x: mark } });
   await ok(key, 'POST', `/api/v1/episodes/${episode.id}/acknowledgement`, { note: `${mark} seen` });
-  const { rows } = await run.database.pool.query<{ id: StreamId }>('select id from stream where xuser_id = $1', [person]);
+  const { rows } = await run.database.pool.query<{ id: StreamId; uuid: string }>('select id, uuid from stream where xuser_id = $1', [
+    person,
+  ]);
+  const said = { stream_id: rows[0]!.uuid, kind: 'note', starts_at: new Date().toISOString(), text: `${mark} marked` };
+  const annotation = await ok(key, 'POST', '/api/v1/annotations', said);
   const why = { reason: 'refused', sqlState: null, logPosition: null, bytes: null };
   await putAside(run.database.pool, [{ ...why, kind: 'measurement', streamId: rows[0]!.id, content: { note: `${mark} aside` } }]);
   const ids = new Map([
     ['id', episode.id],
+    ['annotationId', annotation.id],
     ['projectId', tenant.project],
     ['xuserId', person],
     ['questionnaireId', 'words'],
@@ -201,7 +206,7 @@ it('a name of another project names nobody in the audit log', async () => {
 
 /** Tables of which each person has one row. */
 const exportedOnce =
-  'stream stream_channel episode artifact episode_acknowledgement mood goal task_schedule questionnaire_response questionnaire_draft ' +
+  'stream stream_channel annotation episode artifact episode_acknowledgement mood goal task_schedule questionnaire_response questionnaire_draft ' +
   'consent journal_entry device set_aside';
 
 describe('data of one person', () => {

@@ -193,6 +193,18 @@ export const rows: readonly Row[] = [
   }),
   row('endTaskSchedule', 'DELETE', '/api/v1/task-schedules/{scheduleId}', 'write', { named: true }),
   row('getAdherence', 'GET', '/api/v1/adherence', 'read', { named: true, query: subject }),
+  row('listAnnotations', 'GET', '/api/v1/annotations', 'read', { named: true, query: subject }),
+  row('createAnnotation', 'POST', '/api/v1/annotations', 'write', {
+    named: true,
+    body: ({ stream: id }) => ({ stream_id: id, kind: 'note', starts_at: '2026-01-01T00:00:00Z' }),
+  }),
+  row('getAnnotation', 'GET', '/api/v1/annotations/{annotationId}', 'read', { named: true }),
+  row('updateAnnotation', 'PATCH', '/api/v1/annotations/{annotationId}', 'write', { named: true, body: () => ({ text: 'seen' }) }),
+  row('deleteAnnotation', 'DELETE', '/api/v1/annotations/{annotationId}', 'write', { named: true }),
+  row('getCorrections', 'GET', '/api/v1/streams/{streamId}/corrections', 'read', {
+    named: true,
+    query: () => 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z',
+  }),
   row('listGoals', 'GET', '/api/v1/goals', 'read', { named: true, query: subject }),
   row('createGoal', 'POST', '/api/v1/goals', 'write', {
     named: true,
@@ -240,6 +252,7 @@ function idsByName(ids: Ids): Readonly<Record<string, string>> {
     taskId: ids.task,
     scheduleId: ids.schedule,
     goalId: ids.goal,
+    annotationId: ids.annotation,
     responseId: ids.response,
     questionnaireId: 'phq-9',
   };

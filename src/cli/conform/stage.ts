@@ -32,6 +32,7 @@ export type Ids = {
   task: string;
   schedule: string;
   goal: string;
+  annotation: string;
   response: string;
 };
 
@@ -71,6 +72,7 @@ export class Stage {
     task: '',
     schedule: '',
     goal: '',
+    annotation: '',
     response: '',
   };
   readonly #client: Client;

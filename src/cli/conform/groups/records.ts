@@ -28,6 +28,14 @@ export async function makeRecords({ checks, stage, ada }: Run): Promise<void> {
   ids.schedule = idOf(
     await make('a schedule', '/api/v1/task-schedules', { subject_id: ada.id, title: 'Walk', every: 'day', times: ['08:00'] }),
   );
+  const streams = await checks.ask(
+    'recordings',
+    { method: 'GET', path: `/api/v1/streams?subject_id=${ada.id}`, as: full },
+    { status: 200 },
+  );
+  const stream = (streams?.json as { id: string }[] | undefined)?.[0]?.id ?? '';
+  const marked = { stream_id: stream, kind: 'note', starts_at: startedAt, text: 'conform' };
+  ids.annotation = idOf(await make('an annotation', '/api/v1/annotations', marked));
   ids.goal = idOf(await make('a goal', '/api/v1/goals', { subject_id: ada.id, biosignal_id: 60, target: 8000 }));
   await make('a mood', '/api/v1/moods', { score: 4, note: 'well' }, ada.as);
   await make('a journal entry', '/api/v1/journal', { text: 'a quiet day' }, ada.as);

@@ -1,0 +1,122 @@
+/** Beats as people have corrected them, and the heart rate variability of both: as computed, and as corrected. */
+import { timeDomain } from '../dsp/hrv/time-domain.ts';
+import type { BeatColumns } from './series-pages.ts';
+
+/** A correction means the nearest beat within this time, ns: the window in which EC57 takes two beats for the same one. */
+export const MATCH_NS = 150_000_000n;
+/** A longer interval is a gap, as in the values that are stored, ns. */
+const INTERVAL_MAX_NS = 3_000_000_000n;
+
+const normal = 0; // of beatKinds
+
+/** What a person says of the beat nearest to `tsNs`: its kind by AAMI EC57, or none where no beat is. */
+export type Correction = Readonly<{ id: string; tsNs: bigint; beat: string }>;
+
+/** A correction, and the computed beat that it is of; null: none was found there. */
+export type AppliedCorrection = Correction & Readonly<{ found: Readonly<{ tsNs: bigint; kind: number }> | null }>;
+
+export type BeatSummary = Readonly<{
+  beatCount: number;
+  /** Beats that are not normal. */
+  otherCount: number;
+  /** Intervals between normal beats that follow each other. */
+  nnCount: number;
+  /** null: too few intervals. */
+  meanHr: number | null;
+  sdnnMs: number | null;
+  rmssdMs: number | null;
+  pnn50Percent: number | null;
+}>;
+
+/** A beat as corrected. */
+export type CorrectedBeat = Readonly<{
+  tsNs: bigint;
+  /** What a person says that it is; null: nobody has. */
+  said: string | null;
+  /** Its place in the columns; -1: it was not found. */
+  index: number;
+}>;
+
+type Beat = CorrectedBeat & Readonly<{ isNormal: boolean }>;
+
+/** @param columns beats as computed, ascending
+ *  @param corrections in the order in which they were made; of two for a beat the later counts */
+export function correctBeats(
+  columns: Pick<BeatColumns, 'tsNs' | 'intervalMs' | 'kinds' | 'accepted'>,
+  corrections: readonly Correction[],
+): Readonly<{
+  computed: BeatSummary;
+  corrected: BeatSummary;
+  applied: readonly AppliedCorrection[];
+  /** Beats as corrected, ascending. */
+  beats: readonly CorrectedBeat[];
+}> {
+  const computed: Beat[] = Array.from(columns.tsNs, (tsNs, index) => {
+    return { tsNs, said: null, index, isNormal: columns.kinds[index] === normal };
+  });
+  const applied: AppliedCorrection[] = [];
+  /** What was said, by the beat that it was said of. */
+  const said = new Map<Beat, string>();
+  const added: Beat[] = [];
+  for (const correction of corrections) {
+    const known = nearest(computed, correction.tsNs) ?? added.find(({ tsNs }) => distance(tsNs, correction.tsNs) <= MATCH_NS);
+    const beat = known ?? { tsNs: correction.tsNs, said: null, index: -1, isNormal: false };
+    if (known === undefined) added.push(beat);
+    said.set(beat, correction.beat);
+    applied.push({ ...correction, found: beat.index < 0 ? null : { tsNs: beat.tsNs, kind: columns.kinds[beat.index]! } });
+  }
+  const beats = [...computed, ...added]
+    .map((beat) => {
+      const what = said.get(beat);
+      return what === undefined ? beat : { ...beat, said: what, isNormal: what === 'N' };
+    })
+    .filter((beat) => beat.said !== 'none')
+    .toSorted((a, b) => (a.tsNs < b.tsNs ? -1 : a.tsNs > b.tsNs ? 1 : 0));
+  return { computed: summary(computed, columns), corrected: summary(beats, columns), applied, beats };
+}
+
+/** NN intervals: between beats that nobody corrected, those that the service took; at a corrected beat, every one between normal beats. */
+function summary(beats: readonly Beat[], { intervalMs, accepted }: Pick<BeatColumns, 'intervalMs' | 'accepted'>): BeatSummary {
+  const nnMs: number[] = [];
+  const adjacent: number[] = [];
+  let before = false;
+  for (let i = 1; i < beats.length; i++) {
+    const [a, b] = [beats[i - 1]!, beats[i]!];
+    const isAsComputed = a.said === null && b.said === null && b.index === a.index + 1;
+    const apartNs = b.tsNs - a.tsNs;
+    const isNn = isAsComputed
+      ? accepted[b.index] === 1 && !Number.isNaN(intervalMs[b.index])
+      : a.isNormal && b.isNormal && apartNs > 0n && apartNs <= INTERVAL_MAX_NS;
+    if (isNn) {
+      nnMs.push(isAsComputed ? intervalMs[b.index]! : Number(apartNs) / 1e6);
+      adjacent.push(before ? 1 : 0);
+    }
+    before = isNn;
+  }
+  const values = timeDomain({ count: nnMs.length, nnMs: Float64Array.from(nnMs), adjacent: Uint8Array.from(adjacent) });
+  const known = (value: number): number | null => (Number.isFinite(value) ? value : null);
+  return {
+    beatCount: beats.length,
+    otherCount: beats.filter(({ isNormal }) => !isNormal).length,
+    nnCount: nnMs.length,
+    meanHr: known(60_000 / values.meanNnMs),
+    sdnnMs: known(values.sdnnMs),
+    rmssdMs: known(values.rmssdMs),
+    pnn50Percent: known(100 * values.pnn50),
+  };
+}
+
+/** The beat nearest to a time, within MATCH_NS. @param beats ascending */
+function nearest(beats: readonly Beat[], tsNs: bigint): Beat | undefined {
+  let low = 0;
+  let high = beats.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (beats[middle]!.tsNs < tsNs) low = middle + 1;
+    else high = middle;
+  }
+  const candidates = beats.slice(Math.max(0, low - 1), low + 1).filter((beat) => distance(beat.tsNs, tsNs) <= MATCH_NS);
+  return candidates.toSorted((a, b) => Number(distance(a.tsNs, tsNs) - distance(b.tsNs, tsNs)))[0];
+}
+
+const distance = (a: bigint, b: bigint): bigint => (a < b ? b - a : a - b);

@@ -1,0 +1,161 @@
+/** Annotations through the whole service, on a recording that was sent as packets: versions, who may, corrections of beats and the
+ *  variability of both. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { until } from '../helpers/database.ts';
+import { runService } from '../helpers/running-service.ts';
+import type { RunningService } from '../helpers/running-service.ts';
+
+const FS = 250;
+const SECONDS = 120;
+/** Beats lie so far apart, but for one extra beat half way between two. */
+const RR_SEC = 0.8;
+const EXTRA_SEC = 60.5 + RR_SEC / 2;
+const startMs = Math.floor((Date.now() - 600_000) / 1000) * 1000;
+const at = (sec: number): string => new Date(startMs + sec * 1000).toISOString();
+
+type Annotation = Readonly<{ id: string; version: number; text: string; beat: string | null; deleted: boolean; made_by: string }>;
+type Detail = Annotation & Readonly<{ versions: readonly Annotation[] }>;
+type Summary = Readonly<{ beat_count: number; other_count: number; nn_count: number; rmssd_ms: number | null; mean_hr: number | null }>;
+type Series = Readonly<{ computed: Summary; corrected: Summary; corrections: readonly { beat: string; found_kind: string | null }[] }>;
+
+let running: RunningService;
+let person: Readonly<{ id: string; token: string }>;
+let stream: string;
+
+beforeAll(async () => {
+  running = await runService();
+  const { xuser_id: id, xuser_token: token } = await running.token('marked');
+  person = { id, token };
+  const beats: number[] = [EXTRA_SEC];
+  for (let sec = 0.5; sec < SECONDS - 0.5; sec += RR_SEC) beats.push(sec);
+  const samples = new Int32Array(SECONDS * FS);
+  for (const beat of beats) {
+    for (let i = Math.floor((beat - 0.1) * FS); i < (beat + 0.1) * FS && i < samples.length; i++) {
+      const t = i / FS - beat;
+      samples[i] = samples[i]! + Math.round(240 * Math.exp(-(t * t) / 2e-4));
+    }
+  }
+  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+  for (let seq = 0; seq < SECONDS / 10; seq++) {
+    const t0DeviceNs = BigInt(seq) * 10_000_000_000n;
+    const answer = await running.ingest({
+      schemaVersion: 1,
+      deviceId: 'marked-device',
+      bootId: '00'.repeat(16),
+      seq,
+      t0DeviceNs,
+      t0UnixNs: BigInt(startMs) * 1_000_000n + t0DeviceNs,
+      sentUnixNs: 0n,
+      subject: id,
+      firmware: '',
+      blocks: [{ channel, tOffsetNs: 0, samples: samples.slice(seq * 10 * FS, (seq + 1) * 10 * FS), qmask: null }],
+      measurements: [],
+      events: [],
+    });
+    expect(answer.status, answer.text).toBe(202);
+  }
+  stream = (await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`)).body[0]!.id;
+  await until(async () => {
+    const { body } = await running.send<{ ts_ns: number[] }[]>('GET', `/api/v1/streams/${stream}/beats`);
+    return (body[0]?.ts_ns.length ?? 0) >= (SECONDS - 30) / RR_SEC;
+  });
+}, 120_000);
+afterAll(async () => {
+  expect(running.faults).toEqual([]);
+  await running.close();
+});
+
+async function make(body: object): Promise<Detail> {
+  const answer = await running.send<Detail>('POST', '/api/v1/annotations', { body: { stream_id: stream, ...body } });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body;
+}
+
+const list = async (query: string): Promise<readonly Annotation[]> =>
+  (await running.send<Annotation[]>('GET', `/api/v1/annotations?stream_id=${stream}&${query}`)).body;
+
+it('keeps every version of an annotation, and lists the newest until it is taken back', async () => {
+  const { id } = await make({ kind: 'note', starts_at: at(10), ends_at: at(20), text: 'first' });
+  const changed = await running.send<Detail>('PATCH', `/api/v1/annotations/${id}`, { body: { text: 'second', ends_at: null } });
+  expect(changed.body).toMatchObject({ version: 2, text: 'second', ends_at: null });
+  expect(changed.body.versions.map(({ version, text }) => [version, text])).toEqual([
+    [2, 'second'],
+    [1, 'first'],
+  ]);
+  expect((await list('kind=note')).map(({ text }) => text)).toEqual(['second']);
+  expect(await list(`kind=note&since=${at(11)}`)).toEqual([]);
+  expect((await running.send('DELETE', `/api/v1/annotations/${id}`)).status).toBe(204);
+  expect(await list('kind=note')).toEqual([]);
+  expect((await running.send('DELETE', `/api/v1/annotations/${id}`)).status).toBe(404);
+  const kept = (await running.send<Detail>('GET', `/api/v1/annotations/${id}`)).body;
+  expect(kept.versions.map(({ version, deleted }) => [version, deleted])).toEqual([
+    [3, true],
+    [2, false],
+    [1, false],
+  ]);
+  const { body: log } = await running.send<{ action: string; detail: object }[]>('GET', `/api/v1/audit-log?subject_id=${person.id}`);
+  const actions = log.filter(({ action }) => action.startsWith('annotation.'));
+  expect(actions.map(({ action }) => action).toSorted()).toEqual(['annotation.created', 'annotation.deleted', 'annotation.updated']);
+  expect(JSON.stringify(actions)).not.toContain('second');
+});
+
+it('refuses what cannot be, and says where', async () => {
+  const refused: readonly (readonly [object, string])[] = [
+    [{ kind: 'note', starts_at: at(20), ends_at: at(20) }, '/ends_at'],
+    [{ kind: 'note', starts_at: new Date(Date.now() + 3_600_000).toISOString() }, '/starts_at'],
+    [{ kind: 'beat', starts_at: at(20) }, '/beat'],
+    [{ kind: 'note', starts_at: at(20), beat: 'V' }, '/beat'],
+    [{ kind: 'beat', starts_at: at(20), ends_at: at(21), beat: 'V' }, '/ends_at'],
+  ];
+  for (const [body, pointer] of refused) {
+    const answer = await running.send<{ errors: { pointer: string }[] }>('POST', '/api/v1/annotations', {
+      body: { stream_id: stream, ...body },
+    });
+    expect([answer.status, answer.body.errors[0]?.pointer], answer.text).toEqual([422, pointer]);
+  }
+  expect(await list('')).toEqual([]);
+});
+
+it('a change made of an old version is refused', async () => {
+  const { id } = await make({ kind: 'note', starts_at: at(30), text: 'one' });
+  const first = await running.send('GET', `/api/v1/annotations/${id}`);
+  const headers = { 'if-match': first.headers.get('etag') ?? '' };
+  expect((await running.send('PATCH', `/api/v1/annotations/${id}`, { body: { text: 'two' }, headers })).status).toBe(200);
+  expect((await running.send('PATCH', `/api/v1/annotations/${id}`, { body: { text: 'three' }, headers })).status).toBe(412);
+  expect((await running.send('DELETE', `/api/v1/annotations/${id}`, { headers })).status).toBe(412);
+  expect((await list('kind=note')).map(({ text }) => text)).toEqual(['two']);
+});
+
+it('a person reads what was marked on the own recording, and marks nothing', async () => {
+  const own = await running.send<Annotation[]>('GET', '/api/v1/annotations', { as: person.token });
+  expect(own.body.map(({ text }) => text)).toEqual(['two']);
+  const body = { stream_id: stream, kind: 'note', starts_at: at(1) };
+  expect((await running.send('POST', '/api/v1/annotations', { as: person.token, body })).status).toBe(401);
+  const { xuser_token: other } = await running.token('somebody else');
+  expect((await running.send('GET', `/api/v1/annotations?stream_id=${stream}`, { as: other })).status).toBe(404);
+  expect((await running.send('GET', `/api/v1/annotations/${own.body[0]!.id}`, { as: other })).status).toBe(404);
+});
+
+it('corrections give another variability, and what was computed stays', async () => {
+  const path = `/api/v1/streams/${stream}/corrections?since=${at(0)}&until=${at(SECONDS)}`;
+  const read = async (): Promise<Series> => (await running.send<Series[]>('GET', path)).body[0]!;
+  const before = await read();
+  expect(before.corrected).toEqual(before.computed);
+  const extra = await make({ kind: 'beat', starts_at: at(EXTRA_SEC + 0.05), beat: 'none' });
+  const after = await read();
+  expect(after.computed).toEqual(before.computed);
+  expect(after.corrections).toMatchObject([{ beat: 'none' }]);
+  expect(after.corrections[0]!.found_kind).not.toBeNull();
+  expect(after.corrected.beat_count).toBe(before.computed.beat_count - 1);
+  expect(after.corrected.mean_hr).toBeCloseTo(75, 1);
+  await running.send('PATCH', `/api/v1/annotations/${extra.id}`, { body: { beat: 'V' } });
+  const ectopic = await read();
+  expect(ectopic.corrected.beat_count).toBe(before.computed.beat_count);
+  expect(ectopic.corrected.other_count).toBeGreaterThanOrEqual(1);
+  const missing = await make({ kind: 'beat', starts_at: at(80.1), beat: 'N' });
+  expect((await read()).corrections.map(({ found_kind: kind }) => kind !== null)).toEqual([true, false]);
+  expect((await read()).corrected.beat_count).toBe(before.computed.beat_count + 1);
+  await running.send('DELETE', `/api/v1/annotations/${missing.id}`);
+  expect((await read()).corrected).toEqual(ectopic.corrected);
+  expect((await running.send('GET', `${path.replace(/until=.*/, '')}until=${at(25 * 3600)}`)).status).toBe(422);
+});
