@@ -26,6 +26,8 @@ import type { Caller, OperatorRole } from '../caller.ts';
 export const CACHE_MS = 1000;
 /** Credentials cached; the oldest are dropped first. */
 const CACHE_ENTRIES_MAX = 20_000;
+/** Retry-After while an organization is moved, s. */
+const MOVED_RETRY_SEC = 5;
 const LAST_USED_MS = 10_000;
 
 type KeyCaller = Caller & { kind: 'key' };
@@ -131,6 +133,13 @@ export class Auth {
   /** True also while it is being verified again, when it has no entry. */
   #verified(id: string): boolean {
     return this.#cache.has(id) || this.#pending.get(id)?.again === true;
+  }
+
+  /** Is the caller's organization being moved to another database? For sockets. */
+  async isMoving(caller: Caller): Promise<boolean> {
+    if (caller.kind === 'anonymous') return false;
+    const organization = build.selectFrom('organization').select('id').where('id', '=', caller.orgId);
+    return (await run(this.#pool, organization.where('moving_at', 'is not', null))).rows.length > 0;
   }
 
   /** Is this caller still valid? For sockets, which outlive the request that opened them. */
@@ -291,6 +300,7 @@ export class Auth {
     const same = timingSafeEqual(given, row?.secret_hash ?? createHash('sha256').digest());
     if (row === undefined || !same) throw new PipelineError('credential_invalid', 'The key is unknown.');
     if (!row.active) throw new PipelineError('credential_invalid', 'The key is revoked or has expired.');
+    if (row.moving) throw isMoved();
     this.#expires(row.id, row.expires_ms);
     this.#used.set(row.id, performance.now());
     return { kind: 'key', keyId: row.id, orgId: row.organization_id, scopes: row.scopes, projectId: row.project_id, subjectId: null };
@@ -326,7 +336,9 @@ export class Auth {
   /** Do user, project and organization belong together, and are all still active? */
   async #userStands(who: Readonly<{ orgId: string; projectId: string; subjectId: string }>): Promise<boolean> {
     const { orgId, projectId, subjectId } = who;
-    return (await standingUser(this.#pool, { orgId, projectId, subjectId })).rowCount > 0;
+    const { rows } = await standingUser(this.#pool, { orgId, projectId, subjectId });
+    if (rows[0]?.moving === true) throw isMoved();
+    return rows.length > 0;
   }
 
   async #session(token: string): Promise<Caller> {
@@ -334,6 +346,7 @@ export class Auth {
     const { rows } = await sessionSeen(this.#pool, { tokenHash: hashKey(token), idleSec });
     const row = rows[0];
     if (row === undefined) throw new PipelineError('credential_invalid', 'The session has ended; sign in again.');
+    if (row.moving) throw isMoved();
     // Of several sessions the one that ends last: an operator's socket stays open as long as that.
     this.#expires(row.operator_id, Math.max(row.expires_ms, this.#keyExpiryMs.get(row.operator_id) ?? 0));
     return { kind: 'operator', operatorId: row.operator_id, orgId: row.organization_id, role: operatorRoleOf(row.role) };
@@ -449,6 +462,11 @@ export class Auth {
 
 function expired(): PipelineError {
   return new PipelineError('token_expired', 'The user token has expired.');
+}
+
+/** Devices and applications keep what they have, and send it again. */
+function isMoved(): PipelineError {
+  return new PipelineError('unavailable', 'The organization is being moved to another database.', { retryAfterSec: MOVED_RETRY_SEC });
 }
 
 function sdkKeyEnded(): PipelineError {

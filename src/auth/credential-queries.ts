@@ -6,10 +6,15 @@ import type { Values } from '../storage/database/build.ts';
 /** Condition on a row of api_key or sdk_key: it still works. */
 export const works = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`;
 
+/** Of the organization `o`: its rows are being moved to another database, nothing may be written or read here. */
+const moving = sql<boolean>`o.moving_at is not null`;
+
 export const keyByPublicId = builtOnce(({ publicId }: Values<{ publicId: string }>) =>
   build
     .selectFrom('api_key as k')
+    .innerJoin('organization as o', 'o.id', 'k.organization_id')
     .leftJoin('project as p', 'p.id', 'k.project_id')
+    .select(moving.as('moving'))
     .select(['k.id', 'k.organization_id', 'k.project_id', 'k.scopes', 'k.secret_hash'])
     .select(sql<boolean>`${works} and p.archived_at is null`.as('active'))
     .select(({ ref }) => epochMs(ref('k.expires_at')).as('expires_ms'))
@@ -35,7 +40,8 @@ export const standingUser = builtOnce(({ subjectId, projectId, orgId }: Values<{
   build
     .selectFrom('xuser as x')
     .innerJoin('project as p', 'p.id', 'x.project_id')
-    .select('x.id')
+    .innerJoin('organization as o', 'o.id', 'x.organization_id')
+    .select(['x.id', moving.as('moving')])
     .where('x.id', '=', subjectId)
     .where('x.project_id', '=', projectId)
     .where('x.organization_id', '=', orgId)
@@ -47,14 +53,15 @@ export const standingUser = builtOnce(({ subjectId, projectId, orgId }: Values<{
 export const sessionSeen = builtOnce(({ tokenHash, idleSec }: Values<{ tokenHash: Buffer; idleSec: number }>) =>
   build
     .updateTable('operator_session as s')
-    .from('operator_account as a')
+    .from(['operator_account as a', 'organization as o'])
     .set({ last_seen_at: now })
     .where('s.token_hash', '=', tokenHash)
     .whereRef('a.id', '=', 's.operator_id')
+    .whereRef('o.id', '=', 'a.organization_id')
     .where('s.revoked_at', 'is', null)
     .where('s.expires_at', '>', now)
     .where('a.disabled_at', 'is', null)
     .where('s.last_seen_at', '>', sql<Date>`now() - make_interval(secs => ${idleSec})`)
-    .returning(['a.id as operator_id', 'a.organization_id', 'a.role'])
+    .returning(['a.id as operator_id', 'a.organization_id', 'a.role', moving.as('moving')])
     .returning(({ ref }) => epochMs(ref('s.expires_at')).as('expires_ms')),
 );

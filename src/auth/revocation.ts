@@ -9,7 +9,8 @@ const EXPIRY_CHECK_MS = 500;
  *  @returns how to stop */
 export function connectRevocation(auth: Auth, http: Pick<HttpServer, 'callers' | 'closeSockets'>): () => void {
   const recheck = async (caller: Caller): Promise<void> => {
-    if (!(await auth.isValid(caller))) http.closeSockets((other) => other === caller, 'credential_invalid');
+    if (await auth.isMoving(caller)) http.closeSockets((other) => other === caller, 'unavailable');
+    else if (!(await auth.isValid(caller))) http.closeSockets((other) => other === caller, 'credential_invalid');
   };
   const stop = auth.onChange((change) => {
     for (const caller of http.callers()) {

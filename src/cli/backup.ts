@@ -30,6 +30,8 @@ import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { locateDatabase, withDatabase } from './open-database.ts';
 import { startProgress } from './progress.ts';
 import { openDatabase } from '../storage/database/database.ts';
+import { readOrganization, rowsOfOrganization } from './organization-backup.ts';
+import { findOrganization } from './organizations.ts';
 
 export type TableEntry = {
   name: string;
@@ -42,7 +44,10 @@ export type TableEntry = {
 };
 
 export type Manifest = Readonly<{
-  format: 'biosignal-backup 1';
+  /** A release that knows no backups of one organization refuses the second. */
+  format: 'biosignal-backup 1' | 'biosignal-organization 1';
+  /** Whose rows it has; absent: everybody's. */
+  organization?: Readonly<{ id: string; name: string }>;
   schemaVersion: number;
   kind: string;
   createdAt: string;
@@ -56,16 +61,18 @@ export const backup: Command = {
   name: 'backup',
   summary: 'Write the whole database to a folder, while the service runs.',
   positionals: 'FOLDER',
-  description: 'One consistent snapshot. The folder holds key hashes, signing keys and health data: protect it like the database.',
-  options: {},
-  examples: ['biosignal backup /var/backups/biosignal/2026-01-05'],
-  run: async ({ console, positionals, json }) => {
+  description: `One consistent snapshot. The folder holds key hashes, signing keys and health data: protect it like the database.
+With --org it has the rows of one organization, and restore adds them to a database in use.`,
+  options: { org: { type: 'string', value: 'ORG', doc: 'Id or name of an organization: only its rows. Default: everything.' } },
+  examples: ['biosignal backup /var/backups/biosignal/2026-01-05', 'biosignal backup --org "Sleep Lab" /var/backups/sleep-lab'],
+  run: async ({ console, options, positionals, json }) => {
     const [folder] = positionals;
     if (folder === undefined) throw new UsageError('name a folder');
     if (existsSync(folder) && (await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty`);
     const manifest = await withDatabase(console, async (database) => {
       await note(database, console, 'backup.started', folder);
-      return await writeBackup(database, folder, console);
+      const org = options.text('org');
+      return await writeBackup(database, folder, console, org === '' ? null : await findOrganization(database.pool, org));
     });
     return report(console, json, manifest, 'backed up');
   },
@@ -76,6 +83,7 @@ export const restore: Command = {
   summary: 'Read a backup into an empty database.',
   positionals: 'FOLDER',
   description: `Stop the service first. The database may be of another kind than the one that was backed up; if it is empty, its schema is created.
+A backup of one organization (backup --org) is added to what is there, while the service runs or not.
 With --check the files are only compared with their hashes.`,
   options: { check: { type: 'boolean', doc: 'Only check that the backup is complete and undamaged.' } },
   examples: ['biosignal restore --check /var/backups/biosignal/2026-01-05', 'biosignal restore /var/backups/biosignal/2026-01-05'],
@@ -127,7 +135,7 @@ function report(console: Console, json: boolean, manifest: Manifest, verb: strin
 }
 
 /** Writes a backup. The manifest comes last: a folder without one is no backup. */
-export async function writeBackup(database: Database, folder: string, console: Console): Promise<Manifest> {
+export async function writeBackup(database: Database, folder: string, console: Console, orgId: string | null = null): Promise<Manifest> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const client = await database.connect();
   try {
@@ -138,19 +146,26 @@ export async function writeBackup(database: Database, folder: string, console: C
     const names = await tablesInOrder(client);
     if (names.includes(rowTables.feature) || names.includes(rowTables.beat))
       throw new PipelineError('conflict', "beats and values are being packed: run 'biosignal migrate', and then the backup");
+    const of = orgId === null ? null : await organizationOf(client, orgId);
+    const sources: Source[] = [];
+    for (const name of names) {
+      const columns = await columnsOf(client, name);
+      const rows = of === null ? 'true' : rowsOfOrganization(name, columns, of.id);
+      if (rows !== null) sources.push({ name, columns, rows });
+    }
     const tables: TableEntry[] = [];
-    const copied = countBytes(console, 'backup', await estimateBytes(client, names));
+    const copied = countBytes(console, 'backup', await estimateBytes(client, sources));
     try {
-      for (const name of names) {
+      for (const source of sources) {
         console.signal.throwIfAborted();
-        tables.push(await dumpTable(client, name, folder, copied.through(name)));
+        tables.push(await dumpTable(client, source, folder, copied.through(source.name)));
       }
     } finally {
       copied.end();
     }
     await client.query('commit');
     const manifest: Manifest = {
-      format: 'biosignal-backup 1',
+      ...(of === null ? { format: 'biosignal-backup 1' } : { format: 'biosignal-organization 1', organization: of }),
       schemaVersion: books[0]!.version,
       kind: database.kind,
       createdAt: books[0]!.now,
@@ -164,13 +179,21 @@ export async function writeBackup(database: Database, folder: string, console: C
   }
 }
 
-async function dumpTable(client: pg.Client, name: string, folder: string, copied: Transform): Promise<TableEntry> {
-  const columns = await columnsOf(client, name);
+/** A table, and the condition of its rows that are written. */
+type Source = Readonly<{ name: string; columns: string[]; rows: string }>;
+
+async function organizationOf(client: pg.Client, id: string): Promise<Readonly<{ id: string; name: string }>> {
+  const { rows } = await client.query<{ id: string; name: string }>('select id, name from organization where id = $1', [id]);
+  return rows[0]!;
+}
+
+async function dumpTable(client: pg.Client, source: Source, folder: string, copied: Transform): Promise<TableEntry> {
+  const { name, columns, rows: condition } = source;
   const list = columns.map((column) => pg.escapeIdentifier(column)).join(', ');
   const hasTime = columns[0] === 'time';
   const { rows } = await client.query<{ n: bigint; from_us: number | null; to_us: number | null }>(
     `select count(*) as n, ${hasTime ? '(extract(epoch from min(time)) * 1e6)::float8' : 'null'} as from_us,
-       ${hasTime ? '(extract(epoch from max(time)) * 1e6)::float8' : 'null'} as to_us from ${pg.escapeIdentifier(name)}`,
+       ${hasTime ? '(extract(epoch from max(time)) * 1e6)::float8' : 'null'} as to_us from ${pg.escapeIdentifier(name)} where ${condition}`,
   );
   const hash = createHash('sha256');
   let bytes = 0;
@@ -181,20 +204,21 @@ async function dumpTable(client: pg.Client, name: string, folder: string, copied
       done(null, chunk);
     },
   });
-  const source = client.query(copyTo(`copy (select ${list} from ${pg.escapeIdentifier(name)}) to stdout (format binary)`));
+  const from = `select ${list} from ${pg.escapeIdentifier(name)} where ${condition}`;
+  const copy = client.query(copyTo(`copy (${from}) to stdout (format binary)`));
   const file = createWriteStream(join(folder, `${name}.copy.gz`), { mode: 0o600 });
-  await pipeline(source, copied, createGzip({ level: constants.Z_BEST_SPEED }), measure, file);
+  await pipeline(copy, copied, createGzip({ level: constants.Z_BEST_SPEED }), measure, file);
   const { n, from_us: fromUs, to_us: toUs } = rows[0]!;
   return { name, columns, rows: Number(n), bytes, sha256: hash.digest('hex'), fromUs, toUs };
 }
 
 /** Estimates the tables' size as COPY, bytes, from their row counts and the width of a thousand rows. Only used for progress. */
-async function estimateBytes(client: pg.Client, names: readonly string[]): Promise<number> {
+async function estimateBytes(client: pg.Client, sources: readonly Source[]): Promise<number> {
   let total = 0;
-  for (const name of names) {
+  for (const { name, rows: condition } of sources) {
     const table = pg.escapeIdentifier(name);
     const { rows } = await client.query<{ bytes: number }>(
-      `select coalesce((select count(*) from ${table})
+      `select coalesce((select count(*) from ${table} where ${condition})
          * (select avg(pg_column_size(t)) from (select * from ${table} limit 1000) t), 0)::float8 as bytes`,
     );
     total += rows[0]!.bytes;
@@ -225,6 +249,7 @@ function countBytes(console: Console, label: string, total: number): { through: 
 export async function readBackup(database: Database, folder: string, manifest: Manifest, console: Console): Promise<void> {
   const client = await database.connect();
   try {
+    if (manifest.organization !== undefined) return await addOrganization(client, database, folder, manifest, console);
     const { rows } = await client.query<{ version: number; used: boolean }>(
       'select (select max(id) from migration) as version, exists (select from organization) or exists (select from stream) as used',
     );
@@ -280,6 +305,29 @@ export async function readBackup(database: Database, folder: string, manifest: M
     throw error;
   } finally {
     await client.end();
+  }
+}
+
+async function addOrganization(client: pg.Client, database: Database, folder: string, manifest: Manifest, console: Console): Promise<void> {
+  const { rows } = await client.query<{ version: number }>('select max(id) as version from migration');
+  const { version } = rows[0]!;
+  if (version !== manifest.schemaVersion)
+    throw new PipelineError(
+      'conflict',
+      `the backup has schema ${manifest.schemaVersion}, and this database ${version}: run the same release on both, then back it up again`,
+    );
+  await makePartitions(client, database, manifest);
+  const read = countBytes(
+    console,
+    'restore',
+    manifest.tables.reduce((sum, { bytes }) => sum + bytes, 0),
+  );
+  try {
+    await client.query('begin');
+    await readOrganization(client, folder, manifest, read.through);
+    await client.query('commit');
+  } finally {
+    read.end();
   }
 }
 
@@ -354,7 +402,9 @@ export async function readManifest(folder: string): Promise<Manifest> {
   const path = join(folder, 'manifest.json');
   if (!existsSync(path)) throw new PipelineError('not_found', `${folder} has no manifest.json: it is not a backup, or an unfinished one`);
   const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest;
-  if (manifest.format !== 'biosignal-backup 1') throw new PipelineError('validation_failed', `${path}: format ${String(manifest.format)}`);
+  const { format }: Readonly<{ format: unknown }> = manifest;
+  if (format !== 'biosignal-backup 1' && format !== 'biosignal-organization 1')
+    throw new PipelineError('validation_failed', `${path}: format ${String(format)}`);
   for (const { name } of manifest.tables) {
     if (!/^[a-z][a-z0-9_]{0,62}$/.test(name)) throw new PipelineError('validation_failed', `${path}: table name ${JSON.stringify(name)}`);
   }

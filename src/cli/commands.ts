@@ -15,9 +15,13 @@ export const commands: Readonly<Record<string, Entry>> = {
   },
   migrate: { summary: 'Migrate the database to the schema of this release.', load: async () => (await import('./migrate.ts')).migrate },
   config: { summary: 'Check or print the settings.', load: async () => (await import('./config.ts')).config },
-  org: { summary: 'Create and list organizations.', load: async () => (await import('./organizations.ts')).org },
+  org: { summary: 'Create, list, move and remove organizations.', load: async () => (await import('./organizations.ts')).org },
   project: { summary: 'Create and list projects.', load: async () => (await import('./organizations.ts')).project },
   key: { summary: 'Create, list, rotate and revoke organization keys.', load: async () => (await import('./organizations.ts')).key },
+  cells: {
+    summary: 'Tell a proxy which of several services has the organization of a credential.',
+    load: async () => (await import('./cells.ts')).cells,
+  },
   operator: {
     summary: 'Create, list and change the people who sign in to the dashboard.',
     load: async () => (await import('./operators.ts')).operator,
@@ -54,6 +58,10 @@ export const commands: Readonly<Record<string, Entry>> = {
   export: {
     summary: 'Export recordings as WFDB, EDF+, CSV or Parquet, or a user as FHIR.',
     load: async () => (await import('./export.ts')).exportRecordings,
+  },
+  report: {
+    summary: 'Print the report of a user and a range as PDF, with the Chromium of this machine.',
+    load: async () => (await import('./report.ts')).report,
   },
   detect: {
     summary: 'Find the R peaks of WFDB records and write them as annotation files.',

@@ -23,17 +23,44 @@ const orgOption = { type: 'string', value: 'ORG', doc: 'Id or name of the organi
 
 export const org: Command = {
   name: 'org',
-  summary: 'Create and list organizations.',
-  positionals: 'create NAME | list',
+  summary: 'Create, list, move and remove organizations.',
+  positionals: 'create NAME | list | move ORG | remove ORG',
   verbs: true,
-  description: 'create makes the organization, its first project and a first key with every scope. The key is shown only once.',
-  options: { project: { type: 'string', value: 'NAME', doc: 'Name of the first project. Default: the name of the organization.' } },
-  examples: ['biosignal org create "Sleep Lab" --project Pilot'],
+  description: `create makes the organization, its first project and a first key with every scope. The key is shown only once.
+move copies everything of it to the database of --to, next to others, by a backup in --folder. From the beginning on its requests are
+answered 503 here, so devices keep what they have; send them to the other service then. Tokens of its users are minted anew there, and
+journals need the same BIO_SECRET. If it fails, or with --back, the organization goes on here.
+remove erases an organization that was moved, and all its users. What is in the audit log stays.`,
+  options: {
+    to: { type: 'string', value: 'URL', env: 'BIO_MOVE_TO', doc: 'move: the other database. Better in BIO_MOVE_TO: it has a password.' },
+    folder: {
+      type: 'string',
+      value: 'FOLDER',
+      fallback: 'biosignal-move',
+      doc: 'move: an empty folder for the backup; keep it until all is well.',
+    },
+    back: { type: 'boolean', doc: 'move: let an organization that was to be moved go on here.' },
+    wait: { type: 'string', value: 'SEC', fallback: '120', doc: 'move: how long to wait for acknowledged packets to reach the tables.' },
+    yes: { type: 'boolean', doc: 'remove: do it. Without --yes the command only says what it would erase.' },
+    project: { type: 'string', value: 'NAME', doc: 'create: name of the first project. Default: the name of the organization.' },
+  },
+  examples: ['biosignal org create "Sleep Lab" --project Pilot', 'biosignal org move "Sleep Lab" --folder /var/backups/sleep-lab'],
   run: ({ console, options, positionals, json }) =>
-    withDatabase(console, async ({ pool }) => {
-      if (positionals[0] === 'list') {
-        const { rows } = await pool.query<{ id: string; name: string; projects: number }>(
-          `select id, name, (select count(*)::int from project where organization_id = organization.id) as projects
+    withDatabase(console, async (database) => {
+      const { pool } = database;
+      const [verb] = positionals;
+      if (verb === 'move' || verb === 'remove') {
+        const { moveOrganization, moveBack, removeOrganization } = await import('./organization-move.ts');
+        const orgId = await findOrganization(pool, argument(positionals, verb, 'ORG'));
+        if (verb === 'remove') return await removeOrganization(pool, orgId, options.flag('yes'), console);
+        if (options.flag('back')) return await moveBack(pool, orgId, console);
+        const [to, folder, waitMs] = [options.text('to'), options.text('folder'), 1000 * options.number('wait', 0, 86_400)];
+        return await moveOrganization(database, { orgId, to, folder, waitMs }, console);
+      }
+      if (verb === 'list') {
+        const { rows } = await pool.query<{ id: string; name: string; projects: number; state: string }>(
+          `select id, name, (select count(*)::int from project where organization_id = organization.id) as projects,
+             case when moving_at is null then 'here' else 'moved' end as state
            from organization order by created_at`,
         );
         return show(console, json, rows);

@@ -380,6 +380,47 @@ test('FHIR: one Observation per line that two independent validators accept', as
   expect(fhirFaults({ ...observations[0], status: 'nonsense' })).not.toEqual([]);
 });
 
+test('what people marked goes with a recording: notes as .mrk, corrected beats as .cor, both as FHIR Observations', async () => {
+  const headers = { authorization: `Bearer ${surroundings.env['BIO_KEY']}`, 'content-type': 'application/json' };
+  const call = async <T>(path: string, body?: object): Promise<T> => {
+    const response = await fetch(
+      service.baseUrl + path,
+      body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) },
+    );
+    return (await response.json()) as T;
+  };
+  const [stream] = await call<{ id: string; recorded_from: string }[]>('/api/v1/streams?subject_id=patient-1');
+  const at = (sec: number): string => new Date(Date.parse(stream!.recorded_from) + sec * 1000).toISOString();
+  const mark = async (body: object): Promise<void> => {
+    expect(await call('/api/v1/annotations', { stream_id: stream!.id, ...body })).toMatchObject({ version: 1 });
+  };
+  await mark({ kind: 'note', starts_at: at(2), text: 'Übung' });
+  await mark({ kind: 'rhythm', starts_at: at(3), ends_at: at(5), text: '(AFIB' });
+  await mark({ kind: 'beat', starts_at: at(0.05), beat: 'V' });
+  const wfdb = await run<{ files: string[] }>(exportRecordings, stream!.id, '--format', 'wfdb', '--out', join(work, 'marked'));
+  const of = (extension: string): string => wfdb.files.find((file) => file.endsWith(extension))!;
+  const marks = await readAnnotations(of('.mrk'));
+  expect(marks.map(({ code, aux }) => [code, aux])).toEqual([
+    ['"', 'Übung'],
+    ['+', '(AFIB'],
+    ['"', 'end of rhythm: (AFIB'],
+  ]);
+  expect((marks[1]!.sample - marks[0]!.sample) / (marks[2]!.sample - marks[1]!.sample)).toBeCloseTo(0.5, 2);
+  const [first, ...rest] = await readAnnotations(of('.cor'));
+  expect(first!.code).toBe('V');
+  expect(rest.some(({ code }) => code === 'V')).toBe(false);
+  const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'fhir', '--out', join(work, 'marked-fhir'));
+  const lines = readFileSync(
+    files.find((file) => file.endsWith('-annotations.ndjson'))!,
+    'utf8',
+  )
+    .trim()
+    .split('\n');
+  const observations = lines.map((line) => JSON.parse(line) as { valueString: string });
+  expect(observations.map(({ valueString }) => valueString)).toEqual(['V', 'Übung', '(AFIB']);
+  for (const observation of observations) expect(fhirFaults(observation)).toEqual([]);
+});
+
 test('FHIR: a person with measurements and no recording has Observations too; other formats say that there is no recording', async () => {
   const post = async (path: string, body: object): Promise<void> => {
     const headers = { authorization: `Bearer ${surroundings.env['BIO_KEY']}`, 'content-type': 'application/json' };

@@ -74,11 +74,15 @@ export function hasProxy(kind: ProxyKind): boolean {
 }
 
 /** Starts a proxy before a service. @throws Error with what it wrote when it does not listen within half a minute */
-export async function startProxy(kind: ProxyKind, servicePort: number): Promise<Proxy> {
+export async function startProxy(
+  kind: ProxyKind,
+  servicePort: number,
+  configOf: (port: number, servicePort: number, folder: string) => string = programs[kind].config,
+): Promise<Proxy> {
   const folder = mkdtempSync(join(tmpdir(), `biosignal-${kind}-`));
   const port = await freePort();
   const program = programs[kind];
-  writeFileSync(join(folder, 'config'), program.config(port, servicePort, folder));
+  writeFileSync(join(folder, 'config'), configOf(port, servicePort, folder));
   const child = spawn(program.path, program.args(folder), {
     env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
     stdio: ['ignore', 'pipe', 'pipe'],

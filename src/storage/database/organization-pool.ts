@@ -18,7 +18,7 @@ type Sent = pg.Submittable & {
   prepare(connection: Connection): void;
   handleCommandComplete(message: unknown, connection: Connection): void;
 };
-const Query = pg.Query as unknown as new (config: pg.QueryConfig, values: undefined, done: Done) => Sent;
+const Query = pg.Query as unknown as new (config: pg.QueryConfig & { queryMode: 'extended' }, values: undefined, done: Done) => Sent;
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -35,7 +35,7 @@ class StatementOf extends Query {
   #isNamed = false;
 
   constructor(config: pg.QueryConfig, values: readonly string[], done: Done) {
-    super(config, undefined, done);
+    super({ ...config, queryMode: 'extended' }, undefined, done); // also without a name and values, or nothing would be named
     this.#values = values;
   }
 

@@ -22,6 +22,25 @@ export interface Tables {
     origin: string;
     created_at: Generated<Stamp>;
   };
+  annotation: {
+    id: Generated<string>;
+    version: Generated<number>;
+    organization_id: string;
+    project_id: string;
+    xuser_id: string;
+    stream_id: number;
+    channel_code: Generated<string>;
+    kind: 'note' | 'symptom' | 'activity' | 'artefact' | 'rhythm' | 'beat';
+    starts_at: Stamp;
+    ends_at: Stamp | null;
+    beat: 'N' | 'S' | 'V' | 'F' | 'Q' | 'none' | null;
+    content: Generated<string>;
+    made_by: string;
+    name: Generated<string>;
+    made_at: Generated<Stamp>;
+    deleted: Generated<boolean>;
+    replaced_at: Stamp | null;
+  };
   api_key: {
     id: Generated<string>;
     organization_id: string;
@@ -524,6 +543,7 @@ export interface Tables {
     name: string;
     settings: Generated<Json>;
     created_at: Generated<Stamp>;
+    moving_at: Stamp | null;
   };
   packet_hash: {
     time: Stamp;

@@ -1,0 +1,214 @@
+/** `biosignal cells`: answers a proxy in front of several services, each with a database of its own, which one has the organization of a
+ *  request's credential. It passes no request on and verifies no credential: the service does.
+ *
+ *      GET /cell, with the headers of the request ▸ 200 Bio-Cell: NAME, Bio-Cell-Upstream: HOST:PORT
+ *                                                   401 no cell has it · 503 it is being moved, or a cell cannot be asked
+ *
+ *  A request without a credential goes to the first cell: /healthz, pages, the API description. */
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import pg from 'pg';
+import { errorTable, PipelineError } from '../errors.ts';
+import { hashKey, parseKey } from '../key-format.ts';
+import type { Command } from './command.ts';
+import { EXIT_OK, UsageError } from './command.ts';
+
+/** How long an answer is remembered, ms: after a move, requests go to the former cell so long, which answers 503. */
+const KNOWN_MS = 2000;
+const KNOWN_MAX = 50_000;
+const ASK_MS = 2000;
+
+type Cell = Readonly<{ name: string; upstream: string; pool: pg.Pool }>;
+type Found = Readonly<{ cell: Cell; moving: boolean }>;
+type Answer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; problem?: PipelineError }>;
+
+/** Says whose a credential is, in one database. */
+type Question = Readonly<{ text: string; value: unknown }>;
+
+export const cells: Command = {
+  name: 'cells',
+  summary: 'Tell a proxy which of several services has the organization of a credential.',
+  positionals: 'FILE',
+  description: `FILE is JSON: {"cells": [{"name": "a", "upstream": "10.0.0.1:8080", "database": "postgres://…"}, …]}; keep it readable by this account
+alone. It answers GET /cell for Caddy's forward_auth or NGINX's auth_request: docs/operator.md has the settings of the proxy.`,
+  options: {
+    listen: {
+      type: 'string',
+      value: 'ADDRESS',
+      fallback: '127.0.0.1:8090',
+      doc: 'HOST:PORT where it listens. Only the proxy needs to reach it.',
+    },
+  },
+  examples: ['biosignal cells /etc/biosignal/cells.json --listen 127.0.0.1:8090'],
+  run: async ({ console, options, positionals }) => {
+    const [file] = positionals;
+    if (file === undefined || positionals.length > 1) throw new UsageError('name one file');
+    const listen = /^(.+):(\d{1,5})$/.exec(options.text('listen'));
+    if (listen === null) throw new UsageError('--listen: HOST:PORT');
+    const directory = new CellDirectory(cellsOf(await readFile(file, 'utf8')));
+    const server = createServer((request, response) => void answer(directory, request, response, console.err));
+    await new Promise<void>((done, fail) => {
+      server.once('error', fail);
+      server.listen(Number(listen[2]), listen[1], done);
+    });
+    const { port } = server.address() as { port: number };
+    console.out(`biosignal cells: answers at http://${listen[1]}:${port}/cell`);
+    await new Promise<void>((done) => {
+      if (console.signal.aborted) done();
+      else console.signal.addEventListener('abort', () => done(), { once: true });
+    });
+    server.closeAllConnections();
+    server.close();
+    await directory.close();
+    return EXIT_OK;
+  },
+};
+
+/** @throws UsageError that says what is wrong with the file */
+function cellsOf(text: string): Cell[] {
+  let list: unknown;
+  try {
+    list = (JSON.parse(text) as { cells?: unknown }).cells;
+  } catch {
+    throw new UsageError('the file of cells is not JSON');
+  }
+  if (!Array.isArray(list) || list.length === 0) throw new UsageError('the file of cells needs "cells", a list');
+  const found = list.map((entry: unknown, i) => {
+    const { name, upstream, database } = (entry ?? {}) as Readonly<Record<string, unknown>>;
+    for (const [member, value] of Object.entries({ name, upstream, database }))
+      if (typeof value !== 'string' || value === '') throw new UsageError(`cell ${i + 1} needs "${member}"`);
+    const options = { max: 4, connectionTimeoutMillis: ASK_MS, query_timeout: ASK_MS, application_name: 'biosignal cells' };
+    const pool = new pg.Pool({ ...options, connectionString: String(database) });
+    pool.on('error', () => undefined); // an idle connection was lost: the next question opens another
+    return { name: String(name), upstream: String(upstream), pool };
+  });
+  if (new Set(found.map(({ name }) => name)).size < found.length) throw new UsageError('two cells have one name');
+  return found;
+}
+
+export class CellDirectory {
+  readonly #cells: readonly Cell[];
+  readonly #known = new Map<string, Readonly<{ found: Found; untilMs: number }>>();
+
+  constructor(list: readonly Cell[]) {
+    this.#cells = list;
+  }
+
+  async answer(headers: Readonly<Record<string, string | string[] | undefined>>): Promise<Answer> {
+    const question = questionOf(headers);
+    if (question === 'none') return placed(this.#cells[0]!);
+    if (question === 'unknown') return refused;
+    const found = await this.#find(question);
+    if (found === 'away') return later;
+    if (found === null) return refused;
+    return found.moving ? later : placed(found.cell);
+  }
+
+  async #find(question: Question): Promise<Found | 'away' | null> {
+    const id = `${question.text} ${String(question.value)}`;
+    const known = this.#known.get(id);
+    if (known !== undefined && known.untilMs > performance.now()) return known.found;
+    const answers = await Promise.allSettled(
+      this.#cells.map(async (cell) => {
+        const { rows } = await cell.pool.query<{ moving: boolean }>(question.text, [question.value]);
+        return rows[0] === undefined ? null : { cell, moving: rows[0].moving };
+      }),
+    );
+    const found = answers.flatMap((one) => (one.status === 'fulfilled' && one.value !== null ? [one.value] : []));
+    // After a move both databases have it, and the former one says that it was moved.
+    const best = found.find(({ moving }) => !moving) ?? found[0];
+    if (best === undefined) return answers.some(({ status }) => status === 'rejected') ? 'away' : null;
+    if (best.moving) return best;
+    if (this.#known.size >= KNOWN_MAX) this.#known.clear();
+    this.#known.set(id, { found: best, untilMs: performance.now() + KNOWN_MS });
+    return best;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#cells.map(({ pool }) => pool.end()));
+  }
+}
+
+const placed = ({ name, upstream }: Cell): Answer => ({ status: 200, headers: { 'bio-cell': name, 'bio-cell-upstream': upstream } });
+const refused: Answer = {
+  status: 401,
+  headers: { 'www-authenticate': 'Bearer' },
+  problem: new PipelineError('credential_invalid', 'No organization here has this credential.'),
+};
+const later: Answer = {
+  status: 503,
+  headers: { 'retry-after': '5' },
+  problem: new PipelineError('unavailable', 'The organization is being moved, or its database cannot be asked; nothing was kept.'),
+};
+
+const moving = 'o.moving_at is not null as moving';
+const byKey = `select ${moving} from api_key k join organization o on o.id = k.organization_id where k.public_id = $1`;
+const byOrganization = `select ${moving} from organization o where o.id = $1::uuid`;
+const bySession = `select ${moving} from operator_session s join operator_account a on a.id = s.operator_id
+  join organization o on o.id = a.organization_id where s.token_hash = $1`;
+
+/** What to ask for a request; 'none': it has no credential; 'unknown': one that no service takes. */
+function questionOf(headers: Readonly<Record<string, string | string[] | undefined>>): Question | 'none' | 'unknown' {
+  const bearer =
+    /^Bearer +(\S+)$/i.exec(String(headers['authorization'] ?? ''))?.[1] ??
+    bearerOfProtocols(String(headers['sec-websocket-protocol'] ?? ''));
+  if (bearer !== null) {
+    const key = parseKey(bearer);
+    if (key?.kind === 'org') return { text: byKey, value: key.publicId };
+    const organization = organizationOf(bearer);
+    return organization === null ? 'unknown' : { text: byOrganization, value: organization };
+  }
+  if (headers['authorization'] !== undefined) return 'unknown';
+  const session = /(?:^|;\s*)(?:__Host-)?bio_session=([^;]+)/.exec(String(headers['cookie'] ?? ''))?.[1];
+  return session === undefined ? 'none' : { text: bySession, value: hashKey(session) };
+}
+
+/** Of a WebSocket: `bio.bearer.` and the credential in base64url. */
+function bearerOfProtocols(list: string): string | null {
+  const encoded = /(?:^|,)\s*bio\.bearer\.([A-Za-z0-9_-]+)/.exec(list)?.[1];
+  return encoded === undefined ? null : Buffer.from(encoded, 'base64url').toString();
+}
+
+/** The organization that a token names. Whether it may is for the service to say. */
+function organizationOf(token: string): string | null {
+  try {
+    const { org } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { org?: unknown };
+    return typeof org === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(org) ? org : null;
+  } catch {
+    return null;
+  }
+}
+
+async function answer(
+  directory: CellDirectory,
+  request: IncomingMessage,
+  response: ServerResponse,
+  complain: (line: string) => void,
+): Promise<void> {
+  try {
+    const isQuestion = (request.url ?? '').split('?')[0] === '/cell';
+    send(response, isQuestion ? await directory.answer(request.headers) : { status: 404, headers: {} });
+  } catch (error) {
+    complain(`biosignal cells: ${error instanceof Error ? error.message : String(error)}`);
+    send(response, later);
+  }
+}
+
+/** A refusal reaches the client as it is: it looks like one of the service. */
+function send(response: ServerResponse, { status, headers, problem }: Answer): void {
+  const type = problem === undefined ? {} : { 'content-type': 'application/problem+json' };
+  response.writeHead(status, { ...headers, ...type, 'cache-control': 'no-store' });
+  if (problem === undefined) response.end();
+  else
+    response.end(
+      JSON.stringify({
+        type: `/api-docs/errors#${problem.code}`,
+        title: errorTable[problem.code].title,
+        status,
+        detail: problem.message,
+        code: problem.code,
+        errors: [],
+      }),
+    );
+}

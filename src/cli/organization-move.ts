@@ -1,0 +1,103 @@
+/** Moves an organization to another database: `biosignal org move`, and `remove` afterwards. */
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { PipelineError } from '../errors.ts';
+import { eraseUser } from '../records/erase.ts';
+import { openDatabase } from '../storage/database/database.ts';
+import type { Database } from '../storage/database/database.ts';
+import { audit } from '../tenancy/audit.ts';
+import { commandLine } from './acts.ts';
+import { readBackup, writeBackup } from './backup.ts';
+import { waitForBacklog } from './backlog.ts';
+import type { Console } from './command.ts';
+import { EXIT_OK, EXIT_UNAVAILABLE, UsageError } from './command.ts';
+
+/** Until every node has heard that the organization is moved: credentials are looked up anew after a second. */
+const HEARD_MS = 3000;
+
+export type Move = Readonly<{ orgId: string; to: string; folder: string; waitMs: number }>;
+
+/** Moves it. When something fails before the other database has everything, the organization goes on here. @returns exit code */
+export async function moveOrganization(from: Database, { orgId, to, folder, waitMs }: Move, console: Console): Promise<number> {
+  if (to === '') throw new UsageError('move needs the other database: --to URL, or BIO_MOVE_TO');
+  if (existsSync(folder) && (await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty`);
+  const other = await openDatabase(to, { applicationName: 'biosignal move', poolSizeMax: 2, statementTimeoutMs: 0 });
+  try {
+    if (await isThere(other.pool, orgId)) throw new PipelineError('conflict', 'the other database has the organization already');
+    await setMoving(from.pool, orgId, true, console);
+    try {
+      await sleep(HEARD_MS, undefined, { signal: console.signal });
+      if (!(await waitForBacklog(from, waitMs, console))) {
+        console.err('biosignal org move: acknowledged packets have not reached the tables; is the service running? Nothing was moved.');
+        await setMoving(from.pool, orgId, false, console);
+        return EXIT_UNAVAILABLE;
+      }
+      const manifest = await writeBackup(from, folder, console, orgId);
+      await readBackup(other, folder, manifest, console);
+    } catch (error) {
+      if (!(await isThere(other.pool, orgId))) {
+        await setMoving(from.pool, orgId, false, console);
+        throw error;
+      }
+      console.err(`biosignal org move: the other database has everything, although: ${String(error)}`);
+    }
+    console.out(`moved: send its devices and applications to the other service; then 'biosignal org remove' erases what is left here`);
+    return EXIT_OK;
+  } finally {
+    await other.close();
+    if (!other.pool.ended) await other.pool.end();
+  }
+}
+
+/** @throws PipelineError conflict: it is not being moved */
+export async function moveBack(pool: Pool, orgId: string, console: Console): Promise<number> {
+  await needMoving(pool, orgId);
+  await setMoving(pool, orgId, false, console);
+  console.out('the organization goes on here');
+  return EXIT_OK;
+}
+
+/** @throws PipelineError conflict: it was not moved */
+export async function removeOrganization(pool: Pool, orgId: string, isSure: boolean, console: Console): Promise<number> {
+  await needMoving(pool, orgId);
+  const { rows } = await pool.query<{ id: string }>('select id from xuser where organization_id = $1', [orgId]);
+  if (!isSure) {
+    console.out(`would erase the organization and its ${rows.length} users from this database; add --yes to do it`);
+    return EXIT_OK;
+  }
+  for (const { id } of rows) {
+    console.signal.throwIfAborted();
+    await eraseUser(pool, orgId, id, { actor: commandLine(console, orgId) });
+  }
+  await audit(pool, commandLine(console, orgId), { action: 'organization.removed', targetKind: 'organization', targetId: orgId });
+  await pool.query('delete from organization where id = $1', [orgId]);
+  console.out(`removed, with ${rows.length} users`);
+  return EXIT_OK;
+}
+
+/** Only one of both databases may go on with it.
+ *  @throws PipelineError unavailable: the other one does not say; nobody goes on until a person has looked */
+async function isThere(other: Pool, orgId: string): Promise<boolean> {
+  try {
+    return (await other.query('select from organization where id = $1', [orgId])).rows.length > 0;
+  } catch (error) {
+    throw new PipelineError(
+      'unavailable',
+      `it is not known whether the other database has everything (${String(error)}): look with 'biosignal org list' there; if it is not in the ` +
+        "list, 'biosignal org move --back' lets it go on here",
+    );
+  }
+}
+
+async function needMoving(pool: Pool, orgId: string): Promise<void> {
+  const { rows } = await pool.query('select from organization where id = $1 and moving_at is not null', [orgId]);
+  if (rows.length === 0) throw new PipelineError('conflict', "the organization was not moved: 'biosignal org move' comes first");
+}
+
+async function setMoving(pool: Pool, orgId: string, moving: boolean, console: Console): Promise<void> {
+  await pool.query(`update organization set moving_at = case when $2 then coalesce(moving_at, now()) end where id = $1`, [orgId, moving]);
+  const action = moving ? 'organization.moving' : 'organization.stayed';
+  await audit(pool, commandLine(console, orgId), { action, targetKind: 'organization', targetId: orgId });
+}
