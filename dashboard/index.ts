@@ -17,8 +17,10 @@ import { NotFoundPage } from './pages/not-found.ts';
 import { OverviewPage } from './pages/overview.ts';
 import { ProjectsPage } from './pages/projects.ts';
 import { QualityPage } from './pages/quality.ts';
+import { RecordingPage } from './pages/recording.ts';
 import { QuestionnairePage } from './pages/questionnaire.ts';
 import { QuestionnairesPage } from './pages/questionnaires.ts';
+import { ReportPage } from './pages/report.ts';
 import { UserPage } from './pages/user.ts';
 import { UsersPage } from './pages/users.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
@@ -28,7 +30,8 @@ import type { Member } from './service.ts';
 type Entry = Readonly<{
   path: string;
   name: string;
-  group: 'Monitor' | 'Settings';
+  /** null: it is reached from another page. */
+  group: 'Monitor' | 'Settings' | null;
   admin: boolean;
   open: (context: PageContext) => Page;
   /** The page of one of them, at an address that goes on. */
@@ -43,7 +46,15 @@ const entries: readonly Entry[] = [
     group: 'Monitor',
     admin: false,
     open: (context) => new UsersPage(context),
-    openOne: (context) => new UserPage(context),
+    openOne: (context) => (context.argument.endsWith('/report') ? new ReportPage(context) : new UserPage(context)),
+  },
+  {
+    path: 'recordings',
+    name: 'Recording',
+    group: null,
+    admin: false,
+    open: (context) => new NotFoundPage(context),
+    openOne: (context) => new RecordingPage(context),
   },
   { path: 'devices', name: 'Devices', group: 'Monitor', admin: false, open: (context) => new DevicesPage(context) },
   { path: 'quality', name: 'Signal quality', group: 'Monitor', admin: false, open: (context) => new QualityPage(context) },
@@ -185,7 +196,7 @@ function signInView(): TemplateResult {
 
 function shell(who: Member): TemplateResult {
   const visible = visibleEntries(who);
-  const group = (name: Entry['group']): TemplateResult | typeof nothing => {
+  const group = (name: 'Monitor' | 'Settings'): TemplateResult | typeof nothing => {
     const items = visible.filter((entry) => entry.group === name);
     if (items.length === 0) return nothing;
     return html`<li class="group">${name}</li>

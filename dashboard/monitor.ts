@@ -16,6 +16,7 @@ const tiles = [
   { feature: 'hr_ecg', label: 'Heart rate', unit: '/min', title: 'bpm', staleMs: 5000, always: true },
   { feature: 'hrv_rmssd_60s', label: 'HRV · RMSSD, 60 s', unit: 'ms', title: 'ms', staleMs: 30_000, always: true },
   { feature: 'hrv_sdnn_300s', label: 'HRV · SDNN, 5 min', unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
+  { feature: 'ventricular_burden_300s', label: 'Ventricular burden, 5 min', unit: '%', title: '%', staleMs: 330_000, always: false },
   { feature: 'hr_ppg', label: 'Pulse rate, PPG', unit: '/min', title: 'bpm', staleMs: 5000, always: false },
   { feature: 'resp_rate', label: 'Respiratory rate', unit: '/min', title: '/min', staleMs: 30_000, always: false },
   { feature: 'hrv_lf_hf_300s', label: 'HRV · LF/HF, 5 min', unit: '1', title: '', staleMs: 60_000, always: false },

@@ -46,6 +46,11 @@ export class Person {
     return this.#user;
   }
 
+  /** The zone that the person's days are of; '' before it is known. */
+  get timeZone(): string {
+    return this.#user?.time_zone ?? this.#project?.time_zone ?? '';
+  }
+
   /** Nobody but the person reads their data. */
   get isUnshared(): boolean {
     return this.#consents.missing.includes('sharing');

@@ -1,6 +1,7 @@
 /** Builds what browsers load: the widget bundle under cdn/v1 and the dashboard. Called by `npm start`, by tests, and from the command line.
  *
- *  cdn/v1/bio-widgets.js, bio-core.js, bio-widgets.css      always the newest v1; short cache
+ *  cdn/v1/bio-widgets.js, bio-core.js, bio-recording.js, bio-widgets.css      always the newest v1; short cache
+ *  cdn/v1/bio-chart.js                                      what moves a chart: fetched by bio-widgets.js when someone comes near one
  *  cdn/v1/<version>-<hash>/...                               the same bytes for ever, with the integrity values of cdn/v1/manifest.json
  *  cdn/v1/lang/de.json, zh.json                              texts in languages other than English, fetched by pages that are in them
  *  cdn/v1/custom-elements.json                               every element: attributes, parts, properties, events
@@ -51,6 +52,7 @@ const unusedUplot: readonly (readonly [name: string, body: string, indent?: stri
   ['tzDate', ''],
   ['timeSeriesVal', 'return () => [];'],
   ['clipBandLine', ''],
+  ['clipGaps', ''],
   ['fmtDate', "return () => '';"],
   ['_rangeNum', 'return [...arguments];'],
   ['rangeLog', ''],
@@ -89,7 +91,8 @@ const unusedUplot: readonly (readonly [name: string, body: string, indent?: stri
 ];
 
 /** Conditions of uPlot that are the same in every chart of ours: no second arrangement of data, legend, focus by nearness, selection by
- *  dragging, x axis that is not linear, or cursor shared between plots. As constants they let the minifier drop the code behind them. */
+ *  dragging, x axis that is not linear or stands upright, or cursor shared between plots. As constants they let the minifier drop the code
+ *  behind them. */
 const fixedInUplot: readonly (readonly [condition: RegExp, value: string])[] = [
   [/\bmode == 1\b/g, 'true'],
   [/\bmode == 2\b/g, 'false'],
@@ -97,6 +100,9 @@ const fixedInUplot: readonly (readonly [condition: RegExp, value: string])[] = [
   [/\bselect\.show && dragging\b/g, 'false'],
   [/\bxScaleDistr == \d/g, 'false'],
   [/\bsyncKey != null/g, 'false'],
+  [/\bscaleX\.ori == 0/g, 'true'],
+  [/\bscaleX\.ori == 1/g, 'false'],
+  [/\bgetBBox != null/g, 'false'],
 ];
 
 /** Widgets read frames and write none. Tree shaking cannot see it: the codec keeps one writer for itself. */
@@ -104,6 +110,14 @@ const noWriter: Plugin = {
   name: 'no-writer',
   setup: ({ onLoad }) => {
     onLoad({ filter: /src\/proto\/wire-writer\.ts$/ }, () => ({ contents: 'export class WireWriter {}', loader: 'ts' }));
+  },
+};
+
+/** In the scripts of the CDN the moving parts of charts are a file of their own; the dashboard holds them. */
+const chartApart: Plugin = {
+  name: 'chart-apart',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /\/load-moves\.ts$/ }, ({ resolveDir }) => ({ path: join(resolveDir, 'load-moves-cdn.ts') }));
   },
 };
 
@@ -129,7 +143,7 @@ const leanUplot: Plugin = {
 };
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const dashboardPages = ['index', 'live'] as const;
+const dashboardPages = ['index', 'live', 'report'] as const;
 
 export type WebBuild = Readonly<{
   version: string;
@@ -151,11 +165,18 @@ export async function buildWeb(outDir: string): Promise<WebBuild> {
     logLevel: 'silent',
     plugins: [thinTemplates, leanUplot, noWriter],
   } as const satisfies BuildOptions;
-  const [widgets, dashboard] = await Promise.all([
+  const [widgets, chart, dashboard] = await Promise.all([
     build({
       ...common,
+      plugins: [chartApart, ...common.plugins],
       format: 'iife',
-      entryPoints: ['widgets/bio-widgets.ts', 'widgets/bio-core.ts', 'widgets/bio-widgets.css'],
+      entryPoints: ['widgets/bio-widgets.ts', 'widgets/bio-core.ts', 'widgets/bio-recording.ts', 'widgets/bio-widgets.css'],
+      outdir: join(outDir, 'cdn', 'v1'),
+    }),
+    build({
+      ...common,
+      format: 'esm',
+      entryPoints: { 'bio-chart': 'widgets/trend-chart/moves/moves.ts' },
       outdir: join(outDir, 'cdn', 'v1'),
     }),
     build({
@@ -166,9 +187,11 @@ export async function buildWeb(outDir: string): Promise<WebBuild> {
     }),
   ]);
 
-  const outputs = widgets.outputFiles.map((file) => {
+  const outputs = [...widgets.outputFiles, ...chart.outputFiles].map((file) => {
     const name = file.path.slice(file.path.lastIndexOf('/') + 1);
-    return { name, bytes: name.endsWith('.js') ? onlyOnce(file.text) : file.contents };
+    const guarded = name === 'bio-recording.js' ? 'bio-recording' : 'bio-provider';
+    const isScript = widgets.outputFiles.includes(file) && name.endsWith('.js');
+    return { name, bytes: isScript ? onlyOnce(file.text, guarded) : file.contents };
   });
   const hash = createHash('sha256');
   for (const output of outputs) hash.update(output.name).update(output.bytes);
@@ -195,10 +218,10 @@ export async function buildWeb(outDir: string): Promise<WebBuild> {
   return result;
 }
 
-/** The script may be on a page twice (two tags, two teams): the second copy does nothing. Without the guard lit-html would create its
- *  Trusted Types policy a second time, which a strict policy refuses with an exception. */
-function onlyOnce(script: string): Uint8Array {
-  const guard = 'if(!(globalThis.customElements&&customElements.get("bio-provider"))){';
+/** The script may be on a page twice (two tags, two teams): the second copy, which finds its element there, does nothing. Without the
+ *  guard lit-html would create its Trusted Types policy a second time, which a strict policy refuses with an exception. */
+function onlyOnce(script: string, element: string): Uint8Array {
+  const guard = `if(!(globalThis.customElements&&customElements.get("${element}"))){`;
   return new TextEncoder().encode(`${guard}${script.trimEnd().replace(/^"use strict";/, '')}}\n`);
 }
 

@@ -6,6 +6,8 @@ import { badge, chips, duration, emptyState, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import { call, callTagged } from '../service.ts';
 import type { EpisodeDetail, EpisodeLine, Xuser } from '../service.ts';
+import { stripsOf } from '../strips.ts';
+import type { StripPicture } from '../strips.ts';
 import { loadNames } from '../who.ts';
 import type { NameOf } from '../who.ts';
 
@@ -108,9 +110,9 @@ export class EpisodePage extends Page {
   protected override body(): TemplateResult | typeof nothing {
     const episode = this.#episode;
     if (episode === null) return nothing;
-    const strips = episode.artifacts.filter((artifact) => artifact.media_type === 'image/svg+xml');
+    const strips = stripsOf(episode.artifacts);
     const notes = episode.artifacts.filter(isNote);
-    const others = episode.artifacts.filter((artifact) => !strips.includes(artifact) && !isNote(artifact));
+    const others = episode.artifacts.filter((artifact) => !isNote(artifact) && strips.every((strip) => strip.artifact !== artifact));
     return html`<section class="card">
         <dl class="facts">
           <dt>Severity</dt>
@@ -161,10 +163,10 @@ export class EpisodePage extends Page {
       }`;
   }
 
-  #strip(strip: Artifact): TemplateResult {
+  #strip({ artifact: strip, address }: StripPicture): TemplateResult {
     return html`<figure class="strip">
       <div class="strip-scroll" tabindex="0" role="region" aria-label=${strip.title || 'Strip'}>
-        <img src=${strip.href} alt=${strip.title || 'Strip of the waveform'} />
+        <img src=${address} alt=${strip.title || 'Strip of the waveform'} />
       </div>
       <figcaption>
         ${strip.title} ${strip.channel_code === null ? nothing : html`<code>${strip.channel_code}</code>`}

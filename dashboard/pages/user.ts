@@ -12,6 +12,7 @@ import type { Receipt } from '../person.ts';
 import { Reported } from '../reported.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
+import { Trends } from '../trends.ts';
 import { loadNames } from '../who.ts';
 
 export class UserPage extends Page {
@@ -32,6 +33,12 @@ export class UserPage extends Page {
   #monitor: LiveMonitor | null = null;
   readonly #reported = new Reported(this.context.locale);
   readonly #measured = new Measured(this.context.locale);
+  readonly #trends = new Trends({
+    query: this.context.query,
+    keep: (filters) => this.keep(filters),
+    redraw: this.context.redraw,
+    time: (iso) => this.time(iso),
+  });
 
   override get title(): string {
     const { user } = this.#person;
@@ -58,6 +65,7 @@ export class UserPage extends Page {
     // The trace does not wait for it.
     void this.run(() => this.#reported.load(id, user.project_id, answer));
     void this.run(() => this.#measured.load(id, user.project_id));
+    void this.run(() => this.#trends.load(user, this.#person.timeZone));
     if (this.#monitor !== null || !this.#streams.some(isLive)) return;
     this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
     // The provider is drawn first; its session exists a task later.
@@ -89,11 +97,11 @@ export class UserPage extends Page {
     return html`<bio-provider id="subject" .operator=${this.#subject(user)}>
         ${
           this.#monitor === null
-            ? html`<p class="muted">No device of this user is sending right now.</p>
-                <bio-trend-chart biosignals="HR,RMSSD" heading="Heart rate and HRV" range="24h" stale-after="48h"></bio-trend-chart>`
+            ? html`<p class="muted">No device of this user is sending right now.</p>`
             : html`<div class="row status">${this.#monitor.status()}</div>
                 ${this.#monitor.view()}`
         }
+        ${this.#trends.view()}
       </bio-provider>
       ${this.#measured.view()} ${this.#reported.view()}
       <section class="card">
@@ -110,16 +118,37 @@ export class UserPage extends Page {
   }
 
   protected override actions(): TemplateResult | typeof nothing {
-    const { user } = this.#person;
-    if (!this.canAdmin || user === null) return nothing;
-    return html`<a class="button" href="#/audit/${user.xuser_id}">Who has seen this person's data</a>`;
+    const { user, isUnshared } = this.#person;
+    if (user === null) return nothing;
+    return html`<div class="row">
+      ${isUnshared ? nothing : html`<a class="button" href=${this.#reportOf(user)}>Report</a>`}
+      ${this.canAdmin ? html`<a class="button" href="#/audit/${user.xuser_id}">Who has seen this person's data</a>` : nothing}
+    </div>`;
+  }
+
+  /** The report of the range that the trends show. */
+  #reportOf({ xuser_id: id }: Xuser): string {
+    const range = new URLSearchParams([...this.context.query].filter(([name]) => name === 'from' || name === 'to'));
+    return `#/users/${id}/report${range.size === 0 ? '' : `?${range.toString()}`}`;
   }
 
   #table(): TemplateResult {
     const { locale } = this.context;
     return tableOf<Stream>(
       [
-        { name: 'Device', cell: (stream) => html`${stream.device_id} <span class="muted">${stream.firmware}</span>` },
+        {
+          name: 'Device',
+          cell: (stream) => html`${stream.device_id} <span class="muted">${stream.firmware}</span>`,
+        },
+        {
+          name: 'View',
+          cell: (stream) =>
+            stream.channels.length === 0
+              ? '–'
+              : html`<a href="#/recordings/${stream.id}"
+                  >Open<span class="vh"> the recording of ${stream.device_id} from ${stream.recorded_from ?? stream.started_at}</span></a
+                >`,
+        },
         { name: 'Recorded from', cell: (stream) => this.time(stream.recorded_from) },
         { name: 'To', cell: (stream) => this.time(stream.last_sample_at) },
         { name: 'Duration', kind: 'num', cell: (stream) => length(stream) },

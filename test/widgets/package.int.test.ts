@@ -51,7 +51,7 @@ it('is imported in Node, where there is no DOM', () => {
   const script = `const all = await import('${PACKAGE_NAME}'); const core = await import('${PACKAGE_NAME}/core');
     console.log(JSON.stringify([Object.keys(all).length, Object.keys(core).sort(), all.BioProvider === core.BioProvider]))`;
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: app, encoding: 'utf8' });
-  expect(JSON.parse(output)).toEqual([10, ['BioHealthMetrics', 'BioProgressRing', 'BioProvider', 'BioTrendCard'], true]);
+  expect(JSON.parse(output)).toEqual([11, ['BioHealthMetrics', 'BioProgressRing', 'BioProvider', 'BioTrendCard'], true]);
 });
 
 it('tells TypeScript what the elements are', async () => {

@@ -55,12 +55,12 @@ export abstract class BioElement extends ElementBase {
     this.link = null;
   }
 
-  attributeChangedCallback(_name: string, before: string | null, after: string | null): void {
-    if (before !== after && this.isConnected) this.changed();
+  attributeChangedCallback(name: string, before: string | null, after: string | null): void {
+    if (before !== after && this.isConnected) this.changed(name);
   }
 
   /** An attribute changed. */
-  protected changed(): void {
+  protected changed(_name: string): void {
     this.requestUpdate();
   }
 

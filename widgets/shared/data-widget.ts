@@ -121,7 +121,7 @@ export abstract class DataWidget<T> extends BioElement {
   /** Forget what belongs to the former user. */
   protected reset(): void {}
 
-  protected override changed(): void {
+  protected override changed(_name: string): void {
     this.reload();
     this.requestUpdate();
   }

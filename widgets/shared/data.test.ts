@@ -1,7 +1,8 @@
 /** The catalog by the names that pages use, and the newest value of a chart. */
 import { expect, it } from 'vitest';
 import type { Biosignal, Observation, Series } from './data.ts';
-import { findBiosignal, medianStep, newestOf } from './data.ts';
+import { isCounted as isSummed } from '../../src/query/observations.ts';
+import { findBiosignal, isCounted, medianStep, newestOf } from './data.ts';
 
 const list = [
   { id: 8, name: 'Heart rate', abbreviation: 'HR', loinc_code: '8867-4' },
@@ -19,6 +20,14 @@ it.each([
 ])('%o is biosignal %o', (wanted, id) => {
   expect(findBiosignal(list, wanted)?.id).toBe(id);
 });
+
+it.each(['{steps}', '{couplets}', '{runs}', '{beats}', '%', '/min'])(
+  'widgets tell the sum of today of what the service sums: %s',
+  (unit) => {
+    expect(isCounted({ unit })).toBe(isSummed(unit));
+    expect(isCounted({ unit })).toBe(['{steps}', '{couplets}', '{runs}'].includes(unit));
+  },
+);
 
 it('the usual step is not moved by one long gap', () => {
   expect(medianStep([0, 10, 20, 30, 10_000])).toBe(10);

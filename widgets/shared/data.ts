@@ -32,6 +32,8 @@ export type Series = Readonly<{
   newest?: Newest | null;
   /** Bucket width; a longer silence is a gap. */
   stepMs: number;
+  /** Stands next to another series for comparison. */
+  compared?: true;
 }>;
 
 const catalogs = new WeakMap<Session, Promise<readonly Biosignal[]>>();
@@ -62,6 +64,10 @@ export type Aggregate = NonNullable<Body['series'][number]['agg']>;
 export type ChartRequest = Readonly<{
   series: readonly string[];
   rangeMs: number;
+  /** End of the range, Unix ms; default: now. */
+  toMs?: number;
+  /** Of an operator or a key: another person than the session's. */
+  subjectId?: string;
   maxPoints: number;
   /** As an attribute says it; the service refuses what it does not know. */
   resolution?: string | null;
@@ -70,7 +76,7 @@ export type ChartRequest = Readonly<{
   fill?: 'null';
 }>;
 
-/** Series over the last `rangeMs`, at most `maxPoints` values each. */
+/** Series over `rangeMs`, at most `maxPoints` values each. */
 export async function queryChart(session: Session, request: ChartRequest, signal?: AbortSignal): Promise<Series[]> {
   const [list, { subjectId }] = await Promise.all([catalog(session), session.identity()]);
   const columns = request.series.map((wanted) => ({ wanted, biosignal: findBiosignal(list, wanted) }));
@@ -80,10 +86,10 @@ export async function queryChart(session: Session, request: ChartRequest, signal
     const unknown = features.find((wanted) => !methods.some(({ name }) => name === wanted));
     if (unknown !== undefined) throw unknownBiosignal(unknown);
   }
-  const toMs = Date.now();
+  const { toMs = Date.now() } = request;
   // What is undefined is not sent.
   const body = {
-    subject_id: subjectId,
+    subject_id: request.subjectId ?? subjectId,
     series: columns.map(({ wanted, biosignal }) => ({
       ...(biosignal === undefined ? { feature: wanted } : { biosignal_id: biosignal.id }),
       agg: request.agg,
@@ -158,10 +164,15 @@ export async function latestObservation(
   return newest === undefined ? null : { ...newest, ...today };
 }
 
+const countedUnits: readonly string[] = ['{steps}', '{couplets}', '{runs}'];
+
 /** Steps add up over a day; the newest minute of them says nothing. */
-export const isCounted = ({ unit }: Readonly<{ unit: string }>): boolean => unit === '{steps}';
+export const isCounted = ({ unit }: Readonly<{ unit: string }>): boolean => countedUnits.includes(unit);
 
 type Today = Readonly<{ biosignal_id: number; value: number; unit: string; name: string }>;
+
+/** Means little but over a whole day: steps, and what lasts (sleep). */
+export const isDaily = ({ unit }: Readonly<{ unit: string }>): boolean => /^(\{steps\}|min|h)$/.test(unit);
 
 /** Sum (or another aggregate) of today. */
 export async function todayOf(
@@ -172,7 +183,7 @@ export async function todayOf(
   signal?: AbortSignal,
 ): Promise<Today | null> {
   const others = (await catalog(session)).filter(
-    (item) => isCounted(item) && item.loinc_code === biosignal.loinc_code && item !== biosignal,
+    (item) => isCounted(item) && item.loinc_code !== '' && item.loinc_code === biosignal.loinc_code && item !== biosignal,
   );
   const all = [biosignal, ...others];
   const request = {

@@ -77,7 +77,7 @@ td.num, th.num { text-align: end; }
 @media print {
   :host, :host([theme]) { color-scheme: light !important; }
   .scroll { max-block-size: none; overflow: visible; }
-  button, form, .readout { display: none; }
+  button, form, .readout { display: none !important; }
   tr, li, .card > * { break-inside: avoid; }
 }
 @media (forced-colors: active) { button.primary, button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }

@@ -1,6 +1,7 @@
 /** One uPlot: the series of one unit over time, each line before a band from the least to the greatest value of its buckets. Bad values are
  *  gaps, suspect ones are hollow triangles; a ribbon below the plot is as high as what is missing of good values. */
 import UPlot from 'uplot';
+import { atWallTime, wallTime } from '../shared/days.ts';
 import { medianStep } from '../shared/data.ts';
 import type { Series } from '../shared/data.ts';
 import { formatNumber } from '../shared/format.ts';
@@ -18,10 +19,14 @@ export type PlotColors = Readonly<{
   series: readonly string[];
 }>;
 
+export type View = Readonly<{ fromMs: number; toMs: number }>;
+
 export type PlotOptions = Readonly<{
   series: readonly Series[];
-  fromMs: number;
-  toMs: number;
+  /** Read again at every draw, so that a gesture moves what is drawn. */
+  view: () => View;
+  /** One bar for each day, not a line. */
+  daily: boolean;
   heightPx: number;
   widthPx: number;
   locale: string;
@@ -98,13 +103,15 @@ export function withHoles(series: readonly Series[]): PlotRows {
 }
 
 export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
-  const { series, colors, locale } = options;
+  const { series, colors, locale, timeZone, view, daily } = options;
   const rows = withHoles(series);
-  const { timesSec, columns, rowOf } = rows;
-  const time = new Intl.DateTimeFormat(locale, zoned({ timeStyle: 'short' }, options.timeZone));
-  const seconds = new Intl.DateTimeFormat(locale, zoned({ timeStyle: 'medium' }, options.timeZone));
-  const hour = new Intl.DateTimeFormat('en', zoned({ hour: 'numeric', hourCycle: 'h23' }, options.timeZone));
-  const day = new Intl.DateTimeFormat(locale, zoned({ day: 'numeric', month: 'short' }, options.timeZone));
+  const { columns, rowOf } = rows;
+  // The bar of a day stands on its noon, and a pointer reads the bar that it is on.
+  const timesSec = daily ? rows.timesSec.map((time) => time + 43_200) : rows.timesSec;
+  const time = new Intl.DateTimeFormat(locale, zoned({ timeStyle: 'short' }, timeZone));
+  const seconds = new Intl.DateTimeFormat(locale, zoned({ timeStyle: 'medium' }, timeZone));
+  const hour = new Intl.DateTimeFormat('en', zoned({ hour: 'numeric', hourCycle: 'h23' }, timeZone));
+  const day = new Intl.DateTimeFormat(locale, zoned({ day: 'numeric', month: 'short' }, timeZone));
   const axis = {
     stroke: colors.muted,
     font: `12px ${options.font}`,
@@ -119,13 +126,14 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
       cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 8 } },
       padding: [10, 18, 0, 0],
       scales: {
-        x: { time: false, range: [options.fromMs / 1000, options.toMs / 1000] },
+        x: { time: false, range: () => [view().fromMs / 1000, view().toMs / 1000] },
         y: {
           range: (_, min, max) => {
             const all = series
               .flatMap(({ lows, highs }) => [lows, highs].flat())
               .concat(min, max)
               .filter((value) => value !== null);
+            if (daily) all.push(0);
             return all.length === 0 ? [0, 1] : honestRange(Math.min(...all), Math.max(...all), options.reference);
           },
         },
@@ -135,11 +143,12 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
           ...axis,
           space: 80,
           size: 30,
-          incrs: timeSteps,
+          incrs: daily ? timeSteps.slice(-4) : timeSteps,
+          splits: (_self, _axis, from, to, step) => timeSplits(from, to, step, timeZone),
           values: (_, splits, _axis, _space, step) =>
             splits.map((split) => {
               if (step >= 86_400) return day.format(split * 1000);
-              const midnight = options.toMs - options.fromMs > 36 * 36e5 && Number(hour.format(split * 1000)) === 0;
+              const midnight = view().toMs - view().fromMs > 36 * 36e5 && Number(hour.format(split * 1000)) === 0;
               return (midnight ? day : step < 60 ? seconds : time).format(split * 1000);
             }),
         },
@@ -149,17 +158,30 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
         {},
         ...series.map((_, i): UPlot.Series => {
           const points = { size: 4, space: 12, fill: colors.series[i % colors.series.length]! };
-          return { stroke: colors.series[i % colors.series.length]!, width: 2, dash: dashes[i % dashes.length]!, paths: linePath, points };
+          const stroke = colors.series[i % colors.series.length]!;
+          if (daily) return { stroke, fill: stroke, width: 0, paths: barPaths(i, series.length), points: { show: false } };
+          return { stroke, width: 2, dash: dashes[i % dashes.length]!, paths: linePath, points };
         }),
       ],
       hooks: {
         drawAxes: [
           (self) => {
             drawReference(self, options.reference, colors);
-            series.forEach((item, i) => drawBand(self, item, colors.series[i % colors.series.length]!));
+            series.forEach((item, i) => {
+              if (!daily && !item.compared) drawBand(self, item, colors.series[i % colors.series.length]!);
+            });
           },
         ],
-        draw: [(self) => drawQuality(self, series, rows, colors)],
+        draw: [
+          (self) =>
+            drawQuality(
+              self,
+              series.filter(({ compared }) => !compared),
+              rows,
+              daily ? 43_200 : 0,
+              colors,
+            ),
+        ],
         setCursor: [
           (self) => {
             const index = self.cursor.idx;
@@ -190,6 +212,39 @@ const linePath: UPlot.Series.PathBuilder = (plot, column, from, to) => {
   }
   return { stroke, flags: 1 };
 };
+
+/** Bars of a series, next to those of the others. */
+function barPaths(place: number, count: number): UPlot.Series.PathBuilder {
+  return (plot, column, from, to) => {
+    const fill = new Path2D();
+    const x = (sec: number): number => plot.valToPos(sec, 'x', true);
+    const zero = plot.valToPos(Math.max(0, plot.scales['y']!.min!), 'y', true);
+    for (let i = from; i <= to; i++) {
+      const [sec, value] = [plot.data[0][i]!, plot.data[column]![i] ?? null];
+      if (value === null) continue;
+      const width = ((x(sec + 86_400) - x(sec)) * 0.8) / count;
+      const top = plot.valToPos(value, 'y', true);
+      fill.rect(x(sec) + width * (place - count / 2), top, width * 0.95, zero - top);
+    }
+    return { stroke: null, fill, flags: 1 };
+  };
+}
+
+/** Whole hours and days are those of the clock: in a zone of +05:30 too, and when the clocks change. None at the very end, where its label
+ *  would be cut. */
+export function timeSplits(fromSec: number, toSec: number, stepSec: number, timeZone: string | undefined): number[] {
+  const splits: number[] = [];
+  const wall = (sec: number): number => wallTime(sec * 1000, timeZone) / 1000;
+  const byClock = stepSec >= 3600;
+  const start = byClock ? wall(fromSec) : fromSec;
+  // An hour more, for a day of 25.
+  const end = byClock ? wall(toSec) + 3600 : toSec;
+  for (let at = Math.floor(start / stepSec) * stepSec; at <= end; at += stepSec) {
+    const sec = byClock ? atWallTime(at * 1000, timeZone) / 1000 : at;
+    if (sec >= fromSec && sec < toSec && sec > (splits.at(-1) ?? -Infinity)) splits.push(sec);
+  }
+  return splits;
+}
 
 const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000];
 
@@ -255,8 +310,9 @@ function drawBand({ ctx, valToPos }: UPlot, { timesMs, lows, highs }: Series, co
 }
 
 /** Triangles on suspect values; below the plot a ribbon: hatched as high as good values are missing, solid where nothing was
- *  usable. */
-function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: PlotRows, colors: PlotColors): void {
+ *  usable.
+ *  @param aheadSec how far before its time in the plot a bucket begins */
+function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: PlotRows, aheadSec: number, colors: PlotColors): void {
   const { ctx, bbox } = plot;
   const times = plot.data[0];
   const dpr = UPlot.pxRatio;
@@ -274,8 +330,8 @@ function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: 
     const worst = Math.max(...series.map((item) => item.flags[row] ?? 0));
     const share = Math.min(...series.map((item) => (item.values[row] === null ? 1 : item.shares[row]!)));
     if (worst === 0 && share > WHOLE) continue;
-    const x = plot.valToPos(times[i]!, 'x', true);
-    const end = Math.min(right, plot.valToPos(times[i]! + stepSec, 'x', true));
+    const x = plot.valToPos(times[i]! - aheadSec, 'x', true);
+    const end = Math.min(right, plot.valToPos(times[i]! - aheadSec + stepSec, 'x', true));
     const missing = series.every((item) => item.values[row] === null);
     if (missing) {
       ctx.fillStyle = colors.bad;
@@ -284,12 +340,13 @@ function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: 
     }
     const height = (1 - share) * RIBBON_PX * dpr;
     hatch(ctx, x, end, top + RIBBON_PX * dpr - height, height, dpr, colors.suspect);
-    if (x - lastTriangle < 10 * dpr) continue;
+    const middle = plot.valToPos(times[i]!, 'x', true);
+    if (middle - lastTriangle < 10 * dpr) continue;
     for (const item of series) {
       const value = item.values[row];
       if (item.flags[row] !== 1 || value === null || value === undefined) continue;
-      triangle(ctx, x, plot.valToPos(value, 'y', true), 4.5 * dpr, dpr, colors);
-      lastTriangle = x;
+      triangle(ctx, middle, plot.valToPos(value, 'y', true), 4.5 * dpr, dpr, colors);
+      lastTriangle = middle;
     }
   }
   ctx.restore();

@@ -1,8 +1,9 @@
 /** Rows, axes and labels of a chart, without drawing one. */
 import { expect, it } from 'vitest';
 import type { Series } from '../shared/data.ts';
+import { byUnit } from './by-unit.ts';
 import { honestRange, withHoles } from './plot.ts';
-import { byUnit, rangeLabel } from './trend-chart.ts';
+import { rangeLabel } from './trend-chart.ts';
 
 const series = (timesMs: number[], values: (number | null)[], more: Partial<Series> = {}): Series =>
   ({ timesMs, values, flags: values.map(() => 0), unit: 'ms', ...more }) as Series;

@@ -1,17 +1,28 @@
 /** Trends of several biosignals, one plot for each unit on a common time axis, and live traces on request.
  *
- *  A pointer, or the arrow keys when the chart has the focus, reads values; the table holds the same numbers.
+ *  A pointer, or the arrow keys when the chart has the focus, reads values; the table holds the same numbers. Dragging over a stretch shows
+ *  it alone, a double click goes back; the wheel (with Ctrl, or when the chart has the focus) and two fingers zoom, Shift and one finger
+ *  move. Keys: `+` `-` zoom, Shift and an arrow move, Backspace goes back. What is counted by the day (steps, sleep) has a bar for each day
+ *  when the range is two days or more.
  *
  *  @tag bio-trend-chart
  *  @attr {string} biosignals - comma-separated: abbreviations, LOINC codes, ids or names of features. Default `HR`
  *  @attr {string} range - how far back: `15m`, `24h`, `7d` or an ISO 8601 duration. Default `24h`
+ *  @attr {string} from - begin of a fixed range: a time (`2026-03-01T08:00:00Z`) or a day of the time zone (`2026-03-01`)
+ *  @attr {string} to - end of the range, likewise; a day is included. Default: now
  *  @attr {string} resolution - bucket width; default: chosen by the service
  *  @attr {string} reference - reference ranges of the page's choice: `HR:60-100 RMSSD:20-`
+ *  @attr {string} compare - a second line: `previous` (the period before), how much earlier (`7d`), or the id of another person, for pages
+ *   that may read both
+ *  @attr {string} compare-name - name of the other person
+ *  @attr {boolean} tools - controls: earlier and later, days, comparison, nights, downloads
+ *  @attr {boolean} points - a click on a point, or Enter, fires `bio:point`
+ *  @attr {string} link - charts of the same link share their cursor
  *  @attr {string} live - comma-separated channels or kinds to show as live traces above: `ecg,ppg`
  *  @attr {string} heading
- *  @attr {string} refresh - how often to fetch, e.g. `30s`; `0` never. Default `60s`
+ *  @attr {string} refresh - how often to fetch, e.g. `30s`; `0` never. Default `60s`; a range that has ended is fetched once
  *  @attr {string} stale-after - age at which the newest value no longer stands for now. Default `10m`
- *  @attr {boolean} readonly - no choice of range
+ *  @attr {boolean} readonly - no choice of range, no zoom
  *  @attr {string} units - metric or us
  *  @attr {string} lang
  *  @attr {string} tz
@@ -22,6 +33,7 @@
  *  @csspart title
  *  @csspart plot
  *  @csspart table
+ *  @csspart tools
  *  @csspart value
  *  @csspart quality
  *  @csspart note
@@ -29,20 +41,29 @@
  *  @cssprop --bio-plot-height - height of one plot; default 180px
  *  @cssprop --bio-color-trace
  *  @fires bio:state - {state} whenever the state changes
- *  @fires bio:range - {range} when a person chose another range */
+ *  @fires bio:range - {range, from, to} when a person chose another range: its duration, or begin and end
+ *  @fires bio:point - {time, biosignal, value, stream_id} when a point was clicked: the recording that it comes from; null where none
+ *   is known */
 import type UPlot from 'uplot';
 import { define, html, nothing } from '../shared/base.ts';
-import type { TemplateResult } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, latestObservation, newestOf, queryChart } from '../shared/data.ts';
-import type { Series } from '../shared/data.ts';
-import { convertUnit, formatTime, formatValue, unitLabel } from '../shared/format.ts';
-import { qualityMark } from '../shared/quality.ts';
+import { catalog, findBiosignal, isDaily, latestObservation, newestOf, queryChart } from '../shared/data.ts';
+import type { Aggregate } from '../shared/data.ts';
+import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
+import { convertUnit, formatTime } from '../shared/format.ts';
 import { parseReference } from '../shared/reference-range.ts';
+import { pageFault } from '../shared/session.ts';
 import type { Session } from '../shared/session.ts';
+import { sentenceOf } from '../shared/strings.ts';
 import { tokenColor } from '../shared/theme.ts';
 import '../live-trace/live-trace.ts';
-import { createPlot, plotCss, WHOLE } from './plot.ts';
+import { byUnit } from './by-unit.ts';
+import { loadMoves } from './load-moves.ts';
+import type { ChartHost, ChartRange, Moves, Shown } from './moves-host.ts';
+import { createPlot, plotCss } from './plot.ts';
+import type { View } from './plot.ts';
+import { legendOf, readoutOf, summaryOf, tableOf } from './readings.ts';
+import type { Saying } from './readings.ts';
 
 const css = `${plotCss}
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin-block-end: -6px; }
@@ -62,18 +83,25 @@ bio-live-trace { --bio-trace-height: 140px; }
 
 const ranges = ['1h', '24h', '7d', '30d'] as const;
 const MAX_POINTS = 400;
-/** Rows of the table: the newest ones; the chart shows all. */
-const TABLE_ROWS = 200;
+/** Ranges that a person can go back to. */
+const BACK_MAX = 20;
 
-type Shown = Readonly<{ series: readonly Series[]; fromMs: number; toMs: number }>;
+const DAY_MS = 864e5;
 
 export class BioTrendChart extends DataWidget<Shown> {
   static override styles = css;
   static observedAttributes = [
     'biosignals',
     'range',
+    'from',
+    'to',
     'resolution',
     'reference',
+    'compare',
+    'compare-name',
+    'tools',
+    'points',
+    'link',
     'live',
     'heading',
     'refresh',
@@ -88,18 +116,38 @@ export class BioTrendChart extends DataWidget<Shown> {
   #plotted: unknown[] = [];
   #asTable = false;
   #cursor: number | null = null;
-  #chosen: string | null = null;
+  /** Ranges that a person chose, one from the other; the last one is shown. */
+  #chosen: ChartRange[] = [];
+  /** What a gesture shows until the data of it are here. */
+  #preview: View | null = null;
+  #moves: Moves | null = null;
   #observer: ResizeObserver | null = null;
   #width = 0;
 
-  get #range(): string {
-    return this.#chosen ?? this.getAttribute('range') ?? '24h';
+  get #range(): ChartRange {
+    const chosen = this.#chosen.at(-1);
+    if (chosen !== undefined) return chosen;
+    const [from, to] = [this.#given('from', 0), this.#given('to', 1)];
+    const range = this.getAttribute('range') ?? '24h';
+    if (from === null && to === null) return { range };
+    const toMs = to ?? Date.now();
+    return { fromMs: from ?? toMs - this.duration('range', '24h'), toMs };
+  }
+
+  /** A time of an attribute; a day begins, or ends, on the clocks of the page.
+   *  @throws ApiError when it is none */
+  #given(name: string, days: number): number | null {
+    const given = this.getAttribute(name);
+    if (given === null) return null;
+    const ms = Date.parse(given);
+    if (Number.isNaN(ms)) throw pageFault(`${name}="${given}" is not a time; write 2026-03-01 or 2026-03-01T08:00:00Z`);
+    return given.length === 10 ? addDays(atWallTime(ms, this.timeZone), days, this.timeZone) : ms;
   }
 
   protected override heading(): string {
     return (
       this.getAttribute('heading') ??
-      this.data?.series.map((item) => item.name).join(' · ') ??
+      this.data?.series.flatMap((item) => (item.compared ? [] : item.name)).join(' · ') ??
       this.getAttribute('biosignals')?.replaceAll(',', ' · ') ??
       'HR'
     );
@@ -116,33 +164,101 @@ export class BioTrendChart extends DataWidget<Shown> {
       for (const query of queries) query.removeEventListener('change', repaint);
       this.#observer?.disconnect();
       this.#destroyPlots();
+      this.#moves?.stop();
+      this.#moves = null;
     });
+    // The bundle of what moves is fetched when someone comes near the chart.
+    for (const event of ['pointerenter', 'focusin']) this.addEventListener(event, this.#wake, { passive: true });
   }
+
+  get #say(): Saying {
+    return { locale: this.locale, timeZone: this.timeZone, text: (key, values) => this.text(key, values) };
+  }
+
+  #wake = (): void => {
+    if (!this.hasAttribute('readonly')) void this.#move().catch(() => undefined);
+  };
+
+  async #move(): Promise<Moves> {
+    const { startMoves } = await loadMoves();
+    return (this.#moves ??= startMoves(this.#host));
+  }
+
+  readonly #host: ChartHost = {
+    element: this,
+    root: this.root,
+    data: () => this.data,
+    plots: () => this.#plots,
+    range: () => this.#range,
+    view: () => this.#preview ?? this.data,
+    session: () => this.link?.session ?? null,
+    locale: () => this.locale,
+    timeZone: () => this.timeZone,
+    cursor: () => this.#cursor,
+    read: (row) => this.#read(row),
+    preview: (view) => {
+      this.#preview = view;
+      for (const plot of this.#plots) plot.setScale('x', { min: view.fromMs / 1000, max: view.toMs / 1000 });
+    },
+    show: (range) => this.#choose(range),
+    back: () => {
+      if (this.#chosen.length > 0) this.#choose(null);
+    },
+    depth: () => this.#chosen.length,
+    redraw: () => this.requestUpdate(),
+    fire: (name, detail) => this.emit(name, detail),
+    kit: { html, nothing, queryChart, sentenceOf },
+  };
 
   protected override async load(session: Session, signal: AbortSignal): Promise<Shown | null> {
     const wanted = (this.getAttribute('biosignals') ?? 'HR')
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-    const rangeMs = this.duration('range', this.#range, this.#range);
-    const request = { series: wanted, rangeMs, maxPoints: MAX_POINTS, resolution: this.getAttribute('resolution'), tz: this.timeZone };
-    const toMs = Date.now();
     const list = await catalog(session);
-    const [found, ...newest] = await Promise.all([
+    const biosignals = wanted.map((item) => findBiosignal(list, item));
+    const range = this.#range;
+    const live = 'range' in range;
+    let toMs = live ? Date.now() : range.toMs;
+    let fromMs = live ? toMs - this.duration('range', '', range.range) : range.fromMs;
+    if (fromMs >= toMs) throw pageFault('from is not before to');
+    const daily = toMs - fromMs >= 2 * DAY_MS - 36e5 && biosignals.every((item) => item !== undefined && isDaily(item));
+    if (daily) {
+      fromMs = startOfDay(fromMs, this.timeZone);
+      toMs = addDays(startOfDay(toMs - 1, this.timeZone), 1, this.timeZone);
+    }
+    const request = {
+      series: wanted,
+      rangeMs: toMs - fromMs,
+      toMs,
+      maxPoints: MAX_POINTS,
+      resolution: this.getAttribute('resolution') ?? (daily ? '1d' : null),
+      tz: this.timeZone,
+      ...(daily && { agg: 'sum' as Aggregate }),
+      ...(this.hasAttribute('compare') && { fill: 'null' as const }),
+    };
+    const moves = ['tools', 'compare', 'link'].some((name) => this.hasAttribute(name)) ? await this.#move() : null;
+    const [found, others, ...newest] = await Promise.all([
       queryChart(session, request, signal),
-      ...wanted.map(async (item) => {
-        const biosignal = findBiosignal(list, item);
-        return biosignal === undefined ? null : latestObservation(session, biosignal, rangeMs, this.timeZone, signal);
-      }),
+      moves?.compared(session, request, signal) ?? null,
+      ...biosignals.map(async (biosignal) =>
+        biosignal === undefined || !live || daily ? null : latestObservation(session, biosignal, request.rangeMs, this.timeZone, signal),
+      ),
     ]);
-    const series = found.map((item, i) => {
+    const series = [...found, ...(others?.(found) ?? [])].map((item, i) => {
       const shown = { ...item, name: this.named(item.name), newest: newestOf(item, newest[i] ?? null) };
       return convertUnit(shown, this.setting('units'));
     });
-    return series.some((item) => item.newest !== null || item.range[1] !== null) ? { series, fromMs: toMs - rangeMs, toMs } : null;
+    this.#preview = null;
+    return series.some((item) => item.newest !== null || item.range[1] !== null) ? { series, fromMs, toMs, live, daily } : null;
   }
 
-  protected override staleSince({ series, toMs }: Shown): number | null {
+  protected override refreshMs(): number {
+    return this.data?.live === false && this.data.toMs < Date.now() ? 0 : super.refreshMs();
+  }
+
+  protected override staleSince({ series, toMs, live, daily }: Shown): number | null {
+    if (!live || daily) return null;
     const [newest] = series.flatMap((item) => item.newest ?? []).sort((a, b) => b.timeMs - a.timeMs);
     const limitMs = this.duration('stale-after', '10m');
     return newest && toMs - newest.timeMs - newest.lengthMs > limitMs ? newest.timeMs : null;
@@ -154,14 +270,15 @@ export class BioTrendChart extends DataWidget<Shown> {
 
   protected override headEnd() {
     if (this.hasAttribute('readonly')) return nothing;
+    const shown = this.#shownRange();
     return html`<div class="row ranges" role="group" aria-label=${this.text('period')}>
       ${ranges.map(
         (range) =>
           html`<button
             type="button"
             part="button"
-            aria-pressed=${this.#range === range ? 'true' : 'false'}
-            @click=${() => this.#choose(range)}
+            aria-pressed=${'range' in shown && shown.range === range ? 'true' : 'false'}
+            @click=${() => this.#choose({ range })}
           >
             ${rangeLabel(range, this.locale)}
           </button>`,
@@ -169,11 +286,30 @@ export class BioTrendChart extends DataWidget<Shown> {
     </div>`;
   }
 
-  #choose(range: string): void {
-    this.#chosen = range;
-    this.emit('bio:range', { range });
+  /** @param range null: the one before; a duration ends now, and is the first again */
+  #choose(range: ChartRange | null): void {
+    if (range === null) this.#chosen.pop();
+    else if ('range' in range) this.#chosen = [range];
+    else this.#chosen = [...this.#chosen.slice(-BACK_MAX), range];
+    this.#cursor = null;
+    const now = this.#shownRange();
+    this.emit(
+      'bio:range',
+      'range' in now
+        ? { range: now.range, from: null, to: null }
+        : { range: null, from: new Date(now.fromMs).toISOString(), to: new Date(now.toMs).toISOString() },
+    );
     this.reload();
     this.requestUpdate();
+  }
+
+  /** The range; where the page's own is a mistake, which the card says, any. */
+  #shownRange(): ChartRange {
+    try {
+      return this.#range;
+    } catch {
+      return { range: '' };
+    }
   }
 
   protected override template() {
@@ -189,28 +325,28 @@ export class BioTrendChart extends DataWidget<Shown> {
   }
 
   protected override content(data: Shown) {
-    const { locale } = this;
     const groups = byUnit(data.series);
     return html`${
         this.#asTable
-          ? this.#table(data)
+          ? tableOf(data, this.heading(), this.#say)
           : html`<div
               class="stack"
               tabindex="0"
               role="img"
-              aria-label=${this.text('chartLabel', { name: this.heading(), range: rangeLabel(this.#range, locale), summary: this.#summaryText(data) })}
+              aria-label=${this.text('chartLabel', { name: this.heading(), range: this.#period(data), summary: summaryOf(data, this.#say) })}
               @keydown=${(event: KeyboardEvent) => this.#onKey(event, data)}
             >
               ${groups.map(
                 (group, i) =>
-                  html`${this.#legend(group)}
+                  html`${legendOf(group, this.#say)}
                     <div class="plot" part="plot" data-group=${i}></div>`,
               )}
             </div>`
       }
-      ${this.#asTable ? nothing : html`<p class="readout" aria-live="polite">${this.#readout(data)}</p>`}
+      ${this.#moves?.tools() ?? nothing}
+      ${this.#asTable ? nothing : html`<p class="readout" aria-live="polite">${readoutOf(data, this.#cursor, this.#say)}</p>`}
       <div class="row tools">
-        <span class="muted">${formatTime(locale, data.fromMs, this.timeZone)} – ${formatTime(locale, data.toMs, this.timeZone)}</span>
+        <span class="muted">${this.#ends(data)}</span>
         <button
           type="button"
           class="quiet"
@@ -226,119 +362,34 @@ export class BioTrendChart extends DataWidget<Shown> {
       </div>`;
   }
 
-  /** Above each plot: which line is which, its unit, and its newest value. */
-  #legend(group: readonly Series[]): TemplateResult {
-    return html`<ul class="legend">
-      ${group.map((item, place) => {
-        const { newest } = item;
-        return html`<li>
-          <svg class="line c${place % 4}" viewBox="0 0 26 8" aria-hidden="true">
-            <path d="M0 4H26" stroke="currentColor" stroke-width="2.5" stroke-dasharray=${['none', '8 4', '2 4', '12 4 2 4'][place % 4]!} />
-          </svg>
-          <span>${item.name}</span>
-          ${
-            !newest
-              ? html`<span class="muted">${this.text('noValue')}</span>`
-              : html`<span
-                    ><b part="value">${formatValue(this.locale, newest.value, item.unit)}</b
-                    ><span class="unit">${unitLabel(item.unit)}</span></span
-                  >
-                  ${qualityMark(newest.flag, this.locale)}`
-          }
-        </li>`;
-      })}
-    </ul>`;
+  #ends({ fromMs, toMs, daily }: Shown): string {
+    return [fromMs, daily ? toMs - 1 : toMs].map((ms) => formatTime(this.locale, ms, this.timeZone, daily ? 'date' : 'full')).join(' – ');
   }
 
-  #summaryText(data: Shown): string {
-    return data.series
-      .map((item) => {
-        const [min, , max] = item.range;
-        if (!item.newest && min === null) return `${item.name}: ${this.text('noValue')}`;
-        const show = (value: number | null = null): string => `${formatValue(this.locale, value, item.unit)} ${unitLabel(item.unit)}`;
-        const summary = this.text('summary', { latest: show(item.newest?.value), min: show(min), max: show(max) });
-        return `${item.name}: ${summary}, ${this.text('goodShare', { percent: this.#percent(item.goodShare) })}`;
-      })
-      .join('. ');
-  }
-
-  #readout(data: Shown) {
-    const row = this.#cursor;
-    const timeMs = row === null ? undefined : data.series[0]?.timesMs[row];
-    if (row === null || timeMs === undefined) return html`<span class="muted">${this.text('readHint')}</span>`;
-    return html`<span>${this.#time(data, timeMs)}</span> ${data.series.map((item) => {
-        return html`<span
-          >${item.name}: <b>${this.#value(item, row) ?? this.text('noValue')}</b> ${unitLabel(item.unit)} ${this.#mark(item, row)}</span
-        >`;
-      })}`;
-  }
-
-  /** With seconds where steps are shorter than a minute. */
-  #time(data: Shown, timeMs: number): string {
-    return formatTime(this.locale, timeMs, this.timeZone, data.series[0]!.stepMs < 60_000 ? 'seconds' : 'full');
-  }
-
-  /** The value of a bucket, and its extremes where they differ; null: none that may be shown. */
-  #value({ values, lows, highs, unit }: Series, row: number): string | null {
-    const value = values[row] ?? null;
-    const [text, low, high] = [value, lows[row], highs[row]].map((number = null) => formatValue(this.locale, number, unit));
-    return value === null ? null : `${text}${low === high ? '' : ` (${low} – ${high})`}`;
-  }
-
-  /** Nothing where nothing was measured; with the share of good values where some of what is due is missing. */
-  #mark(item: Series, row: number) {
-    const flag = item.flags[row] ?? 0;
-    if (item.values[row] === null && flag === 0) return nothing;
-    const share = item.shares[row]!;
-    return html`${qualityMark(flag, this.locale)}${share < WHOLE ? ` ${this.#percent(share)}` : nothing}`;
-  }
-
-  #percent(share: number): string {
-    return new Intl.NumberFormat(this.locale, { style: 'percent' }).format(share);
+  #period(data: Shown): string {
+    const range = this.#shownRange();
+    return 'range' in range ? rangeLabel(range.range, this.locale) : this.#ends(data);
   }
 
   #onKey(event: KeyboardEvent, data: Shown): void {
     const count = data.series[0]?.timesMs.length ?? 0;
     const at = this.#cursor ?? count - 1;
     const next = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: count - 1, PageUp: at - 20, PageDown: at + 20 }[event.key];
-    if (next === undefined || count === 0) return;
+    if (next === undefined || count === 0 || event.shiftKey) return;
     event.preventDefault();
-    this.#cursor = Math.min(count - 1, Math.max(0, next));
-    const timeMs = data.series[0]!.timesMs[this.#cursor]!;
-    for (const plot of this.#plots) plot.setCursor({ left: plot.valToPos(timeMs / 1000, 'x'), top: 10 }, false);
-    this.requestUpdate();
+    this.#read(Math.min(count - 1, Math.max(0, next)));
   }
 
-  #table(data: Shown) {
-    const first = data.series[0]!;
-    const rows = first.timesMs.map((timeMs, i) => ({ timeMs, i })).slice(-TABLE_ROWS);
-    rows.reverse();
-    return html`<div class="scroll" part="table" tabindex="0" role="region" aria-label=${this.heading()}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">${this.text('time')}</th>
-            ${data.series.map(
-              (item) =>
-                html`<th scope="col" class="num">${item.name} ${unitLabel(item.unit) === '' ? nothing : `(${unitLabel(item.unit)})`}</th>
-                  <th scope="col">${this.text('quality')}</th>`,
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          ${rows.map(
-            ({ timeMs, i }) =>
-              html`<tr>
-                <td>${this.#time(data, timeMs)}</td>
-                ${data.series.map((item) => {
-                  return html`<td class="num">${this.#value(item, i) ?? '–'}</td>
-                    <td>${this.#mark(item, i)}</td>`;
-                })}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+  /** Reads the values of a row; null: of none. All plots show where. */
+  #read(row: number | null): void {
+    this.#cursor = row;
+    const timeMs = this.data?.series[0]?.timesMs[row ?? -1];
+    for (const plot of this.#plots) {
+      const left = timeMs === undefined ? -10 : plot.valToPos(timeMs / 1000 + (this.data!.daily ? 43_200 : 0), 'x');
+      plot.setCursor({ left, top: 10 }, false);
+    }
+    this.#moves?.cursorMoved(timeMs ?? null);
+    this.requestUpdate();
   }
 
   protected override rendered(): void {
@@ -364,8 +415,8 @@ export class BioTrendChart extends DataWidget<Shown> {
       const box = boxes[i]!;
       return createPlot(box, {
         series,
-        fromMs: this.data!.fromMs,
-        toMs: this.data!.toMs,
+        view: () => this.#host.view() ?? { fromMs: 0, toMs: 1 },
+        daily: this.data!.daily,
         widthPx: Math.max(50, box.clientWidth),
         heightPx: Math.max(80, box.clientHeight),
         locale: this.locale,
@@ -375,8 +426,7 @@ export class BioTrendChart extends DataWidget<Shown> {
         font: getComputedStyle(this).fontFamily,
         onCursor: (row) => {
           if (row === this.#cursor || this.#plotted.length === 0) return;
-          this.#cursor = row;
-          this.requestUpdate();
+          this.#read(row);
         },
       });
     });
@@ -396,9 +446,10 @@ export class BioTrendChart extends DataWidget<Shown> {
     this.#cursor = null;
   }
 
-  protected override changed(): void {
+  protected override changed(name: string): void {
+    if (name === 'range' || name === 'from' || name === 'to') this.#chosen = [];
     this.#destroyPlots();
-    super.changed();
+    super.changed(name);
   }
 
   #colors() {
@@ -414,17 +465,6 @@ export class BioTrendChart extends DataWidget<Shown> {
       series: ['--_trace', '--_c1', '--_c2', '--_c3'].map(color),
     };
   }
-}
-
-/** Series of one unit share a plot; different units never share an axis. */
-export function byUnit(series: readonly Series[]): Series[][] {
-  const groups = new Map<string, Series[]>();
-  for (const item of series) {
-    const group = groups.get(item.unit);
-    if (group === undefined) groups.set(item.unit, [item]);
-    else group.push(item);
-  }
-  return [...groups.values()];
 }
 
 const unitOf = { s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' } as const;

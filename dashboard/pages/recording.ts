@@ -1,0 +1,59 @@
+/** One recording: #/recordings/<stream>?at=…, reached from a person's page. What is shown is in the address. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import '../../widgets/provider/provider.ts';
+import '../../widgets/recording/recording.ts';
+import { Page } from '../page.ts';
+import { call } from '../service.ts';
+import type { Stream, Xuser } from '../service.ts';
+
+type View = Readonly<{ at: string; speed: number; gain: number; row: number; channels: string }>;
+
+export class RecordingPage extends Page {
+  #stream: Stream | null = null;
+  #user: Xuser | null = null;
+  #held: Readonly<{ subjectId: string; projectId: string }> | null = null;
+
+  override get title(): string {
+    const name = this.#user === null ? '' : this.#user.display_name || this.#user.external_id;
+    return this.#stream === null ? 'Recording' : `Recording of ${name}`;
+  }
+
+  protected override async load(): Promise<void> {
+    const [streamId = ''] = this.context.argument.split('/');
+    this.#stream = await call('GET', '/api/v1/streams/{streamId}', { params: { streamId } });
+    this.#user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: this.#stream.subject_id } });
+    this.#held ??= { subjectId: this.#user.xuser_id, projectId: this.#user.project_id };
+  }
+
+  protected override actions(): TemplateResult | typeof nothing {
+    if (this.#user === null) return nothing;
+    return html`<div class="row">
+      <a class="button" href="#/users/${this.#user.xuser_id}">${this.#user.display_name || this.#user.external_id}</a>
+      <button type="button" @click=${() => globalThis.print()}>Print</button>
+    </div>`;
+  }
+
+  protected override body(): TemplateResult | typeof nothing {
+    if (this.#stream === null || this.#held === null) return nothing;
+    const { query } = this.context;
+    const given = (name: string): string | typeof nothing => query.get(name) ?? nothing;
+    return html`<section class="card">
+      <p class="muted">Device ${this.#stream.device_id} ${this.#stream.firmware}</p>
+      <bio-provider .operator=${this.#held}>
+        <bio-recording
+          stream=${this.#stream.id}
+          at=${given('at')}
+          speed=${given('speed')}
+          gain=${given('gain')}
+          row=${given('row')}
+          channels=${given('channels')}
+          @bio:recording-view=${(event: CustomEvent<View>) => {
+            const { at, speed, gain, row, channels } = event.detail;
+            this.keep({ at, speed: String(speed), gain: String(gain), row: String(row), channels });
+          }}
+        ></bio-recording>
+      </bio-provider>
+    </section>`;
+  }
+}

@@ -1,0 +1,69 @@
+/** A report of one person and range, to be printed or kept as PDF by the browser. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { ApiError } from '../../sdk/fetch-json.ts';
+import { Session } from '../../widgets/shared/session.ts';
+import { formValues, Page } from '../page.ts';
+import { dateOf, readReport } from '../report/report-data.ts';
+import type { ReportData } from '../report/report-data.ts';
+import { ReportView } from '../report/report-view.ts';
+import { call } from '../service.ts';
+
+export class ReportPage extends Page {
+  override readonly title = 'Report';
+  #data: ReportData | null = null;
+  #version = '';
+  #madeAtMs = 0;
+  #subject: Readonly<{ subjectId: string; projectId: string }> | null = null;
+
+  get #id(): string {
+    return this.context.argument.split('/')[0]!;
+  }
+
+  protected override async load(): Promise<void> {
+    const user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: this.#id } });
+    this.#subject ??= { subjectId: user.xuser_id, projectId: user.project_id };
+    this.#madeAtMs = Date.now();
+    const session = new Session(location.origin, { mode: 'operator', ...this.#subject });
+    try {
+      this.#data = await readReport(session, this.context.query, this.#madeAtMs);
+    } catch (error) {
+      throw error instanceof RangeError ? new ApiError(400, { code: 'bad_request', detail: error.message }) : error;
+    }
+    this.#version = await versionOf();
+  }
+
+  protected override actions(): TemplateResult | typeof nothing {
+    const data = this.#data;
+    if (data === null) return nothing;
+    const submit = (event: SubmitEvent): void => {
+      const { text } = formValues(event);
+      this.keep({ from: text('from'), to: text('to') });
+      void this.run(() => this.load());
+    };
+    const { fromMs, toMs } = data.range;
+    return html`<form class="row" @submit=${submit}>
+      <label>From <input type="date" name="from" required .value=${dateOf(fromMs, data.timeZone)} /></label>
+      <label>To <input type="date" name="to" required .value=${dateOf(toMs - 1, data.timeZone)} /></label>
+      <button>Show</button>
+      <button type="button" class="primary" @click=${() => globalThis.print()}>Print</button>
+      <a class="back" href="#/users/${this.#id}">The person</a>
+    </form>`;
+  }
+
+  protected override body(): TemplateResult | typeof nothing {
+    if (this.#data === null || this.#subject === null) return nothing;
+    return html`<bio-provider .operator=${this.#subject}>
+      ${new ReportView(this.#data, this.context.locale).view(this.#madeAtMs, this.#version)}
+    </bio-provider>`;
+  }
+}
+
+/** Version of the service; '' where it does not say. */
+export async function versionOf(): Promise<string> {
+  const answer = await fetch('/healthz').then(
+    (response) => response.json() as Promise<{ version?: string }>,
+    () => ({ version: '' }),
+  );
+  return answer.version ?? '';
+}

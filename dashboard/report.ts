@@ -1,0 +1,45 @@
+/** The report alone, without the frame of the dashboard: `biosignal report` prints it. Person and range are in the fragment,
+ *  which no request and no log sees. The attribute `data-report` of the page says when it can be printed, or that it cannot. */
+import { html, render } from 'lit-html';
+import '../widgets/bio-widgets.ts';
+import { Session } from '../widgets/shared/session.ts';
+import { localeOf } from '../widgets/shared/strings.ts';
+import { versionOf } from './pages/report.ts';
+import { readReport } from './report/report-data.ts';
+import { isComplete, ReportView } from './report/report-view.ts';
+
+const LOOK_EVERY_MS = 100;
+/** So often it is looked for the charts and strips: a minute. */
+const LOOKS_MAX = 600;
+
+const app = document.querySelector<HTMLElement>('#app')!;
+const asked = new URLSearchParams(location.hash.slice(1));
+const page = document.documentElement.dataset;
+
+function end(state: 'ready' | 'failed', problem = ''): void {
+  page['problem'] = problem;
+  page['report'] = state;
+}
+
+async function show(): Promise<void> {
+  const subject = { subjectId: asked.get('subject') ?? '', projectId: asked.get('project') ?? '' };
+  const session = new Session(location.origin, { mode: 'operator', ...subject });
+  const nowMs = Date.now();
+  const [data, version] = await Promise.all([readReport(session, asked, nowMs), versionOf()]);
+  document.title = `Report, ${data.user.display_name || data.user.external_id}`;
+  app.replaceChildren();
+  const view = new ReportView(data, localeOf(document.documentElement.lang)).view(nowMs, version);
+  render(html`<bio-provider .operator=${subject}>${view}</bio-provider>`, app);
+  for (let look = 0; look < LOOKS_MAX && !isComplete(document); look++)
+    await new Promise<void>((resolve) => {
+      globalThis.setTimeout(resolve, LOOK_EVERY_MS);
+    });
+  if (isComplete(document)) end('ready');
+  else end('failed', 'the charts and strips were not there within a minute');
+}
+
+show().catch((error: unknown) => {
+  const problem = error instanceof Error ? error.message : String(error);
+  app.textContent = problem;
+  end('failed', problem);
+});

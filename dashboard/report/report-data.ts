@@ -1,0 +1,118 @@
+/** Everything a report shows, asked of the public API: for an operator with their cookie, for the command line with its key. */
+import type { Answer } from '../../sdk/request.ts';
+import { addDays, atWallTime, startOfDay, wallTime } from '../../widgets/shared/days.ts';
+import type { Session } from '../../widgets/shared/session.ts';
+import { datesOf, readNights } from '../../widgets/trend-chart/moves/nights.ts';
+import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
+
+/** Each day of rest and nights is a request, each episode one. */
+export const DAYS_MAX = 31;
+export const EPISODES_MAX = 20;
+const STREAMS_MAX = 200;
+/** Series of one request. */
+const SERIES_MAX = 16;
+/** Days that a report is of when it is not asked for others. */
+const USUAL_DAYS = 7;
+
+export type Range = Readonly<{ fromMs: number; toMs: number }>;
+type Method = Answer<'listMethods'>[number];
+type Totals = NonNullable<Answer<'queryChart'>['detail']>['totals'][number];
+export type MethodLine = Readonly<{ method: Method; totals: Totals }>;
+export type EpisodeOfReport = Answer<'getEpisode'>;
+export type ReportData = Readonly<{
+  user: Answer<'getUser'>;
+  timeZone: string;
+  range: Range;
+  streams: Answer<'listStreams'>;
+  /** Methods that have values in the range, each version apart. */
+  lines: readonly MethodLine[];
+  nights: readonly Night[];
+  episodes: readonly EpisodeOfReport[];
+  /** There are episodes that the report leaves out. */
+  more: boolean;
+  /** Biosignals whose course is drawn, one chart each. */
+  trends: readonly Readonly<{ biosignals: string; heading: string }>[];
+}>;
+
+/** What a chart is drawn of, where it has values. */
+const trends = [
+  { features: ['hr_ecg', 'hr_ppg'], biosignals: 'HR', heading: 'Heart rate' },
+  { features: ['hrv_rmssd_60s'], biosignals: 'RMSSD', heading: 'RMSSD, windows of 60 s' },
+  { features: ['hrv_sdnn_300s'], biosignals: 'hrv_sdnn_300s', heading: 'SDNN, windows of 5 min' },
+  { features: ['resp_rate'], biosignals: 'resp_rate', heading: 'Respiratory rate' },
+] as const;
+const reported = /^(hr_|hrv_|prv_|sqi_|resp_rate|spo2|temp_|af_)/;
+
+/** @param session for an operator, or with what the command line adds to each request */
+export async function readReport(session: Session, asked: URLSearchParams, nowMs: number): Promise<ReportData> {
+  const { subjectId } = await session.identity();
+  const user = await session.get('/api/v1/xusers/{xuserId}', { params: { xuserId: subjectId } });
+  const projects = await session.get('/api/v1/projects');
+  const timeZone = user.time_zone ?? projects.find(({ id }) => id === user.project_id)?.time_zone ?? 'UTC';
+  const range = rangeOf(asked, timeZone, nowMs);
+  const between = { since: new Date(range.fromMs).toISOString(), until: new Date(range.toMs).toISOString() };
+  const [streams, methods, list, nights] = await Promise.all([
+    session.get('/api/v1/streams', { query: { subject_id: subjectId, ...between, limit: STREAMS_MAX } }),
+    session.get('/api/v1/methods'),
+    session.get('/api/v1/episodes', { query: { subject_id: subjectId, ...between, limit: EPISODES_MAX + 1 } }),
+    readNights(session, datesOf({ ...range, toMs: Math.min(range.toMs, nowMs) }, timeZone, DAYS_MAX), timeZone),
+  ]);
+  const lines = await readLines(session, subjectId, methods, range);
+  const episodes = await Promise.all(list.slice(0, EPISODES_MAX).map(({ id }) => session.get('/api/v1/episodes/{id}', { params: { id } })));
+  const held = new Set(lines.map(({ method }) => method.name));
+  return {
+    user,
+    timeZone,
+    range,
+    streams,
+    lines,
+    nights,
+    episodes: episodes.toSorted((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at)),
+    more: list.length > EPISODES_MAX,
+    trends: trends.filter(({ features }) => features.some((feature) => held.has(feature))),
+  };
+}
+
+/** Totals of the range for every version of every method that has values there. */
+async function readLines(session: Session, subjectId: string, methods: readonly Method[], range: Range): Promise<MethodLine[]> {
+  const wanted = methods.filter(({ kind, name }) => kind === 'feature' && reported.test(name));
+  const lines: MethodLine[] = [];
+  for (let i = 0; i < wanted.length; i += SERIES_MAX) {
+    const some = wanted.slice(i, i + SERIES_MAX);
+    const { detail } = await session.post('/api/v1/charts/query', {
+      body: {
+        subject_id: subjectId,
+        series: some.map(({ name, code }) => ({ feature: name, method_code: code })),
+        range: { from: new Date(range.fromMs).toISOString(), to: new Date(range.toMs).toISOString() },
+        max_points: 2,
+        detail: true,
+      },
+    });
+    some.forEach((method, k) => {
+      const totals = detail?.totals[k];
+      if (totals !== undefined && totals.n > 0) lines.push({ method, totals });
+    });
+  }
+  return lines.toSorted((a, b) =>
+    a.method.name < b.method.name ? -1 : a.method.name > b.method.name ? 1 : a.method.version - b.method.version,
+  );
+}
+
+/** Times or days of an address; a day is included. Without any, the last seven days.
+ *  @throws RangeError with a sentence, when they are none */
+export function rangeOf(asked: URLSearchParams, timeZone: string, nowMs: number): Range {
+  const time = (name: string, days: number): number | null => {
+    const text = asked.get(name);
+    if (text === null || text === '') return null;
+    const ms = Date.parse(text);
+    if (Number.isNaN(ms)) throw new RangeError(`${name} is not a time: write 2026-03-01 or 2026-03-01T08:00:00Z`);
+    return text.length === 10 ? addDays(atWallTime(ms, timeZone), days, timeZone) : ms;
+  };
+  const toMs = time('to', 1) ?? nowMs;
+  const fromMs = time('from', 0) ?? startOfDay(addDays(toMs - 1, 1 - USUAL_DAYS, timeZone), timeZone);
+  if (fromMs >= toMs) throw new RangeError('from is not before to');
+  return { fromMs, toMs };
+}
+
+/** The day of a time, as a date field has it. */
+export const dateOf = (ms: number, timeZone: string): string => new Date(wallTime(ms, timeZone)).toISOString().slice(0, 10);

@@ -1,0 +1,245 @@
+/** A report as it is printed: whose and of when, what was recorded, summaries with their methods, trends, episodes with their strips. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
+import { figure, percent, tableOf } from '../parts.ts';
+import { stripsOf } from '../strips.ts';
+import { DAYS_MAX, EPISODES_MAX } from './report-data.ts';
+import type { EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
+import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
+
+/** Where it says what it is not. */
+const DISCLAIMER =
+  'Not a medical device and no diagnosis. The values are computed from recordings as they are, with the quality that the signal had; a person ' +
+  'has to judge them, with the strips.';
+
+type Row = Readonly<{ cells: readonly string[] }>;
+
+export class ReportView {
+  readonly #data: ReportData;
+  readonly #locale: string;
+
+  constructor(data: ReportData, locale: string) {
+    this.#data = data;
+    this.#locale = locale;
+  }
+
+  view(madeAtMs: number, version: string): TemplateResult {
+    const { user, range, timeZone } = this.#data;
+    return html`<article class="report" lang="en">
+      <header>
+        <h1>${user.display_name || user.external_id}</h1>
+        <dl class="facts">
+          ${
+            user.display_name === ''
+              ? nothing
+              : html`<dt>External id</dt>
+                  <dd>${user.external_id}</dd>`
+          }
+          <dt>From</dt>
+          <dd>${this.#time(range.fromMs)}</dd>
+          <dt>To</dt>
+          <dd>${this.#time(range.toMs)}</dd>
+          <dt>Time zone</dt>
+          <dd>${timeZone}</dd>
+          <dt>Made</dt>
+          <dd>${this.#time(madeAtMs)} by biosignal ${version}</dd>
+        </dl>
+        <p class="disclaimer"><strong>${DISCLAIMER}</strong></p>
+      </header>
+      ${this.#summary()} ${this.#recordings()} ${this.#trends()} ${this.#nights()} ${this.#methods()} ${this.#episodes()}
+    </article>`;
+  }
+
+  #time = (ms: number): string => formatTime(this.#locale, ms, this.#data.timeZone);
+
+  #number(value: number | null, unit: string): string {
+    const label = unitLabel(unit);
+    return value === null ? '–' : `${formatNumber(this.#locale, value)}${label === '' ? '' : ` ${label}`}`;
+  }
+
+  #summary(): TemplateResult {
+    const { streams, episodes, more, nights } = this.#data;
+    const heart = this.#line('hr_ecg') ?? this.#line('hr_ppg');
+    const rmssd = this.#line('hrv_rmssd_300s') ?? this.#line('hrv_rmssd_60s');
+    const resting = nights.flatMap(({ resting_hr: rate }) => rate ?? []);
+    const count = `${episodes.length}${more ? '+' : ''}`;
+    return html`<section>
+      <h2>Summary</h2>
+      <dl class="figures">
+        ${heart === undefined ? nothing : figure('Heart rate, mean', this.#number(heart.totals.mean, heart.method.unit))}
+        ${heart === undefined ? nothing : figure('Lowest to highest', `${this.#number(heart.totals.min, '1')} – ${this.#number(heart.totals.max, heart.method.unit)}`)}
+        ${resting.length === 0 ? nothing : figure('Lowest resting heart rate', this.#number(Math.min(...resting), '/min'))}
+        ${rmssd === undefined ? nothing : figure('RMSSD, mean', this.#number(rmssd.totals.mean, rmssd.method.unit))}
+        ${heart === undefined ? nothing : figure('Of the range covered', shareText(heart.totals.good_n, heart.totals.expected_n))}
+        ${figure('Recordings', String(streams.length))} ${figure('Episodes', count)}
+      </dl>
+      ${this.#data.lines.length === 0 ? html`<p>No value was computed in this range.</p>` : nothing}
+    </section>`;
+  }
+
+  /** The newest version of a method with values. */
+  #line = (name: string): MethodLine | undefined => this.#data.lines.findLast(({ method }) => method.name === name);
+
+  #recordings(): TemplateResult | typeof nothing {
+    const { streams } = this.#data;
+    if (streams.length === 0) return nothing;
+    const time = (iso: string | null): string => (iso === null ? '–' : this.#time(Date.parse(iso)));
+    return html`<section>
+      <h2>Recordings</h2>
+      ${tableOf<(typeof streams)[number]>(
+        [
+          { name: 'Device', cell: ({ device_id: device, firmware }) => html`${device} <span class="muted">${firmware}</span>` },
+          { name: 'From', cell: (stream) => time(stream.recorded_from) },
+          { name: 'To', cell: (stream) => time(stream.last_sample_at) },
+          {
+            name: 'Channels',
+            cell: ({ channels }) =>
+              channels.map(({ code, rate_hz: rate }) => `${code} ${formatNumber(this.#locale, rate, 4)} Hz`).join(', '),
+          },
+        ],
+        streams,
+      )}
+    </section>`;
+  }
+
+  #trends(): TemplateResult | typeof nothing {
+    const { trends, range, timeZone } = this.#data;
+    if (trends.length === 0) return nothing;
+    const [from, to] = [range.fromMs, range.toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
+    return html`<section>
+      <h2>Trends</h2>
+      <p class="muted">
+        The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon
+        below is as high as good values are missing.
+      </p>
+      ${trends.map(
+        ({ biosignals, heading }) =>
+          html`<bio-trend-chart
+            biosignals=${biosignals}
+            heading=${heading}
+            from=${from}
+            to=${to}
+            tz=${timeZone}
+            refresh="0"
+            readonly
+          ></bio-trend-chart>`,
+      )}
+    </section>`;
+  }
+
+  #nights(): TemplateResult | typeof nothing {
+    const { nights, range } = this.#data;
+    if (nights.length === 0) return nothing;
+    const days = range.toMs - range.fromMs > DAYS_MAX * 864e5 + 36e5;
+    return html`<section>
+      <h2>Rest and nights</h2>
+      ${days ? html`<p class="muted">The last ${DAYS_MAX} days of the range.</p>` : nothing}
+      ${tableOf<Night>(
+        [
+          { name: 'Day', cell: ({ from }) => formatTime(this.#locale, Date.parse(from), this.#data.timeZone, 'date') },
+          { name: 'Device', cell: ({ device_id: device }) => device },
+          { name: 'Resting heart rate', kind: 'num', cell: (night) => this.#number(night.resting_hr, '/min') },
+          { name: 'Night', kind: 'num', cell: (night) => this.#number(night.night_hr, '/min') },
+          { name: 'Day, 9 to 21 h', kind: 'num', cell: (night) => this.#number(night.day_hr, '/min') },
+          { name: 'Lower at night by', kind: 'num', cell: (night) => this.#number(night.dip_percent, '%') },
+          { name: 'SDNN', kind: 'num', cell: (night) => this.#number(night.sdnn_ms, 'ms') },
+          { name: 'SDANN', kind: 'num', cell: (night) => this.#number(night.sdann_ms, 'ms') },
+          { name: 'Covered', kind: 'num', cell: ({ coverage }) => percent(coverage) },
+        ],
+        nights,
+      )}
+    </section>`;
+  }
+
+  #methods(): TemplateResult | typeof nothing {
+    const { lines } = this.#data;
+    if (lines.length === 0) return nothing;
+    const groups: readonly (readonly [string, RegExp])[] = [
+      ['Heart rate variability', /^hrv_/],
+      ['Pulse rate variability', /^prv_/],
+      ['Signal quality', /^sqi_/],
+      ['Other values', /^(?!hrv_|prv_|sqi_)/],
+    ];
+    return html`${groups.map(([name, pattern]) => {
+        const some = lines.filter(({ method }) => pattern.test(method.name));
+        if (some.length === 0) return nothing;
+        return html`<section>
+          <h2>${name}</h2>
+          ${tableOf<Row>(
+            ['Value', 'Method and version', 'Mean', 'Lowest', 'Highest', 'Good', 'Covered'].map((column, i) => ({
+              name: column,
+              cell: ({ cells }) => cells[i] ?? '',
+              ...(i > 1 && { kind: 'num' as const }),
+            })),
+            some.map(({ method, totals }) => ({
+              cells: [
+                method.title || method.name,
+                method.code,
+                this.#number(totals.mean, method.unit),
+                this.#number(totals.min, method.unit),
+                this.#number(totals.max, method.unit),
+                shareText(totals.good_n, totals.n),
+                shareText(totals.good_n, totals.expected_n),
+              ],
+            })),
+          )}
+        </section>`;
+      })}
+      <p class="muted">
+        Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values
+        that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are
+        not comparable.
+      </p>`;
+  }
+
+  #episodes(): TemplateResult {
+    const { episodes, more } = this.#data;
+    if (episodes.length === 0)
+      return html`<section>
+        <h2>Episodes</h2>
+        <p>None in this range.</p>
+      </section>`;
+    return html`<section class="episodes">
+      <h2>Episodes</h2>
+      ${more ? html`<p><strong>There are more; these are the latest ${EPISODES_MAX}.</strong></p>` : nothing}
+      ${episodes.map((episode) => this.#episode(episode))}
+    </section>`;
+  }
+
+  #episode(episode: EpisodeOfReport): TemplateResult {
+    const strips = stripsOf(episode.artifacts);
+    const time = (iso: string): string => formatTime(this.#locale, Date.parse(iso), this.#data.timeZone, 'seconds');
+    return html`<section class="episode">
+      <h3>${episode.title || episode.kind}</h3>
+      <p>
+        ${time(episode.started_at)}${episode.ended_at === null ? ', ongoing' : ` – ${time(episode.ended_at)}`}; severity
+        ${episode.severity}; ${words[episode.status]}
+      </p>
+      ${strips.map(
+        ({ artifact: { title }, address }) =>
+          html`<figure class="paper" tabindex="0" role="region" aria-label=${title || 'Strip'}>
+            <img src=${address} alt=${title || 'Strip of the waveform'} />
+          </figure>`,
+      )}
+      ${strips.length === 0 ? html`<p class="muted">It has no strip.</p>` : nothing}
+    </section>`;
+  }
+}
+
+const words = { open: 'not reviewed', closed: 'reviewed', cancelled: 'dismissed' } as const;
+
+function shareText(part: number, whole: number | null): string {
+  return whole === null || whole === 0 ? '–' : percent(Math.min(1, part / whole));
+}
+
+/** Charts and strips are there, or will not come: then it can be printed. */
+export function isComplete(root: ParentNode): boolean {
+  const charts = [...root.querySelectorAll<HTMLElement>('bio-trend-chart')];
+  const images = [...root.querySelectorAll('img')];
+  return (
+    charts.every((chart) => !['loading', undefined].includes(chart.dataset['state'])) &&
+    charts.every((chart) => chart.dataset['state'] !== 'ready' || chart.shadowRoot?.querySelector('canvas') !== null) &&
+    images.every((image) => image.complete)
+  );
+}

@@ -1,0 +1,175 @@
+/** Trends of one person: heart rate and HRV, steps and sleep, over any range; next to another person; and the trace behind a point. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { ApiError } from '../sdk/fetch-json.ts';
+import { call } from './service.ts';
+import type { Xuser } from './service.ts';
+
+type Point = Readonly<{ time: string; stream_id: string | null }>;
+type Range = Readonly<{ range: string | null; from: string | null; to: string | null }>;
+type Filters = Readonly<Record<string, string>>;
+
+/** Days back in which a daily value must lie for its chart to be shown. */
+const DAILY_DAYS = 30;
+/** Around a point, ms. */
+const PEEK_MS = 5000;
+const durations = /^\d+[smhdw]$/;
+
+export type TrendsPage = Readonly<{
+  /** Filters of the address, and how to keep others there. */
+  query: URLSearchParams;
+  keep: (filters: Filters) => void;
+  redraw: () => void;
+  time: (iso: string) => TemplateResult;
+}>;
+
+export class Trends {
+  readonly #page: TrendsPage;
+  /** Of the address when the page was opened: what a person chooses later is in the chart already. */
+  readonly #from: string | null;
+  readonly #to: string | null;
+  readonly #range: string;
+  #user: Xuser | null = null;
+  #zone = '';
+  #daily: readonly string[] = [];
+  #other: Xuser | null = null;
+  #problem: string | null = null;
+  #point: Point | null = null;
+
+  constructor(page: TrendsPage) {
+    this.#page = page;
+    const { query } = page;
+    this.#from = query.get('from');
+    this.#to = query.get('to');
+    const range = query.get('range') ?? '';
+    this.#range = durations.test(range) ? range : '24h';
+  }
+
+  async load(user: Xuser, zone: string): Promise<void> {
+    this.#user = user;
+    this.#zone = zone;
+    const params = { projectId: user.project_id };
+    const catalog = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params });
+    const since = new Date(Date.now() - DAILY_DAYS * 864e5).toISOString();
+    const wanted = catalog.filter(({ abbreviation }) => ['STEPS', 'STEPS-D', 'SLEEP'].includes(abbreviation));
+    const found = await Promise.all(
+      wanted.map(async ({ id, abbreviation }) => {
+        const query = { biosignal_id: id, subject_id: user.xuser_id, since, quality_max: 1, limit: 1 };
+        const values = await call('GET', '/api/v1/observations', { query });
+        return values.length > 0 ? abbreviation : null;
+      }),
+    );
+    this.#daily = found.filter((abbreviation) => abbreviation !== null);
+    const other = this.#page.query.get('with');
+    if (other !== null) await this.#compare(other);
+    this.#page.redraw();
+  }
+
+  view(): TemplateResult {
+    return html`<div
+      class="trends"
+      @bio:range=${(event: CustomEvent<Range>) => this.#keep(event)}
+      @bio:point=${(event: CustomEvent<Point>) => this.#show(event.detail)}
+    >
+      <bio-trend-chart
+        id="trend"
+        biosignals="HR,RMSSD"
+        heading="Heart rate and HRV"
+        range=${this.#range}
+        from=${this.#from ?? nothing}
+        to=${this.#to ?? nothing}
+        compare=${this.#other?.xuser_id ?? nothing}
+        compare-name=${this.#other === null ? nothing : this.#other.display_name || this.#other.external_id}
+        tz=${this.#zone === '' ? nothing : this.#zone}
+        stale-after="48h"
+        link="person"
+        tools
+        points
+      ></bio-trend-chart>
+      ${this.#peek()} ${this.#comparison()}
+      ${
+        this.#daily.length === 0
+          ? nothing
+          : html`<bio-trend-chart
+              biosignals=${this.#daily.join(',')}
+              heading="Steps and sleep by the day"
+              range="30d"
+              tz=${this.#zone === '' ? nothing : this.#zone}
+              tools
+            ></bio-trend-chart>`
+      }
+    </div>`;
+  }
+
+  /** Only the first chart's range is in the address. */
+  #keep({ target, detail }: CustomEvent<Range>): void {
+    if ((target as HTMLElement).id !== 'trend') return;
+    this.#page.keep({ range: detail.range ?? '', from: detail.from ?? '', to: detail.to ?? '' });
+    this.#page.redraw();
+  }
+
+  #show(point: Point | null): void {
+    this.#point = point;
+    this.#page.redraw();
+  }
+
+  /** Ten seconds of the recording behind a point. */
+  #peek(): TemplateResult | typeof nothing {
+    const point = this.#point;
+    if (point === null) return nothing;
+    const close = html`<button type="button" @click=${() => this.#show(null)}>Close</button>`;
+    if (point.stream_id === null) {
+      return html`<section class="card" role="status">
+        <p>No recording is known for this point: the value was entered, or its samples are no longer kept. ${close}</p>
+      </section>`;
+    }
+    const atMs = Date.parse(point.time);
+    const [since, until] = [atMs - PEEK_MS, atMs + PEEK_MS].map((ms) => encodeURIComponent(new Date(ms).toISOString()));
+    const href = `/api/v1/streams/${point.stream_id}/strip?since=${since}&until=${until}`;
+    return html`<section class="card" role="status">
+      <div class="card-head">
+        <h2>Trace at ${this.#page.time(point.time)}</h2>
+        <a class="button" href="#/recordings/${point.stream_id}?at=${encodeURIComponent(point.time)}">Open in the recording</a>
+        ${close}
+      </div>
+      <figure class="strip">
+        <div class="strip-scroll" tabindex="0" role="region" aria-label="Trace">
+          <img src=${href} alt="Ten seconds of the waveform" />
+        </div>
+      </figure>
+    </section>`;
+  }
+
+  #comparison(): TemplateResult {
+    const submit = (event: SubmitEvent): void => {
+      event.preventDefault();
+      const id = new FormData(event.target as HTMLFormElement).get('with');
+      const wanted = typeof id === 'string' ? id.trim() : '';
+      this.#page.keep({ with: wanted });
+      void this.#compare(wanted).then(() => this.#page.redraw());
+    };
+    return html`<form class="row compare" @submit=${submit}>
+      <label
+        >Compare with another person
+        <input name="with" maxlength="255" autocomplete="off" placeholder="External id" .value=${this.#other?.external_id ?? ''}
+      /></label>
+      <button>Compare</button>
+      ${this.#problem === null ? nothing : html`<p class="muted" role="alert">${this.#problem}</p>`}
+    </form>`;
+  }
+
+  /** @param externalId of a person of the same project; '' ends the comparison */
+  async #compare(externalId: string): Promise<void> {
+    this.#problem = null;
+    this.#other = null;
+    if (externalId === '') return;
+    try {
+      const found = await call('GET', '/api/v1/xusers', { query: { external_id: externalId, project_id: this.#user?.project_id } });
+      this.#other = found[0] ?? null;
+      if (this.#other === null) this.#problem = `There is no person ${externalId} in this project.`;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#problem = error.message;
+    }
+  }
+}

@@ -1,0 +1,198 @@
+/** Trends and the report of a person, in the dashboard and from the command line, on the whole service with an ECG of months ago. */
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { report } from '../../src/cli/report.ts';
+import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
+import { createPacketSource } from '../../src/cli/simulator/packets.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
+import { chromiumPath } from '../helpers/chromium.ts';
+import { ran } from '../helpers/commands.ts';
+import { startDashboard, violations } from '../helpers/dashboard.ts';
+import type { DashboardFixture } from '../helpers/dashboard.ts';
+import { until } from '../helpers/database.ts';
+
+const START_MS = Date.UTC(2026, 2, 28, 8);
+/** Markup in what people write stays text. */
+const TITLE = 'Fast <b>and</b> regular';
+
+let dashboard: DashboardFixture;
+let folder: string;
+let person: string;
+let stream: string;
+let episode: string;
+
+beforeAll(async () => {
+  if (chromiumPath === null) return;
+  folder = await mkdtemp(join(tmpdir(), 'bio-report-test-'));
+  dashboard = await startDashboard();
+  const { send, service } = dashboard;
+  const [project] = await send<{ project_key: string }[]>('GET', '/api/v1/projects');
+  const body = { external_id: 'anna', project_key: project!.project_key };
+  const token = await send<{ xuser_token: string; xuser_id: string }>('POST', '/api/v1/sdk/token', body);
+  person = token.xuser_id;
+  await send('PATCH', `/api/v1/xusers/${person}`, { display_name: 'Anna', time_zone: 'Europe/Berlin' });
+  const next = createPacketSource(createSimulatedDevice({ seed: 9, channels: ['ecg.ii'] }), {
+    deviceId: 'patch-1',
+    bootId: '0123456789abcdef0123456789abcdef',
+    subject: '',
+    startUnixNs: BigInt(START_MS) * 1_000_000n,
+    packetMs: 10_000,
+  });
+  for (let i = 0; i < 14; i++) {
+    const { packet } = next();
+    const sent = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token.xuser_token}`, 'content-type': 'application/x-protobuf' },
+      body: Buffer.from(encodePacket({ ...packet, sentUnixNs: 0n })),
+    });
+    expect(sent.status, await sent.text()).toBe(202);
+  }
+  stream = (await send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${person}`))[0]!.id;
+  const [startedAt, endedAt] = [20_000, 30_000].map((ms) => new Date(START_MS + ms).toISOString());
+  const found = { subject_id: person, stream_id: stream, kind: 'tachycardia', title: TITLE, started_at: startedAt, ended_at: endedAt };
+  episode = (await send<{ id: string }>('POST', '/api/v1/episodes', found)).id;
+  const range = { from: new Date(START_MS).toISOString(), to: new Date(START_MS + 200_000).toISOString() };
+  const chart = { subject_id: person, series: [{ feature: 'hr_ecg' }, { feature: 'hrv_rmssd_60s' }], range, detail: true };
+  await until(async () => {
+    const { detail } = await send<{ detail: { totals: { good_n: number }[] } }>('POST', '/api/v1/charts/query', chart);
+    return detail.totals.every(({ good_n: good }) => good > 0);
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await dashboard?.close();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+});
+
+const loaded = (page: Page, selector: string): Promise<boolean> =>
+  page
+    .locator(selector)
+    .evaluateAll((images) => images.length > 0 && images.every((image) => (image as HTMLImageElement).naturalWidth > 0));
+
+describe.skipIf(chromiumPath === null)('a person', () => {
+  // promise: range-in-address, point-to-trace
+  it('has trends over any range, which the address keeps; a point leads to its trace', async () => {
+    const address = `/dashboard/#/users/${person}?from=2026-03-28T08:00:00Z&to=2026-03-28T08:02:20Z`;
+    const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn });
+    const chart = page.locator('bio-trend-chart#trend');
+    await chart.locator('canvas').first().waitFor();
+    const at = async (share: number): Promise<[number, number]> => {
+      await chart.locator('.u-over').first().scrollIntoViewIfNeeded();
+      const over = (await chart.locator('.u-over').first().boundingBox())!;
+      return [over.x + share * over.width, over.y + over.height / 2];
+    };
+    await page.mouse.move(...(await at(0.5)));
+    await expect.poll(() => chart.locator('.readout b').first().textContent()).toMatch(/^\d+/);
+    await page.mouse.click(...(await at(0.5)));
+    await page.getByRole('heading', { name: 'Trace at' }).waitFor();
+    await expect.poll(() => loaded(page, '.trends .strip img')).toBe(true);
+    expect(await page.locator('.trends .strip img').getAttribute('src')).toContain(`/streams/${stream}/strip?since=2026-03-28T08%3A0`);
+    expect(await violations(page, 'main')).toEqual([]);
+    await page.getByRole('button', { name: 'Close' }).click();
+
+    await page.mouse.move(...(await at(0.25)));
+    await page.mouse.down();
+    await page.mouse.move(...(await at(0.6)), { steps: 3 });
+    await page.mouse.up();
+    await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/from=2026-03-28T08%3A00%3A3\d/);
+    const kept = await page.evaluate(() => location.hash);
+    await page.reload();
+    await chart.locator('canvas').first().waitFor();
+    expect(await chart.getAttribute('from')).toBe(new URLSearchParams(kept.split('?')[1]).get('from'));
+
+    await page.getByLabel('Compare with another person').fill('nobody-here');
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByText('There is no person nobody-here in this project.').waitFor();
+    await page.getByLabel('Compare with another person').fill('demo-patient');
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await expect.poll(() => chart.getAttribute('compare-name')).toBe('demo-patient');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  // promise: report-whole
+  it('has a report with methods, coverage and strips; it fits a phone, and paper has no controls', async () => {
+    const address = `/dashboard/#/users/${person}/report?from=2026-03-28&to=2026-03-28`;
+    const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn, viewport: { width: 390, height: 800 } });
+    const shown = page.locator('.report');
+    await shown.getByText('Not a medical device and no diagnosis').waitFor();
+    await expect.poll(() => loaded(page, '.paper img')).toBe(true);
+    await shown.locator('bio-trend-chart canvas').first().waitFor();
+    // Ten seconds and the calibration pulse, in pixels of CSS: 96 are 25.4 mm.
+    expect(await page.locator('.paper img').evaluate((image: HTMLImageElement) => Math.round((image.width * 25.4) / 96))).toBe(260);
+    const text = await shown.textContent();
+    expect(text).toMatch(/derived:hrv_rmssd_60s_v\d/);
+    expect(text).toContain(TITLE);
+    expect(text).toContain('Mar 28, 2026, 12:00 AM');
+    expect(text).toContain('Europe/Berlin');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    expect(await violations(page, 'main')).toEqual([]);
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.locator('nav, header.top, main button').filter({ visible: true }).count()).toBe(0);
+    await page.emulateMedia({ media: 'screen' });
+    await page.getByLabel('From', { exact: true }).fill('2026-03-30');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.getByText('from is not before to').waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('has an episode with the strip that the service draws', async () => {
+    const { page } = await dashboard.open(`/dashboard/#/episodes/${episode}`, { storageState: dashboard.signedIn });
+    await expect.poll(() => loaded(page, '.strip img')).toBe(true);
+    expect(await page.getByText('No strip yet').count()).toBe(0);
+    await page.context().close();
+  });
+});
+
+describe.skipIf(chromiumPath === null)('biosignal report', () => {
+  const run = (args: readonly string[], key = dashboard.service.firstKey ?? '') =>
+    ran(report, [...args, '--to', dashboard.service.baseUrl], { cwd: folder, env: { BIO_KEY: key } });
+
+  // promise: report-pdf
+  it('writes a PDF that only its owner reads', async () => {
+    const { code, out, err } = await run(['anna', '--since', '2026-03-28', '--until', '2026-03-28']);
+    expect(err).toEqual([]);
+    expect(code).toBe(0);
+    expect(out).toEqual([join(folder, 'report-anna.pdf')]);
+    const pdf = await readFile(out[0]!);
+    expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
+    expect((await stat(out[0]!)).mode & 0o777).toBe(0o600);
+    // Upright pages, and a lying one for the strips.
+    const boxes = [...pdf.toString('latin1').matchAll(/\/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]/g)].map(([, w, h]) => Number(w) > Number(h));
+    expect(new Set(boxes)).toEqual(new Set([false, true]));
+  }, 60_000);
+
+  // promise: report-key
+  it('never gives the key to the browser: neither as an argument nor in its environment', async () => {
+    const program = join(folder, 'not-a-browser');
+    await writeFile(program, `#!/bin/sh\nprintf '%s\\n' "$@" > ${folder}/seen\nenv >> ${folder}/seen\n`);
+    await chmod(program, 0o700);
+    process.env['BIO_KEY'] = dashboard.service.firstKey!;
+    const { code, err } = await run(['anna', '--chromium', program]);
+    delete process.env['BIO_KEY'];
+    expect([code, err.join(' ')]).toEqual([3, expect.stringContaining('Chromium ended')]);
+    const seen = await readFile(join(folder, 'seen'), 'utf8');
+    expect(seen).toContain('--remote-debugging-pipe');
+    expect(seen).not.toContain(dashboard.service.firstKey!);
+    expect(seen).not.toContain('BIO_KEY');
+  });
+
+  it('says what is missing: a key, a browser, the user, a day', async () => {
+    const said = async (...given: Parameters<typeof run>): Promise<string> => {
+      const { code, err } = await run(...given);
+      return `${code} ${err.join(' ')}`;
+    };
+    expect(await said(['anna'], '')).toMatch(/^2 .*BIO_KEY must hold an organization key/);
+    expect(await said(['anna', '--chromium', '/nowhere/chromium'])).toMatch(
+      /^1 .*no \/nowhere\/chromium on this machine.*apt install chromium/,
+    );
+    expect(await said(['nobody-here'])).toMatch(/^1 .*there is no user 'nobody-here'/);
+    expect(await said(['anna', '--since', 'last week'])).toMatch(/^2 .*--since must be an ISO 8601 time/);
+    expect(await said(['anna', '--since', '2026-03-29', '--until', '2026-03-28'])).toMatch(/^1 .*from is not before to/);
+    expect(await said(['anna', '--key', 'x'])).toMatch(/^2 .*no option '--key'/);
+  }, 60_000);
+});

@@ -1,0 +1,454 @@
+/** Draws the three views of a recording on canvases: the whole of it, a page of rows, and the strip on paper. */
+import type { Beat, Envelope, Mark, Rate, Segment } from './recording-source.ts';
+
+/** CSS pixels of a millimetre, as CSS defines it; a screen is rarely so exact. */
+export const PX_PER_MM = 96 / 25.4;
+
+export type Colors = Readonly<{
+  ink: string;
+  muted: string;
+  surface: string;
+  minor: string;
+  major: string;
+  trace: string;
+  accent: string;
+  suspect: string;
+  bad: string;
+  line: string;
+}>;
+
+export type Surface = Readonly<{ context: CanvasRenderingContext2D; width: number; height: number; colors: Colors }>;
+
+/** Sizes a canvas to its box, sharp on every screen. @returns null while it has no size */
+export function surfaceOf(canvas: HTMLCanvasElement, colors: Colors): Surface | null {
+  const { width, height } = canvas.getBoundingClientRect();
+  if (width < 1 || height < 1) return null;
+  const ratio = globalThis.devicePixelRatio || 1;
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+  }
+  const context = canvas.getContext('2d')!;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.font = '12px system-ui, sans-serif';
+  return { context, width, height, colors };
+}
+
+type Scale = Readonly<{ low: number; high: number }>;
+
+/** Range of an envelope without its outermost hundredth, which a loose electrode makes. */
+export function rangeOf(envelope: Pick<Envelope, 'min' | 'max'>): Scale {
+  const pick = (list: readonly (number | null)[], share: number): number => {
+    const sorted = list.filter((value) => value !== null).toSorted((a, b) => a - b);
+    return sorted[Math.round(share * (sorted.length - 1))] ?? 0;
+  };
+  const [low, high] = [pick(envelope.min, 0.02), pick(envelope.max, 0.98)];
+  return high > low ? { low, high } : { low: low - 1, high: high + 1 };
+}
+
+/** The envelope of a stretch in a box; a trace where buckets have few samples.
+ *  @returns nothing is drawn where there are no samples */
+function envelopeIn(
+  { context, colors }: Surface,
+  envelope: Envelope,
+  box: Readonly<{ x: number; y: number; width: number; height: number; fromMs: number; toMs: number }>,
+  { low, high }: Scale,
+): void {
+  const { x, y, width, height, fromMs, toMs } = box;
+  const at = (value: number): number => y + height - ((Math.min(high, Math.max(low, value)) - low) / (high - low)) * height;
+  const perMs = width / (toMs - fromMs);
+  const first = Math.max(0, Math.floor((fromMs - envelope.t0Ms) / envelope.stepMs));
+  const end = Math.min(envelope.n.length, Math.ceil((toMs - envelope.t0Ms) / envelope.stepMs));
+  context.strokeStyle = colors.trace;
+  context.lineWidth = 1;
+  context.beginPath();
+  let before: number | null = null;
+  for (let i = first; i < end; i++) {
+    const [min, max] = [envelope.min[i], envelope.max[i]];
+    if (min == null || max == null) {
+      before = null;
+      continue;
+    }
+    const px = x + (envelope.t0Ms + (i + 0.5) * envelope.stepMs - fromMs) * perMs;
+    const [top, bottom] = [at(max), at(min)];
+    if (before === null) context.moveTo(px, top);
+    else context.lineTo(px, Math.abs(before - top) < Math.abs(before - bottom) ? top : bottom);
+    context.moveTo(px, top);
+    context.lineTo(px, Math.max(bottom, top + 0.5));
+    before = bottom;
+  }
+  context.stroke();
+}
+
+/** Quality and coverage of a stretch as a ribbon: height says how much is there, hatching how far to trust it. */
+function ribbon(
+  { context, colors }: Surface,
+  envelope: Envelope,
+  box: Readonly<{ x: number; y: number; width: number; height: number; fromMs: number; toMs: number }>,
+): void {
+  const due = Math.max(1, (envelope.rateHz * envelope.stepMs) / 1000);
+  const perMs = box.width / (box.toMs - box.fromMs);
+  for (let i = 0; i < envelope.n.length; i++) {
+    const px = box.x + (envelope.t0Ms + i * envelope.stepMs - box.fromMs) * perMs;
+    const wide = Math.max(1, envelope.stepMs * perMs);
+    if (px + wide < box.x || px > box.x + box.width) continue;
+    const n = envelope.n[i]!;
+    const there = Math.min(1, n / due);
+    const [bad, suspect] = [envelope.bad[i]! / Math.max(1, n), envelope.suspect[i]! / Math.max(1, n)];
+    context.fillStyle = bad > 0.5 ? colors.bad : bad + suspect > 0.5 ? colors.suspect : colors.muted;
+    const from = Math.max(box.x, px);
+    context.fillRect(from, box.y + box.height * (1 - there), Math.min(box.x + box.width, px + wide) - from, box.height * there);
+  }
+}
+
+/** The whole recording: signal, coverage and quality, heart rate, marks, and where the page and the strip are. */
+export function drawWhole(
+  surface: Surface,
+  whole: Readonly<{
+    startMs: number;
+    endMs: number;
+    envelope: Envelope | null;
+    rate: Rate | null;
+    marks: readonly Mark[];
+    page: readonly [number, number];
+    strip: readonly [number, number];
+    time: (ms: number) => string;
+  }>,
+): void {
+  const { context, width, height, colors } = surface;
+  const { startMs, endMs, envelope, rate, marks, page, strip } = whole;
+  const spanMs = Math.max(1, endMs - startMs);
+  const xOf = (ms: number): number => ((ms - startMs) / spanMs) * width;
+  const box = { x: 0, width, fromMs: startMs, toMs: endMs };
+  const [signal, rhythm] = [height * 0.34, height * 0.38];
+  if (envelope !== null) {
+    envelopeIn(surface, envelope, { ...box, y: 14, height: signal - 16 }, rangeOf(envelope));
+    ribbon(surface, envelope, { ...box, y: signal + 2, height: 8 });
+  }
+  if (rate !== null) rateIn(surface, rate, { ...box, y: signal + 14, height: rhythm - 6 });
+  const markY = height - 26;
+  for (const mark of marks) {
+    context.fillStyle = mark.source === 'episode' ? colors.accent : colors.suspect;
+    const wide = Math.max(3, xOf(mark.endMs) - xOf(mark.startMs));
+    if (mark.source === 'episode') context.fillRect(xOf(mark.startMs), markY, wide, 8);
+    else {
+      context.beginPath(); // a flag: shapes differ, not only colours
+      context.moveTo(xOf(mark.startMs), markY);
+      context.lineTo(xOf(mark.startMs) + 8, markY + 4);
+      context.lineTo(xOf(mark.startMs), markY + 8);
+      context.fill();
+    }
+  }
+  context.fillStyle = colors.muted;
+  const ticks = Math.max(2, Math.floor(width / 140));
+  for (let i = 0; i <= ticks; i++) {
+    const ms = startMs + (spanMs * i) / ticks;
+    context.textAlign = i === 0 ? 'left' : i === ticks ? 'right' : 'center';
+    context.fillText(whole.time(ms), xOf(ms), height - 4);
+  }
+  frame(surface, xOf(page[0]), xOf(page[1]), colors.muted);
+  frame(surface, xOf(strip[0]), xOf(strip[1]), colors.accent);
+}
+
+function frame({ context, height, width }: Surface, from: number, to: number, color: string): void {
+  context.strokeStyle = color;
+  context.lineWidth = 2;
+  const left = Math.max(1, Math.min(width - 5, from));
+  context.strokeRect(left, 1, Math.max(4, Math.min(width - 1, to) - left), height - 20);
+}
+
+function rateIn(
+  { context, colors }: Surface,
+  rate: Rate,
+  box: Readonly<{ x: number; y: number; width: number; height: number; fromMs: number; toMs: number }>,
+): void {
+  const shown = rate.values.filter((value, i) => value !== null && rate.flags[i]! < 2) as number[];
+  if (shown.length === 0) return;
+  const [low, high] = [Math.min(...shown), Math.max(...shown, Math.min(...shown) + 20)];
+  const xOf = (ms: number): number => box.x + ((ms - box.fromMs) / (box.toMs - box.fromMs)) * box.width;
+  const yOf = (value: number): number => box.y + box.height - ((value - low) / (high - low)) * (box.height - 4);
+  context.lineWidth = 1.5;
+  context.strokeStyle = colors.accent;
+  context.beginPath();
+  let isOpen = false;
+  for (const [i, value] of rate.values.entries()) {
+    const usable = value !== null && rate.flags[i]! < 2;
+    if (usable) {
+      if (isOpen) context.lineTo(xOf(rate.timesMs[i]!), yOf(value));
+      else context.moveTo(xOf(rate.timesMs[i]!), yOf(value));
+    }
+    isOpen = usable;
+  }
+  context.stroke();
+  context.fillStyle = colors.muted;
+  context.textAlign = 'left';
+  context.fillText(`${Math.round(high)} /min`, box.x + 4, box.y + 10);
+  context.fillText(`${Math.round(low)}`, box.x + 4, box.y + box.height);
+}
+
+/** Rows of a page, each so many seconds, with the strip's place in it. */
+export function drawRows(
+  surface: Surface,
+  rows: Readonly<{
+    fromMs: number;
+    rowMs: number;
+    count: number;
+    /** Parts of the page that are there. */
+    envelopes: readonly Envelope[];
+    marks: readonly Mark[];
+    strip: readonly [number, number];
+    time: (ms: number) => string;
+    gap: string;
+  }>,
+): void {
+  const { context, width, height, colors } = surface;
+  const { fromMs, rowMs, count, envelopes, strip } = rows;
+  const left = 64;
+  const tall = height / count;
+  const scale = rangeOf({ min: envelopes.flatMap(({ min }) => min), max: envelopes.flatMap(({ max }) => max) });
+  for (let row = 0; row < count; row++) {
+    const rowFromMs = fromMs + row * rowMs;
+    const box = { x: left, y: row * tall + 2, width: width - left, height: tall - 4, fromMs: rowFromMs, toMs: rowFromMs + rowMs };
+    const xOf = (ms: number): number => left + ((ms - rowFromMs) / rowMs) * box.width;
+    context.fillStyle = colors.muted;
+    context.textAlign = 'left';
+    context.fillText(rows.time(rowFromMs), 2, box.y + tall / 2);
+    const [a, b] = [Math.max(strip[0], rowFromMs), Math.min(strip[1], rowFromMs + rowMs)];
+    if (b > a) {
+      context.fillStyle = colors.minor;
+      context.fillRect(xOf(a), box.y, xOf(b) - xOf(a), box.height);
+    }
+    for (const mark of rows.marks) {
+      if (mark.endMs < rowFromMs || mark.startMs >= rowFromMs + rowMs) continue;
+      context.fillStyle = mark.source === 'episode' ? colors.accent : colors.suspect;
+      context.fillRect(
+        Math.max(left, xOf(mark.startMs)),
+        box.y,
+        Math.max(3, xOf(Math.min(mark.endMs, rowFromMs + rowMs)) - Math.max(left, xOf(mark.startMs))),
+        3,
+      );
+    }
+    for (const envelope of envelopes) {
+      if (envelope.t0Ms >= rowFromMs + rowMs || envelope.t0Ms + envelope.n.length * envelope.stepMs <= rowFromMs) continue;
+      envelopeIn(surface, envelope, box, scale);
+      ribbon(surface, envelope, { ...box, y: box.y + box.height - 3, height: 3 });
+    }
+    context.strokeStyle = colors.line;
+    context.lineWidth = 1;
+    context.strokeRect(left, box.y, box.width, box.height);
+  }
+}
+
+export type Strip = Readonly<{
+  fromMs: number;
+  /** mm/s and mm/mV of the paper. */
+  speed: number;
+  gain: number;
+  lanes: readonly Readonly<{ channel: string; label: string; kind: string; segments: readonly Segment[] }>[];
+  beats: readonly Beat[];
+  marks: readonly Mark[];
+  calipers: Readonly<{ fromMs: number; toMs: number; marchOut: boolean }> | null;
+  filtered: boolean;
+  gap: string;
+}>;
+
+export const pxPerMs = (speed: number): number => (speed * PX_PER_MM) / 1000;
+
+/** The strip, on paper of 1 and 5 mm. */
+export function drawStrip(surface: Surface, strip: Strip): void {
+  const { context, width, height, colors } = surface;
+  paper(surface);
+  const perMs = pxPerMs(strip.speed);
+  const xOf = (ms: number): number => (ms - strip.fromMs) * perMs;
+  const top = 30;
+  const tall = (height - top) / Math.max(1, strip.lanes.length);
+  for (const [i, lane] of strip.lanes.entries()) {
+    const middle = top + tall * (i + 0.5);
+    laneIn(surface, lane, { middle, tall, xOf, strip });
+    labelIn(surface, lane.label, 6, top + tall * (i + 1) - 8);
+  }
+  beatsIn(surface, strip.beats, xOf);
+  for (const mark of strip.marks) {
+    const [from, to] = [xOf(mark.startMs), xOf(mark.endMs)];
+    if (to < 0 || from > width) continue;
+    context.fillStyle = mark.source === 'episode' ? colors.accent : colors.suspect;
+    context.fillRect(from, height - 4, Math.max(3, to - from), 4);
+    context.textAlign = 'left';
+    context.fillText(mark.label, Math.max(4, from + 2), height - 8);
+  }
+  if (strip.calipers !== null) calipersIn(surface, strip.calipers, xOf);
+}
+
+function labelIn({ context, colors }: Surface, text: string, x: number, y: number): void {
+  context.textAlign = 'left';
+  context.fillStyle = colors.surface;
+  context.fillRect(x - 3, y - 11, context.measureText(text).width + 6, 15);
+  context.fillStyle = colors.ink;
+  context.fillText(text, x, y);
+}
+
+function paper({ context, width, height, colors }: Surface): void {
+  for (const [step, color] of [
+    [PX_PER_MM, colors.minor],
+    [5 * PX_PER_MM, colors.major],
+  ] as const) {
+    context.strokeStyle = color;
+    context.lineWidth = 1;
+    context.beginPath();
+    for (let x = 0; x <= width; x += step) {
+      context.moveTo(x, 0);
+      context.lineTo(x, height);
+    }
+    for (let y = 0; y <= height; y += step) {
+      context.moveTo(0, y);
+      context.lineTo(width, y);
+    }
+    context.stroke();
+  }
+}
+
+type Place = Readonly<{ middle: number; tall: number; xOf: (ms: number) => number; strip: Strip }>;
+
+function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number], { middle, tall, xOf, strip }: Place): void {
+  const visible = lane.segments.filter(
+    (segment) => xOf(segment.t0Ms) < width && xOf(segment.t0Ms + (segment.samples.length * 1000) / segment.rateHz) > 0,
+  );
+  const values = visible.flatMap((segment) => shownSamples(segment, xOf, width));
+  const center = median(values);
+  // ECG has the paper's scale; other signals are fitted to their lane.
+  const isMillivolts = visible[0]?.unit === 'mV';
+  const spread = Math.max(1e-9, ...values.map((value) => Math.abs(value - center)));
+  const perUnit = isMillivolts ? strip.gain * PX_PER_MM : (0.42 * tall) / spread;
+  let endX = 0;
+  for (const segment of visible) {
+    const startX = xOf(segment.t0Ms);
+    if (startX - endX > 4) gapIn(context, colors, endX, startX, middle, strip.gap);
+    hatch(context, colors, segment, xOf, middle, tall);
+    context.strokeStyle = colors.trace;
+    context.lineWidth = 1.25;
+    context.beginPath();
+    let isOpen = false;
+    const first = Math.max(0, Math.floor(((0 - startX) / (xOf(1) - xOf(0)) / 1000) * segment.rateHz) - 1);
+    for (let k = first; k < segment.samples.length; k++) {
+      const x = xOf(segment.t0Ms + (k * 1000) / segment.rateHz);
+      const value = segment.samples[k];
+      if (value == null || segment.qmask?.[k] === 2) isOpen = false;
+      else {
+        const y = middle - (value - center) * perUnit;
+        if (isOpen) context.lineTo(x, y);
+        else context.moveTo(x, y);
+        isOpen = true;
+      }
+      if (x > width) break;
+    }
+    context.stroke();
+    endX = xOf(segment.t0Ms + (segment.samples.length * 1000) / segment.rateHz);
+  }
+  if (width - endX > 4) gapIn(context, colors, Math.max(0, endX), width, middle, strip.gap);
+}
+
+function shownSamples(segment: Segment, xOf: (ms: number) => number, width: number): number[] {
+  const found: number[] = [];
+  for (const [k, value] of segment.samples.entries()) {
+    const x = xOf(segment.t0Ms + (k * 1000) / segment.rateHz);
+    if (x >= 0 && x <= width && value !== null && segment.qmask?.[k] !== 2) found.push(value);
+  }
+  return found;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+}
+
+function gapIn(context: CanvasRenderingContext2D, colors: Colors, from: number, to: number, middle: number, word: string): void {
+  context.strokeStyle = colors.muted;
+  context.lineWidth = 1;
+  context.setLineDash([3, 5]);
+  context.beginPath();
+  context.moveTo(from, middle);
+  context.lineTo(to, middle);
+  context.stroke();
+  context.setLineDash([]);
+  if (to - from < 60) return;
+  context.fillStyle = colors.muted;
+  context.textAlign = 'center';
+  context.fillText(word, (from + to) / 2, middle - 4);
+}
+
+/** Slanted lines behind what is suspect; what is bad is not drawn at all. */
+function hatch(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  { t0Ms, rateHz, qmask }: Segment,
+  xOf: (ms: number) => number,
+  middle: number,
+  tall: number,
+): void {
+  if (qmask === null) return;
+  for (let k = 0; k < qmask.length; k++) {
+    const flag = qmask[k]!;
+    if (flag === 0) continue;
+    let end = k;
+    while (end < qmask.length && qmask[end] === flag) end++;
+    const [from, to] = [xOf(t0Ms + (k * 1000) / rateHz), xOf(t0Ms + (end * 1000) / rateHz)];
+    context.strokeStyle = flag === 2 ? colors.bad : colors.suspect;
+    context.globalAlpha = 0.5;
+    context.beginPath();
+    for (let x = from; x < to; x += flag === 2 ? 5 : 10) {
+      context.moveTo(x, middle + tall * 0.4);
+      context.lineTo(x + 8, middle - tall * 0.4);
+    }
+    context.stroke();
+    context.globalAlpha = 1;
+    k = end;
+  }
+}
+
+const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'V', artefact: '×', interpolated: '○' };
+
+/** A mark above each beat and the interval to the one before, in ms. */
+function beatsIn({ context, width, colors }: Surface, beats: readonly Beat[], xOf: (ms: number) => number): void {
+  context.textAlign = 'center';
+  for (const beat of beats) {
+    const x = xOf(beat.timeMs);
+    if (x < -40 || x > width + 40) continue;
+    context.fillStyle = context.strokeStyle = beat.qmask === 0 ? colors.ink : colors.muted;
+    context.beginPath();
+    context.moveTo(x, 16);
+    context.lineTo(x, 22);
+    context.stroke();
+    const letter = letters[beat.kind] ?? '';
+    if (letter !== '') {
+      context.fillStyle = colors.bad;
+      context.fillText(letter, x, 13);
+    }
+    if (beat.intervalMs !== null && beat.intervalMs * (xOf(1) - xOf(0)) > 30) {
+      context.fillStyle = colors.muted;
+      context.fillText(String(Math.round(beat.intervalMs)), xOf(beat.timeMs - beat.intervalMs / 2), 24);
+    }
+  }
+}
+
+function calipersIn(
+  { context, width, height, colors }: Surface,
+  { fromMs, toMs, marchOut }: NonNullable<Strip['calipers']>,
+  xOf: (ms: number) => number,
+): void {
+  const [from, to] = [xOf(fromMs), xOf(toMs)];
+  const step = to - from;
+  context.strokeStyle = colors.accent;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  const lines = [from, to];
+  if (marchOut && Math.abs(step) > 6) for (let x = to + step; x > 0 && x < width; x += step) lines.push(x);
+  if (marchOut && Math.abs(step) > 6) for (let x = from - step; x > 0 && x < width; x -= step) lines.push(x);
+  for (const x of lines) {
+    context.moveTo(x, 26);
+    context.lineTo(x, height);
+  }
+  context.moveTo(from, 40);
+  context.lineTo(to, 40);
+  context.stroke();
+}

@@ -1,0 +1,707 @@
+/** One recording to look through: the whole of it, a page of rows, and a strip at paper speed with beats, quality, gaps, marks and
+ *  calipers. A script of its own, bio-recording.js; usable alone inside a bio-provider.
+ *
+ *  @tag bio-recording
+ *  @attr {string} stream - id of the stream
+ *  @attr {string} at - time in the middle of the strip, ISO 8601. Default: the beginning
+ *  @attr {number} speed - paper speed, mm/s: 12.5, 25 or 50. Default 25
+ *  @attr {number} gain - mm/mV: 5, 10 or 20. Default 10
+ *  @attr {number} row - seconds of a row of the page: 10, 30 or 60. Default 60
+ *  @attr {string} channels - codes of the channels of the strip, with commas; the first is that of the page. Default: the first two of
+ *    ECG, or of any kind
+ *  @attr {string} tz - IANA time zone of the times
+ *  @attr {string} lang
+ *  @attr {string} theme - light or dark
+ *  @csspart strip - the strip
+ *  @cssprop --bio-strip-height - height of the strip; default 300px
+ *  @fires bio:recording-view - {at, speed, gain, row, channels}: what is shown, after each step */
+import { BioElement, define, html, nothing } from '../shared/base.ts';
+import type { TemplateResult, WidgetState } from '../shared/base.ts';
+import type { Session } from '../shared/session.ts';
+import { sentenceOf } from '../shared/strings.ts';
+import { tokenColor } from '../shared/theme.ts';
+import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
+import type { Colors } from './recording-draw.ts';
+import { filtered } from './recording-filter.ts';
+import { recordingTexts } from './recording-strings.ts';
+import type { RecordingTextKey } from './recording-strings.ts';
+import { RecordingSource, TILE_MS } from './recording-source.ts';
+import type { Beat, Envelope, Mark, Rate, Segment, Tile } from './recording-source.ts';
+
+const ROWS = 10;
+const speeds = [12.5, 25, 50] as const;
+const gains = [5, 10, 20] as const;
+const rowLengths = [10, 30, 60] as const;
+const jumps = ['jumpEpisode', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
+type Jump = (typeof jumps)[number];
+const LANES_MAX = 6;
+const PAGE_PARTS = 5;
+/** Two rows: as many as pixels of a wide screen. */
+const PART_BUCKETS = 4000;
+const PARTS_KEPT = 40;
+/** A pause of the pointer after which what is shown is told. */
+const TOLD_AFTER_MS = 200;
+
+const css = `
+.bar { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin-block-end: 8px; font-size: .875rem; }
+.bar label { display: grid; gap: 2px; }
+.bar select { min-inline-size: 5.5em; inline-size: auto; }
+.bar .check { display: flex; gap: 6px; align-items: center; min-block-size: 40px; }
+.bar .check input { inline-size: 20px; block-size: 20px; }
+.views { display: grid; gap: 8px; direction: ltr; }
+canvas { display: block; inline-size: 100%; background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; touch-action: pan-y; }
+.whole { block-size: 150px; cursor: pointer; }
+.rows { block-size: 460px; cursor: pointer; }
+.strip { block-size: var(--bio-strip-height, 300px); cursor: grab; touch-action: none; }
+.reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between; }
+.warn { color: var(--_suspect); font-weight: 600; }
+.goto { display: flex; gap: 8px; align-items: center; font-size: .875rem; }
+.goto input { flex: 1; min-block-size: 40px; accent-color: var(--_accent); }
+fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 12px; font-size: .875rem; }
+@media print { .rows { block-size: 150mm; } .bar, .goto { display: none; } }
+@container (max-width: 500px) { .rows { block-size: 360px; } }
+`;
+
+export class BioRecording extends BioElement {
+  static override styles = css;
+  static observedAttributes = ['stream', 'at', 'speed', 'gain', 'row', 'channels', 'tz', 'lang', 'theme'];
+  #session: Session | null = null;
+  #source: RecordingSource | null = null;
+  #opening: AbortController | null = null;
+  #state: WidgetState = 'loading';
+  #envelope: Envelope | null = null;
+  #rate: Rate | null = null;
+  #marks: readonly Mark[] = [];
+  /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
+  readonly #pages = new Map<string, Envelope | null>();
+  readonly #pageRequests = new Map<string, AbortController>();
+  #atMs = NaN;
+  #speed = 25;
+  #gain = 10;
+  #rowSec = 60;
+  #channels: readonly string[] = [];
+  #isFiltered = false;
+  #calipers: { fromMs: number; toMs: number; marchOut: boolean } | null = null;
+  #isMeasuring = false;
+  #jump: Jump = 'jumpEpisode';
+  #message = '';
+  #queued = 0;
+  #tellTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #pointers = new Map<number, { x: number; y: number }>();
+  #pinchPx = 0;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    const again = (): void => this.#draw();
+    const sizes = new ResizeObserver(again);
+    sizes.observe(this);
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    scheme.addEventListener('change', again);
+    this.during(() => {
+      sizes.disconnect();
+      scheme.removeEventListener('change', again);
+      cancelAnimationFrame(this.#queued);
+      this.#queued = 0;
+      clearTimeout(this.#tellTimer);
+      clearTimeout(this.#readTimer);
+      this.#close();
+    });
+  }
+
+  protected override linked(): void {
+    const session = this.link?.session ?? null;
+    if (session !== this.#session || this.#source === null) {
+      this.#session = session;
+      this.#open();
+    }
+    this.requestUpdate();
+  }
+
+  protected override changed(): void {
+    if (this.#source !== null && this.getAttribute('stream') === this.#source.stream.id) this.#readSettings();
+    else this.#open();
+    this.requestUpdate();
+  }
+
+  #close(): void {
+    this.#opening?.abort();
+    for (const request of this.#pageRequests.values()) request.abort();
+    this.#source?.close();
+    this.#source = null;
+    this.#pages.clear();
+    [this.#envelope, this.#rate, this.#marks, this.#calipers] = [null, null, [], null];
+  }
+
+  #open(): void {
+    this.#close();
+    const [session, streamId] = [this.#session, this.getAttribute('stream') ?? ''];
+    this.#setState('loading');
+    if (session === null || streamId === '' || !this.isConnected) return;
+    const opening = new AbortController();
+    this.#opening = opening;
+    void this.#load(session, streamId, opening.signal).catch((error: unknown) => {
+      if (opening.signal.aborted) return;
+      const status = (error as { status?: number }).status;
+      this.#setState(status === 401 ? 'unauthorized' : status === 404 ? 'empty' : status === undefined ? 'offline' : 'error');
+    });
+  }
+
+  async #load(session: Session, streamId: string, signal: AbortSignal): Promise<void> {
+    const source = await RecordingSource.open(session, streamId, () => this.requestUpdate(), signal);
+    if (signal.aborted) return;
+    this.#source = source;
+    if (source.stream.channels.length === 0) {
+      this.#setState('empty');
+      return;
+    }
+    this.#atMs = NaN;
+    this.#readSettings();
+    this.#setState('ready');
+    const later = (work: Promise<void>): void => void work.catch(() => undefined).then(() => this.#draw());
+    later(source.whole([this.#channels[0]!], signal).then((found) => void (this.#envelope = found[0] ?? null)));
+    later(source.rate(signal).then((rate) => void (this.#rate = rate)));
+    later(source.marks(signal).then((marks) => void (this.#marks = marks)));
+  }
+
+  #setState(state: WidgetState): void {
+    this.#state = state;
+    this.dataset['state'] = state;
+    this.requestUpdate();
+  }
+
+  /** What the attributes say, within what there is. */
+  #readSettings(): void {
+    const source = this.#source!;
+    const among = <T extends number>(name: string, list: readonly T[], fallback: T): T =>
+      list.find((one) => one === Number(this.getAttribute(name))) ?? fallback;
+    this.#speed = among('speed', speeds, 25);
+    this.#gain = among('gain', gains, 10);
+    this.#rowSec = among('row', rowLengths, 60);
+    const { channels } = source.stream;
+    const wanted = (this.getAttribute('channels') ?? '').split(',').filter((code) => channels.some((channel) => channel.code === code));
+    const ecg = channels.filter(({ kind }) => kind === 'ecg');
+    const usual = (ecg.length > 0 ? ecg : channels).slice(0, 2).map(({ code }) => code);
+    this.#channels = (wanted.length > 0 ? wanted : usual).slice(0, LANES_MAX);
+    const at = Date.parse(this.getAttribute('at') ?? '');
+    if (!Number.isNaN(at)) this.#atMs = at;
+    else if (Number.isNaN(this.#atMs)) this.#atMs = source.startMs + this.#stripMs / 2;
+    this.#atMs = this.#within(this.#atMs);
+    this.#draw();
+  }
+
+  // ------------------------------------------------------------------------------------------------ where one is
+
+  #within(ms: number): number {
+    const { startMs, endMs } = this.#source!;
+    return Math.min(Math.max(startMs, endMs), Math.max(startMs, ms));
+  }
+
+  get #stripMs(): number {
+    const width = this.root.querySelector('.strip')?.getBoundingClientRect().width ?? 0;
+    return (width > 0 ? width : 600) / pxPerMs(this.#speed);
+  }
+
+  get #pageMs(): number {
+    return ROWS * this.#rowSec * 1000;
+  }
+
+  get #pageFromMs(): number {
+    const { startMs } = this.#source!;
+    return startMs + Math.floor((this.#atMs - startMs) / this.#pageMs) * this.#pageMs;
+  }
+
+  #moveTo(ms: number): void {
+    if (this.#source === null) return;
+    this.#atMs = this.#within(ms);
+    this.#message = '';
+    this.#draw();
+    clearTimeout(this.#tellTimer);
+    this.#tellTimer = setTimeout(() => this.#tell(), TOLD_AFTER_MS);
+  }
+
+  #tell(): void {
+    this.requestUpdate();
+    this.emit('bio:recording-view', {
+      at: new Date(this.#atMs).toISOString(),
+      speed: this.#speed,
+      gain: this.#gain,
+      row: this.#rowSec,
+      channels: this.#channels.join(),
+    });
+  }
+
+  #set(change: () => void): void {
+    change();
+    this.#draw();
+    this.#tell();
+  }
+
+  // ------------------------------------------------------------------------------------------------ events and ectopic beats
+
+  async #go(forward: boolean): Promise<void> {
+    const found = await this.#find(forward);
+    if (found === null) {
+      this.#message = this.#say('noMore');
+      this.requestUpdate();
+    } else this.#moveTo(found);
+  }
+
+  async #find(forward: boolean): Promise<number | null> {
+    const source = this.#source;
+    if (source === null) return null;
+    if (this.#jump === 'jumpEctopic') return await source.ectopic(this.#atMs, forward, new AbortController().signal).catch(() => null);
+    const times = this.#jump === 'jumpEpisode' ? this.#marks.map(({ startMs }) => startMs) : this.#stretches(this.#jump === 'jumpGap');
+    const beyond = times.filter((ms) => (forward ? ms > this.#atMs + 1 : ms < this.#atMs - 1));
+    return (forward ? beyond[0] : beyond.at(-1)) ?? null;
+  }
+
+  /** Where gaps, or stretches of bad quality, begin. */
+  #stretches(gaps: boolean): number[] {
+    const envelope = this.#envelope;
+    if (envelope === null) return [];
+    const isOne = (i: number): boolean =>
+      gaps ? envelope.n[i] === 0 : envelope.n[i]! > 0 && envelope.bad[i]! + envelope.suspect[i]! > 0.5 * envelope.n[i]!;
+    return envelope.n.flatMap((_, i) => (isOne(i) && (i === 0 || !isOne(i - 1)) ? [envelope.t0Ms + i * envelope.stepMs] : []));
+  }
+
+  // ------------------------------------------------------------------------------------------------ gestures
+
+  #key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = this.#stripMs * (event.shiftKey ? 1 : 0.25);
+    const next = (list: readonly number[], value: number, by: number): number =>
+      list[Math.min(list.length - 1, Math.max(0, list.indexOf(value) + by))]!;
+    const actions: Readonly<Record<string, () => void>> = {
+      ArrowLeft: () => this.#moveTo(this.#atMs - step),
+      ArrowRight: () => this.#moveTo(this.#atMs + step),
+      ArrowUp: () => this.#moveTo(this.#atMs - this.#rowSec * 1000),
+      ArrowDown: () => this.#moveTo(this.#atMs + this.#rowSec * 1000),
+      PageUp: () => this.#moveTo(this.#atMs - this.#pageMs),
+      PageDown: () => this.#moveTo(this.#atMs + this.#pageMs),
+      Home: () => this.#moveTo(this.#source!.startMs),
+      End: () => this.#moveTo(this.#source!.endMs),
+      '+': () => this.#set(() => (this.#speed = next(speeds, this.#speed, 1))),
+      '-': () => this.#set(() => (this.#speed = next(speeds, this.#speed, -1))),
+      n: () => void this.#go(true),
+      p: () => void this.#go(false),
+      c: () => this.#set(() => this.#toggleCalipers()),
+    };
+    const action = actions[event.key];
+    if (action === undefined || this.#source === null) return;
+    event.preventDefault();
+    action();
+  }
+
+  #toggleCalipers(): void {
+    this.#isMeasuring = !this.#isMeasuring;
+    this.#calipers = this.#isMeasuring ? { fromMs: this.#atMs - 400, toMs: this.#atMs + 400, marchOut: false } : null;
+  }
+
+  /** Time under a pointer of the strip. */
+  #timeAt(event: PointerEvent): number {
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    return this.#atMs - this.#stripMs / 2 + (event.clientX - box.left) / pxPerMs(this.#speed);
+  }
+
+  #down(event: PointerEvent): void {
+    (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    if (this.#pointers.size === 2) this.#pinchPx = this.#pinch();
+    else if (this.#isMeasuring && this.#calipers !== null) {
+      const at = this.#timeAt(event);
+      this.#calipers = { ...this.#calipers, fromMs: at, toMs: at };
+    }
+  }
+
+  #move(event: PointerEvent): void {
+    const before = this.#pointers.get(event.pointerId);
+    if (before === undefined) return;
+    this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    if (this.#pointers.size === 2) {
+      const ratio = this.#pinch() / Math.max(1, this.#pinchPx);
+      if (ratio < 1.4 && ratio > 0.7) return;
+      this.#pinchPx = this.#pinch();
+      const i = speeds.indexOf(this.#speed as (typeof speeds)[number]) + (ratio > 1 ? 1 : -1);
+      this.#set(() => (this.#speed = speeds[Math.min(speeds.length - 1, Math.max(0, i))]!));
+    } else if (this.#isMeasuring && this.#calipers !== null) {
+      this.#calipers = { ...this.#calipers, toMs: this.#timeAt(event) };
+      this.#draw();
+    } else this.#moveTo(this.#atMs - (event.clientX - before.x) / pxPerMs(this.#speed));
+  }
+
+  #up(event: PointerEvent): void {
+    this.#pointers.delete(event.pointerId);
+    if (this.#isMeasuring) this.#tell();
+  }
+
+  #pinch(): number {
+    const [a, b] = [...this.#pointers.values()];
+    return a === undefined || b === undefined ? 0 : Math.hypot(a.x - b.x, a.y - b.y);
+  }
+
+  #wheel(event: WheelEvent): void {
+    event.preventDefault();
+    if (event.ctrlKey) {
+      const i = speeds.indexOf(this.#speed as (typeof speeds)[number]) + (event.deltaY < 0 ? 1 : -1);
+      this.#set(() => (this.#speed = speeds[Math.min(speeds.length - 1, Math.max(0, i))]!));
+    } else this.#moveTo(this.#atMs + (event.deltaX + event.deltaY) / pxPerMs(this.#speed));
+  }
+
+  #pickWhole(event: PointerEvent): void {
+    if (event.buttons === 0 || this.#source === null) return;
+    const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
+    const { startMs, endMs } = this.#source;
+    this.#moveTo(startMs + ((event.clientX - left) / width) * (endMs - startMs));
+  }
+
+  #pickRow(event: PointerEvent): void {
+    if (this.#source === null) return;
+    const { left, top, width, height } = (event.currentTarget as Element).getBoundingClientRect();
+    const row = Math.min(ROWS - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * ROWS)));
+    const along = Math.min(1, Math.max(0, (event.clientX - left - 64) / (width - 64)));
+    this.#moveTo(this.#pageFromMs + (row + along) * this.#rowSec * 1000);
+  }
+
+  // ------------------------------------------------------------------------------------------------ drawing
+
+  #draw(): void {
+    if (this.#queued !== 0) return;
+    this.#queued = requestAnimationFrame(() => {
+      this.#queued = 0;
+      if (this.isConnected && this.#source !== null) this.#drawAll(this.#source);
+    });
+  }
+
+  protected override rendered(): void {
+    this.#draw();
+  }
+
+  #colors(): Colors {
+    const of = (token: string): string => tokenColor(this.root, token);
+    return {
+      ink: of('--_ink'),
+      muted: of('--_muted'),
+      surface: of('--_surface'),
+      minor: of('--_grid-minor'),
+      major: of('--_grid-major'),
+      trace: of('--_trace'),
+      accent: of('--_accent'),
+      suspect: of('--_suspect'),
+      bad: of('--_bad'),
+      line: of('--_line'),
+    };
+  }
+
+  #drawAll(source: RecordingSource): void {
+    const colors = this.#colors();
+    const surface = (name: string) => {
+      const canvas = this.root.querySelector<HTMLCanvasElement>(`canvas.${name}`);
+      return canvas === null ? null : surfaceOf(canvas, colors);
+    };
+    const half = this.#stripMs / 2;
+    const strip = [this.#atMs - half, this.#atMs + half] as const;
+    const pageFromMs = this.#pageFromMs;
+    const whole = surface('whole');
+    if (whole !== null)
+      drawWhole(whole, {
+        startMs: source.startMs,
+        endMs: source.endMs,
+        envelope: this.#envelope,
+        rate: this.#rate,
+        marks: this.#marks,
+        page: [pageFromMs, pageFromMs + this.#pageMs],
+        strip,
+        time: (ms) => this.#clock(ms, false),
+      });
+    const rows = surface('rows');
+    if (rows !== null)
+      drawRows(rows, {
+        fromMs: pageFromMs,
+        rowMs: this.#rowSec * 1000,
+        count: ROWS,
+        envelopes: this.#page(source, pageFromMs),
+        marks: this.#marks,
+        strip,
+        time: (ms) => this.#clock(ms, false),
+        gap: this.#say('gap'),
+      });
+    const paper = surface('strip');
+    if (paper === null) return;
+    source.forgetOutside(strip[0] - 2 * TILE_MS, strip[1] + 2 * TILE_MS);
+    const tiles: Tile[] = [];
+    for (let ms = Math.floor(strip[0] / TILE_MS) * TILE_MS; ms < strip[1]; ms += TILE_MS) {
+      const tile = ms + TILE_MS > source.startMs && ms <= source.endMs + 1000 ? source.tileAt(ms) : undefined;
+      if (tile !== undefined) tiles.push(tile);
+    }
+    source.tileAt(this.#within(strip[1] + TILE_MS)); // what one is likely to want next
+    source.tileAt(this.#within(strip[0] - TILE_MS));
+    const segments = tiles.flatMap((tile) => tile.segments).map((segment) => (this.#isFiltered ? filtered(segment) : segment));
+    this.#beats = tiles.flatMap((tile) => tile.beats);
+    this.#shown = segments;
+    this.#readSoon();
+    drawStrip(paper, {
+      fromMs: strip[0],
+      speed: this.#speed,
+      gain: this.#gain,
+      lanes: this.#channels.map((code) => {
+        const { kind, unit } = source.stream.channels.find((channel) => channel.code === code)!;
+        return { channel: code, kind, label: `${code} · ${unit}`, segments: segments.filter(({ channel }) => channel === code) };
+      }),
+      beats: this.#beats,
+      marks: this.#marks,
+      calipers: this.#calipers,
+      filtered: this.#isFiltered,
+      gap: this.#say('gap'),
+    });
+  }
+
+  /** The words change once it stands still: a trace that is dragged tells nothing. */
+  #readSoon(): void {
+    clearTimeout(this.#readTimer);
+    this.#readTimer = setTimeout(() => {
+      const reading = this.#reading();
+      if (reading === this.#read) return;
+      this.#read = reading;
+      this.requestUpdate();
+    }, TOLD_AFTER_MS);
+  }
+
+  #read = '';
+  #readTimer: ReturnType<typeof setTimeout> | undefined;
+  #beats: readonly Beat[] = [];
+  #shown: readonly Segment[] = [];
+
+  /** What is here of a page; the rest is asked for, and comes. A page is asked for in parts, to be finer. */
+  #page(source: RecordingSource, fromMs: number): readonly Envelope[] {
+    const partMs = this.#pageMs / PAGE_PARTS;
+    return Array.from({ length: PAGE_PARTS }, (_, part) => fromMs + part * partMs)
+      .filter((partFromMs) => partFromMs <= source.endMs)
+      .flatMap((partFromMs) => this.#pagePart(source, partFromMs, partMs) ?? []);
+  }
+
+  #pagePart(source: RecordingSource, fromMs: number, partMs: number): Envelope | null {
+    const channel = this.#channels[0]!;
+    const key = `${fromMs} ${partMs} ${channel}`;
+    const known = this.#pages.get(key) ?? null;
+    if (!this.#pages.has(key)) {
+      for (const [other, request] of this.#pageRequests) if (!this.#isShown(other)) request.abort();
+      const request = new AbortController();
+      this.#pageRequests.set(key, request);
+      this.#pages.set(key, null);
+      source
+        .envelopes(fromMs, fromMs + partMs, PART_BUCKETS, [channel], request.signal)
+        .then((found) => {
+          if (this.#pages.size > PARTS_KEPT) this.#pages.delete(this.#pages.keys().next().value!);
+          this.#pages.set(key, found[0] ?? null);
+          this.#draw();
+        })
+        .catch(() => void this.#pages.delete(key)) // asked for again after the next step
+        .finally(() => this.#pageRequests.delete(key));
+    }
+    return known;
+  }
+
+  /** Is a part of a page one of the page that is shown? */
+  #isShown(key: string): boolean {
+    const [from, length] = key.split(' ').map(Number) as [number, number];
+    return from + length > this.#pageFromMs && from < this.#pageFromMs + this.#pageMs;
+  }
+
+  // ------------------------------------------------------------------------------------------------ words
+
+  #say(key: RecordingTextKey, values: Readonly<Record<string, string | number>> = {}): string {
+    return sentenceOf(recordingTexts, this.locale, key, values);
+  }
+
+  #clock(ms: number, withDate: boolean): string {
+    const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric' } as const) : {};
+    return new Intl.DateTimeFormat(this.locale, {
+      ...date,
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+      timeZone: this.timeZone,
+    }).format(ms);
+  }
+
+  /** Where one is, in words: for those who do not see the trace, and for everybody. */
+  #reading(): string {
+    const inStrip = this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
+    const intervals = inStrip.flatMap(({ intervalMs, kind }) => (intervalMs === null || kind !== 'normal' ? [] : [intervalMs]));
+    const mean = intervals.reduce((sum, ms) => sum + ms, 0) / intervals.length;
+    const worst = Math.max(0, ...inStrip.map(({ qmask }) => qmask));
+    const hr = intervals.length === 0 ? '–' : `${Math.round(60_000 / mean)} /min`;
+    const quality = this.text(inStrip.length === 0 ? 'noValue' : (['good', 'suspect', 'bad'] as const)[worst]!);
+    return this.#say('atTime', { time: this.#clock(this.#atMs, true), hr, quality });
+  }
+
+  #measured(): string {
+    if (this.#calipers === null) return '';
+    const { fromMs, toMs } = this.#calipers;
+    const ms = Math.abs(toMs - fromMs);
+    const valueAt = (at: number): number | null => {
+      const segment = this.#shown.find(
+        ({ channel, t0Ms, rateHz, samples }) => channel === this.#channels[0] && at >= t0Ms && at < t0Ms + (samples.length * 1000) / rateHz,
+      );
+      return segment?.samples[Math.round(((at - segment.t0Ms) / 1000) * segment.rateHz)] ?? null;
+    };
+    const [from, to] = [valueAt(fromMs), valueAt(toMs)];
+    const unit = this.#shown.find(({ channel }) => channel === this.#channels[0])?.unit ?? '';
+    const mv = from === null || to === null ? '–' : `${(to - from).toFixed(2)} ${unit}`;
+    return this.#say('caliperReading', { ms: Math.round(ms), bpm: ms < 1 ? '–' : Math.round(60_000 / ms), mv });
+  }
+
+  // ------------------------------------------------------------------------------------------------ the page
+
+  protected override template(): TemplateResult {
+    if (this.#state !== 'ready' || this.#source === null) {
+      if (this.#state === 'loading')
+        return html`<div class="skeleton" style="block-size: 300px" aria-label=${this.text('loading')} role="status"></div>`;
+      const words = {
+        empty: this.#say('noRecording'),
+        unauthorized: this.text('unauthorized'),
+        offline: this.text('offlineEmpty'),
+      } as const;
+      return html`<p class="note" role="status">
+        ${words[this.#state as keyof typeof words] ?? this.text('error')}
+        ${this.#state === 'empty' ? nothing : html`<button type="button" @click=${() => this.#open()}>${this.text('retry')}</button>`}
+      </p>`;
+    }
+    const { stream, startMs, endMs } = this.#source;
+    const select = <T extends number>(
+      label: string,
+      list: readonly T[],
+      value: number,
+      unit: string,
+      set: (one: T) => void,
+    ): TemplateResult =>
+      html`<label
+        >${label}
+        <select @change=${(event: Event) => this.#set(() => set(list[(event.target as HTMLSelectElement).selectedIndex]!))}>
+          ${list.map((one) => html`<option ?selected=${one === value}>${one} ${unit}</option>`)}
+        </select></label
+      >`;
+    const range = `${this.#clock(startMs, true)} – ${this.#clock(endMs, true)}`;
+    return html`<section aria-label=${this.#say('recordingLabel', { device: stream.device_id, range })}>
+      <div class="bar">
+        ${select(this.#say('paperSpeed'), speeds, this.#speed, 'mm/s', (one) => (this.#speed = one))}
+        ${select(this.#say('gain'), gains, this.#gain, 'mm/mV', (one) => (this.#gain = one))}
+        ${select(this.#say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
+        <label
+          >${this.#say('jumpTo')}
+          <select
+            @change=${(event: Event) => {
+              this.#jump = jumps[(event.target as HTMLSelectElement).selectedIndex]!;
+            }}
+          >
+            ${jumps.map((one) => html`<option ?selected=${one === this.#jump}>${this.#say(one)}</option>`)}
+          </select></label
+        >
+        <button type="button" @click=${() => void this.#go(false)}>${this.#say('previousEvent')}</button>
+        <button type="button" @click=${() => void this.#go(true)}>${this.#say('nextEvent')}</button>
+        <label class="check"
+          ><input
+            type="checkbox"
+            .checked=${this.#isFiltered}
+            @change=${() => this.#set(() => (this.#isFiltered = !this.#isFiltered))}
+          />${this.#say('filter')}</label
+        >
+        <label class="check"
+          ><input
+            type="checkbox"
+            .checked=${this.#isMeasuring}
+            @change=${() => this.#set(() => this.#toggleCalipers())}
+          />${this.#say('calipers')}</label
+        >
+        <label class="check"
+          ><input
+            type="checkbox"
+            .checked=${this.#calipers?.marchOut ?? false}
+            ?disabled=${this.#calipers === null}
+            @change=${() => this.#set(() => (this.#calipers = this.#calipers && { ...this.#calipers, marchOut: !this.#calipers.marchOut }))}
+          />${this.#say('marchOut')}</label
+        >
+      </div>
+      ${stream.channels.length < 2 ? nothing : this.#channelChoice()}
+      <div class="reading">
+        <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
+        <p class="measured">${this.#measured()}</p>
+        ${this.#isFiltered ? html`<p class="warn">${this.#say('filterOn')}</p>` : nothing}
+        <p class="muted">${this.#say('notDiagnosis')}</p>
+      </div>
+      <label class="goto"
+        >${this.#say('goTo')}<input
+          type="range"
+          min="0"
+          max=${Math.max(1, Math.round((endMs - startMs) / 1000))}
+          step="1"
+          .value=${String(Math.round((this.#atMs - startMs) / 1000))}
+          aria-valuetext=${this.#clock(this.#atMs, true)}
+          @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
+      /></label>
+      <div
+        class="views"
+        tabindex="0"
+        role="group"
+        aria-label=${this.#say('stripHint')}
+        @keydown=${(event: KeyboardEvent) => this.#key(event)}
+      >
+        <canvas
+          class="whole"
+          role="img"
+          aria-label=${this.#say('wholeRecording')}
+          @pointerdown=${(event: PointerEvent) => this.#pickWhole(event)}
+          @pointermove=${(event: PointerEvent) => this.#pickWhole(event)}
+        ></canvas>
+        <canvas
+          class="rows"
+          role="img"
+          aria-label=${this.#say('disclosure', { minutes: this.#pageMs / 60_000, seconds: this.#rowSec })}
+          @pointerdown=${(event: PointerEvent) => this.#pickRow(event)}
+        ></canvas>
+        <canvas
+          class="strip"
+          part="strip"
+          role="img"
+          aria-label=${this.#say('stripLabel', {
+            seconds: (this.#stripMs / 1000).toFixed(1),
+            time: this.#clock(this.#atMs, true),
+            speed: this.#speed,
+            gain: this.#gain,
+          })}
+          @pointerdown=${(event: PointerEvent) => this.#down(event)}
+          @pointermove=${(event: PointerEvent) => this.#move(event)}
+          @pointerup=${(event: PointerEvent) => this.#up(event)}
+          @pointercancel=${(event: PointerEvent) => this.#up(event)}
+          @wheel=${(event: WheelEvent) => this.#wheel(event)}
+        ></canvas>
+      </div>
+    </section>`;
+  }
+
+  #channelChoice(): TemplateResult {
+    const { channels } = this.#source!.stream;
+    const toggle = (code: string): void => {
+      const has = this.#channels.includes(code);
+      const list = has ? this.#channels.filter((one) => one !== code) : [...this.#channels, code];
+      if (list.length > 0)
+        this.#channels = channels
+          .map((channel) => channel.code)
+          .filter((one) => list.includes(one))
+          .slice(0, LANES_MAX);
+    };
+    return html`<fieldset class="channels">
+      <legend class="vh">${this.#say('channels')}</legend>
+      ${[...new Set(channels.map(({ code }) => code))].map(
+        (code) =>
+          html`<label class="check"
+            ><input type="checkbox" .checked=${this.#channels.includes(code)} @change=${() => this.#set(() => toggle(code))} />
+            ${code}</label
+          >`,
+      )}
+    </fieldset>`;
+  }
+}
+
+define('bio-recording', BioRecording);

@@ -1,0 +1,22 @@
+/** Every name of the catalog that a widget can show is there in every language that ships. */
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { de } from '../lang/de.ts';
+import { zh } from '../lang/zh.ts';
+
+type Row = Readonly<{ name: string; abbreviation: string; signal_type: string }>;
+
+const rows = readFileSync('sql/schema.snapshot.sql', 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('{"id": ') && line.includes('"abbreviation": '))
+  .map((line) => JSON.parse(line) as Row);
+
+it.each([
+  ['German', de],
+  ['Chinese', zh],
+])('in %s', (_, { phrases }) => {
+  expect(rows.length).toBeGreaterThan(60);
+  // a questionnaire is asked and named in the languages it was published in
+  const shown = rows.filter(({ signal_type }) => signal_type !== 'score');
+  expect(shown.filter(({ name }) => !Object.hasOwn(phrases, name)).map(({ name }) => name)).toEqual([]);
+});
