@@ -7,6 +7,24 @@ table allowed_origin row level security
   id uuid not null default gen_random_uuid()
   origin text not null
   project_id uuid not null
+table annotation row level security
+  beat text
+  channel_code text not null default ''::text
+  content text not null default ''::text
+  deleted boolean not null default false
+  ends_at timestamp with time zone
+  id uuid not null default gen_random_uuid()
+  kind text not null
+  made_at timestamp with time zone not null default now()
+  made_by text not null
+  name text not null default ''::text
+  organization_id uuid not null
+  project_id uuid not null
+  replaced_at timestamp with time zone
+  starts_at timestamp with time zone not null
+  stream_id integer not null
+  version integer not null default 1
+  xuser_id uuid not null
 table api_key row level security
   created_at timestamp with time zone not null default now()
   created_by uuid
@@ -321,6 +339,7 @@ table operator_session row level security
 table organization row level security
   created_at timestamp with time zone not null default now()
   id uuid not null default gen_random_uuid()
+  moving_at timestamp with time zone
   name text not null
   settings jsonb not null default '{}'::jsonb
 table packet_hash
@@ -594,6 +613,15 @@ stream.id: integer from 1 by 1
 allowed_origin: allowed_origin_pkey PRIMARY KEY (id)
 allowed_origin: allowed_origin_project_id_fkey FOREIGN KEY (project_id) REFERENCES project(id) ON DELETE CASCADE
 allowed_origin: allowed_origin_project_id_origin_key UNIQUE (project_id, origin)
+annotation: annotation_beat_check CHECK ((((kind = 'beat'::text) = (beat IS NOT NULL)) AND ((beat IS NULL) OR (ends_at IS NULL))))
+annotation: annotation_beat_kind_check CHECK ((beat = ANY (ARRAY['N'::text, 'S'::text, 'V'::text, 'F'::text, 'Q'::text, 'none'::text])))
+annotation: annotation_content_check CHECK ((length(content) <= 2000))
+annotation: annotation_ends_at_check CHECK ((ends_at > starts_at))
+annotation: annotation_kind_check CHECK ((kind = ANY (ARRAY['note'::text, 'symptom'::text, 'activity'::text, 'artefact'::text, 'rhythm'::text, 'beat'::text])))
+annotation: annotation_pkey PRIMARY KEY (id, version)
+annotation: annotation_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+annotation: annotation_stream_id_fkey FOREIGN KEY (stream_id) REFERENCES stream(id) ON DELETE CASCADE
+annotation: annotation_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 api_key: api_key_env_check CHECK ((env = ANY (ARRAY['live'::text, 'test'::text])))
 api_key: api_key_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 api_key: api_key_pkey PRIMARY KEY (id)
@@ -776,6 +804,9 @@ xuser: xuser_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCE
 
 -- indexes
 
+CREATE UNIQUE INDEX annotation_newest_key ON public.annotation USING btree (id) WHERE (replaced_at IS NULL)
+CREATE INDEX annotation_stream_id_starts_at_idx ON public.annotation USING btree (stream_id, starts_at) WHERE ((replaced_at IS NULL) AND (NOT deleted))
+CREATE INDEX annotation_xuser_id_starts_at_idx ON public.annotation USING btree (xuser_id, starts_at) WHERE ((replaced_at IS NULL) AND (NOT deleted))
 CREATE INDEX api_key_organization_id_idx ON public.api_key USING btree (organization_id)
 CREATE INDEX artifact_episode_id_idx ON public.artifact USING btree (episode_id)
 CREATE INDEX audit_log_actor_idx ON public.audit_log USING btree (organization_id, actor_id, id)
@@ -2357,6 +2388,7 @@ allowed_origin: allowed_origin_own for ALL to biosignal_api using ((project_id I
    FROM project
   WHERE (project.organization_id = current_organization()))))
 allowed_origin: allowed_origin_service for ALL to biosignal_ingest, biosignal_worker using (true)
+annotation: annotation_own for ALL to biosignal_api using ((organization_id = current_organization()))
 api_key: api_key_own for ALL to biosignal_api using ((organization_id = current_organization()))
 api_key: api_key_service for ALL to biosignal_ingest, biosignal_worker using (true)
 artifact: artifact_own for ALL to biosignal_api using ((EXISTS ( SELECT
@@ -2442,6 +2474,7 @@ api.feature_block: select to biosignal_api
 api.measurement: delete, insert, select to biosignal_api
 api.sample_block: select to biosignal_api
 public.allowed_origin: delete, insert, select, update to biosignal_api
+public.annotation: insert, select, update to biosignal_api
 public.api_key: delete, insert, select, update to biosignal_api
 public.artifact: delete, insert, select, update to biosignal_api
 public.audit_log: insert, select to biosignal_api
@@ -2690,6 +2723,11 @@ policy_compression of sample_block: every 12:00:00, at most 00:00:00, -1 tries, 
 {"id": 108, "code": null, "name": "HRV total power, 5 min", "role": "calculation", "unit": "ms2", "feature": "hrv_total_power_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "TP", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
 {"id": 109, "code": null, "name": "HRV LF, normalised units, 5 min", "role": "calculation", "unit": "%", "feature": "hrv_lf_nu_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "LF-NU", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
 {"id": 110, "code": null, "name": "HRV HF, normalised units, 5 min", "role": "calculation", "unit": "%", "feature": "hrv_hf_nu_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "HF-NU", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 111, "code": null, "name": "Ventricular ectopic burden, 5 min", "role": "calculation", "unit": "%", "feature": "ventricular_burden_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "V-BURDEN", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 112, "code": null, "name": "Supraventricular ectopic burden, 5 min", "role": "calculation", "unit": "%", "feature": "supraventricular_burden_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "SV-BURDEN", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 113, "code": null, "name": "Ventricular couplets, 5 min", "role": "calculation", "unit": "{couplets}", "feature": "ventricular_couplets_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "V-COUPLETS", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 114, "code": null, "name": "Ventricular runs, 5 min", "role": "calculation", "unit": "{runs}", "feature": "ventricular_runs_300s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "V-RUNS", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
+{"id": 115, "code": null, "name": "Longest ventricular run, 10 s", "role": "calculation", "unit": "{beats}", "feature": "ventricular_run_10s", "mdc_code": "", "loinc_code": "", "project_id": null, "signal_type": "scalar", "source_type": "derived", "abbreviation": "V-RUN-MAX", "channel_kind": null, "possible_max": null, "possible_min": null, "range_source": "", "plausible_max": null, "plausible_min": null}
 
 -- rows of cluster_setting
 

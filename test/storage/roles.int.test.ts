@@ -190,6 +190,11 @@ describe('the service', () => {
     }
   });
 
+  test('sees its own organization with a statement that has neither a name nor values', async () => {
+    for (const i of [0, 1])
+      expect((await own(i).query({ text: 'select stream_id from feature' })).rows).toEqual([{ stream_id: tenants[i]!.stream.streamId }]);
+  });
+
   test('sees one organization per statement, however many run at once on the same connections', async () => {
     const answers = await Promise.all(
       Array.from({ length: 60 }, async (_, i) => {
