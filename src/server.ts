@@ -27,6 +27,7 @@ import { connectPipeline } from './start/connect-pipeline.ts';
 import { createLogger } from './start/create-logger.ts';
 import { startDatabases } from './start/databases.ts';
 import { firstStart } from './start/first-start.ts';
+import { joinCluster } from './start/join-cluster.ts';
 import { listen } from './start/listen.ts';
 import { readiness } from './start/readiness.ts';
 import { refuseFewFiles, refuseTakenPort } from './start/refuse.ts';
@@ -43,6 +44,8 @@ export type ServiceOptions = Readonly<{
   logger?: Logger;
   /** Folder with cdn/ and dashboard/ as built by scripts/build-web.ts; absent: those paths answer 404. */
   webDir?: string;
+  /** One of several nodes that share the database. */
+  clustered?: boolean;
   /** Called with progress messages when a step is slow. */
   onProgress?: (message: string) => void;
   /** Abort it to give up the start; everything already started is stopped. */
@@ -106,7 +109,11 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   const { database, roles, exited } = await startDatabases(options, tagOf(instance), logger, stops);
 
   const metrics = createMetrics();
-  const { ownership, standby } = await takeLog(database, roles.ingest, instance, metrics, { ...options, logger, version });
+  const membership = options.clustered === true ? await joinCluster(roles.ingest, instance, { config, logger, metrics, version }) : null;
+  const { ownership, standby } =
+    membership === null
+      ? await takeLog(database, roles.ingest, instance, metrics, { ...options, logger, version })
+      : { ownership: membership, standby: null };
   stops.push(() => ownership.release());
   if (standby !== null) stops.push(() => standby.stop());
   const maintenance = watchMaintenance(database, config, metrics, logger);
@@ -193,6 +200,8 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     await pipeline.drain(performance.now() + config.stopTimeoutMs / 2);
     await http.stop();
   });
+  membership?.begin(pipeline);
+  if (membership !== null) stops.push((leftMs) => membership.leave(0.4 * leftMs));
   const baseUrl = `${scheme}://${config.host}:${http.port}`;
   if (demo !== null) stops.push(await demo.startDevice(baseUrl));
   return {

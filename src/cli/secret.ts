@@ -89,7 +89,7 @@ async function alone<T>(database: Database, work: (hold: (client: PoolClient) =>
   await refuseRunning(database.pool);
   const ownership = await Ownership.claim(database, { instance: { id: randomUUID(), name: INSTANCE }, waitMs: CLAIM_MS });
   try {
-    return await work((client) => client.query(ownership.holding));
+    return await work((client) => client.query(ownership.fence.holdStatement));
   } finally {
     await ownership.release();
   }

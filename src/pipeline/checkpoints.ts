@@ -1,7 +1,7 @@
 /** Saves the position up to which the packet log need not be replayed: every 2 s, and when a stream is closed. replay-horizon.ts decides
  *  which position that is. */
 import type { StreamId } from '../signal.ts';
-import { isNotOwner } from '../storage/log-ownership.ts';
+import { isNotOwner } from '../storage/fence.ts';
 import { failureOf } from '../storage/database/sql-states.ts';
 import type { Faults } from './faults.ts';
 import type { ReplayHorizon } from './replay-horizon.ts';

@@ -2,7 +2,7 @@
 import type { PipelineOptions } from './options.ts';
 import type { StreamId } from '../signal.ts';
 import type { Write } from '../storage/database/transaction.ts';
-import { isNotOwner } from '../storage/log-ownership.ts';
+import { isNotOwner } from '../storage/fence.ts';
 import type { DamagedRow } from '../storage/sample-rows.ts';
 import { putAside, setAsideKinds } from '../storage/set-aside.ts';
 import type { Letter } from '../storage/set-aside.ts';

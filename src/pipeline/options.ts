@@ -5,7 +5,7 @@ import type { LiveSocketOptions } from '../live/live-socket.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SubjectId } from '../signal.ts';
 import type { Database } from '../storage/database/database.ts';
-import type { Ownership } from '../storage/log-ownership.ts';
+import type { LogOwner } from '../storage/log-ownership.ts';
 
 export type PipelineLogger = Readonly<{ info: Say; warn: Say; error: Say }>;
 type Say = (fields: object, message: string) => void;
@@ -16,8 +16,8 @@ export type PipelineOptions = Readonly<{
   database: Database;
   /** Connects as the worker role: writes beats, features, measurements and events. */
   derived: Database;
-  /** Ownership of the packet log. */
-  ownership: Ownership;
+  /** Ownership of the packet log, or of some of its partitions. */
+  ownership: LogOwner;
   metrics: Metrics;
   logger: PipelineLogger;
   resolveSubject: LiveSocketOptions['resolveSubject'];

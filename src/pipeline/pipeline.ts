@@ -4,6 +4,7 @@
  *  group the device is answered, and `hand` passes the samples to the block writer and the feature pool. Beats and features come back
  *  (`takeOutput`), and are stored and shown. A start replays acknowledged packets that are not in the tables yet (recover.ts;
  *  replay-horizon.ts decides which those are) and resumes the computation of streams after their last rows. */
+import type { HeldPartitions } from '../cluster/held-partitions.ts';
 import type { FeatureOutput } from '../dsp/rows/feature-rows.ts';
 import { PipelineError } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
@@ -34,6 +35,8 @@ export type PipelineParts = Readonly<{
   life: StreamLife;
   computing: Computing;
   horizon: ReplayHorizon;
+  /** Partitions that this node owns. */
+  held: HeldPartitions;
   metrics: Metrics;
   isStopped: () => boolean;
 }>;
@@ -88,6 +91,7 @@ export class Pipeline implements PacketSink {
     if (this.#parts.isStopped() || this.#computing.full || blocks.full || rows.full) return 'busy';
     const stream = this.#streams.get(session.streamId);
     if (stream === undefined || this.#streams.isClosing(stream.id)) return 'closed'; // the feature pool may have closed it
+    if (this.#parts.held.modeOf(stream.partition) !== 'open') return 'closed'; // the partition goes to another node
     const batch = log.append({ streamId: stream.id, seq: admitted.seq, receivedNs: admitted.receivedNs, bytes }, stream.partition);
     if (batch === 'busy') return 'busy';
     const { life } = this.#parts;
@@ -107,7 +111,10 @@ export class Pipeline implements PacketSink {
     this.#handing += 1;
     batch.durable
       .then(
-        () => this.hand(taken, batch.position),
+        () => {
+          this.hand(taken, batch.position);
+          this.#parts.horizon.noteHanded(batch.position);
+        },
         () => undefined, // nothing was kept; ingest has told the devices
       )
       .finally(() => (this.#handing -= 1));
@@ -141,7 +148,6 @@ export class Pipeline implements PacketSink {
         registry.noteRecorded(stream.id, stream.epochNs + stream.tailDeviceNs, stream.epochNs + admitted.endDeviceNs);
       if (admitted.measurements.length > 0 || admitted.events.length > 0) this.#report(stream, admitted, position);
     }
-    horizon.noteHanded(position);
     metrics.samples.inc(sampleCount);
   }
 

@@ -1,5 +1,5 @@
-/** Recovery at a start, before the first new packet: replays acknowledged packets that are not in the tables yet, and retries what an
- *  operator asked to have retried (`biosignal set-aside`).
+/** Recovery of partitions that were taken, before their first new packet: replays acknowledged packets that are not in the tables yet, and
+ *  retries what an operator asked to have retried (`biosignal set-aside`). At a start, or while packets of other partitions come.
  *
  *  A packet that cannot be stored is set aside: none keeps the service from starting. Recovery does not wait for values: they are computed
  *  from stored samples while new packets arrive, and the checkpoint stays before them until they are stored. */
@@ -20,11 +20,11 @@ import { unfinishedStreams } from '../storage/resume-point.ts';
 import type { ResumePoint } from '../storage/resume-point.ts';
 import { forgetLetter, keepLetter, lettersToReplay, reasonOf } from '../storage/set-aside.ts';
 import type { Letter, LetterToReplay } from '../storage/set-aside.ts';
+import type { LogRange } from '../storage/packet-log.ts';
 import type { FoundStream } from '../storage/stream-registry.ts';
 import type { Faults, Refusal } from './faults.ts';
 import type { PipelineOptions } from './options.ts';
 import type { Taken } from './pipeline.ts';
-import type { ReplayHorizon } from './replay-horizon.ts';
 import type { Stores } from './stores.ts';
 import type { StreamLife } from './stream-life.ts';
 import { LOOK_AHEAD_NS, widened } from './stream-table.ts';
@@ -44,9 +44,10 @@ export type RecoveryParts = Readonly<{
   write: Write;
   streams: StreamTable;
   life: StreamLife;
-  horizon: ReplayHorizon;
   faults: Faults;
   limits: AdmissionLimits;
+  /** What was taken. */
+  range: LogRange;
   /** Passes packets on as after their commit. */
   hand: (taken: readonly Taken[], position: number) => void;
   /** @throws when the start was abandoned */
@@ -68,36 +69,44 @@ export class Recovery {
 
   /** @returns packets replayed */
   async run(): Promise<number> {
-    const { options, streams, horizon } = this.#parts;
-    const { count, position } = await this.#replayLog();
-    horizon.noteHanded(Math.max(position, this.#stores.log.durablePosition));
-    for await (const letter of lettersToReplay(options.database.pool)) await this.#replayLetter(letter);
+    const { options, streams } = this.#parts;
+    const count = await this.#replayLog();
+    for await (const letter of lettersToReplay(options.database.pool)) if (await this.#isOurs(letter)) await this.#replayLetter(letter);
     const unfinished = await unfinishedStreams(options.derived, UNFINISHED_HOURS);
     await this.#lookUp(unfinished);
     for (const streamId of unfinished) {
       const found = await this.#findStream(streamId);
-      if (found !== null) await this.#meet(found);
+      if (found !== null && this.#owns(found)) await this.#meet(found);
     }
     for (const stream of streams.values()) this.#startReadingBack(stream);
     return count;
   }
 
+  #owns({ subjectId }: FoundStream): boolean {
+    return this.#parts.range.partitions.includes(this.#parts.streams.partitionOf(subjectId));
+  }
+
+  /** Whether the stream of a letter is in these partitions. One without a stream is everybody's: it is told again that it cannot be stored. */
+  async #isOurs({ streamId }: LetterToReplay): Promise<boolean> {
+    const stream = streamId === null ? null : await this.#findStream(streamId);
+    return stream === null || this.#owns(stream);
+  }
+
   // ------------------------------------------------------------------------------------------------ the log
 
-  /** @returns packets replayed, and the position of the last one */
-  async #replayLog(): Promise<{ count: number; position: number }> {
-    const { faults, mustGoOn } = this.#parts;
+  /** @returns packets replayed */
+  async #replayLog(): Promise<number> {
+    const { faults, mustGoOn, range } = this.#parts;
     const { log, blocks, rows } = this.#stores;
     let count = 0;
-    let position = 0;
     const entries = log.recover<OldPacket>(
       (entry) => this.#readEntry(entry),
       (damage, at) => this.#setAsideDamage(damage, at),
       (streamIds) => this.#lookUp(streamIds),
+      range,
     );
     for await (const entry of entries) {
       mustGoOn();
-      position = entry.position;
       const { refused } = entry.packet;
       const refusal = refused === null ? await this.#replay(entry) : { reason: `${refused.code}: ${refused.detail}`, sqlState: null };
       if (refusal === null) count += 1;
@@ -105,7 +114,7 @@ export class Recovery {
       if (blocks.full) await blocks.flush();
       if (rows.full) await rows.flush();
     }
-    return { count, position };
+    return count;
   }
 
   /** Decodes the packet of an entry under the widest limits. @returns null when it is not the packet that the entry's head names */

@@ -31,6 +31,11 @@ export class ReplayHorizon {
     this.#handed = position;
   }
 
+  /** Notes that all batches below this position were passed on, and that all later ones will be above it. */
+  noteClaim(position: number): void {
+    if (this.#handed < position) this.#handed = position;
+  }
+
   /** Keeps a position for one of its packets. @returns releases it; call it once */
   hold(position: number): () => void {
     this.#holders.set(position, (this.#holders.get(position) ?? 0) + 1);

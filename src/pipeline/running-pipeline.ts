@@ -12,6 +12,7 @@ import { liveSocketRoute } from '../live/live-socket.ts';
 import type { ChannelNo, StreamId, SubjectId } from '../signal.ts';
 import type { BlockRun } from '../storage/block-codec.ts';
 import { PacketLog } from '../storage/packet-log.ts';
+import type { LogRange } from '../storage/packet-log.ts';
 import { StreamRegistry } from '../storage/stream-registry.ts';
 import type { Write } from '../storage/database/transaction.ts';
 import { Checkpoints } from './checkpoints.ts';
@@ -19,6 +20,8 @@ import { Computing } from './computing.ts';
 import { Faults } from './faults.ts';
 import type { PipelineHost, PipelineOptions } from './options.ts';
 import { Pipeline } from './pipeline.ts';
+import { PartitionMoves } from './partition-moves.ts';
+import type { Claimed } from './partition-moves.ts';
 import { Recovery } from './recover.ts';
 import { ReplayHorizon } from './replay-horizon.ts';
 import { openStores } from './stores.ts';
@@ -40,6 +43,7 @@ export class RunningPipeline {
   readonly #horizon: ReplayHorizon;
   readonly #checkpoints: Checkpoints;
   readonly #life: StreamLife;
+  readonly #moves: PartitionMoves;
   readonly #pipeline: Pipeline;
   readonly ingest: Ingest;
   readonly #sockets: IngestSockets;
@@ -48,11 +52,11 @@ export class RunningPipeline {
 
   constructor(options: PipelineOptions, registry: StreamRegistry, log: PacketLog) {
     const { config, database, ownership, metrics, logger } = options;
-    const streams = new StreamTable(ownership.held.partitions.length);
+    const streams = new StreamTable(ownership.partitionCount);
     this.#streams = streams;
     const isStopped = (): boolean => this.#mode !== 'open';
     this.#options = options;
-    this.#write = ownership.writing(database);
+    this.#write = ownership.fence.writing(database);
     this.#faults = new Faults(options, this.#write);
     this.#stores = openStores(options, {
       registry,
@@ -72,8 +76,31 @@ export class RunningPipeline {
     };
     const checkpoints = new Checkpoints(stores, horizon, isComputed, this.#faults);
     const newestDurable = (): Promise<void> => this.#pipeline.newestDurable();
-    const life = new StreamLife({ options, stores, streams, computing, checkpoints, newestDurable, isStopped });
-    this.#pipeline = new Pipeline({ stores, streams, life, computing, horizon, metrics, isStopped });
+    const { fence } = ownership;
+    const life = new StreamLife({
+      options,
+      stores,
+      streams,
+      computing,
+      checkpoints,
+      partitions: { untilOpen: (partition) => this.#moves.untilOpen(partition) },
+      newestDurable,
+      isStopped,
+    });
+    this.#pipeline = new Pipeline({ stores, streams, life, computing, horizon, held: fence.held, metrics, isStopped });
+    this.#moves = new PartitionMoves({
+      fence,
+      stores,
+      streams,
+      life,
+      horizon,
+      checkpoints,
+      recover: (range) => this.#recover(range),
+      newestDurable,
+      dropSessions: (match) => this.ingest.sessions.drop(match),
+      isStopped,
+      onFault: (message, err) => logger.warn({ err }, message),
+    });
     this.#computing = computing;
     this.#horizon = horizon;
     this.#checkpoints = checkpoints;
@@ -109,16 +136,33 @@ export class RunningPipeline {
 
   /** Replays the log. Call it before attach: everything acknowledged must be known before the first new packet.
    *  @returns number of packets replayed */
-  recover(): Promise<number> {
+  async recover(): Promise<number> {
     assert(this.#host === null, 'the log is replayed before packets are taken');
+    const { fence, checkpoint } = this.#options.ownership;
+    const count = await this.#recover({ partitions: fence.held.partitions, after: checkpoint });
+    this.#horizon.noteClaim(this.#stores.log.durablePosition);
+    return count;
+  }
+
+  /** Takes what was claimed while the service runs. One call at a time. @returns packets replayed */
+  take(claimed: Claimed): Promise<number> {
+    return this.#moves.take(claimed);
+  }
+
+  /** Stores and forgets a partition. @returns see PartitionMoves.release */
+  release(partition: number): Promise<number | null> {
+    return this.#moves.release(partition);
+  }
+
+  #recover(range: LogRange): Promise<number> {
     return new Recovery({
       options: this.#options,
       stores: this.#stores,
       write: this.#write,
       streams: this.#streams,
       life: this.#life,
-      horizon: this.#horizon,
       faults: this.#faults,
+      range,
       limits: this.ingest.admissionLimits,
       hand: (taken, position) => this.#pipeline.hand(taken, position),
       mustGoOn: () => this.#mustGoOn(),
@@ -284,7 +328,7 @@ function packetLogDetail(awayMs: number, queueBytes: number): string {
 /** Opens the packet log and replays it. @returns the pipeline, ready for packets */
 export async function startPipeline(options: PipelineOptions): Promise<RunningPipeline> {
   const { config, database, ownership, logger, metrics } = options;
-  const registry = new StreamRegistry(database, ownership.writing(database));
+  const registry = new StreamRegistry(database, ownership.fence.writing(database));
   const log = await PacketLog.open(database, registry, {
     ownership,
     queueBytesMax: config.packetLogQueueBytesMax,

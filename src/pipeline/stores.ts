@@ -45,13 +45,13 @@ export function openStores(options: PipelineOptions, parts: StoreParts): Stores 
     write,
     onRefused: (streamIds, err) => faults.sayOnce({ err, streamIds }, 'packet hashes: rows were refused; their packets cannot be compared'),
   });
-  const blocks = new BlockWriter(ownership.fenced(database), {
+  const blocks = new BlockWriter(ownership.fence.fenced(database), {
     queueBytesMax: config.blockQueueBytesMax,
     onFault,
     onSetAside,
     onDamaged: (rows) => void faults.noteDamaged(rows),
   });
-  const rows = new DerivedWriter(ownership.fenced(derived), {
+  const rows = new DerivedWriter(ownership.fence.fenced(derived), {
     currentMethods: [...Object.values(beatMethods).map((method) => method.code), ...featureMethods.map((method) => method.code)],
     cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
     valueSteps: methodSteps,

@@ -14,6 +14,7 @@ import type { OpenedStream } from '../storage/stream-registry.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Computing } from './computing.ts';
 import type { PipelineOptions } from './options.ts';
+import type { PartitionMoves } from './partition-moves.ts';
 import type { Stores } from './stores.ts';
 import type { OpenStream, StreamTable } from './stream-table.ts';
 
@@ -28,6 +29,7 @@ export type StreamLifeParts = Readonly<{
   streams: StreamTable;
   computing: Computing;
   checkpoints: Checkpoints;
+  partitions: Pick<PartitionMoves, 'untilOpen'>;
   /** Resolves when the group commit being filled is durable or refused. */
   newestDurable: () => Promise<void>;
   isStopped: () => boolean;
@@ -56,6 +58,7 @@ export class StreamLife {
     const { caller, deviceId, bootId, firmware, epochNs, timeSource, receivedNs } = request;
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
     const { registry } = this.#stores;
+    const { partitions } = this.#parts;
     const orgId = caller.orgId as StreamRecord['orgId'];
     const own = caller.kind === 'user' ? caller.subjectId : '';
     const wanted = request.subject === '' ? own : request.subject;
@@ -63,6 +66,7 @@ export class StreamLife {
     const subject = await registry.resolveSubject({ orgId, projectId, subject: wanted, deviceId });
     if (isRejected(subject)) return subject;
     if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
+    await partitions.untilOpen(this.#streams.partitionOf(subject.subjectId));
     if (!(await this.#mayRecord.call(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
     const opened = await registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, timeSource, receivedNs });
     if (isRejected(opened)) return opened;
@@ -157,6 +161,20 @@ export class StreamLife {
   closeLate(): void {
     for (const stream of this.#streams.values())
       if (stream.unclosed && this.#parts.computing.isComputed(stream)) void this.close(stream.id).catch(() => undefined);
+  }
+
+  /** Closes the streams of a partition, as far as they can be closed within some seconds. @returns those that stay open */
+  async closePartition(partition: number): Promise<readonly OpenStream[]> {
+    await Promise.all(this.#streams.ofPartition(partition).map(({ id }) => this.close(id)));
+    return this.#streams.ofPartition(partition);
+  }
+
+  /** Forgets a stream of which something is not computed: its next owner does that, from the log. */
+  async forsake(stream: OpenStream): Promise<void> {
+    this.#streams.leave(stream.id); // from here on nothing that is computed of it is taken
+    this.#parts.computing.stop(stream);
+    await this.#stores.pool.closeStream(stream.id);
+    this.#stores.registry.closeStream(stream.id);
   }
 
   /** Closes the streams of a subject, including replayed ones without a session, whose devices have not returned. */

@@ -73,6 +73,10 @@ export class StreamTable {
     this.#partitionCount = partitionCount;
   }
 
+  partitionOf(subjectId: SubjectId): number {
+    return partitionOf(subjectId, this.#partitionCount);
+  }
+
   get size(): number {
     return this.#streams.size;
   }
@@ -89,13 +93,17 @@ export class StreamTable {
     return [...this.#streams.values()].filter((stream) => stream.subjectId === subjectId);
   }
 
+  ofPartition(partition: number): readonly OpenStream[] {
+    return [...this.#streams.values()].filter((stream) => stream.partition === partition);
+  }
+
   /** @param resume where to resume computing rows; null: there are none yet */
   enter({ streamId, epochNs, subjectId, channels, spo2 }: OpenedStream, resume: ResumePoint | null): OpenStream {
     const stream: OpenStream = {
       id: streamId,
       epochNs,
       subjectId,
-      partition: partitionOf(subjectId, this.#partitionCount),
+      partition: this.partitionOf(subjectId),
       channels,
       spo2,
       rates: channels.map((channel) => channel.rateNanoHz),

@@ -10,7 +10,7 @@ import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
 import type { SubjectId } from '../signal.ts';
 import type { Database } from '../storage/database/database.ts';
 import { organizationPool } from '../storage/database/organization-pool.ts';
-import type { Ownership } from '../storage/log-ownership.ts';
+import type { LogOwner } from '../storage/log-ownership.ts';
 import type { Caller } from '../caller.ts';
 import type { ConflictAudit } from '../tenancy/conflict-audit.ts';
 import type { ReadAudit } from '../tenancy/read-audit.ts';
@@ -19,7 +19,7 @@ import type { RoleDatabases } from '../storage/database/roles.ts';
 type PipelineParts = Readonly<{
   config: Config;
   roles: RoleDatabases;
-  ownership: Ownership;
+  ownership: LogOwner;
   metrics: Metrics;
   logger: Logger;
   conflicts: ConflictAudit;

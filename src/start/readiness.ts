@@ -7,7 +7,7 @@ import { inspectSecret } from '../records/secret-change.ts';
 import type { SecretState } from '../records/secret-change.ts';
 import type { Database } from '../storage/database/database.ts';
 import type { MaintenanceState } from '../storage/maintenance.ts';
-import type { Ownership } from '../storage/log-ownership.ts';
+import type { LogOwner } from '../storage/log-ownership.ts';
 
 /** How long /readyz waits for the database to answer, ms. */
 const READY_TIMEOUT_MS = 2000;
@@ -26,7 +26,7 @@ export function secretParts({ state, sentence }: SecretState): readonly Part[] {
 export async function readiness(
   database: Database,
   pipeline: RunningPipeline,
-  ownership: Ownership,
+  ownership: LogOwner,
   { jobs }: MaintenanceState,
 ): Promise<readonly Part[]> {
   const part = await databasePart(database, ownership);
@@ -36,11 +36,11 @@ export async function readiness(
 }
 
 /** Checks who owns the packet log, so that an instance paused for a while reports a loss with its first answer. */
-export async function databasePart(database: Database, ownership: Ownership | null): Promise<Part> {
+export async function databasePart(database: Database, ownership: LogOwner | null): Promise<Part> {
   const silence = sleep(READY_TIMEOUT_MS, `no answer within ${READY_TIMEOUT_MS} ms`, { ref: false });
-  const asked = database.pool.query<{ epoch: bigint }>('select epoch from packet_log_checkpoint').then(
+  const asked = database.pool.query<{ partition: number; epoch: bigint }>('select partition, epoch from packet_log_checkpoint').then(
     ({ rows }) => {
-      if (ownership !== null && rows.some(({ epoch }) => epoch !== ownership.epoch)) ownership.lose();
+      if (ownership?.fence.isBehind(rows) === true) ownership.lose();
       return '';
     },
     (error: unknown) => (error instanceof Error ? error.message : String(error)),

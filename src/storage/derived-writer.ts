@@ -13,6 +13,7 @@
  *  it. Promises for rows of later batches never resolve, and no checkpoint is saved any more. */
 import assert from 'node:assert/strict';
 import type pg from 'pg';
+import type { StreamId } from '../signal.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database/database.ts';
 import { halveSteps, lettersOfSteps, rangesApart } from './derived-steps.ts';
@@ -149,6 +150,15 @@ export class DerivedWriter {
     await this.#end('closed');
   }
 
+  /** Stores everything, and the open minutes of some streams as if they were over: another writer goes on with them. */
+  async leave(isLeft: (streamId: StreamId) => boolean): Promise<void> {
+    await this.flush();
+    const left = this.#minutes.untouched(Infinity).filter(isLeft);
+    for (const streamId of left) this.#completeStream(streamId);
+    await this.flush();
+    this.#minutes.forget(left);
+  }
+
   /** Ends without storing: the next owner of the log has the packets and recomputes the rows. */
   async abandon(): Promise<void> {
     this.#steps = [];
@@ -163,10 +173,13 @@ export class DerivedWriter {
   #complete(beforeMs: number): void {
     const waiting = new Set(this.#steps.map(({ rows }) => rows.streamId));
     for (const streamId of this.#minutes.untouched(beforeMs)) {
-      if (waiting.has(streamId)) continue;
-      this.#steps.push({ epochNs: 0n, rows: { streamId, beats: [], features: [], replaces: null }, completes: true, done: () => {} });
+      if (!waiting.has(streamId)) this.#completeStream(streamId);
     }
     if (this.#steps.length > 0) this.#queued(0);
+  }
+
+  #completeStream(streamId: StreamId): void {
+    this.#steps.push({ epochNs: 0n, rows: { streamId, beats: [], features: [], replaces: null }, completes: true, done: () => {} });
   }
 
   async #end(mode: 'closed' | 'abandoned'): Promise<void> {

@@ -11,18 +11,16 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { HeldPartitions } from '../cluster/held-partitions.ts';
+import type { HeldPartitions } from '../cluster/held-partitions.ts';
 import { HUNG_MS, mayTake } from '../cluster/takeover.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database/database.ts';
 import { locks, pairLocks } from './database/locks.ts';
-import { transaction } from './database/transaction.ts';
 import type { Write } from './database/transaction.ts';
 import { WriterConnection } from './database/writer-connection.ts';
+import { Fence } from './fence.ts';
 import { LOG_FORM } from './log-batch.ts';
 
-/** SQLSTATE of a write whose epoch is outdated. */
-const NOT_OWNER = 'BS001';
 /** Session lock of the owner; the only sign of life in earlier releases. */
 const LOCK = locks.packetLog;
 /** Period of renewal, ms. */
@@ -34,6 +32,7 @@ const FRESH_MS = 1000;
 /** Time that a claim waits for transactions of the former owner, ms; a process that was suspended never ends its own. */
 const CLAIM_WAIT_MS = 2000;
 const ANSWER_MS = 4000;
+const NOT_ENDED = 'connections of the owner before could not be ended: it acts as another login';
 
 export type Instance = Readonly<{
   /** New at every start; its first eight digits end the names of the instance's connections (see tagOf). */
@@ -57,7 +56,7 @@ export type ClaimOptions = Readonly<{
 
 /** epochs: of all partitions, as an array of SQL. */
 type Seen = { epochs: string; owner: string | null; owner_name: string; renewed: string; locked: boolean };
-type Claim = Readonly<{ epoch: bigint; checkpoint: bigint; newest: bigint; held: HeldPartitions }>;
+type Claim = Readonly<{ partitions: readonly number[]; epoch: bigint; checkpoint: bigint; newest: bigint }>;
 type ClaimedRow = { partition: number; epoch: bigint; checkpoint: bigint; newest: bigint; pid: number };
 
 /** Suffix of the application_name of an instance's connections. */
@@ -65,12 +64,28 @@ export function tagOf(instance: Instance): string {
   return instance.id.slice(0, 8);
 }
 
-/** True for a write refused because another instance owns the log. */
-export function isNotOwner(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === NOT_OWNER;
+/** What the rest of the service sees of ownership, of the whole log or of partitions that come and go. */
+export interface LogOwner {
+  /** Partitions of the database, held here or not. */
+  readonly partitionCount: number;
+  readonly fence: Fence;
+  /** Newest batch up to which the packets of every partition held at the start are in the other tables. */
+  readonly checkpoint: number;
+  /** Newest batch of the log at the start. */
+  readonly newest: number;
+  /** Why this instance no longer owns anything and has to start again; null: it goes on, as far as it knows. */
+  readonly lost: string | null;
+  /** Resolves with that reason. */
+  readonly ended: Promise<string>;
+  /** Time since the database last confirmed our ownership, ms. */
+  readonly unconfirmedMs: number;
+  /** True when another instance could have taken what is ours without our knowledge. */
+  readonly doubtful: boolean;
+  lose(): void;
 }
 
-export class Ownership {
+export class Ownership implements LogOwner {
+  readonly fence = new Fence(() => this.lose());
   readonly #instance: Instance;
   readonly #onFault: (message: string, cause: unknown) => void;
   readonly #connection: WriterConnection;
@@ -104,7 +119,10 @@ export class Ownership {
   static async claim(database: Database, options: ClaimOptions = {}): Promise<Ownership> {
     const ownership = new Ownership(database, options);
     try {
-      ownership.#claim = await ownership.#wait(options);
+      const claim = await ownership.#wait(options);
+      ownership.#claim = claim;
+      ownership.fence.take(claim.partitions, claim.epoch);
+      for (const partition of claim.partitions) ownership.held.open(partition);
     } catch (error) {
       await ownership.#connection.close();
       throw error;
@@ -118,9 +136,13 @@ export class Ownership {
     return this.#claim!.epoch;
   }
 
-  /** The partitions of this owner, all there are. */
   get held(): HeldPartitions {
-    return this.#claim!.held;
+    return this.fence.held;
+  }
+
+  /** All are held. */
+  get partitionCount(): number {
+    return this.held.partitions.length;
   }
 
   /** Newest batch up to which the packets of every partition are in the other tables, at the time of the claim. */
@@ -153,50 +175,12 @@ export class Ownership {
     return this.unconfirmedMs > HUNG_MS;
   }
 
-  /** The same database for the owner's writers: their connections name its epoch, and their commits wait for the disk whatever the defaults
-   *  of the server, database or login are ('local', 'remote_write' and 'remote_apply' do so, too). */
   fenced(database: Database): Database {
-    const connect = async (): Promise<pg.Client> => {
-      const client = await database.connect();
-      try {
-        await client.query(
-          `${this.#naming('set')};
-           select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`,
-        );
-        return client;
-      } catch (error) {
-        await client.end().catch(() => {});
-        throw error;
-      }
-    };
-    return { ...database, connect };
+    return this.fence.fenced(database);
   }
 
-  /** The same for writes over a pool that others share: each is a transaction that names the epoch. */
-  writing({ pool }: Database): Write {
-    return async (work) => {
-      try {
-        return await transaction(pool, async (client) => {
-          await client.query(this.#naming('set local'));
-          return await work(client);
-        });
-      } catch (error) {
-        if (isNotOwner(error)) this.lose();
-        throw error;
-      }
-    };
-  }
-
-  /** Statement that keeps the partitions for a transaction: nobody claims one of them before its end. Fails when one was claimed. */
-  get holding(): string {
-    const { partitions, epochs } = this.held.toSql();
-    return `select hold_partitions('${partitions}', '${epochs}')`;
-  }
-
-  /** Settings of a session, by which the fence knows what it holds. */
-  #naming(set: 'set' | 'set local'): string {
-    const { partitions, epochs } = this.held.toSql();
-    return `${set} bio.partitions = '${partitions}'; ${set} bio.epochs = '${epochs}'`;
+  writing(database: Database): Write {
+    return this.fence.writing(database);
   }
 
   /** Ends the ownership, after a refused write or a row that names another owner. */
@@ -292,7 +276,7 @@ export class Ownership {
       await client.query(endBackends(owner));
     } catch (error) {
       await client.query('rollback');
-      this.#onFault('connections of the owner before could not be ended: it acts as another login', error);
+      this.#onFault(NOT_ENDED, error);
     }
   }
 
@@ -359,14 +343,10 @@ export class Ownership {
 function claimOf(rows: readonly ClaimedRow[]): Claim | null {
   const [first] = rows;
   if (first === undefined) return null;
-  const held = new HeldPartitions();
-  held.take(
-    rows.map(({ partition }) => partition),
-    first.epoch,
-  );
+  const partitions = rows.map(({ partition }) => partition);
   const checkpoints = rows.map(({ checkpoint }) => checkpoint);
   const newest = rows.map((row) => row.newest);
-  return { held, epoch: first.epoch, checkpoint: checkpoints.reduce(lower), newest: newest.reduce(higher) };
+  return { partitions, epoch: first.epoch, checkpoint: checkpoints.reduce(lower), newest: newest.reduce(higher) };
 }
 
 const lower = (a: bigint, b: bigint): bigint => (a < b ? a : b);
@@ -397,6 +377,19 @@ const endBackends = (owner: string): string =>
   asLogin(`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and (application_name like '% ${owner.slice(0, 8)}'
       or pid in (select pid from pg_locks where (${isSessionLock}) or (${isHold})))`);
+
+/** Ends all connections of a node that hangs or has gone: its transactions would keep their locks. */
+export async function endBackendsOf(client: pg.Client, owner: string, onFault: (message: string, cause: unknown) => void): Promise<void> {
+  try {
+    await client.query(
+      asLogin(`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and application_name like '% ${owner.slice(0, 8)}'`),
+    );
+  } catch (error) {
+    await client.query('rollback');
+    onFault(NOT_ENDED, error);
+  }
+}
 
 /** Ends the backend only if it has the session lock: its number may have been reused. */
 const endLockHolder = (pid: number): string =>

@@ -12,14 +12,15 @@
  *  another instance has taken over the log. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
 import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database/database.ts';
 import { ENTRY_HEAD, packBatch, readBatch, streamIdsOf } from './log-batch.ts';
 import type { Damage, LogEntry, ReadPacket } from './log-batch.ts';
-import { isNotOwner, Ownership } from './log-ownership.ts';
+import { isNotOwner } from './fence.ts';
+import { Ownership } from './log-ownership.ts';
+import type { LogOwner } from './log-ownership.ts';
 import { Partitions } from './schema/partitions.ts';
 import { saveStreams } from './stream-registry.ts';
 import type { RefusedStreams, StreamRegistry } from './stream-registry.ts';
@@ -47,7 +48,7 @@ export type PacketLogOptions = Readonly<{
   /** How long a batch is retried before its packets are refused, ms; longer than a restart of the database. Default 8,000. */
   retryForMs?: number;
   /** Ownership of the log. Default: claimed by open(), released by close(). */
-  ownership?: Ownership;
+  ownership?: LogOwner;
   /** How long open() waits for another instance when it claims the log, ms. Default 10,000. */
   lockWaitMs?: number;
   onRetry?: (error: Error, attempt: number) => void;
@@ -56,6 +57,9 @@ export type PacketLogOptions = Readonly<{
   /** Called with streams whose sequence numbers a checkpoint could not save; the next checkpoint retries. */
   onRefused?: (refused: readonly RefusedStreams[]) => void;
 }>;
+
+/** Packets of some partitions after a batch. */
+export type LogRange = Readonly<{ partitions: readonly number[]; after: number }>;
 
 export const RETRY_FOR_MS = 8000;
 /** Bytes per row of a part: four rows fill a page, so that batches share their last page. Besides these bytes a row has 24 of header, 24 of
@@ -86,7 +90,7 @@ export class PacketLog {
   readonly #onAway: (reason: Error | null) => void;
   readonly #onRefused: (refused: readonly RefusedStreams[]) => void;
 
-  readonly #ownership: Ownership;
+  readonly #ownership: LogOwner;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
   #durablePosition: number;
@@ -104,7 +108,7 @@ export class PacketLog {
   #spare: Buffer | null = null;
   #release: () => Promise<void> = async () => undefined;
 
-  private constructor(database: Database, registry: StreamRegistry, ownership: Ownership, options: PacketLogOptions) {
+  private constructor(database: Database, registry: StreamRegistry, ownership: LogOwner, options: PacketLogOptions) {
     this.#database = database;
     this.#registry = registry;
     this.#ownership = ownership;
@@ -123,7 +127,7 @@ export class PacketLog {
     this.#onAway = options.onAway ?? (() => {});
     this.#onRefused = options.onRefused ?? (() => {});
     const answerTimeoutMs = Math.max(1000, this.#options.retryForMs);
-    this.#connection = new WriterConnection(ownership.fenced(database), {
+    this.#connection = new WriterConnection(ownership.fence.fenced(database), {
       retryForMs: this.#options.retryForMs,
       statementTimeoutMs: answerTimeoutMs,
       answerTimeoutMs,
@@ -167,7 +171,7 @@ export class PacketLog {
    *  @param partition of the packet's subject */
   append(entry: LogEntry, partition = 0): LogBatch | 'busy' {
     const size = ENTRY_HEAD + entry.bytes.length;
-    assert(this.#ownership.held.epochOf(partition) !== null, `partition ${partition} is not this owner's`);
+    assert(this.#ownership.fence.held.epochOf(partition) !== null, `partition ${partition} is not this owner's`);
     if (this.#closed || this.#awaySinceMs !== null || this.#queueBytes + size > this.#options.queueBytesMax) return 'busy';
     const batch = this.#batchFor(size);
     const { buffer } = batch;
@@ -200,14 +204,16 @@ export class PacketLog {
    *  @param readPacket reads a packet and checks it against its entry. Default: accepts every entry as it is
    *  @param onDamage takes the bytes in which no packet was found. Default: throws
    *  @param prepare is called with the streams of the next batches before their packets are read. Damage may hide a stream from it
-   *  whose packets are then read all the same */
+   *  whose packets are then read all the same
+   *  @param of which packets. Default: all that this owner holds */
   async *recover<T = true>(
     readPacket: ReadPacket<T> = () => true as T,
     onDamage: (damage: Damage, position: number) => Promise<void> = refuseDamage,
     prepare: (streamIds: readonly StreamId[]) => Promise<void> = async () => undefined,
+    of: LogRange = { partitions: this.#ownership.fence.held.partitions, after: this.#checkpointed },
   ): AsyncGenerator<LogEntry & Readonly<{ position: number; packet: T }>> {
-    for (let from = this.#checkpointed; ;) {
-      const { rows } = await this.#database.pool.query<BatchPart>(nextBatches, [from.toString()]);
+    for (let from = of.after; ;) {
+      const { rows } = await this.#database.pool.query<BatchPart>(nextBatches, [from.toString(), of.partitions]);
       if (rows.length === 0) return;
       from = Number(rows.at(-1)!.batch_id);
       const batches = batchesOf(rows);
@@ -239,25 +245,27 @@ export class PacketLog {
     const target = Math.min(position, this.#durablePosition);
     const dirty = this.#registry.takeDirty();
     if (target <= this.#checkpointed && dirty.count === 0) return;
-    let client: pg.PoolClient | null = null;
+    const { fence } = this.#ownership;
     try {
-      client = await this.#database.pool.connect();
-      await client.query(`begin; ${this.#ownership.holding}`);
-      const refused = await saveStreams(client, dirty);
-      await client.query('update packet_log_checkpoint set batch_id = greatest(batch_id, $1), updated_at = now() where epoch = $2', [
-        target.toString(),
-        this.#ownership.epoch.toString(),
-      ]);
-      await client.query('commit');
+      const refused = await fence.holding(this.#database, async (client, partitions) => {
+        const refusedStreams = await saveStreams(client, dirty);
+        await client.query(
+          'update packet_log_checkpoint set batch_id = greatest(batch_id, $1), updated_at = now() where partition = any ($2::smallint[])',
+          [target.toString(), partitions],
+        );
+        return refusedStreams;
+      });
       this.#checkpointed = Math.max(this.#checkpointed, target);
-      client.release();
       if (refused.length > 0) this.#onRefused(refused);
     } catch (error) {
       dirty.undo(); // also when no connection was available
-      client?.release(true);
-      if (isNotOwner(error)) this.#ownership.lose();
       throw error;
     }
+  }
+
+  /** Notes that this owner's later batches are above `position`, which is above all that were written before: a checkpoint may be there. */
+  noteClaim(position: number): void {
+    if (this.#durablePosition < position) this.#durablePosition = position;
   }
 
   /** Writes queued batches, then releases ownership. */
@@ -356,7 +364,7 @@ export class PacketLog {
     }
     assert(batch.partitions.length > 0 && this.#awaySinceMs === null, 'a batch is written while the packet log is open');
     this.#writing = true;
-    batch.position = this.#ownership.held.nextPosition();
+    batch.position = this.#ownership.fence.held.nextPosition();
     const sent = batch;
     void this.#write(sent)
       .then(
@@ -412,10 +420,11 @@ export class PacketLog {
 /** Returns a row when the database can be written. Locks the row, so that it fails on a full disk or a read-only standby. */
 const takesWrites = 'select batch_id from packet_log_checkpoint order by partition limit 1 for update';
 
-/** Selects all parts of the next batches after $1. */
+/** Selects all parts of the next batches after $1 that are of the partitions $2. */
 const nextBatches = `select batch_id, time, data from packet_log
-  where batch_id > $1 and batch_id <= (
-    select max(batch_id) from (select distinct batch_id from packet_log where batch_id > $1 order by batch_id limit 16) next)
+  where batch_id > $1 and partition = any ($2::smallint[]) and batch_id <= (
+    select max(batch_id) from (
+      select distinct batch_id from packet_log where batch_id > $1 and partition = any ($2::smallint[]) order by batch_id limit 16) next)
   order by batch_id, time, part`;
 
 type BatchPart = Readonly<{ batch_id: bigint; time: Date; data: Buffer }>;

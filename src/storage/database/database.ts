@@ -20,6 +20,8 @@ export type Database = Readonly<{
   pool: pg.Pool;
   /** One connection of its own, not from the pool: COPY, advisory locks, LISTEN. The caller ends it. */
   connect(): Promise<pg.Client>;
+  /** Runs work on a connection of `connect`. Only where the owner of the database has to know of it. */
+  use?<T>(client: pg.Client, work: (client: pg.Client) => Promise<T>): Promise<T>;
   /** Calls `onEvent` with the payload of every NOTIFY on the channel, and with null after a lost connection is back: then
    *  notifications may have been missed. @returns how to stop */
   listen(channel: string, onEvent: (payload: string | null) => void): Promise<() => Promise<void>>;

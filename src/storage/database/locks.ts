@@ -8,7 +8,7 @@ export const locks = {
   migration: 8_031_447_120_943n,
   /** Creation of the template database that tests clone. */
   testTemplate: 8_031_447_120_944n,
-  /** Held by the owner of the packet log as long as it runs (sql/000011-log-ownership.sql). */
+  /** Held by the owner of the packet log as long as it runs (sql/000011-log-ownership.sql); shared by the nodes of a cluster. */
   packetLog: 8_031_447_120_945n,
   /** The service that applies the retention of projects. */
   projectRetention: 8_031_447_120_946n,
@@ -18,6 +18,8 @@ export const locks = {
 export const pairLocks = {
   /** And the partition: held shared by every write of the data path to its commit, alone by a claim (sql/000063-partitions.sql). */
   logHold: [803_145, 0],
+  /** And a number of the node's own: held as long as a node of a cluster runs (sql/000080-cluster-nodes.sql). */
+  clusterNode: [803_146, 0],
   /** Held shared by writers of features from their note to their commit, alone by the refresh while it takes its list
    *  (sql/000058-rollups.sql). */
   noted: [803_144, 1],

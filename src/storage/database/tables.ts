@@ -131,6 +131,16 @@ export interface Tables {
     range_source: Generated<string>;
     created_at: Generated<Stamp>;
   };
+  cluster_node: {
+    id: string;
+    lock_key: number;
+    name: string;
+    address: Generated<string>;
+    version: Generated<string>;
+    started_at: Generated<Stamp>;
+    renewed_at: Generated<Stamp>;
+    draining: Generated<boolean>;
+  };
   cluster_setting: {
     one: Generated<boolean>;
     partitions: Generated<number>;

@@ -80,7 +80,7 @@ export class WriterConnection {
   async #attempt<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = await this.#connected();
     const timeoutMs = this.#options.answerTimeoutMs ?? (this.#options.statementTimeoutMs ?? 20_000) + 5000;
-    const working = work(client);
+    const working = this.#database.use === undefined ? work(client) : this.#database.use(client, work);
     let timer: NodeJS.Timeout | undefined;
     const silence = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {

@@ -1,0 +1,408 @@
+/** A node's part in a cluster: says that it lives, takes the partitions that are its share and free, gives those back that are another's
+ *  share, and knows who owns what.
+ *
+ *  Safety rests on epochs alone, as with one owner of the whole log (log-ownership.ts): a claim that came too early costs the former owner a
+ *  restart, and no data. A node that was followed by another in any partition has `lost`, which is final: it was cut off or suspended for
+ *  seconds, and starts again.
+ *
+ *  Nothing is negotiated: every node reads the same rows once a second, and computes the same shares (src/cluster/assignment.ts). */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { assign } from '../cluster/assignment.ts';
+import type { ClusterNode, ClusterView, NodeId } from '../cluster/cluster-view.ts';
+import { partitionOf } from '../cluster/partition-of.ts';
+import { HUNG_MS, mayTake } from '../cluster/takeover.ts';
+import { PipelineError } from '../errors.ts';
+import type { Database } from './database/database.ts';
+import { locks, pairLocks } from './database/locks.ts';
+import { WriterConnection } from './database/writer-connection.ts';
+import { Fence } from './fence.ts';
+import { LOG_FORM } from './log-batch.ts';
+import { endBackendsOf } from './log-ownership.ts';
+import type { Instance, LogOwner } from './log-ownership.ts';
+
+/** Period of looking at nodes and owners, ms; shorter while a partition of ours is not ours yet. */
+const LOOK_MS = 1000;
+const SOON_MS = 200;
+/** Time that a claim waits for transactions of the former owner, ms. */
+const CLAIM_WAIT_MS = 2000;
+const ANSWER_MS = 4000;
+/** Partitions that are given back at the same time. */
+const RELEASES_MAX = 4;
+/** Age up to which a node that has just started takes what is nobody's at once, ms. */
+const FRESH_MS = 1500;
+/** Rows of nodes that have gone are kept this long, for people to see. */
+const GONE_KEPT = '1 hour';
+
+/** What takes and releases partitions: the pipeline. */
+export type PartitionHost = Readonly<{
+  take: (claimed: Readonly<{ partitions: readonly number[]; epoch: bigint; checkpoint: number }>) => Promise<number>;
+  release: (partition: number) => Promise<number | null>;
+}>;
+
+export type MemberOptions = Readonly<{
+  instance: Instance;
+  address?: string;
+  version?: string;
+  onFault?: (message: string, cause: unknown) => void;
+  onMove?: (fields: object, message: string) => void;
+}>;
+
+type NodeRow = Readonly<{ id: string; name: string; address: string; renewed: string; draining: boolean; locked: boolean }>;
+type PartitionRow = Readonly<{ partition: number; epoch: string; owner: string | null }>;
+type Seen = Readonly<{ partitions: number; nodes: readonly NodeRow[]; owners: readonly PartitionRow[] }>;
+type ClaimedRow = { partition: number; epoch: bigint; checkpoint: bigint; newest: bigint };
+
+export class Membership implements LogOwner, ClusterView {
+  readonly fence = new Fence(() => this.lose());
+  readonly checkpoint = 0;
+  readonly newest = 0;
+  readonly partitionCount: number;
+  readonly #options: MemberOptions;
+  readonly #connection: WriterConnection;
+  readonly #lost = Promise.withResolvers<string>();
+  readonly #listeners = new Set<() => void>();
+  /** When each node's row was seen to change, performance.now(). */
+  readonly #heard = new Map<NodeId, Readonly<{ renewed: string; ms: number }>>();
+  readonly #releasing = new Map<number, Promise<void>>();
+  #seen: Seen = { partitions: 0, nodes: [], owners: [] };
+  #viewText = '';
+  #host: PartitionHost | null = null;
+  #taking: Promise<void> | null = null;
+  #running: Promise<void> = Promise.resolve();
+  #mode: 'joined' | 'leaving' | 'left' = 'joined';
+  #lostWhy: string | null = null;
+  #startedMs = performance.now();
+  #renewedMs = performance.now();
+  #connectedMs = 0;
+  #wake: () => void = () => undefined;
+
+  private constructor(database: Database, partitionCount: number, options: MemberOptions) {
+    this.partitionCount = partitionCount;
+    this.#options = options;
+    this.#connection = new WriterConnection(database, {
+      retryForMs: 0,
+      statementTimeoutMs: ANSWER_MS,
+      answerTimeoutMs: ANSWER_MS,
+      onConnect: (client) => this.#connected(client),
+    });
+  }
+
+  /** Joins without a partition. `begin` takes the first.
+   *  @throws PipelineError conflict while a node alone owns the whole log */
+  static async join(database: Database, options: MemberOptions): Promise<Membership> {
+    const { rows } = await database.pool.query<{ partitions: number }>('select partitions from cluster_setting');
+    const membership = new Membership(database, rows[0]!.partitions, options);
+    try {
+      await membership.#connection.run((client) => client.query('select'));
+    } catch (error) {
+      await membership.#connection.close();
+      throw error;
+    }
+    return membership;
+  }
+
+  // ------------------------------------------------------------------------------------------------ what others ask
+
+  get self(): NodeId {
+    return this.#options.instance.id;
+  }
+
+  ownerOf(subjectId: string): NodeId | null {
+    const partition = partitionOf(subjectId, this.partitionCount);
+    const mode = this.fence.held.modeOf(partition);
+    if (mode === 'open' || mode === 'taking') return this.self;
+    const owner = this.#seen.owners[partition]?.owner ?? null;
+    return owner === this.self ? null : owner; // being given back
+  }
+
+  nodes(): readonly ClusterNode[] {
+    return this.#seen.nodes
+      .filter((node) => this.#isAlive(node))
+      .map(({ id, name, address, draining }) => ({ id, name, address, draining }));
+  }
+
+  onChange(changed: () => void): () => void {
+    this.#listeners.add(changed);
+    return () => this.#listeners.delete(changed);
+  }
+
+  get lost(): string | null {
+    return this.#lostWhy;
+  }
+
+  get ended(): Promise<string> {
+    return this.#lost.promise;
+  }
+
+  get unconfirmedMs(): number {
+    return performance.now() - this.#renewedMs;
+  }
+
+  get doubtful(): boolean {
+    return this.unconfirmedMs > HUNG_MS;
+  }
+
+  lose(): void {
+    if (this.#lostWhy !== null || this.#mode === 'left') return;
+    this.#lostWhy = 'another node has taken over partitions of this one; it has to start again';
+    this.#wake();
+    this.#lost.resolve(this.#lostWhy);
+  }
+
+  // ------------------------------------------------------------------------------------------------ life
+
+  /** Takes and gives back partitions from now on. */
+  begin(host: PartitionHost): void {
+    this.#host = host;
+    this.#startedMs = performance.now();
+    this.#running = this.#run();
+  }
+
+  /** Gives everything back to the others, as far as that is possible in the time. */
+  async leave(deadlineMs: number): Promise<void> {
+    if (this.#mode !== 'joined') return;
+    this.#mode = 'leaving';
+    this.#wake();
+    const left = async (): Promise<void> => {
+      while (this.#lostWhy === null && this.#host !== null && this.fence.held.partitions.length > 0) await sleep(20);
+    };
+    await Promise.race([left(), sleep(deadlineMs, undefined, { ref: false })]);
+  }
+
+  /** Ends the membership; what is still held is another's as soon as it notices. */
+  async release(): Promise<void> {
+    this.#mode = 'left';
+    this.#wake();
+    await this.#running;
+    await this.#taking;
+    await Promise.all(this.#releasing.values());
+    await this.#connection
+      .run((client) =>
+        // SQL: two rows of bookkeeping in one message
+        client.query(`update packet_log_checkpoint set owner = null where owner = '${this.self}';
+          delete from cluster_node where id = '${this.self}'`),
+      )
+      .catch((error: unknown) => this.#fault('the node could not say that it goes: the others wait for a moment', error));
+    await this.#connection.close();
+  }
+
+  // job: membership: says every second that this node lives, and moves partitions to where they belong
+  async #run(): Promise<void> {
+    while (this.#mode !== 'left' && this.#lostWhy === null) {
+      const wanting = await this.#tick().catch((error: unknown) => {
+        if (!isAway(error)) this.#fault('the cluster could not be looked at', error);
+        return true;
+      });
+      if (this.#isOver()) break;
+      await new Promise<void>((done) => {
+        const timer = setTimeout(done, wanting ? SOON_MS : LOOK_MS);
+        this.#wake = () => {
+          clearTimeout(timer);
+          done();
+        };
+      });
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#mode === 'left' || this.#lostWhy !== null;
+  }
+
+  /** @returns whether a partition of our share is not ours yet, or one of another's is still ours */
+  async #tick(): Promise<boolean> {
+    await this.#renew();
+    this.#seen = await this.#look();
+    if (this.#seen.partitions !== this.partitionCount) this.lose();
+    if (this.#isOver()) return false;
+    this.#tellChanges();
+    const draining = this.#mode === 'leaving' || this.#seen.nodes.some(({ id, draining: told }) => id === this.self && told);
+    const takers = this.#seen.nodes.filter((node) => !node.draining && this.#isAlive(node) && !(node.id === this.self && draining));
+    const shares = assign(this.partitionCount, takers.map(({ id }) => id).toSorted());
+    const free: PartitionRow[] = [];
+    let unsettled = false;
+    for (const row of this.#seen.owners) {
+      const { partition, owner } = row;
+      const share = shares[partition];
+      const mode = this.fence.held.modeOf(partition);
+      if (mode === null && share === this.self) {
+        unsettled = true;
+        if (this.#mayTake(owner)) free.push(row);
+      } else if (mode === 'open' && share !== this.self && (share !== undefined || this.#mode === 'leaving')) {
+        unsettled = true;
+        if (this.#releasing.size < RELEASES_MAX) this.#release(partition);
+      }
+    }
+    if (free.length > 0 && this.#taking === null) this.#taking = this.#take(free).finally(() => (this.#taking = null));
+    return unsettled;
+  }
+
+  #isAlive({ id, locked }: NodeRow): boolean {
+    return id === this.self || (locked && this.#silentMs(id) < HUNG_MS);
+  }
+
+  #silentMs(id: NodeId): number {
+    const heard = this.#heard.get(id);
+    return heard === undefined ? Infinity : performance.now() - Math.max(heard.ms, this.#connectedMs);
+  }
+
+  #mayTake(owner: NodeId | null): boolean {
+    if (owner === this.self) return false; // being given back
+    const node = this.#seen.nodes.find(({ id }) => id === owner);
+    const fresh = performance.now() - this.#startedMs < FRESH_MS;
+    return mayTake({ owner, locked: node?.locked ?? false, silentMs: owner === null ? 0 : this.#silentMs(owner) }, fresh);
+  }
+
+  async #take(free: readonly PartitionRow[]): Promise<void> {
+    try {
+      const rows = await this.#claim(free);
+      if (rows.length === 0 || this.#host === null) return;
+      const claimed = {
+        partitions: rows.map(({ partition }) => partition),
+        epoch: rows[0]!.epoch,
+        checkpoint: Math.min(...rows.map(({ checkpoint }) => Number(checkpoint))),
+      };
+      const startedMs = performance.now();
+      const replayed = await this.#host.take(claimed);
+      this.#tellChanges();
+      const ms = Math.round(performance.now() - startedMs);
+      this.#options.onMove?.({ partitions: claimed.partitions, epoch: claimed.epoch.toString(), replayed, ms }, 'cluster: partitions taken');
+    } catch (error) {
+      if (!isAway(error)) this.#fault('partitions could not be taken', error);
+      if (this.fence.held.partitions.some((partition) => this.fence.held.modeOf(partition) === 'taking')) this.lose();
+    }
+  }
+
+  async #claim(free: readonly PartitionRow[]): Promise<readonly ClaimedRow[]> {
+    const gone = new Set(free.map(({ owner }) => owner).filter((owner) => owner !== null));
+    return await this.#connection.run(async (client) => {
+      for (const owner of gone) await endBackendsOf(client, owner, (message, error) => this.#fault(message, error));
+      const { id, name } = this.#options.instance;
+      const { rows } = await client.query<ClaimedRow>(
+        'select partition, epoch, checkpoint, newest from claim_partitions($1, $2, $3::smallint[], $4::bigint[], $5)',
+        [id, name, free.map(({ partition }) => partition), free.map(({ epoch }) => epoch), LOG_FORM],
+      );
+      return rows;
+    });
+  }
+
+  #release(partition: number): void {
+    const epoch = this.fence.held.epochOf(partition)!;
+    const startedMs = performance.now();
+    const releasing = this.#host!.release(partition)
+      .then(async (stored) => {
+        await this.#giveBack(partition, epoch, stored);
+        this.#options.onMove?.({ partition, ms: Math.round(performance.now() - startedMs) }, 'cluster: partition given back');
+      })
+      .catch((error: unknown) => {
+        if (this.#isOver()) return;
+        this.#fault('a partition could not be given back', error);
+        this.lose(); // it is half closed: the next owner reads it back
+      })
+      .finally(() => {
+        this.#releasing.delete(partition);
+        this.#wake();
+      });
+    this.#releasing.set(partition, releasing);
+  }
+
+  async #giveBack(partition: number, epoch: bigint, stored: number | null): Promise<void> {
+    for (;;) {
+      try {
+        await this.#connection.run((client) =>
+          client.query(
+            `update packet_log_checkpoint set owner = null, batch_id = greatest(batch_id, $3::bigint), updated_at = now()
+             where partition = $1 and epoch = $2`,
+            [partition, epoch.toString(), (stored ?? 0).toString()],
+          ),
+        );
+        return;
+      } catch (error) {
+        if (this.#isOver() || !isAway(error)) throw error;
+        await sleep(SOON_MS);
+      }
+    }
+  }
+
+  /** Tells listeners when owners or nodes are others than before. */
+  #tellChanges(): void {
+    const text = JSON.stringify([this.nodes(), this.#seen.owners.map(({ owner }) => owner), this.fence.held.partitions]);
+    if (text === this.#viewText) return;
+    this.#viewText = text;
+    for (const changed of this.#listeners) changed();
+  }
+
+  // ------------------------------------------------------------------------------------------------ statements
+
+  async #renew(): Promise<void> {
+    const { instance, address = '', version = '' } = this.#options;
+    const held = this.fence.held.partitions.map((partition) => [partition, this.fence.held.epochOf(partition)!] as const);
+    const { rows } = await this.#connection.run((client) =>
+      client.query<{ partition: number; epoch: bigint }>(
+        `with node as (
+           insert into cluster_node (id, lock_key, name, address, version) values ($1, $2, $3, $4, $5)
+           on conflict (id) do update set renewed_at = clock_timestamp())
+         update packet_log_checkpoint set renewed_at = clock_timestamp() where owner = $1 returning partition, epoch`,
+        [instance.id, lockKeyOf(instance.id), instance.name, address, version],
+      ),
+    );
+    this.#renewedMs = performance.now();
+    for (const [partition, epoch] of held) {
+      const isStill = this.fence.held.epochOf(partition) === epoch;
+      if (isStill && !rows.some((row) => row.partition === partition && row.epoch === epoch)) this.lose();
+    }
+  }
+
+  async #look(): Promise<Seen> {
+    const { rows } = await this.#connection.run((client) => client.query<Seen>(lookAtCluster, [GONE_KEPT]));
+    const seen = rows[0]!;
+    const nowMs = performance.now();
+    for (const { id, renewed } of seen.nodes) if (this.#heard.get(id)?.renewed !== renewed) this.#heard.set(id, { renewed, ms: nowMs });
+    for (const id of this.#heard.keys()) if (!seen.nodes.some((node) => node.id === id)) this.#heard.delete(id);
+    return seen;
+  }
+
+  /** On every new connection: the locks by which the others see that this process lives, and that the log has owners. */
+  async #connected(client: pg.Client): Promise<void> {
+    await client.query(
+      `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3; set lock_timeout = ${CLAIM_WAIT_MS};
+       set synchronous_commit = on`,
+    );
+    const { rows } = await client.query<{ shared: boolean; own: boolean }>(
+      'select pg_try_advisory_lock_shared($1) as shared, pg_try_advisory_lock($2, $3) as own',
+      [locks.packetLog.toString(), pairLocks.clusterNode[0], lockKeyOf(this.self)],
+    );
+    if (!rows[0]!.shared) throw new PipelineError('conflict', 'a node alone owns the whole packet log of this database');
+    // Without its own lock a node is taken for dead after two seconds: a connection before this one may still have it.
+    if (!rows[0]!.own) await client.query('select pg_advisory_lock($1, $2)', [pairLocks.clusterNode[0], lockKeyOf(this.self)]);
+    this.#connectedMs = performance.now();
+    client.once('end', () => this.#wake());
+  }
+
+  #fault(message: string, cause: unknown): void {
+    this.#options.onFault?.(`cluster: ${message}`, cause);
+  }
+}
+
+/** Of the session lock of a node: 31 bits of its id. */
+function lockKeyOf(id: NodeId): number {
+  return Number.parseInt(id.slice(0, 8), 16) & 0x7fffffff;
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof PipelineError && error.code === 'unavailable';
+}
+
+/** SQL: one look, so that nodes and owners are of the same moment. Rows of nodes that have gone are removed by it. */
+const lookAtCluster = `
+  with gone as (
+    delete from cluster_node where renewed_at < clock_timestamp() - $1::interval)
+  select (select partitions from cluster_setting) as partitions,
+    coalesce((select json_agg(json_build_object('id', n.id, 'name', n.name, 'address', n.address, 'renewed', n.renewed_at::text,
+      'draining', n.draining, 'locked', exists (
+        select from pg_locks l where l.locktype = 'advisory' and l.granted and l.objsubid = 2
+          and l.database = (select oid from pg_database where datname = current_database())
+          and l.classid = ${pairLocks.clusterNode[0]} and l.objid::bigint = n.lock_key)) order by n.id)
+      from cluster_node n), '[]') as nodes,
+    (select json_agg(json_build_object('partition', c.partition, 'epoch', c.epoch::text, 'owner', c.owner) order by c.partition)
+      from packet_log_checkpoint c) as owners`;
