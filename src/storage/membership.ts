@@ -70,6 +70,7 @@ export class Membership implements LogOwner, ClusterView {
   #host: PartitionHost | null = null;
   #taking: Promise<void> | null = null;
   #running: Promise<void> = Promise.resolve();
+  #working: Promise<void> = Promise.resolve();
   #mode: 'joined' | 'leaving' | 'left' = 'joined';
   #lostWhy: string | null = null;
   #startedMs = performance.now();
@@ -156,7 +157,7 @@ export class Membership implements LogOwner, ClusterView {
   begin(host: PartitionHost): void {
     this.#host = host;
     this.#startedMs = performance.now();
-    this.#running = this.#run();
+    this.#running = this.#live();
   }
 
   /** Gives everything back to the others, as far as that is possible in the time. */
@@ -177,18 +178,16 @@ export class Membership implements LogOwner, ClusterView {
     await this.#running;
     await this.#taking;
     await Promise.all(this.#releasing.values());
-    await this.#connection
-      .run((client) =>
-        // SQL: two rows of bookkeeping in one message
-        client.query(`update packet_log_checkpoint set owner = null where owner = '${this.self}';
+    await this.#run((client) =>
+      // SQL: two rows of bookkeeping in one message
+      client.query(`update packet_log_checkpoint set owner = null where owner = '${this.self}';
           delete from cluster_node where id = '${this.self}'`),
-      )
-      .catch((error: unknown) => this.#fault('the node could not say that it goes: the others wait for a moment', error));
+    ).catch((error: unknown) => this.#fault('the node could not say that it goes: the others wait for a moment', error));
     await this.#connection.close();
   }
 
   // job: membership: says every second that this node lives, and moves partitions to where they belong
-  async #run(): Promise<void> {
+  async #live(): Promise<void> {
     while (this.#mode !== 'left' && this.#lostWhy === null) {
       const wanting = await this.#tick().catch((error: unknown) => {
         if (!isAway(error)) this.#fault('the cluster could not be looked at', error);
@@ -266,7 +265,10 @@ export class Membership implements LogOwner, ClusterView {
       const replayed = await this.#host.take(claimed);
       this.#tellChanges();
       const ms = Math.round(performance.now() - startedMs);
-      this.#options.onMove?.({ partitions: claimed.partitions, epoch: claimed.epoch.toString(), replayed, ms }, 'cluster: partitions taken');
+      this.#options.onMove?.(
+        { partitions: claimed.partitions, epoch: claimed.epoch.toString(), replayed, ms },
+        'cluster: partitions taken',
+      );
     } catch (error) {
       if (!isAway(error)) this.#fault('partitions could not be taken', error);
       if (this.fence.held.partitions.some((partition) => this.fence.held.modeOf(partition) === 'taking')) this.lose();
@@ -275,7 +277,7 @@ export class Membership implements LogOwner, ClusterView {
 
   async #claim(free: readonly PartitionRow[]): Promise<readonly ClaimedRow[]> {
     const gone = new Set(free.map(({ owner }) => owner).filter((owner) => owner !== null));
-    return await this.#connection.run(async (client) => {
+    return await this.#run(async (client) => {
       for (const owner of gone) await endBackendsOf(client, owner, (message, error) => this.#fault(message, error));
       const { id, name } = this.#options.instance;
       const { rows } = await client.query<ClaimedRow>(
@@ -289,7 +291,8 @@ export class Membership implements LogOwner, ClusterView {
   #release(partition: number): void {
     const epoch = this.fence.held.epochOf(partition)!;
     const startedMs = performance.now();
-    const releasing = this.#host!.release(partition)
+    const releasing = this.#host!
+      .release(partition)
       .then(async (stored) => {
         await this.#giveBack(partition, epoch, stored);
         this.#options.onMove?.({ partition, ms: Math.round(performance.now() - startedMs) }, 'cluster: partition given back');
@@ -309,7 +312,7 @@ export class Membership implements LogOwner, ClusterView {
   async #giveBack(partition: number, epoch: bigint, stored: number | null): Promise<void> {
     for (;;) {
       try {
-        await this.#connection.run((client) =>
+        await this.#run((client) =>
           client.query(
             `update packet_log_checkpoint set owner = null, batch_id = greatest(batch_id, $3::bigint), updated_at = now()
              where partition = $1 and epoch = $2`,
@@ -337,7 +340,7 @@ export class Membership implements LogOwner, ClusterView {
   async #renew(): Promise<void> {
     const { instance, address = '', version = '' } = this.#options;
     const held = this.fence.held.partitions.map((partition) => [partition, this.fence.held.epochOf(partition)!] as const);
-    const { rows } = await this.#connection.run((client) =>
+    const { rows } = await this.#run((client) =>
       client.query<{ partition: number; epoch: bigint }>(
         `with node as (
            insert into cluster_node (id, lock_key, name, address, version) values ($1, $2, $3, $4, $5)
@@ -354,7 +357,7 @@ export class Membership implements LogOwner, ClusterView {
   }
 
   async #look(): Promise<Seen> {
-    const { rows } = await this.#connection.run((client) => client.query<Seen>(lookAtCluster, [GONE_KEPT]));
+    const { rows } = await this.#run((client) => client.query<Seen>(lookAtCluster, [GONE_KEPT]));
     const seen = rows[0]!;
     const nowMs = performance.now();
     for (const { id, renewed } of seen.nodes) if (this.#heard.get(id)?.renewed !== renewed) this.#heard.set(id, { renewed, ms: nowMs });
@@ -377,6 +380,19 @@ export class Membership implements LogOwner, ClusterView {
     if (!rows[0]!.own) await client.query('select pg_advisory_lock($1, $2)', [pairLocks.clusterNode[0], lockKeyOf(this.self)]);
     this.#connectedMs = performance.now();
     client.once('end', () => this.#wake());
+  }
+
+  /** One piece of work after the other: they share a connection. */
+  async #run<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const before = this.#working;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#working = promise;
+    await before;
+    try {
+      return await this.#connection.run(work);
+    } finally {
+      resolve();
+    }
   }
 
   #fault(message: string, cause: unknown): void {
