@@ -81,6 +81,19 @@ export const settings = {
     'Create a new database without TimescaleDB although the server offers it; the database stays that way. Unset, TimescaleDB is used where the server has it, or the server is refused.',
   ),
   dataDir: setting('BIO_DATA_DIR', '.data', text, 'Folder for the embedded database and generated keys.'),
+  busDir: setting(
+    'BIO_BUS_DIR',
+    '',
+    text,
+    'Folder of the sockets by which several processes of one machine share a database and a port; the same for each. Empty: this process is alone. `biosignal start --processes` sets it.',
+  ),
+  sharePort: setting('BIO_SHARE_PORT', false, flag, 'Several processes listen on the same port; the kernel gives each connection to one.'),
+  nodeAddress: setting(
+    'BIO_NODE_ADDRESS',
+    '',
+    text,
+    'Where devices and viewers reach this node directly, such as https://node-2.example:8080. Empty: over the common address only.',
+  ),
   tlsCert: setting('BIO_TLS_CERT', '', text, 'Path of the TLS certificate chain (PEM).'),
   tlsKey: setting('BIO_TLS_KEY', '', text, 'Path of the TLS private key (PEM).'),
   trustProxy: setting(

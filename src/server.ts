@@ -44,8 +44,6 @@ export type ServiceOptions = Readonly<{
   logger?: Logger;
   /** Folder with cdn/ and dashboard/ as built by scripts/build-web.ts; absent: those paths answer 404. */
   webDir?: string;
-  /** One of several nodes that share the database. */
-  clustered?: boolean;
   /** Called with progress messages when a step is slow. */
   onProgress?: (message: string) => void;
   /** Abort it to give up the start; everything already started is stopped. */
@@ -104,17 +102,18 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   const instance: Instance = { id: randomUUID(), name: `${hostname()}:${config.port}` };
   refuseFewFiles(config);
   needSecret(config);
-  await refuseTakenPort(config.host, config.port);
+  if (!config.sharePort) await refuseTakenPort(config.host, config.port);
   const networks = new WebhookNetworks(config.webhookNetworks);
   const { database, roles, exited } = await startDatabases(options, tagOf(instance), logger, stops);
 
   const metrics = createMetrics();
-  const membership = options.clustered === true ? await joinCluster(roles.ingest, instance, { config, logger, metrics, version }) : null;
+  const nodes = config.busDir === '' ? null : await joinCluster(roles.ingest, instance, { config, logger, metrics, version });
   const { ownership, standby } =
-    membership === null
+    nodes === null
       ? await takeLog(database, roles.ingest, instance, metrics, { ...options, logger, version })
-      : { ownership: membership, standby: null };
+      : { ownership: nodes.membership, standby: null };
   stops.push(() => ownership.release());
+  if (nodes !== null) stops.push(() => nodes.bus.close());
   if (standby !== null) stops.push(() => standby.stop());
   const maintenance = watchMaintenance(database, config, metrics, logger);
   stops.push(maintenance.stop);
@@ -142,8 +141,9 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   const conflicts = conflictAudit(database.pool, reads.batch, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
   stops.push(() => conflicts.stop());
   const { firstKey, demo } = await firstStart(database, auth, config, logger);
-  const pipeline = await connectPipeline({ config, roles, ownership, metrics, logger, conflicts, reads });
+  const pipeline = await connectPipeline({ config, roles, ownership, metrics, logger, conflicts, reads, ...nodes?.routing });
   stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for the parts below it
+  const asked = nodes?.answer(pipeline, database) ?? null;
 
   const refused = logRefusedCredentials(logger);
   stops.push(async () => refused.stop());
@@ -163,6 +163,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     reads,
     sealing,
     pipeline,
+    questions: asked?.questions ?? null,
     secureCookies,
     signInRefused,
     parts: async () => [...(await readiness(database, pipeline, ownership, maintenance.state())), ...sealing.parts()],
@@ -200,8 +201,10 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     await pipeline.drain(performance.now() + config.stopTimeoutMs / 2);
     await http.stop();
   });
-  membership?.begin(pipeline);
-  if (membership !== null) stops.push((leftMs) => membership.leave(0.4 * leftMs));
+  if (nodes !== null) {
+    nodes.membership.begin(pipeline);
+    stops.push((leftMs) => nodes.membership.leave(0.4 * leftMs));
+  }
   const baseUrl = `${scheme}://${config.host}:${http.port}`;
   if (demo !== null) stops.push(await demo.startDevice(baseUrl));
   return {

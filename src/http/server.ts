@@ -41,7 +41,8 @@ export type HttpConfig = Pick<
   | 'stopTimeoutMs'
   | 'requestsPerSecMax'
   | 'devicePacketsPerSecMax'
->;
+> &
+  Partial<Pick<Config, 'sharePort'>>;
 
 /** Runs `work` once per (caller, route, key): a repeat gets the first answer, another body gets idempotency_mismatch. */
 export type Idempotency = (
@@ -99,6 +100,9 @@ export type HttpServer = Readonly<{
   stop: () => Promise<void>;
 }>;
 
+/** No option of uSockets: the port is shared (SO_REUSEPORT). */
+const SHARED = 0;
+
 /** Listens. @throws Error naming PORT when the port is in use */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const { config } = options;
@@ -141,7 +145,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   );
   const listening = await new Promise<UwsListenSocket | false>((resolve) => {
     // Exclusive: without it a second service would share the port (SO_REUSEPORT) and take every other connection.
-    app.listen(config.host, config.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
+    app.listen(config.host, config.port, config.sharePort === true ? SHARED : uws.LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
   });
   if (listening === false) {
     lender?.close();

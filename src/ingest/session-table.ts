@@ -10,7 +10,7 @@ import { checkIdentity, packetEndNs } from './admit.ts';
 import { placeInTime } from './clock-fit.ts';
 import { noticesOf } from './notices.ts';
 import { Session } from './session.ts';
-import type { PacketSink } from './sink.ts';
+import type { PacketSink, StreamRecord, StreamRequest } from './sink.ts';
 
 /** Maximum number of streams opened concurrently. After a restart all devices reconnect at once; the sink opens them in groups. */
 const OPENINGS_MAX = 512;
@@ -107,6 +107,34 @@ export class SessionTable {
     session.notices = noticesOf(packet, placement, record, receivedNs);
     this.#sessions.set(key, session);
     return session;
+  }
+
+  /** Opens a stream for which another node sends. @returns its session, the one of this node if there is one, and what is durable of it */
+  async openFor(
+    request: StreamRequest,
+    open: (request: StreamRequest) => Promise<StreamRecord | Rejected>,
+  ): Promise<Readonly<{ session: Session; record: StreamRecord }> | Rejected> {
+    const { caller, deviceId, bootId, subject } = request;
+    if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
+    const key = `${caller.orgId}/${bootId}/${deviceId}`;
+    for (let under = this.#opening.get(key); under !== undefined; under = this.#opening.get(key)) await under.catch(() => undefined);
+    let found: StreamRecord | null = null;
+    const openNow = async (): Promise<Session | Rejected> => {
+      if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
+      const record = await this.#inTurn(() => open(request));
+      if (isRejected(record)) return record;
+      found = record;
+      const known = this.#sessions.get(key);
+      if (known?.streamId === record.streamId) return known;
+      const session = new Session(key, deviceId, bootId, subject, record);
+      session.lastUsedMs = performance.now();
+      this.#sessions.set(key, session);
+      return session;
+    };
+    const opening = openNow().finally(() => this.#opening.delete(key));
+    this.#opening.set(key, opening);
+    const session = await opening;
+    return isRejected(session) ? session : { session, record: found! };
   }
 
   /** @returns false when the stream is still being closed after CLOSING_MS_MAX */

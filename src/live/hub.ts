@@ -27,6 +27,12 @@ const TIMED_EVERY = 16;
 
 export type HubConfig = Pick<Config, 'frameDeadlineMs' | 'viewerQueueBytesMax' | 'viewerSlowSecMax'>;
 
+/** A frame as it goes to another node's hub. */
+export type RelayedFrame = Readonly<{ subjectId: SubjectId; selection: string; seq: number; endUnixMs: number; bytes: Uint8Array }>;
+
+/** Sends a frame to another node, by its name. */
+export type Relay = (node: string, frame: RelayedFrame) => void;
+
 export type SubjectStream = LiveStream & Readonly<{ subjectId: SubjectId }>;
 
 type Feed = {
@@ -52,6 +58,7 @@ export class Hub {
   readonly #built: Tally;
   readonly #delivered: Tally;
   readonly #merged: Tally;
+  #relay: Relay = () => undefined;
 
   /** @param publish sends to a uWS topic */
   constructor(config: HubConfig, publish: (topic: string, bytes: Uint8Array) => void, metrics: Metrics | null = null) {
@@ -125,6 +132,8 @@ export class Hub {
       const sent = group.emit(seq, endUnixMs, bytes, nowMs, ringBytesMax, RING_MS);
       this.#delivered.inc(sent);
       this.collect(group);
+      for (const node of group.relayedTo(nowMs))
+        this.#relay(node, { subjectId: feed.subjectId, selection: group.key, seq, endUnixMs, bytes });
     }
     if (feed.features.length > 0) feed.features = [];
     this.#frameCount++;
@@ -138,10 +147,61 @@ export class Hub {
     group.fallen.length = 0;
   }
 
+  // ------------------------------------------------------------------------------------------------ other nodes
+
+  relayBy(relay: Relay): void {
+    this.#relay = relay;
+  }
+
+  /** Sends the frames of a selection to another node until `untilMs` of performance.now(). @returns the frames of the last minute */
+  relayTo(node: string, subjectId: SubjectId, selection: string, untilMs: number): readonly RelayedFrame[] {
+    const group = this.#groupOf(subjectId, selection);
+    const isNew = group.relay(node, untilMs, performance.now());
+    const frames: RelayedFrame[] = [];
+    if (!isNew) return frames;
+    for (let frame = group.ring.after(0); frame !== null; frame = group.ring.after(frame.seq))
+      frames.push({ subjectId, selection, seq: frame.seq, endUnixMs: (frame.seq + 1) * WINDOW_MS, bytes: frame.bytes });
+    return frames;
+  }
+
+  /** Takes a frame that the owner of the subject has made; one that is not newer than the last is left out. */
+  receive({ subjectId, selection, seq, endUnixMs, bytes }: RelayedFrame, nowMs: number): void {
+    const group = this.#feeds.get(subjectId)?.groups.get(selection);
+    if (group === undefined || seq <= group.lastSeq) return;
+    const ringBytesMax = Math.max(RING_BYTES_MIN, RINGS_BYTES_MAX / Math.max(1, this.#groupCount));
+    this.#delivered.inc(group.emit(seq, endUnixMs, bytes, nowMs, ringBytesMax, RING_MS));
+    this.collect(group);
+  }
+
+  /** What is watched here, by subject and selection. */
+  *watching(): Iterable<Readonly<{ subjectId: SubjectId; selection: string }>> {
+    for (const { subjectId, groups } of this.#feeds.values())
+      for (const group of groups.values()) if (group.viewers.size > 0) yield { subjectId, selection: group.key };
+  }
+
+  /** The subject's samples come to another node from now on. */
+  handOver(subjectId: SubjectId): void {
+    const feed = this.#feeds.get(subjectId);
+    if (feed !== undefined) feed.clock = null;
+  }
+
   // ------------------------------------------------------------------------------------------------ viewers
 
   /** Adds a viewer. @param selection canonical list of channel codes and kinds, '' = all  @param intervalMs 0 = every frame */
   join(subjectId: SubjectId, viewer: Outbox, selection: string, intervalMs: number): ViewerGroup {
+    const group = this.#groupOf(subjectId, selection);
+    viewer.join(group, intervalMs);
+    group.add(viewer);
+    return group;
+  }
+
+  /** Makes the group of a selection, so that frames of another node can be taken before its first viewer comes. */
+  prepare(subjectId: SubjectId, selection: string): void {
+    const group = this.#groupOf(subjectId, selection);
+    if (group.viewers.size === 0) group.emptySinceMs = performance.now();
+  }
+
+  #groupOf(subjectId: SubjectId, selection: string): ViewerGroup {
     let feed = this.#feeds.get(subjectId);
     if (feed === undefined) {
       feed = { subjectId, groups: new Map(), clock: null, features: [] };
@@ -154,8 +214,6 @@ export class Hub {
       feed.groups.set(selection, group);
       this.#groupCount++;
     }
-    viewer.join(group, intervalMs);
-    group.add(viewer);
     return group;
   }
 
@@ -210,7 +268,10 @@ export class Hub {
   #sweep(nowMs: number): void {
     for (const [subjectId, feed] of this.#feeds) {
       for (const [key, group] of feed.groups) {
-        const left = group.viewers.size === 0 && (group.ring.count === 0 || nowMs - group.emptySinceMs > RING_MS);
+        const left =
+          group.viewers.size === 0 &&
+          group.relayedTo(nowMs).length === 0 &&
+          (group.ring.count === 0 || nowMs - group.emptySinceMs > RING_MS);
         if (!left) {
           for (const viewer of group.viewers) {
             if (viewer.mode === 'sampled' && viewer.slowMs(nowMs) > this.#config.viewerSlowSecMax * 1000) {

@@ -38,6 +38,8 @@ export type LiveSocketOptions = Readonly<{
   /** Called when a viewer begins to see the frames of a person. @returns to be called when they no longer do */
   watched?: ((caller: Caller, subjectId: SubjectId, from: From) => () => void) | undefined;
   countViewers?: (delta: 1 | -1) => void;
+  /** Gets the last frames from the node that has them, before the first viewer of a selection joins. null: they are here. Never rejects */
+  fetchFrames?: ((subjectId: SubjectId, selection: string) => Promise<void> | null) | undefined;
 }>;
 
 const query = {
@@ -106,6 +108,13 @@ class Viewer implements SocketHandlers {
     this.#subjectId = subjectId;
     this.#watch(subjectId);
     this.#tell({ type: 'ready', subject: subjectId, window_ms: WINDOW_MS });
+    const fetching = this.#options.fetchFrames?.(subjectId, this.#selection) ?? null;
+    if (fetching === null) this.#join(subjectId, after);
+    else void fetching.then(() => this.#join(subjectId, after));
+  }
+
+  #join(subjectId: SubjectId, after: number | undefined): void {
+    if (this.#closed) return;
     this.#group = this.#options.hub.join(subjectId, this.#outbox, this.#selection, this.#intervalMs);
     if (after !== undefined) this.#replay(after);
   }

@@ -10,6 +10,8 @@ const DIRECT_MAX = 8;
 const CHECK_MS = 1000;
 const CHECK_SHARE = 8;
 
+const nobody: readonly string[] = [];
+
 export type Selects = (code: string, kind: ChannelKind) => boolean;
 
 export class ViewerGroup {
@@ -46,6 +48,22 @@ export class ViewerGroup {
     this.selects = selects;
     this.#publish = publish;
     this.#enterBytes = enterBytes;
+  }
+
+  /** Other nodes that show these frames, until when. */
+  readonly #relays = new Map<string, number>();
+
+  /** @returns whether the node did not get them before */
+  relay(node: string, untilMs: number, nowMs: number): boolean {
+    const isNew = (this.#relays.get(node) ?? 0) < nowMs;
+    this.#relays.set(node, untilMs);
+    return isNew;
+  }
+
+  relayedTo(nowMs: number): readonly string[] {
+    if (this.#relays.size === 0) return nobody;
+    for (const [node, untilMs] of this.#relays) if (untilMs < nowMs) this.#relays.delete(node);
+    return [...this.#relays.keys()];
   }
 
   /** Age of the last frame's end. */

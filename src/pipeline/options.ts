@@ -1,6 +1,8 @@
 /** Options of the pipeline. server.ts provides them, since the pipeline may not import the folders behind them. */
 import type { Config } from '../config.ts';
+import type { Rejected } from '../errors.ts';
 import type { Conflict } from '../ingest/ingest.ts';
+import type { PacketSink, StreamRequest } from '../ingest/sink.ts';
 import type { LiveSocketOptions } from '../live/live-socket.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SubjectId } from '../signal.ts';
@@ -26,6 +28,9 @@ export type PipelineOptions = Readonly<{
   /** Called when packets are refused because their sequence numbers are taken; at most once per stream and minute. */
   onConflict?: (conflict: Conflict) => void;
   watched?: LiveSocketOptions['watched'];
+  fetchFrames?: LiveSocketOptions['fetchFrames'];
+  /** Where packets go first, on one of several nodes. Default: to this node. @param subjectOf whom a stream would record */
+  route?: (local: PacketSink, subjectOf: (request: StreamRequest) => Promise<Readonly<{ subjectId: SubjectId }> | Rejected>) => PacketSink;
 }>;
 
 /** Functions of the server, available once it listens. */

@@ -100,7 +100,7 @@ export class PartitionMoves {
     fence.drop(partition);
     for (const stream of open) await life.forsake(stream);
     await stores.rows.leave(isLeft); // nobody else has the partition yet
-    for (const subjectId of stores.hub.subjects()) if (isOf(subjectId)) stores.hub.closeSubject(subjectId, 'unavailable');
+    for (const subjectId of stores.hub.subjects()) if (isOf(subjectId)) stores.hub.handOver(subjectId);
     await fence.quiet();
     return stored;
   }

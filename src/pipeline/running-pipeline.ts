@@ -7,7 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PipelineError } from '../errors.ts';
 import { Ingest } from '../ingest/ingest.ts';
 import { IngestSockets } from '../ingest/ingest-socket.ts';
+import type { PacketSink } from '../ingest/sink.ts';
 import { postRawPacket } from '../ingest/post-raw-packet.ts';
+import type { Hub } from '../live/hub.ts';
 import { liveSocketRoute } from '../live/live-socket.ts';
 import type { ChannelNo, StreamId, SubjectId } from '../signal.ts';
 import type { BlockRun } from '../storage/block-codec.ts';
@@ -105,7 +107,8 @@ export class RunningPipeline {
     this.#horizon = horizon;
     this.#checkpoints = checkpoints;
     this.#life = life;
-    this.ingest = new Ingest(this.#pipeline, config, metrics, {
+    const sink = options.route?.(this.#pipeline, (request) => life.subjectOf(request)) ?? this.#pipeline;
+    this.ingest = new Ingest(sink, config, metrics, {
       onFault: (message, err) => logger.warn({ err }, `ingest: ${message}`),
       ...(options.onConflict === undefined ? {} : { onConflict: options.onConflict }),
     });
@@ -118,8 +121,17 @@ export class RunningPipeline {
     return [postRawPacket(this.ingest)];
   }
 
+  /** Takes packets of the partitions of this node, and no others. */
+  get local(): PacketSink {
+    return this.#pipeline;
+  }
+
+  get hub(): Hub {
+    return this.#stores.hub;
+  }
+
   get sockets() {
-    const { config, metrics, resolveSubject, watched } = this.#options;
+    const { config, metrics, resolveSubject, watched, fetchFrames } = this.#options;
     const countViewers = (delta: 1 | -1): void => metrics.viewers.inc(delta);
     return [
       this.#sockets.route(),
@@ -129,6 +141,7 @@ export class RunningPipeline {
         socketsMax: { user: config.userLiveSocketsMax, key: config.keyLiveSocketsMax },
         resolveSubject,
         watched,
+        fetchFrames,
         countViewers,
       }),
     ];

@@ -10,6 +10,7 @@ import type { LogBatch } from '../storage/packet-log.ts';
 import { resumePoints } from '../storage/resume-point.ts';
 import type { ResumePoint } from '../storage/resume-point.ts';
 import { readExpiring } from '../storage/retention.ts';
+import type { Subject } from '../storage/stream-opening.ts';
 import type { OpenedStream } from '../storage/stream-registry.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { Computing } from './computing.ts';
@@ -54,18 +55,25 @@ export class StreamLife {
 
   // ------------------------------------------------------------------------------------------------ opening
 
-  async open(request: StreamRequest): Promise<StreamRecord | Rejected> {
-    const { caller, deviceId, bootId, firmware, epochNs, timeSource, receivedNs } = request;
+  /** Whom a stream would record. */
+  async subjectOf({ caller, deviceId, subject: named }: StreamRequest): Promise<Subject | Rejected> {
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
-    const { registry } = this.#stores;
-    const { partitions } = this.#parts;
     const orgId = caller.orgId as StreamRecord['orgId'];
     const own = caller.kind === 'user' ? caller.subjectId : '';
-    const wanted = request.subject === '' ? own : request.subject;
+    const wanted = named === '' ? own : named;
     const projectId = caller.projectId as ProjectId | null;
-    const subject = await registry.resolveSubject({ orgId, projectId, subject: wanted, deviceId });
+    const subject = await this.#stores.registry.resolveSubject({ orgId, projectId, subject: wanted, deviceId });
     if (isRejected(subject)) return subject;
     if (caller.kind === 'user' && subject.subjectId !== caller.subjectId) return rejected('not_found', 'no such subject');
+    return subject;
+  }
+
+  async open(request: StreamRequest): Promise<StreamRecord | Rejected> {
+    const { deviceId, bootId, firmware, epochNs, timeSource, receivedNs } = request;
+    const { registry } = this.#stores;
+    const { partitions } = this.#parts;
+    const subject = await this.subjectOf(request);
+    if (isRejected(subject)) return subject;
     await partitions.untilOpen(this.#streams.partitionOf(subject.subjectId));
     if (!(await this.#mayRecord.call(subject.subjectId))) return rejected('consent_missing', 'the person has not consented to recording');
     const opened = await registry.openStream({ ...subject, deviceId, bootId, firmware, epochNs, timeSource, receivedNs });

@@ -144,7 +144,7 @@ export async function readOverview(
   const range = { fromSec: Math.floor((first * stepMs) / 1000 / rowSec) * rowSec, toSec: Math.ceil((end * stepMs) / 1000) };
   if (range.fromSec >= range.toSec) return buckets;
   // Read before the rows: samples stored in between are then found twice and merged, not missed.
-  const inMemory = recent?.(streamId, channel.channelNo, secondNs(range.fromSec), secondNs(range.toSec)) ?? [];
+  const inMemory = (await recent?.(streamId, channel.channelNo, secondNs(range.fromSec), secondNs(range.toSec))) ?? [];
   const recentRows = byRow(inMemory, channel.rateNanoHz, rowSec, range);
   const cut = stepMs < 1000 * rowSec ? rowStarts(range, rowSec) : cutRows(buckets, rowSec, range);
   const toDecode = new Set([...recentRows.keys(), ...cut]);

@@ -30,7 +30,12 @@ export type SampleQuery = Readonly<{
 }>;
 
 /** Runs of a channel that this process has accepted and not yet stored, in or near [fromNs, toNs) of the device clock. */
-export type RecentSamples = (streamId: number, channelNo: number, fromNs: bigint, toNs: bigint) => readonly BlockRun[];
+export type RecentSamples = (
+  streamId: number,
+  channelNo: number,
+  fromNs: bigint,
+  toNs: bigint,
+) => readonly BlockRun[] | Promise<readonly BlockRun[]>;
 
 /** Consecutive samples of one channel configuration. physical = (digital - baseline) / gain. */
 export type SampleSegment = Readonly<{
@@ -82,8 +87,13 @@ export async function readSamples(db: Db, query: SampleQuery): Promise<Readonly<
     Math.floor(Math.min(query.rowsMax / channels.rows.length, (query.samplesMax ?? Infinity) / samplesOfRows)),
   );
   // Read before the rows: samples stored in between are then found twice and merged, not missed.
+  const { fromNs: sinceNs, toNs: untilNs } = query;
   const recent = new Map(
-    channels.rows.map(({ channel_no: no }) => [no, query.recent?.(query.streamId, no, query.fromNs - epochNs, query.toNs - epochNs) ?? []]),
+    await Promise.all(
+      channels.rows.map(async ({ channel_no: no }) => {
+        return [no, (await query.recent?.(query.streamId, no, sinceNs - epochNs, untilNs - epochNs)) ?? []] as const;
+      }),
+    ),
   );
   // A row that begins before the range may reach into it. That bound is also given as a constant, which excludes partitions. A row of the
   // answer has the blocks of one channel, end to end, in the order of the subquery; in base64, because a bytea comes as hex.

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Logger } from '../http/logger.ts';
 import type { Metrics } from '../metrics.ts';
+import type { PipelineOptions } from '../pipeline/options.ts';
 import { startPipeline } from '../pipeline/running-pipeline.ts';
 import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
 import type { SubjectId } from '../signal.ts';
@@ -24,11 +25,13 @@ type PipelineParts = Readonly<{
   logger: Logger;
   conflicts: ConflictAudit;
   reads: ReadAudit;
+  route?: PipelineOptions['route'];
+  fetchFrames?: PipelineOptions['fetchFrames'];
 }>;
 
 /** Starts the pipeline, which knows no tenancy: here it gets whose a packet is, what may be recorded, and where to note what. */
 export async function connectPipeline(parts: PipelineParts): Promise<RunningPipeline> {
-  const { config, roles, ownership, metrics, logger, conflicts, reads } = parts;
+  const { config, roles, ownership, metrics, logger, conflicts, reads, route, fetchFrames } = parts;
   return await startPipeline({
     config,
     database: roles.ingest,
@@ -40,6 +43,8 @@ export async function connectPipeline(parts: PipelineParts): Promise<RunningPipe
     mayRecord: (subjectIds) => mayBeRecorded(roles.ingest.pool, subjectIds),
     onConflict: ({ sender: { caller, remoteAddress, requestId }, session: { streamId, deviceId, bootId }, seq }) =>
       conflicts.note({ caller, remoteAddress, requestId, streamId, deviceId, bootId, seq }),
+    ...(route === undefined ? {} : { route }),
+    ...(fetchFrames === undefined ? {} : { fetchFrames }),
     watched: (caller, subjectId, from) => (caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, from)),
   });
 }

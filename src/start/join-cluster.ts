@@ -1,18 +1,67 @@
-/** Joins the nodes that share this database. */
+/** Joins the nodes that share this database: ownership of partitions, messages, and what is asked of and answered to the others. */
+import { SocketBus } from '../bus/socket-bus.ts';
+import type { Bus } from '../bus/bus.ts';
 import type { Config } from '../config.ts';
+import { OwnerDoor } from '../forward/owner-door.ts';
+import { Questions } from '../forward/questions.ts';
+import { RemoteFeeds } from '../forward/remote-feeds.ts';
+import { RoutedSink } from '../forward/routed-sink.ts';
 import type { Logger } from '../http/logger.ts';
 import type { Metrics } from '../metrics.ts';
+import type { PipelineOptions } from '../pipeline/options.ts';
+import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
+import type { SubjectId } from '../signal.ts';
 import type { Database } from '../storage/database/database.ts';
 import { Membership } from '../storage/membership.ts';
 import type { Instance } from '../storage/log-ownership.ts';
 
 type JoinOptions = Readonly<{ config: Config; logger: Logger; metrics: Metrics; version: string }>;
 
+export type Nodes = Readonly<{
+  membership: Membership;
+  bus: Bus;
+  /** For the pipeline. */
+  routing: Required<Pick<PipelineOptions, 'route' | 'fetchFrames'>>;
+  /** Answers the others from now on. */
+  answer: (pipeline: RunningPipeline, database: Database) => Readonly<{ questions: Questions }>;
+}>;
+
 /** @throws PipelineError conflict while a node alone owns the database's packet log */
-export async function joinCluster(ingest: Database, instance: Instance, { logger, metrics, version }: JoinOptions): Promise<Membership> {
+export async function joinCluster(ingest: Database, instance: Instance, options: JoinOptions): Promise<Nodes> {
+  const { config } = options;
+  const bus = await SocketBus.open(config.busDir, instance.id);
+  const membership = await join(ingest, instance, options).catch(async (error: unknown) => {
+    await bus.close();
+    throw error;
+  });
+  let feeds: RemoteFeeds | null = null;
+  return {
+    membership,
+    bus,
+    routing: {
+      route: (local, subjectOf) => new RoutedSink({ local, view: membership, bus, subjectOf }),
+      fetchFrames: (subjectId, selection) => feeds?.fetch(subjectId, selection) ?? null,
+    },
+    answer: (pipeline, database) => {
+      new OwnerDoor(bus, pipeline.ingest, pipeline.local);
+      feeds = new RemoteFeeds(bus, membership, pipeline.hub);
+      const questions = new Questions({
+        bus,
+        view: membership,
+        recent: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
+        eraseSubject: (subjectId) => pipeline.eraseSubject(subjectId),
+        subjectOfStream: (streamId) => subjectOfStream(database, streamId),
+      });
+      return { questions };
+    },
+  };
+}
+
+async function join(ingest: Database, instance: Instance, { config, logger, metrics, version }: JoinOptions): Promise<Membership> {
   const membership = await Membership.join(ingest, {
     instance,
     version,
+    address: config.nodeAddress,
     onFault: (message, err) => {
       metrics.errors.inc({ where: 'ownership' });
       logger.warn({ err }, message);
@@ -25,4 +74,9 @@ export async function joinCluster(ingest: Database, instance: Instance, { logger
     logger.error({}, `cluster: ${why}`);
   });
   return membership;
+}
+
+async function subjectOfStream({ pool }: Database, streamId: number): Promise<SubjectId | null> {
+  const { rows } = await pool.query<{ xuser_id: string }>('select xuser_id from stream where id = $1', [streamId]);
+  return (rows[0]?.xuser_id as SubjectId | undefined) ?? null;
 }

@@ -9,6 +9,7 @@ import type { Logger } from '../http/logger.ts';
 import { serviceRoutes } from '../http/service-routes.ts';
 import type { ServiceDeps } from '../http/service-routes.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Questions } from '../forward/questions.ts';
 import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
 import { queryApi } from '../query/api.ts';
 import { damagedMinutes } from '../query/damaged-minutes.ts';
@@ -37,6 +38,8 @@ type RouteParts = Readonly<{
   sealing: Sealing;
   pipeline: RunningPipeline;
   secureCookies: boolean;
+  /** Asks other nodes; null: there are none. */
+  questions: Questions | null;
   signInRefused: ReadAudit['signInRefused'];
   /** For /readyz. */
   parts: ServiceDeps['parts'];
@@ -46,7 +49,7 @@ type RouteParts = Readonly<{
 /** Organizations read and write over a pool of the api role that sees their rows alone. */
 export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Route[]> {
   const { config, version, database, roles, auth, networks, metrics, logger, reads, sealing, pipeline } = routeParts;
-  const { secureCookies, signInRefused, parts, demoRoutes } = routeParts;
+  const { questions, secureCookies, signInRefused, parts, demoRoutes } = routeParts;
   const readers = serviceTurns(config);
   const onDamaged = damagedMinutes(logger, metrics);
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
@@ -63,7 +66,8 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
           config,
           ...readers,
           flowingStreams: () => pipeline.flowingStreams(),
-          recentSamples: (streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs),
+          recentSamples:
+            questions?.recent ?? ((streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs)),
           onDamaged,
           methods: methodDescriptions(),
           openJournal: (sealed, subjectId, entryId) => sealing.journal.open(sealed, subjectId, entryId),
@@ -72,7 +76,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
           db,
           owner: database.pool,
           cursors,
-          endSubject: (subjectId) => pipeline.eraseSubject(subjectId),
+          endSubject: questions?.eraseSubject ?? ((subjectId) => pipeline.eraseSubject(subjectId)),
           journal: sealing.journal,
         }),
         ...webhooksApi({ db, networks }),

@@ -1,0 +1,187 @@
+/** The bus of the nodes of one machine: each listens on a Unix socket in a folder that they share, `<node>.sock`, and keeps one connection
+ *  to each node that it asks. The folder's rights decide who may talk to them. */
+import { mkdirSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { join } from 'node:path';
+import type { NodeId } from '../cluster/cluster-view.ts';
+import { PipelineError } from '../errors.ts';
+import { MESSAGE_BYTES_MAX } from './bus.ts';
+import type { Answer, Bus } from './bus.ts';
+import { decodeFailure, encodeFailure, noAnswer } from './failures.ts';
+import { encodeFrame, FrameReader } from './frames.ts';
+import type { Frame } from './frames.ts';
+
+/** What may wait for one node, bytes. */
+const QUEUE_BYTES_MAX = 32 * 1024 * 1024;
+const FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 1024;
+
+type Question = { resolve: (answer: Buffer) => void; reject: (error: Error) => void; timer: NodeJS.Timeout };
+
+export class SocketBus implements Bus {
+  readonly node: NodeId;
+  readonly #folder: string;
+  readonly #server: Server;
+  readonly #handlers = new Map<string, Answer>();
+  readonly #peers = new Map<NodeId, Peer>();
+  readonly #sockets = new Set<Socket>();
+  #closed = false;
+
+  private constructor(folder: string, node: NodeId) {
+    this.#folder = folder;
+    this.node = node;
+    this.#server = createServer((socket) => this.#serve(socket));
+  }
+
+  /** @param folder is made where it is absent, for its owner only */
+  static async open(folder: string, node: NodeId): Promise<SocketBus> {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const bus = new SocketBus(folder, node);
+    await new Promise<void>((resolve, reject) => {
+      bus.#server.once('error', reject);
+      bus.#server.listen(bus.#pathOf(node), resolve);
+    });
+    return bus;
+  }
+
+  get state(): 'open' | 'away' {
+    return this.#closed ? 'away' : 'open';
+  }
+
+  handle(kind: string, answer: Answer): void {
+    this.#handlers.set(kind, answer);
+  }
+
+  async request(to: NodeId, kind: string, body: Uint8Array, timeoutMs: number): Promise<Buffer> {
+    if (body.length > MESSAGE_BYTES_MAX) throw new PipelineError('internal', `a question of ${body.length} bytes is too large for a node`);
+    return await this.#peer(to).ask(kind, body, timeoutMs);
+  }
+
+  send(to: NodeId, kind: string, body: Uint8Array): void {
+    if (!this.#closed) this.#peer(to).tell(kind, body);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const peer of this.#peers.values()) peer.end(noAnswer('this one is stopping'));
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise<void>((done) => this.#server.close(() => done()));
+    rmSync(this.#pathOf(this.node), { force: true });
+  }
+
+  #pathOf(node: NodeId): string {
+    return join(this.#folder, `${node}.sock`);
+  }
+
+  #peer(to: NodeId): Peer {
+    if (this.#closed) throw noAnswer('this one is stopping');
+    const known = this.#peers.get(to);
+    if (known !== undefined) return known;
+    const peer = new Peer(this.#pathOf(to), this.node, () => {
+      if (this.#peers.get(to) === peer) this.#peers.delete(to);
+    });
+    this.#peers.set(to, peer);
+    return peer;
+  }
+
+  /** Answers another node. */
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket);
+    const reader = new FrameReader(FRAME_BYTES_MAX);
+    let from: NodeId = '';
+    socket.on('close', () => this.#sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (bytes) => {
+      try {
+        for (const frame of reader.push(bytes)) {
+          if (frame.type === 'hello') from = frame.kind;
+          else this.#answer(socket, from, frame);
+        }
+      } catch {
+        socket.destroy(); // not a node, or not of this release
+      }
+    });
+  }
+
+  #answer(socket: Socket, from: NodeId, { type, id, kind, body }: Frame): void {
+    const reply = (how: 'answer' | 'failure', bytes: Uint8Array): void => {
+      if (type === 'ask' && !socket.destroyed) socket.write(encodeFrame(how, id, '', bytes));
+    };
+    const handler = this.#handlers.get(kind);
+    if (handler === undefined) return reply('failure', encodeFailure(noAnswer(`it does not know '${kind}'`)));
+    const fail = (error: unknown): void => reply('failure', encodeFailure(error));
+    try {
+      const answer = handler(from, body);
+      if (answer instanceof Promise) answer.then((bytes) => reply('answer', bytes), fail);
+      else reply('answer', answer);
+    } catch (error) {
+      fail(error);
+    }
+  }
+}
+
+/** A connection to another node. It ends with its first fault, and with it everything that waits. */
+class Peer {
+  readonly #socket: Socket;
+  readonly #onEnd: () => void;
+  readonly #questions = new Map<number, Question>();
+  #asked = 0;
+
+  constructor(path: string, self: NodeId, onEnd: () => void) {
+    this.#onEnd = onEnd;
+    this.#socket = connect(path);
+    this.#socket.unref();
+    this.#socket.write(encodeFrame('hello', 0, self, Buffer.alloc(0)));
+    const reader = new FrameReader(FRAME_BYTES_MAX);
+    this.#socket.on('data', (bytes) => {
+      try {
+        for (const frame of reader.push(bytes)) this.#settle(frame);
+      } catch {
+        this.end(noAnswer('it sent what is no message'));
+      }
+    });
+    this.#socket.on('error', () => this.end(noAnswer('it is not there')));
+    this.#socket.on('close', () => this.end(noAnswer('it has gone')));
+  }
+
+  ask(kind: string, body: Uint8Array, timeoutMs: number): Promise<Buffer> {
+    if (this.#isFull()) return Promise.reject(noAnswer('too much waits for it'));
+    const id = (this.#asked = (this.#asked + 1) >>> 0);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#questions.delete(id);
+        reject(noAnswer(`no answer within ${timeoutMs} ms`));
+      }, timeoutMs);
+      this.#questions.set(id, { resolve, reject, timer });
+      this.#socket.write(encodeFrame('ask', id, kind, body));
+    });
+  }
+
+  tell(kind: string, body: Uint8Array): void {
+    if (!this.#isFull()) this.#socket.write(encodeFrame('note', 0, kind, body));
+  }
+
+  end(why: Error): void {
+    this.#socket.destroy();
+    this.#onEnd();
+    for (const { reject, timer } of this.#questions.values()) {
+      clearTimeout(timer);
+      reject(why);
+    }
+    this.#questions.clear();
+  }
+
+  #isFull(): boolean {
+    return this.#socket.writableLength > QUEUE_BYTES_MAX;
+  }
+
+  #settle({ type, id, body }: Frame): void {
+    const question = this.#questions.get(id);
+    if (question === undefined) return; // it came too late
+    this.#questions.delete(id);
+    clearTimeout(question.timer);
+    if (type === 'failure') question.reject(decodeFailure(body));
+    else question.resolve(body);
+  }
+}

@@ -1,0 +1,86 @@
+/** Takes packets that other nodes forward to this one, which owns their subjects. A packet is decoded and admitted again, as if its device had
+ *  sent it here: the session of the owner decides what is a duplicate. */
+import type { Bus } from '../bus/bus.ts';
+import { isRejected } from '../errors.ts';
+import type { Commit } from '../ingest/commit.ts';
+import type { Ingest, Sender } from '../ingest/ingest.ts';
+import type { Session } from '../ingest/session.ts';
+import type { PacketSink, StreamRequest } from '../ingest/sink.ts';
+import type { StreamId } from '../signal.ts';
+import type { Refusals } from './routed-sink.ts';
+import { decodeObject, decodePackets, encodeObject } from './wire.ts';
+import type { ForwardedPacket } from './wire.ts';
+
+/** A stream that another node sends for, and who opened it. */
+type Guest = Readonly<{ session: Session; sender: Sender }>;
+
+export class OwnerDoor {
+  readonly #ingest: Ingest;
+  readonly #local: PacketSink;
+  readonly #guests = new Map<StreamId, Guest>();
+
+  /** @param local the sink of this node, which refuses what it does not own */
+  constructor(bus: Bus, ingest: Ingest, local: PacketSink) {
+    this.#ingest = ingest;
+    this.#local = local;
+    bus.handle('open', async (_, body) => encodeObject(await this.#open(decodeObject<StreamRequest>(body))));
+    bus.handle('packets', async (_, body) => encodeObject(await this.#take(body)));
+    bus.handle('hashes', async (_, body) => {
+      const { streamId, firstSeq, count } = decodeObject<{ streamId: StreamId; firstSeq: number; count: number }>(body);
+      return encodeObject(Array.from(await local.packetHashes(streamId, firstSeq, count)));
+    });
+  }
+
+  async #open(request: StreamRequest): Promise<unknown> {
+    const opened = await this.#ingest.sessions.openFor(request, (asked) => this.#local.openStream(asked));
+    if (isRejected(opened)) return opened;
+    const { session, record } = opened;
+    this.#forgetClosed();
+    this.#guests.set(session.streamId, { session, sender: { caller: request.caller, remoteAddress: '', requestId: '' } });
+    return record;
+  }
+
+  async #take(body: Buffer): Promise<Refusals> {
+    const { packets, isHurried } = decodePackets(body);
+    const commits = new Set<Commit>();
+    const closed = new Set<StreamId>();
+    let why = '';
+    for (const packet of packets) {
+      const offered = await this.#offer(packet);
+      if (offered === null) continue;
+      if ('durable' in offered) commits.add(offered);
+      else {
+        why = offered.why;
+        if (offered.isFinal) closed.add(packet.streamId);
+      }
+    }
+    if (isHurried) this.#ingest.hurry();
+    const settled = await Promise.allSettled(Array.from(commits, (commit) => commit.durable));
+    for (const commit of settled) if (commit.status === 'rejected') throw commit.reason;
+    return { kept: why === '', closed: [...closed], why };
+  }
+
+  /** @returns the commit that keeps the packet; null: it is durable; or why it is not kept, and whether its stream must be opened again */
+  async #offer({ streamId, receivedNs, bytes }: ForwardedPacket): Promise<Commit | null | Readonly<{ why: string; isFinal: boolean }>> {
+    const guest = this.#guests.get(streamId);
+    if (guest === undefined || guest.session.closed) return { why: 'it has closed the stream', isFinal: true };
+    const { session, sender } = guest;
+    const packet = this.#ingest.decode(bytes);
+    if (isRejected(packet)) return { why: packet.detail, isFinal: true };
+    for (let attempt = 1; ; attempt++) {
+      const offered = this.#ingest.offer(session, packet, bytes, receivedNs, sender);
+      if (offered === 'busy') return { why: 'it is at its limit', isFinal: session.closed };
+      if (offered === 'recall') {
+        if (attempt > 2) return { why: 'an earlier packet with this number cannot be compared', isFinal: true };
+        await this.#ingest.recall(session, packet.seq);
+        continue;
+      }
+      if (isRejected(offered)) return { why: offered.detail, isFinal: true };
+      return 'commit' in offered ? offered.commit : offered;
+    }
+  }
+
+  #forgetClosed(): void {
+    for (const [streamId, { session }] of this.#guests) if (session.closed) this.#guests.delete(streamId);
+  }
+}

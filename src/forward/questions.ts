@@ -1,0 +1,89 @@
+/** What a node asks the others: the newest samples of a stream, and to end what they have of a person. */
+import type { Bus } from '../bus/bus.ts';
+import type { ClusterView } from '../cluster/cluster-view.ts';
+import type { SubjectId } from '../signal.ts';
+import { decodeObject, encodeObject } from './wire.ts';
+
+/** How long an answer waits for the newest seconds, ms; it is given without them when the owner does not answer. */
+const RECENT_MS = 250;
+/** Streams whose subject is remembered. */
+const STREAMS_MAX = 50_000;
+const ERASE_MS = 20_000;
+
+/** As BlockRun of the storage. */
+export type Run = Readonly<{ k0: number; samples: Int32Array | Float32Array; qmask: Uint8Array | null }>;
+type Recent<R> = (streamId: number, channelNo: number, fromNs: bigint, toNs: bigint) => R;
+type Asked = Readonly<{ streamId: number; channelNo: number; fromNs: bigint; toNs: bigint }>;
+type SentRun = Readonly<{ k0: number; isFloat: boolean; samples: readonly number[]; qmask: readonly number[] | null }>;
+
+export type QuestionParts = Readonly<{
+  bus: Bus;
+  view: ClusterView;
+  recent: Recent<readonly Run[]>;
+  /** Ends what this node has of a person. */
+  eraseSubject: (subjectId: SubjectId) => Promise<void>;
+  /** null: there is no such stream. */
+  subjectOfStream: (streamId: number) => Promise<SubjectId | null>;
+}>;
+
+export class Questions {
+  readonly #parts: QuestionParts;
+  readonly #subjects = new Map<number, SubjectId>();
+
+  constructor(parts: QuestionParts) {
+    this.#parts = parts;
+    const { bus, recent, eraseSubject } = parts;
+    bus.handle('recent', (_, body) => {
+      const { streamId, channelNo, fromNs, toNs } = decodeObject<Asked>(body);
+      return encodeObject(recent(streamId, channelNo, fromNs, toNs).map(sent));
+    });
+    bus.handle('erase', async (_, body) => {
+      await eraseSubject(decodeObject<SubjectId>(body));
+      return Buffer.alloc(0);
+    });
+  }
+
+  /** Acknowledged samples that are not stored yet, wherever they are. */
+  recent: Recent<Promise<readonly Run[]>> = async (streamId, channelNo, fromNs, toNs) => {
+    const { bus, view, recent } = this.#parts;
+    const subjectId = await this.#subjectOf(streamId);
+    const owner = subjectId === null ? null : view.ownerOf(subjectId);
+    if (owner === null || owner === view.self) return recent(streamId, channelNo, fromNs, toNs);
+    const asked: Asked = { streamId, channelNo, fromNs, toNs };
+    try {
+      return decodeObject<readonly SentRun[]>(await bus.request(owner, 'recent', encodeObject(asked), RECENT_MS)).map(received);
+    } catch {
+      return []; // as if they came a moment later
+    }
+  };
+
+  /** Ends what any node has of a person who is being erased.
+   *  @throws PipelineError unavailable when a node that lives does not answer: it may still write rows of the person */
+  eraseSubject = async (subjectId: SubjectId): Promise<void> => {
+    const { bus, view, eraseSubject } = this.#parts;
+    const others = view.nodes().filter(({ id }) => id !== view.self);
+    await Promise.all([eraseSubject(subjectId), ...others.map(({ id }) => bus.request(id, 'erase', encodeObject(subjectId), ERASE_MS))]);
+  };
+
+  async #subjectOf(streamId: number): Promise<SubjectId | null> {
+    const known = this.#subjects.get(streamId);
+    if (known !== undefined) return known;
+    const found = await this.#parts.subjectOfStream(streamId);
+    if (found === null) return null;
+    if (this.#subjects.size >= STREAMS_MAX) this.#subjects.delete(this.#subjects.keys().next().value!);
+    this.#subjects.set(streamId, found);
+    return found;
+  }
+}
+
+function sent({ k0, samples, qmask }: Run): SentRun {
+  return { k0, isFloat: samples instanceof Float32Array, samples: [...samples], qmask: qmask === null ? null : [...qmask] };
+}
+
+function received({ k0, isFloat, samples, qmask }: SentRun): Run {
+  return {
+    k0,
+    samples: isFloat ? Float32Array.from(samples) : Int32Array.from(samples),
+    qmask: qmask === null ? null : Uint8Array.from(qmask),
+  };
+}

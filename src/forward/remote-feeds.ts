@@ -1,0 +1,76 @@
+/** Frames of subjects that another node owns: this node tells the owner what its viewers watch, and renews that; the owner encodes each frame
+ *  once and sends it here. What nobody watches is not encoded anywhere. */
+import type { Bus } from '../bus/bus.ts';
+import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
+import type { Hub } from '../live/hub.ts';
+import type { SubjectId } from '../signal.ts';
+import { decodeFrames, decodeObject, encodeFrames, encodeObject } from './wire.ts';
+
+/** How long the owner sends frames without hearing again, ms, and how often it hears. */
+const WATCH_MS = 10_000;
+const RENEW_MS = 2000;
+/** How long a viewer waits for the frames of the last minute, ms. */
+const FETCH_MS = 1000;
+
+type Watch = Readonly<{ subjectId: SubjectId; selection: string }>;
+
+export class RemoteFeeds {
+  readonly #bus: Bus;
+  readonly #view: ClusterView;
+  readonly #hub: Hub;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(bus: Bus, view: ClusterView, hub: Hub) {
+    this.#bus = bus;
+    this.#view = view;
+    this.#hub = hub;
+    hub.relayBy((node, frame) => bus.send(node, 'frame', encodeFrames([frame])));
+    bus.handle('frame', (_, body) => this.#receive(body));
+    bus.handle('watch', (from, body) => {
+      const { subjectId, selection } = decodeObject<Watch>(body);
+      return encodeFrames(hub.relayTo(from, subjectId, selection, performance.now() + WATCH_MS));
+    });
+    // job: watch: tells the owners of watched subjects that this node still shows them
+    this.#timer = setInterval(() => this.#renew(), RENEW_MS).unref();
+    view.onChange(() => this.#renew());
+  }
+
+  /** For a viewer who is about to join. @returns null when this node makes the frames itself */
+  fetch(subjectId: SubjectId, selection: string): Promise<void> | null {
+    const owner = this.#ownerOf(subjectId);
+    if (owner === null) return null;
+    this.#hub.prepare(subjectId, selection);
+    return this.#watch(owner, { subjectId, selection });
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Another node; null: this one, or nobody. */
+  #ownerOf(subjectId: SubjectId): NodeId | null {
+    const owner = this.#view.ownerOf(subjectId);
+    return owner === this.#view.self ? null : owner;
+  }
+
+  #renew(): void {
+    for (const watch of this.#hub.watching()) {
+      const owner = this.#ownerOf(watch.subjectId);
+      if (owner !== null) void this.#watch(owner, watch);
+    }
+  }
+
+  /** Never rejects: it is tried again with the next renewal. */
+  async #watch(owner: NodeId, watch: Watch): Promise<void> {
+    try {
+      this.#receive(await this.#bus.request(owner, 'watch', encodeObject(watch), FETCH_MS));
+    } catch {
+      // the owner has gone, or will be another
+    }
+  }
+
+  #receive(body: Buffer): Buffer {
+    for (const frame of decodeFrames(body)) this.#hub.receive(frame, performance.now());
+    return Buffer.alloc(0);
+  }
+}

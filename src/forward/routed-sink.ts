@@ -1,0 +1,168 @@
+/** Takes packets of every subject to the node that owns it: this one, or another by the bus.
+ *
+ *  Packets for another node wait some milliseconds for more (LINGER_MS) and go in one message. Its answer comes after its commit, so a device
+ *  is never answered before its packet is durable. When the owner does not answer, or refuses a packet, all of the message are refused
+ *  as unavailable and their devices send them again: what was stored is recognized by its number.
+ *  When a subject gets another owner, its sessions end; the next packet opens its stream there. */
+import type { Bus } from '../bus/bus.ts';
+import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
+import { isRejected, PipelineError } from '../errors.ts';
+import type { Rejected } from '../errors.ts';
+import type { Session } from '../ingest/session.ts';
+import type { Admitted, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
+import type { ClockFit, StreamId, SubjectId } from '../signal.ts';
+import { decodeObject, encodeObject, encodePackets, PACKET_HEAD } from './wire.ts';
+import type { ForwardedPacket } from './wire.ts';
+
+/** How long packets wait for others, ms: a few times that with the commit, so it is not what a device waits for. */
+const LINGER_MS = 10;
+/** And what may be waiting for one owner or its answer, bytes. */
+const WAITING_BYTES_MAX = 4 * 1024 * 1024;
+const BATCH_BYTES_MAX = 512 * 1024;
+/** Longer than an owner tries to reach its database before it answers (RETRY_FOR_MS of the packet log), ms. */
+const ANSWER_MS = 10_000;
+const OPEN_MS = 10_000;
+/** Packets that are refused because their partition moves are sent again, s. */
+const MOVED_RETRY_SEC = 1;
+
+/** What the owner says of a message. */
+export type Refusals = Readonly<{
+  /** Every packet is durable. */
+  kept: boolean;
+  /** Streams that the owner does not record any more, or of which it refused a packet for good. */
+  closed: readonly StreamId[];
+  /** Why, for people. */
+  why: string;
+}>;
+
+type Remote = Readonly<{ owner: NodeId; subjectId: SubjectId }>;
+type Batch = {
+  packets: ForwardedPacket[];
+  bytes: number;
+  isHurried: boolean;
+  readonly settled: PromiseWithResolvers<void>;
+  timer: NodeJS.Timeout;
+};
+type Lane = { batch: Batch | null; waitingBytes: number };
+
+export type RouteParts = Readonly<{
+  /** The sink of this node. */
+  local: PacketSink;
+  view: ClusterView;
+  bus: Bus;
+  /** Whom a stream would record. */
+  subjectOf: (request: StreamRequest) => Promise<Readonly<{ subjectId: SubjectId }> | Rejected>;
+}>;
+
+export class RoutedSink implements PacketSink {
+  readonly #parts: RouteParts;
+  readonly #remote = new Map<StreamId, Remote>();
+  readonly #lanes = new Map<NodeId, Lane>();
+
+  constructor(parts: RouteParts) {
+    this.#parts = parts;
+    parts.view.onChange(() => this.#forgetMoved());
+  }
+
+  async openStream(request: StreamRequest): Promise<StreamRecord | Rejected> {
+    const { local, view, bus, subjectOf } = this.#parts;
+    const subject = await subjectOf(request);
+    if (isRejected(subject)) return subject;
+    const owner = view.ownerOf(subject.subjectId);
+    if (owner === null)
+      throw new PipelineError('unavailable', 'no node has the person at the moment; nothing was kept', { retryAfterSec: MOVED_RETRY_SEC });
+    if (owner === view.self) return await local.openStream(request);
+    const record = decodeObject<StreamRecord | Rejected>(await bus.request(owner, 'open', encodeObject(request), OPEN_MS));
+    if (!isRejected(record)) this.#remote.set(record.streamId, { owner, subjectId: record.subjectId });
+    return record;
+  }
+
+  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' | 'closed' {
+    const remote = this.#remote.get(session.streamId);
+    if (remote === undefined) return this.#parts.local.accept(session, admitted, bytes);
+    const lane = this.#laneOf(remote.owner);
+    const size = PACKET_HEAD + bytes.length;
+    if (lane.waitingBytes + size > WAITING_BYTES_MAX) return 'busy';
+    if (lane.batch !== null && lane.batch.bytes + size > BATCH_BYTES_MAX) this.#flush(remote.owner, lane);
+    lane.batch ??= this.#newBatch(remote.owner, lane);
+    lane.batch.packets.push({ streamId: session.streamId, receivedNs: admitted.receivedNs, bytes: Buffer.from(bytes) });
+    lane.batch.bytes += size;
+    lane.waitingBytes += size;
+    return lane.batch.settled.promise;
+  }
+
+  hurry(): void {
+    this.#parts.local.hurry();
+    // They wait for others all the same: one message for each costs more than the time that it saves.
+    for (const { batch } of this.#lanes.values()) if (batch !== null) batch.isHurried = true;
+  }
+
+  async packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {
+    const { local, bus } = this.#parts;
+    const remote = this.#remote.get(streamId);
+    if (remote === undefined) return await local.packetHashes(streamId, firstSeq, count);
+    const answer = await bus.request(remote.owner, 'hashes', encodeObject({ streamId, firstSeq, count }), OPEN_MS);
+    // JSON has no NaN
+    return Float64Array.from(decodeObject<readonly (number | null)[]>(answer), (hash) => hash ?? NaN);
+  }
+
+  /** The owner of a stream hears when packets came, and fits the clock itself. */
+  noteClock(streamId: StreamId, fit: ClockFit): void {
+    if (!this.#remote.has(streamId)) this.#parts.local.noteClock(streamId, fit);
+  }
+
+  async closeStream(session: Session): Promise<void> {
+    if (this.#remote.delete(session.streamId)) return; // the owner closes it when it is idle
+    await this.#parts.local.closeStream(session);
+  }
+
+  #laneOf(owner: NodeId): Lane {
+    let lane = this.#lanes.get(owner);
+    if (lane === undefined) {
+      lane = { batch: null, waitingBytes: 0 };
+      this.#lanes.set(owner, lane);
+    }
+    return lane;
+  }
+
+  #newBatch(owner: NodeId, lane: Lane): Batch {
+    const settled = Promise.withResolvers<void>();
+    settled.promise.catch(() => undefined); // ingest handles it
+    return { packets: [], bytes: 0, isHurried: false, settled, timer: setTimeout(() => this.#flush(owner, lane), LINGER_MS) };
+  }
+
+  #flush(owner: NodeId, lane: Lane): void {
+    const { batch } = lane;
+    if (batch === null) return;
+    lane.batch = null;
+    clearTimeout(batch.timer);
+    this.#parts.bus
+      .request(owner, 'packets', encodePackets(batch.packets, batch.isHurried), ANSWER_MS)
+      .then((answer) => this.#settle(batch, decodeObject<Refusals>(answer)))
+      .catch((error: unknown) => {
+        for (const { streamId } of batch.packets) this.#remote.delete(streamId);
+        batch.settled.reject(notKept((error as Error).message));
+      })
+      .finally(() => {
+        lane.waitingBytes -= batch.bytes;
+        if (lane.waitingBytes === 0 && lane.batch === null) this.#lanes.delete(owner);
+      });
+  }
+
+  #settle(batch: Batch, { kept, closed, why }: Refusals): void {
+    for (const streamId of closed) this.#remote.delete(streamId);
+    if (kept) batch.settled.resolve();
+    else batch.settled.reject(notKept(why));
+  }
+
+  #forgetMoved(): void {
+    const { view } = this.#parts;
+    for (const [streamId, { owner, subjectId }] of this.#remote) if (view.ownerOf(subjectId) !== owner) this.#remote.delete(streamId);
+  }
+}
+
+function notKept(why: string): PipelineError {
+  return new PipelineError('unavailable', `The node that stores these packets has not kept all of them: ${why}. Send them again.`, {
+    retryAfterSec: MOVED_RETRY_SEC,
+  });
+}

@@ -1,0 +1,108 @@
+/** Bodies of messages between nodes. The first byte is the version of the wire: node n reads n and n - 1, so that releases next to each other
+ *  run side by side. */
+import { PipelineError } from '../errors.ts';
+import type { RelayedFrame } from '../live/hub.ts';
+import type { StreamId, SubjectId } from '../signal.ts';
+
+export const WIRE = 1;
+
+/** An object as JSON; big integers survive. */
+export function encodeObject(object: unknown): Buffer {
+  const json = JSON.stringify(object, (_, value: unknown) => (typeof value === 'bigint' ? { $big: value.toString() } : value));
+  return Buffer.concat([Buffer.of(WIRE), Buffer.from(json)]);
+}
+
+/** @throws PipelineError internal when it is of a wire that this release does not read */
+export function decodeObject<T>(bytes: Buffer): T {
+  checkWire(bytes);
+  return JSON.parse(bytes.toString('utf8', 1), (_, value: unknown) => {
+    const big = (value as { $big?: unknown } | null)?.$big;
+    return typeof big === 'string' ? BigInt(big) : value;
+  }) as T;
+}
+
+export type ForwardedPacket = Readonly<{ streamId: StreamId; receivedNs: bigint; bytes: Uint8Array }>;
+
+/** Bytes of a packet beside its own. */
+export const PACKET_HEAD = 16;
+const BATCH_HEAD = 2;
+
+/** @param isHurried somebody waits for the answer */
+export function encodePackets(packets: readonly ForwardedPacket[], isHurried: boolean): Buffer {
+  const body = Buffer.allocUnsafe(packets.reduce((sum, { bytes }) => sum + PACKET_HEAD + bytes.length, BATCH_HEAD));
+  body[0] = WIRE;
+  body[1] = isHurried ? 1 : 0;
+  let at = BATCH_HEAD;
+  for (const { streamId, receivedNs, bytes } of packets) {
+    at = body.writeUInt32LE(streamId, at);
+    at = body.writeBigInt64LE(receivedNs, at);
+    at = body.writeUInt32LE(bytes.length, at);
+    body.set(bytes, at);
+    at += bytes.length;
+  }
+  return body;
+}
+
+/** @throws PipelineError internal when the body is damaged */
+export function decodePackets(body: Buffer): Readonly<{ packets: readonly ForwardedPacket[]; isHurried: boolean }> {
+  checkWire(body);
+  const packets: ForwardedPacket[] = [];
+  for (let at = BATCH_HEAD; at < body.length;) {
+    const end = at + PACKET_HEAD + (at + PACKET_HEAD <= body.length ? body.readUInt32LE(at + 12) : Infinity);
+    if (end > body.length) throw new PipelineError('internal', 'a batch of another node is damaged');
+    packets.push({
+      streamId: body.readUInt32LE(at) as StreamId,
+      receivedNs: body.readBigInt64LE(at + 4),
+      bytes: body.subarray(at + PACKET_HEAD, end),
+    });
+    at = end;
+  }
+  return { packets, isHurried: body[1] === 1 };
+}
+
+const FRAME_HEAD = 36 + 2 + 8 + 8 + 4;
+
+/** Live frames: the subject's id, the selection, and the frame's own bytes. */
+export function encodeFrames(frames: readonly RelayedFrame[]): Buffer {
+  const sizes = frames.map(({ selection, bytes }) => FRAME_HEAD + selection.length + bytes.length);
+  const body = Buffer.allocUnsafe(sizes.reduce((sum, size) => sum + size, 1));
+  body[0] = WIRE;
+  let at = 1;
+  for (const { subjectId, selection, seq, endUnixMs, bytes } of frames) {
+    at += body.write(subjectId, at, 36, 'latin1');
+    at = body.writeUInt16LE(selection.length, at);
+    at += body.write(selection, at, 'latin1');
+    at = body.writeDoubleLE(seq, at);
+    at = body.writeDoubleLE(endUnixMs, at);
+    at = body.writeUInt32LE(bytes.length, at);
+    body.set(bytes, at);
+    at += bytes.length;
+  }
+  return body;
+}
+
+/** @throws PipelineError when the body is damaged */
+export function decodeFrames(body: Buffer): RelayedFrame[] {
+  checkWire(body);
+  const frames: RelayedFrame[] = [];
+  try {
+    for (let at = 1; at < body.length;) {
+      const subjectId = body.toString('latin1', at, at + 36) as SubjectId;
+      const selectionEnd = at + 38 + body.readUInt16LE(at + 36);
+      const selection = body.toString('latin1', at + 38, selectionEnd);
+      const start = selectionEnd + 20;
+      const end = start + body.readUInt32LE(selectionEnd + 16);
+      if (end > body.length) throw new RangeError('short');
+      const bytes = body.subarray(start, end);
+      frames.push({ subjectId, selection, seq: body.readDoubleLE(selectionEnd), endUnixMs: body.readDoubleLE(selectionEnd + 8), bytes });
+      at = end;
+    }
+  } catch {
+    throw new PipelineError('internal', 'frames of another node are damaged');
+  }
+  return frames;
+}
+
+function checkWire(bytes: Buffer): void {
+  if (bytes[0] !== WIRE) throw new PipelineError('unavailable', `another node speaks wire ${bytes[0] ?? 'none'}, this one ${WIRE}`);
+}
