@@ -88,6 +88,7 @@ export const settings = {
     'Folder of the sockets by which several processes of one machine share a database and a port; the same for each. Empty: this process is alone. `biosignal start --processes` sets it.',
   ),
   sharePort: setting('BIO_SHARE_PORT', false, flag, 'Several processes listen on the same port; the kernel gives each connection to one.'),
+  nodeName: setting('BIO_NODE_NAME', '', text, 'Name of this node for people, in logs and `biosignal cluster status`. Empty: host:port.'),
   nodeAddress: setting(
     'BIO_NODE_ADDRESS',
     '',

@@ -99,7 +99,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
 
 async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stops): Promise<Service> {
   const { config } = options;
-  const instance: Instance = { id: randomUUID(), name: `${hostname()}:${config.port}` };
+  const instance: Instance = { id: randomUUID(), name: config.nodeName === '' ? `${hostname()}:${config.port}` : config.nodeName };
   refuseFewFiles(config);
   needSecret(config);
   if (!config.sharePort) await refuseTakenPort(config.host, config.port);

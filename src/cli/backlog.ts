@@ -4,23 +4,30 @@ import type { Database } from '../storage/database/database.ts';
 import type { Console } from './command.ts';
 import { startProgress } from './progress.ts';
 
+/** SQL: rows `l` of the packet log after the checkpoint of their partition; a condition may follow. */
+export const notStored = 'from packet_log l join packet_log_checkpoint c on c.partition = l.partition where l.batch_id > c.batch_id';
+
 /** Waits until everything acknowledged before the call is in the tables; packets are moved there within seconds.  @param timeoutMs 0:
  *  checks once  @returns false when some are still waiting */
 export async function waitForBacklog(database: Database, timeoutMs: number, console: Console): Promise<boolean> {
   // Only packets logged so far: the log of a service that keeps accepting packets is never empty.
-  const { rows: log } = await database.pool.query<{ newest: number; done: number }>(
-    `select (select coalesce(max(batch_id), 0)::float8 from packet_log) as newest,
-       (select min(batch_id)::float8 from packet_log_checkpoint) as done`,
-  );
-  const { newest, done } = log[0]!;
-  const progress = startProgress(console, 'waiting for the service to move packets to the tables', newest - done);
+  const newest = (await database.pool.query<{ newest: string }>('select coalesce(max(batch_id), 0)::text as newest from packet_log'))
+    .rows[0]!.newest;
+  const count = async (): Promise<number> => {
+    const { rows } = await database.pool.query<{ n: number }>(
+      `select count(distinct l.batch_id)::int as n ${notStored} and l.batch_id <= $1`,
+      [newest],
+    );
+    return rows[0]!.n;
+  };
+  const first = await count();
+  const progress = startProgress(console, 'waiting for the service to move packets to the tables', first);
   try {
     for (const deadline = performance.now() + timeoutMs; ; await sleep(200, undefined, { signal: console.signal })) {
-      const { rows } = await database.pool.query<{ moved: number }>('select min(batch_id)::float8 as moved from packet_log_checkpoint');
-      const { moved } = rows[0]!;
-      if (moved >= newest) return true;
+      const left = await count();
+      if (left === 0) return true;
       if (performance.now() > deadline) return false;
-      progress.update(moved - done);
+      progress.update(first - left);
     }
   } finally {
     progress.end();

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { reachAheadSec } from '../dsp/kernels/segment-grid.ts';
 import type { StreamId } from '../signal.ts';
+import { notStored } from './backlog.ts';
 import { logIsHeld } from '../storage/log-ownership.ts';
 
 /** How far before a range its values depend on samples, s: 300 s of beats, plus what the beats need. */
@@ -35,7 +36,7 @@ export async function untilStored(pool: pg.Pool, signal: AbortSignal): Promise<b
   for (const deadline = performance.now() + STORED_WAIT_MS; performance.now() < deadline; await sleep(LOOK_MS)) {
     signal.throwIfAborted();
     // Without a service there is nothing to wait for: its next start computes what it replays.
-    const { rowCount } = await pool.query(`select where (select min(batch_id) from packet_log_checkpoint) >= $1 or not ${logIsHeld}`, [
+    const { rowCount } = await pool.query(`select where not exists (select ${notStored} and l.batch_id <= $1) or not ${logIsHeld}`, [
       newest,
     ]);
     if (rowCount === 1) return true;

@@ -22,6 +22,10 @@ export const commands: Readonly<Record<string, Entry>> = {
     summary: 'Tell a proxy which of several services has the organization of a credential.',
     load: async () => (await import('./cells.ts')).cells,
   },
+  cluster: {
+    summary: 'Show the nodes that share the database, drain one, or cut people into partitions.',
+    load: async () => (await import('./cluster.ts')).cluster,
+  },
   operator: {
     summary: 'Create, list and change the people who sign in to the dashboard.',
     load: async () => (await import('./operators.ts')).operator,

@@ -17,6 +17,7 @@ import { projectRetentionAgeSec } from '../storage/retention.ts';
 import { failingJobs } from '../storage/schema/timescale-jobs.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE } from './command.ts';
+import { notStored } from './backlog.ts';
 import { hasDatabase, locateDatabase } from './open-database.ts';
 import type { DatabaseAddress } from './open-database.ts';
 import { connectionOf } from './psql.ts';
@@ -329,8 +330,7 @@ async function backlog(database: Database): Promise<Finding> {
   const { rows: has } = await database.pool.query<{ there: boolean }>(`select to_regclass('packet_log') is not null as there`);
   if (has[0]?.there !== true) return { check: 'backlog', state: 'ok', found: 'none' };
   const { rows } = await database.pool.query<{ batches: number; age: number | null }>(
-    `select count(*)::int as batches, extract(epoch from now() - min(time))::float8 as age
-     from packet_log where part = 0 and batch_id > (select min(batch_id) from packet_log_checkpoint)`,
+    `select count(distinct l.batch_id)::int as batches, extract(epoch from now() - min(l.time))::float8 as age ${notStored}`,
   );
   const { batches, age } = rows[0]!;
   const found =

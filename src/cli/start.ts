@@ -5,6 +5,7 @@ import { readConfig } from '../config.ts';
 import { startService } from '../server.ts';
 import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK } from './command.ts';
+import { processCount, startProcesses } from './start-processes.ts';
 
 export const start: Command = {
   name: 'start',
@@ -13,9 +14,17 @@ export const start: Command = {
 instance owns the database, this one listens, answers 503, and takes over when the other ends; an instance that lost the database to
 another exits with code 1, to be restarted. Settings come from the environment ('biosignal config print'). Widgets and dashboard are
 served from dist/ if 'npm run build' has created it.`,
-  options: {},
-  examples: ['biosignal start', 'biosignal start --json'],
-  run: async ({ console, json }) => {
+  options: {
+    processes: {
+      type: 'string',
+      value: 'N',
+      doc: 'Share the work among N processes on one port, or auto: one for every two cores. Each has BIO_DB_CONNECTIONS_MAX connections.',
+    },
+  },
+  examples: ['biosignal start', 'biosignal start --json', 'biosignal start --processes 4'],
+  run: async ({ console, options, json }) => {
+    const processes = options.text('processes');
+    if (processes !== '') return await startProcesses(processCount(processes), console, json);
     const config = readConfig(console.env);
     const webDir = fileURLToPath(new URL('../../dist', import.meta.url));
     if (!existsSync(webDir)) console.err('biosignal start: dist/ has not been built: no widgets and no dashboard are served');
