@@ -2,7 +2,7 @@
  *  sent it here: the session of the owner decides what is a duplicate. */
 import type { Bus } from '../bus/bus.ts';
 import { isRejected } from '../errors.ts';
-import type { Commit } from '../ingest/commit.ts';
+import { Commit } from '../ingest/commit.ts';
 import type { Ingest, Sender } from '../ingest/ingest.ts';
 import type { Session } from '../ingest/session.ts';
 import type { PacketSink, StreamRequest } from '../ingest/sink.ts';
@@ -13,6 +13,11 @@ import type { ForwardedPacket } from './wire.ts';
 
 /** A stream that another node sends for, and who opened it. */
 type Guest = Readonly<{ session: Session; sender: Sender }>;
+
+/** The commit that keeps a packet; null: it is durable. */
+type Kept = Readonly<{ seq: number; commit: Commit | null; isRepeat: boolean }>;
+/** isFinal: its stream must be opened again. */
+type Refused = Readonly<{ why: string; isFinal: boolean }>;
 
 export class OwnerDoor {
   readonly #ingest: Ingest;
@@ -44,12 +49,14 @@ export class OwnerDoor {
     const { packets, isHurried } = decodePackets(body);
     const commits = new Set<Commit>();
     const closed = new Set<StreamId>();
+    const repeats: { streamId: StreamId; seq: number }[] = [];
     let why = '';
     for (const packet of packets) {
       const offered = await this.#offer(packet);
-      if (offered === null) continue;
-      if ('durable' in offered) commits.add(offered);
-      else {
+      if ('seq' in offered) {
+        if (offered.commit !== null) commits.add(offered.commit);
+        if (offered.isRepeat) repeats.push({ streamId: packet.streamId, seq: offered.seq });
+      } else {
         why = offered.why;
         if (offered.isFinal) closed.add(packet.streamId);
       }
@@ -57,11 +64,12 @@ export class OwnerDoor {
     if (isHurried) this.#ingest.hurry();
     const settled = await Promise.allSettled(Array.from(commits, (commit) => commit.durable));
     for (const commit of settled) if (commit.status === 'rejected') throw commit.reason;
-    return { kept: why === '', closed: [...closed], why };
+    const streams = new Set(packets.map(({ streamId }) => streamId));
+    const highs = Array.from(streams, (streamId) => [streamId, this.#guests.get(streamId)?.session.durableHigh ?? 0] as const);
+    return { kept: why === '', closed: [...closed], why, repeats, highs };
   }
 
-  /** @returns the commit that keeps the packet; null: it is durable; or why it is not kept, and whether its stream must be opened again */
-  async #offer({ streamId, receivedNs, bytes }: ForwardedPacket): Promise<Commit | null | Readonly<{ why: string; isFinal: boolean }>> {
+  async #offer({ streamId, receivedNs, bytes }: ForwardedPacket): Promise<Kept | Refused> {
     const guest = this.#guests.get(streamId);
     if (guest === undefined || guest.session.closed) return { why: 'it has closed the stream', isFinal: true };
     const { session, sender } = guest;
@@ -76,7 +84,8 @@ export class OwnerDoor {
         continue;
       }
       if (isRejected(offered)) return { why: offered.detail, isFinal: true };
-      return 'commit' in offered ? offered.commit : offered;
+      if (offered instanceof Commit) return { seq: packet.seq, commit: offered, isRepeat: false };
+      return { seq: packet.seq, commit: offered.commit, isRepeat: true };
     }
   }
 

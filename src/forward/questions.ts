@@ -14,7 +14,7 @@ const ERASE_MS = 20_000;
 export type Run = Readonly<{ k0: number; samples: Int32Array | Float32Array; qmask: Uint8Array | null }>;
 type Recent<R> = (streamId: number, channelNo: number, fromNs: bigint, toNs: bigint) => R;
 type Asked = Readonly<{ streamId: number; channelNo: number; fromNs: bigint; toNs: bigint }>;
-type SentRun = Readonly<{ k0: number; isFloat: boolean; samples: readonly number[]; qmask: readonly number[] | null }>;
+type SentRun = Readonly<{ k0: number; isFloat: boolean; samples: string; qmask: string | null }>;
 
 export type QuestionParts = Readonly<{
   bus: Bus;
@@ -76,14 +76,18 @@ export class Questions {
   }
 }
 
+// Their own bytes: JSON has neither -0 nor NaN.
 function sent({ k0, samples, qmask }: Run): SentRun {
-  return { k0, isFloat: samples instanceof Float32Array, samples: [...samples], qmask: qmask === null ? null : [...qmask] };
+  const bytes = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength);
+  const isFloat = samples instanceof Float32Array;
+  return { k0, isFloat, samples: bytes.toString('base64'), qmask: qmask === null ? null : Buffer.from(qmask).toString('base64') };
 }
 
 function received({ k0, isFloat, samples, qmask }: SentRun): Run {
+  const { buffer } = Uint8Array.from(Buffer.from(samples, 'base64'));
   return {
     k0,
-    samples: isFloat ? Float32Array.from(samples) : Int32Array.from(samples),
-    qmask: qmask === null ? null : Uint8Array.from(qmask),
+    samples: isFloat ? new Float32Array(buffer) : new Int32Array(buffer),
+    qmask: qmask === null ? null : Uint8Array.from(Buffer.from(qmask, 'base64')),
   };
 }

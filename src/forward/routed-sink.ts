@@ -9,7 +9,7 @@ import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
 import { isRejected, PipelineError } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import type { Session } from '../ingest/session.ts';
-import type { Admitted, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
+import type { Admitted, OwnersWord, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
 import type { ClockFit, StreamId, SubjectId } from '../signal.ts';
 import { decodeObject, encodeObject, encodePackets, PACKET_HEAD } from './wire.ts';
 import type { ForwardedPacket } from './wire.ts';
@@ -33,6 +33,9 @@ export type Refusals = Readonly<{
   closed: readonly StreamId[];
   /** Why, for people. */
   why: string;
+  /** Packets that were durable before. */
+  repeats: readonly Readonly<{ streamId: StreamId; seq: number }>[];
+  highs: readonly (readonly [StreamId, number])[];
 }>;
 
 type Remote = Readonly<{ owner: NodeId; subjectId: SubjectId }>;
@@ -40,7 +43,7 @@ type Batch = {
   packets: ForwardedPacket[];
   bytes: number;
   isHurried: boolean;
-  readonly settled: PromiseWithResolvers<void>;
+  readonly settled: PromiseWithResolvers<void | OwnersWord>;
   timer: NodeJS.Timeout;
 };
 type Lane = { batch: Batch | null; waitingBytes: number };
@@ -77,7 +80,7 @@ export class RoutedSink implements PacketSink {
     return record;
   }
 
-  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' | 'closed' {
+  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void | OwnersWord> | 'busy' | 'closed' {
     const remote = this.#remote.get(session.streamId);
     if (remote === undefined) return this.#parts.local.accept(session, admitted, bytes);
     const lane = this.#laneOf(remote.owner);
@@ -126,7 +129,7 @@ export class RoutedSink implements PacketSink {
   }
 
   #newBatch(owner: NodeId, lane: Lane): Batch {
-    const settled = Promise.withResolvers<void>();
+    const settled = Promise.withResolvers<void | OwnersWord>();
     settled.promise.catch(() => undefined); // ingest handles it
     return { packets: [], bytes: 0, isHurried: false, settled, timer: setTimeout(() => this.#flush(owner, lane), LINGER_MS) };
   }
@@ -149,9 +152,9 @@ export class RoutedSink implements PacketSink {
       });
   }
 
-  #settle(batch: Batch, { kept, closed, why }: Refusals): void {
+  #settle(batch: Batch, { kept, closed, why, repeats, highs }: Refusals): void {
     for (const streamId of closed) this.#remote.delete(streamId);
-    if (kept) batch.settled.resolve();
+    if (kept) batch.settled.resolve({ repeats: repeatsOf(repeats), highs: new Map(highs) });
     else batch.settled.reject(notKept(why));
   }
 
@@ -159,6 +162,12 @@ export class RoutedSink implements PacketSink {
     const { view } = this.#parts;
     for (const [streamId, { owner, subjectId }] of this.#remote) if (view.ownerOf(subjectId) !== owner) this.#remote.delete(streamId);
   }
+}
+
+function repeatsOf(repeats: Refusals['repeats']): OwnersWord['repeats'] {
+  const byStream = new Map<StreamId, Set<number>>();
+  for (const { streamId, seq } of repeats) byStream.set(streamId, (byStream.get(streamId) ?? new Set()).add(seq));
+  return byStream;
 }
 
 function notKept(why: string): PipelineError {

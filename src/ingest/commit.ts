@@ -1,6 +1,7 @@
 /** Packets that become durable together: one promise of the sink, and its waiters.
  *  A promise and callbacks per packet took a tenth of the cost of a packet; this is one per group commit. */
 import type { Session } from './session.ts';
+import type { OwnersWord } from './sink.ts';
 
 /** Notified once, after the sessions are updated. @param error null when durable */
 export interface CommitWaiter {
@@ -9,17 +10,21 @@ export interface CommitWaiter {
 
 export class Commit {
   /** The sink's promise: resolves when the packets are durable. */
-  readonly durable: Promise<void>;
+  readonly durable: Promise<void | OwnersWord>;
   settled = false;
+  #word: OwnersWord | null = null;
   readonly #sessions: Session[] = [];
   readonly #seqs: number[] = [];
   readonly #waiters: CommitWaiter[] = [];
 
   /** @param onEnd called once settled, after all waiters */
-  constructor(durable: Promise<void>, onEnd: (commit: Commit) => void = () => undefined) {
+  constructor(durable: Promise<void | OwnersWord>, onEnd: (commit: Commit) => void = () => undefined) {
     this.durable = durable;
     durable.then(
-      () => this.#end(null, onEnd),
+      (word) => {
+        if (word !== undefined) this.#word = word;
+        this.#end(null, onEnd);
+      },
       (error: unknown) => this.#end(error ?? new Error('not stored'), onEnd),
     );
   }
@@ -36,6 +41,11 @@ export class Commit {
     return false;
   }
 
+  /** Whether a packet that was accepted turned out to be durable before. Known once it is settled. */
+  isRepeat({ streamId }: Session, seq: number): boolean {
+    return this.#word?.repeats.get(streamId)?.has(seq) ?? false;
+  }
+
   /** @param waiter notified once per call, in the order of the calls */
   wait(waiter: CommitWaiter): void {
     this.#waiters.push(waiter);
@@ -45,7 +55,7 @@ export class Commit {
     this.settled = true;
     const sessions = this.#sessions;
     for (let i = 0; i < sessions.length; i++) {
-      if (error === null) sessions[i]!.stored(this.#seqs[i]!);
+      if (error === null) sessions[i]!.stored(this.#seqs[i]!, this.#word?.highs.get(sessions[i]!.streamId));
       else sessions[i]!.lost(this.#seqs[i]!);
     }
     for (const waiter of this.#waiters) waiter.committed(this, error);

@@ -136,8 +136,10 @@ async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promis
   const commit = accepted ? offered : offered.commit;
   if (commit !== null) await settle(ingest, commit);
   const notices = session.takeNotices();
-  if (accepted) return replyOf({ accepted: 1, duplicates: 0, unverified: 0 }, [], session.durableHigh, notices);
-  return replyOf({ accepted: 0, duplicates: 1, unverified: offered.unverified ? 1 : 0 }, [], session.durableHigh, notices);
+  if (accepted && !offered.isRepeat(session, packet.seq))
+    return replyOf({ accepted: 1, duplicates: 0, unverified: 0 }, [], session.durableHigh, notices);
+  const unverified = !accepted && offered.unverified ? 1 : 0;
+  return replyOf({ accepted: 0, duplicates: 1, unverified }, [], session.durableHigh, notices);
 }
 
 /** Takes a batch: a framing error rejects all of it, packets are accepted or rejected individually. */
@@ -147,6 +149,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
   if (isRejected(parts)) throw failure(parts);
   const rejections: Rejection[] = [];
   const waits = new Map<Commit, number[]>();
+  const taken: Readonly<{ session: Session; seq: number }>[] = [];
   let accepted = 0;
   let duplicates = 0;
   let unverified = 0;
@@ -166,6 +169,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
       continue;
     }
     last = offered.session;
+    taken[index] = offered;
     if (last.notices.length > 0) notices.push(...last.takeNotices());
     if (offered.accepted) accepted++;
     else duplicates++;
@@ -181,6 +185,11 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
   for (const [commit, entries] of waits) {
     try {
       await settle(ingest, commit);
+      for (const entry of entries) {
+        if (entry >= 0 || !commit.isRepeat(taken[-1 - entry]!.session, taken[-1 - entry]!.seq)) continue;
+        accepted--;
+        duplicates++;
+      }
     } catch (error) {
       if (!(error instanceof PipelineError)) throw error;
       failed = error;
@@ -203,7 +212,7 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
   return replyOf({ accepted, duplicates, unverified }, rejections, last?.durableHigh ?? 0, notices);
 }
 
-type OfferedPacket = Readonly<{ session: Session; accepted: boolean; unverified: boolean; commit: Commit | null }>;
+type OfferedPacket = Readonly<{ session: Session; seq: number; accepted: boolean; unverified: boolean; commit: Commit | null }>;
 
 async function offerOne(
   ingest: Ingest,
@@ -227,8 +236,8 @@ async function offerOne(
   }
   if (offered === 'busy') return rejected('busy', 'The queues are full.');
   if (isRejected(offered)) return offered;
-  if (offered instanceof Commit) return { session, accepted: true, unverified: false, commit: offered };
-  return { session, accepted: false, unverified: offered.unverified, commit: offered.commit };
+  if (offered instanceof Commit) return { session, seq: packet.seq, accepted: true, unverified: false, commit: offered };
+  return { session, seq: packet.seq, accepted: false, unverified: offered.unverified, commit: offered.commit };
 }
 
 async function settle(ingest: Ingest, commit: Commit): Promise<void> {

@@ -111,10 +111,10 @@ export class Session {
     this.channels.length -= admitted.newChannels.length;
   }
 
-  /** Notes that an accepted packet has become durable. */
-  stored(seq: number): void {
+  /** Notes that an accepted packet has become durable. @param high the highest that is, where another node knows of more */
+  stored(seq: number, high = seq): void {
     this.unsettledCount--;
-    if (seq > this.durableHigh) this.durableHigh = seq;
+    if (high > this.durableHigh) this.durableHigh = high;
   }
 
   /** Forgets an accepted packet that did not become durable, so that it may be sent again.

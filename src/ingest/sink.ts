@@ -64,6 +64,14 @@ export type Admitted = Readonly<{
   backfill: boolean;
 }>;
 
+/** What only the owner of the streams knew of packets taken, by stream. */
+export type OwnersWord = Readonly<{
+  /** Numbers that were durable before. */
+  repeats: ReadonlyMap<StreamId, ReadonlySet<number>>;
+  /** The highest number that is durable. */
+  highs: ReadonlyMap<StreamId, number>;
+}>;
+
 export interface PacketSink {
   /** Finds or creates the stream of (organization, device, boot) and decides whom it records.
    *  Called once per session, never concurrently for one (organization, device, boot).
@@ -71,11 +79,11 @@ export interface PacketSink {
   openStream(request: StreamRequest): Promise<StreamRecord | Rejected>;
 
   /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit.
-   *  When it rejects, nothing of that packet was kept and ingest forgets its sequence number.
+   *  It may resolve with what the owner on another node says of them. When it rejects, nothing of that packet was kept and ingest forgets its sequence number.
    *  'busy': a queue is full, nothing was kept. 'closed': nothing was kept, and the session is over.
    *  @throws PipelineError unavailable when the database is unavailable: nothing was kept
    *  @param bytes the packet as received; valid only during the call, so copy what you keep */
-  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void> | 'busy' | 'closed';
+  accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void | OwnersWord> | 'busy' | 'closed';
 
   /** Hashes of the durable packets firstSeq .. firstSeq + count - 1 of a stream; NaN where there is none, or it is no longer kept.
    *  Rejects with PipelineError unavailable when the database is unavailable. */
