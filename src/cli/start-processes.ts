@@ -5,6 +5,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
@@ -15,6 +16,7 @@ import { startEmbeddedPostgres } from '../storage/database/embedded-postgres.ts'
 import { upgrade } from '../storage/upgrade.ts';
 import type { Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
+import { LISTENING } from './start.ts';
 import { cutIntoPartitions } from './partitions.ts';
 
 /** Partitions of a database that several nodes share for the first time: enough for eight nodes to have three each. */
@@ -27,7 +29,7 @@ const QUICK_MS = 60_000;
 const PROCESSES_MAX = 64;
 
 /** @param text a number, or auto: a node for every two cores, one at least */
-export function processCount(text: string): number {
+function processCount(text: string): number {
   const count = text === 'auto' ? Math.max(1, Math.floor(availableParallelism() / 2)) : Number(text);
   if (!Number.isInteger(count) || count < 1 || count > PROCESSES_MAX)
     throw new UsageError(`--processes: a number from 1 to ${PROCESSES_MAX}, or auto`);
@@ -36,8 +38,9 @@ export function processCount(text: string): number {
 
 type Node = { child: ChildProcess | null; againMs: number };
 
-/** Runs until it is told to stop. @returns the exit code */
-export async function startProcesses(count: number, console: Console, json: boolean): Promise<number> {
+/** Runs until it is told to stop. @param processes a number, or auto @returns the exit code */
+export async function startProcesses(processes: string, console: Console, json: boolean): Promise<number> {
+  const count = processCount(processes);
   const config = readConfig(console.env);
   if (config.port === 0) throw new UsageError('several processes need a PORT that they can share, not 0');
   await refuseTakenPort(config.host, config.port);
@@ -64,7 +67,7 @@ export async function startProcesses(count: number, console: Console, json: bool
     const scheme = config.tlsCert === '' ? 'http' : 'https';
     const baseUrl = `${scheme}://${config.host}:${config.port}`;
     if (json) console.out(JSON.stringify({ base_url: baseUrl, pid: process.pid, processes: count }));
-    else console.out(`biosignal is listening on ${baseUrl}, with ${count} processes`);
+    else console.out(`${LISTENING} ${baseUrl}, with ${count} processes`);
     await Promise.all(running);
     return EXIT_OK;
   } catch (error) {
@@ -117,8 +120,12 @@ async function keep(node: Node, env: NodeJS.ProcessEnv, { signal, err }: Console
   signal.addEventListener('abort', stop, { once: true });
   while (!signal.aborted) {
     const startedMs = performance.now();
-    const child = fork(process.argv[1]!, ['start'], { env, stdio: 'inherit' });
+    const child = fork(process.argv[1]!, ['start'], { env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
     node.child = child;
+    // Its log, but not that it listens: that is said once.
+    createInterface(child.stdout!).on('line', (line) => {
+      if (!line.startsWith(LISTENING)) process.stdout.write(`${line}\n`);
+    });
     const code = await new Promise<number | null>((done) => child.once('exit', done));
     node.child = null;
     if (signal.aborted) return;

@@ -5,7 +5,9 @@ import { readConfig } from '../config.ts';
 import { startService } from '../server.ts';
 import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK } from './command.ts';
-import { processCount, startProcesses } from './start-processes.ts';
+
+/** How the line begins that says where. */
+export const LISTENING = 'biosignal is listening on';
 
 export const start: Command = {
   name: 'start',
@@ -24,7 +26,7 @@ served from dist/ if 'npm run build' has created it.`,
   examples: ['biosignal start', 'biosignal start --json', 'biosignal start --processes 4'],
   run: async ({ console, options, json }) => {
     const processes = options.text('processes');
-    if (processes !== '') return await startProcesses(processCount(processes), console, json);
+    if (processes !== '') return await (await import('./start-processes.ts')).startProcesses(processes, console, json);
     const config = readConfig(console.env);
     const webDir = fileURLToPath(new URL('../../dist', import.meta.url));
     if (!existsSync(webDir)) console.err('biosignal start: dist/ has not been built: no widgets and no dashboard are served');
@@ -42,7 +44,7 @@ served from dist/ if 'npm run build' has created it.`,
       return EXIT_OK;
     }
     if (json) console.out(JSON.stringify({ base_url: service.baseUrl, pid: process.pid }));
-    else console.out(`biosignal is listening on ${service.baseUrl}`);
+    else console.out(`${LISTENING} ${service.baseUrl}`);
     if (service.firstKey !== null) console.err(`first API key (shown once): ${service.firstKey}`);
     const asked = new Promise<null>((resolve) => {
       if (console.signal.aborted) resolve(null);

@@ -1,0 +1,171 @@
+/** `biosignal start --processes 3` as an operator types it: three nodes on one port. Nodes are killed under devices and viewers: what was
+ *  acknowledged is stored once, values are those of one node, every viewer gets the same frames wherever the kernel put it. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOrganization } from '../../src/auth/organizations.ts';
+import { cluster } from '../../src/cli/cluster.ts';
+import type { Command } from '../../src/cli/command.ts';
+import { simulate } from '../../src/cli/simulate.ts';
+import { verify } from '../../src/cli/verify.ts';
+import { freePort } from '../../faults/lib/free-port.ts';
+import { readConfig } from '../../src/config.ts';
+import { decodeFrame } from '../../src/proto/frame-codec.ts';
+import { startService } from '../../src/server.ts';
+import { ran } from '../helpers/commands.ts';
+import { testDatabase, until } from '../helpers/database.ts';
+import type { TestDatabase } from '../helpers/database.ts';
+import { derivedRows } from '../helpers/derived-rows.ts';
+
+const DEVICES = 6;
+const SECONDS = 24;
+const devices = Array.from({ length: DEVICES }, (_, i) => `sim-000${i + 1}`);
+const startsAt = new Date(Date.now() - 5_000).toISOString();
+let database: TestDatabase;
+let key: string;
+let baseUrl: string;
+let work: string;
+let parent: ChildProcess;
+
+beforeAll(async () => {
+  work = mkdtempSync(join(tmpdir(), 'biosignal-processes-'));
+  database = await testDatabase();
+  key = (await createOrganization(database.pool, 'Processes')).apiKey.key;
+  parent = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '3', '--json'], {
+    env: {
+      ...process.env,
+      DATABASE_URL: database.url,
+      PORT: String(await freePort()),
+      BIO_DB_CONNECTIONS_MAX: '14',
+      BIO_LOG_LEVEL: 'error',
+      BIO_REQUESTS_PER_SEC_MAX: '10000',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines = createInterface(parent.stdout!);
+  for await (const line of lines) {
+    const told = JSON.parse(line) as { base_url: string; processes?: number };
+    baseUrl = told.base_url;
+    if (told.processes !== undefined) break;
+  }
+  await until(shared, 60_000);
+}, 120_000);
+afterAll(async () => {
+  if (parent?.exitCode === null) {
+    const gone = once(parent, 'exit');
+    parent.kill('SIGTERM');
+    await gone;
+  }
+  await database?.close();
+  rmSync(work, { recursive: true, force: true });
+}, 60_000);
+
+const environment = (): Record<string, string> => ({ BIO_URL: baseUrl, BIO_KEY: key, DATABASE_URL: database.url });
+const run = (command: Command, ...args: string[]) => ran(command, args, { env: environment(), cwd: work });
+
+type Status = Readonly<{
+  without_owner: readonly number[];
+  nodes: readonly Readonly<{ node: string; partitions: number; state: string }>[];
+}>;
+async function status(): Promise<Status> {
+  return JSON.parse((await run(cluster, 'status', '--json')).out.join('')) as Status;
+}
+/** Three nodes live, and each has its share. */
+async function shared(): Promise<boolean> {
+  const { nodes, without_owner: free } = await status();
+  const living = nodes.filter(({ state, partitions }) => state === 'running' && partitions > 0);
+  return free.length === 0 && living.length === 3 && living.every(({ partitions }) => partitions === 8);
+}
+
+/** Numbers of the processes that are nodes. */
+async function nodePids(): Promise<number[]> {
+  const { stdout } = spawn('pgrep', ['-P', String(parent.pid)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const pids: number[] = [];
+  for await (const line of createInterface(stdout)) pids.push(Number(line));
+  return pids;
+}
+
+/** Watches a person until it is told to end, and comes back when a node has gone. @returns hash by number of frame */
+function viewer(subject: string): { frames: Map<number, string>; end: () => void } {
+  const frames = new Map<number, string>();
+  let ended = false;
+  let newest = 0;
+  let socket: WebSocket;
+  const connect = (): void => {
+    if (ended) return;
+    const after = newest === 0 ? '' : `&after=${newest}`;
+    socket = new WebSocket(`${baseUrl.replace('http', 'ws')}/ws?subject=${subject}${after}`, [
+      'bio.v1',
+      `bio.bearer.${Buffer.from(key).toString('base64url')}`,
+    ]);
+    socket.binaryType = 'arraybuffer';
+    socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) => {
+      if (typeof data === 'string') return;
+      const { seq } = decodeFrame(new Uint8Array(data));
+      expect(seq).toBeGreaterThan(newest);
+      newest = seq;
+      frames.set(seq, createHash('sha256').update(new Uint8Array(data)).digest('hex'));
+    });
+    socket.addEventListener('close', () => void setTimeout(connect, 200));
+    socket.addEventListener('error', () => undefined);
+  };
+  connect();
+  const end = (): void => {
+    ended = true;
+    socket.close();
+  };
+  return { frames, end };
+}
+
+test('three processes: any of them takes any device and any viewer, two are killed, and nothing is lost, doubled or different', async () => {
+  const args = ['--devices', String(DEVICES), '--duration', String(SECONDS), '--packet-ms', '200', '--channels', 'ecg.ii', '--seed', '7'];
+  args.push('--start', startsAt);
+  const ledger = join(work, 'run');
+  const sending = run(simulate, ...args, '--transport', 'websocket', '--connections', String(DEVICES), '--ledger', ledger, '--json');
+  await until(async () => (await database.pool.query('select from stream')).rowCount === DEVICES, 30_000);
+  const viewers = Array.from({ length: 6 }, () => viewer(devices[0]!));
+  await until(() => viewers.every(({ frames }) => frames.size > 10), 30_000);
+  // The kernel chose their nodes; all see the same bytes.
+  const common = [...viewers[0]!.frames.keys()].filter((seq) => viewers.every(({ frames }) => frames.has(seq)));
+  expect(common.length).toBeGreaterThan(5);
+  for (const seq of common) expect(new Set(viewers.map(({ frames }) => frames.get(seq))).size).toBe(1);
+
+  for (const which of [0, 1]) {
+    process.kill((await nodePids())[which]!, 'SIGKILL');
+    await until(shared, 60_000);
+  }
+  const sent = await sending;
+  expect(JSON.parse(sent.out.join('')), sent.err.join('\n')).toMatchObject({ packets: DEVICES * SECONDS * 5, rejected: 0, unsettled: 0 });
+  const framesBefore = viewers.map(({ frames }) => frames.size);
+  for (const { end } of viewers) end();
+  expect(Math.min(...framesBefore)).toBeGreaterThan(30);
+
+  const verified = await run(verify, ledger, '--json');
+  expect(verified.code, verified.out.join('')).toBe(0);
+}, 180_000);
+
+test('what three processes computed while two were killed is what one computes', async () => {
+  const alone = await testDatabase();
+  const service = await startService({ config: readConfig({ DATABASE_URL: alone.url, PORT: '0', BIO_LOG_LEVEL: 'silent' }) });
+  const { apiKey } = await createOrganization(alone.pool, 'Alone');
+  const args = ['--devices', String(DEVICES), '--duration', String(SECONDS), '--packet-ms', '200', '--channels', 'ecg.ii', '--seed', '7'];
+  args.push('--start', startsAt, '--speed', 'max', '--json');
+  const env = { BIO_URL: service.baseUrl, BIO_KEY: apiKey.key, DATABASE_URL: alone.url };
+  expect((await ran(simulate, args, { env, cwd: work })).code).toBe(0);
+  const gone = once(parent, 'exit');
+  parent.kill('SIGTERM');
+  await Promise.all([gone, service.stop()]);
+  expect(parent.exitCode).toBe(0);
+  for (const device of devices) {
+    const expected = await derivedRows(alone, device);
+    expect(expected.length).toBeGreaterThan(SECONDS);
+    expect(await derivedRows(database, device)).toEqual(expected);
+  }
+  await alone.close();
+}, 120_000);
