@@ -25,7 +25,11 @@ export const fixes: readonly Fix[] = [
         find: 'if (rowCount !== this.held.partitions.length) this.lose();',
         replace: 'if (rowCount === null) this.lose();',
       },
-      { file: 'src/start/readiness.ts', find: 'epoch !== ownership.epoch', replace: 'epoch < ownership.epoch' },
+      {
+        file: 'src/start/readiness.ts',
+        find: 'ownership?.fence.isBehind(rows) === true',
+        replace: 'rows.length === 0 && ownership !== null',
+      },
     ],
     says: /(?<=^samples: verify: [^]*)FAULT .* was acknowledged but is missing/,
   },

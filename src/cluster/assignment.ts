@@ -1,8 +1,8 @@
 /** Which node is to own which partition: every node computes the same from the same list, so nobody has to decide for the others. */
 import { createHash } from 'node:crypto';
 
-/** Rendezvous hashing with a bound: each partition goes to the node that its hash ranks first among those that have room; a node has room for
- *  its share, rounded up. When a node comes or goes, few partitions change hands that need not.
+/** Rendezvous hashing with a bound: each partition goes to the node that its hash ranks first among those that have room; a node has
+ *  room for its share, rounded up. When a node comes or goes, few partitions change hands that need not.
  *  @param nodeIds that may own partitions  @returns the owner by partition; empty without nodes */
 export function assign(partitionCount: number, nodeIds: readonly string[]): readonly string[] {
   if (nodeIds.length === 0) return [];

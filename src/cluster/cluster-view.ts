@@ -1,5 +1,5 @@
-/** What a node knows of the cluster: who owns which partition now, as the database last said. It may be outdated by a second: the owner itself
- *  refuses what is no longer its own, and then the view is asked again. */
+/** A node's view of the cluster: who owns which partition now, as the database last said. It may be outdated by a second: the owner
+ *  itself refuses what is no longer its own, and then the view is asked again. */
 
 /** A node's id, new at every start (uuid). */
 export type NodeId = string;

@@ -1,5 +1,5 @@
-/** Takes packets that other nodes forward to this one, which owns their subjects. A packet is decoded and admitted again, as if its device had
- *  sent it here: the session of the owner decides what is a duplicate. */
+/** Takes packets that other nodes forward to this one, which owns their subjects. A packet is decoded and admitted again, as if its
+ *  device had sent it here: the session of the owner decides what is a duplicate. */
 import type { Bus } from '../bus/bus.ts';
 import { isRejected } from '../errors.ts';
 import { Commit } from '../ingest/commit.ts';
@@ -19,24 +19,17 @@ type Kept = Readonly<{ seq: number; commit: Commit | null; isRepeat: boolean }>;
 /** isFinal: its stream must be opened again. */
 type Refused = Readonly<{ why: string; isFinal: boolean }>;
 
-export class OwnerDoor {
+class OwnerDoor {
   readonly #ingest: Ingest;
   readonly #local: PacketSink;
   readonly #guests = new Map<StreamId, Guest>();
 
-  /** @param local the sink of this node, which refuses what it does not own */
-  constructor(bus: Bus, ingest: Ingest, local: PacketSink) {
+  constructor(ingest: Ingest, local: PacketSink) {
     this.#ingest = ingest;
     this.#local = local;
-    bus.handle('open', async (_, body) => encodeObject(await this.#open(decodeObject<StreamRequest>(body))));
-    bus.handle('packets', async (_, body) => encodeObject(await this.#take(body)));
-    bus.handle('hashes', async (_, body) => {
-      const { streamId, firstSeq, count } = decodeObject<{ streamId: StreamId; firstSeq: number; count: number }>(body);
-      return encodeObject(Array.from(await local.packetHashes(streamId, firstSeq, count)));
-    });
   }
 
-  async #open(request: StreamRequest): Promise<unknown> {
+  async open(request: StreamRequest): Promise<unknown> {
     const opened = await this.#ingest.sessions.openFor(request, (asked) => this.#local.openStream(asked));
     if (isRejected(opened)) return opened;
     const { session, record } = opened;
@@ -45,7 +38,7 @@ export class OwnerDoor {
     return record;
   }
 
-  async #take(body: Buffer): Promise<Refusals> {
+  async take(body: Buffer): Promise<Refusals> {
     const { packets, isHurried } = decodePackets(body);
     const commits = new Set<Commit>();
     const closed = new Set<StreamId>();
@@ -92,4 +85,15 @@ export class OwnerDoor {
   #forgetClosed(): void {
     for (const [streamId, { session }] of this.#guests) if (session.closed) this.#guests.delete(streamId);
   }
+}
+
+/** Takes what other nodes forward from now on. @param local the sink of this node, which refuses what it does not own */
+export function openDoor(bus: Bus, ingest: Ingest, local: PacketSink): void {
+  const door = new OwnerDoor(ingest, local);
+  bus.handle('open', async (_, body) => encodeObject(await door.open(decodeObject<StreamRequest>(body))));
+  bus.handle('packets', async (_, body) => encodeObject(await door.take(body)));
+  bus.handle('hashes', async (_, body) => {
+    const { streamId, firstSeq, count } = decodeObject<{ streamId: StreamId; firstSeq: number; count: number }>(body);
+    return encodeObject(Array.from(await local.packetHashes(streamId, firstSeq, count)));
+  });
 }

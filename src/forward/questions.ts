@@ -1,4 +1,4 @@
-/** What a node asks the others: the newest samples of a stream, and to end what they have of a person. */
+/** Questions to other nodes: the newest samples of a stream, and to end what they have of a person. */
 import type { Bus } from '../bus/bus.ts';
 import type { ClusterView } from '../cluster/cluster-view.ts';
 import type { SubjectId } from '../signal.ts';

@@ -1,5 +1,5 @@
-/** Frames of subjects that another node owns: this node tells the owner what its viewers watch, and renews that; the owner encodes each frame
- *  once and sends it here. What nobody watches is not encoded anywhere. */
+/** Frames of subjects that another node owns: this node tells the owner what its viewers watch, and renews that; the owner encodes each
+ *  frame once and sends it here. What nobody watches is not encoded anywhere. */
 import type { Bus } from '../bus/bus.ts';
 import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
 import type { Hub } from '../live/hub.ts';

@@ -1,9 +1,9 @@
 /** Takes packets of every subject to the node that owns it: this one, or another by the bus.
  *
- *  Packets for another node wait some milliseconds for more (LINGER_MS) and go in one message. Its answer comes after its commit, so a device
- *  is never answered before its packet is durable. When the owner does not answer, or refuses a packet, all of the message are refused
- *  as unavailable and their devices send them again: what was stored is recognized by its number.
- *  When a subject gets another owner, its sessions end; the next packet opens its stream there. */
+ *  Packets for another node wait some milliseconds for more (LINGER_MS) and go in one message. Its answer comes after its commit, so a
+ *  device is never answered before its packet is durable. When the owner does not answer, or refuses a packet, all of the message are
+ *  refused as unavailable and their devices send them again: what was stored is recognized by its number. When a subject gets another
+ *  owner, its sessions end; the next packet opens its stream there. */
 import type { Bus } from '../bus/bus.ts';
 import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
 import { isRejected, PipelineError } from '../errors.ts';

@@ -1,5 +1,5 @@
-/** Bodies of messages between nodes. The first byte is the version of the wire: node n reads n and n - 1, so that releases next to each other
- *  run side by side. */
+/** Bodies of messages between nodes. The first byte is the version of the wire: node n reads n and n - 1, so that releases next to each
+ *  other run side by side. */
 import { PipelineError } from '../errors.ts';
 import type { RelayedFrame } from '../live/hub.ts';
 import type { StreamId, SubjectId } from '../signal.ts';
@@ -23,11 +23,11 @@ export function decodeObject<T>(bytes: Buffer): T {
 
 export type ForwardedPacket = Readonly<{ streamId: StreamId; receivedNs: bigint; bytes: Uint8Array }>;
 
-/** Bytes of a packet beside its own. */
+/** Bytes before those of a packet. */
 export const PACKET_HEAD = 16;
 const BATCH_HEAD = 2;
 
-/** @param isHurried somebody waits for the answer */
+/** @param isHurried a request waits for the answer */
 export function encodePackets(packets: readonly ForwardedPacket[], isHurried: boolean): Buffer {
   const body = Buffer.allocUnsafe(packets.reduce((sum, { bytes }) => sum + PACKET_HEAD + bytes.length, BATCH_HEAD));
   body[0] = WIRE;

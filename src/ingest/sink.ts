@@ -78,9 +78,9 @@ export interface PacketSink {
    *  Rejected with not_found when the caller may not write for that subject; throws PipelineError when the database is unavailable. */
   openStream(request: StreamRequest): Promise<StreamRecord | Rejected>;
 
-  /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit.
-   *  It may resolve with what the owner on another node says of them. When it rejects, nothing of that packet was kept and ingest forgets its sequence number.
-   *  'busy': a queue is full, nothing was kept. 'closed': nothing was kept, and the session is over.
+  /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit. It may
+   *  resolve with what the owner on another node says of them. When it rejects, nothing of that packet was kept and ingest forgets its
+   *  sequence number. 'busy': a queue is full, nothing was kept. 'closed': nothing was kept, and the session is over.
    *  @throws PipelineError unavailable when the database is unavailable: nothing was kept
    *  @param bytes the packet as received; valid only during the call, so copy what you keep */
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void | OwnersWord> | 'busy' | 'closed';

@@ -33,9 +33,13 @@ function runs(s: LiveStream, fromMs: number, toMs: number, skip: readonly number
 }
 
 class Feed {
-  readonly clock = new FrameClock(DEADLINE_MS);
+  readonly clock: FrameClock;
   readonly frames: LiveFrame[] = [];
   nowMs = 0;
+
+  constructor(fromNs: bigint | null = null) {
+    this.clock = new FrameClock(DEADLINE_MS, fromNs);
+  }
 
   push(s: LiveStream, pushed: readonly SampleRun[]): void {
     this.clock.push(s, pushed, this.nowMs, START_MS + this.nowMs);
@@ -203,6 +207,24 @@ describe('FrameClock', () => {
   });
 
   // promise: clock-leaps
+  it('goes on where another node has stopped, and sends no window again whatever comes again', () => {
+    const s = stream(1, START_MS - 5000, [channel('ecg', 250), channel('ppg', 100, 'ppg')]);
+    const former = new Feed();
+    for (let i = 0; i < 20; i++) {
+      former.push(s, runs(s, 5033 + i * 100, 5133 + i * 100));
+      former.wait(100);
+    }
+    const last = former.frames.at(-1)!;
+    const feed = new Feed(last.t0Ns + 100_000_000n);
+    for (let i = 10; i < 40; i++) {
+      feed.push(s, runs(s, 5033 + i * 100, 5133 + i * 100));
+      feed.wait(100);
+    }
+    expect(feed.frames.map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, i) => last.seq + 1 + i));
+    expect(feed.frames[0]!.t0Ns - last.t0Ns).toBe(100_000_000n);
+    check(feed.frames, [s]); // what the former owner was sent may come again as late: no node knows whether it was shown
+  });
+
   it('does not follow one packet with a wild time, and follows a clock that has really leapt', () => {
     const s = stream(1, START_MS, [channel('ecg', 250)]);
     const feed = new Feed();

@@ -139,9 +139,12 @@ export class FrameClock {
   receivedMs = 0;
   lateSampleCount = 0;
 
-  /** @param deadlineMs how long a window waits for its slowest channel */
-  constructor(deadlineMs: number) {
+  /** @param deadlineMs how long a window waits for its slowest channel  @param fromNs end of what was sent before, Unix ns */
+  constructor(deadlineMs: number, fromNs: bigint | null = null) {
     this.#deadlineMs = deadlineMs;
+    if (fromNs === null) return;
+    this.window = Number(fromNs / BigInt(WINDOW_NS));
+    this.phaseNs = Number(fromNs % BigInt(WINDOW_NS));
   }
 
   /** Unix ns of the current window's start. */

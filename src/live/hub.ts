@@ -4,6 +4,7 @@
 import type { Config } from '../config.ts';
 import { Tally } from '../metrics.ts';
 import type { Metrics } from '../metrics.ts';
+import { decodeFrame } from '../proto/frame-codec.ts';
 import type { LiveFeature } from '../proto/frame-codec.ts';
 import type { SampleRun, SubjectId } from '../signal.ts';
 import { FrameClock, WINDOW_MS } from './frame-clock.ts';
@@ -90,7 +91,7 @@ export class Hub {
     const feed = this.#feeds.get(stream.subjectId);
     if (feed === undefined) return;
     const nowMs = performance.now();
-    feed.clock ??= new FrameClock(this.#config.frameDeadlineMs);
+    feed.clock ??= new FrameClock(this.#config.frameDeadlineMs, sentUntilNs(feed));
     feed.clock.push(stream, runs, nowMs, nowMs + this.#unixLeadMs);
     this.#advance(feed, nowMs);
   }
@@ -286,6 +287,19 @@ export class Hub {
       if (feed.groups.size === 0) this.#feeds.delete(subjectId);
     }
   }
+}
+
+/** End of the newest frame that the former owner of the subject has sent here, Unix ns; null when there was none. */
+function sentUntilNs({ groups }: Feed): bigint | null {
+  let untilNs: bigint | null = null;
+  for (const { ring, lastSeq } of groups.values()) {
+    const last = lastSeq === 0 ? null : ring.after(lastSeq - 1);
+    if (last === null) continue;
+    const { t0Ns, durationMs } = decodeFrame(last.bytes);
+    const endNs = t0Ns + BigInt(durationMs) * 1_000_000n;
+    if (untilNs === null || endNs > untilNs) untilNs = endNs;
+  }
+  return untilNs;
 }
 
 /** `ecg.ii,ppg`: a channel is selected by its code or its kind. */

@@ -86,7 +86,8 @@ export class Recovery {
     return this.#parts.range.partitions.includes(this.#parts.streams.partitionOf(subjectId));
   }
 
-  /** Whether the stream of a letter is in these partitions. One without a stream is everybody's: it is told again that it cannot be stored. */
+  /** Whether the stream of a letter is in these partitions. One without a stream is everybody's: it is told again that it cannot be
+   *  stored. */
   async #isOurs({ streamId }: LetterToReplay): Promise<boolean> {
     const stream = streamId === null ? null : await this.#findStream(streamId);
     return stream === null || this.#owns(stream);

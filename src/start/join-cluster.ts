@@ -2,7 +2,7 @@
 import { SocketBus } from '../bus/socket-bus.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Config } from '../config.ts';
-import { OwnerDoor } from '../forward/owner-door.ts';
+import { openDoor } from '../forward/owner-door.ts';
 import { Questions } from '../forward/questions.ts';
 import { RemoteFeeds } from '../forward/remote-feeds.ts';
 import { RoutedSink } from '../forward/routed-sink.ts';
@@ -43,7 +43,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
       fetchFrames: (subjectId, selection) => feeds?.fetch(subjectId, selection) ?? null,
     },
     answer: (pipeline, database) => {
-      new OwnerDoor(bus, pipeline.ingest, pipeline.local);
+      openDoor(bus, pipeline.ingest, pipeline.local);
       feeds = new RemoteFeeds(bus, membership, pipeline.hub);
       const questions = new Questions({
         bus,

@@ -1,7 +1,7 @@
-/** What this node holds of the packet log, named on every connection that writes for it: the database refuses what is no longer held.
+/** Names the partitions of the packet log that this node holds, on every connection that writes for it: the database refuses what is no longer held.
  *
- *  What is held may change while the service runs (take, drop). Work that began under the former names ends under them; `quiet` waits for it,
- *  so that a partition is given back only when nothing under way names it any more. */
+ *  What is held may change while the service runs (take, drop). Work that began under the former names ends under them; `quiet` waits
+ *  for it, so that a partition is given back only when nothing under way names it any more. */
 import type pg from 'pg';
 import { HeldPartitions } from '../cluster/held-partitions.ts';
 import type { Database } from './database/database.ts';

@@ -1,9 +1,9 @@
-/** A node's part in a cluster: says that it lives, takes the partitions that are its share and free, gives those back that are another's
- *  share, and knows who owns what.
+/** A node's part in a cluster: says that it lives, takes the partitions that are its share and free, gives those back that are
+ *  another's share, and knows who owns what.
  *
- *  Safety rests on epochs alone, as with one owner of the whole log (log-ownership.ts): a claim that came too early costs the former owner a
- *  restart, and no data. A node that was followed by another in any partition has `lost`, which is final: it was cut off or suspended for
- *  seconds, and starts again.
+ *  Safety rests on epochs alone, as with one owner of the whole log (log-ownership.ts): a claim that came too early costs the former
+ *  owner a restart, and no data. A node that was followed by another in any partition has `lost`, which is final: it was cut off or
+ *  suspended for seconds, and starts again.
  *
  *  Nothing is negotiated: every node reads the same rows once a second, and computes the same shares (src/cluster/assignment.ts). */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -402,7 +402,7 @@ export class Membership implements LogOwner, ClusterView {
 
 /** Of the session lock of a node: 31 bits of its id. */
 function lockKeyOf(id: NodeId): number {
-  return Number.parseInt(id.slice(0, 8), 16) & 0x7fffffff;
+  return Number(`0x${id.slice(0, 8)}`) & 0x7fffffff;
 }
 
 function isAway(error: unknown): boolean {

@@ -57,7 +57,7 @@ async function start(url: string, busDir: string): Promise<Service> {
   return service;
 }
 
-/** Sends a person's packets one after the other to whoever takes them. @returns how often they were refused */
+/** Sends a person's packets one after the other to the node that takes them. @returns how often they were refused */
 async function send(person: number, key: string, nodes: () => readonly Service[], pauseMs: number): Promise<number> {
   let refused = 0;
   let at = person;

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -44,6 +44,8 @@ beforeAll(async () => {
       PORT: String(await freePort()),
       BIO_DB_CONNECTIONS_MAX: '14',
       BIO_LOG_LEVEL: 'error',
+      BIO_NODE_NAME: 'ward', // setting: BIO_NODE_NAME
+      BIO_NODE_ADDRESS: 'https://ward.example', // setting: BIO_NODE_ADDRESS
       BIO_REQUESTS_PER_SEC_MAX: '10000',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -71,7 +73,7 @@ const run = (command: Command, ...args: string[]) => ran(command, args, { env: e
 
 type Status = Readonly<{
   without_owner: readonly number[];
-  nodes: readonly Readonly<{ node: string; partitions: number; state: string }>[];
+  nodes: readonly Readonly<{ node: string; address: string; partitions: number; state: string }>[];
 }>;
 async function status(): Promise<Status> {
   return JSON.parse((await run(cluster, 'status', '--json')).out.join('')) as Status;
@@ -84,11 +86,8 @@ async function shared(): Promise<boolean> {
 }
 
 /** Numbers of the processes that are nodes. */
-async function nodePids(): Promise<number[]> {
-  const { stdout } = spawn('pgrep', ['-P', String(parent.pid)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const pids: number[] = [];
-  for await (const line of createInterface(stdout)) pids.push(Number(line));
-  return pids;
+function nodePids(): number[] {
+  return readFileSync(`/proc/${parent.pid}/task/${parent.pid}/children`, 'utf8').trim().split(' ').map(Number);
 }
 
 /** Watches a person until it is told to end, and comes back when a node has gone. @returns hash by number of frame */
@@ -123,6 +122,8 @@ function viewer(subject: string): { frames: Map<number, string>; end: () => void
   return { frames, end };
 }
 
+// setting: BIO_BUS_DIR, BIO_SHARE_PORT
+// job: membership, watch
 test('three processes: any of them takes any device and any viewer, two are killed, and nothing is lost, doubled or different', async () => {
   const args = ['--devices', String(DEVICES), '--duration', String(SECONDS), '--packet-ms', '200', '--channels', 'ecg.ii', '--seed', '7'];
   args.push('--start', startsAt);
@@ -137,7 +138,7 @@ test('three processes: any of them takes any device and any viewer, two are kill
   for (const seq of common) expect(new Set(viewers.map(({ frames }) => frames.get(seq))).size).toBe(1);
 
   for (const which of [0, 1]) {
-    process.kill((await nodePids())[which]!, 'SIGKILL');
+    process.kill(nodePids()[which]!, 'SIGKILL');
     await until(shared, 60_000);
   }
   const sent = await sending;
@@ -149,6 +150,27 @@ test('three processes: any of them takes any device and any viewer, two are kill
   const verified = await run(verify, ledger, '--json');
   expect(verified.code, verified.out.join('')).toBe(0);
 }, 180_000);
+
+test('a node that is drained gives its partitions to the others and takes them back; what cannot be done is said', async () => {
+  const living = async (): Promise<Status['nodes']> => (await status()).nodes.filter(({ state }) => state !== 'gone');
+  expect((await living()).map(({ node, address }) => [node, address])).toEqual([1, 2, 3].map((i) => [`ward/${i}`, 'https://ward.example']));
+  expect((await run(cluster, 'drain', 'ward/2')).code).toBe(0);
+  await until(async () => {
+    const nodes = await living();
+    return nodes.map(({ partitions }) => partitions).join() === '12,0,12' && nodes[1]?.state === 'draining';
+  }, 30_000);
+  expect((await run(cluster, 'undrain', 'ward/2')).code).toBe(0);
+  await until(shared, 30_000);
+  for (const [args, said] of [
+    [['drain', 'ward/9'], /no node 'ward\/9'/],
+    [['partitions', '12'], /a service runs on/],
+    [['partitions', '0'], /a number from 1 to 1024/],
+  ] as const) {
+    const refused = await run(cluster, ...args);
+    expect(refused.code).not.toBe(0);
+    expect(refused.err.join('\n')).toMatch(said);
+  }
+}, 120_000);
 
 test('what three processes computed while two were killed is what one computes', async () => {
   const alone = await testDatabase();

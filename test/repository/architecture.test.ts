@@ -33,6 +33,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/dsp/catalog': dsp('kernels', 'rows', 'hrv', 'ecg', 'ppg', 'slow', 'engine'),
   'src/dsp/testing': dsp('kernels', 'rows', 'engine', 'pool'),
   'src/cluster': [],
+  'src/bus': [...ground, 'src/cluster'],
+  'src/forward': [...ground, 'src/proto', 'src/cluster', 'src/bus', 'src/http', 'src/ingest', 'src/live'],
   'src/storage/database': ground,
   'src/storage/schema': [...ground, database],
   'src/storage': [...ground, 'src/cluster', database, 'src/storage/schema'],
