@@ -99,6 +99,15 @@ table biosignal row level security
   signal_type text not null
   source_type text not null
   unit text not null
+table cluster_node
+  address text not null default ''::text
+  draining boolean not null default false
+  id uuid not null
+  lock_key integer not null
+  name text not null
+  renewed_at timestamp with time zone not null default clock_timestamp()
+  started_at timestamp with time zone not null default clock_timestamp()
+  version text not null default ''::text
 table cluster_setting
   epoch bigint not null default 0
   one boolean not null default true
@@ -642,6 +651,8 @@ biosignal: biosignal_project_id_fkey FOREIGN KEY (project_id) REFERENCES project
 biosignal: biosignal_role_check CHECK ((role = ANY (ARRAY['measurement'::text, 'calculation'::text, 'setting'::text, 'unspecified'::text])))
 biosignal: biosignal_signal_type_check CHECK ((signal_type = ANY (ARRAY['waveform'::text, 'interval'::text, 'scalar'::text, 'event'::text, 'category'::text, 'score'::text])))
 biosignal: biosignal_source_type_check CHECK ((source_type = ANY (ARRAY['device'::text, 'derived'::text, 'self_report'::text, 'clinician'::text, 'import'::text])))
+cluster_node: cluster_node_lock_key_key UNIQUE (lock_key)
+cluster_node: cluster_node_pkey PRIMARY KEY (id)
 cluster_setting: cluster_setting_one_check CHECK (one)
 cluster_setting: cluster_setting_partitions_check CHECK (((partitions >= 1) AND (partitions <= 1024)))
 cluster_setting: cluster_setting_pkey PRIMARY KEY (one)
@@ -1634,7 +1645,10 @@ begin
   perform pg_advisory_xact_lock(803145, w.partition) from unnest(wanted) as w (partition);
   perform from cluster_setting for update;
   perform refuse_log_form(new_form);
-  if (select s.partitions from cluster_setting s) <> cardinality(seen) or not pg_try_advisory_lock(8031447120945) then
+  if (select s.partitions from cluster_setting s) <> cardinality(seen) then
+    return;
+  end if;
+  if not pg_try_advisory_lock(8031447120945) then -- nodes of a cluster share it
     return;
   end if;
   return query select * from claim_partitions(new_owner, new_owner_name, wanted, seen, new_form);
@@ -2483,6 +2497,8 @@ public.beat_block: delete, insert, select, update to biosignal_worker
 public.biosignal: delete, insert, select, update to biosignal_api
 public.biosignal: insert, select to biosignal_ingest
 public.biosignal: insert, select to biosignal_worker
+public.cluster_node: delete, insert, select, update to biosignal_ingest
+public.cluster_node: select to biosignal_worker
 public.cluster_setting: select to biosignal_worker
 public.cluster_setting: select, update to biosignal_ingest
 public.consent: insert, select to biosignal_api

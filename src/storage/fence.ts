@@ -1,4 +1,5 @@
-/** Names the partitions of the packet log that this node holds, on every connection that writes for it: the database refuses what is no longer held.
+/** Names the partitions of the packet log that this node holds, on every connection that writes for it: the database refuses what is no
+ *  longer held.
  *
  *  What is held may change while the service runs (take, drop). Work that began under the former names ends under them; `quiet` waits
  *  for it, so that a partition is given back only when nothing under way names it any more. */

@@ -44,8 +44,8 @@ beforeAll(async () => {
       PORT: String(await freePort()),
       BIO_DB_CONNECTIONS_MAX: '14',
       BIO_LOG_LEVEL: 'error',
-      BIO_NODE_NAME: 'ward', // setting: BIO_NODE_NAME
-      BIO_NODE_ADDRESS: 'https://ward.example', // setting: BIO_NODE_ADDRESS
+      BIO_NODE_NAME: 'ward',
+      BIO_NODE_ADDRESS: 'https://ward.example',
       BIO_REQUESTS_PER_SEC_MAX: '10000',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -122,6 +122,7 @@ function viewer(subject: string): { frames: Map<number, string>; end: () => void
   return { frames, end };
 }
 
+// promise: nodes-lose-nothing
 // setting: BIO_BUS_DIR, BIO_SHARE_PORT
 // job: membership, watch
 test('three processes: any of them takes any device and any viewer, two are killed, and nothing is lost, doubled or different', async () => {
@@ -151,6 +152,8 @@ test('three processes: any of them takes any device and any viewer, two are kill
   expect(verified.code, verified.out.join('')).toBe(0);
 }, 180_000);
 
+// promise: drain-gives
+// setting: BIO_NODE_NAME, BIO_NODE_ADDRESS
 test('a node that is drained gives its partitions to the others and takes them back; what cannot be done is said', async () => {
   const living = async (): Promise<Status['nodes']> => (await status()).nodes.filter(({ state }) => state !== 'gone');
   expect((await living()).map(({ node, address }) => [node, address])).toEqual([1, 2, 3].map((i) => [`ward/${i}`, 'https://ward.example']));
