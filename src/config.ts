@@ -42,6 +42,11 @@ const oneOf =
     return found;
   };
 
+const subjectToken = (value: string): string => {
+  if (!/^[a-z0-9-]{1,40}$/.test(value)) throw new RangeError('1 to 40 lower-case letters, digits and hyphens');
+  return value;
+};
+
 /** Distinct characters a secret needs; random text of 32 hexadecimal digits always has more. */
 const SECRET_CHARACTERS_MIN = 8;
 
@@ -86,6 +91,30 @@ export const settings = {
     '',
     text,
     'Folder of the sockets by which several processes of one machine share a database and a port; the same for each. Empty: this process is alone. `biosignal start --processes` sets it.',
+  ),
+  natsUrl: setting(
+    'BIO_NATS_URL',
+    '',
+    text,
+    'NATS servers by which nodes of several machines share a database, such as tls://user:password@nats-1:4222, with commas; the same for each. Empty: this process is alone, or BIO_BUS_DIR.',
+  ),
+  natsCa: setting(
+    'BIO_NATS_CA',
+    '',
+    text,
+    'Path of the certificates that may have signed those of the NATS servers (PEM). Empty: those of the system.',
+  ),
+  natsPlain: setting(
+    'BIO_NATS_PLAIN',
+    false,
+    flag,
+    'Messages between nodes may travel in plain text to other machines: only in a network that nobody else is in.',
+  ),
+  cluster: setting(
+    'BIO_CLUSTER',
+    'biosignal',
+    subjectToken,
+    'Name of the nodes that share one database, on a NATS server that serves several: the beginning of each subject.',
   ),
   sharePort: setting('BIO_SHARE_PORT', false, flag, 'Several processes listen on the same port; the kernel gives each connection to one.'),
   nodeName: setting('BIO_NODE_NAME', '', text, 'Name of this node for people, in logs and `biosignal cluster status`. Empty: host:port.'),

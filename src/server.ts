@@ -107,7 +107,8 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   const { database, roles, exited } = await startDatabases(options, tagOf(instance), logger, stops);
 
   const metrics = createMetrics();
-  const nodes = config.busDir === '' ? null : await joinCluster(roles.ingest, instance, { config, logger, metrics, version });
+  const nodes =
+    config.busDir === '' && config.natsUrl === '' ? null : await joinCluster(roles.ingest, instance, { config, logger, metrics, version });
   const { ownership, standby } =
     nodes === null
       ? await takeLog(database, roles.ingest, instance, metrics, { ...options, logger, version })

@@ -1,6 +1,7 @@
 /** Messages between the nodes of a cluster: questions with an answer, and notes without. At most once, in order from one node to another;
  *  nothing is stored, so nothing here promises that data is kept. A node alone has no bus. */
 import type { NodeId } from '../cluster/cluster-view.ts';
+import { noAnswer } from './failures.ts';
 
 export type Answer = (from: NodeId, body: Buffer) => Promise<Uint8Array> | Uint8Array;
 
@@ -25,3 +26,9 @@ export interface Bus {
 
 /** Size of a question or an answer, bytes. */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** @throws PipelineError unavailable: an answer that no transport takes */
+export function refuseLarge(answer: Uint8Array): Uint8Array {
+  if (answer.length > MESSAGE_BYTES_MAX) throw noAnswer(`its answer of ${answer.length} bytes is too large`);
+  return answer;
+}

@@ -6,7 +6,7 @@ import type { Server, Socket } from 'node:net';
 import { join } from 'node:path';
 import type { NodeId } from '../cluster/cluster-view.ts';
 import { PipelineError } from '../errors.ts';
-import { MESSAGE_BYTES_MAX } from './bus.ts';
+import { MESSAGE_BYTES_MAX, refuseLarge } from './bus.ts';
 import type { Answer, Bus } from './bus.ts';
 import { decodeFailure, encodeFailure, noAnswer } from './failures.ts';
 import { encodeFrame, FrameReader } from './frames.ts';
@@ -113,8 +113,8 @@ export class SocketBus implements Bus {
     const fail = (error: unknown): void => reply('failure', encodeFailure(error));
     try {
       const answer = handler(from, body);
-      if (answer instanceof Promise) answer.then((bytes) => reply('answer', bytes), fail);
-      else reply('answer', answer);
+      if (answer instanceof Promise) answer.then((bytes) => reply('answer', refuseLarge(bytes))).catch(fail);
+      else reply('answer', refuseLarge(answer));
     } catch (error) {
       fail(error);
     }

@@ -1,8 +1,9 @@
 /** Frames of subjects that another node owns: this node tells the owner what its viewers watch, and renews that; the owner encodes each
  *  frame once and sends it here. What nobody watches is not encoded anywhere. */
+import { MESSAGE_BYTES_MAX } from '../bus/bus.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
-import type { Hub } from '../live/hub.ts';
+import type { Hub, RelayedFrame } from '../live/hub.ts';
 import type { SubjectId } from '../signal.ts';
 import { decodeFrames, decodeObject, encodeFrames, encodeObject } from './wire.ts';
 
@@ -11,6 +12,9 @@ const WATCH_MS = 10_000;
 const RENEW_MS = 2000;
 /** How long a viewer waits for the frames of the last minute, ms. */
 const FETCH_MS = 1000;
+
+/** Frames of the last minute that go in one message, bytes; the oldest of many wide ones stay where they are. */
+const FETCH_BYTES_MAX = MESSAGE_BYTES_MAX / 2;
 
 type Watch = Readonly<{ subjectId: SubjectId; selection: string }>;
 
@@ -28,7 +32,7 @@ export class RemoteFeeds {
     bus.handle('frame', (_, body) => this.#receive(body));
     bus.handle('watch', (from, body) => {
       const { subjectId, selection } = decodeObject<Watch>(body);
-      return encodeFrames(hub.relayTo(from, subjectId, selection, performance.now() + WATCH_MS));
+      return encodeFrames(newest(hub.relayTo(from, subjectId, selection, performance.now() + WATCH_MS)));
     });
     // job: watch: tells the owners of watched subjects that this node still shows them
     this.#timer = setInterval(() => this.#renew(), RENEW_MS).unref();
@@ -73,4 +77,13 @@ export class RemoteFeeds {
     for (const frame of decodeFrames(body)) this.#hub.receive(frame, performance.now());
     return Buffer.alloc(0);
   }
+}
+
+function newest(frames: readonly RelayedFrame[]): readonly RelayedFrame[] {
+  let from = frames.length;
+  for (let bytes = 0; from > 0; from--) {
+    bytes += frames[from - 1]!.bytes.length;
+    if (bytes > FETCH_BYTES_MAX) break;
+  }
+  return frames.slice(from);
 }

@@ -28,8 +28,7 @@ export type Nodes = Readonly<{
 
 /** @throws PipelineError conflict while a node alone owns the database's packet log */
 export async function joinCluster(ingest: Database, instance: Instance, options: JoinOptions): Promise<Nodes> {
-  const { config } = options;
-  const bus = await SocketBus.open(config.busDir, instance.id);
+  const bus = await openBus(instance, options);
   const membership = await join(ingest, instance, options).catch(async (error: unknown) => {
     await bus.close();
     throw error;
@@ -55,6 +54,18 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
       return { questions };
     },
   };
+}
+
+/** The library of NATS is loaded only where it is used. */
+async function openBus({ id }: Instance, { config, logger }: JoinOptions): Promise<Bus> {
+  if (config.natsUrl === '') return await SocketBus.open(config.busDir, id);
+  const { NatsBus } = await import('../bus/nats-bus.ts');
+  const options = { url: config.natsUrl, ca: config.natsCa, cluster: config.cluster, mayBePlain: config.natsPlain };
+  const onState = (state: 'open' | 'away', why: string): void => {
+    if (state === 'open') logger.info({}, 'cluster: the message server is there again');
+    else logger.warn({}, `cluster: ${why}; packets and viewers of other nodes' people are refused until it is there again`);
+  };
+  return await NatsBus.open({ ...options, onState }, id);
 }
 
 async function join(ingest: Database, instance: Instance, { config, logger, metrics, version }: JoinOptions): Promise<Membership> {

@@ -1,0 +1,247 @@
+/** The bus of nodes on several machines: core NATS, nothing stored. A node listens on `<cluster>.<node>.*`, one subject for each kind; a
+ *  question is a request of NATS. Loaded only where BIO_NATS_URL names a server. */
+import { readFileSync } from 'node:fs';
+import { connect, headers, NoRespondersError, TimeoutError } from '@nats-io/transport-node';
+import type { Msg, MsgHdrs, NatsConnection, Payload } from '@nats-io/transport-node';
+import type { NodeId } from '../cluster/cluster-view.ts';
+import { isLoopbackHost } from '../config.ts';
+import { PipelineError } from '../errors.ts';
+import { MESSAGE_BYTES_MAX, refuseLarge } from './bus.ts';
+import type { Answer, Bus } from './bus.ts';
+import { decodeFailure, encodeFailure, noAnswer } from './failures.ts';
+
+/** What may be on its way to the server, bytes. */
+const QUEUE_BYTES_MAX = 32 * 1024 * 1024;
+/** Subjects and headers of a message, in addition to its body, bytes. */
+const HEAD_BYTES_MAX = 4096;
+/** A server that says nothing is given up after two of these, ms. */
+const PING_MS = 2000;
+const AGAIN_MS = 500;
+const CONNECT_MS = 5000;
+const FROM = 'from';
+const FAILED = 'failed';
+
+export type NatsOptions = Readonly<{
+  /** `tls://user:password@host:4222`, several with commas: servers of one cluster of NATS. */
+  url: string;
+  /** Path of the certificates that may have signed the server's (PEM); '': those of the system. */
+  ca: string;
+  /** Prefix of every subject. */
+  cluster: string;
+  /** Plain text to hosts that are not this machine. */
+  mayBePlain: boolean;
+  onState?: (state: 'open' | 'away', why: string) => void;
+}>;
+
+type Kept = { readonly reject: (why: Error) => void };
+
+export class NatsBus implements Bus {
+  readonly node: NodeId;
+  readonly #nats: NatsConnection;
+  readonly #prefix: string;
+  readonly #handlers = new Map<string, Answer>();
+  readonly #questions = new Set<Kept>();
+  readonly #onState: (state: 'open' | 'away', why: string) => void;
+  #state: 'open' | 'away' = 'open';
+  #sentBytes = 0;
+  #arrivedBytes = 0;
+  #asking = false;
+
+  private constructor(nats: NatsConnection, node: NodeId, { cluster, onState }: NatsOptions) {
+    this.#nats = nats;
+    this.node = node;
+    this.#prefix = cluster;
+    this.#onState = onState ?? (() => undefined);
+    nats.subscribe(`${cluster}.${node}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#take(message);
+      },
+    });
+    void this.#watch();
+  }
+
+  /** @throws PipelineError unavailable: no server answers; bad_request: the address, or a server that takes only smaller messages */
+  static async open(options: NatsOptions, node: NodeId): Promise<NatsBus> {
+    const nats = await connect({
+      ...serversOf(options),
+      name: node,
+      timeout: CONNECT_MS,
+      pingInterval: PING_MS,
+      maxPingOut: 2,
+      maxReconnectAttempts: -1,
+      ignoreAuthErrorAbort: true,
+      reconnectTimeWait: AGAIN_MS,
+      inboxPrefix: `${options.cluster}.inbox`,
+      noAsyncTraces: true,
+    }).catch((error: unknown) => {
+      throw new PipelineError('unavailable', `BIO_NATS_URL: ${(error as Error).message}`);
+    });
+    const largest = nats.info?.max_payload ?? 0;
+    if (largest < MESSAGE_BYTES_MAX + HEAD_BYTES_MAX) {
+      await nats.close();
+      const wanted = (MESSAGE_BYTES_MAX + HEAD_BYTES_MAX) / 1024 / 1024;
+      throw new PipelineError(
+        'bad_request',
+        `the NATS server takes messages of ${largest} bytes: set max_payload: ${Math.ceil(wanted)}MB in its configuration`,
+      );
+    }
+    const bus = new NatsBus(nats, node, options);
+    await nats.flush(); // its subscription is at the server before another node can know of it
+    return bus;
+  }
+
+  get state(): 'open' | 'away' {
+    return this.#state;
+  }
+
+  handle(kind: string, answer: Answer): void {
+    this.#handlers.set(kind, answer);
+  }
+
+  async request(to: NodeId, kind: string, body: Uint8Array, timeoutMs: number): Promise<Buffer> {
+    if (body.length > MESSAGE_BYTES_MAX) throw new PipelineError('internal', `a question of ${body.length} bytes is too large for a node`);
+    this.#refuseFull();
+    this.#count(body.length);
+    const lost = Promise.withResolvers<never>();
+    const kept: Kept = lost;
+    this.#questions.add(kept);
+    try {
+      const answered = this.#nats.request(this.#subject(to, kind), body, { timeout: timeoutMs, headers: this.#from() });
+      const answer = await Promise.race([answered, lost.promise]);
+      const bytes = bufferOf(answer.data);
+      if (answer.headers?.has(FAILED) === true) throw decodeFailure(bytes);
+      return bytes;
+    } catch (error) {
+      throw asRefusal(error, timeoutMs);
+    } finally {
+      this.#questions.delete(kept);
+    }
+  }
+
+  send(to: NodeId, kind: string, body: Uint8Array): void {
+    if (this.#state === 'away' || this.#isFull()) return;
+    this.#count(body.length);
+    this.#nats.publish(this.#subject(to, kind), body, { headers: this.#from() });
+  }
+
+  async close(): Promise<void> {
+    this.#refuse('this node is stopping');
+    await this.#nats.close();
+  }
+
+  #subject(to: NodeId, kind: string): string {
+    return `${this.#prefix}.${to}.${kind}`;
+  }
+
+  #from(): MsgHdrs {
+    const head = headers();
+    head.set(FROM, this.node);
+    return head;
+  }
+
+  #take(message: Msg): void {
+    const reply = (body: Payload, head?: MsgHdrs): void => {
+      if (message.reply === undefined || this.#state === 'away') return;
+      this.#count(body.length);
+      message.respond(body, head === undefined ? {} : { headers: head });
+    };
+    const fail = (error: unknown): void => {
+      const head = headers();
+      head.set(FAILED, '1');
+      reply(encodeFailure(error), head);
+    };
+    const kind = message.subject.slice(message.subject.lastIndexOf('.') + 1);
+    const handler = this.#handlers.get(kind);
+    if (handler === undefined) return fail(noAnswer(`it does not know '${kind}'`));
+    try {
+      const answer = handler(message.headers?.get(FROM) ?? '', bufferOf(message.data));
+      if (answer instanceof Promise) answer.then((body) => reply(refuseLarge(body))).catch(fail);
+      else reply(refuseLarge(answer));
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** Until the connection is closed. */
+  async #watch(): Promise<void> {
+    for await (const { type } of this.#nats.status()) {
+      if (type === 'disconnect' || type === 'staleConnection') this.#leave('the message server is away');
+      else if (type === 'reconnect' && this.#state === 'away') {
+        this.#state = 'open';
+        this.#arrivedBytes = this.#sentBytes;
+        this.#onState('open', '');
+      }
+    }
+  }
+
+  #leave(why: string): void {
+    if (this.#state === 'away') return;
+    this.#refuse(why);
+    this.#onState('away', why);
+  }
+
+  /** Refuses what waits: its answer will not come, or may have been lost. */
+  #refuse(why: string): void {
+    this.#state = 'away';
+    for (const { reject } of this.#questions) reject(noAnswer(why));
+  }
+
+  #refuseFull(): void {
+    if (this.#state === 'away') throw noAnswer('the message server is away');
+    if (this.#isFull()) throw noAnswer('too much waits for the message server');
+  }
+
+  #isFull(): boolean {
+    return this.#sentBytes - this.#arrivedBytes > QUEUE_BYTES_MAX;
+  }
+
+  /** The library holds without a bound what its socket does not take: so the server is asked what has arrived. */
+  #count(bytes: number): void {
+    this.#sentBytes += bytes;
+    if (this.#asking) return;
+    this.#asking = true;
+    const until = this.#sentBytes;
+    setImmediate(() => {
+      this.#nats.flush().then(
+        () => this.#arrived(until),
+        () => this.#arrived(0),
+      );
+    });
+  }
+
+  #arrived(until: number): void {
+    this.#asking = false;
+    this.#arrivedBytes = Math.max(this.#arrivedBytes, until);
+    if (this.#state === 'open' && this.#sentBytes > this.#arrivedBytes) this.#count(0);
+  }
+}
+
+/** @throws PipelineError bad_request */
+function serversOf({ url, ca, mayBePlain }: NatsOptions): Parameters<typeof connect>[0] {
+  const servers = url.split(',').map((each) => {
+    if (!URL.canParse(each.trim())) throw new PipelineError('bad_request', 'BIO_NATS_URL: tls://user:password@host:4222');
+    return new URL(each.trim());
+  });
+  const first = servers[0]!;
+  const isTls = first.protocol === 'tls:';
+  for (const { protocol, hostname } of servers) {
+    if (protocol !== first.protocol || (!isTls && protocol !== 'nats:'))
+      throw new PipelineError('bad_request', 'BIO_NATS_URL: every server begins with tls://, or every one with nats://');
+    if (!isTls && !mayBePlain && !isLoopbackHost(hostname))
+      throw new PipelineError('bad_request', 'BIO_NATS_URL: samples would travel in plain text: use tls://, or set BIO_NATS_PLAIN=1');
+  }
+  return {
+    servers: servers.map(({ host }) => host),
+    tls: isTls ? (ca === '' ? {} : { ca: readFileSync(ca, 'utf8') }) : null,
+    ...(first.username !== '' && { user: decodeURIComponent(first.username), pass: decodeURIComponent(first.password) }),
+  };
+}
+
+function asRefusal(error: unknown, timeoutMs: number): PipelineError {
+  if (error instanceof PipelineError) return error;
+  if (error instanceof NoRespondersError || (error as Error).cause instanceof NoRespondersError) return noAnswer('it is not there');
+  if (error instanceof TimeoutError) return noAnswer(`no answer within ${timeoutMs} ms`);
+  return noAnswer((error as Error).message);
+}
+
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

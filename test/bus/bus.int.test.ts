@@ -1,0 +1,195 @@
+/** Promises of every transport between nodes: the same questions over Unix sockets and over a real server of NATS. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Bus } from '../../src/bus/bus.ts';
+import { MESSAGE_BYTES_MAX } from '../../src/bus/bus.ts';
+import { NatsBus } from '../../src/bus/nats-bus.ts';
+import { SocketBus } from '../../src/bus/socket-bus.ts';
+import { PipelineError } from '../../src/errors.ts';
+import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
+import { until } from '../helpers/database.ts';
+import { hasNatsServer, startNats } from '../helpers/nats-server.ts';
+import type { NatsServer } from '../helpers/nats-server.ts';
+
+const text = (body: Uint8Array): string => Buffer.from(body).toString();
+const bytes = (body: string): Uint8Array => Buffer.from(body);
+const folder = mkdtempSync(join(tmpdir(), 'biosignal-bus-'));
+let nats: NatsServer | null = null;
+beforeAll(async () => {
+  nats = hasNatsServer ? await startNats() : null;
+});
+afterAll(async () => {
+  await nats?.close();
+  rmSync(folder, { recursive: true });
+});
+
+const overNats = (node: string, port = nats!.port): Promise<NatsBus> =>
+  NatsBus.open({ url: `nats://127.0.0.1:${port}`, ca: '', cluster: 'ward', mayBePlain: false }, node);
+const transports: readonly [string, boolean, (node: string) => Promise<Bus>][] = [
+  ['Unix sockets', true, (node) => SocketBus.open(folder, node)],
+  ['NATS', hasNatsServer, overNats],
+];
+
+describe.each(transports)('nodes that talk over %s', (_, runs, open) => {
+  const buses: Bus[] = [];
+  afterEach(async () => {
+    for (const bus of buses.splice(0)) await bus.close();
+  });
+  async function pair(): Promise<[Bus, Bus]> {
+    buses.push(await open('node-a'), await open('node-b'));
+    return [buses[0]!, buses[1]!];
+  }
+
+  test.runIf(runs)('a question gets its own answer, however many wait, and the node that asked is named', async () => {
+    const [a, b] = await pair();
+    b.handle('echo', async (from, body) => {
+      await sleep(Math.random() * 20); // answers come in another order than questions
+      return bytes(`${from} ${text(body)}`);
+    });
+    const asked = Array.from({ length: 200 }, (__, i) => a.request('node-b', 'echo', bytes(String(i)), 5000));
+    expect((await Promise.all(asked)).map(text)).toEqual(Array.from({ length: 200 }, (__, i) => `node-a ${i}`));
+  });
+
+  test.runIf(runs)('notes and questions of one node arrive in the order in which they were sent', async () => {
+    const [a, b] = await pair();
+    const seen: number[] = [];
+    const take = (__: string, body: Buffer): Uint8Array => {
+      seen.push(Number(text(body)));
+      return new Uint8Array(0);
+    };
+    b.handle('note', take);
+    b.handle('ask', take);
+    const asked: Promise<unknown>[] = [];
+    for (let i = 0; i < 500; i++) {
+      if (i % 5 === 0) asked.push(a.request('node-b', 'ask', bytes(String(i)), 5000));
+      else a.send('node-b', 'note', bytes(String(i)));
+    }
+    await Promise.all(asked);
+    await until(() => seen.length === 500);
+    expect(seen).toEqual(Array.from({ length: 500 }, (__, i) => i));
+  });
+
+  test.runIf(runs)('what the other node throws arrives with its code, sentence and time to wait', async () => {
+    const [a, b] = await pair();
+    b.handle('refuse', () => {
+      throw new PipelineError('busy', 'too much at once', { retryAfterSec: 7 });
+    });
+    b.handle('fail', () => Promise.reject(new TypeError('secret detail')));
+    await expect(a.request('node-b', 'refuse', bytes(''), 5000)).rejects.toMatchObject({
+      code: 'busy',
+      message: 'too much at once',
+      retryAfterSec: 7,
+    });
+    const failure = await a.request('node-b', 'fail', bytes(''), 5000).catch((error: unknown) => error as PipelineError);
+    expect(failure).toMatchObject({ code: 'internal' });
+    expect((failure as Error).message).not.toContain('secret');
+  });
+
+  test.runIf(runs)('a node that is not there, says nothing, does not know the question or has gone is unavailable', async () => {
+    const [a, b] = await pair();
+    b.handle('never', () => new Promise<never>(() => undefined));
+    const unavailable = (message: RegExp): unknown =>
+      expect.objectContaining({ code: 'unavailable', message: expect.stringMatching(message) });
+    await expect(a.request('node-c', 'echo', bytes(''), 5000)).rejects.toEqual(unavailable(/not there|has gone/));
+    await expect(a.request('node-b', 'never', bytes(''), 100)).rejects.toEqual(unavailable(/no answer within 100 ms/));
+    await expect(a.request('node-b', 'unknown', bytes(''), 5000)).rejects.toEqual(unavailable(/does not know 'unknown'/));
+    const waits = a.request('node-b', 'never', bytes(''), 2000);
+    const gone = expect(waits).rejects.toEqual(unavailable(/not there|has gone|no answer/));
+    await b.close();
+    await gone;
+    await expect(a.request('node-b', 'never', bytes(''), 5000)).rejects.toEqual(unavailable(/not there|has gone/));
+    await a.close();
+    expect(a.state).toBe('away');
+    await expect(a.request('node-b', 'never', bytes(''), 5000)).rejects.toEqual(unavailable(/./));
+  });
+
+  test.runIf(runs)('the largest message arrives whole, a larger one is refused before it is sent', async () => {
+    const [a, b] = await pair();
+    b.handle('echo', (__, body) => body);
+    const large = Buffer.alloc(MESSAGE_BYTES_MAX, 'abc');
+    expect((await a.request('node-b', 'echo', large, 20_000)).equals(large)).toBe(true);
+    await expect(a.request('node-b', 'echo', Buffer.alloc(MESSAGE_BYTES_MAX + 1), 5000)).rejects.toMatchObject({ code: 'internal' });
+  });
+
+  test.runIf(runs)('what waits for a node that takes nothing is bounded: the rest is refused at once', async () => {
+    const [a, b] = await pair();
+    b.handle('never', () => new Promise<never>(() => undefined));
+    const megabyte = Buffer.alloc(1024 * 1024);
+    const refused: string[] = [];
+    // All in one turn of the loop, so that nothing has left this process.
+    const asked = Array.from({ length: 100 }, () =>
+      a.request('node-b', 'never', megabyte, 500).catch((error: unknown) => refused.push((error as Error).message)),
+    );
+    await Promise.all(asked);
+    expect(refused.filter((why) => why.includes('too much waits')).length).toBeGreaterThan(50);
+    expect(refused.filter((why) => why.includes('no answer')).length).toBeGreaterThan(20);
+  });
+});
+
+describe.runIf(hasNatsServer)('a server of NATS', () => {
+  // setting: BIO_NATS_URL
+  test('that is killed refuses what waits at once, and nodes find each other again when it is back', async () => {
+    const server = await startNats();
+    const [a, b] = [await overNats('node-a', server.port), await overNats('node-b', server.port)];
+    b.handle('never', () => new Promise<never>(() => undefined));
+    b.handle('echo', (__, body) => body);
+    const waits = expect(a.request('node-b', 'never', bytes(''), 60_000)).rejects.toMatchObject({ code: 'unavailable' });
+    await server.kill();
+    await waits;
+    expect(a.state).toBe('away');
+    await expect(a.request('node-b', 'echo', bytes(''), 60_000)).rejects.toMatchObject({ code: 'unavailable' });
+    await server.start();
+    await until(() => a.state === 'open' && b.state === 'open', 10_000);
+    expect(text(await a.request('node-b', 'echo', bytes('again'), 5000))).toBe('again');
+    await Promise.all([a.close(), b.close()]);
+    await server.close();
+  });
+
+  test('that swallows everything is noticed within seconds, and left for one that answers', async () => {
+    const proxy = await TcpProxy.start(nats!.port);
+    const [a, b] = [await overNats('node-a', proxy.port), await overNats('node-b')];
+    b.handle('echo', (__, body) => body);
+    proxy.mode = 'hole';
+    await until(() => a.state === 'away', 15_000);
+    proxy.mode = 'pass';
+    await until(() => a.state === 'open', 15_000);
+    expect(text(await a.request('node-b', 'echo', bytes('again'), 5000))).toBe('again');
+    await Promise.all([a.close(), b.close()]);
+    await proxy.close();
+  });
+
+  // setting: BIO_NATS_CA, BIO_NATS_PLAIN, BIO_CLUSTER
+  test('is spoken to with TLS and a user; wrong ones, plain text to other machines and small messages are refused with a reason', async () => {
+    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-days', '1', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'], { stdio: 'ignore' }); // prettier-ignore
+    writeFileSync(join(folder, 'note'), '');
+    const server = await startNats(
+      `tls { cert_file: "${cert}", key_file: "${key}" }
+       authorization { users: [{ user: ward, password: "p@ss", permissions: { publish: "ward.>", subscribe: "ward.>", allow_responses: true } }] }`,
+    );
+    const small = await startNats('', '1MB');
+    const open = (url: string, ca = cert, mayBePlain = false): Promise<NatsBus> =>
+      NatsBus.open({ url, ca, cluster: 'ward', mayBePlain }, `node-${url.length}-${ca.length}`);
+    const right = `tls://ward:p%40ss@localhost:${server.port}`;
+    const [a, b] = [await open(right), await NatsBus.open({ url: right, ca: cert, cluster: 'ward', mayBePlain: false }, 'node-b')];
+    b.handle('echo', (__, body) => body);
+    expect(text(await a.request('node-b', 'echo', bytes('sealed'), 5000))).toBe('sealed');
+    await Promise.all([a.close(), b.close()]);
+
+    for (const [url, ca, why] of [
+      [`tls://ward:wrong@localhost:${server.port}`, cert, /Authorization/i],
+      [right, '', /certificate/i],
+      [`nats://127.0.0.1:${small.port}`, '', /takes messages of 1048576 bytes: set max_payload: 9MB/],
+      ['nats://nats.example:4222', '', /plain text: use tls:\/\/, or set BIO_NATS_PLAIN=1/],
+      ['http://nats.example:4222', '', /begins with tls:/],
+      ['nats-1:4222', '', /BIO_NATS_URL: /],
+      [`nats://127.0.0.1:1`, '', /BIO_NATS_URL: /],
+    ] as const)
+      await expect(open(url, ca)).rejects.toMatchObject({ message: expect.stringMatching(why) });
+    await Promise.all([server.close(), small.close()]);
+  });
+});

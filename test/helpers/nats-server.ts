@@ -1,0 +1,69 @@
+/** A server of NATS for a test: Debian's package nats-server, in a folder of its own. */
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '../../faults/lib/free-port.ts';
+import { until } from './until.ts';
+
+export type NatsServer = Readonly<{
+  port: number;
+  /** Ends it as a crash does. */
+  kill: () => Promise<void>;
+  start: () => Promise<void>;
+  close: () => Promise<void>;
+}>;
+
+/** Says so where it is not installed. */
+export const hasNatsServer = ((): boolean => {
+  try {
+    execFileSync('nats-server', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    console.warn('SKIPPED: nats-server is not installed: nothing is tested over NATS');
+    return false;
+  }
+})();
+
+/** @param lines of its configuration, in addition to the address and the size of messages */
+export async function startNats(lines = '', maxPayload = '9MB'): Promise<NatsServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'biosignal-nats-'));
+  const port = await freePort();
+  writeFileSync(join(folder, 'nats.conf'), `listen: 127.0.0.1:${port}\nmax_payload: ${maxPayload}\nmax_pending: 64MB\n${lines}\n`);
+  let child: ChildProcess | null = null;
+  const start = async (): Promise<void> => {
+    child = spawn('nats-server', ['-c', join(folder, 'nats.conf')], { stdio: 'ignore' });
+    await until(() => isListening(port), 10_000);
+  };
+  const kill = async (): Promise<void> => {
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  await start();
+  return {
+    port,
+    start,
+    kill,
+    close: async () => {
+      await kill();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
