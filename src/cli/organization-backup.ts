@@ -17,7 +17,7 @@ import type { Manifest, TableEntry } from './backup.ts';
  *  tables, minutes that are not complete (whose packed form has numbers of methods). */
 const left = new Set(
   (
-    'cluster_setting unit_conversion retention episode_event signing_key service_secret derived_open packet_log packet_log_checkpoint ' +
+    'cluster_setting cluster_node unit_conversion retention episode_event signing_key service_secret derived_open packet_log packet_log_checkpoint ' +
     'operator_session idempotency project_retention_swept public_key_use'
   ).split(' '),
 );
