@@ -18,15 +18,14 @@ const RECOVER_MS_MAX = 120_000;
 const PAUSE_MS = 15_000;
 const NATS_AWAY_MS = 30_000;
 
-/** Until every device has had a packet acknowledged that it made after `sinceMs`. @returns ms since then */
-async function untilEach(world: World, sinceMs: number): Promise<number> {
+/** Until every device has had a packet acknowledged that it made after `sinceMs`. */
+async function untilEach(world: World, sinceMs: number): Promise<void> {
   for (; !world.fleet.hasEach(sinceMs); await sleep(20))
     if (performance.now() - sinceMs > RECOVER_MS_MAX) throw new Error(`devices wait:\n${world.nodes!.log()}`);
-  return performance.now() - sinceMs;
 }
 
-/** @param strike what happens; times are from the moment that it returns, or from its result */
-const fault = (name: string, about: string, strike: (world: World, nodes: Nodes, random: Random) => Promise<number | void>): Scenario => ({
+/** A round's time is the longest that a packet waited for its acknowledgement. */
+const fault = (name: string, about: string, strike: (world: World, nodes: Nodes, random: Random) => Promise<void>): Scenario => ({
   name: `cluster-${name}`,
   about: `three nodes: ${about}`,
   world: { cluster: true, deviceCount: 12 },
@@ -34,10 +33,11 @@ const fault = (name: string, about: string, strike: (world: World, nodes: Nodes,
     const nodes = world.nodes!;
     world.watch();
     await calm(random);
-    const sinceMs = (await strike(world, nodes, random)) ?? performance.now();
-    const awayMs = await untilEach(world, sinceMs);
+    world.fleet.takeLongestWaitMs();
+    await strike(world, nodes, random);
     await nodes.untilShared();
-    return awayMs;
+    await untilEach(world, performance.now());
+    return world.fleet.takeLongestWaitMs();
   },
   after: async (world) => {
     const { complaints, frameCount } = world.watch();
@@ -69,25 +69,19 @@ async function moveAway(world: World, { name }: Node): Promise<void> {
 
 export const clusterScenarios: readonly Scenario[] = [
   fault('node-kill', 'kill -9 of one, which is started again', async (_, nodes, random) => {
-    const since = performance.now();
     await anyOf(nodes, random).service.kill();
-    return since;
   }),
   fault('node-pause', 'SIGSTOP of one for 15 s: it wakes up as a former owner', async (_, nodes, random) => {
     const { service } = anyOf(nodes, random);
-    const since = performance.now();
     service.pause(true);
     await sleep(PAUSE_MS);
     service.pause(false);
-    return since;
   }),
   fault('node-database', 'one is cut off from the database for 15 s, connections refused or swallowed', async (_, nodes, random) => {
     const { database } = anyOf(nodes, random);
-    const since = performance.now();
     database.mode = random.next() < 0.5 ? 'refuse' : 'hole';
     await sleep(PAUSE_MS);
     database.mode = 'pass';
-    return since;
   }),
   fault('node-messages', 'one is cut off from the message server for 10 s, connections refused or swallowed', async (_, nodes, random) => {
     const { messages } = anyOf(nodes, random);
@@ -106,35 +100,27 @@ export const clusterScenarios: readonly Scenario[] = [
     for (const { messages } of all) messages.mode = 'pass';
   }),
   fault('postgres-kill', 'kill -9 of every PostgreSQL process', async (world) => {
-    const since = performance.now();
     await world.postgres.kill();
     await world.postgres.restart();
-    return since;
   }),
   fault('all-kill', 'kill -9 of everything at once', async (world, nodes) => {
-    const since = performance.now();
     await Promise.all([world.postgres.kill(), nodes.nats.kill(), ...nodes.all.map(({ service }) => service.kill())]);
     await Promise.all([world.postgres.restart(), nodes.nats.start()]);
-    return since;
   }),
   fault('join-leave', 'one leaves in order, and joins again 5 s later', async (_, nodes, random) => {
     const node = anyOf(nodes, random);
-    const since = performance.now();
     if ((await nodes.rest(node)) !== 0) throw new Error(`SIGTERM of ${node.name}:\n${node.service.log.slice(-2000)}`);
     await nodes.untilShared();
     await sleep(5000);
     nodes.wake(node);
-    return since;
   }),
   fault('rolling', 'each in turn is drained, stopped and started', async (world, nodes) => {
-    const since = performance.now();
     for (const node of nodes.all) {
       await moveAway(world, node);
       if ((await nodes.rest(node)) !== 0) throw new Error(`SIGTERM of ${node.name}:\n${node.service.log.slice(-2000)}`);
       nodes.wake(node);
       await nodes.untilShared();
     }
-    return since;
   }),
   fault('late', 'packets that devices held back for 8 s arrive while partitions move', async (world, nodes) => {
     const goOn = world.fleet.silence();

@@ -45,6 +45,7 @@ export class Fleet {
   #tag = 0;
   #producing: Promise<void>;
   #paused = false;
+  #longestWaitMs = 0;
   /** What silent devices would have sent; null: they are not silent. */
   #held: (() => void)[] | null = null;
   #stopped = false;
@@ -70,6 +71,13 @@ export class Fleet {
 
   get pendingCount(): number {
     return this.#keys.size;
+  }
+
+  /** The longest time from the making of a packet to its acknowledgement since this was last asked, ms. */
+  takeLongestWaitMs(): number {
+    const ms = this.#longestWaitMs;
+    this.#longestWaitMs = 0;
+    return ms;
   }
 
   /** Every device has had a packet acknowledged that it made after that. @param sinceMs performance.now() */
@@ -208,6 +216,7 @@ export class Fleet {
     this.#ledger.settled(key, code);
     if (code === 'accepted') {
       this.acceptedCount++;
+      this.#longestWaitMs = Math.max(this.#longestWaitMs, performance.now() - sentMs);
       this.#acknowledged.set(key.deviceId, Math.max(sentMs, this.#acknowledged.get(key.deviceId) ?? 0));
     } else {
       this.refusedCount++;

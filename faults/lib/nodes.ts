@@ -25,7 +25,8 @@ export class Nodes {
   readonly nats: NatsServer;
   readonly all: readonly Node[];
   readonly front: TcpProxy;
-  readonly #unwatch: (() => void)[] = [];
+  /** Nodes are started again when they end; how to stop that. */
+  readonly #supervised = new Map<Node, () => void>();
   /** Nodes that are stopped on purpose, and not started again. */
   readonly #resting = new Set<Node>();
   #isBalancing = true;
@@ -96,6 +97,7 @@ export class Nodes {
   /** Stops a node for good, in order. @returns exit code */
   async rest(node: Node): Promise<number> {
     this.#resting.add(node);
+    this.#supervised.get(node)?.();
     return await node.service.terminate();
   }
 
@@ -111,7 +113,7 @@ export class Nodes {
 
   async close(): Promise<void> {
     this.#isBalancing = false;
-    for (const stop of this.#unwatch) stop();
+    for (const stop of this.#supervised.values()) stop();
     await this.#balancing;
     await Promise.all(
       this.all.map(async ({ service }) => {
@@ -125,11 +127,7 @@ export class Nodes {
   }
 
   #supervise(node: Node): void {
-    const stop = node.service.supervise();
-    this.#unwatch.push(stop);
-    void node.service.gone.then(() => {
-      if (this.#resting.has(node)) stop();
-    });
+    this.#supervised.set(node, node.service.supervise());
   }
 
   async #balance(): Promise<void> {
