@@ -96,7 +96,7 @@ async function portsOf(url: string, nodes: readonly ServiceProcess[], runId: num
       body: JSON.stringify({ external_id: name }),
     });
     if (!answer.ok) throw new Error(await answer.text());
-    ids.push(((await answer.json()) as { id: string }).id);
+    ids.push(((await answer.json()) as { xuser_id: string }).xuser_id);
   }
   await client.end();
   return ids.map((id) => nodes[order.findIndex((node) => node.id === owners[partitionOf(id, PARTITIONS)]!.owner)]!.port);
