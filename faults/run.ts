@@ -3,12 +3,13 @@
  *
  *  npm run faults -- [--short] [--rounds 50] [--only service-kill,backends] [--seed 1] [--out FILE.jsonl] [--leg 10] [--table]
  *  Prints one line per fault and a table. With --out every --leg rounds become a line of the file as they end, and a later run with the
- *  same file does only the rounds that are not in it; --table prints the table of such a file and runs nothing. --short is what the
+ *  same file does only the rounds that are not in it; --only cluster is every fault of three nodes; --table prints the table of such a file and runs nothing. --short is what the
  *  tests run, in one scenario. Exit code 1 when anything acknowledged is missing, changed or doubled, a beat or a value differs from a
  *  clean run of the same packets, or a round did not end. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { mistaken, numberOption, toolOptions } from '../scripts/tool-options.ts';
 import { createRandom } from '../src/cli/simulator/random.ts';
+import { clusterScenarios } from './cluster.ts';
 import { networkScenario } from './network.ts';
 import { standbyRestartScenario, takeBackScenario, takeOverScenarios } from './ownership.ts';
 import { sameIdScenario } from './same-id.ts';
@@ -33,7 +34,10 @@ const { values } = toolOptions({
 const seed = numberOption('seed', values.seed);
 const rounds = values.rounds === undefined ? null : numberOption('rounds', values.rounds, { whole: true });
 const legRounds = numberOption('leg', values.leg, { whole: true });
-const wanted = values.only === '' ? null : new Set(values.only.split(','));
+const wanted =
+  values.only === ''
+    ? null
+    : new Set(values.only.split(',').flatMap((name) => (name === 'cluster' ? clusterScenarios.map((each) => each.name) : [name])));
 const shortScenario: Scenario = {
   name: 'short',
   about: 'the kinds that need no minutes, one after the other: what the tests run',
@@ -42,7 +46,16 @@ const shortScenario: Scenario = {
 };
 const all = values.short
   ? [shortScenario]
-  : [...scenarios, takeBackScenario, ...takeOverScenarios, standbyRestartScenario, upgradeScenario, networkScenario, sameIdScenario];
+  : [
+      ...scenarios,
+      takeBackScenario,
+      ...takeOverScenarios,
+      standbyRestartScenario,
+      upgradeScenario,
+      networkScenario,
+      sameIdScenario,
+      ...clusterScenarios,
+    ];
 for (const name of wanted ?? [])
   if (!all.some((scenario) => scenario.name === name)) mistaken(`no fault '${name}'; there are ${all.map((s) => s.name).join(', ')}`);
 

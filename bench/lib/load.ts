@@ -12,6 +12,11 @@ export type LoadPlan = Readonly<{
   port: number;
   key: string;
   devices: number;
+  /** Of nodes that share a database: of device i, and of its viewers; none: `port`. */
+  ports?: readonly number[];
+  viewerPorts?: readonly number[];
+  /** Three digits that begin the names of devices and subjects, 0 to 999; none: by chance. */
+  runId?: number;
   /** Viewers of each device's subject. */
   viewersPerDevice: number;
   channels: number;
@@ -88,9 +93,13 @@ let closedCount = 0;
 
 // ---------------------------------------------------------------------------------------------------------------- WebSocket by hand
 
-function upgrade(path: string, onMessage: (bytes: Buffer, from: number, to: number, binary: boolean) => void): Promise<Socket> {
+function upgrade(
+  path: string,
+  onMessage: (bytes: Buffer, from: number, to: number, binary: boolean) => void,
+  port = plan.port,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true });
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     let rest: Buffer | null = null;
     let open = false;
     socket.once('error', reject);
@@ -208,7 +217,7 @@ const where = {
   unix: find(UNIX_MARK),
   sent: find(SENT_MARK),
 };
-const runId = Math.floor(Math.random() * 2 ** 32);
+const runId = plan.runId ?? Math.floor(Math.random() * 2 ** 32);
 
 class Device {
   readonly id: string;
@@ -223,7 +232,10 @@ class Device {
   dueMs = 0;
   readonly #sentAt = new Float64Array(RING);
 
+  readonly index: number;
+
   constructor(index: number) {
+    this.index = index;
     // Other subjects in every run: windows follow the first stream of a subject, and an earlier run's would still be there.
     const digits = String(runId % 1000).padStart(3, '0') + String(index).padStart(5, '0');
     this.id = `d${digits}`;
@@ -233,7 +245,7 @@ class Device {
   }
 
   async open(): Promise<void> {
-    this.#socket = await upgrade('/ingest/stream', (b, from, to) => this.#reply(b, from, to));
+    this.#socket = await upgrade('/ingest/stream', (b, from, to) => this.#reply(b, from, to), plan.ports?.[this.index]);
   }
 
   start(atMs: number): void {
@@ -355,7 +367,9 @@ process.stdout.write('subjects\n');
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const uuids = JSON.parse(String((await lines.next()).value)) as Record<string, string>;
 const views = devices.flatMap((device) => Array.from({ length: plan.viewersPerDevice }, () => device));
-await inBatches(views, 100, (device) => upgrade(`/ws?subject=${uuids[device.subject] ?? device.subject}`, watch(device)));
+await inBatches(views, 100, (device) =>
+  upgrade(`/ws?subject=${uuids[device.subject] ?? device.subject}`, watch(device), plan.viewerPorts?.[device.index]),
+);
 const idle = Array.from({ length: plan.idleViewers ?? 0 }, (_, i) => i);
 await inBatches(idle, 100, () => upgrade(`/ws?subject=${devices[0]?.subject ?? 'nobody-sends'}&channels=none`, () => undefined));
 const slow = Array.from({ length: plan.slowViewers ?? 0 }, (_, i) => i);

@@ -37,12 +37,15 @@ export class Fleet {
   readonly #http: HttpSender;
   readonly #sockets = new Map<Device, SocketSender>();
   readonly #devices: Device[];
-  readonly #keys = new Map<number, LedgerKey>();
+  readonly #keys = new Map<number, LedgerKey & { sentMs: number }>();
+  /** When the newest acknowledged packet of each device was made, performance.now(). */
+  readonly #acknowledged = new Map<string, number>();
   readonly #abort = new AbortController();
   readonly #startedMs = performance.now();
   #tag = 0;
   #producing: Promise<void>;
   #paused = false;
+  #longestWaitMs = 0;
   /** What silent devices would have sent; null: they are not silent. */
   #held: (() => void)[] | null = null;
   #stopped = false;
@@ -68,6 +71,18 @@ export class Fleet {
 
   get pendingCount(): number {
     return this.#keys.size;
+  }
+
+  /** The longest time from the making of a packet to its acknowledgement since this was last asked, ms. */
+  takeLongestWaitMs(): number {
+    const ms = this.#longestWaitMs;
+    this.#longestWaitMs = 0;
+    return ms;
+  }
+
+  /** Every device has had a packet acknowledged that it made after that. @param sinceMs performance.now() */
+  hasEach(sinceMs: number): boolean {
+    return this.#devices.every(({ key }) => (this.#acknowledged.get(key.deviceId) ?? 0) > sinceMs);
   }
 
   /** Moves every device's clock forward by up to this much from now on: a device that slept. */
@@ -182,7 +197,7 @@ export class Fleet {
     const key = { ...device.key, seq: packet.seq };
     const bytes = encodePacket(packet);
     const tag = this.#tag++;
-    this.#keys.set(tag, key);
+    this.#keys.set(tag, { ...key, sentMs: performance.now() });
     this.#ledger.sent(key, bytes);
     const send = (): void => {
       if (device.sender === 'socket') this.#sockets.get(device)!.send(bytes, tag);
@@ -194,12 +209,16 @@ export class Fleet {
   }
 
   #settled(tag: number, code: string): void {
-    const key = this.#keys.get(tag);
+    const sent = this.#keys.get(tag);
     this.#keys.delete(tag);
-    if (key === undefined) return;
+    if (sent === undefined) return;
+    const { sentMs, ...key } = sent;
     this.#ledger.settled(key, code);
-    if (code === 'accepted') this.acceptedCount++;
-    else {
+    if (code === 'accepted') {
+      this.acceptedCount++;
+      this.#longestWaitMs = Math.max(this.#longestWaitMs, performance.now() - sentMs);
+      this.#acknowledged.set(key.deviceId, Math.max(sentMs, this.#acknowledged.get(key.deviceId) ?? 0));
+    } else {
       this.refusedCount++;
       this.refusals[code] = (this.refusals[code] ?? 0) + 1;
     }

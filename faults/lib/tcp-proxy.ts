@@ -5,7 +5,7 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 /** pass: as it is. refuse: connections are reset, new ones too. hole: nothing is answered and nothing is closed (a cable pulled out). */
 export type ProxyMode = 'pass' | 'refuse' | 'hole';
 
-type Pair = { near: Socket; far: Socket };
+type Pair = { near: Socket; far: Socket; port: number };
 
 export class TcpProxy {
   readonly #server: Server;
@@ -13,11 +13,11 @@ export class TcpProxy {
   #mode: ProxyMode = 'pass';
   /** Of every chunk, each way, ms. */
   #delayMs = 0;
-  /** Where new connections go. */
-  targetPort: number;
+  /** Where new connections go, each to one of them by chance. */
+  #targets: readonly number[];
 
   private constructor(targetPort: number) {
-    this.targetPort = targetPort;
+    this.#targets = [targetPort];
     this.#server = createServer({ noDelay: true, allowHalfOpen: false }, (near) => this.#accept(near));
   }
 
@@ -44,6 +44,16 @@ export class TcpProxy {
     }
   }
 
+  set targetPort(port: number) {
+    this.#targets = [port];
+  }
+
+  /** A balancer's: connections to those that are no longer named end. */
+  set targets(ports: readonly number[]) {
+    this.#targets = ports;
+    for (const pair of this.#pairs) if (!ports.includes(pair.port)) reset(pair);
+  }
+
   set delayMs(ms: number) {
     this.#delayMs = ms;
   }
@@ -55,13 +65,14 @@ export class TcpProxy {
 
   #accept(near: Socket): void {
     near.on('error', () => undefined);
-    if (this.#mode === 'refuse') {
+    const port = this.#targets[Math.floor(Math.random() * this.#targets.length)];
+    if (this.#mode === 'refuse' || port === undefined) {
       near.resetAndDestroy();
       return;
     }
-    const far = connect({ host: '127.0.0.1', port: this.targetPort, noDelay: true });
+    const far = connect({ host: '127.0.0.1', port, noDelay: true });
     far.on('error', () => undefined);
-    const pair = { near, far };
+    const pair = { near, far, port };
     this.#pairs.add(pair);
     const gone = (): void => {
       if (this.#mode === 'hole') return; // neither side notices

@@ -16,6 +16,7 @@ import type { FleetOptions } from './fleet.ts';
 import { PrivatePostgres } from './private-postgres.ts';
 import type { PostgresSettings } from './private-postgres.ts';
 import { freePort } from './free-port.ts';
+import { Nodes, Viewer } from './nodes.ts';
 import { ServiceProcess } from './service.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
@@ -35,6 +36,8 @@ export type WorldOptions = Readonly<{
   supervised?: boolean;
   /** Devices reach the service through a proxy. */
   front?: boolean;
+  /** Three nodes of one database with a message server, and a balancer; `service` is the first of them. */
+  cluster?: boolean;
 }>;
 
 /** What `biosignal verify` counted, and what a clean run of the same packets gave. */
@@ -67,9 +70,12 @@ export class World {
   readonly #options: WorldOptions;
   readonly #others: ServiceProcess[] = [];
   readonly #undo: () => Promise<void>;
+  /** Null without `cluster`. */
+  readonly nodes: Nodes | null;
+  #viewer: Viewer | null = null;
 
   private constructor(
-    parts: Pick<World, 'workDir' | 'postgres' | 'proxy' | 'front' | 'ledger' | 'credential' | 'env' | 'fleet' | 'service'>,
+    parts: Pick<World, 'workDir' | 'postgres' | 'proxy' | 'front' | 'ledger' | 'credential' | 'env' | 'fleet' | 'service' | 'nodes'>,
     options: WorldOptions,
     undo: () => Promise<void>,
   ) {
@@ -82,6 +88,7 @@ export class World {
     this.env = parts.env;
     this.fleet = parts.fleet;
     this.service = parts.service;
+    this.nodes = parts.nodes;
     this.#options = options;
     this.#undo = undo;
   }
@@ -108,16 +115,17 @@ export class World {
       BIO_DSP_IDLE_FLUSH_MS: '3000',
       ...options.env,
     };
-    const service = new ServiceProcess(await freePort(), { env, nodeFlags: options.nodeFlags ?? [] });
+    const nodes = options.cluster === true ? await Nodes.start(postgres.url, postgres.port, env) : null;
+    const service = nodes?.all[0]!.service ?? new ServiceProcess(await freePort(), { env, nodeFlags: options.nodeFlags ?? [] });
     await service.untilReady();
-    const front = options.front === true ? await TcpProxy.start(service.port) : null;
+    const front = nodes?.front ?? (options.front === true ? await TcpProxy.start(service.port) : null);
     const database = await openDatabase(postgres.url);
     const { apiKey } = await createOrganization(database.pool, options.name);
     await database.close();
     const ledger = join(workDir, 'ledger');
     const url = front === null ? service.url : `http://127.0.0.1:${front.port}`;
     const fleet = new Fleet(fleetOptions(options, url, apiKey.key, ledger, options.seed));
-    const world = new World({ workDir, postgres, proxy, front, ledger, credential: apiKey.key, env, fleet, service }, options, undo);
+    const world = new World({ workDir, postgres, proxy, front, ledger, credential: apiKey.key, env, fleet, service, nodes }, options, undo);
     await world.untilServing(performance.now());
     return world;
   }
@@ -201,14 +209,22 @@ export class World {
     return { ...counted, ok: counted.ok && derived.otherRows === 0, derived };
   }
 
+  /** Somebody watches the first device from now on, whatever happens. */
+  watch(): Viewer {
+    this.#viewer ??= new Viewer(`http://127.0.0.1:${this.front!.port}`, 'd0', this.credential);
+    return this.#viewer;
+  }
+
   async close(): Promise<void> {
     await this.fleet.stop(1).catch(() => undefined);
+    this.#viewer?.close();
+    await this.nodes?.close();
     for (const service of new Set([...this.#others, this.service])) {
       if (service.running) await Promise.race([service.terminate(), sleep(15_000)]);
       if (service.running) await service.kill();
     }
     await this.proxy.close();
-    await this.front?.close();
+    if (this.nodes === null) await this.front?.close();
     await this.postgres.stop();
     await this.#undo();
     rmSync(this.workDir, { recursive: true, force: true });

@@ -20,6 +20,8 @@ export interface ClusterView {
   /** The owner of a subject's partition; null: nobody at the moment. */
   ownerOf(subjectId: string): NodeId | null;
   nodes(): readonly ClusterNode[];
+  /** What this node knows seems to be outdated: a node did not answer, or said that something has moved. */
+  lookAgain(): void;
   /** Called after owners or nodes have changed. @returns ends it */
   onChange(changed: () => void): () => void;
 }

@@ -72,8 +72,10 @@ export class RoutedSink implements PacketSink {
     const subject = await subjectOf(request);
     if (isRejected(subject)) return subject;
     const owner = view.ownerOf(subject.subjectId);
-    if (owner === null)
+    if (owner === null) {
+      view.lookAgain();
       throw new PipelineError('unavailable', 'no node has the person at the moment; nothing was kept', { retryAfterSec: MOVED_RETRY_SEC });
+    }
     if (owner === view.self) return await local.openStream(request);
     const record = decodeObject<StreamRecord | Rejected>(await bus.request(owner, 'open', encodeObject(request), OPEN_MS));
     if (!isRejected(record)) this.#remote.set(record.streamId, { owner, subjectId: record.subjectId });
@@ -143,6 +145,7 @@ export class RoutedSink implements PacketSink {
       .request(owner, 'packets', encodePackets(batch.packets, batch.isHurried), ANSWER_MS)
       .then((answer) => this.#settle(batch, decodeObject<Refusals>(answer)))
       .catch((error: unknown) => {
+        this.#parts.view.lookAgain();
         for (const { streamId } of batch.packets) this.#remote.delete(streamId);
         batch.settled.reject(notKept((error as Error).message));
       })
@@ -154,6 +157,7 @@ export class RoutedSink implements PacketSink {
 
   #settle(batch: Batch, { kept, closed, why, repeats, highs }: Refusals): void {
     for (const streamId of closed) this.#remote.delete(streamId);
+    if (closed.length > 0) this.#parts.view.lookAgain();
     if (kept) batch.settled.resolve({ repeats: repeatsOf(repeats), highs: new Map(highs) });
     else batch.settled.reject(notKept(why));
   }

@@ -33,6 +33,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     await bus.close();
     throw error;
   });
+  tellMoves(bus, membership);
   let feeds: RemoteFeeds | null = null;
   return {
     membership,
@@ -85,6 +86,21 @@ async function join(ingest: Database, instance: Instance, { config, logger, metr
     logger.error({}, `cluster: ${why}`);
   });
   return membership;
+}
+
+/** The others hear at once what this node has taken or given back: they look every second anyway. */
+function tellMoves(bus: Bus, membership: Membership): void {
+  let before = '';
+  bus.handle('moved', () => {
+    membership.lookAgain();
+    return new Uint8Array(0);
+  });
+  membership.onChange(() => {
+    const mine = membership.fence.held.partitions.join();
+    if (mine === before) return;
+    before = mine;
+    for (const { id } of membership.nodes()) if (id !== membership.self) bus.send(id, 'moved', new Uint8Array(0));
+  });
 }
 
 async function subjectOfStream({ pool }: Database, streamId: number): Promise<SubjectId | null> {

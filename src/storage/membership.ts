@@ -27,6 +27,8 @@ const SOON_MS = 200;
 /** Time that a claim waits for transactions of the former owner, ms. */
 const CLAIM_WAIT_MS = 2000;
 const ANSWER_MS = 4000;
+/** Others' word that something has moved is followed at most so often, ms. */
+const AGAIN_MS = 100;
 /** Partitions that are given back at the same time. */
 const RELEASES_MAX = 4;
 /** Age up to which a node that has just started takes what is nobody's at once, ms. */
@@ -76,6 +78,7 @@ export class Membership implements LogOwner, ClusterView {
   #startedMs = performance.now();
   #renewedMs = performance.now();
   #connectedMs = 0;
+  #lookedMs = 0;
   #wake: () => void = () => undefined;
 
   private constructor(database: Database, partitionCount: number, options: MemberOptions) {
@@ -121,6 +124,10 @@ export class Membership implements LogOwner, ClusterView {
     return this.#seen.nodes
       .filter((node) => this.#isAlive(node))
       .map(({ id, name, address, draining }) => ({ id, name, address, draining }));
+  }
+
+  lookAgain(): void {
+    if (performance.now() - this.#lookedMs > AGAIN_MS) this.#wake();
   }
 
   onChange(changed: () => void): () => void {
@@ -360,6 +367,7 @@ export class Membership implements LogOwner, ClusterView {
     const { rows } = await this.#run((client) => client.query<Seen>(lookAtCluster, [GONE_KEPT]));
     const seen = rows[0]!;
     const nowMs = performance.now();
+    this.#lookedMs = nowMs;
     for (const { id, renewed } of seen.nodes) if (this.#heard.get(id)?.renewed !== renewed) this.#heard.set(id, { renewed, ms: nowMs });
     for (const id of this.#heard.keys()) if (!seen.nodes.some((node) => node.id === id)) this.#heard.delete(id);
     return seen;

@@ -12,8 +12,8 @@ import { SocketBus } from '../../src/bus/socket-bus.ts';
 import { PipelineError } from '../../src/errors.ts';
 import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
 import { until } from '../helpers/database.ts';
-import { hasNatsServer, startNats } from '../helpers/nats-server.ts';
-import type { NatsServer } from '../helpers/nats-server.ts';
+import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
+import type { NatsServer } from '../../faults/lib/nats-server.ts';
 
 const text = (body: Uint8Array): string => Buffer.from(body).toString();
 const bytes = (body: string): Uint8Array => Buffer.from(body);

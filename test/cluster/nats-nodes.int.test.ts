@@ -6,7 +6,7 @@ import { decodeFrame } from '../../src/proto/frame-codec.ts';
 import type { Service } from '../../src/server.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import { derivedRows } from '../helpers/derived-rows.ts';
-import { hasNatsServer, startNats } from '../helpers/nats-server.ts';
+import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
 import { hasAll, isShared, packetsOfPeople, sendAll, startNode } from './nodes.ts';
 
 const PARTITIONS = 6;

@@ -1,4 +1,4 @@
-/** A server of NATS for a test: Debian's package nats-server, in a folder of its own. */
+/** A server of NATS that is started, killed and started again: Debian's package nats-server, in a folder of its own. */
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../faults/lib/free-port.ts';
-import { until } from './until.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './free-port.ts';
 
 export type NatsServer = Readonly<{
   port: number;
@@ -36,7 +36,8 @@ export async function startNats(lines = '', maxPayload = '9MB'): Promise<NatsSer
   let child: ChildProcess | null = null;
   const start = async (): Promise<void> => {
     child = spawn('nats-server', ['-c', join(folder, 'nats.conf')], { stdio: 'ignore' });
-    await until(() => isListening(port), 10_000);
+    for (const deadline = performance.now() + 10_000; !(await isListening(port)); await sleep(10))
+      if (performance.now() > deadline) throw new Error('nats-server does not listen');
   };
   const kill = async (): Promise<void> => {
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;

@@ -1,0 +1,179 @@
+/** Several nodes: processor time of a packet that came to its owner and of one that was passed on, how many nodes carry how much more than
+ *  one, and what a frame of another node costs in time. Three nodes on this machine, over Unix sockets and, where nats-server is
+ *  installed, over NATS.
+ *  BENCH_DEVICES (90), BENCH_SEC (8; --full 20). Capacity is what the busiest main thread bears at 70 % of a core, by its processor time:
+ *  wall time on few cores says nothing about several machines. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { hasNatsServer, startNats } from '../faults/lib/nats-server.ts';
+import { cutIntoPartitions } from '../src/cli/partitions.ts';
+import { partitionOf } from '../src/cluster/partition-of.ts';
+import { openDatabase } from '../src/storage/database/database.ts';
+import { upgrade } from '../src/storage/upgrade.ts';
+import { openBenchDatabase } from './lib/bench-database.ts';
+import type { BenchDatabase } from './lib/bench-database.ts';
+import type { LoadPlan, LoadResult } from './lib/load.ts';
+import { threadsCpuSec, treeCpuSec } from './lib/processor-time.ts';
+import { report } from './lib/result.ts';
+import { startLoad, startServiceProcess } from './lib/service-process.ts';
+import type { ServiceProcess } from './lib/service-process.ts';
+
+const NODES = 3;
+const PARTITIONS = 24;
+const long = process.env['BENCH_FULL'] === '1';
+const devices = Number(process.env['BENCH_DEVICES'] ?? 90);
+const usual = { devices, channels: 4, fs: 250, packetMs: 100, warmSec: 8, sec: Number(process.env['BENCH_SEC'] ?? (long ? 20 : 8)) };
+/** Share of a core that a main thread may have. */
+const BUSY = 0.7;
+
+type Run = Readonly<{ load: LoadResult; packetsPerSec: number; mains: readonly number[]; others: number; postgres: number }>;
+type Plan = Omit<LoadPlan, 'port' | 'key'>;
+
+async function run(nodes: readonly ServiceProcess[], database: BenchDatabase, plan: Plan): Promise<Run> {
+  const load = await startLoad(nodes[0]!, plan);
+  const now = () => ({
+    atMs: performance.now(),
+    nodes: nodes.map(({ pid }) => threadsCpuSec(pid)),
+    postgres: database.postmasterPid === null ? Number.NaN : treeCpuSec(database.postmasterPid),
+  });
+  const before = now();
+  const result = await load.result;
+  const after = now();
+  await load.stop();
+  if (Object.keys(result.rejected).length > 0) console.log(`packets were rejected: ${JSON.stringify(result.rejected)}`);
+  const sec = (after.atMs - before.atMs) / 1000;
+  const spent = after.nodes.map((cpu, i) => ({
+    main: (cpu.main - before.nodes[i]!.main) / sec,
+    all: (cpu.all - before.nodes[i]!.all) / sec,
+  }));
+  return {
+    load: result,
+    packetsPerSec: result.lateMs.n / plan.sec,
+    mains: spent.map(({ main }) => main),
+    others: spent.reduce((sum, { main, all }) => sum + all - main, 0),
+    postgres: (after.postgres - before.postgres) / sec,
+  };
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+const perPacket = (run_: Run, cpu: number): number => (cpu * 1e6) / run_.packetsPerSec;
+const capacity = ({ packetsPerSec, mains }: Run): number => (BUSY / Math.max(...mains)) * packetsPerSec;
+
+function tell(name: string, one: Run): void {
+  report({ name: `${name}: CPU of the main threads`, value: perPacket(one, sum(one.mains)), unit: 'µs/packet' });
+  report({ name: `${name}: CPU of workers and other threads`, value: perPacket(one, one.others), unit: 'µs/packet' });
+  report({ name: `${name}: CPU of PostgreSQL`, value: perPacket(one, one.postgres), unit: 'µs/packet' });
+  report({ name: `${name}: packets that the busiest main thread bears`, value: capacity(one), unit: 'packets/s', better: 'higher' });
+  report({ name: `${name}: packet sent to acknowledged, p50`, value: one.load.ackMs.p50, unit: 'ms' });
+  report({ name: `${name}: packet sent to acknowledged, p99`, value: one.load.ackMs.p99, unit: 'ms' });
+}
+
+/** A node alone, which is what everybody has. */
+async function alone(): Promise<Run> {
+  const database = await openBenchDatabase();
+  const node = await startServiceProcess('full', { DATABASE_URL: database.url });
+  const one = await run([node], database, { ...usual, viewersPerDevice: 0 });
+  await node.stop();
+  await database.drop();
+  return one;
+}
+
+/** People of a run are made before their devices come, so that their owners are known. @returns port of each person's owner */
+async function portsOf(url: string, nodes: readonly ServiceProcess[], runId: number): Promise<readonly number[]> {
+  const { key } = nodes[0]!;
+  const names = Array.from({ length: devices }, (_, i) => `s${String(runId).padStart(3, '0')}${String(i).padStart(5, '0')}`);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows: owners } = await client.query<{ owner: string }>('select owner from packet_log_checkpoint order by partition');
+  const { rows: order } = await client.query<{ id: string }>('select id from cluster_node order by started_at');
+  const ids: string[] = [];
+  for (const name of names) {
+    const answer = await fetch(`http://127.0.0.1:${nodes[0]!.port}/api/v1/xusers`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ external_id: name }),
+    });
+    if (!answer.ok) throw new Error(await answer.text());
+    ids.push(((await answer.json()) as { xuser_id: string }).xuser_id);
+  }
+  await client.end();
+  return ids.map((id) => nodes[order.findIndex((node) => node.id === owners[partitionOf(id, PARTITIONS)]!.owner)]!.port);
+}
+
+async function together(name: string, env: Readonly<Record<string, string>>, one: Run): Promise<void> {
+  const database = await openBenchDatabase();
+  await upgrade(database.url);
+  const admin = await openDatabase(database.url);
+  await cutIntoPartitions(admin, PARTITIONS);
+  await admin.close();
+  const nodes: ServiceProcess[] = [];
+  for (let i = 0; i < NODES; i++)
+    nodes.push(await startServiceProcess('full', { DATABASE_URL: database.url, BIO_DSP_WORKERS: '1', ...env }));
+  const count = async (): Promise<number> => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query<{ n: number }>(
+      `select count(*)::int as n from (select from packet_log_checkpoint where owner is not null group by owner having count(*) = ${PARTITIONS / NODES})`,
+    );
+    await client.end();
+    return rows[0]!.n;
+  };
+  while ((await count()) < NODES) await new Promise((done) => setTimeout(done, 100));
+
+  const right = await portsOf(database.url, nodes, 1);
+  const atOwner = await run(nodes, database, { ...usual, runId: 1, ports: right, viewersPerDevice: 0 });
+  tell(`${name}, every device at its owner`, atOwner);
+  const random = (i: number): number => nodes[i % NODES]!.port;
+  const chance = await run(nodes, database, {
+    ...usual,
+    runId: 2,
+    ports: Array.from({ length: devices }, (_, i) => random(i)),
+    viewersPerDevice: 0,
+  });
+  tell(`${name}, devices by chance`, chance);
+  // Of three packets by chance two are passed on.
+  const direct = perPacket(atOwner, sum(atOwner.mains));
+  const passed = direct + (perPacket(chance, sum(chance.mains)) - direct) * (NODES / (NODES - 1));
+  report({ name: `${name}: main threads of a packet that is passed on, over one that is not`, value: passed / direct, unit: 'times' });
+  report({
+    name: `${name}: three nodes over one, devices at their owner`,
+    value: capacity(atOwner) / capacity(one),
+    unit: 'times',
+    better: 'higher',
+  });
+  report({
+    name: `${name}: three nodes over one, devices by chance`,
+    value: capacity(chance) / capacity(one),
+    unit: 'times',
+    better: 'higher',
+  });
+
+  const watched = await portsOf(database.url, nodes, 3);
+  const viewers = { ...usual, devices: Math.min(devices, 30), viewersPerDevice: 1 };
+  const near = await run(nodes, database, { ...viewers, runId: 3, ports: watched, viewerPorts: watched });
+  const others = await portsOf(database.url, nodes, 4);
+  const elsewhere = others.map((port) => nodes[(nodes.findIndex((node) => node.port === port) + 1) % NODES]!.port);
+  const far = await run(nodes, database, { ...viewers, runId: 4, ports: others, viewerPorts: elsewhere });
+  report({ name: `${name}: a frame of this node, p99`, value: near.load.frameMs.p99, unit: 'ms' });
+  report({
+    name: `${name}: a frame of another node, p99`,
+    value: far.load.frameMs.p99,
+    unit: 'ms',
+    note: `p50 ${far.load.frameMs.p50} against ${near.load.frameMs.p50}`,
+  });
+  await Promise.all(nodes.map((node) => node.stop()));
+  await database.drop();
+}
+
+const one = await alone();
+tell('one node', one);
+const folder = mkdtempSync(join(tmpdir(), 'biosignal-cluster-'));
+await together('three nodes, Unix sockets', { BIO_BUS_DIR: folder }, one);
+rmSync(folder, { recursive: true });
+if (hasNatsServer) {
+  const nats = await startNats();
+  await together('three nodes, NATS', { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}` }, one);
+  await nats.close();
+}
