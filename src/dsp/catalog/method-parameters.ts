@@ -10,6 +10,7 @@ import * as motion from '../slow/motion.ts';
 import * as pulseBeats from '../ppg/beats.ts';
 import * as motionChannel from '../ppg/motion-channel.ts';
 import * as motionRate from '../ppg/motion-hr.ts';
+import * as polarity from '../ppg/polarity.ts';
 import * as motionFilter from '../ppg/motion-filter.ts';
 import { motionFlagLimits } from '../ppg/motion-trust.ts';
 import * as ppgQuality from '../ppg/quality.ts';
@@ -250,9 +251,11 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('lag', pulseBeats.LAG_SEC, 's', 'the path of beats is decided this much later'),
       p('log_theta', pulseBeats.weights.logTheta, '1', 'log of height over level at which a candidate is worth nothing'),
       p('dicrotic_within', pulseBeats.weights.dicroticSec, 's', 'a low wave after a high one within this is dicrotic'),
+      p('polarity_block', polarity.POLARITY_BLOCK_SEC, 's', 'signal by which a pulse is judged upright or upside down'),
+      p('polarity_turn', polarity.POLARITY_TURN, '1', 'skewness of level and slope together, the other way, at which it is turned'),
     ],
     limits: [
-      '20 to 2000 Hz; systole upwards: raw reflectance must be inverted first.',
+      '20 to 2000 Hz. Raw light, in which systole points downwards, is turned where the shape of its beats is clear; in motion it may not be.',
       `Rates above ${Math.floor(60 / pulseBeats.IBI_MIN_SEC)} /min are not considered; an early beat without a pulse wave cannot be found.`,
       'In hard motion half of the waves are arm swing: see the flags, and hr_ppg_motion.',
     ],

@@ -136,7 +136,7 @@ export class BeatChain implements Chain, RowTaker {
         const missingUs = this.#gaps.missingUs(this.#track.lastUs, tUs);
         if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d);
         else this.#track.push(tUs, a, missingUs);
-        this.#breathing?.beat(tUs);
+        this.#breathing?.beat(tUs, !isEcg && b === 1);
         this.#rhythm?.beat(tUs);
         this.#intervals?.beat(tUs);
       }

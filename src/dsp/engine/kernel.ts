@@ -120,15 +120,18 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
   };
 }
 
-/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is not used; a judged
- *  second lies at its start, a is its index, b its flag; a rate lies a microsecond before the end of its window, a is the rate per minute,
+/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is 1 where the pulse is upside
+ *  down; a judged second lies at its start, a is its index, b its flag; a rate lies a microsecond before the end of its window, a is the rate per minute,
  *  b its flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
   const { beats, rates, seconds } = foundPulse;
   let originK = 0;
   let originSec = 0;
   const take = (out: Items): void => {
-    for (let i = 0; i < beats.count; i++) add(out, positionUs(originK + beats.position[i]!, rateNanoHz), beats.confidence[i]!, 0);
+    for (let i = 0; i < beats.count; i++) {
+      const position = beats.position[i]!;
+      add(out, positionUs(originK + position, rateNanoHz), beats.confidence[i]!, kernel.isInverted(position) ? 1 : 0);
+    }
     for (let i = 0; i < rates.count; i++) {
       const bpm = rates.bpm[i]!;
       if (bpm > 0)

@@ -32,6 +32,7 @@ const earlier = (current: Method, version: number, notes: string): Method => {
 };
 
 export const retiredBeatMethods: readonly Method[] = [
+  earlier(beatMethods.ppg, 2, 'a pulse that is upside down was taken as it came (CapnoBase turned over: F1 94.7 %, version 3: 99.9).'),
   earlier(
     beatMethods.ppg,
     1,
@@ -82,6 +83,7 @@ const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
+const ofPeaks2 = 'made of pulse_peaks version 2: a pulse that is upside down was taken as it came.';
 const flaggedByIndex3 = 'made of pulse_peaks version 1, flagged by sqi_ppg version 3.';
 
 export const retiredMethods: readonly Method[] = [
@@ -104,11 +106,14 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => [
-      earlier(current, current.version - 1, flaggedByIndex3),
-      ...(current.version > 4 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
+      earlier(current, current.version - 1, ofPeaks2),
+      earlier(current, current.version - 2, flaggedByIndex3),
+      ...(current.version > 5 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
       ...(current.version > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
+  ...['hr_ppg', 'sqi_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 4, ofPeaks2)),
+  earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 3, ofPeaks2),
   earlier(featureMethods[methodIndex('hr_ppg')]!, 3, flaggedByIndex3),
   earlier(
     featureMethods[methodIndex('sqi_ppg')]!,

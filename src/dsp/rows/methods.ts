@@ -75,7 +75,7 @@ export const beatMethods = {
   }),
   ppg: method({
     feature: 'pulse_peaks',
-    version: 2,
+    version: 3,
     source: 'ppg',
     title: 'Pulse beats',
     unit: '1',
@@ -85,14 +85,14 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
     notes:
-      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. Version 1 started afresh after each gap above 0.05 s.',
+      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. A pulse that is upside down is told by its shape and turned: polarity.ts. Version 2 took it as it came.',
   }),
 } as const satisfies Record<string, Method>;
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 9, mean_nn: 9, sdnn: 9, pnn50: 9, sd1: 9, sd2: 9, lf: 9, hf: 9, lf_hf: 9 },
-  ppg: { rmssd: 4, mean_nn: 4, sdnn: 5, pnn50: 4, sd1: 4, sd2: 5, lf: 4, hf: 4, lf_hf: 4 },
+  ppg: { rmssd: 5, mean_nn: 5, sdnn: 6, pnn50: 5, sd1: 5, sd2: 6, lf: 5, hf: 5, lf_hf: 5 },
 };
 
 /** Steps of variability by unit. */
@@ -211,7 +211,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -240,7 +240,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -348,7 +348,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 7 : 3,
+      version: source === 'ecg' ? 7 : 4,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
