@@ -11,6 +11,7 @@ import { loadPpg } from '../../accuracy/ppg-recordings.ts';
 import type { PpgItem } from '../../accuracy/ppg-recordings.ts';
 import { rates } from '../../accuracy/ppg-reference.ts';
 import { pulseStreamFigures } from '../../accuracy/pulse-stream-section.ts';
+import { ppgFaults, scoreFault } from '../../accuracy/ppg-robustness-section.ts';
 import { gross, scoreOne } from '../../accuracy/ppg-section.ts';
 import { seeded } from '../../src/dsp/testing/fixture.ts';
 
@@ -100,15 +101,23 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
 const hasCapnobase = existsSync(join(dataDir, 'capnobase', 'capnobase_0333.csv.gz'));
 if (!hasCapnobase) console.warn(`SKIPPED: no CapnoBase in ${dataDir}, the floor of recordings that nothing was chosen on was not checked`);
 
-test.skipIf(!hasCapnobase)('finds the beats of patients under anaesthesia, on which nothing was chosen', () => {
-  const items = loadPpg(dataDir, ['capnobase']).filter((_, i) => i % 5 === 0);
-  expect(items).toHaveLength(5);
-  const f1 = (sign: number): number =>
-    rates(gross(items.map((item) => scoreOne({ ...item, ppg: item.ppg.map((value) => sign * value) })))).f1;
-  expect(f1(1)).toBeGreaterThanOrEqual(99.7);
-  // upside down
-  expect(f1(-1)).toBeGreaterThanOrEqual(f1(1) - 0.2);
-});
+test.skipIf(!hasCapnobase)(
+  'finds the beats of patients under anaesthesia, on which nothing was chosen, upside down and beside rails, too',
+  () => {
+    const items = loadPpg(dataDir, ['capnobase']).filter((_, i) => i % 5 === 0);
+    expect(items).toHaveLength(5);
+    const f1 = (name: string): number => rates(scoreFault(items, ppgFaults[name]!)).f1;
+    const clean = f1('none');
+    expect(clean).toBeGreaterThanOrEqual(99.7);
+    expect(f1('upside down')).toBeGreaterThanOrEqual(clean - 0.2);
+    for (const rail of ['upper rail, 5 s a minute', 'lower rail, 5 s a minute', 'upper rail, 1 s a minute']) {
+      const score = scoreFault(items, ppgFaults[rail]!);
+      expect(rates(score).f1).toBeGreaterThanOrEqual(clean - 0.3);
+      expect(score.inRail / score.railSec).toBeLessThanOrEqual(0.03);
+      expect(score.railGood).toBe(0);
+    }
+  },
+);
 
 function withLostPackets({ ppg, fs }: PpgItem): Float64Array {
   const random = seeded(5);

@@ -247,6 +247,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('interval_max', pulseBeats.IBI_MAX_SEC, 's', 'longest interval within a run'),
       p('merge', pulseBeats.MERGE_SEC, 's', 'candidates closer than this are one'),
       p('hold', pulseBeats.HOLD_SEC, 's', 'missing samples up to this are bridged by the last value'),
+      p('stuck', pulseBeats.STUCK_SEC, 's', 'light that does not change for this long stands at a rail: a gap from where it stopped'),
       p('look_ahead', pulseBeats.AHEAD_SEC, 's', 'future by which the level of a candidate is known'),
       p('lag', pulseBeats.LAG_SEC, 's', 'the path of beats is decided this much later'),
       p('log_theta', pulseBeats.weights.logTheta, '1', 'log of height over level at which a candidate is worth nothing'),

@@ -32,7 +32,11 @@ const earlier = (current: Method, version: number, notes: string): Method => {
 };
 
 export const retiredBeatMethods: readonly Method[] = [
-  earlier(beatMethods.ppg, 2, 'a pulse that is upside down was taken as it came (CapnoBase turned over: F1 94.7 %, version 3: 99.9).'),
+  earlier(
+    beatMethods.ppg,
+    2,
+    'a pulse that is upside down was taken as it came (CapnoBase turned over: F1 94.7 %, version 3: 99.9), and the way to a rail for a beat.',
+  ),
   earlier(
     beatMethods.ppg,
     1,
