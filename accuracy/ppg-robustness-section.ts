@@ -1,5 +1,5 @@
-/** Pulse beats and flags with faults of optical sensors and of transport, through the engine: light at a rail, lost packets, a pulse that is
- *  upside down. */
+/** Pulse beats and flags with faults of optical sensors and of transport, through the engine: light at a rail, lost packets, a pulse
+ *  that is upside down. */
 import { losePackets } from '../src/dsp/testing/ecg-faults.ts';
 import { standAtRail } from '../src/dsp/testing/ppg-faults.ts';
 import { percent } from './engine-windows.ts';
@@ -13,7 +13,7 @@ type Faulty = Readonly<{ x: Float64Array; rails: readonly (readonly [number, num
 type Fault = (item: PpgItem) => Faulty;
 
 /** A beat whose upstroke a rail cuts counts neither way. */
-const besideRailSec = 0.7;
+const nearRailSec = 0.7;
 
 export const ppgFaults: Readonly<Record<string, Fault>> = {
   none: ({ ppg }) => ({ x: ppg, rails: [] }),
@@ -33,12 +33,12 @@ export function scoreFault(items: readonly PpgItem[], fault: Fault): FaultScore 
     const { x, rails } = fault(item);
     const rows = streamRows(ppgChannels([x], item.fs));
     const found = beatSeconds(rows, 'ppg');
-    const beside = (time: number): boolean => rails.some(([from, to]) => time > from - besideRailSec && time < to + besideRailSec);
+    const isNear = (time: number): boolean => rails.some(([from, to]) => time > from - nearRailSec && time < to + nearRailSec);
     const { beatSec, spanSec } = item.reference;
     const { lagSec } = scoreBeats(found, item.reference);
     const score = scoreAtLag(
-      found.filter((time) => !beside(time)),
-      { beatSec: beatSec.filter((time) => !beside(time - lagSec)), spanSec },
+      found.filter((time) => !isNear(time)),
+      { beatSec: beatSec.filter((time) => !isNear(time - lagSec)), spanSec },
       lagSec,
     );
     sum.tp += score.tp;

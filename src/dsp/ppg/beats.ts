@@ -79,8 +79,8 @@ const WAITING_MASK = WAITING - 1;
 
 /** Slope-sum candidates, best path.
  *  @see the head of this file
- *  Units: any scale, pulse upwards (systolic upstroke positive; PulseKernel turns what is not). Several leads are several wavelengths of one
- *  sensor: their rises are summed, each over its own level. Tested at 125 Hz, on recordings resampled to 32, 64 and 250 Hz, and on a
+ *  Units: any scale, pulse upwards (systolic upstroke positive; PulseKernel turns what is not). Several leads are several wavelengths of
+ *  one sensor: their rises are summed, each over its own level. Tested at 125 Hz, on recordings resampled to 32, 64 and 250 Hz, and on a
  *  synthetic pulse at 25 to 500 Hz.
  *  Latency: `latencySec` = look-ahead + lag + merging and tick. */
 export class PpgBeatDetector implements BeatDetector {
