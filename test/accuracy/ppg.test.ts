@@ -13,6 +13,7 @@ import { rates } from '../../accuracy/ppg-reference.ts';
 import { pulseStreamFigures } from '../../accuracy/pulse-stream-section.ts';
 import { ppgFaults, scoreFault } from '../../accuracy/ppg-robustness-section.ts';
 import { gross, scoreOne } from '../../accuracy/ppg-section.ts';
+import { sensorsOff, wornFigures } from '../../accuracy/ppg-worn-section.ts';
 import { seeded } from '../../src/dsp/testing/fixture.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
@@ -35,6 +36,15 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
     const items = of('bidmc').filter((_, i) => i % 3 === 0);
     const f1 = (change: (item: PpgItem) => PpgItem): number => rates(gross(items.map((item) => scoreOne(change(item))))).f1;
     expect(f1((item) => item) - f1((item) => ({ ...item, ppg: withLostPackets(item) }))).toBeLessThanOrEqual(0.3);
+  });
+
+  test('says of sensors that are worn that they are, also by runners, and of those that are taken off that they are off', () => {
+    for (const make of Object.values(sensorsOff))
+      for (const set of ['bidmc', 'spc'] as const) {
+        const { worn, saidOff, off, foundOff } = wornFigures(of(set), make());
+        expect(saidOff / worn).toBeLessThanOrEqual(0.002);
+        expect(foundOff / off).toBeGreaterThanOrEqual(0.97);
+      }
   });
 
   test('gives the heart rate while running, in segments as the engine cuts them', () => {
@@ -102,7 +112,7 @@ const hasCapnobase = existsSync(join(dataDir, 'capnobase', 'capnobase_0333.csv.g
 if (!hasCapnobase) console.warn(`SKIPPED: no CapnoBase in ${dataDir}, the floor of recordings that nothing was chosen on was not checked`);
 
 test.skipIf(!hasCapnobase)(
-  'finds the beats of patients under anaesthesia, on which nothing was chosen, upside down and beside rails, too',
+  'finds the beats of patients under anaesthesia, on which nothing was chosen, upside down and next to rails, too',
   () => {
     const items = loadPpg(dataDir, ['capnobase']).filter((_, i) => i % 5 === 0);
     expect(items).toHaveLength(5);

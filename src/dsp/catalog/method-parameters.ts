@@ -10,6 +10,7 @@ import * as motion from '../slow/motion.ts';
 import * as pulseBeats from '../ppg/beats.ts';
 import * as motionChannel from '../ppg/motion-channel.ts';
 import * as motionRate from '../ppg/motion-hr.ts';
+import * as light from '../ppg/light.ts';
 import * as polarity from '../ppg/polarity.ts';
 import * as motionFilter from '../ppg/motion-filter.ts';
 import { motionFlagLimits } from '../ppg/motion-trust.ts';
@@ -442,6 +443,35 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'Never better than suspect without three axes of acceleration of one rate (at least 10 Hz).',
       'Chosen on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
+    ],
+  },
+  perfusion_index: {
+    parameters: [
+      p('band_low', light.PULSE_BAND.low, 'Hz', 'lower edge of the band of the pulse'),
+      p('band_high', light.PULSE_BAND.high, 'Hz', 'upper edge of that band'),
+      p('parts', light.SWING_PARTS, '1', 'parts of the window, of whose swings the lower median counts'),
+      p('perfusion_max', light.PERFUSION_MAX, '%', 'none above this: the light was sent without its level'),
+    ],
+    limits: [
+      'Light with its level, dark level taken off; from a device that takes the level off there are no values. Which way up the light is changes nothing.',
+      'Comes from one wavelength, the first; each wavelength, each place on the body and each make of sensor has values of its own: compare a person with themselves.',
+      'Checked on synthetic light only: no recording with its level was at hand. There it was within 12 % from 45 /min on.',
+    ],
+  },
+  worn_ppg: {
+    parameters: [
+      p('stuck', pulseBeats.STUCK_SEC, 's', 'light that does not change for this long stands still'),
+      p('still_min', light.STILL_MIN, '1', 'share of the window that stands still from which nothing is worn'),
+      p(
+        'white_min',
+        light.WHITE_MIN,
+        '1',
+        'mean squared difference of neighbours over variance, from which a quarter of the window is noise; two are enough',
+      ),
+    ],
+    limits: [
+      'An object that moves before the sensor looks worn; a sensor that filters its noise away before it sends it, too: then suspect.',
+      'All recordings at hand were worn: what was checked is that they are said to be.',
     ],
   },
 };

@@ -2,25 +2,28 @@
  *
  *  One kernel, because the parts feed each other: the quality judges the detector's beats, and compares them with the spectral rate. */
 import type { FoundBeats } from '../kernels/contract.ts';
+import { emptyValues } from '../kernels/block-values.ts';
+import type { FoundValues } from '../kernels/block-values.ts';
 import { noBeats } from '../kernels/found-beats.ts';
 import { PpgBeatDetector } from './beats.ts';
+import { PulseLight } from './light.ts';
 import type { FoundRates } from './motion-hr.ts';
 import { PpgMotionHeartRate, emptyRates } from './motion-hr.ts';
 import { POLARITY_BLOCK_SEC, PulsePolarity } from './polarity.ts';
 import type { FoundQuality } from './quality.ts';
 import { PpgQuality, emptyQuality } from './quality.ts';
 
-/** Found since it was last emptied; times count from reset. */
-export type FoundPulse = Readonly<{ beats: FoundBeats; rates: FoundRates; seconds: FoundQuality }>;
+/** Found since it was last emptied; times count from reset, those of blocks from the start of the grid. */
+export type FoundPulse = Readonly<{ beats: FoundBeats; rates: FoundRates; seconds: FoundQuality; blocks: FoundValues }>;
 
 export function emptyPulse(): FoundPulse {
-  return { beats: noBeats(4), rates: emptyRates(), seconds: emptyQuality() };
+  return { beats: noBeats(4), rates: emptyRates(), seconds: emptyQuality(), blocks: emptyValues() };
 }
 
-/** Call push with every row in order, flush at the end, and empty `out` whenever it suits. NaN marks a missing sample.
- *  Beats are fused from all wavelengths; quality is judged on the first, by these beats. With an axis missing there is no accelerometer.
- *  A pulse that is given upside down is turned first (polarity.ts). Rows after a reset wait until its polarity is known, which delays
- *  nothing by more than latencySec; where the first seconds are not wanted, none wait. */
+/** Call push with every row in order, flush at the end, and empty `out` whenever it suits. NaN marks a missing sample. Beats are fused
+ *  from all wavelengths; quality is judged on the first, by these beats; its light is what blocks are of. With an axis missing there is
+ *  no accelerometer. A pulse that is given upside down is turned first (polarity.ts). Rows after a reset wait until its polarity is
+ *  known, which delays nothing by more than latencySec; where the first seconds are not wanted, none wait. */
 export class PulseKernel {
   /** Beats, rates and seconds that start at time t have been found once the sample at t + latencySec was pushed. */
   readonly latencySec: number;
@@ -32,6 +35,7 @@ export class PulseKernel {
   readonly #motion: PpgMotionHeartRate;
   readonly #quality: PpgQuality;
   readonly #polarity: PulsePolarity;
+  readonly #light: PulseLight;
   /** Rows that wait for the first judgement of the polarity, lead by lead; null when none do. */
   #held: Float64Array[] | null = null;
   #heldCount = 0;
@@ -56,6 +60,7 @@ export class PulseKernel {
     this.#motion = new PpgMotionHeartRate(fs, leadCount, axisCount);
     this.#quality = new PpgQuality(fs, this.#detector.latencySec, true);
     this.#polarity = new PulsePolarity(fs, leadCount);
+    this.#light = new PulseLight(fs);
     this.#last = new Float64Array(leadCount);
     this.#offset = new Float64Array(leadCount);
     // the rate that a second waits for ends at most 5 s after its start and is decided 4 s later
@@ -63,8 +68,9 @@ export class PulseKernel {
     this.reset();
   }
 
-  /** @param quietSec seconds that start before this one are not wanted */
-  reset(quietSec = 0): void {
+  /** @param quietSec seconds that start before this one are not wanted  @param k grid index of the next sample */
+  reset(quietSec = 0, k = 0): void {
+    this.#light.reset(k);
     this.#detector.reset();
     this.#motion.reset();
     this.#quality.reset(quietSec);
@@ -83,6 +89,7 @@ export class PulseKernel {
 
   /** @param leads wavelengths, then axes; rows [from, to) are new */
   push(leads: readonly Float64Array[], from: number, to: number, out: FoundPulse): void {
+    this.#light.push(leads[0]!, from, to, out.blocks);
     for (let at = from; at < to;) {
       const end = Math.min(to, at + this.#piece, at + this.#polarity.left);
       if (this.#held === null) this.#find(leads, at, end, out);

@@ -391,6 +391,32 @@ export const featureMethods: readonly Method[] = [
   ...boundaries,
   ...fiveMinuteMethods,
   ...burdenMethods,
+  method({
+    feature: 'perfusion_index',
+    source: 'ppg',
+    title: 'Perfusion index',
+    unit: '%',
+    step: 0.001,
+    windowSec: 8,
+    cadenceSec: 8,
+    scope: 'channel',
+    paper: 'Lima et al. 2002, doi:10.1097/00003246-200206000-00006',
+    notes:
+      'See src/dsp/ppg/light.ts: the swing of the first wavelength between 0.5 and 8 Hz, least to greatest, over its level; the lower median of 4 parts of 8 s. It has the worst flag of its seconds (sqi_ppg). None above 20 %, where the level of the light was taken off before it was sent. Delay about 11 s.',
+  }),
+  method({
+    feature: 'worn_ppg',
+    source: 'ppg',
+    title: 'PPG sensor worn',
+    unit: '1',
+    step: 1,
+    windowSec: 8,
+    cadenceSec: 8,
+    scope: 'channel',
+    paper: 'von Neumann 1941, doi:10.1214/aoms/1177731677',
+    notes:
+      'See src/dsp/ppg/light.ts and src/dsp/engine/light.ts: 0 where the light stands still for half of 8 s or is noise, else 1. A 1 is good where a second is (sqi_ppg), a 0 where none is; light that moves without a good pulse is suspected to be worn. The mean of an hour is the share of it that the sensor was worn. Delay about 11 s.',
+  }),
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */
