@@ -29,6 +29,7 @@ import * as burden from '../hrv/burden.ts';
 import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
 import * as origin from '../hrv/beat-origin.ts';
+import * as oneBeatOff from '../hrv/one-beat-off.ts';
 import * as correction from '../hrv/rr-correction.ts';
 import { fusedEcgLeadsMax } from '../engine/groups.ts';
 import * as spo2 from '../ppg/spo2.ts';
@@ -266,8 +267,18 @@ const details: Readonly<Record<string, MethodDetails>> = {
     parameters: [
       p('good', ecgQuality.ecgRateGood, '1', 'probability of being within 5 /min from which a rate is good'),
       p('bad', ecgQuality.ecgRateBad, '1', 'probability below which it is bad'),
+      p('same_share', oneBeatOff.sameShare, '1', 'intervals that differ less are alike: to the median, to twice it, or two to once it'),
+      p(
+        'even_min',
+        oneBeatOff.evenMin,
+        '1',
+        'share of the other intervals that are usual, where a doubled or halved one makes a rate suspect',
+      ),
     ],
-    limits: ['At least two intervals within the window, none across a gap; every beat counts, also ventricular ones.'],
+    limits: [
+      'At least two intervals within the window, none across a gap; every beat counts, also ventricular ones.',
+      'A beat that is not conducted, or interpolated, in an even rhythm makes a right rate suspect for 8 s: its intervals are those of a beat that was missed or found twice.',
+    ],
   },
   hr_ppg: {
     parameters: [

@@ -198,7 +198,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 7,
+    version: 8,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -207,7 +207,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks (versions 7 and 8 find the same beats) whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
+      'Intervals of r_peaks (versions 7 and 8 find the same beats) whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice: src/dsp/hrv/one-beat-off.ts. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
