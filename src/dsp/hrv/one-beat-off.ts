@@ -18,9 +18,15 @@ const sorted = new Float64Array(64);
  *  @param count at most 64 of them */
 export function isOneBeatOff(intervals: Float64Array, count: number): boolean {
   let n = 0;
-  for (let i = 0; i < count; i++) if (intervals[i]! > 0) sorted[n++] = intervals[i]!;
+  for (let i = 0; i < count; i++) {
+    const interval = intervals[i]!;
+    if (!(interval > 0)) continue;
+    let at = n++;
+    for (; at > 0 && sorted[at - 1]! > interval; at--) sorted[at] = sorted[at - 1]!;
+    sorted[at] = interval;
+  }
   if (n < INTERVALS_MIN) return false;
-  const usual = sorted.subarray(0, n).sort()[n >> 1]!;
+  const usual = sorted[n >> 1]!;
   const is = (interval: number, times: number): boolean => Math.abs(interval - times * usual) <= times * sameShare * usual;
   let doubtful = 0;
   let even = 0;

@@ -44,6 +44,8 @@ export class PulseLight {
   readonly #squares = new Float64Array(SWING_PARTS);
   readonly #steps = new Float64Array(SWING_PARTS);
   #isFresh = true;
+  /** The one that is being filled, and its first sample. */
+  #part = 0;
   #first = 0;
   #before = 0;
   // of the block
@@ -76,7 +78,7 @@ export class PulseLight {
   push(x: Float64Array, from: number, to: number, out: FoundValues): void {
     for (let at = from; at < to;) {
       const left = this.#clock.left;
-      const end = Math.min(to, at + left);
+      const end = Math.min(to, at + left, at + this.#enterPart());
       this.#take(x, at, end);
       this.#clock.k += end - at;
       if (end - at === left) this.#close(out);
@@ -84,9 +86,17 @@ export class PulseLight {
     }
   }
 
-  /** Samples of one block: averages them down, and counts those that stand still. */
+  /** @returns samples until the part ends that the next one lies in; at least 1 */
+  #enterPart(): number {
+    const { fs, k } = this.#clock;
+    const parts = (k / fs) * (SWING_PARTS / BLOCK_SEC);
+    this.#part = Math.floor(parts) % SWING_PARTS;
+    return Math.max(1, Math.ceil((Math.floor(parts) + 1) * (BLOCK_SEC / SWING_PARTS) * fs - 1e-6) - k);
+  }
+
+  /** Samples of one part: averages them down, and counts those that stand still. */
   #take(x: Float64Array, from: number, to: number): void {
-    const [k, decimation, stuck] = [this.#clock.k - from, this.#decimation, this.#stuck];
+    const [decimation, stuck] = [this.#decimation, this.#stuck];
     let [sum, summed, phase, unchanged, last] = [this.#sum, this.#summed, this.#phase, this.#unchanged, this.#last];
     for (let i = from; i < to; i++) {
       const value = x[i]!;
@@ -98,7 +108,7 @@ export class PulseLight {
         last = value;
       }
       if (++phase < decimation) continue;
-      if (summed > 0) this.#accept(sum / summed, k + i);
+      if (summed > 0) this.#accept(sum / summed);
       this.#present += summed;
       this.#level += sum;
       sum = summed = phase = 0;
@@ -106,7 +116,7 @@ export class PulseLight {
     [this.#sum, this.#summed, this.#phase, this.#unchanged, this.#last] = [sum, summed, phase, unchanged, last];
   }
 
-  #accept(value: number, k: number): void {
+  #accept(value: number): void {
     const [high, low, s] = [this.#high, this.#low, this.#state];
     if (this.#isFresh) {
       s[0] = (high.b1 + high.b2) * value;
@@ -120,8 +130,7 @@ export class PulseLight {
     s[2] = low.b1 * h - low.a1 * y + s[3]!;
     s[3] = low.b2 * h - low.a2 * y;
     this.#isFresh = false;
-    const share = (k / this.#clock.fs / BLOCK_SEC) % 1;
-    const part = Math.min(SWING_PARTS - 1, Math.floor(share * SWING_PARTS));
+    const part = this.#part;
     if (y < this.#least[part]!) this.#least[part] = y;
     if (y > this.#greatest[part]!) this.#greatest[part] = y;
     if (this.#counts[part]!++ === 0) this.#first = value;
