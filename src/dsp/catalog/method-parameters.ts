@@ -25,6 +25,7 @@ import * as delineation from '../ecg/delineation.ts';
 import { runUs } from '../engine/burden.ts';
 import * as intervals from '../engine/intervals.ts';
 import * as rhythm from '../engine/rhythm.ts';
+import * as steepness from '../engine/steepness.ts';
 import * as burden from '../hrv/burden.ts';
 import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
@@ -346,9 +347,20 @@ const details: Readonly<Record<string, MethodDetails>> = {
     ],
   },
   longest_rr_10s: {
-    parameters: [p('longest', rhythm.PAUSE_MAX_SEC, 's', 'beats further apart have no interval')],
+    parameters: [
+      p('longest', rhythm.PAUSE_MAX_SEC, 's', 'beats further apart have no interval'),
+      p('long_min', rhythm.LONG_MIN, '1', 'usual intervals from which one is long: the median of up to 7 before it'),
+      p('steep_over', steepness.STEEP_OVER_SEC, 's', 'time over which a change of the first lead is taken'),
+      p(
+        'steep_min',
+        rhythm.STEEP_MIN,
+        '1',
+        'greatest change in a long interval, over that of the beats before it, from which it may hide a beat',
+      ),
+      p('still_max', rhythm.STILL_MAX, '1', 'share of it without any change from which an electrode is off'),
+    ],
     limits: [
-      'A beat that the detector missed makes an interval of two. A flat signal of an electrode that came off is flagged, not a pause. The seconds of a pause of more than about 5 s are suspect or bad, because quality is judged by beats.',
+      'A beat that the detector missed makes an interval of two: suspect where it is as steep as the others, not where it is low. A flat signal of an electrode that came off is flagged, not a pause. A pause of more than about 5 s is at best suspect, because quality is judged by beats.',
     ],
   },
   ventricular_burden_300s: burdened,

@@ -125,7 +125,7 @@ export class BeatChain implements Chain, RowTaker {
         : new BeatModulation(group.breathing, group.source, group.rateNanoHz, this.#ring, decimation, this.#gaps, stock, sink);
     const ecgRing = group.primary && isEcg ? this.#ring : null;
     const flagOf = (sec: number): QualityFlag => this.#flags.get(sec) ?? BAD;
-    this.#rhythm = ecgRing === null ? null : new BeatRhythm(fs, ecgRing, this.#track, this.#gaps, flagOf, sink);
+    this.#rhythm = ecgRing === null ? null : new BeatRhythm(fs, ecgRing, stock.latencySec(kind), this.#track, this.#gaps, flagOf, sink);
     this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#track, this.#gaps, sink);
     this.#burden = ecgRing === null ? null : new BeatBurden(this.#track, this.#gaps, sink);
     this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, sink);
@@ -192,6 +192,7 @@ export class BeatChain implements Chain, RowTaker {
     for (let from = 0; from < n; from += piece) {
       const to = Math.min(n, from + piece);
       ring?.push(leads[0]!, from, to, k);
+      this.#rhythm?.push(leads[0]!, from, to, k);
       this.#beats.push(leads, from, to, k + from);
       this.#intervals?.look(positionUs(k + to, this.group.rateNanoHz));
     }

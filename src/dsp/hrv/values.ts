@@ -212,8 +212,9 @@ export class BeatValues {
     // an R peak's second may not have been judged yet, or it may: what is not always known is not used
     const isUneven = longest > longestMax * mean || Math.abs(rate - (60 * secondUs) / mean) > meanOffMax;
     const pulse = worst === GOOD && isUneven ? SUSPECT : (worst as QualityFlag);
-    const quality = this.#names.waits ? pulse : worse(this.#rateFlag(tUs), this.#isOneBeatOff(from, to) ? SUSPECT : GOOD);
-    this.#sink.value(this.#names.hr, -1, tUs, rate, quality);
+    const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
+    const isOff = !this.#names.waits && quality === GOOD && this.#isOneBeatOff(from, to);
+    this.#sink.value(this.#names.hr, -1, tUs, rate, isOff ? SUSPECT : quality);
   }
 
   /** With the interval before the first beat: the window may begin in the middle of a pair. */

@@ -141,6 +141,11 @@ export const retiredMethods: readonly Method[] = [
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [earlier(current, 2, kindsOf7), earlier(current, 1, 'ectopic beats were told by their intervals alone.')]),
   ...fiveMinuteMethods.map((current) => earlier(current, 1, kindsOf7)),
+  earlier(
+    featureMethods[methodIndex('longest_rr_10s')]!,
+    2,
+    'what lies in a long interval was not looked at: a pause of a slow heart was suspect, one that hides a ventricular beat good.',
+  ),
   ...['af_index', 'longest_rr_10s'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 1, 'made of r_peaks version 5.')),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 6, 'of the beats of r_peaks version 5.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 5, 'of the beats of r_peaks version 4.'),

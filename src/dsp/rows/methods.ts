@@ -376,7 +376,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 2,
+    version: 3,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
@@ -386,7 +386,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0,
     paper: 'Kusumoto et al. 2019, doi:10.1161/CIR.0000000000000628',
     notes:
-      'For pauses: the longest time between two beats that follow each other, of which the second lies in the window, up to 20 s, longer ones than heart rates have (3 s), too; none across missing samples. It has the worst flag of the seconds between the two beats, because noise can hide a beat. A pause that no beat has ended has no value. Delay about 8 s.',
+      'For pauses: the longest time between two beats that follow each other, of which the second lies in the window, up to 20 s, longer ones than heart rates have (3 s), too; none across missing samples. It has the worst flag of the seconds between the two beats, because noise can hide a beat; a long one is suspect where something as steep as a beat lies in it, and its flag is better by one where nothing does. A pause that no beat has ended has no value. Delay about 8 s.',
   }),
   ...boundaries,
   ...fiveMinuteMethods,
