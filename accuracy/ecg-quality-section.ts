@@ -114,6 +114,8 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
       const name = `${database}, ${condition}`;
       json[name] = f;
       const seen: ChosenOn = condition === 'noise' && chosenOn === 'no' ? 'in part' : chosenOn;
+      // the rule for one beat off was made after looking at the rates of every database
+      const seenRates: ChosenOn = seen === 'no' ? 'in part' : seen;
       const known = (x: number, digits: number): string => (Number.isNaN(x) ? '-' : x.toFixed(digits));
       const two = (x: number): string => known(x, 2);
       rows.push([
@@ -132,15 +134,15 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
       const n = `${f.seconds} s`;
       byDatabase.push(
         { what: `ECG quality, ${condition}: AUC`, database, chosenOn: seen, n, figure: known(f.auc, 4) },
-        { what: `hr_ecg flagged 0, ${condition}: within 5 bpm, %`, database, chosenOn: seen, n, figure: two(f.rateGoodWithin) },
+        { what: `hr_ecg flagged 0, ${condition}: within 5 bpm, %`, database, chosenOn: seenRates, n, figure: two(f.rateGoodWithin) },
         {
           what: `hr_ecg off by more, ${condition}: flagged 1 or 2, %`,
           database,
-          chosenOn: seen,
+          chosenOn: seenRates,
           n: `${f.rateOff} off`,
           figure: two(f.rateOffFlagged),
         },
-        { what: `hr_ecg flagged 0, ${condition}: % of time`, database, chosenOn: seen, n, figure: two(f.rateGood) },
+        { what: `hr_ecg flagged 0, ${condition}: % of time`, database, chosenOn: seenRates, n, figure: two(f.rateGood) },
       );
     }
   return {

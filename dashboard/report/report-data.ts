@@ -41,7 +41,7 @@ const trends = [
   { features: ['hrv_sdnn_300s'], biosignals: 'hrv_sdnn_300s', heading: 'SDNN, windows of 5 min' },
   { features: ['resp_rate'], biosignals: 'resp_rate', heading: 'Respiratory rate' },
 ] as const;
-const reported = /^(hr_|hrv_|prv_|sqi_|resp_rate|spo2|temp_|af_)/;
+const reported = /^(hr_|hrv_|prv_|sqi_|resp_rate|spo2|perfusion_|temp_|af_)/;
 
 /** @param session for an operator, or with what the command line adds to each request */
 export async function readReport(session: Session, asked: URLSearchParams, nowMs: number): Promise<ReportData> {

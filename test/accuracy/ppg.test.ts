@@ -11,7 +11,9 @@ import { loadPpg } from '../../accuracy/ppg-recordings.ts';
 import type { PpgItem } from '../../accuracy/ppg-recordings.ts';
 import { rates } from '../../accuracy/ppg-reference.ts';
 import { pulseStreamFigures } from '../../accuracy/pulse-stream-section.ts';
+import { ppgFaults, scoreFault } from '../../accuracy/ppg-robustness-section.ts';
 import { gross, scoreOne } from '../../accuracy/ppg-section.ts';
+import { sensorsOff, wornFigures } from '../../accuracy/ppg-worn-section.ts';
 import { seeded } from '../../src/dsp/testing/fixture.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
@@ -34,6 +36,15 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
     const items = of('bidmc').filter((_, i) => i % 3 === 0);
     const f1 = (change: (item: PpgItem) => PpgItem): number => rates(gross(items.map((item) => scoreOne(change(item))))).f1;
     expect(f1((item) => item) - f1((item) => ({ ...item, ppg: withLostPackets(item) }))).toBeLessThanOrEqual(0.3);
+  });
+
+  test('says of sensors that are worn that they are, also by runners, and of those that are taken off that they are off', () => {
+    for (const make of Object.values(sensorsOff))
+      for (const set of ['bidmc', 'spc'] as const) {
+        const { worn, saidOff, off, foundOff } = wornFigures(of(set), make());
+        expect(saidOff / worn).toBeLessThanOrEqual(0.002);
+        expect(foundOff / off).toBeGreaterThanOrEqual(0.97);
+      }
   });
 
   test('gives the heart rate while running, in segments as the engine cuts them', () => {
@@ -100,11 +111,23 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
 const hasCapnobase = existsSync(join(dataDir, 'capnobase', 'capnobase_0333.csv.gz'));
 if (!hasCapnobase) console.warn(`SKIPPED: no CapnoBase in ${dataDir}, the floor of recordings that nothing was chosen on was not checked`);
 
-test.skipIf(!hasCapnobase)('finds the beats of patients under anaesthesia, on which nothing was chosen', () => {
-  const items = loadPpg(dataDir, ['capnobase']).filter((_, i) => i % 5 === 0);
-  expect(items).toHaveLength(5);
-  expect(rates(gross(items.map((item) => scoreOne(item)))).f1).toBeGreaterThanOrEqual(99.7);
-});
+test.skipIf(!hasCapnobase)(
+  'finds the beats of patients under anaesthesia, on which nothing was chosen, upside down and next to rails, too',
+  () => {
+    const items = loadPpg(dataDir, ['capnobase']).filter((_, i) => i % 5 === 0);
+    expect(items).toHaveLength(5);
+    const f1 = (name: string): number => rates(scoreFault(items, ppgFaults[name]!)).f1;
+    const clean = f1('none');
+    expect(clean).toBeGreaterThanOrEqual(99.7);
+    expect(f1('upside down')).toBeGreaterThanOrEqual(clean - 0.2);
+    for (const rail of ['upper rail, 5 s a minute', 'lower rail, 5 s a minute', 'upper rail, 1 s a minute']) {
+      const score = scoreFault(items, ppgFaults[rail]!);
+      expect(rates(score).f1).toBeGreaterThanOrEqual(clean - 0.3);
+      expect(score.inRail / score.railSec).toBeLessThanOrEqual(0.03);
+      expect(score.railGood).toBe(0);
+    }
+  },
+);
 
 function withLostPackets({ ppg, fs }: PpgItem): Float64Array {
   const random = seeded(5);

@@ -98,7 +98,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:hr_ppg_v1', false],
     ['derived:hr_ppg_v2', false],
     ['derived:hr_ppg_v3', false],
-    ['derived:hr_ppg_v4', true],
+    ['derived:hr_ppg_v4', false],
+    ['derived:hr_ppg_v5', true],
     ['derived:sqi_ecg_v1', false],
     ['derived:sqi_ecg_v2', false],
     ['derived:sqi_ecg_v3', false],
@@ -109,17 +110,18 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ppg_v1', false],
     ['derived:sqi_ppg_v2', false],
     ['derived:sqi_ppg_v3', false],
-    ['derived:sqi_ppg_v4', true],
+    ['derived:sqi_ppg_v4', false],
+    ['derived:sqi_ppg_v5', true],
   ]);
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
     'r_peaks_v8',
-    'pulse_peaks_v2',
-    'hr_ppg_v4',
+    'pulse_peaks_v3',
+    'hr_ppg_v5',
     'hr_ppg_motion_v4',
     'resp_rate_ecg_v7',
-    'resp_rate_ppg_v3',
+    'resp_rate_ppg_v4',
     'hrv_sdnn_300s_v9',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
@@ -143,7 +145,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v4')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v5')`,
   );
   const withOld = await rowsOf('live');
   const old = withOld.filter((row) => row.includes('hr_ppg_v1'));
@@ -153,12 +155,12 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v4')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v5')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
-  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v7');
+  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v8');
   expect(oneMethod.code, oneMethod.err).toBe(EXIT_OK);
-  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v7'));
+  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v8'));
   expect(differences(hr(await rowsOf('live')), hr(live))).toEqual([]);
   expect((await rowsOf('live')).length).toBeLessThan(live.length);
   expect((await cli('--device', 'live', '--ended')).code).toBe(EXIT_OK);
@@ -188,7 +190,7 @@ test('values are those of all samples when late data arrives while reprocess wri
   );
   const endSec = startSec + lengthSec - 60;
   const computed = async (): Promise<boolean> =>
-    (await rowsOf('meanwhile')).some((row) => row.startsWith('derived:hr_ecg_v7') && secondOf(row) > endSec);
+    (await rowsOf('meanwhile')).some((row) => row.startsWith('derived:hr_ecg_v8') && secondOf(row) > endSec);
   await until(computed);
   // reprocess has read its samples and stops before it writes: what it enters first waits for a lock that the test has
   const { pool } = database;
@@ -221,7 +223,7 @@ test('reprocess says what is wrong with the call', async () => {
   expect((await cli()).code).toBe(EXIT_USAGE);
   expect(await cli('--all', '--method', 'derived:hr_ppg_v1')).toMatchObject({
     code: EXIT_USAGE,
-    err: expect.stringContaining('this release computes derived:hr_ppg_v4') as string,
+    err: expect.stringContaining('this release computes derived:hr_ppg_v5') as string,
   });
   expect((await cli('--all', '--method', 'derived:nonsense_v1')).code).toBe(EXIT_USAGE);
   expect((await cli('--device', 'nobody')).code).toBe(EXIT_USAGE);
@@ -240,7 +242,7 @@ test('late data that was acknowledged, and not computed when the service was kil
     sent.filter((packet) => !late.includes(packet)),
   );
   await until(async () =>
-    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v7') && secondOf(row) > startSec + lengthSec - 20),
+    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v8') && secondOf(row) > startSec + lengthSec - 20),
   );
   await sleep(6000); // a checkpoint is noted: nothing but the late packets is to be replayed
   // they come one by one, so that the first are in the tables and checkpoints are noted while the recomputation still waits for the last
@@ -250,7 +252,7 @@ test('late data that was acknowledged, and not computed when the service was kil
   }
   await stop('SIGKILL');
   const killed = await rowsOf('late');
-  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v7') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
+  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v8') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
 
   baseUrl = await serve();
   await send(baseUrl, recordingOf('whole'));

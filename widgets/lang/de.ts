@@ -179,6 +179,8 @@ const phrases: Record<string, string> = {
   'Steps from acceleration': 'Schritte aus Beschleunigung',
   'Signal quality of the ECG': 'Signalqualität des EKG',
   'Signal quality of the PPG': 'Signalqualität des PPG',
+  'Perfusion index from PPG': 'Perfusionsindex aus PPG',
+  'PPG sensor worn': 'PPG-Sensor getragen',
   Steps: 'Schritte',
   'Oxygen saturation by pulse oximetry': 'Sauerstoffsättigung (Pulsoximetrie)',
   'Body temperature': 'Körpertemperatur',

@@ -187,6 +187,8 @@ const phrases: Record<string, string> = {
   'Heart rate from PPG in motion': '心率(PPG,运动中)',
   'Respiratory rate from the pulse': '呼吸频率(脉搏)',
   'Respiratory rate from ECG': '呼吸频率(心电)',
+  'Perfusion index from PPG': 'PPG 灌注指数',
+  'PPG sensor worn': 'PPG 传感器佩戴',
   'Oxygen saturation from red and infrared light': '血氧饱和度(红光与红外光)',
   'Index of atrial fibrillation, 30 s': '心房颤动指数,30 秒',
   'Longest RR interval, 10 s': '最长 RR 间期,10 秒',

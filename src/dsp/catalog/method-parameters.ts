@@ -10,6 +10,8 @@ import * as motion from '../slow/motion.ts';
 import * as pulseBeats from '../ppg/beats.ts';
 import * as motionChannel from '../ppg/motion-channel.ts';
 import * as motionRate from '../ppg/motion-hr.ts';
+import * as light from '../ppg/light.ts';
+import * as polarity from '../ppg/polarity.ts';
 import * as motionFilter from '../ppg/motion-filter.ts';
 import { motionFlagLimits } from '../ppg/motion-trust.ts';
 import * as ppgQuality from '../ppg/quality.ts';
@@ -23,10 +25,12 @@ import * as delineation from '../ecg/delineation.ts';
 import { runUs } from '../engine/burden.ts';
 import * as intervals from '../engine/intervals.ts';
 import * as rhythm from '../engine/rhythm.ts';
+import * as steepness from '../engine/steepness.ts';
 import * as burden from '../hrv/burden.ts';
 import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
 import * as origin from '../hrv/beat-origin.ts';
+import * as oneBeatOff from '../hrv/one-beat-off.ts';
 import * as correction from '../hrv/rr-correction.ts';
 import { fusedEcgLeadsMax } from '../engine/groups.ts';
 import * as spo2 from '../ppg/spo2.ts';
@@ -246,13 +250,16 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('interval_max', pulseBeats.IBI_MAX_SEC, 's', 'longest interval within a run'),
       p('merge', pulseBeats.MERGE_SEC, 's', 'candidates closer than this are one'),
       p('hold', pulseBeats.HOLD_SEC, 's', 'missing samples up to this are bridged by the last value'),
+      p('stuck', pulseBeats.STUCK_SEC, 's', 'light that does not change for this long stands at a rail: a gap from where it stopped'),
       p('look_ahead', pulseBeats.AHEAD_SEC, 's', 'future by which the level of a candidate is known'),
       p('lag', pulseBeats.LAG_SEC, 's', 'the path of beats is decided this much later'),
       p('log_theta', pulseBeats.weights.logTheta, '1', 'log of height over level at which a candidate is worth nothing'),
       p('dicrotic_within', pulseBeats.weights.dicroticSec, 's', 'a low wave after a high one within this is dicrotic'),
+      p('polarity_block', polarity.POLARITY_BLOCK_SEC, 's', 'signal by which a pulse is judged upright or upside down'),
+      p('polarity_turn', polarity.POLARITY_TURN, '1', 'skewness of level and slope together, the other way, at which it is turned'),
     ],
     limits: [
-      '20 to 2000 Hz; systole upwards: raw reflectance must be inverted first.',
+      '20 to 2000 Hz. Raw light, in which systole points downwards, is turned where the shape of its beats is clear; in motion it may not be.',
       `Rates above ${Math.floor(60 / pulseBeats.IBI_MIN_SEC)} /min are not considered; an early beat without a pulse wave cannot be found.`,
       'In hard motion half of the waves are arm swing: see the flags, and hr_ppg_motion.',
     ],
@@ -261,8 +268,18 @@ const details: Readonly<Record<string, MethodDetails>> = {
     parameters: [
       p('good', ecgQuality.ecgRateGood, '1', 'probability of being within 5 /min from which a rate is good'),
       p('bad', ecgQuality.ecgRateBad, '1', 'probability below which it is bad'),
+      p('same_share', oneBeatOff.sameShare, '1', 'intervals that differ less are alike: to the median, to twice it, or two to once it'),
+      p(
+        'even_min',
+        oneBeatOff.evenMin,
+        '1',
+        'share of the other intervals that are usual, where a doubled or halved one makes a rate suspect',
+      ),
     ],
-    limits: ['At least two intervals within the window, none across a gap; every beat counts, also ventricular ones.'],
+    limits: [
+      'At least two intervals within the window, none across a gap; every beat counts, also ventricular ones.',
+      'A beat that is not conducted, or interpolated, in an even rhythm makes a right rate suspect for 8 s: its intervals are those of a beat that was missed or found twice.',
+    ],
   },
   hr_ppg: {
     parameters: [
@@ -330,9 +347,20 @@ const details: Readonly<Record<string, MethodDetails>> = {
     ],
   },
   longest_rr_10s: {
-    parameters: [p('longest', rhythm.PAUSE_MAX_SEC, 's', 'beats further apart have no interval')],
+    parameters: [
+      p('longest', rhythm.PAUSE_MAX_SEC, 's', 'beats further apart have no interval'),
+      p('long_min', rhythm.LONG_MIN, '1', 'usual intervals from which one is long: the median of up to 7 before it'),
+      p('steep_over', steepness.STEEP_OVER_SEC, 's', 'time over which a change of the first lead is taken'),
+      p(
+        'steep_min',
+        rhythm.STEEP_MIN,
+        '1',
+        'greatest change in a long interval, over that of the beats before it, from which it may hide a beat',
+      ),
+      p('still_max', rhythm.STILL_MAX, '1', 'share of it without any change from which an electrode is off'),
+    ],
     limits: [
-      'A beat that the detector missed makes an interval of two. A flat signal of an electrode that came off is flagged, not a pause. The seconds of a pause of more than about 5 s are suspect or bad, because quality is judged by beats.',
+      'A beat that the detector missed makes an interval of two: suspect where it is as steep as the others, not where it is low. A flat signal of an electrode that came off is flagged, not a pause. A pause of more than about 5 s is at best suspect, because quality is judged by beats.',
     ],
   },
   ventricular_burden_300s: burdened,
@@ -438,6 +466,35 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'Never better than suspect without three axes of acceleration of one rate (at least 10 Hz).',
       'Chosen on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
+    ],
+  },
+  perfusion_index: {
+    parameters: [
+      p('band_low', light.PULSE_BAND.low, 'Hz', 'lower edge of the band of the pulse'),
+      p('band_high', light.PULSE_BAND.high, 'Hz', 'upper edge of that band'),
+      p('parts', light.SWING_PARTS, '1', 'parts of the window, of whose swings the lower median counts'),
+      p('perfusion_max', light.PERFUSION_MAX, '%', 'none above this: the light was sent without its level'),
+    ],
+    limits: [
+      'Light with its level, dark level taken off; from a device that takes the level off there are no values. Which way up the light is changes nothing.',
+      'Comes from one wavelength, the first; each wavelength, each place on the body and each make of sensor has values of its own: compare a person with themselves.',
+      'Checked on synthetic light only: no recording with its level was at hand. There it was within 12 % from 45 /min on.',
+    ],
+  },
+  worn_ppg: {
+    parameters: [
+      p('stuck', pulseBeats.STUCK_SEC, 's', 'light that does not change for this long stands still'),
+      p('still_min', light.STILL_MIN, '1', 'share of the window that stands still from which nothing is worn'),
+      p(
+        'white_min',
+        light.WHITE_MIN,
+        '1',
+        'mean squared difference of neighbours over variance, from which a quarter of the window is noise; two are enough',
+      ),
+    ],
+    limits: [
+      'An object that moves before the sensor looks worn; a sensor that filters its noise away before it sends it, too: then suspect.',
+      'All recordings at hand were worn: what was checked is that they are said to be.',
     ],
   },
 };

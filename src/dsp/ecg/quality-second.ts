@@ -53,6 +53,11 @@ export class BendDetector {
     this.#k = 0;
   }
 
+  /** Nothing was there so far: as if it had been `value` all the time, wherever the pushes were cut. */
+  rest(value: number): void {
+    this.#past.fill(value, 0, 2 * this.#reach + 1);
+  }
+
   /** Samples [0, count) of x, count <= 64, none missing; positions are appended in samples of the lead. */
   push(x: Float64Array, count: number, out: FoundBeats): void {
     const past = this.#past;

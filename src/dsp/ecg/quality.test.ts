@@ -50,6 +50,18 @@ describe('EcgKernel judges', () => {
     }
   });
 
+  it.each([
+    // missing samples first: the second detector takes up the first value wherever a push ended
+    ['samples that come after 15.3 s without any', 3, 0, 5501, () => Number.NaN],
+    // nothing can be learned for long: the candidates of the first attempts are older than what the rings hold
+    ['12 s of nothing but a small wave', 0, 7200, 11_520, (i: number) => (i % 7) * 1e-3],
+  ] as const)('%s the same however they are cut', (_, offset, from, to, make) => {
+    const x = ecg(360, 60).map((value) => value + offset);
+    for (let i = from; i < to; i++) x[i] = make(i);
+    const whole = numbers(judge(x, 360, 360));
+    for (const packet of [17, 18, 180, 5000]) expect(numbers(judge(x, 360, packet)), `${packet}`).toEqual(whole);
+  });
+
   test('broad noise without beats not good, flat and missing stretches bad', () => {
     const x = ecg(250, 120);
     const next = random(3);

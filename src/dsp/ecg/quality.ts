@@ -175,6 +175,7 @@ export class EcgQuality {
       if (fresh) {
         fresh = false;
         held.fill(v, 0, i);
+        this.#second.rest(v);
         last = v;
       }
       const step = v - last;

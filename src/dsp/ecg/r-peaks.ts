@@ -251,15 +251,24 @@ export class RPeakDetector implements BeatDetector {
   }
 
   #startFromLearned(): void {
+    const candidates = this.#candidates;
     this.#learnFrom = this.#peaks.k;
     if (this.#levels.isDistrusted) this.#ignorePWaves();
-    if (this.#levels.learn(this.#candidates)) this.#learning = false;
+    if (!this.#levels.learn(candidates)) return;
+    this.#learning = false;
+    while (candidates.head < candidates.tail && this.#isTooOld(candidates.at[candidates.head & SLOT]!)) candidates.head++;
+  }
+
+  /** Do the rings no longer have it? A candidate of an earlier attempt, in which nothing was learned. */
+  #isTooOld(at: number): boolean {
+    return this.#peaks.k - at > this.#tooOld;
   }
 
   /** In a pause of the ventricles P waves go on: they are no beats that have become low. */
   #ignorePWaves(): void {
     const { head, tail, at, height } = this.#candidates;
     for (let i = head; i < tail; i++) {
+      if (this.#isTooOld(at[i & SLOT]!)) continue;
       this.#shape.likeness(at[i & SLOT]!, this.#peaks.k);
       if (this.#shape.isPWave) height[i & SLOT] = 0;
     }

@@ -9,6 +9,7 @@ import { BeatValues } from '../hrv/values.ts';
 import { itemKind } from './kernel.ts';
 import { LeadFeed } from './leads.ts';
 import { BeatBurden } from './burden.ts';
+import { LightValues } from './light.ts';
 import { BeatModulation } from './modulation.ts';
 import { BeatIntervals } from './intervals.ts';
 import { BeatRhythm } from './rhythm.ts';
@@ -96,6 +97,7 @@ export class BeatChain implements Chain, RowTaker {
   readonly #rhythm: BeatRhythm | null;
   readonly #intervals: BeatIntervals | null;
   readonly #burden: BeatBurden | null;
+  readonly #light: LightValues | null;
   readonly #methods: ChainMethods;
   /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute. */
   readonly #flags = new Map<number, QualityFlag>();
@@ -123,12 +125,14 @@ export class BeatChain implements Chain, RowTaker {
         : new BeatModulation(group.breathing, group.source, group.rateNanoHz, this.#ring, decimation, this.#gaps, stock, sink);
     const ecgRing = group.primary && isEcg ? this.#ring : null;
     const flagOf = (sec: number): QualityFlag => this.#flags.get(sec) ?? BAD;
-    this.#rhythm = ecgRing === null ? null : new BeatRhythm(fs, ecgRing, this.#track, this.#gaps, flagOf, sink);
+    this.#rhythm = ecgRing === null ? null : new BeatRhythm(fs, ecgRing, stock.latencySec(kind), this.#track, this.#gaps, flagOf, sink);
     this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#track, this.#gaps, sink);
     this.#burden = ecgRing === null ? null : new BeatBurden(this.#track, this.#gaps, sink);
+    this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
+      else if (itemIs === itemKind.block) this.#light?.block(tUs + 1, a, b === SUSPECT);
       else if (itemIs === itemKind.judgement) {
         this.#rateFlags.set(wholeSec(tUs + 1), ecgRateFlag(b));
         this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));
@@ -136,7 +140,7 @@ export class BeatChain implements Chain, RowTaker {
         const missingUs = this.#gaps.missingUs(this.#track.lastUs, tUs);
         if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d);
         else this.#track.push(tUs, a, missingUs);
-        this.#breathing?.beat(tUs);
+        this.#breathing?.beat(tUs, !isEcg && b === 1);
         this.#rhythm?.beat(tUs);
         this.#intervals?.beat(tUs);
       }
@@ -188,6 +192,7 @@ export class BeatChain implements Chain, RowTaker {
     for (let from = 0; from < n; from += piece) {
       const to = Math.min(n, from + piece);
       ring?.push(leads[0]!, from, to, k);
+      this.#rhythm?.push(leads[0]!, from, to, k);
       this.#beats.push(leads, from, to, k + from);
       this.#intervals?.look(positionUs(k + to, this.group.rateNanoHz));
     }
@@ -225,6 +230,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#rhythm?.advance(judgedUs);
     this.#intervals?.advance(judgedUs);
     this.#burden?.advance(judgedUs);
+    this.#light?.advance(flaggedUs);
     for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
     // beats may yet be put between the last one and the next
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;

@@ -215,6 +215,38 @@ describe('StreamEngine', () => {
     expect(saturations(null)).toEqual(textbook);
   });
 
+  test('gives the perfusion of the light and whether it is of a sensor that is worn, once the seconds are judged', () => {
+    const channels = [{ ...fixtureChannels.find(({ kind }) => kind === 'ppg')!, code: 'ppg.ir', rateNanoHz: 100e9, gain: 1, baseline: 0 }];
+    const random = seeded(3);
+    const light = Float32Array.from({ length: 14_000 }, (_, i) => {
+      const noise = 0.01 * (random() - 0.5);
+      if (i >= 9000) return 9 + noise; // taken off
+      const phase = ((i / 100) * 1.2) % 1;
+      return 50 + Math.exp(-((phase - 0.2) ** 2) / 0.01) + 0.4 * Math.exp(-((phase - 0.5) ** 2) / 0.02) + noise;
+    });
+    const valuesOf = (packet: number): (string | number)[][] => {
+      const rows = new RowBuffer();
+      const engine = new StreamEngine(channels, 0, new KernelStock(), rows);
+      for (let at = 0; at < light.length; at += packet) {
+        engine.run(0, at, light.subarray(at, at + packet), null);
+        engine.settle();
+      }
+      engine.flush();
+      const own = taken(rows).features.filter(({ feature }) => feature === 'perfusion_index' || feature === 'worn_ppg');
+      return own.map(({ feature, tNs, value, qmask }) => [feature, Number(tNs) / 1e9, value, qmask]);
+    };
+    const values = valuesOf(100);
+    const of = (name: string): (string | number)[][] => values.filter(([feature]) => feature === name).map(([, ...rest]) => rest);
+    for (const [end, value, flag] of of('perfusion_index')) {
+      const endSec = Number(end);
+      if (endSec > 16 && endSec < 80) expect([Math.round(Number(value)), flag]).toEqual([2, 0]);
+      if (endSec > 96) expect(flag).toBe(2);
+    }
+    expect(of('worn_ppg').slice(2, 10)).toEqual([24, 32, 40, 48, 56, 64, 72, 80].map((endSec) => [endSec, 1, 0]));
+    expect(of('worn_ppg').slice(12)).toEqual([104, 112, 120, 128, 136].map((endSec) => [endSec, 0, 0]));
+    for (const packet of [7, 333, 14_000]) expect(valuesOf(packet).map(String).toSorted()).toEqual(values.map(String).toSorted());
+  });
+
   test('never throws on rubbish', () => {
     const random = seeded(9);
     const rows = new RowBuffer();

@@ -13,7 +13,7 @@ import { emptyPulse } from '../ppg/pulse.ts';
 import { positionUs } from '../kernels/segment-grid.ts';
 
 /** What an item is. Events (beats, breaths, responses) lie anywhere and may be seen twice at a seam; the others lie on a grid. */
-export const itemKind = { event: 0, second: 1, rate: 2, judgement: 3 } as const;
+export const itemKind = { event: 0, second: 1, rate: 2, judgement: 3, block: 4 } as const;
 
 /** Things found: kind, device time (whole µs) and four numbers each, flattened; items of one kind ascend in time. A plain array: nearly
  *  always empty, and most runs never fill it. */
@@ -120,15 +120,19 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
   };
 }
 
-/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is not used; a judged
- *  second lies at its start, a is its index, b its flag; a rate lies a microsecond before the end of its window, a is the rate per minute,
- *  b its flag. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
+/** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is 1 where the pulse is
+ *  upside down; a judged second lies at its start, a is its index, b its flag; a rate lies a microsecond before the end of its window, a
+ *  is the rate per minute, b its flag; a block of light lies a microsecond before its end, a is its perfusion in %, b is SUSPECT where it
+ *  is the light of nothing worn. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
-  const { beats, rates, seconds } = foundPulse;
+  const { beats, rates, seconds, blocks } = foundPulse;
   let originK = 0;
   let originSec = 0;
   const take = (out: Items): void => {
-    for (let i = 0; i < beats.count; i++) add(out, positionUs(originK + beats.position[i]!, rateNanoHz), beats.confidence[i]!, 0);
+    for (let i = 0; i < beats.count; i++) {
+      const position = beats.position[i]!;
+      add(out, positionUs(originK + position, rateNanoHz), beats.confidence[i]!, kernel.isInverted(position) ? 1 : 0);
+    }
     for (let i = 0; i < rates.count; i++) {
       const bpm = rates.bpm[i]!;
       if (bpm > 0)
@@ -142,7 +146,9 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
     }
     for (let i = 0; i < seconds.count; i++)
       add(out, (originSec + seconds.startSec[i]!) * 1e6, seconds.sqi[i]!, seconds.flag[i]!, itemKind.second);
-    beats.count = rates.count = seconds.count = 0;
+    for (let i = 0; i < blocks.count; i++)
+      add(out, Math.round(blocks.endSec[i]! * 1e6) - 1, blocks.value[i]!, blocks.flag[i]!, itemKind.block);
+    beats.count = rates.count = seconds.count = blocks.count = 0;
   };
   return {
     latencySec: kernel.latencySec,
@@ -150,11 +156,11 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
     reset(k, fromUs) {
       originK = k;
       originSec = Math.round(positionUs(k, rateNanoHz) / 1e6);
-      kernel.reset(Math.floor(fromUs / 1e6) - originSec);
+      kernel.reset(Math.floor(fromUs / 1e6) - originSec, k);
     },
     push(leads, from, to, out) {
       kernel.push(leads, from, to, foundPulse);
-      if (beats.count + rates.count + seconds.count > 0) take(out);
+      if (beats.count + rates.count + seconds.count + blocks.count > 0) take(out);
     },
     flush(out) {
       kernel.flush(foundPulse);

@@ -90,10 +90,10 @@ export class BeatModulation {
     this.#nextSec = Math.ceil(tUs / (cadenceSec * secondUs)) * cadenceSec;
   }
 
-  /** The next beat. */
-  beat(tUs: number): void {
+  /** The next beat. @param inverted is the pulse upside down there? */
+  beat(tUs: number, inverted: boolean): void {
     const intervalSec = (tUs - this.#lastUs) / secondUs;
-    this.#look(tUs);
+    this.#look(tUs, inverted);
     here[2] = intervalSec;
     const joined = intervalSec <= INTERVAL_MAX_SEC && here[0]! - here[0]! === 0 && this.#before[0]! - this.#before[0]! === 0;
     if (joined) {
@@ -145,13 +145,13 @@ export class BeatModulation {
     this.#sink.value(this.#method, -1, tUs, perMin, modulationFlag(agreeing));
   }
 
-  /** Highest value and range of the samples around a beat; NaN where one is missing. */
-  #look(tUs: number): void {
+  /** Top and range of the samples around a beat; NaN where one is missing. */
+  #look(tUs: number, inverted: boolean): void {
     const perUs = this.#channelRate / 1e15 / this.#decimation;
     const from = Math.max(0, Math.round((tUs - this.#reachUs) * perUs));
     const to = Math.round((tUs + this.#reachUs) * perUs);
     const complete = this.#ring.range(from, to, looked);
-    here[0] = complete ? looked[1]! : Number.NaN;
+    here[0] = complete ? (inverted ? -looked[0]! : looked[1]!) : Number.NaN;
     here[1] = complete ? looked[1]! - looked[0]! : Number.NaN;
   }
 }

@@ -58,6 +58,30 @@ describe('the longest interval of 10 s', () => {
     if (length < 5) expect(long[0]!.flag).toBe(0);
   });
 
+  test('is good where nothing lies in a pause, suspect where a wide beat does that was not seen, or an electrode was off', () => {
+    const rest = paused(90, 4);
+    const from = rest.findLast((t) => t < 90)! + 1;
+    const flagOf = (change: (x: Float64Array) => void): number => {
+      const x = ecg(rest, rest.map((t) => t - 0.17), 0.005); // prettier-ignore
+      change(x);
+      return values('longest_rr_10s', x).find(({ value }) => value > 2500)?.flag ?? -1;
+    };
+    expect(flagOf(() => {})).toBe(0);
+    // a bump of 0.32 s, below the band in which beats are looked for
+    expect(
+      flagOf((x) => {
+        for (let i = 0; i < 80; i++) x[Math.round(from * fs) + i]! += 1.4 * Math.sin((Math.PI * i) / 80) ** 2;
+      }),
+    ).toBe(1);
+    expect(flagOf((x) => x.fill(0.1, Math.round(from * fs), Math.round((from + 2.5) * fs)))).toBeGreaterThan(0);
+  });
+
+  test('of 8 s without a beat is suspect, not bad, so that it is noticed', () => {
+    const left = paused(90, 8);
+    const long = values('longest_rr_10s', ecg(left, left.map((t) => t - 0.17), 0.005)).filter(({ value }) => value > 1500); // prettier-ignore
+    expect(long.map(({ flag }) => flag)).toEqual([1]);
+  });
+
   test('has none across missing samples', () => {
     const x = ecg(beats, beats.map((t) => t - 0.17)); // prettier-ignore
     x.fill(Number.NaN, 90 * fs, 94 * fs);

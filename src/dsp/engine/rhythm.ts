@@ -19,6 +19,7 @@ import {
 import type { ValueSink } from '../hrv/values.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
 import type { SampleRing } from './sample-ring.ts';
+import { Steepness } from './steepness.ts';
 
 const secondUs = 1_000_000;
 /** Between the points of a shape, s; each is the mean of so long a stretch. */
@@ -27,6 +28,21 @@ const indexMethod = methodIndex('af_index');
 const longestMethod = methodIndex('longest_rr_10s');
 /** Beats further apart have no interval: a stream may be silent for hours. */
 export const PAUSE_MAX_SEC = 20;
+/** An interval is long, and may hide a beat, from so many usual ones on: the median of those before it. */
+export const LONG_MIN = 1.5;
+const [USUAL_MIN, USUAL_OF] = [3, 7];
+/** Beats of so long before a new one are held: a pause, and what was usual before it. */
+const HELD_SEC = 40;
+/** Likewise, how steep the signal was. */
+const STEEP_HELD_SEC = PAUSE_MAX_SEC + 2;
+/** What lies in a long interval is a beat that was not seen, or noise that may be one, from this share of the steepness of the beats on. */
+export const STEEP_MIN = 0.35;
+/** Share of an interval in which nothing changes from which an electrode is off. */
+export const STILL_MAX = 0.2;
+/** Left out around the beats: the first with the end of its QRS complex, the second with its beginning. */
+const [AFTER_BEAT_SEC, BEFORE_BEAT_SEC, WITHIN_BEAT_SEC] = [0.2, 0.2, 0.1];
+/** What an interval shows between its beats. */
+const [UNKNOWN, QUIET, STEEP] = [0, 1, 2] as const;
 
 // shared by every stream of the thread: nothing of them outlives a call
 const points = new Float64Array(P_POINTS);
@@ -53,12 +69,24 @@ export class BeatRhythm {
   #times = new Float64Array(64);
   #shapes = new Int8Array(64 * P_POINTS);
   #isShape = new Uint8Array(64);
+  readonly #steepness: Steepness;
+  /** What the interval that ends with each beat shows. */
+  #shown = new Uint8Array(64);
   #nextSec = -1;
 
-  /** @param ring every sample of the first lead  @param track, gaps kept by the caller
+  /** @param ring every sample of the first lead  @param latencySec from a beat until it is found  @param track, gaps kept by the caller
    *  @param flagOf flag of the second that begins at a time, s, of the last 40 s that are judged */
-  constructor(fs: number, ring: SampleRing, track: BeatTrack, gaps: Gaps, flagOf: (sec: number) => QualityFlag, sink: ValueSink) {
+  constructor(
+    fs: number,
+    ring: SampleRing,
+    latencySec: number,
+    track: BeatTrack,
+    gaps: Gaps,
+    flagOf: (sec: number) => QualityFlag,
+    sink: ValueSink,
+  ) {
     this.#fs = fs;
+    this.#steepness = new Steepness(fs, STEEP_HELD_SEC + latencySec + 2);
     this.#ring = ring;
     this.#track = track;
     this.#gaps = gaps;
@@ -76,7 +104,12 @@ export class BeatRhythm {
     this.#nextSec = Math.ceil(tUs / (cadenceSec * secondUs)) * cadenceSec;
   }
 
-  /** The next beat: keeps the shape of what is before it. */
+  /** Rows of the first lead, in pieces of a second at most, before the beats that are found by them. */
+  push(x: Float64Array, from: number, to: number, k: number): void {
+    this.#steepness.push(x, from, to, k);
+  }
+
+  /** The next beat, which is the newest of the track: keeps the shape of what is before it. */
   beat(tUs: number): void {
     const half = (pointSec * this.#fs) / 2;
     for (let p = 0; p < P_POINTS; p++) {
@@ -87,6 +120,7 @@ export class BeatRhythm {
     const i = this.#count++;
     this.#times[i] = tUs;
     this.#isShape[i] = pShape(points, this.#shapes, i * P_POINTS) ? 1 : 0;
+    this.#shown[i] = this.#whatShows(i);
   }
 
   /** @param judgedUs every beat before it has its verdict and its flag */
@@ -95,7 +129,8 @@ export class BeatRhythm {
     const { cadenceSec } = featureMethods[indexMethod]!;
     for (; this.#nextSec * secondUs < judgedUs; this.#nextSec = this.#gaps.nextDue(this.#nextSec, cadenceSec, judgedUs))
       this.#values(this.#nextSec * secondUs);
-    this.#forgetBefore((this.#nextSec - featureMethods[indexMethod]!.windowSec) * secondUs);
+    // the next value is due at most 10 s after the newest beat
+    this.#forgetBefore((this.#nextSec - 10 - HELD_SEC) * secondUs);
   }
 
   /** Values exist where their last second has samples. */
@@ -118,10 +153,48 @@ export class BeatRhythm {
       end = i;
     }
     if (longest === 0) return;
-    let flag: QualityFlag = GOOD;
+    let worst: QualityFlag = GOOD;
     for (let sec = Math.floor(times[end - 1]! / secondUs); sec * secondUs <= times[end]!; sec++)
-      flag = Math.max(flag, this.#flagOf(sec)) as QualityFlag;
-    this.#sink.value(longestMethod, -1, tUs, longest / 1000, flag);
+      worst = Math.max(worst, this.#flagOf(sec)) as QualityFlag;
+    this.#sink.value(longestMethod, -1, tUs, longest / 1000, flagOfInterval(worst, this.#shownBefore(times[end]!)));
+  }
+
+  /** Of the interval between the newest two beats: UNKNOWN unless it is long. The beats before it say what is usual, and how steep a beat
+   *  is: what comes after it may not have come yet. */
+  #whatShows(i: number): number {
+    const times = this.#times;
+    if (i === 0 || !(times[i]! - times[i - 1]! >= LONG_MIN * this.#usualBefore(i))) return UNKNOWN;
+    const fromSec = times[i - 1]! / secondUs;
+    const toSec = times[i]! / secondUs;
+    if (toSec - fromSec > PAUSE_MAX_SEC) return UNKNOWN;
+    const last = this.#steepOf(fromSec);
+    const before = i > 1 && toSec - times[i - 2]! / secondUs < STEEP_HELD_SEC ? this.#steepOf(times[i - 2]! / secondUs) : last;
+    const least = STEEP_MIN * Math.min(last, before);
+    const { most, still } = this.#steepness.between(fromSec + AFTER_BEAT_SEC, toSec - BEFORE_BEAT_SEC);
+    if (most >= least) return STEEP;
+    return most < least && still <= STILL_MAX ? QUIET : UNKNOWN;
+  }
+
+  #steepOf(beatSec: number): number {
+    return this.#steepness.between(beatSec - WITHIN_BEAT_SEC, beatSec + WITHIN_BEAT_SEC + 0.1).most;
+  }
+
+  /** Median of the intervals before the one that ends with beat i, of beats that are held however samples came; NaN: too few. */
+  #usualBefore(i: number): number {
+    const times = this.#times;
+    let count = 0;
+    for (let j = i - 1; j > 0 && count < USUAL_OF && times[j - 1]! > times[i]! - HELD_SEC * secondUs; j--) {
+      const us = times[j]! - times[j - 1]!;
+      let at = count++;
+      for (; at > 0 && usual[at - 1]! > us; at--) usual[at] = usual[at - 1]!;
+      usual[at] = us;
+    }
+    return count < USUAL_MIN ? Number.NaN : usual[count >> 1]!;
+  }
+
+  #shownBefore(tUs: number): number {
+    for (let i = this.#count - 1; i >= 0; i--) if (this.#times[i]! <= tUs) return this.#times[i] === tUs ? this.#shown[i]! : UNKNOWN;
+    return UNKNOWN;
   }
 
   #index(tUs: number): void {
@@ -199,18 +272,30 @@ export class BeatRhythm {
     if (n < 32) return;
     this.#times.copyWithin(0, n, this.#count);
     this.#isShape.copyWithin(0, n, this.#count);
+    this.#shown.copyWithin(0, n, this.#count);
     this.#shapes.copyWithin(0, n * P_POINTS, this.#count * P_POINTS);
     this.#count -= n;
   }
 
   #grow(): void {
     const length = 2 * this.#times.length;
-    const [times, isShape, shapes] = [this.#times, this.#isShape, this.#shapes];
+    const [times, isShape, shapes, shown] = [this.#times, this.#isShape, this.#shapes, this.#shown];
     this.#times = new Float64Array(length);
     this.#isShape = new Uint8Array(length);
     this.#shapes = new Int8Array(length * P_POINTS);
     this.#times.set(times);
     this.#isShape.set(isShape);
+    this.#shown = new Uint8Array(length);
+    this.#shown.set(shown);
     this.#shapes.set(shapes);
   }
+}
+
+const usual = new Float64Array(USUAL_OF);
+
+/** Noise can hide a beat, so an interval has the worst flag of its seconds, and is suspect when something like a beat shows in it. A second
+ *  is judged by its beats: where there is no beat because there is none to be seen, its flag is too bad by one. */
+function flagOfInterval(worst: QualityFlag, shown: number): QualityFlag {
+  if (shown === STEEP) return Math.max(worst, SUSPECT) as QualityFlag;
+  return shown === QUIET && worst > GOOD ? ((worst - 1) as QualityFlag) : worst;
 }

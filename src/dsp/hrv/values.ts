@@ -9,6 +9,7 @@ import { timeDomain } from './time-domain.ts';
 import { bandPowers } from './frequency.ts';
 import { fiveMinuteValues, hangsOnExtremes, isOfSpread } from './five-minutes.ts';
 import { rangeMs } from './geometric.ts';
+import { isOneBeatOff } from './one-beat-off.ts';
 import type { Method } from '../rows/methods.ts';
 import { fiveMinuteMethods } from '../rows/methods-five-minutes.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
@@ -212,7 +213,17 @@ export class BeatValues {
     const isUneven = longest > longestMax * mean || Math.abs(rate - (60 * secondUs) / mean) > meanOffMax;
     const pulse = worst === GOOD && isUneven ? SUSPECT : (worst as QualityFlag);
     const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
-    this.#sink.value(this.#names.hr, -1, tUs, rate, quality);
+    const isOff = !this.#names.waits && quality === GOOD && this.#isOneBeatOff(from, to);
+    this.#sink.value(this.#names.hr, -1, tUs, rate, isOff ? SUSPECT : quality);
+  }
+
+  /** With the interval before the first beat: the window may begin in the middle of a pair. */
+  #isOneBeatOff(from: number, to: number): boolean {
+    const { tUs: times, starts } = this.#track;
+    let count = 0;
+    for (let i = Math.max(1, from); i < to && count < intervals.length; i++)
+      intervals[count++] = starts[i] === 1 ? 0 : times[i]! - times[i - 1]!;
+    return isOneBeatOff(intervals, count);
   }
 
   #shortVariability(tUs: number): void {

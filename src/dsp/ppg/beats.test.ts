@@ -121,6 +121,30 @@ describe('PpgBeatDetector', () => {
     expect(positions(out)).toEqual(positions(find(x, 125)));
   });
 
+  test('takes light that stands still for a gap from where it stopped: no beat on the way to a rail, and beats again behind it', () => {
+    const { x } = syntheticPulse(125, 60, 19);
+    const real = positions(find(x, 125));
+    for (const rail of [-30, 0.4, 30]) {
+      const stuck = x.slice().fill(rail, 3000, 3500);
+      const whole = positions(find(stuck, 125));
+      expect(whole.filter((p) => p > 3000 && p < 3500)).toEqual([]);
+      expect(whole.filter((p) => p > 3750)).toHaveLength(real.filter((p) => p > 3750).length);
+      expect(whole.filter((p) => p < 2990)).toHaveLength(real.filter((p) => p < 2990).length);
+      for (const size of [1, 18, 400]) expect(positions(find(stuck, 125, () => size))).toEqual(whole);
+    }
+  });
+
+  test('goes on through feet that are clipped', () => {
+    const { x } = syntheticPulse(125, 60, 23);
+    const clipped = positions(
+      find(
+        x.map((value) => Math.max(value, 0.1)),
+        125,
+      ),
+    );
+    expect(clipped.filter((p) => p > 375)).toHaveLength(positions(find(x, 125)).filter((p) => p > 375).length);
+  });
+
   test('finds nothing in a flat, missing or infinite signal, and never throws', () => {
     for (const value of [0, 5, Number.NaN, Number.POSITIVE_INFINITY]) expect(find(new Float64Array(3000).fill(value), 125).count).toBe(0);
   });

@@ -28,6 +28,9 @@ export const AHEAD_SEC = 1;
 export const LAG_SEC = 1;
 /** Missing samples up to this, a packet or two, are held at the last value; a longer gap ends the path and starts afresh. */
 export const HOLD_SEC = 0.25;
+/** Light that has not changed for this long stands at a rail, or nothing is under the sensor: a gap from where it stopped. A pulse whose
+ *  top is clipped stands still for less. */
+export const STUCK_SEC = 0.7;
 const BLOCK_SEC = 0.5;
 const TICK_SEC = 0.1;
 
@@ -76,8 +79,8 @@ const WAITING_MASK = WAITING - 1;
 
 /** Slope-sum candidates, best path.
  *  @see the head of this file
- *  Units: any scale, pulse upwards (systolic upstroke positive; invert raw reflectance). Several leads are several wavelengths of one
- *  sensor: their rises are summed, each over its own level. Tested at 125 Hz, on recordings resampled to 32, 64 and 250 Hz, and on a
+ *  Units: any scale, pulse upwards (systolic upstroke positive; PulseKernel turns what is not). Several leads are several wavelengths of
+ *  one sensor: their rises are summed, each over its own level. Tested at 125 Hz, on recordings resampled to 32, 64 and 250 Hz, and on a
  *  synthetic pulse at 25 to 500 Hz.
  *  Latency: `latencySec` = look-ahead + lag + merging and tick. */
 export class PpgBeatDetector implements BeatDetector {
@@ -88,6 +91,7 @@ export class PpgBeatDetector implements BeatDetector {
   readonly #lag: number;
   readonly #merge: number;
   readonly #hold: number;
+  readonly #stuck: number;
   readonly #block: number;
   readonly #tick: number;
   readonly #ibiMin: number;
@@ -108,6 +112,8 @@ export class PpgBeatDetector implements BeatDetector {
   #start = 0;
   /** Consecutive missing samples; starts in a gap. */
   #missing = 1 << 30;
+  /** Samples in a row that equal the one before, of every lead. */
+  #unchanged = 0;
   /** Samples until a block of the levels is full, and until the path is looked at. */
   #blockLeft = 0;
   #tickLeft = 0;
@@ -137,6 +143,7 @@ export class PpgBeatDetector implements BeatDetector {
     this.#lag = Math.round(LAG_SEC * fs);
     this.#merge = Math.round(MERGE_SEC * fs);
     this.#hold = Math.round(HOLD_SEC * fs);
+    this.#stuck = Math.round(STUCK_SEC * fs);
     this.#block = Math.round(BLOCK_SEC * fs);
     this.#tick = Math.max(1, Math.round(TICK_SEC * fs));
     this.#ibiMin = IBI_MIN_SEC * fs;
@@ -152,8 +159,9 @@ export class PpgBeatDetector implements BeatDetector {
   }
 
   reset(): void {
-    this.#n = 0;
+    this.#n = this.#unchanged = 0;
     this.#missing = 1 << 30;
+    for (const lead of this.#leads) lead.last = 0; // as new
     this.#restart();
   }
 
@@ -164,6 +172,11 @@ export class PpgBeatDetector implements BeatDetector {
       for (let i = from; i < to; i++) {
         const value = x[i]!;
         if (value - value === 0) {
+          this.#unchanged = value === lead.last ? this.#unchanged + 1 : 0;
+          if (this.#unchanged >= this.#stuck) {
+            this.#standStill(out);
+            continue;
+          }
           if (this.#missing > this.#hold) this.#restart();
           this.#missing = 0;
           this.#accept(lead.push(value), out);
@@ -180,11 +193,19 @@ export class PpgBeatDetector implements BeatDetector {
   /** A sample counts as present when any lead has it; a lead without holds its last value and adds nothing. */
   #pushFused(leads: readonly Float64Array[], i: number, out: FoundBeats): void {
     let present = false;
+    let changed = false;
     for (let c = 0; c < this.#leads.length; c++) {
       const value = leads[c]![i]!;
-      if (value - value === 0) present = true;
+      if (value - value !== 0) continue;
+      present = true;
+      changed ||= value !== this.#leads[c]!.last;
     }
     if (present) {
+      this.#unchanged = changed ? 0 : this.#unchanged + 1;
+      if (this.#unchanged >= this.#stuck) {
+        this.#standStill(out);
+        return;
+      }
       if (this.#missing > this.#hold) this.#restart();
       this.#missing = 0;
     } else if (this.#missing < this.#hold) this.#missing++;
@@ -212,6 +233,19 @@ export class PpgBeatDetector implements BeatDetector {
   #skip(out: FoundBeats): void {
     if (this.#missing === this.#hold) this.#finish(out);
     if (this.#missing <= this.#hold) this.#missing++;
+    this.#n++;
+  }
+
+  /** One sample of light that stands still: what came after it stopped was the way to the rail, no beat. */
+  #standStill(out: FoundBeats): void {
+    if (this.#missing <= this.#hold) {
+      const from = this.#n - this.#stuck;
+      if (this.#topAt >= from) this.#topAt = -1;
+      while (this.#waitTail > this.#waitHead && this.#waiting[3 * ((this.#waitTail - 1) & WAITING_MASK)]! >= from) this.#waitTail--;
+      while (this.#nodeEnd > this.#nodeBase && this.#nodes[AT + slotOf(this.#nodeEnd - 1)]! >= from) this.#nodeEnd--;
+      this.#finish(out);
+      this.#missing = 1 << 30;
+    }
     this.#n++;
   }
 

@@ -17,6 +17,13 @@ function armSwing(): Float64Array[] {
   ];
 }
 
+/** The same wavelengths at rest, with a steep rise and a slow fall, and a hand that hardly moves. */
+function still(): Float64Array[] {
+  const shape = (phase: number): number => (phase < 0.15 ? phase / 0.15 : Math.exp(-(phase - 0.15) / 0.3));
+  const beats = Float64Array.from({ length: SECONDS * FS }, (_, i) => shape(((i / FS) % 0.8) / 0.8));
+  return [beats, beats.map((value) => 0.7 * value), ...[1, 2, 3].map((k) => beats.map((_, i) => 0.001 * Math.sin((k * i) / FS)))];
+}
+
 function found(kernel: PulseKernel, leads: readonly Float64Array[], step: number): FoundPulse {
   const out = emptyPulse();
   for (let at = 0; at < SECONDS * FS; at += step) kernel.push(leads, at, Math.min(SECONDS * FS, at + step), out);
@@ -52,6 +59,25 @@ describe('PulseKernel', () => {
       expect(columns(found(new PulseKernel(FS, 2, 3), leads, step))).toEqual(whole);
       used.reset();
       expect(columns(found(used, leads, step))).toEqual(whole);
+    }
+  });
+
+  test('computes a pulse that is upside down as the same pulse upright, bit for bit', () => {
+    const leads = still();
+    const inverted = leads.map((x, l) => (l < 2 ? x.map((value) => -value) : x));
+    const kernel = new PulseKernel(FS, 2, 3);
+    expect(columns(found(kernel, inverted, 100))).toEqual(columns(found(new PulseKernel(FS, 2, 3), leads, 100)));
+    expect([kernel.isInverted(0), kernel.isInverted(60 * FS)]).toEqual([true, true]);
+  });
+
+  test('goes on when a pulse turns over: beats before and after, the same however the rows are cut', () => {
+    const leads = still().map((x, l) => (l < 2 ? x.map((value, i) => (i < 20 * FS ? value : 5 - value)) : x));
+    const whole = found(new PulseKernel(FS, 2, 3), leads, SECONDS * FS);
+    for (const step of [1, 64, 1000]) {
+      const kernel = new PulseKernel(FS, 2, 3);
+      expect(columns(found(kernel, leads, step))).toEqual(columns(whole));
+      // judged upside down with the block that ends at 30 s
+      expect([15, 28, 31, 60].map((sec) => kernel.isInverted(sec * FS))).toEqual([false, false, true, true]);
     }
   });
 

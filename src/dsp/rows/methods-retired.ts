@@ -34,6 +34,11 @@ const earlier = (current: Method, version: number, notes: string): Method => {
 export const retiredBeatMethods: readonly Method[] = [
   earlier(
     beatMethods.ppg,
+    2,
+    'a pulse that is upside down was taken as it came (CapnoBase turned over: F1 94.7 %, version 3: 99.9), and the way to a rail for a beat.',
+  ),
+  earlier(
+    beatMethods.ppg,
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
@@ -80,8 +85,11 @@ const isMadeOfRPeaks = (method: Method): boolean =>
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
+const goodWithDoubled =
+  'an interval of two usual ones, or two that make one, was no reason for doubt (QTDB: 32 % of the rates off by more than 5 /min were flagged, version 8: all).';
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
+const ofPeaks2 = 'made of pulse_peaks version 2: a pulse that is upside down was taken as it came.';
 const flaggedByIndex3 = 'made of pulse_peaks version 1, flagged by sqi_ppg version 3.';
 
 export const retiredMethods: readonly Method[] = [
@@ -92,7 +100,7 @@ export const retiredMethods: readonly Method[] = [
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
       ...(current.version > 8 ? [earlier(current, 8, kindsOf7)] : []),
-      ...(current.version > 7 ? [earlier(current, 7, byIntervals)] : []),
+      ...(current.version > 7 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
       ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
       ...(current.version > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
       ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
@@ -104,11 +112,14 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => [
-      earlier(current, current.version - 1, flaggedByIndex3),
-      ...(current.version > 4 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
+      earlier(current, current.version - 1, ofPeaks2),
+      earlier(current, current.version - 2, flaggedByIndex3),
+      ...(current.version > 5 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
       ...(current.version > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
+  ...['hr_ppg', 'sqi_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 4, ofPeaks2)),
+  earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 3, ofPeaks2),
   earlier(featureMethods[methodIndex('hr_ppg')]!, 3, flaggedByIndex3),
   earlier(
     featureMethods[methodIndex('sqi_ppg')]!,
@@ -130,6 +141,11 @@ export const retiredMethods: readonly Method[] = [
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [earlier(current, 2, kindsOf7), earlier(current, 1, 'ectopic beats were told by their intervals alone.')]),
   ...fiveMinuteMethods.map((current) => earlier(current, 1, kindsOf7)),
+  earlier(
+    featureMethods[methodIndex('longest_rr_10s')]!,
+    2,
+    'what lies in a long interval was not looked at: a pause of a slow heart was suspect, one that hides a ventricular beat good.',
+  ),
   ...['af_index', 'longest_rr_10s'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 1, 'made of r_peaks version 5.')),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 6, 'of the beats of r_peaks version 5.'),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 5, 'of the beats of r_peaks version 4.'),

@@ -75,7 +75,7 @@ export const beatMethods = {
   }),
   ppg: method({
     feature: 'pulse_peaks',
-    version: 2,
+    version: 3,
     source: 'ppg',
     title: 'Pulse beats',
     unit: '1',
@@ -85,14 +85,14 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
     notes:
-      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. Version 1 started afresh after each gap above 0.05 s.',
+      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. A pulse that is upside down is told by its shape and turned: polarity.ts. Light that stands still is a gap. Version 2 took a pulse as it came, and the way to a rail for a beat.',
   }),
 } as const satisfies Record<string, Method>;
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 9, mean_nn: 9, sdnn: 9, pnn50: 9, sd1: 9, sd2: 9, lf: 9, hf: 9, lf_hf: 9 },
-  ppg: { rmssd: 4, mean_nn: 4, sdnn: 5, pnn50: 4, sd1: 4, sd2: 5, lf: 4, hf: 4, lf_hf: 4 },
+  ppg: { rmssd: 5, mean_nn: 5, sdnn: 6, pnn50: 5, sd1: 5, sd2: 6, lf: 5, hf: 5, lf_hf: 5 },
 };
 
 /** Steps of variability by unit. */
@@ -198,7 +198,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 7,
+    version: 8,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -207,11 +207,11 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks (versions 7 and 8 find the same beats) whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it. Delay about 2 s.',
+      'Intervals of r_peaks (versions 7 and 8 find the same beats) whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice: src/dsp/hrv/one-beat-off.ts. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -240,7 +240,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -348,7 +348,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 7 : 3,
+      version: source === 'ecg' ? 7 : 4,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -376,7 +376,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 2,
+    version: 3,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
@@ -386,11 +386,37 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0,
     paper: 'Kusumoto et al. 2019, doi:10.1161/CIR.0000000000000628',
     notes:
-      'For pauses: the longest time between two beats that follow each other, of which the second lies in the window, up to 20 s, longer ones than heart rates have (3 s), too; none across missing samples. It has the worst flag of the seconds between the two beats, because noise can hide a beat. A pause that no beat has ended has no value. Delay about 8 s.',
+      'For pauses: the longest time between two beats that follow each other, of which the second lies in the window, up to 20 s, longer ones than heart rates have (3 s), too; none across missing samples. It has the worst flag of the seconds between the two beats, because noise can hide a beat; a long one is suspect where something as steep as a beat lies in it, and its flag is better by one where nothing does. A pause that no beat has ended has no value. Delay about 8 s.',
   }),
   ...boundaries,
   ...fiveMinuteMethods,
   ...burdenMethods,
+  method({
+    feature: 'perfusion_index',
+    source: 'ppg',
+    title: 'Perfusion index',
+    unit: '%',
+    step: 0.001,
+    windowSec: 8,
+    cadenceSec: 8,
+    scope: 'channel',
+    paper: 'Lima et al. 2002, doi:10.1097/00003246-200206000-00006',
+    notes:
+      'See src/dsp/ppg/light.ts: the swing of the first wavelength between 0.5 and 8 Hz, least to greatest, over its level; the lower median of 4 parts of 8 s. It has the worst flag of its seconds (sqi_ppg). None above 20 %, where the level of the light was taken off before it was sent. Delay about 11 s.',
+  }),
+  method({
+    feature: 'worn_ppg',
+    source: 'ppg',
+    title: 'PPG sensor worn',
+    unit: '1',
+    step: 1,
+    windowSec: 8,
+    cadenceSec: 8,
+    scope: 'channel',
+    paper: 'von Neumann 1941, doi:10.1214/aoms/1177731677',
+    notes:
+      'See src/dsp/ppg/light.ts and src/dsp/engine/light.ts: 0 where the light stands still for half of 8 s or is noise, else 1. A 1 is good where a second is (sqi_ppg), a 0 where none is; light that moves without a good pulse is suspected to be worn. The mean of an hour is the share of it that the sensor was worn. Delay about 11 s.',
+  }),
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */
