@@ -585,6 +585,51 @@ export type Operations = {
     body: undefined;
     answer: null;
   };
+  /** List the rules of a project */
+  listRules: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/rules';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; created_by: string; created_at: string; updated_at: string }[];
+  };
+  /** Make a rule that opens an episode */
+  createRule: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/rules';
+    params: { projectId: string };
+    query: {};
+    body: { name: string; kind?: string; subject_id?: string | null; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold?: number | null; sustain_sec: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; enabled?: boolean };
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; created_by: string; created_at: string; updated_at: string };
+  };
+  /** Read a rule */
+  getRule: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/rules/{ruleId}';
+    params: { projectId: string; ruleId: string };
+    query: {};
+    body: undefined;
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; created_by: string; created_at: string; updated_at: string };
+  };
+  /** Change a rule, or switch it on or off */
+  updateRule: {
+    method: 'PATCH';
+    path: '/api/v1/projects/{projectId}/rules/{ruleId}';
+    params: { projectId: string; ruleId: string };
+    query: {};
+    body: { name?: string; kind?: string; feature?: string; comparison?: 'above' | 'below'; threshold?: number; end_threshold?: number | null; sustain_sec?: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; enabled?: boolean; subject_id?: string | null };
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; created_by: string; created_at: string; updated_at: string };
+  };
+  /** Delete a rule */
+  deleteRule: {
+    method: 'DELETE';
+    path: '/api/v1/projects/{projectId}/rules/{ruleId}';
+    params: { projectId: string; ruleId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
   /** Erase a user and everything that was recorded of them */
   eraseUser: {
     method: 'POST';

@@ -178,6 +178,25 @@ table episode_event
   code text not null
   severity text not null
   title text not null
+table episode_rule row level security
+  comparison text not null
+  created_at timestamp with time zone not null default now()
+  created_by text not null
+  end_threshold double precision
+  feature text not null
+  id uuid not null default gen_random_uuid()
+  is_enabled boolean not null default true
+  kind text not null default 'threshold'::text
+  name text not null
+  organization_id uuid not null
+  project_id uuid not null
+  quality_max smallint not null default 0
+  release_sec integer not null
+  severity text not null default 'medium'::text
+  sustain_sec integer not null
+  threshold double precision not null
+  updated_at timestamp with time zone not null default now()
+  xuser_id uuid
 table feature_1d_kept
   bucket timestamp with time zone not null
   channel_no smallint not null
@@ -682,6 +701,19 @@ episode_acknowledgement: episode_acknowledgement_pkey PRIMARY KEY (id)
 episode_event: episode_event_pkey PRIMARY KEY (code)
 episode_event: episode_event_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_sec <= 30)) AND ((after_sec >= 1) AND (after_sec <= 30))))
+episode_rule: episode_rule_comparison_check CHECK ((comparison = ANY (ARRAY['above'::text, 'below'::text])))
+episode_rule: episode_rule_end_threshold_check CHECK (
+CASE comparison
+    WHEN 'above'::text THEN (end_threshold <= threshold)
+    ELSE (end_threshold >= threshold)
+END)
+episode_rule: episode_rule_pkey PRIMARY KEY (id)
+episode_rule: episode_rule_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+episode_rule: episode_rule_quality_max_check CHECK ((quality_max = ANY (ARRAY[0, 1])))
+episode_rule: episode_rule_release_sec_check CHECK (((release_sec >= 1) AND (release_sec <= 3600)))
+episode_rule: episode_rule_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
+episode_rule: episode_rule_sustain_sec_check CHECK (((sustain_sec >= 0) AND (sustain_sec <= 3600)))
+episode_rule: episode_rule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 feature_1d_kept: feature_1d_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
 feature_1d_kept: feature_1h_kept_bucket_not_null NOT NULL bucket
 feature_1d_kept: feature_1h_kept_channel_no_not_null NOT NULL channel_no
@@ -833,6 +865,8 @@ CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
 CREATE UNIQUE INDEX episode_acknowledgement_current_key ON public.episode_acknowledgement USING btree (episode_id) WHERE (ended_at IS NULL)
 CREATE INDEX episode_acknowledgement_episode_id_idx ON public.episode_acknowledgement USING btree (episode_id, created_at)
 CREATE INDEX episode_open_idx ON public.episode USING btree (organization_id, started_at) WHERE (status = 'open'::text)
+CREATE INDEX episode_rule_project_id_idx ON public.episode_rule USING btree (project_id, created_at)
+CREATE INDEX episode_rule_xuser_id_idx ON public.episode_rule USING btree (xuser_id)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
 CREATE INDEX goal_xuser_id_idx ON public.goal USING btree (xuser_id)
 CREATE INDEX idempotency_created_at_idx ON public.idempotency USING btree (created_at)
@@ -2467,6 +2501,7 @@ episode: episode_service for ALL to biosignal_ingest, biosignal_worker using (tr
 episode_acknowledgement: episode_acknowledgement_own for ALL to biosignal_api using ((EXISTS ( SELECT
    FROM episode e
   WHERE ((e.id = episode_acknowledgement.episode_id) AND (e.organization_id = current_organization())))))
+episode_rule: episode_rule_own for ALL to biosignal_api using ((organization_id = current_organization()))
 goal: goal_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_service for ALL to biosignal_ingest, biosignal_worker using (true)
@@ -2555,6 +2590,7 @@ public.device_profile: delete, insert, select, update to biosignal_api
 public.device_profile: select to biosignal_ingest
 public.episode: delete, insert, select, update to biosignal_api
 public.episode_acknowledgement: delete, insert, select, update to biosignal_api
+public.episode_rule: delete, insert, select, update to biosignal_api
 public.feature_block: delete, insert, select, update to biosignal_worker
 public.goal: delete, insert, select, update to biosignal_api
 public.idempotency: delete, insert, select, update to biosignal_api

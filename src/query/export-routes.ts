@@ -51,6 +51,7 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
   { table: 'questionnaire_response', sql: 'select to_jsonb(q) as row from questionnaire_response q where q.xuser_id = $1' },
   { table: 'questionnaire_draft', sql: 'select to_jsonb(d) as row from questionnaire_draft d where d.xuser_id = $1' },
   { table: 'task_schedule', sql: 'select to_jsonb(t) as row from task_schedule t where t.xuser_id = $1' },
+  { table: 'episode_rule', sql: 'select to_jsonb(r) as row from episode_rule r where r.xuser_id = $1' },
   { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
   { table: 'task', sql: 'select to_jsonb(t) as row from task t where t.xuser_id = $1' },
   { table: 'consent', sql: 'select to_jsonb(c) as row from consent c where c.xuser_id = $1' },

@@ -13,6 +13,7 @@ import { goalRoutes } from './goal-routes.ts';
 import { JournalSeals } from './journal-seals.ts';
 import { questionnaireRoutes } from './questionnaire-routes.ts';
 import { responseRoutes } from './response-routes.ts';
+import { ruleRoutes } from './rule-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { taskScheduleRoutes } from './task-schedule-routes.ts';
@@ -33,6 +34,7 @@ export function recordsApi(
     ...episodeRoutes(deps),
     ...acknowledgementRoutes(deps),
     ...annotationRoutes(deps),
+    ...ruleRoutes(deps),
     ...eraseRoutes({ ...deps, db: owner }),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),

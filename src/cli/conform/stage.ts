@@ -33,6 +33,7 @@ export type Ids = {
   schedule: string;
   goal: string;
   annotation: string;
+  rule: string;
   response: string;
 };
 
@@ -73,6 +74,7 @@ export class Stage {
     schedule: '',
     goal: '',
     annotation: '',
+    rule: '',
     response: '',
   };
   readonly #client: Client;

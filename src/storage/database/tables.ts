@@ -220,6 +220,26 @@ export interface Tables {
     before_sec: number;
     after_sec: number;
   };
+  episode_rule: {
+    id: Generated<string>;
+    organization_id: string;
+    project_id: string;
+    xuser_id: string | null;
+    name: string;
+    kind: Generated<string>;
+    feature: string;
+    comparison: 'above' | 'below';
+    threshold: number;
+    end_threshold: number | null;
+    sustain_sec: number;
+    release_sec: number;
+    quality_max: Generated<number>;
+    severity: Generated<'none' | 'low' | 'medium' | 'high'>;
+    is_enabled: Generated<boolean>;
+    created_by: string;
+    created_at: Generated<Stamp>;
+    updated_at: Generated<Stamp>;
+  };
   feature: {
     time: Stamp | null;
     ts_ns: Int8 | null;
