@@ -12,7 +12,7 @@ const read = (name: string): string => readFileSync(new URL(name, sql), 'utf8');
 const chapters: readonly (readonly [title: string, files: RegExp])[] = [
   ['Who', /-(tenancy|people-devices)\.sql$/],
   ['What is recorded and made of it', /-(streams|catalog|samples|derived-values|derived-minutes)\.sql$/],
-  ['What people enter, and what happened', /-(self-reports|episodes-webhooks|annotations|rules)\.sql$/],
+  ['What people enter, and what happened', /-(self-reports|episodes-webhooks|annotations|rules|rule-emails)\.sql$/],
   ['The books', /-(retention|partitions|rollups|audit)\.sql$/],
 ];
 

@@ -592,7 +592,7 @@ export type Operations = {
     params: { projectId: string };
     query: {};
     body: undefined;
-    answer: readonly { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; created_by: string; created_at: string; updated_at: string }[];
+    answer: readonly { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; email_to: readonly string[]; quiet_from: string | null; quiet_to: string | null; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; email_problem: string | null; created_by: string; created_at: string; updated_at: string }[];
   };
   /** Make a rule that opens an episode */
   createRule: {
@@ -600,8 +600,8 @@ export type Operations = {
     path: '/api/v1/projects/{projectId}/rules';
     params: { projectId: string };
     query: {};
-    body: { name: string; kind?: string; subject_id?: string | null; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold?: number | null; sustain_sec: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; enabled?: boolean };
-    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; created_by: string; created_at: string; updated_at: string };
+    body: { name: string; kind?: string; subject_id?: string | null; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold?: number | null; sustain_sec: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; email_to?: readonly string[]; quiet_from?: string | null; quiet_to?: string | null; enabled?: boolean };
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; email_to: readonly string[]; quiet_from: string | null; quiet_to: string | null; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; email_problem: string | null; created_by: string; created_at: string; updated_at: string };
   };
   /** Read a rule */
   getRule: {
@@ -610,7 +610,7 @@ export type Operations = {
     params: { projectId: string; ruleId: string };
     query: {};
     body: undefined;
-    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; created_by: string; created_at: string; updated_at: string };
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; email_to: readonly string[]; quiet_from: string | null; quiet_to: string | null; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; email_problem: string | null; created_by: string; created_at: string; updated_at: string };
   };
   /** Change a rule, or switch it on or off */
   updateRule: {
@@ -618,8 +618,8 @@ export type Operations = {
     path: '/api/v1/projects/{projectId}/rules/{ruleId}';
     params: { projectId: string; ruleId: string };
     query: {};
-    body: { name?: string; kind?: string; feature?: string; comparison?: 'above' | 'below'; threshold?: number; end_threshold?: number | null; sustain_sec?: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; enabled?: boolean; subject_id?: string | null };
-    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; created_by: string; created_at: string; updated_at: string };
+    body: { name?: string; kind?: string; feature?: string; comparison?: 'above' | 'below'; threshold?: number; end_threshold?: number | null; sustain_sec?: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; email_to?: readonly string[]; quiet_from?: string | null; quiet_to?: string | null; enabled?: boolean; subject_id?: string | null };
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; email_to: readonly string[]; quiet_from: string | null; quiet_to: string | null; enabled: boolean; subject_id: string | null; external_id: string | null; open_episodes: number; email_problem: string | null; created_by: string; created_at: string; updated_at: string };
   };
   /** Delete a rule */
   deleteRule: {

@@ -172,6 +172,19 @@ table episode_acknowledgement row level security
   id uuid not null default gen_random_uuid()
   name text not null default ''::text
   note text not null default ''::text
+table episode_email row level security
+  attempts integer not null default 0
+  created_at timestamp with time zone not null default now()
+  episode_id uuid not null
+  id uuid not null default gen_random_uuid()
+  last_error text
+  next_attempt_at timestamp with time zone not null default now()
+  organization_id uuid not null
+  project_id uuid not null
+  recipient text not null
+  rule_id uuid not null
+  sent_at timestamp with time zone
+  status text not null default 'pending'::text
 table episode_event
   after_sec integer not null
   before_sec integer not null
@@ -182,6 +195,7 @@ table episode_rule row level security
   comparison text not null
   created_at timestamp with time zone not null default now()
   created_by text not null
+  email_to text[] not null default '{}'::text[]
   end_threshold double precision
   feature text not null
   id uuid not null default gen_random_uuid()
@@ -191,6 +205,8 @@ table episode_rule row level security
   organization_id uuid not null
   project_id uuid not null
   quality_max smallint not null default 0
+  quiet_from time without time zone
+  quiet_to time without time zone
   release_sec integer not null
   severity text not null default 'medium'::text
   sustain_sec integer not null
@@ -698,10 +714,15 @@ episode: episode_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DE
 episode_acknowledgement: episode_acknowledgement_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(id) ON DELETE CASCADE
 episode_acknowledgement: episode_acknowledgement_note_check CHECK ((length(note) <= 1000))
 episode_acknowledgement: episode_acknowledgement_pkey PRIMARY KEY (id)
+episode_email: episode_email_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(id) ON DELETE CASCADE
+episode_email: episode_email_pkey PRIMARY KEY (id)
+episode_email: episode_email_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES episode_rule(id) ON DELETE CASCADE
+episode_email: episode_email_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text])))
 episode_event: episode_event_pkey PRIMARY KEY (code)
 episode_event: episode_event_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_sec <= 30)) AND ((after_sec >= 1) AND (after_sec <= 30))))
 episode_rule: episode_rule_comparison_check CHECK ((comparison = ANY (ARRAY['above'::text, 'below'::text])))
+episode_rule: episode_rule_email_to_check CHECK ((cardinality(email_to) <= 10))
 episode_rule: episode_rule_end_threshold_check CHECK (
 CASE comparison
     WHEN 'above'::text THEN (end_threshold <= threshold)
@@ -710,6 +731,7 @@ END)
 episode_rule: episode_rule_pkey PRIMARY KEY (id)
 episode_rule: episode_rule_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
 episode_rule: episode_rule_quality_max_check CHECK ((quality_max = ANY (ARRAY[0, 1])))
+episode_rule: episode_rule_quiet_check CHECK ((((quiet_from IS NULL) = (quiet_to IS NULL)) AND (quiet_from <> quiet_to)))
 episode_rule: episode_rule_release_sec_check CHECK (((release_sec >= 1) AND (release_sec <= 3600)))
 episode_rule: episode_rule_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode_rule: episode_rule_sustain_sec_check CHECK (((sustain_sec >= 0) AND (sustain_sec <= 3600)))
@@ -864,6 +886,10 @@ CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_i
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
 CREATE UNIQUE INDEX episode_acknowledgement_current_key ON public.episode_acknowledgement USING btree (episode_id) WHERE (ended_at IS NULL)
 CREATE INDEX episode_acknowledgement_episode_id_idx ON public.episode_acknowledgement USING btree (episode_id, created_at)
+CREATE INDEX episode_email_due_idx ON public.episode_email USING btree (project_id, recipient, next_attempt_at) WHERE (status = 'pending'::text)
+CREATE UNIQUE INDEX episode_email_episode_id_recipient_key ON public.episode_email USING btree (episode_id, recipient)
+CREATE INDEX episode_email_rule_id_idx ON public.episode_email USING btree (rule_id, created_at)
+CREATE INDEX episode_email_sent_idx ON public.episode_email USING btree (project_id, recipient, sent_at) WHERE (status = 'sent'::text)
 CREATE INDEX episode_open_idx ON public.episode USING btree (organization_id, started_at) WHERE (status = 'open'::text)
 CREATE INDEX episode_rule_project_id_idx ON public.episode_rule USING btree (project_id, created_at)
 CREATE INDEX episode_rule_xuser_id_idx ON public.episode_rule USING btree (xuser_id)
@@ -2078,6 +2104,14 @@ AS $function$
   select n between 1 and 32767 and exponent <= 9 and width <= 40
     and power(10, exponent) * (step::double precision * (n - 1) + power(2, width)) < 1e15
 $function$
+CREATE OR REPLACE FUNCTION public.is_quiet(quiet_from time without time zone, quiet_to time without time zone, time_zone text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select coalesce(case when quiet_from < quiet_to then t >= quiet_from and t < quiet_to else t >= quiet_from or t < quiet_to end, false)
+  from (select (at at time zone time_zone)::time as t) clock
+$function$
 CREATE OR REPLACE FUNCTION public.missing_consents(person uuid)
  RETURNS text[]
  LANGUAGE sql
@@ -2501,6 +2535,7 @@ episode: episode_service for ALL to biosignal_ingest, biosignal_worker using (tr
 episode_acknowledgement: episode_acknowledgement_own for ALL to biosignal_api using ((EXISTS ( SELECT
    FROM episode e
   WHERE ((e.id = episode_acknowledgement.episode_id) AND (e.organization_id = current_organization())))))
+episode_email: episode_email_own for ALL to biosignal_api using ((organization_id = current_organization()))
 episode_rule: episode_rule_own for ALL to biosignal_api using ((organization_id = current_organization()))
 goal: goal_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_own for ALL to biosignal_api using ((organization_id = current_organization()))
@@ -2590,6 +2625,7 @@ public.device_profile: delete, insert, select, update to biosignal_api
 public.device_profile: select to biosignal_ingest
 public.episode: delete, insert, select, update to biosignal_api
 public.episode_acknowledgement: delete, insert, select, update to biosignal_api
+public.episode_email: select to biosignal_api
 public.episode_rule: delete, insert, select, update to biosignal_api
 public.feature_block: delete, insert, select, update to biosignal_worker
 public.goal: delete, insert, select, update to biosignal_api
@@ -2679,6 +2715,7 @@ has_feature(integer[],smallint,timestamp with time zone,timestamp with time zone
 hold_log(bigint): execute to public
 hold_partitions(smallint[],bigint[]): execute to public
 is_block_line(integer,integer,bigint,integer): execute to public
+is_quiet(time without time zone,time without time zone,text,timestamp with time zone): execute to public
 missing_consents(uuid): execute to biosignal_api
 missing_consents(uuid): execute to biosignal_ingest
 missing_consents(uuid): execute to public

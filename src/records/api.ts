@@ -24,6 +24,8 @@ export function recordsApi(
     db: Pool;
     owner?: Pool;
     cursors: Cursors;
+    /** A mail server is set, so rules may send e-mail. Default: no. */
+    canMail?: boolean;
     endSubject?: EraseDeps['endSubject'];
     /** Default: journals are sealed with a secret stored in the database. */
     journal?: JournalSeals;
@@ -34,7 +36,7 @@ export function recordsApi(
     ...episodeRoutes(deps),
     ...acknowledgementRoutes(deps),
     ...annotationRoutes(deps),
-    ...ruleRoutes(deps),
+    ...ruleRoutes({ ...deps, canMail: deps.canMail ?? false }),
     ...eraseRoutes({ ...deps, db: owner }),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),

@@ -6,6 +6,8 @@ export type EpisodeRule = Readonly<{
   title: string;
   /** `created_by` of its episodes. Default: of the service's own rules, rule:<name>_v1. */
   by?: string;
+  /** Id of the project's rule whose addresses get e-mail. */
+  emailsOf?: string;
   feature: string;
   above?: number;
   below?: number;

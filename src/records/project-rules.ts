@@ -17,6 +17,7 @@ export type RuleRow = Readonly<{
   release_sec: number;
   quality_max: number;
   severity: EpisodeRule['severity'];
+  email_to: readonly string[];
 }>;
 
 /** SQL: says whether a person (column) is one of those whom a row r of episode_rule is for; the project is another condition. */
@@ -31,6 +32,7 @@ export function episodeRuleOf(row: RuleRow): EpisodeRule {
     name: row.kind,
     title: row.name,
     by: creatorOfProjectRule(row.id),
+    ...(row.email_to.length > 0 && { emailsOf: row.id }),
     feature: row.feature,
     ...(row.comparison === 'above' ? { above: row.threshold } : { below: row.threshold }),
     ...(row.end_threshold !== null && { endBound: row.end_threshold }),

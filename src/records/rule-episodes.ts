@@ -1,6 +1,6 @@
 /** Opens, prolongs and ends the episodes of a rule, and extends them when late values arrive. */
 import { sql } from 'kysely';
-import { build, epochMs, now, run } from '../storage/database/build.ts';
+import { build, epochMs, inSec, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { emitEvent } from '../tenancy/events.ts';
 import { creatorOf } from './episode-rule.ts';
@@ -11,6 +11,9 @@ import type { Stretch } from './stretches.ts';
 type Owner = Pick<Candidate, 'organization_id' | 'project_id' | 'xuser_id'>;
 type Known = Readonly<{ id: string; status: string; start_ms: number; end_ms: number | null; summary: Summary }>;
 type Summary = Readonly<{ feature?: string; extreme?: number; duration_sec?: number; ended_by?: string }>;
+
+/** Age of an episode that e-mail is still sent about, s. */
+const NEWS_SEC = 24 * 3600;
 
 const scopeOf = ({ organization_id: orgId, project_id: projectId }: Owner) => ({ orgId, projectId });
 
@@ -69,6 +72,7 @@ async function openEpisode(db: Db, stream: Candidate, rule: EpisodeRule, stretch
     summary: summaryOf(rule, Date.parse(start), stretch),
     createdBy: by,
   });
+  if (rule.emailsOf !== undefined) await queueEmails(db, rule.emailsOf, episodeId);
   await insertStrip(db, { episodeId, streamId: stream.id, start, end: new Date(stretch.endMs).toISOString(), by });
   const event = { episode_id: episodeId, subject_id: stream.xuser_id, kind: rule.name, severity: rule.severity };
   await emitEvent(db, scopeOf(stream), 'episode.created', event);
@@ -116,4 +120,17 @@ export async function endUnconfirmed(db: Db, owner: Owner, kind: string, episode
       .where('status', '=', 'open'),
   );
   await emitEvent(db, scopeOf(owner), 'episode.updated', { episode_id: episodeId, subject_id: owner.xuser_id, kind });
+}
+
+/** Queues e-mail about a new episode, in the transaction that opens it; src/webhooks/rule-emails.ts sends it. None about what began long
+ *  ago, because a recording that is imported is no news. */
+async function queueEmails(db: Db, ruleId: string, episodeId: string): Promise<void> {
+  const entries = build
+    .selectFrom('episode_rule as r')
+    .innerJoin('episode as e', (join) => join.on('e.id', '=', episodeId))
+    .select(['r.organization_id', 'r.project_id', 'r.id as rule_id', 'e.id as episode_id', sql<string>`unnest(r.email_to)`.as('recipient')])
+    .where('r.id', '=', ruleId)
+    .where('e.started_at', '>', inSec(-NEWS_SEC));
+  const columns = ['organization_id', 'project_id', 'rule_id', 'episode_id', 'recipient'] as const;
+  await run(db, build.insertInto('episode_email').columns(columns).expression(entries));
 }

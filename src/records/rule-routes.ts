@@ -24,6 +24,11 @@ import type { Rule, RuleContent } from './rules.ts';
 export const NO_ALARM = 'Not an alarm system. Not a medical device.';
 const DELAY = 'Rules are applied every 15 s to values that are computed some seconds after they were measured.';
 
+const Clock = Type.String({
+  pattern: '^([01]\\d|2[0-3]):[0-5]\\d$',
+  description: 'hh:mm on the clocks of the project. From quiet_from to quiet_to e-mail waits; webhooks do not.',
+});
+
 const content = {
   name: OneLine(200, { minLength: 1, description: 'Title of its episodes.' }),
   kind: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,62}$', description: 'Kind of its episodes; default: threshold.' }),
@@ -51,6 +56,13 @@ const content = {
     description: 'Worst flag of a value that counts: 0 good (default), 1 suspect too.',
   }),
   severity: oneOf(episodeSeverities),
+  email_to: Type.Array(Type.String({ maxLength: 254, pattern: '^[^\\s@<>"(),:;]+@[^\\s@<>"(),:;]+$' }), {
+    maxItems: 10,
+    uniqueItems: true,
+    description: 'Addresses that get e-mail of new episodes, without names and values, at most one in five minutes.',
+  }),
+  quiet_from: nullable(Clock),
+  quiet_to: nullable(Clock),
   enabled: Type.Boolean({ description: 'Default true. Switching it off ends its open episodes.' }),
 };
 const Person = nullable(
@@ -72,6 +84,9 @@ export const RuleBody = exactly({
   release_sec: Type.Optional(content.release_sec),
   quality_max: Type.Optional(content.quality_max),
   severity: Type.Optional(content.severity),
+  email_to: Type.Optional(content.email_to),
+  quiet_from: Type.Optional(content.quiet_from),
+  quiet_to: Type.Optional(content.quiet_to),
   enabled: Type.Optional(content.enabled),
 });
 const RulePatch = Type.Partial(exactly({ ...content, subject_id: Person }), { additionalProperties: false });
@@ -82,6 +97,7 @@ const RuleSchema = exactly({
   subject_id: nullable(Uuid),
   external_id: nullable(Type.String()),
   open_episodes: Type.Integer(),
+  email_problem: nullable(Type.String({ description: 'Why the newest e-mail was not sent, if so.' })),
   created_by: Type.String({ description: 'key:<id> or operator:<id>' }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -93,7 +109,8 @@ const write = { key: 'write', operator: 'editor' } as const;
 const ofProject = { projectId: Type.String({ maxLength: 64 }) };
 const ofRule = { ...ofProject, ruleId: Uuid };
 
-type Deps = Readonly<{ db: Pool }>;
+/** @param canMail a mail server is set */
+type Deps = Readonly<{ db: Pool; canMail: boolean }>;
 
 const listRulesRoute = ({ db }: Deps) =>
   defineRoute({
@@ -113,7 +130,7 @@ const listRulesRoute = ({ db }: Deps) =>
     },
   });
 
-const createRule = ({ db }: Deps) =>
+const createRule = ({ db, canMail }: Deps) =>
   defineRoute({
     method: 'POST',
     path: '/api/v1/projects/{projectId}/rules',
@@ -133,6 +150,7 @@ const createRule = ({ db }: Deps) =>
       const { caller, params, body } = request;
       const project = await ownProject(db, caller, params.projectId);
       const wanted = await contentOf(db, caller, project, body);
+      if (!canMail) refuseEmail(wanted);
       const subject = wanted.subject_id === null ? {} : { subjectId: wanted.subject_id };
       return await answerOnce(db, request, { operationId: 'createRule', ...subject }, async (client) => {
         await lockProject(client, project.id);
@@ -164,7 +182,7 @@ const getRule = ({ db }: Deps) =>
     },
   });
 
-const updateRuleRoute = ({ db }: Deps) =>
+const updateRuleRoute = ({ db, canMail }: Deps) =>
   defineRoute({
     method: 'PATCH',
     path: '/api/v1/projects/{projectId}/rules/{ruleId}',
@@ -186,7 +204,9 @@ const updateRuleRoute = ({ db }: Deps) =>
         await lockRule(client, params.ruleId);
         const before = await findRule(client, project.id, params.ruleId);
         checkIfMatch(request, tagOf(before));
-        await updateRule(client, before.id, await contentOf(client, caller, project, { ...before, ...body }));
+        const wanted = await contentOf(client, caller, project, { ...before, ...body });
+        if (!canMail && body.email_to !== undefined) refuseEmail(wanted);
+        await updateRule(client, before.id, wanted);
         const after = await findRule(client, project.id, before.id);
         await noteChange(client, request, 'rule.updated', after, before);
         return tagged(after);
@@ -230,6 +250,10 @@ export async function contentOf(db: Db, caller: Caller, project: OwnedProject, b
   if (end !== null && (comparison === 'above' ? end > threshold : end < threshold)) {
     throw wrong('/end_threshold', 'order', `is further out than the threshold; ${comparison} ${threshold} ends at ${threshold} or before`);
   }
+  const { quiet_from: from = null, quiet_to: to = null } = body;
+  if ((from === null) !== (to === null) || (from !== null && from === to)) {
+    throw wrong('/quiet_to', 'order', 'goes with quiet_from, and differs from it');
+  }
   if (!(await isKnownFeature(db, body.feature))) throw wrong('/feature', 'unknown', 'is no value that this service computes');
   return {
     name: body.name,
@@ -244,24 +268,34 @@ export async function contentOf(db: Db, caller: Caller, project: OwnedProject, b
     quality_max: body.quality_max ?? 0,
     severity: body.severity ?? 'medium',
     enabled: body.enabled ?? true,
+    email_to: body.email_to ?? [],
+    quiet_from: body.quiet_from ?? null,
+    quiet_to: body.quiet_to ?? null,
   };
 }
 
+/** @throws PipelineError validation_failed: e-mail is wanted, and nothing would be sent */
+function refuseEmail({ email_to: addresses }: RuleContent): void {
+  if (addresses.length === 0) return;
+  throw wrong('/email_to', 'unavailable', 'needs a mail server: BIO_SMTP_URL and BIO_MAIL_FROM of the service');
+}
+
 /** Of what people decide: not of how many episodes are open. */
-const tagOf = ({ open_episodes: _open, external_id: _name, ...rule }: Rule): string => etagOf(rule);
+const tagOf = ({ open_episodes: _open, external_id: _name, email_problem: _problem, ...rule }: Rule): string => etagOf(rule);
 
 function tagged(rule: Rule): JsonReply<200, Rule> & Readonly<{ headers: Readonly<Record<string, string>> }> {
   return { status: 200, json: rule, headers: { etag: tagOf(rule) } };
 }
 
 async function noteChange(db: Db, request: RequestContext, action: string, rule: Rule, before: Rule | null): Promise<void> {
-  const said = ({ feature, comparison, threshold, end_threshold: end, sustain_sec: sustain, enabled }: Rule): object => ({
+  const said = ({ feature, comparison, threshold, end_threshold: end, sustain_sec: sustain, enabled, email_to: to }: Rule): object => ({
     feature,
     comparison,
     threshold,
     end_threshold: end,
     sustain_sec: sustain,
     enabled,
+    email_addresses: to.length,
   });
   const detail = { ...said(rule), ...(before !== null && { before: said(before) }) };
   const subject = rule.subject_id === null ? {} : { subjectId: rule.subject_id };

@@ -24,6 +24,10 @@ export type Rule = Readonly<{
   quality_max: 0 | 1;
   severity: EpisodeSeverity;
   enabled: boolean;
+  email_to: string[];
+  quiet_from: string | null;
+  quiet_to: string | null;
+  email_problem: string | null;
   open_episodes: number;
   created_by: string;
   created_at: string;
@@ -45,6 +49,9 @@ export type RuleContent = Pick<
   | 'quality_max'
   | 'severity'
   | 'enabled'
+  | 'email_to'
+  | 'quiet_from'
+  | 'quiet_to'
 >;
 
 /** Rules of one project. */
@@ -69,6 +76,17 @@ const rules = build
     ref('r.quality_max').$castTo<Rule['quality_max']>().as('quality_max'),
     ref('r.severity').$castTo<EpisodeSeverity>().as('severity'),
     'r.is_enabled as enabled',
+    'r.email_to',
+    sql<string | null>`to_char(r.quiet_from, 'HH24:MI')`.as('quiet_from'),
+    sql<string | null>`to_char(r.quiet_to, 'HH24:MI')`.as('quiet_to'),
+    selectFrom('episode_email as m')
+      .select(({ ref: of }) => of('m.last_error').as('error'))
+      .whereRef('m.rule_id', '=', 'r.id')
+      .orderBy('m.created_at', 'desc')
+      .orderBy('m.id')
+      .limit(1)
+      .$asScalar()
+      .as('email_problem'),
     selectFrom('episode as e')
       .select(sql<number>`count(*)::integer`.as('n'))
       .whereRef('e.organization_id', '=', 'r.organization_id')
@@ -113,6 +131,9 @@ const columnsOf = (content: RuleContent) => ({
   quality_max: content.quality_max,
   severity: content.severity,
   is_enabled: content.enabled,
+  email_to: [...content.email_to],
+  quiet_from: content.quiet_from,
+  quiet_to: content.quiet_to,
 });
 
 /** Call it with the project locked, so that the count is exact.  @throws PipelineError conflict: the project has RULES_MAX */

@@ -74,6 +74,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
           cursors,
           endSubject: (subjectId) => pipeline.eraseSubject(subjectId),
           journal: sealing.journal,
+          canMail: config.smtpUrl !== '',
         }),
         ...webhooksApi({ db, networks }),
       ],

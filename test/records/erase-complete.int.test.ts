@@ -186,6 +186,8 @@ async function plant(table: string, streamId: number): Promise<void> {
     stream_id: streamId,
     organization_id: run.org.orgId,
     project_id: run.org.projectId,
+    episode_id: (await pool.query<{ id: string }>('select id from episode where xuser_id = $1', [person.xuser_id])).rows[0]?.id,
+    rule_id: (await pool.query<{ id: string }>('select id from episode_rule where xuser_id = $1', [person.xuser_id])).rows[0]?.id,
   };
   const texts: Readonly<Record<string, unknown>> = { text: MARK, bytea: Buffer.from(MARK), jsonb: { x: MARK }, json: { x: MARK } };
   const others: Readonly<Record<string, unknown>> = {
@@ -196,7 +198,7 @@ async function plant(table: string, streamId: number): Promise<void> {
     'double precision': 1,
     uuid: run.org.orgId,
   };
-  const words: Readonly<Record<string, string>> = { 'set_aside.kind': 'event' }; // where not every text is allowed
+  const words: Readonly<Record<string, string>> = { 'set_aside.kind': 'event', 'episode_email.status': 'sent' }; // where not every text is allowed
   const row = new Map<string, unknown>();
   for (const { name, type, needed } of columns) {
     const word = words[`${table}.${name}`];

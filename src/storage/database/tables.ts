@@ -213,6 +213,20 @@ export interface Tables {
     created_at: Generated<Stamp>;
     ended_at: Stamp | null;
   };
+  episode_email: {
+    id: Generated<string>;
+    organization_id: string;
+    project_id: string;
+    rule_id: string;
+    episode_id: string;
+    recipient: string;
+    status: Generated<'pending' | 'sent' | 'failed'>;
+    attempts: Generated<number>;
+    next_attempt_at: Generated<Stamp>;
+    last_error: string | null;
+    created_at: Generated<Stamp>;
+    sent_at: Stamp | null;
+  };
   episode_event: {
     code: string;
     title: string;
@@ -239,6 +253,9 @@ export interface Tables {
     created_by: string;
     created_at: Generated<Stamp>;
     updated_at: Generated<Stamp>;
+    email_to: Generated<string[]>;
+    quiet_from: string | null;
+    quiet_to: string | null;
   };
   feature: {
     time: Stamp | null;
