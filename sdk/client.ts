@@ -103,6 +103,7 @@ export const operations = {
   getCorrections: ['GET', '/api/v1/streams/{streamId}/corrections'],
   listRules: ['GET', '/api/v1/projects/{projectId}/rules'],
   createRule: ['POST', '/api/v1/projects/{projectId}/rules'],
+  tryRule: ['POST', '/api/v1/projects/{projectId}/rules/try'],
   getRule: ['GET', '/api/v1/projects/{projectId}/rules/{ruleId}'],
   updateRule: ['PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}'],
   deleteRule: ['DELETE', '/api/v1/projects/{projectId}/rules/{ruleId}'],

@@ -14,6 +14,7 @@ import { JournalSeals } from './journal-seals.ts';
 import { questionnaireRoutes } from './questionnaire-routes.ts';
 import { responseRoutes } from './response-routes.ts';
 import { ruleRoutes } from './rule-routes.ts';
+import { ruleTrialRoutes } from './rule-trial-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { taskScheduleRoutes } from './task-schedule-routes.ts';
@@ -36,6 +37,7 @@ export function recordsApi(
     ...episodeRoutes(deps),
     ...acknowledgementRoutes(deps),
     ...annotationRoutes(deps),
+    ...ruleTrialRoutes(deps),
     ...ruleRoutes({ ...deps, canMail: deps.canMail ?? false }),
     ...eraseRoutes({ ...deps, db: owner }),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),

@@ -21,7 +21,7 @@ export type EpisodeRule = Readonly<{
   releaseSec: number;
   /** The episode begins so long before its first value: where a value speaks of the whole window before it. */
   beforeSec?: number;
-  severity: 'low' | 'medium' | 'high';
+  severity: 'none' | 'low' | 'medium' | 'high';
 }>;
 
 /** A stream that a rule may concern, and whose it is. */

@@ -19,7 +19,7 @@ const LIVE_GAP_MS = 30_000;
 /** Tags of routes that are about people. */
 const personal = new Set(['Users', 'Streams', 'Observations', 'Episodes', 'Annotations', 'Rules', 'Self-reports', 'Fleet']);
 /** Reads that are POSTs. */
-const readingPosts = new Set(['queryChart']);
+const readingPosts = new Set(['queryChart', 'tryRule']);
 /** Reads among these that reveal nothing about a person. */
 const impersonal = new Set(['getFleetCounts']);
 /** Changes whose handlers write an entry of their own. */

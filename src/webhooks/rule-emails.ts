@@ -96,12 +96,7 @@ async function sendDue(options: RuleEmailOptions, send: (mail: Mail) => Promise<
     const waitSec = isRefusal(error) ? undefined : RETRY_SEC[message.attempts - 1];
     await pool.query(
       `update episode_email set status = $2, last_error = $3, next_attempt_at = now() + make_interval(secs => $4) where id = any($1::uuid[])`,
-      [
-        ids,
-        waitSec === undefined ? 'failed' : 'pending',
-        (error instanceof Error ? error.message : 'unknown').slice(0, 500),
-        waitSec ?? 0,
-      ],
+      [ids, waitSec === undefined ? 'failed' : 'pending', (error instanceof Error ? error.message : 'unknown').slice(0, 500), waitSec ?? 0],
     );
   }
 }

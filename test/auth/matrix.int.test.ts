@@ -148,6 +148,7 @@ function samples(): Readonly<Record<string, Sample>> {
     getCorrections: { family: 'read', query: 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z', record: true },
     listRules: { family: 'projects', record: true },
     createRule: { family: 'write', body: bound, record: true },
+    tryRule: { family: 'projects', body: { rule: bound, since, until }, record: true },
     getRule: { family: 'projects', record: true },
     updateRule: { family: 'write', body: {}, record: true },
     deleteRule: { family: 'write', record: true },

@@ -120,6 +120,15 @@ const reads: Readonly<Record<string, () => readonly [string, string, unknown?]>>
   getArtifact: () => ['GET', `/api/v1/episodes/${subject.episode}/artifacts/${subject.artifact}`],
   listAnnotations: () => ['GET', `/api/v1/annotations?subject_id=${subject.id}`],
   getAnnotation: () => ['GET', `/api/v1/annotations/${subject.annotation}`],
+  tryRule: () => [
+    'POST',
+    `/api/v1/projects/${running.org.projectId}/rules/try`,
+    {
+      rule: { name: 'Fast', feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, subject_id: subject.id },
+      since: '2026-01-01T00:00:00Z',
+      until: '2026-01-01T01:00:00Z',
+    },
+  ],
   getRule: () => ['GET', `/api/v1/projects/${running.org.projectId}/rules/${subject.rule}`],
   getCorrections: () => ['GET', `/api/v1/streams/${subject.stream}/corrections?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
   listMoods: () => ['GET', `/api/v1/moods?subject_id=${subject.id}`],

@@ -208,6 +208,10 @@ export const rows: readonly Row[] = [
   }),
   row('listRules', 'GET', `${project}/rules`, 'projects', { named: true }),
   row('createRule', 'POST', `${project}/rules`, 'write', { named: true, body: () => rule }),
+  row('tryRule', 'POST', `${project}/rules/try`, 'projects', {
+    named: true,
+    body: () => ({ rule, since: '2026-01-01T00:00:00Z', until: '2026-01-01T01:00:00Z' }),
+  }),
   row('getRule', 'GET', `${project}/rules/{ruleId}`, 'projects', { named: true }),
   row('updateRule', 'PATCH', `${project}/rules/{ruleId}`, 'write', { named: true, body: () => ({ enabled: false }) }),
   row('deleteRule', 'DELETE', `${project}/rules/{ruleId}`, 'write', { named: true }),
