@@ -198,6 +198,7 @@ table episode_rule row level security
   email_to text[] not null default '{}'::text[]
   end_threshold double precision
   feature text not null
+  group_id uuid
   id uuid not null default gen_random_uuid()
   is_enabled boolean not null default true
   kind text not null default 'threshold'::text
@@ -402,6 +403,19 @@ table partition_rule
   relation text not null
   step interval not null
   toast_tuple_target integer
+table person_group row level security
+  created_at timestamp with time zone not null default now()
+  created_by text not null
+  id uuid not null default gen_random_uuid()
+  name text not null
+  organization_id uuid not null
+  project_id uuid not null
+table person_group_member row level security
+  added_at timestamp with time zone not null default now()
+  added_by text not null
+  group_id uuid not null
+  organization_id uuid not null
+  xuser_id uuid not null
 table project row level security
   archived_at timestamp with time zone
   consent_required text[] not null default '{}'::text[]
@@ -728,6 +742,7 @@ CASE comparison
     WHEN 'above'::text THEN (end_threshold <= threshold)
     ELSE (end_threshold >= threshold)
 END)
+episode_rule: episode_rule_group_id_fkey FOREIGN KEY (group_id) REFERENCES person_group(id)
 episode_rule: episode_rule_pkey PRIMARY KEY (id)
 episode_rule: episode_rule_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
 episode_rule: episode_rule_quality_max_check CHECK ((quality_max = ANY (ARRAY[0, 1])))
@@ -735,6 +750,7 @@ episode_rule: episode_rule_quiet_check CHECK ((((quiet_from IS NULL) = (quiet_to
 episode_rule: episode_rule_release_sec_check CHECK (((release_sec >= 1) AND (release_sec <= 3600)))
 episode_rule: episode_rule_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode_rule: episode_rule_sustain_sec_check CHECK (((sustain_sec >= 0) AND (sustain_sec <= 3600)))
+episode_rule: episode_rule_whom_check CHECK (((xuser_id IS NULL) OR (group_id IS NULL)))
 episode_rule: episode_rule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 feature_1d_kept: feature_1d_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
 feature_1d_kept: feature_1h_kept_bucket_not_null NOT NULL bucket
@@ -780,6 +796,12 @@ organization: organization_pkey PRIMARY KEY (id)
 packet_log: packet_log_pkey PRIMARY KEY (batch_id, part, "time")
 packet_log_checkpoint: packet_log_checkpoint_pkey PRIMARY KEY (partition)
 partition_rule: partition_rule_pkey PRIMARY KEY (relation)
+person_group: person_group_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+person_group: person_group_pkey PRIMARY KEY (id)
+person_group: person_group_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+person_group_member: person_group_member_group_id_fkey FOREIGN KEY (group_id) REFERENCES person_group(id) ON DELETE CASCADE
+person_group_member: person_group_member_pkey PRIMARY KEY (group_id, xuser_id)
+person_group_member: person_group_member_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 project: project_consent_required_check CHECK ((consent_required <@ ARRAY['recording'::text, 'sharing'::text]))
 project: project_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
 project: project_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
@@ -891,6 +913,7 @@ CREATE UNIQUE INDEX episode_email_episode_id_recipient_key ON public.episode_ema
 CREATE INDEX episode_email_rule_id_idx ON public.episode_email USING btree (rule_id, created_at)
 CREATE INDEX episode_email_sent_idx ON public.episode_email USING btree (project_id, recipient, sent_at) WHERE (status = 'sent'::text)
 CREATE INDEX episode_open_idx ON public.episode USING btree (organization_id, started_at) WHERE (status = 'open'::text)
+CREATE INDEX episode_rule_group_id_idx ON public.episode_rule USING btree (group_id)
 CREATE INDEX episode_rule_project_id_idx ON public.episode_rule USING btree (project_id, created_at)
 CREATE INDEX episode_rule_xuser_id_idx ON public.episode_rule USING btree (xuser_id)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
@@ -902,6 +925,8 @@ CREATE UNIQUE INDEX operator_account_email_key ON public.operator_account USING 
 CREATE INDEX operator_account_organization_id_idx ON public.operator_account USING btree (organization_id)
 CREATE INDEX operator_session_operator_id_idx ON public.operator_session USING btree (operator_id)
 CREATE INDEX packet_hash_stream_idx ON ONLY public.packet_hash USING btree (stream_id, first_seq)
+CREATE INDEX person_group_member_xuser_id_idx ON public.person_group_member USING btree (xuser_id)
+CREATE UNIQUE INDEX person_group_project_id_name_key ON public.person_group USING btree (project_id, lower(name))
 CREATE INDEX public_key_use_project_id_idx ON public.public_key_use USING btree (project_id)
 CREATE INDEX questionnaire_organization_id_idx ON public.questionnaire USING btree (organization_id)
 CREATE UNIQUE INDEX questionnaire_response_amends_key ON public.questionnaire_response USING btree (amends)
@@ -2550,6 +2575,8 @@ operator_session: operator_session_own for ALL to biosignal_api using ((operator
 operator_session: operator_session_service for ALL to biosignal_ingest, biosignal_worker using (true)
 organization: organization_own for ALL to biosignal_api using ((id = current_organization()))
 organization: organization_service for ALL to biosignal_ingest, biosignal_worker using (true)
+person_group: person_group_own for ALL to biosignal_api using ((organization_id = current_organization()))
+person_group_member: person_group_member_own for ALL to biosignal_api using ((organization_id = current_organization()))
 project: project_own for ALL to biosignal_api using ((organization_id = current_organization()))
 project: project_service for ALL to biosignal_ingest, biosignal_worker using (true)
 project_biosignal: project_biosignal_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
@@ -2647,6 +2674,8 @@ public.packet_log_checkpoint: select, update to biosignal_ingest
 public.partition_rule: select to biosignal_api
 public.partition_rule: select to biosignal_ingest
 public.partition_rule: select to biosignal_worker
+public.person_group: delete, insert, select, update to biosignal_api
+public.person_group_member: delete, insert, select, update to biosignal_api
 public.project: delete, insert, select, update to biosignal_api
 public.project: select to biosignal_ingest
 public.project_biosignal: delete, insert, select, update to biosignal_api

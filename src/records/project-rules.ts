@@ -21,7 +21,8 @@ export type RuleRow = Readonly<{
 }>;
 
 /** SQL: says whether a person (column) is one of those whom a row r of episode_rule is for; the project is another condition. */
-const isFor = (person: string): string => `(r.xuser_id is null or r.xuser_id = ${person})`;
+const isFor = (person: string): string => `(r.xuser_id is null or r.xuser_id = ${person})
+       and (r.group_id is null or exists (select from person_group_member g where g.group_id = r.group_id and g.xuser_id = ${person}))`;
 
 /** `created_by` of the episodes of a project's rule. */
 export const creatorOfProjectRule = (id: string): string => `rule:${id}`;

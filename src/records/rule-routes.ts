@@ -13,6 +13,7 @@ import type { Db } from '../storage/database/database.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { audit } from '../tenancy/audit.ts';
+import { findGroup } from '../tenancy/groups.ts';
 import { lockProject, ownProject, ownSubject } from '../tenancy/record-ownership.ts';
 import type { OwnedProject } from '../tenancy/record-ownership.ts';
 import { noteSubject } from '../tenancy/request-scope.ts';
@@ -72,10 +73,12 @@ const Person = nullable(
     description: 'Id or external id of the person that it is for; null: everybody of the project.',
   }),
 );
+const GroupId = nullable(Type.String({ format: 'uuid', description: 'The group whose people it is for; not with subject_id.' }));
 export const RuleBody = exactly({
   name: content.name,
   kind: Type.Optional(content.kind),
   subject_id: Type.Optional(Person),
+  group_id: Type.Optional(GroupId),
   feature: content.feature,
   comparison: content.comparison,
   threshold: content.threshold,
@@ -89,13 +92,14 @@ export const RuleBody = exactly({
   quiet_to: Type.Optional(content.quiet_to),
   enabled: Type.Optional(content.enabled),
 });
-const RulePatch = Type.Partial(exactly({ ...content, subject_id: Person }), { additionalProperties: false });
+const RulePatch = Type.Partial(exactly({ ...content, subject_id: Person, group_id: GroupId }), { additionalProperties: false });
 const RuleSchema = exactly({
   id: Uuid,
   project_id: Uuid,
   ...content,
   subject_id: nullable(Uuid),
   external_id: nullable(Type.String()),
+  group_id: nullable(Uuid),
   open_episodes: Type.Integer(),
   email_problem: nullable(Type.String({ description: 'Why the newest e-mail was not sent, if so.' })),
   created_by: Type.String({ description: 'key:<id> or operator:<id>' }),
@@ -247,6 +251,9 @@ export async function contentOf(db: Db, caller: Caller, project: OwnedProject, b
   const { subject_id: person = null, comparison, threshold, end_threshold: end = null } = body;
   const subject = person === null ? null : await ownSubject(db, caller, person, 'none');
   if (subject !== null && subject.projectId !== project.id) throw new PipelineError('not_found', 'There is no such user in this project.');
+  const { group_id: group = null } = body;
+  if (group !== null && subject !== null) throw wrong('/group_id', 'value', 'is null with subject_id: a rule is for one or the other');
+  if (group !== null) await findGroup(db, project.id, group);
   if (end !== null && (comparison === 'above' ? end > threshold : end < threshold)) {
     throw wrong('/end_threshold', 'order', `is further out than the threshold; ${comparison} ${threshold} ends at ${threshold} or before`);
   }
@@ -259,6 +266,7 @@ export async function contentOf(db: Db, caller: Caller, project: OwnedProject, b
     name: body.name,
     kind: body.kind ?? 'threshold',
     subject_id: subject?.id ?? null,
+    group_id: group,
     feature: body.feature,
     comparison,
     threshold,

@@ -81,7 +81,7 @@ const tryRuleRoute = ({ db }: Deps) =>
       underWay += 1;
       try {
         const rule = episodeRuleOf({ ...content, id: '' });
-        const trial = await tryRule(db, rule, { projectId: project.id, subjectId, sinceMs, untilMs });
+        const trial = await tryRule(db, rule, { projectId: project.id, subjectId, groupId: content.group_id, sinceMs, untilMs });
         return { status: 200, json: { since: body.since, until: body.until, ...trial, episodes: [...trial.episodes] } };
       } finally {
         underWay -= 1;

@@ -28,6 +28,8 @@ export type TrialRange = Readonly<{
   projectId: string;
   /** null: everybody who shares their data with the project. */
   subjectId: string | null;
+  /** null: not only the people of a group. */
+  groupId: string | null;
   sinceMs: number;
   untilMs: number;
 }>;
@@ -72,7 +74,7 @@ export async function tryRule(db: Db, rule: EpisodeRule, range: TrialRange): Pro
 }
 
 /** Recordings with samples in the range, one more than a trial takes. */
-async function recordingsOf(db: Db, { projectId, subjectId, sinceMs, untilMs }: TrialRange): Promise<readonly Recording[]> {
+async function recordingsOf(db: Db, { projectId, subjectId, groupId, sinceMs, untilMs }: TrialRange): Promise<readonly Recording[]> {
   // SQL: the expression that the index of recordings is of, and missing_consents.
   const { rows } = await db.query<Recording>(
     `select s.id, s.uuid, s.xuser_id, x.external_id,
@@ -80,10 +82,11 @@ async function recordingsOf(db: Db, { projectId, subjectId, sinceMs, untilMs }: 
        least($4::float8, coalesce((extract(epoch from s.last_sample_at) * 1000)::float8 + 60000, $4::float8)) as to_ms
      from stream s join xuser x on x.id = s.xuser_id
      where s.project_id = $1 and ($2::uuid is null or s.xuser_id = $2) and not 'sharing' = any (missing_consents(x.id))
+       and ($5::uuid is null or s.xuser_id in (select g.xuser_id from person_group_member g where g.group_id = $5))
        and coalesce(s.recorded_from, s.started_at) < to_timestamp($4::float8 / 1000)
        and coalesce(s.last_sample_at, 'infinity') >= to_timestamp($3::float8 / 1000)
      order by s.started_at, s.id limit ${RECORDINGS_MAX + 1}`,
-    [projectId, subjectId, sinceMs, untilMs],
+    [projectId, subjectId, sinceMs, untilMs, groupId],
   );
   return rows;
 }

@@ -15,6 +15,7 @@ export type Rule = Readonly<{
   kind: string;
   subject_id: string | null;
   external_id: string | null;
+  group_id: string | null;
   feature: string;
   comparison: (typeof comparisons)[number];
   threshold: number;
@@ -40,6 +41,7 @@ export type RuleContent = Pick<
   | 'name'
   | 'kind'
   | 'subject_id'
+  | 'group_id'
   | 'feature'
   | 'comparison'
   | 'threshold'
@@ -67,6 +69,7 @@ const rules = build
     'r.kind',
     'r.xuser_id as subject_id',
     'x.external_id',
+    'r.group_id',
     'r.feature',
     ref('r.comparison').$castTo<Rule['comparison']>().as('comparison'),
     'r.threshold',
@@ -122,6 +125,7 @@ const columnsOf = (content: RuleContent) => ({
   name: content.name,
   kind: content.kind,
   xuser_id: content.subject_id,
+  group_id: content.group_id,
   feature: content.feature,
   comparison: content.comparison,
   threshold: content.threshold,

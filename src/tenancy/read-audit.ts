@@ -33,6 +33,11 @@ const ownEntries = new Set([
   'createRule',
   'updateRule',
   'deleteRule',
+  'createGroup',
+  'updateGroup',
+  'deleteGroup',
+  'addGroupMember',
+  'removeGroupMember',
 ]);
 
 /** Actions that only read; everything else in the log is an act. Same list as the index in sql/000016-audit.sql. */

@@ -119,6 +119,9 @@ async function fill(): Promise<void> {
   const said = { kind: 'note', starts_at: new Date().toISOString(), text: `${MARK} marked`, channel: null };
   const annotation = await ok(key, 'POST', '/api/v1/annotations', { stream_id: streams[0]!.id, ...said });
   await ok(key, 'PATCH', `/api/v1/annotations/${annotation.id}`, { text: `${MARK} marked again` });
+  const groups = `/api/v1/projects/${run.org.projectId}/groups`;
+  const { body: group } = await run.send<{ id: string }>('POST', groups, { body: { name: 'Ward' } }); // about nobody: its answer stays
+  await ok(key, 'PUT', `${groups}/${group.id}/members/${id}`, undefined);
   const bound = { name: `${MARK} rule`, feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, subject_id: id };
   await ok(key, 'POST', `/api/v1/projects/${run.org.projectId}/rules`, bound);
   await ok(key, 'POST', '/api/v1/goals', { subject_id: id, biosignal_id: 81, target: 3, title: `${MARK} goal` });

@@ -206,6 +206,12 @@ export const rows: readonly Row[] = [
     named: true,
     query: () => 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z',
   }),
+  row('listGroups', 'GET', `${project}/groups`, 'projects', { named: true }),
+  row('createGroup', 'POST', `${project}/groups`, 'write', { named: true, body: () => ({ name: 'conform made' }) }),
+  row('updateGroup', 'PATCH', `${project}/groups/{groupId}`, 'write', { named: true, body: nothing }),
+  row('addGroupMember', 'PUT', `${project}/groups/{groupId}/members/{xuserId}`, 'write', { named: true }),
+  row('removeGroupMember', 'DELETE', `${project}/groups/{groupId}/members/{xuserId}`, 'write', { named: true }),
+  row('deleteGroup', 'DELETE', `${project}/groups/{groupId}`, 'write', { named: true }),
   row('listRules', 'GET', `${project}/rules`, 'projects', { named: true }),
   row('createRule', 'POST', `${project}/rules`, 'write', { named: true, body: () => rule }),
   row('tryRule', 'POST', `${project}/rules/try`, 'projects', {
@@ -264,6 +270,7 @@ function idsByName(ids: Ids): Readonly<Record<string, string>> {
     goalId: ids.goal,
     annotationId: ids.annotation,
     ruleId: ids.rule,
+    groupId: ids.group,
     responseId: ids.response,
     questionnaireId: 'phq-9',
   };

@@ -34,6 +34,7 @@ export type Ids = {
   goal: string;
   annotation: string;
   rule: string;
+  group: string;
   response: string;
 };
 
@@ -75,6 +76,7 @@ export class Stage {
     goal: '',
     annotation: '',
     rule: '',
+    group: '',
     response: '',
   };
   readonly #client: Client;

@@ -256,6 +256,7 @@ export interface Tables {
     email_to: Generated<string[]>;
     quiet_from: string | null;
     quiet_to: string | null;
+    group_id: string | null;
   };
   feature: {
     time: Stamp | null;
@@ -610,6 +611,21 @@ export interface Tables {
     relation: string;
     step: Interval;
     toast_tuple_target: number | null;
+  };
+  person_group: {
+    id: Generated<string>;
+    organization_id: string;
+    project_id: string;
+    name: string;
+    created_by: string;
+    created_at: Generated<Stamp>;
+  };
+  person_group_member: {
+    group_id: string;
+    xuser_id: string;
+    organization_id: string;
+    added_by: string;
+    added_at: Generated<Stamp>;
   };
   project: {
     id: Generated<string>;
