@@ -12,6 +12,7 @@ import { BiosignalsPage } from './pages/biosignals.ts';
 import { DeviceProfilesPage } from './pages/device-profiles.ts';
 import { DevicesPage } from './pages/devices.ts';
 import { EpisodePage, EpisodesPage } from './pages/episodes.ts';
+import { GroupsPage } from './pages/groups.ts';
 import { MembersPage } from './pages/members.ts';
 import { NotFoundPage } from './pages/not-found.ts';
 import { OverviewPage } from './pages/overview.ts';
@@ -21,6 +22,7 @@ import { RecordingPage } from './pages/recording.ts';
 import { QuestionnairePage } from './pages/questionnaire.ts';
 import { QuestionnairesPage } from './pages/questionnaires.ts';
 import { ReportPage } from './pages/report.ts';
+import { RulesPage } from './pages/rules.ts';
 import { UserPage } from './pages/user.ts';
 import { UsersPage } from './pages/users.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
@@ -66,6 +68,8 @@ const entries: readonly Entry[] = [
     open: (context) => new EpisodesPage(context),
     openOne: (context) => new EpisodePage(context),
   },
+  { path: 'rules', name: 'Rules', group: 'Monitor', admin: false, open: (context) => new RulesPage(context) },
+  { path: 'groups', name: 'Groups', group: 'Monitor', admin: false, open: (context) => new GroupsPage(context) },
   { path: 'settings/keys', name: 'API keys', group: 'Settings', admin: true, open: (context) => new ApiKeysPage(context) },
   { path: 'settings/projects', name: 'Projects', group: 'Settings', admin: true, open: (context) => new ProjectsPage(context) },
   {
