@@ -26,6 +26,7 @@ import { RulesPage } from './pages/rules.ts';
 import { UserPage } from './pages/user.ts';
 import { UsersPage } from './pages/users.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
+import { Search } from './search.ts';
 import { call } from './service.ts';
 import type { Member } from './service.ts';
 
@@ -99,6 +100,7 @@ const app = document.querySelector<HTMLElement>('#app')!;
 app.replaceChildren();
 const locale = localeOf(document.documentElement.lang);
 const redraw = drawOnce(() => draw());
+const search = new Search(redraw, locale);
 
 /** undefined: not asked yet; null: nobody is signed in. */
 let member: Member | null | undefined;
@@ -225,6 +227,7 @@ function shell(who: Member): TemplateResult {
       </button>
       ${brand}
       <p class="who"></p>
+      ${search.button()}
       <p class="name">${who.display_name || who.email} <span class="muted">${who.role}</span></p>
       <button type="button" @click=${() => void signOut()}>Sign out</button>
     </header>
@@ -235,7 +238,8 @@ function shell(who: Member): TemplateResult {
         </ul>
       </nav>
       <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
-    </div>`;
+    </div>
+    ${search.view()}`;
 }
 
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {
@@ -249,6 +253,9 @@ function skip(event: Event): void {
 }
 
 globalThis.addEventListener('hashchange', navigate);
+globalThis.addEventListener('keydown', (event) => {
+  if (member !== null && member !== undefined) search.key(event);
+});
 setInterval(() => {
   if (!document.hidden && member !== null && member !== undefined) void count();
 }, COUNT_MS);

@@ -151,6 +151,12 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
     },
     { what: 'waiting reads of one credential', unit: 'requests', at: ['src/query/turns.ts', 'WAITING_MAX'], beyond: 'rate_limited' },
     { what: 'wait of a read', unit: 'ms', at: ['src/query/turns.ts', 'WAIT_MS_MAX'], beyond: 'rate_limited' },
+    {
+      what: 'results of a search, of each kind',
+      unit: 'results',
+      at: ['src/query/search-routes.ts', 'FOUND_MAX'],
+      beyond: 'validation_failed',
+    },
     { what: 'groups of a project', unit: 'groups', at: ['src/tenancy/groups.ts', 'GROUPS_MAX'], beyond: 'conflict' },
     { what: 'rules of a project', unit: 'rules', at: ['src/records/rules.ts', 'RULES_MAX'], beyond: 'conflict' },
     {

@@ -531,6 +531,15 @@ export type Operations = {
     body: undefined;
     answer: readonly { xuser_id: string; external_id: string; feature: string; hours: readonly { start: string; expected: number; n: number; good: number; suspect: number }[] }[];
   };
+  /** Find people, devices and recordings */
+  search: {
+    method: 'GET';
+    path: '/api/v1/search';
+    params: {};
+    query: { q: string; limit?: number | undefined };
+    body: undefined;
+    answer: { people: readonly { xuser_id: string; external_id: string; display_name: string }[]; devices: readonly { id: string; device_id: string; name: string; xuser_id: string | null; external_id: string | null }[]; recordings: readonly { stream_id: string; external_id: string; device_id: string; started_at: string }[] };
+  };
   /** List the episodes of a user */
   listEpisodes: {
     method: 'GET';
