@@ -204,7 +204,7 @@ export type Operations = {
     path: '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}';
     params: { projectId: string; groupId: string; xuserId: string };
     query: {};
-    body: undefined;
+    body: {};
     answer: { id: string; project_id: string; name: string; member_count: number; created_at: string };
   };
   /** Take a person out of a group */

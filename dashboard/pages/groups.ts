@@ -50,7 +50,7 @@ export class GroupsPage extends ProjectPage {
       text: 'Rules for this group hold for the person from then on.',
       word: 'Add',
       fields: person,
-      act: (text) => call('PUT', '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}', member(text)),
+      act: (text) => call('PUT', '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}', { ...member(text), body: {} }),
     })}
     ${this.askButton(group.name, {
       title: `Take a person out of ${group.name}`,

@@ -160,6 +160,7 @@ const addGroupMember = ({ db }: Deps) =>
     description: 'Once, however often it is said.',
     access: write,
     params: ofMember,
+    body: exactly({}),
     responses: { 200: { description: 'The group.', schema: GroupSchema } },
     errors: ['not_found'],
     handler: async (request) => {

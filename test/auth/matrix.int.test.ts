@@ -151,7 +151,7 @@ function samples(): Readonly<Record<string, Sample>> {
     listGroups: { family: 'projects', record: true },
     createGroup: { family: 'write', body: { name: 'Ward' }, record: true },
     updateGroup: { family: 'write', body: {}, record: true },
-    addGroupMember: { family: 'write', record: true },
+    addGroupMember: { family: 'write', body: {}, record: true },
     removeGroupMember: { family: 'write', record: true },
     deleteGroup: { family: 'write', record: true },
     listRules: { family: 'projects', record: true },

@@ -210,7 +210,7 @@ export const rows: readonly Row[] = [
   row('listGroups', 'GET', `${project}/groups`, 'projects', { named: true }),
   row('createGroup', 'POST', `${project}/groups`, 'write', { named: true, body: () => ({ name: 'conform made' }) }),
   row('updateGroup', 'PATCH', `${project}/groups/{groupId}`, 'write', { named: true, body: nothing }),
-  row('addGroupMember', 'PUT', `${project}/groups/{groupId}/members/{xuserId}`, 'write', { named: true }),
+  row('addGroupMember', 'PUT', `${project}/groups/{groupId}/members/{xuserId}`, 'write', { named: true, body: nothing }),
   row('removeGroupMember', 'DELETE', `${project}/groups/{groupId}/members/{xuserId}`, 'write', { named: true }),
   row('deleteGroup', 'DELETE', `${project}/groups/{groupId}`, 'write', { named: true }),
   row('listRules', 'GET', `${project}/rules`, 'projects', { named: true }),
