@@ -12,6 +12,7 @@ import { BiosignalsPage } from './pages/biosignals.ts';
 import { DeviceProfilesPage } from './pages/device-profiles.ts';
 import { DevicesPage } from './pages/devices.ts';
 import { EpisodePage, EpisodesPage } from './pages/episodes.ts';
+import { GroupsPage } from './pages/groups.ts';
 import { MembersPage } from './pages/members.ts';
 import { NotFoundPage } from './pages/not-found.ts';
 import { OverviewPage } from './pages/overview.ts';
@@ -21,9 +22,11 @@ import { RecordingPage } from './pages/recording.ts';
 import { QuestionnairePage } from './pages/questionnaire.ts';
 import { QuestionnairesPage } from './pages/questionnaires.ts';
 import { ReportPage } from './pages/report.ts';
+import { RulesPage } from './pages/rules.ts';
 import { UserPage } from './pages/user.ts';
 import { UsersPage } from './pages/users.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
+import { Search } from './search.ts';
 import { call } from './service.ts';
 import type { Member } from './service.ts';
 
@@ -66,6 +69,8 @@ const entries: readonly Entry[] = [
     open: (context) => new EpisodesPage(context),
     openOne: (context) => new EpisodePage(context),
   },
+  { path: 'rules', name: 'Rules', group: 'Monitor', admin: false, open: (context) => new RulesPage(context) },
+  { path: 'groups', name: 'Groups', group: 'Monitor', admin: false, open: (context) => new GroupsPage(context) },
   { path: 'settings/keys', name: 'API keys', group: 'Settings', admin: true, open: (context) => new ApiKeysPage(context) },
   { path: 'settings/projects', name: 'Projects', group: 'Settings', admin: true, open: (context) => new ProjectsPage(context) },
   {
@@ -95,6 +100,7 @@ const app = document.querySelector<HTMLElement>('#app')!;
 app.replaceChildren();
 const locale = localeOf(document.documentElement.lang);
 const redraw = drawOnce(() => draw());
+const search = new Search(redraw, locale);
 
 /** undefined: not asked yet; null: nobody is signed in. */
 let member: Member | null | undefined;
@@ -221,6 +227,7 @@ function shell(who: Member): TemplateResult {
       </button>
       ${brand}
       <p class="who"></p>
+      ${search.button()}
       <p class="name">${who.display_name || who.email} <span class="muted">${who.role}</span></p>
       <button type="button" @click=${() => void signOut()}>Sign out</button>
     </header>
@@ -231,7 +238,8 @@ function shell(who: Member): TemplateResult {
         </ul>
       </nav>
       <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
-    </div>`;
+    </div>
+    ${search.view()}`;
 }
 
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {
@@ -245,6 +253,9 @@ function skip(event: Event): void {
 }
 
 globalThis.addEventListener('hashchange', navigate);
+globalThis.addEventListener('keydown', (event) => {
+  if (member !== null && member !== undefined) search.key(event);
+});
 setInterval(() => {
   if (!document.hidden && member !== null && member !== undefined) void count();
 }, COUNT_MS);

@@ -151,6 +151,27 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
     },
     { what: 'waiting reads of one credential', unit: 'requests', at: ['src/query/turns.ts', 'WAITING_MAX'], beyond: 'rate_limited' },
     { what: 'wait of a read', unit: 'ms', at: ['src/query/turns.ts', 'WAIT_MS_MAX'], beyond: 'rate_limited' },
+    {
+      what: 'results of a search, of each kind',
+      unit: 'results',
+      at: ['src/query/search-routes.ts', 'FOUND_MAX'],
+      beyond: 'validation_failed',
+    },
+    { what: 'groups of a project', unit: 'groups', at: ['src/tenancy/groups.ts', 'GROUPS_MAX'], beyond: 'conflict' },
+    { what: 'rules of a project', unit: 'rules', at: ['src/records/rules.ts', 'RULES_MAX'], beyond: 'conflict' },
+    {
+      what: 'range on which a rule is tried',
+      unit: 'days',
+      at: ['src/records/rule-trial-routes.ts', 'RANGE_DAYS_MAX'],
+      beyond: 'range_too_large',
+    },
+    { what: 'rules tried at once', unit: 'trials', at: ['src/records/rule-trial-routes.ts', 'TRIALS_MAX'], beyond: 'busy' },
+    {
+      what: 'work of one trial of a rule',
+      unit: 'ms',
+      at: ['src/records/rule-trial.ts', 'WORK_MS_MAX'],
+      beyond: ['the answer says that it is not complete'],
+    },
     { what: 'length of a strip', unit: 's', at: ['src/query/strip-routes.ts', 'STRIP_SEC_MAX'], beyond: 'range_too_large' },
   ],
   'Live viewing': [

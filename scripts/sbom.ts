@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** Permissive; a new one is a decision. */
-const allowed = new Set(['MIT', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', '0BSD', 'Zlib', 'Unlicense']);
+const allowed = new Set(['MIT', 'MIT-0', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', '0BSD', 'Zlib', 'Unlicense']);
 /** Binaries that run in or next to the service: their own hash, because the package's is of the archive. */
 const binaries: Readonly<Record<string, readonly string[]>> = {
   '@uwsjs/linux-x64-22': ['uws.node'],

@@ -10,9 +10,9 @@ const read = (name: string): string => readFileSync(new URL(name, sql), 'utf8');
 
 /** Chapters of the document, each a picture. Every table of sql/ is in one of them. */
 const chapters: readonly (readonly [title: string, files: RegExp])[] = [
-  ['Who', /-(tenancy|people-devices)\.sql$/],
+  ['Who', /-(tenancy|people-devices|groups)\.sql$/],
   ['What is recorded and made of it', /-(streams|catalog|samples|derived-values|derived-minutes)\.sql$/],
-  ['What people enter, and what happened', /-(self-reports|episodes-webhooks|annotations)\.sql$/],
+  ['What people enter, and what happened', /-(self-reports|episodes-webhooks|annotations|rules|rule-emails)\.sql$/],
   ['The books', /-(retention|partitions|cluster-nodes|rollups|audit)\.sql$/],
 ];
 

@@ -140,7 +140,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/xusers';
     params: {};
-    query: { project_id?: string | undefined; external_id?: string | undefined; search?: string | undefined; sort?: 'newest' | 'external_id' | 'name' | undefined; limit?: number | undefined; cursor?: string | undefined };
+    query: { project_id?: string | undefined; group_id?: string | undefined; external_id?: string | undefined; search?: string | undefined; sort?: 'newest' | 'external_id' | 'name' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
     answer: readonly { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean }[];
   };
@@ -161,6 +161,60 @@ export type Operations = {
     query: {};
     body: { display_name?: string; time_zone?: string | null; disabled?: boolean };
     answer: { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean };
+  };
+  /** List the groups of a project */
+  listGroups: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/groups';
+    params: { projectId: string };
+    query: { subject_id?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; project_id: string; name: string; member_count: number; created_at: string }[];
+  };
+  /** Make a group */
+  createGroup: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/groups';
+    params: { projectId: string };
+    query: {};
+    body: { name: string };
+    answer: { id: string; project_id: string; name: string; member_count: number; created_at: string };
+  };
+  /** Rename a group */
+  updateGroup: {
+    method: 'PATCH';
+    path: '/api/v1/projects/{projectId}/groups/{groupId}';
+    params: { projectId: string; groupId: string };
+    query: {};
+    body: { name?: string };
+    answer: { id: string; project_id: string; name: string; member_count: number; created_at: string };
+  };
+  /** Delete a group */
+  deleteGroup: {
+    method: 'DELETE';
+    path: '/api/v1/projects/{projectId}/groups/{groupId}';
+    params: { projectId: string; groupId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** Put a person into a group */
+  addGroupMember: {
+    method: 'PUT';
+    path: '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}';
+    params: { projectId: string; groupId: string; xuserId: string };
+    query: {};
+    body: {};
+    answer: { id: string; project_id: string; name: string; member_count: number; created_at: string };
+  };
+  /** Take a person out of a group */
+  removeGroupMember: {
+    method: 'DELETE';
+    path: '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}';
+    params: { projectId: string; groupId: string; xuserId: string };
+    query: {};
+    body: undefined;
+    answer: null;
   };
   /** Read what a person has consented to */
   listConsents: {
@@ -464,7 +518,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/devices';
     params: {};
-    query: { project_id?: string | undefined; limit?: number | undefined };
+    query: { project_id?: string | undefined; group_id?: string | undefined; limit?: number | undefined };
     body: undefined;
     answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[]; set_aside: number }[];
   };
@@ -473,9 +527,18 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/signal-quality';
     params: {};
-    query: { project_id?: string | undefined; hours?: number | undefined; limit?: number | undefined };
+    query: { project_id?: string | undefined; group_id?: string | undefined; hours?: number | undefined; limit?: number | undefined };
     body: undefined;
     answer: readonly { xuser_id: string; external_id: string; feature: string; hours: readonly { start: string; expected: number; n: number; good: number; suspect: number }[] }[];
+  };
+  /** Find people, devices and recordings */
+  search: {
+    method: 'GET';
+    path: '/api/v1/search';
+    params: {};
+    query: { q: string; limit?: number | undefined };
+    body: undefined;
+    answer: { people: readonly { xuser_id: string; external_id: string; display_name: string }[]; devices: readonly { id: string; device_id: string; name: string; xuser_id: string | null; external_id: string | null }[]; recordings: readonly { stream_id: string; external_id: string; device_id: string; started_at: string }[] };
   };
   /** List the episodes of a user */
   listEpisodes: {
@@ -581,6 +644,60 @@ export type Operations = {
     method: 'DELETE';
     path: '/api/v1/annotations/{annotationId}';
     params: { annotationId: string };
+    query: {};
+    body: undefined;
+    answer: null;
+  };
+  /** Try a rule on history */
+  tryRule: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/rules/try';
+    params: { projectId: string };
+    query: {};
+    body: { rule: { name: string; kind?: string; subject_id?: string | null; group_id?: string | null; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold?: number | null; sustain_sec: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; email_to?: readonly string[]; quiet_from?: string | null; quiet_to?: string | null; enabled?: boolean }; since: string; until: string };
+    answer: { since: string; until: string; episodes: readonly { subject_id: string; external_id: string; stream_id: string; started_at: string; ended_at: string | null; extreme: number; duration_sec: number }[]; episode_count: number; person_count: number; covered_sec: number; recording_count: number; complete: boolean };
+  };
+  /** List the rules of a project */
+  listRules: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/rules';
+    params: { projectId: string };
+    query: {};
+    body: undefined;
+    answer: readonly { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; email_to: readonly string[]; quiet_from: string | null; quiet_to: string | null; enabled: boolean; subject_id: string | null; external_id: string | null; group_id: string | null; open_episodes: number; email_problem: string | null; created_by: string; created_at: string; updated_at: string }[];
+  };
+  /** Make a rule that opens an episode */
+  createRule: {
+    method: 'POST';
+    path: '/api/v1/projects/{projectId}/rules';
+    params: { projectId: string };
+    query: {};
+    body: { name: string; kind?: string; subject_id?: string | null; group_id?: string | null; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold?: number | null; sustain_sec: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; email_to?: readonly string[]; quiet_from?: string | null; quiet_to?: string | null; enabled?: boolean };
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; email_to: readonly string[]; quiet_from: string | null; quiet_to: string | null; enabled: boolean; subject_id: string | null; external_id: string | null; group_id: string | null; open_episodes: number; email_problem: string | null; created_by: string; created_at: string; updated_at: string };
+  };
+  /** Read a rule */
+  getRule: {
+    method: 'GET';
+    path: '/api/v1/projects/{projectId}/rules/{ruleId}';
+    params: { projectId: string; ruleId: string };
+    query: {};
+    body: undefined;
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; email_to: readonly string[]; quiet_from: string | null; quiet_to: string | null; enabled: boolean; subject_id: string | null; external_id: string | null; group_id: string | null; open_episodes: number; email_problem: string | null; created_by: string; created_at: string; updated_at: string };
+  };
+  /** Change a rule, or switch it on or off */
+  updateRule: {
+    method: 'PATCH';
+    path: '/api/v1/projects/{projectId}/rules/{ruleId}';
+    params: { projectId: string; ruleId: string };
+    query: {};
+    body: { name?: string; kind?: string; feature?: string; comparison?: 'above' | 'below'; threshold?: number; end_threshold?: number | null; sustain_sec?: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; email_to?: readonly string[]; quiet_from?: string | null; quiet_to?: string | null; enabled?: boolean; subject_id?: string | null; group_id?: string | null };
+    answer: { id: string; project_id: string; name: string; kind: string; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold: number | null; sustain_sec: number; release_sec: number; quality_max: 0 | 1; severity: 'none' | 'low' | 'medium' | 'high'; email_to: readonly string[]; quiet_from: string | null; quiet_to: string | null; enabled: boolean; subject_id: string | null; external_id: string | null; group_id: string | null; open_episodes: number; email_problem: string | null; created_by: string; created_at: string; updated_at: string };
+  };
+  /** Delete a rule */
+  deleteRule: {
+    method: 'DELETE';
+    path: '/api/v1/projects/{projectId}/rules/{ruleId}';
+    params: { projectId: string; ruleId: string };
     query: {};
     body: undefined;
     answer: null;
@@ -833,7 +950,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/fleet/episodes';
     params: {};
-    query: { project_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; limit?: number | undefined };
+    query: { project_id?: string | undefined; group_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; limit?: number | undefined };
     body: undefined;
     answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; acknowledged_at: string | null; acknowledged_by_name: string | null; artifact_count: number }[];
   };

@@ -181,12 +181,48 @@ table episode_acknowledgement row level security
   id uuid not null default gen_random_uuid()
   name text not null default ''::text
   note text not null default ''::text
+table episode_email row level security
+  attempts integer not null default 0
+  created_at timestamp with time zone not null default now()
+  episode_id uuid not null
+  id uuid not null default gen_random_uuid()
+  last_error text
+  next_attempt_at timestamp with time zone not null default now()
+  organization_id uuid not null
+  project_id uuid not null
+  recipient text not null
+  rule_id uuid not null
+  sent_at timestamp with time zone
+  status text not null default 'pending'::text
 table episode_event
   after_sec integer not null
   before_sec integer not null
   code text not null
   severity text not null
   title text not null
+table episode_rule row level security
+  comparison text not null
+  created_at timestamp with time zone not null default now()
+  created_by text not null
+  email_to text[] not null default '{}'::text[]
+  end_threshold double precision
+  feature text not null
+  group_id uuid
+  id uuid not null default gen_random_uuid()
+  is_enabled boolean not null default true
+  kind text not null default 'threshold'::text
+  name text not null
+  organization_id uuid not null
+  project_id uuid not null
+  quality_max smallint not null default 0
+  quiet_from time without time zone
+  quiet_to time without time zone
+  release_sec integer not null
+  severity text not null default 'medium'::text
+  sustain_sec integer not null
+  threshold double precision not null
+  updated_at timestamp with time zone not null default now()
+  xuser_id uuid
 table feature_1d_kept
   bucket timestamp with time zone not null
   channel_no smallint not null
@@ -376,6 +412,19 @@ table partition_rule
   relation text not null
   step interval not null
   toast_tuple_target integer
+table person_group row level security
+  created_at timestamp with time zone not null default now()
+  created_by text not null
+  id uuid not null default gen_random_uuid()
+  name text not null
+  organization_id uuid not null
+  project_id uuid not null
+table person_group_member row level security
+  added_at timestamp with time zone not null default now()
+  added_by text not null
+  group_id uuid not null
+  organization_id uuid not null
+  xuser_id uuid not null
 table project row level security
   archived_at timestamp with time zone
   consent_required text[] not null default '{}'::text[]
@@ -690,9 +739,30 @@ episode: episode_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DE
 episode_acknowledgement: episode_acknowledgement_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(id) ON DELETE CASCADE
 episode_acknowledgement: episode_acknowledgement_note_check CHECK ((length(note) <= 1000))
 episode_acknowledgement: episode_acknowledgement_pkey PRIMARY KEY (id)
+episode_email: episode_email_episode_id_fkey FOREIGN KEY (episode_id) REFERENCES episode(id) ON DELETE CASCADE
+episode_email: episode_email_pkey PRIMARY KEY (id)
+episode_email: episode_email_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES episode_rule(id) ON DELETE CASCADE
+episode_email: episode_email_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text])))
 episode_event: episode_event_pkey PRIMARY KEY (code)
 episode_event: episode_event_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
 episode_event: episode_event_strip_check CHECK ((((before_sec >= 0) AND (before_sec <= 30)) AND ((after_sec >= 1) AND (after_sec <= 30))))
+episode_rule: episode_rule_comparison_check CHECK ((comparison = ANY (ARRAY['above'::text, 'below'::text])))
+episode_rule: episode_rule_email_to_check CHECK ((cardinality(email_to) <= 10))
+episode_rule: episode_rule_end_threshold_check CHECK (
+CASE comparison
+    WHEN 'above'::text THEN (end_threshold <= threshold)
+    ELSE (end_threshold >= threshold)
+END)
+episode_rule: episode_rule_group_id_fkey FOREIGN KEY (group_id) REFERENCES person_group(id)
+episode_rule: episode_rule_pkey PRIMARY KEY (id)
+episode_rule: episode_rule_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+episode_rule: episode_rule_quality_max_check CHECK ((quality_max = ANY (ARRAY[0, 1])))
+episode_rule: episode_rule_quiet_check CHECK ((((quiet_from IS NULL) = (quiet_to IS NULL)) AND (quiet_from <> quiet_to)))
+episode_rule: episode_rule_release_sec_check CHECK (((release_sec >= 1) AND (release_sec <= 3600)))
+episode_rule: episode_rule_severity_check CHECK ((severity = ANY (ARRAY['none'::text, 'low'::text, 'medium'::text, 'high'::text])))
+episode_rule: episode_rule_sustain_sec_check CHECK (((sustain_sec >= 0) AND (sustain_sec <= 3600)))
+episode_rule: episode_rule_whom_check CHECK (((xuser_id IS NULL) OR (group_id IS NULL)))
+episode_rule: episode_rule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 feature_1d_kept: feature_1d_kept_pkey PRIMARY KEY (stream_id, method_id, channel_no, bucket)
 feature_1d_kept: feature_1h_kept_bucket_not_null NOT NULL bucket
 feature_1d_kept: feature_1h_kept_channel_no_not_null NOT NULL channel_no
@@ -737,6 +807,12 @@ organization: organization_pkey PRIMARY KEY (id)
 packet_log: packet_log_pkey PRIMARY KEY (batch_id, part, "time")
 packet_log_checkpoint: packet_log_checkpoint_pkey PRIMARY KEY (partition)
 partition_rule: partition_rule_pkey PRIMARY KEY (relation)
+person_group: person_group_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+person_group: person_group_pkey PRIMARY KEY (id)
+person_group: person_group_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES project(organization_id, id) ON DELETE CASCADE
+person_group_member: person_group_member_group_id_fkey FOREIGN KEY (group_id) REFERENCES person_group(id) ON DELETE CASCADE
+person_group_member: person_group_member_pkey PRIMARY KEY (group_id, xuser_id)
+person_group_member: person_group_member_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
 project: project_consent_required_check CHECK ((consent_required <@ ARRAY['recording'::text, 'sharing'::text]))
 project: project_name_check CHECK (((name <> ''::text) AND (length(name) <= 200)))
 project: project_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
@@ -843,7 +919,14 @@ CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_i
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
 CREATE UNIQUE INDEX episode_acknowledgement_current_key ON public.episode_acknowledgement USING btree (episode_id) WHERE (ended_at IS NULL)
 CREATE INDEX episode_acknowledgement_episode_id_idx ON public.episode_acknowledgement USING btree (episode_id, created_at)
+CREATE INDEX episode_email_due_idx ON public.episode_email USING btree (project_id, recipient, next_attempt_at) WHERE (status = 'pending'::text)
+CREATE UNIQUE INDEX episode_email_episode_id_recipient_key ON public.episode_email USING btree (episode_id, recipient)
+CREATE INDEX episode_email_rule_id_idx ON public.episode_email USING btree (rule_id, created_at)
+CREATE INDEX episode_email_sent_idx ON public.episode_email USING btree (project_id, recipient, sent_at) WHERE (status = 'sent'::text)
 CREATE INDEX episode_open_idx ON public.episode USING btree (organization_id, started_at) WHERE (status = 'open'::text)
+CREATE INDEX episode_rule_group_id_idx ON public.episode_rule USING btree (group_id)
+CREATE INDEX episode_rule_project_id_idx ON public.episode_rule USING btree (project_id, created_at)
+CREATE INDEX episode_rule_xuser_id_idx ON public.episode_rule USING btree (xuser_id)
 CREATE INDEX episode_xuser_id_started_at_idx ON public.episode USING btree (xuser_id, started_at)
 CREATE INDEX goal_xuser_id_idx ON public.goal USING btree (xuser_id)
 CREATE INDEX idempotency_created_at_idx ON public.idempotency USING btree (created_at)
@@ -853,6 +936,8 @@ CREATE UNIQUE INDEX operator_account_email_key ON public.operator_account USING 
 CREATE INDEX operator_account_organization_id_idx ON public.operator_account USING btree (organization_id)
 CREATE INDEX operator_session_operator_id_idx ON public.operator_session USING btree (operator_id)
 CREATE INDEX packet_hash_stream_idx ON ONLY public.packet_hash USING btree (stream_id, first_seq)
+CREATE INDEX person_group_member_xuser_id_idx ON public.person_group_member USING btree (xuser_id)
+CREATE UNIQUE INDEX person_group_project_id_name_key ON public.person_group USING btree (project_id, lower(name))
 CREATE INDEX public_key_use_project_id_idx ON public.public_key_use USING btree (project_id)
 CREATE INDEX questionnaire_organization_id_idx ON public.questionnaire USING btree (organization_id)
 CREATE UNIQUE INDEX questionnaire_response_amends_key ON public.questionnaire_response USING btree (amends)
@@ -2058,6 +2143,14 @@ AS $function$
   select n between 1 and 32767 and exponent <= 9 and width <= 40
     and power(10, exponent) * (step::double precision * (n - 1) + power(2, width)) < 1e15
 $function$
+CREATE OR REPLACE FUNCTION public.is_quiet(quiet_from time without time zone, quiet_to time without time zone, time_zone text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select coalesce(case when quiet_from < quiet_to then t >= quiet_from and t < quiet_to else t >= quiet_from or t < quiet_to end, false)
+  from (select (at at time zone time_zone)::time as t) clock
+$function$
 CREATE OR REPLACE FUNCTION public.missing_consents(person uuid)
  RETURNS text[]
  LANGUAGE sql
@@ -2481,6 +2574,8 @@ episode: episode_service for ALL to biosignal_ingest, biosignal_worker using (tr
 episode_acknowledgement: episode_acknowledgement_own for ALL to biosignal_api using ((EXISTS ( SELECT
    FROM episode e
   WHERE ((e.id = episode_acknowledgement.episode_id) AND (e.organization_id = current_organization())))))
+episode_email: episode_email_own for ALL to biosignal_api using ((organization_id = current_organization()))
+episode_rule: episode_rule_own for ALL to biosignal_api using ((organization_id = current_organization()))
 goal: goal_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_own for ALL to biosignal_api using ((organization_id = current_organization()))
 idempotency: idempotency_service for ALL to biosignal_ingest, biosignal_worker using (true)
@@ -2494,6 +2589,8 @@ operator_session: operator_session_own for ALL to biosignal_api using ((operator
 operator_session: operator_session_service for ALL to biosignal_ingest, biosignal_worker using (true)
 organization: organization_own for ALL to biosignal_api using ((id = current_organization()))
 organization: organization_service for ALL to biosignal_ingest, biosignal_worker using (true)
+person_group: person_group_own for ALL to biosignal_api using ((organization_id = current_organization()))
+person_group_member: person_group_member_own for ALL to biosignal_api using ((organization_id = current_organization()))
 project: project_own for ALL to biosignal_api using ((organization_id = current_organization()))
 project: project_service for ALL to biosignal_ingest, biosignal_worker using (true)
 project_biosignal: project_biosignal_own for ALL to biosignal_api using ((project_id IN ( SELECT project.id
@@ -2571,6 +2668,8 @@ public.device_profile: delete, insert, select, update to biosignal_api
 public.device_profile: select to biosignal_ingest
 public.episode: delete, insert, select, update to biosignal_api
 public.episode_acknowledgement: delete, insert, select, update to biosignal_api
+public.episode_email: select to biosignal_api
+public.episode_rule: delete, insert, select, update to biosignal_api
 public.feature_block: delete, insert, select, update to biosignal_worker
 public.goal: delete, insert, select, update to biosignal_api
 public.idempotency: delete, insert, select, update to biosignal_api
@@ -2591,6 +2690,8 @@ public.packet_log_checkpoint: select, update to biosignal_ingest
 public.partition_rule: select to biosignal_api
 public.partition_rule: select to biosignal_ingest
 public.partition_rule: select to biosignal_worker
+public.person_group: delete, insert, select, update to biosignal_api
+public.person_group_member: delete, insert, select, update to biosignal_api
 public.project: delete, insert, select, update to biosignal_api
 public.project: select to biosignal_ingest
 public.project_biosignal: delete, insert, select, update to biosignal_api
@@ -2659,6 +2760,7 @@ has_feature(integer[],smallint,timestamp with time zone,timestamp with time zone
 hold_log(bigint): execute to public
 hold_partitions(smallint[],bigint[]): execute to public
 is_block_line(integer,integer,bigint,integer): execute to public
+is_quiet(time without time zone,time without time zone,text,timestamp with time zone): execute to public
 missing_consents(uuid): execute to biosignal_api
 missing_consents(uuid): execute to biosignal_ingest
 missing_consents(uuid): execute to public

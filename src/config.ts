@@ -22,6 +22,13 @@ const networks = (value: string): readonly string[] => {
   }
   return items;
 };
+const smtpAddress = (value: string): string => {
+  const url = URL.canParse(value) ? new URL(value) : null;
+  if (value !== '' && (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === '')) {
+    throw new RangeError('an address such as smtp://user:password@mail.example.org:587, or smtps://');
+  }
+  return value;
+};
 const integer =
   (min: number, max: number) =>
   (value: string): number => {
@@ -293,6 +300,13 @@ export const settings = {
   ),
   bodyTimeoutMs: setting('BIO_BODY_TIMEOUT_MS', 10_000, integer(100, 600_000), 'Time within which a request body must arrive, ms.'),
   stopTimeoutMs: setting('BIO_STOP_TIMEOUT_MS', 8000, integer(100, 600_000), 'Longest duration of an orderly stop, ms.'),
+  smtpUrl: setting(
+    'BIO_SMTP_URL',
+    '',
+    smtpAddress,
+    'Mail server for e-mail of rules: smtp://user:password@host:587 or smtps://host. Without TLS only on this machine. Empty: rules send no e-mail.',
+  ),
+  mailFrom: setting('BIO_MAIL_FROM', '', text, 'Address that e-mail of rules is from; needed with BIO_SMTP_URL.'),
   webhookNetworks: setting(
     'BIO_WEBHOOK_NETWORKS',
     [] as readonly string[],
@@ -325,6 +339,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 /** Says whether other machines can reach the service, directly or through a proxy. */
 export function isExposed(config: Pick<Config, 'host' | 'trustProxy'>): boolean {
   return !isLoopbackHost(config.host) || config.trustProxy.length > 0;
+}
+
+/** Refuses to send e-mail from nobody.  @throws PipelineError validation_failed */
+export function needMailFrom({ smtpUrl, mailFrom }: Pick<Config, 'smtpUrl' | 'mailFrom'>): void {
+  if (smtpUrl === '' || mailFrom !== '') return;
+  throw new PipelineError('validation_failed', 'BIO_MAIL_FROM must be set with BIO_SMTP_URL: the address that e-mail of rules is from.');
 }
 
 /** Refuses to serve other machines with the secret that is stored in the database: a stolen backup would be enough to sign tokens and read

@@ -8,7 +8,7 @@ import { conflictAudit } from './tenancy/conflict-audit.ts';
 import { watchConsent } from './auth/consent-watch.ts';
 import { startReadAudit } from './tenancy/read-audit.ts';
 import { connectRevocation } from './auth/revocation.ts';
-import { isExposed, needSecret } from './config.ts';
+import { isExposed, needMailFrom, needSecret } from './config.ts';
 import type { Config } from './config.ts';
 import { PipelineError } from './errors.ts';
 import type { Logger } from './http/logger.ts';
@@ -18,6 +18,7 @@ import type { Metrics } from './metrics.ts';
 import type { RunningPipeline } from './pipeline/running-pipeline.ts';
 import { startRecordsWork } from './records/background.ts';
 import { WebhookNetworks } from './webhooks/webhook-networks.ts';
+import { startRuleEmails } from './webhooks/rule-emails.ts';
 import { startWebhookDeliverer } from './webhooks/webhooks.ts';
 import type { Database } from './storage/database/database.ts';
 import { tagOf } from './storage/log-ownership.ts';
@@ -102,6 +103,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   const instance: Instance = { id: randomUUID(), name: config.nodeName === '' ? `${hostname()}:${config.port}` : config.nodeName };
   refuseFewFiles(config);
   needSecret(config);
+  needMailFrom(config);
   if (!config.sharePort) await refuseTakenPort(config.host, config.port);
   const networks = new WebhookNetworks(config.webhookNetworks);
   const { database, roles, exited } = await startDatabases(options, tagOf(instance), logger, stops);
@@ -122,9 +124,10 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   stops.push(sealing.stop);
   const scheme = config.tlsCert === '' ? 'http' : 'https';
   const secureCookies = scheme === 'https' || config.publicUrl.startsWith('https:') || isExposed(config);
+  const address = config.publicUrl === '' ? `${scheme}://${config.host}:${config.port}` : config.publicUrl;
   const auth = new Auth({
     database,
-    issuer: config.publicUrl === '' ? `${scheme}://${config.host}:${config.port}` : config.publicUrl,
+    issuer: address,
     secret: config.secret === '' ? await serviceSecret(database, 'signing keys') : Buffer.from(config.secret),
     allowedOrigins: config.allowedOrigins,
     secureCookies,
@@ -136,6 +139,11 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   stops.push(() => reads.stop());
   const notDelivered = (err: unknown): void => logger.warn({ err }, 'webhooks: deliveries could not be read or noted');
   stops.push(startWebhookDeliverer({ pool: database.pool, networks, onError: notDelivered }));
+  if (config.smtpUrl !== '') {
+    const notSent = (err: unknown): void => logger.warn({ err }, 'rules: e-mail could not be read or noted');
+    const mail = { smtpUrl: config.smtpUrl, from: config.mailFrom, publicUrl: address.replace(/\/+$/, '') };
+    stops.push(startRuleEmails({ pool: database.pool, ...mail, onError: notSent }));
+  }
   const workFailed = (err: unknown): void => logger.warn({ err }, 'records: background work failed');
   stops.push(startRecordsWork({ pool: database.pool, onError: workFailed }));
 

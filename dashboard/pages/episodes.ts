@@ -1,11 +1,12 @@
 /** Episodes of all users: stretches to be reviewed by a person, and one of them with its strips and notes. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { groupField, loadGroups } from '../group-filter.ts';
 import { Page } from '../page.ts';
 import { badge, chips, duration, emptyState, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import { call, callTagged } from '../service.ts';
-import type { EpisodeDetail, EpisodeLine, Xuser } from '../service.ts';
+import type { EpisodeDetail, EpisodeLine, Group, Xuser } from '../service.ts';
 import { stripsOf } from '../strips.ts';
 import type { StripPicture } from '../strips.ts';
 import { loadNames } from '../who.ts';
@@ -34,16 +35,26 @@ export class EpisodesPage extends Page {
     'Found by rules, raised by safety answers, or entered by hand. Not a diagnosis: each is for a person to review.';
   protected override readonly refreshMs = 15_000;
   #episodes: readonly EpisodeLine[] = [];
+  #groups: readonly Group[] = [];
+  #group = this.context.query.get('group') ?? '';
   #filter: Filter = filters.find((name) => name === this.context.query.get('show')) ?? 'open';
 
   protected override async load(): Promise<void> {
-    this.#episodes = await call('GET', '/api/v1/fleet/episodes', {
-      query: { limit: 200, status: this.#filter === 'all' ? undefined : this.#filter },
-    });
+    const status = this.#filter === 'all' ? undefined : this.#filter;
+    const group = this.#group === '' ? undefined : this.#group;
+    [this.#episodes, this.#groups] = await Promise.all([
+      call('GET', '/api/v1/fleet/episodes', { query: { limit: 200, status, group_id: group } }),
+      loadGroups(),
+    ]);
   }
 
   protected override actions(): TemplateResult {
-    return chips(
+    const choose = (event: Event): void => {
+      this.#group = (event.target as HTMLSelectElement).value;
+      this.keep({ group: this.#group });
+      void this.run(() => this.load());
+    };
+    const which = chips(
       'Which episodes',
       [
         ['open', 'Open'],
@@ -58,6 +69,7 @@ export class EpisodesPage extends Page {
         void this.run(() => this.load());
       },
     );
+    return html`<div class="row">${groupField(this.#groups, this.#group, choose)} ${which}</div>`;
   }
 
   protected override body(): TemplateResult {

@@ -1,10 +1,11 @@
 /** The users of all projects, and who of them is sending. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { groupField, loadGroups } from '../group-filter.ts';
 import { Page } from '../page.ts';
 import { badge, emptyState, moreButton, tableOf } from '../parts.ts';
 import { call, callList, callNext } from '../service.ts';
-import type { Project, Xuser } from '../service.ts';
+import type { Group, Project, Xuser } from '../service.ts';
 
 const PAGE = 100;
 const sorts = [
@@ -23,16 +24,26 @@ export class UsersPage extends Page {
   #sending: ReadonlySet<string> = new Set();
   #search = this.context.query.get('search') ?? '';
   #project = this.context.query.get('project') ?? '';
+  #groups: readonly Group[] = [];
+  #group = this.context.query.get('group') ?? '';
   #sort: Sort = sorts.find(([value]) => value === this.context.query.get('sort'))?.[0] ?? 'newest';
 
   protected override async load(): Promise<void> {
     const given = (text: string): string | undefined => (text === '' ? undefined : text);
-    const query = { limit: PAGE, search: given(this.#search), project_id: given(this.#project), sort: this.#sort };
-    const [users, projects, devices] = await Promise.all([
+    const query = {
+      limit: PAGE,
+      search: given(this.#search),
+      project_id: given(this.#project),
+      group_id: given(this.#group),
+      sort: this.#sort,
+    };
+    const [users, projects, devices, groups] = await Promise.all([
       callList('/api/v1/xusers', { query }),
       call('GET', '/api/v1/projects'),
       call('GET', '/api/v1/devices', { query: { limit: 1000 } }),
+      loadGroups(),
     ]);
+    this.#groups = groups;
     this.#users = users.items;
     this.#next = users.next;
     this.#projects = projects;
@@ -53,8 +64,9 @@ export class UsersPage extends Page {
     const text = (name: string): string => (data.get(name) as string | null)?.trim() ?? '';
     this.#search = text('search');
     this.#project = text('project');
+    this.#group = text('group');
     this.#sort = text('sort') as Sort;
-    this.keep({ search: this.#search, project: this.#project, sort: this.#sort === 'newest' ? '' : this.#sort });
+    this.keep({ search: this.#search, project: this.#project, group: this.#group, sort: this.#sort === 'newest' ? '' : this.#sort });
     void this.run(() => this.load());
   }
 
@@ -89,7 +101,7 @@ export class UsersPage extends Page {
   }
 
   protected override body(): TemplateResult {
-    const filtered = this.#search !== '' || this.#project !== '';
+    const filtered = this.#search !== '' || this.#project !== '' || this.#group !== '';
     return html`<section class="card">
       <form class="row filters" role="search" @submit=${(event: SubmitEvent) => this.#find(event)}>
         <label class="wide"
@@ -106,6 +118,7 @@ export class UsersPage extends Page {
                 </select></label
               >`
         }
+        ${groupField(this.#groups, this.#group, (event) => this.#find(event))}
         <label
           >Sort by
           <select name="sort" @change=${(event: Event) => this.#find(event)}>

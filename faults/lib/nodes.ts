@@ -132,11 +132,12 @@ export class Nodes {
 
   async #balance(): Promise<void> {
     let before = '';
-    for (; this.#isBalancing; await sleep(CHECK_MS)) {
+    while (this.#isBalancing) {
       const ready = await Promise.all(this.all.map(async (node) => ((await isReady(node)) ? [node.service.port] : [])));
       const ports = ready.flat();
       if (ports.join() !== before) this.front.targets = ports;
       before = ports.join();
+      await sleep(CHECK_MS);
     }
   }
 }

@@ -14,7 +14,12 @@ test('.env.example is what the settings say', () => {
 test('config print says every setting with the value in effect, and no secret', async () => {
   const lines: string[] = [];
   const out = (line: string): void => void lines.push(line);
-  const env = { PORT: '8123', BIO_METRICS_TOKEN: 'for-prometheus', DATABASE_URL: 'postgres://bio:word@db.example/bio' };
+  const env = {
+    PORT: '8123',
+    BIO_METRICS_TOKEN: 'for-prometheus',
+    DATABASE_URL: 'postgres://bio:word@db.example/bio',
+    BIO_SMTP_URL: 'smtps://bio:word@mail.example',
+  };
   const signal = new AbortController().signal;
   expect(await runCommand(config, ['print'], { out, err: out, progress: null, env, cwd: '.', signal })).toBe(0);
   expect(lines.map((line) => line.split('=')[0])).toEqual(Object.values(settings).map((row) => row.env));

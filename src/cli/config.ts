@@ -59,7 +59,7 @@ function plain(value: unknown): string {
 function shown(env: string, value: unknown): string {
   const text = plain(value);
   if (/TOKEN|SECRET|PASSWORD/.test(env)) return text === '' ? '' : '(set)';
-  return env === 'DATABASE_URL' ? withoutPassword(text) : text;
+  return env === 'DATABASE_URL' || env === 'BIO_SMTP_URL' ? withoutPassword(text) : text;
 }
 
 /** Variables that look like ours but are not: a misspelt limit would be ignored silently. */

@@ -10,6 +10,7 @@ export const apiTags: Readonly<Record<string, string>> = {
   Observations: 'Values as FHIR-aligned records, and charts of them.',
   Episodes: 'Stretches of time that matter, with their artifacts.',
   Annotations: 'What people mark on recordings, and beats that they correct.',
+  Rules: 'Thresholds of a project that open episodes. Not an alarm system. Not a medical device.',
   'Self-reports': 'What people enter: mood, journal, questionnaires, tasks; their goals.',
   Questionnaires: 'Questionnaires of a project: versions and scoring rules.',
   Fleet: 'Devices and signal quality across users.',

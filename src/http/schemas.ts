@@ -43,6 +43,9 @@ export const ProjectQuery = Type.Optional(
   Type.String({ minLength: 1, maxLength: 64, description: 'Id or key. Absent: every project of the caller.' }),
 );
 
+/** Narrows an answer about many people to a group. */
+export const GroupQuery = Type.Optional(Type.String({ format: 'uuid', description: 'Only people who are in this group.' }));
+
 /** Query parameters of lists. */
 export const LimitQuery = (fallback: number, max: number) =>
   orDefault(Type.Integer({ minimum: 1, maximum: max, default: fallback, description: `Items per page, at most ${max}.` }));

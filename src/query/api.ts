@@ -17,6 +17,7 @@ import type { ObservationDeps } from './observation-routes.ts';
 import { overviewRoutes } from './overview-routes.ts';
 import { sampleRoutes } from './sample-routes.ts';
 import type { RecentSamples } from './samples.ts';
+import { searchRoutes } from './search-routes.ts';
 import { seriesRoutes } from './series-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { stripRoutes } from './strip-routes.ts';
@@ -56,5 +57,6 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...chartRoutes(deps),
     ...exportRoutes({ ...deps, pool: deps.db }),
     ...deviceRoutes(deps),
+    ...searchRoutes(deps),
   ];
 }

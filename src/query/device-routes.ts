@@ -2,10 +2,11 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
+import { groupIdOf } from '../tenancy/groups.ts';
 import { orgOf, projectIdOf } from '../tenancy/record-ownership.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { exactly, LimitQuery, nullable, orDefault, ProjectQuery, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, GroupQuery, LimitQuery, nullable, orDefault, ProjectQuery, Timestamp, Uuid } from '../http/schemas.ts';
 import { FLOWING_SEC } from './biosignal-routes.ts';
 
 const BATTERY_CODE = 'battery';
@@ -69,7 +70,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
       'Of each its newest recording, and that of everybody else who sent with it within a day, so that nobody who falls silent is hidden behind ' +
       'another person with the same device. Those that were heard last come first.',
     access: { key: 'read', operator: 'viewer' },
-    query: { project_id: ProjectQuery, limit: LimitQuery(200, 1000) },
+    query: { project_id: ProjectQuery, group_id: GroupQuery, limit: LimitQuery(200, 1000) },
     responses: { 200: { description: 'Devices.', schema: Type.Array(DeviceSchema) } },
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
@@ -104,6 +105,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
              and m.biosignal_id = (select id from biosignal where code = $5 and project_id is null)
            order by m.time desc limit 1) b on true
          where d.organization_id = $1 and ($2::uuid is null or coalesce(s.project_id, d.project_id) = $2)
+           and ($8::uuid is null or x.id in (select g.xuser_id from person_group_member g where g.group_id = $8))
          order by s.last_packet_at desc nulls last, d.external_id limit $7`,
         [
           orgOf(caller),
@@ -113,6 +115,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
           BATTERY_CODE,
           BATTERY_DAYS,
           limit,
+          await groupIdOf(db, caller, query.group_id),
         ],
       );
       return { status: 200, json: rows };
@@ -132,6 +135,7 @@ const getSignalQuality = ({ db }: Deps) =>
     access: { key: 'read', operator: 'viewer' },
     query: {
       project_id: ProjectQuery,
+      group_id: GroupQuery,
       hours: orDefault(Type.Integer({ minimum: 1, maximum: 168, default: 24 })),
       limit: LimitQuery(200, 1000),
     },
@@ -152,6 +156,7 @@ const getSignalQuality = ({ db }: Deps) =>
                and f.bucket >= date_trunc('hour', now()) - make_interval(hours => $3::integer - 1) and f.bucket <= now()
              offset 0) f
            where s.organization_id = $1 and ($2::uuid is null or s.project_id = $2)
+             and ($5::uuid is null or s.xuser_id in (select g.xuser_id from person_group_member g where g.group_id = $5))
              and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= now() - make_interval(hours => $3::integer)
              and m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
            group by 1, 2, 3, 4
@@ -165,7 +170,7 @@ const getSignalQuality = ({ db }: Deps) =>
          from listed l join xuser x on x.id = l.xuser_id
          where not 'sharing' = any(missing_consents(x.id))
          order by l.good_share, x.external_id, l.feature limit $4`,
-        [orgOf(caller), await projectIdOf(db, caller, wanted), hours, limit],
+        [orgOf(caller), await projectIdOf(db, caller, wanted), hours, limit, await groupIdOf(db, caller, query.group_id)],
       );
       return { status: 200, json: rows };
     },

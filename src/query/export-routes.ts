@@ -51,6 +51,11 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
   { table: 'questionnaire_response', sql: 'select to_jsonb(q) as row from questionnaire_response q where q.xuser_id = $1' },
   { table: 'questionnaire_draft', sql: 'select to_jsonb(d) as row from questionnaire_draft d where d.xuser_id = $1' },
   { table: 'task_schedule', sql: 'select to_jsonb(t) as row from task_schedule t where t.xuser_id = $1' },
+  {
+    table: 'person_group_member',
+    sql: 'select to_jsonb(m) || jsonb_build_object($$name$$, g.name) as row from person_group_member m join person_group g on g.id = m.group_id where m.xuser_id = $1',
+  },
+  { table: 'episode_rule', sql: 'select to_jsonb(r) as row from episode_rule r where r.xuser_id = $1' },
   { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
   { table: 'task', sql: 'select to_jsonb(t) as row from task t where t.xuser_id = $1' },
   { table: 'consent', sql: 'select to_jsonb(c) as row from consent c where c.xuser_id = $1' },

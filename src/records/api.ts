@@ -13,6 +13,8 @@ import { goalRoutes } from './goal-routes.ts';
 import { JournalSeals } from './journal-seals.ts';
 import { questionnaireRoutes } from './questionnaire-routes.ts';
 import { responseRoutes } from './response-routes.ts';
+import { ruleRoutes } from './rule-routes.ts';
+import { ruleTrialRoutes } from './rule-trial-routes.ts';
 import { selfReportRoutes } from './self-report-routes.ts';
 import { taskRoutes } from './task-routes.ts';
 import { taskScheduleRoutes } from './task-schedule-routes.ts';
@@ -23,6 +25,8 @@ export function recordsApi(
     db: Pool;
     owner?: Pool;
     cursors: Cursors;
+    /** A mail server is set, so rules may send e-mail. Default: no. */
+    canMail?: boolean;
     endSubject?: EraseDeps['endSubject'];
     /** Default: journals are sealed with a secret stored in the database. */
     journal?: JournalSeals;
@@ -33,6 +37,8 @@ export function recordsApi(
     ...episodeRoutes(deps),
     ...acknowledgementRoutes(deps),
     ...annotationRoutes(deps),
+    ...ruleTrialRoutes(deps),
+    ...ruleRoutes({ ...deps, canMail: deps.canMail ?? false }),
     ...eraseRoutes({ ...deps, db: owner }),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),

@@ -3,10 +3,11 @@ import { sql } from 'kysely';
 import { build, isoTime, run, runForOne } from '../storage/database/build.ts';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
+import { groupIdOf } from '../tenancy/groups.ts';
 import { orgOf, projectIdOf } from '../tenancy/record-ownership.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { exactly, LimitQuery, nullable, oneOf, ProjectQuery, Timestamp, Uuid } from '../http/schemas.ts';
+import { exactly, GroupQuery, LimitQuery, nullable, oneOf, ProjectQuery, Timestamp, Uuid } from '../http/schemas.ts';
 import { episodeSeverities, episodeStatuses } from './episodes.ts';
 
 const EpisodeSchema = exactly({
@@ -42,6 +43,7 @@ const listRecentEpisodes = ({ db }: Deps) =>
     access: { key: 'read', operator: 'viewer' },
     query: {
       project_id: ProjectQuery,
+      group_id: GroupQuery,
       status: Type.Optional(oneOf(episodeStatuses)),
       acknowledged: Type.Optional(Type.Boolean()),
       limit: LimitQuery(100, 1000),
@@ -77,6 +79,9 @@ const listRecentEpisodes = ({ db }: Deps) =>
         .where('e.organization_id', '=', orgOf(caller))
         .where(sql<boolean>`not 'sharing' = any(missing_consents(x.id))`);
       if (project !== null) episodes = episodes.where('e.project_id', '=', project);
+      const group = await groupIdOf(db, caller, query.group_id);
+      if (group !== null)
+        episodes = episodes.where('x.id', 'in', build.selectFrom('person_group_member').select('xuser_id').where('group_id', '=', group));
       if (status !== undefined) episodes = episodes.where('e.status', '=', status);
       if (acknowledged !== undefined) episodes = episodes.where('k.id', acknowledged ? 'is not' : 'is', null);
       const { rows } = await run(db, episodes.orderBy('e.started_at', 'desc').orderBy('e.id').limit(limit));

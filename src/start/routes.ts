@@ -78,6 +78,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
           cursors,
           endSubject: questions?.eraseSubject ?? ((subjectId) => pipeline.eraseSubject(subjectId)),
           journal: sealing.journal,
+          canMail: config.smtpUrl !== '',
         }),
         ...webhooksApi({ db, networks }),
       ],

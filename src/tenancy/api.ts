@@ -7,6 +7,7 @@ import type { AuditDeps } from './audit-routes.ts';
 import { bootstrapRoutes } from './bootstrap-routes.ts';
 import type { BootstrapDeps } from './bootstrap-routes.ts';
 import { consentRoutes } from './consent-routes.ts';
+import { groupRoutes } from './group-routes.ts';
 import { operatorRoutes } from './operator-routes.ts';
 import { projectRoutes } from './project-routes.ts';
 import { projectSettingsRoutes } from './project-settings-routes.ts';
@@ -17,6 +18,7 @@ export type TenancyApiDeps = Readonly<{ db: Pool; cursors: Cursors }> & Bootstra
 export function tenancyApi(deps: TenancyApiDeps): readonly Route[] {
   return [
     ...xuserRoutes(deps),
+    ...groupRoutes(deps),
     ...consentRoutes(deps),
     ...projectRoutes(deps),
     ...projectSettingsRoutes(deps),

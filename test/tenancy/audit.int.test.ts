@@ -40,7 +40,7 @@ type Entry = Readonly<{
 
 const password = 'a long enough password';
 let running: RunningService;
-let subject: Readonly<{ id: string; token: string; stream: string; episode: string; artifact: string; annotation: string }>;
+let subject: Readonly<{ id: string; token: string; stream: string; episode: string; artifact: string; annotation: string; rule: string }>;
 let viewer: Readonly<{ id: string; headers: Record<string, string> }>;
 let work: string;
 
@@ -62,8 +62,10 @@ beforeAll(async () => {
   const stream = streams.body[0]!.id;
   const mark = { stream_id: stream, kind: 'note', starts_at: new Date().toISOString() };
   const annotation = await running.send<{ id: string }>('POST', '/api/v1/annotations', { body: mark });
+  const bound = { name: 'Fast', feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, subject_id: id };
+  const rule = await running.send<{ id: string }>('POST', `/api/v1/projects/${running.org.projectId}/rules`, { body: bound });
   const artifact = detail.body.artifacts[0]!.id;
-  subject = { id, token, stream, episode: episode.body.id, artifact, annotation: annotation.body.id };
+  subject = { id, token, stream, episode: episode.body.id, artifact, annotation: annotation.body.id, rule: rule.body.id };
   const { pool } = running.database;
   const made = { orgId: running.org.orgId, email: 'v@audit.example', displayName: '', role: 'viewer', password } as const;
   const member = await createMember(pool, made);
@@ -118,6 +120,16 @@ const reads: Readonly<Record<string, () => readonly [string, string, unknown?]>>
   getArtifact: () => ['GET', `/api/v1/episodes/${subject.episode}/artifacts/${subject.artifact}`],
   listAnnotations: () => ['GET', `/api/v1/annotations?subject_id=${subject.id}`],
   getAnnotation: () => ['GET', `/api/v1/annotations/${subject.annotation}`],
+  tryRule: () => [
+    'POST',
+    `/api/v1/projects/${running.org.projectId}/rules/try`,
+    {
+      rule: { name: 'Fast', feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, subject_id: subject.id },
+      since: '2026-01-01T00:00:00Z',
+      until: '2026-01-01T01:00:00Z',
+    },
+  ],
+  getRule: () => ['GET', `/api/v1/projects/${running.org.projectId}/rules/${subject.rule}`],
   getCorrections: () => ['GET', `/api/v1/streams/${subject.stream}/corrections?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
   listMoods: () => ['GET', `/api/v1/moods?subject_id=${subject.id}`],
   listQuestionnaireResponses: () => ['GET', `/api/v1/questionnaire-responses?subject_id=${subject.id}`],

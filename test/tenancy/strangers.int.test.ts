@@ -113,11 +113,17 @@ async function fill(mark: string, externalId: string, device: string, projectKey
   ]);
   const said = { stream_id: rows[0]!.uuid, kind: 'note', starts_at: new Date().toISOString(), text: `${mark} marked` };
   const annotation = await ok(key, 'POST', '/api/v1/annotations', said);
+  const group = await ok(key, 'POST', `${project}/groups`, { name: `${mark} ward` });
+  await ok(key, 'PUT', `${project}/groups/${group.id}/members/${person}`, undefined);
+  const bound = { name: `${mark} rule`, feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, subject_id: person };
+  const rule = await ok(key, 'POST', `${project}/rules`, bound);
   const why = { reason: 'refused', sqlState: null, logPosition: null, bytes: null };
   await putAside(run.database.pool, [{ ...why, kind: 'measurement', streamId: rows[0]!.id, content: { note: `${mark} aside` } }]);
   const ids = new Map([
     ['id', episode.id],
     ['annotationId', annotation.id],
+    ['ruleId', rule.id],
+    ['groupId', group.id],
     ['projectId', tenant.project],
     ['xuserId', person],
     ['questionnaireId', 'words'],
@@ -206,7 +212,7 @@ it('a name of another project names nobody in the audit log', async () => {
 
 /** Tables of which each person has one row. */
 const exportedOnce =
-  'stream stream_channel annotation episode artifact episode_acknowledgement mood goal task_schedule questionnaire_response questionnaire_draft ' +
+  'stream stream_channel annotation episode_rule person_group_member episode artifact episode_acknowledgement mood goal task_schedule questionnaire_response questionnaire_draft ' +
   'consent journal_entry device set_aside';
 
 describe('data of one person', () => {

@@ -53,7 +53,9 @@ export class Description {
 
   find(method: string, path: string): Operation | null {
     const bare = path.split('?')[0] ?? '';
-    return this.#patterns.find(({ operation, pattern }) => operation.method === method && pattern.test(bare))?.operation ?? null;
+    // The path with the fewest parameters is the one that is meant, whichever methods it has (OpenAPI 3.1, section 4.8.8.2).
+    const meant = this.#patterns.find(({ pattern }) => pattern.test(bare))?.operation.path;
+    return this.operations.find((operation) => operation.path === meant && operation.method === method) ?? null;
   }
 
   /** Differences between an answer and the description; for an undocumented operation only the rules for every answer. */

@@ -65,6 +65,7 @@ const draft = '/api/v1/questionnaires/{questionnaireId}/draft';
 const subject = ({ user: id }: Ids): string => `subject_id=${id}`;
 const tenSeconds = ({ user: _user }: Ids): string => 'since=2025-03-03T08:00:00Z&until=2025-03-03T08:00:10Z';
 const questionnaire = { resource: { title: 'x', item: [{ linkId: 'a', text: 'a', type: 'text' }] }, scoring: { scores: [], safety: [] } };
+const rule = { name: 'conform', feature: 'hr_ecg', comparison: 'above', threshold: 400, sustain_sec: 60, enabled: false };
 const nothing = (): unknown => ({});
 
 type More = Omit<Row, 'id' | 'method' | 'path' | 'family'>;
@@ -205,6 +206,22 @@ export const rows: readonly Row[] = [
     named: true,
     query: () => 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z',
   }),
+  row('search', 'GET', '/api/v1/search', 'projects', { broad: true, query: () => 'q=conform' }),
+  row('listGroups', 'GET', `${project}/groups`, 'projects', { named: true }),
+  row('createGroup', 'POST', `${project}/groups`, 'write', { named: true, body: () => ({ name: 'conform made' }) }),
+  row('updateGroup', 'PATCH', `${project}/groups/{groupId}`, 'write', { named: true, body: nothing }),
+  row('addGroupMember', 'PUT', `${project}/groups/{groupId}/members/{xuserId}`, 'write', { named: true, body: nothing }),
+  row('removeGroupMember', 'DELETE', `${project}/groups/{groupId}/members/{xuserId}`, 'write', { named: true }),
+  row('deleteGroup', 'DELETE', `${project}/groups/{groupId}`, 'write', { named: true }),
+  row('listRules', 'GET', `${project}/rules`, 'projects', { named: true }),
+  row('createRule', 'POST', `${project}/rules`, 'write', { named: true, body: () => rule }),
+  row('tryRule', 'POST', `${project}/rules/try`, 'projects', {
+    named: true,
+    body: () => ({ rule, since: '2026-01-01T00:00:00Z', until: '2026-01-01T01:00:00Z' }),
+  }),
+  row('getRule', 'GET', `${project}/rules/{ruleId}`, 'projects', { named: true }),
+  row('updateRule', 'PATCH', `${project}/rules/{ruleId}`, 'write', { named: true, body: () => ({ enabled: false }) }),
+  row('deleteRule', 'DELETE', `${project}/rules/{ruleId}`, 'write', { named: true }),
   row('listGoals', 'GET', '/api/v1/goals', 'read', { named: true, query: subject }),
   row('createGoal', 'POST', '/api/v1/goals', 'write', {
     named: true,
@@ -253,6 +270,8 @@ function idsByName(ids: Ids): Readonly<Record<string, string>> {
     scheduleId: ids.schedule,
     goalId: ids.goal,
     annotationId: ids.annotation,
+    ruleId: ids.rule,
+    groupId: ids.group,
     responseId: ids.response,
     questionnaireId: 'phq-9',
   };

@@ -33,6 +33,8 @@ export type Ids = {
   schedule: string;
   goal: string;
   annotation: string;
+  rule: string;
+  group: string;
   response: string;
 };
 
@@ -73,6 +75,8 @@ export class Stage {
     schedule: '',
     goal: '',
     annotation: '',
+    rule: '',
+    group: '',
     response: '',
   };
   readonly #client: Client;

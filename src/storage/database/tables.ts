@@ -223,12 +223,50 @@ export interface Tables {
     created_at: Generated<Stamp>;
     ended_at: Stamp | null;
   };
+  episode_email: {
+    id: Generated<string>;
+    organization_id: string;
+    project_id: string;
+    rule_id: string;
+    episode_id: string;
+    recipient: string;
+    status: Generated<'pending' | 'sent' | 'failed'>;
+    attempts: Generated<number>;
+    next_attempt_at: Generated<Stamp>;
+    last_error: string | null;
+    created_at: Generated<Stamp>;
+    sent_at: Stamp | null;
+  };
   episode_event: {
     code: string;
     title: string;
     severity: 'none' | 'low' | 'medium' | 'high';
     before_sec: number;
     after_sec: number;
+  };
+  episode_rule: {
+    id: Generated<string>;
+    organization_id: string;
+    project_id: string;
+    xuser_id: string | null;
+    name: string;
+    kind: Generated<string>;
+    feature: string;
+    comparison: 'above' | 'below';
+    threshold: number;
+    end_threshold: number | null;
+    sustain_sec: number;
+    release_sec: number;
+    quality_max: Generated<number>;
+    severity: Generated<'none' | 'low' | 'medium' | 'high'>;
+    is_enabled: Generated<boolean>;
+    created_by: string;
+    created_at: Generated<Stamp>;
+    updated_at: Generated<Stamp>;
+    email_to: Generated<string[]>;
+    quiet_from: string | null;
+    quiet_to: string | null;
+    group_id: string | null;
   };
   feature: {
     time: Stamp | null;
@@ -583,6 +621,21 @@ export interface Tables {
     relation: string;
     step: Interval;
     toast_tuple_target: number | null;
+  };
+  person_group: {
+    id: Generated<string>;
+    organization_id: string;
+    project_id: string;
+    name: string;
+    created_by: string;
+    created_at: Generated<Stamp>;
+  };
+  person_group_member: {
+    group_id: string;
+    xuser_id: string;
+    organization_id: string;
+    added_by: string;
+    added_at: Generated<Stamp>;
   };
   project: {
     id: Generated<string>;

@@ -49,6 +49,7 @@ const typeOf: Readonly<Record<string, string>> = {
   'bigint[]': 'string[]',
   'text[]': 'string[]',
   'uuid[]': 'string[]',
+  'time without time zone': 'string',
   'time without time zone[]': 'string[]',
 };
 

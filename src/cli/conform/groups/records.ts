@@ -36,6 +36,17 @@ export async function makeRecords({ checks, stage, ada }: Run): Promise<void> {
   const stream = (streams?.json as { id: string }[] | undefined)?.[0]?.id ?? '';
   const marked = { stream_id: stream, kind: 'note', starts_at: startedAt, text: 'conform' };
   ids.annotation = idOf(await make('an annotation', '/api/v1/annotations', marked));
+  const bound = {
+    name: 'conform',
+    feature: 'hr_ecg',
+    comparison: 'above',
+    threshold: 400,
+    sustain_sec: 60,
+    subject_id: ada.id,
+    enabled: false,
+  };
+  ids.rule = idOf(await make('a rule', `/api/v1/projects/${project.id}/rules`, bound));
+  ids.group = idOf(await make('a group', `/api/v1/projects/${project.id}/groups`, { name: stage.name('group') }));
   ids.goal = idOf(await make('a goal', '/api/v1/goals', { subject_id: ada.id, biosignal_id: 60, target: 8000 }));
   await make('a mood', '/api/v1/moods', { score: 4, note: 'well' }, ada.as);
   await make('a journal entry', '/api/v1/journal', { text: 'a quiet day' }, ada.as);

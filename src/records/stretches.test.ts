@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { findStretches } from './episode-rules.ts';
-import type { EpisodeRule } from './episode-rules.ts';
+import { findStretches, StretchFinder } from './stretches.ts';
+import type { EpisodeRule } from './episode-rule.ts';
 
 const rule: EpisodeRule = { name: 'fast', title: '', feature: 'hr', above: 120, sustainSec: 60, releaseSec: 30, severity: 'low' };
 /** One value a second; 0 means a value that is not good and therefore absent. */
@@ -35,5 +35,27 @@ describe('findStretches', () => {
     const [t, v] = series([...run(70, 35), ...run(60, 80)]);
     const { above: _above, ...rest } = rule;
     expect(findStretches({ ...rest, below: 40 }, t, v, 129_000)).toMatchObject([{ extreme: 35, over: true }]);
+  });
+  it('ends where a value is back behind the bound of the end, and opens only beyond the first', () => {
+    const [t, v] = series([...run(70, 125), ...run(100, 115), ...run(60, 105), ...run(100, 115)]);
+    expect(findStretches({ ...rule, endBound: 110 }, t, v, 329_000)).toEqual([{ startMs: 0, endMs: 169_000, over: true, extreme: 125 }]);
+    const [shortT, shortV] = series([...run(50, 125), ...run(100, 115), ...run(60, 105)]);
+    expect(findStretches({ ...rule, endBound: 110 }, shortT, shortV, 209_000)).toEqual([]);
+  });
+  it('finds the same, however the series is cut', () => {
+    const [t, v] = series([
+      ...run(70, 125),
+      ...run(20, 0),
+      ...run(100, 115),
+      ...run(60, 105),
+      ...run(90, 121),
+      ...run(31, 0),
+      ...run(61, 122),
+    ]);
+    const cut = { ...rule, endBound: 110 };
+    const finder = new StretchFinder(cut);
+    const found = t.flatMap((time, i) => finder.push(time, v[i]!) ?? []);
+    expect([...found, finder.finish(t.at(-1)!)]).toEqual(findStretches(cut, t, v, t.at(-1)!));
+    expect(found).toHaveLength(2);
   });
 });

@@ -1,0 +1,310 @@
+/** Rules of a project: make one, try it on history, change it, switch it on and off. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { unitLabel } from '../../widgets/shared/format.ts';
+import type { BodyOf } from '../../sdk/request.ts';
+import { formValues, ProjectPage } from '../page.ts';
+import { badge, duration, emptyState, figure, tableOf } from '../parts.ts';
+import { call, callTagged } from '../service.ts';
+import type { Group, MethodOfValue, Rule, TriedRule } from '../service.ts';
+
+const NO_ALARM = 'Not an alarm system. Not a medical device.';
+const DAY_MS = 86_400_000;
+const ranges = [
+  ['1', 'last 24 hours'],
+  ['7', 'last 7 days'],
+  ['31', 'last 31 days'],
+] as const;
+/** Tried episodes that are listed; all are counted. */
+const LISTED = 20;
+
+type Body = BodyOf<'createRule'>;
+type TriedEpisode = TriedRule['episodes'][number];
+/** @param rule null: a new one */
+type Draft = Readonly<{ rule: Rule | null; etag: string }>;
+
+export class RulesPage extends ProjectPage {
+  override readonly title = 'Rules';
+  protected override readonly lead = `Values beyond a bound open an episode. ${NO_ALARM}`;
+  #rules: readonly Rule[] = [];
+  #groups: readonly Group[] = [];
+  #methods: readonly MethodOfValue[] = [];
+  #draft: Draft | null = null;
+  #tried: Readonly<{ name: string; range: string; trial: TriedRule }> | null = null;
+  #trying = false;
+
+  protected override async loadProject(): Promise<void> {
+    const params = { projectId: this.project.id };
+    const [rules, groups, methods] = await Promise.all([
+      call('GET', '/api/v1/projects/{projectId}/rules', { params }),
+      call('GET', '/api/v1/projects/{projectId}/groups', { params }),
+      call('GET', '/api/v1/methods'),
+    ]);
+    this.#rules = rules;
+    this.#groups = groups;
+    this.#methods = methods.filter(({ kind, current }) => kind === 'feature' && current);
+  }
+
+  protected override actions(): TemplateResult {
+    const add = html`<button type="button" class="primary" @click=${() => this.#write({ rule: null, etag: '' })}>New rule</button>`;
+    return html`<div class="row">${super.actions()} ${this.canEdit ? add : nothing}</div>`;
+  }
+
+  protected override body(): TemplateResult {
+    return html`<section class="card">
+        ${
+          this.#rules.length === 0
+            ? emptyState(
+                'No rules yet',
+                'The service opens episodes by rules of its own: fast, slow and irregular heart rates, pauses and runs.',
+              )
+            : this.#table()
+        }
+      </section>
+      ${this.#draft === null ? nothing : this.#form(this.#draft)} ${this.#result()}`;
+  }
+
+  #table(): TemplateResult {
+    return tableOf<Rule>(
+      [
+        { name: 'Rule', cell: (rule) => html`<b>${rule.name}</b> ${this.#mailNote(rule)}` },
+        { name: 'Opens when', cell: (rule) => this.#condition(rule) },
+        { name: 'For', cell: (rule) => this.#whom(rule) },
+        { name: 'Severity', cell: (rule) => rule.severity },
+        { name: 'State', cell: (rule) => (rule.enabled ? badge('good', 'on') : badge('off', 'off')) },
+        { name: 'Open', kind: 'num', cell: (rule) => html`<a href="#/episodes">${rule.open_episodes}</a>` },
+        { name: 'Actions', kind: 'actions', cell: (rule) => this.#rowActions(rule) },
+      ],
+      this.#rules,
+      (rule) => !rule.enabled,
+      true,
+    );
+  }
+
+  #rowActions(rule: Rule): TemplateResult {
+    const params = { projectId: this.project.id, ruleId: rule.id };
+    const of = html`<span class="vh"> ${rule.name}</span>`;
+    const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(rule.name, bodyOf(rule), '7')}>
+      Try${of}
+    </button>`;
+    if (!this.canEdit) return tryIt;
+    const change = async (enabled: boolean): Promise<void> => {
+      const { etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
+      await call('PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}', { params, body: { enabled }, etag });
+    };
+    return html`${tryIt}
+      <button type="button" @click=${() => void this.#edit(rule)}>Edit${of}</button>
+      <button type="button" @click=${() => void this.change(() => change(!rule.enabled))}>
+        ${rule.enabled ? 'Switch off' : 'Switch on'}${of}
+      </button>
+      ${this.askButton(rule.name, {
+        title: `Delete ${rule.name}?`,
+        text: 'Its open episodes end. Episodes that it has opened are kept.',
+        word: 'Delete',
+        danger: true,
+        act: async () => {
+          const { etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
+          await call('DELETE', '/api/v1/projects/{projectId}/rules/{ruleId}', { params, etag });
+        },
+      })}`;
+  }
+
+  #mailNote({ email_to: addresses, email_problem: problem }: Rule): TemplateResult | typeof nothing {
+    if (addresses.length === 0) return nothing;
+    return html`<div class="muted">e-mail to ${addresses.join(', ')}</div>
+      ${problem === null ? nothing : html`<div>${badge('bad', 'e-mail not sent')} <span class="muted">${problem}</span></div>`}`;
+  }
+
+  #condition({ feature, comparison, threshold, end_threshold: end, sustain_sec: sec }: Rule): TemplateResult {
+    const method = this.#methods.find(({ name }) => name === feature);
+    return html`${method?.title ?? feature} ${comparison} ${threshold} ${unitLabel(method?.unit ?? '')}
+      <div class="muted">
+        ${sec === 0 ? 'at once' : `for ${duration(sec * 1000)}`}${end === null ? '' : `, until ${comparison === 'above' ? 'below' : 'above'} ${end}`}
+      </div>`;
+  }
+
+  #whom({ subject_id: id, external_id: name, group_id: group }: Rule): TemplateResult | string {
+    if (id !== null) return html`<a href="#/users/${id}">${name}</a>`;
+    if (group === null) return 'everybody';
+    return html`<a href="#/users?group=${group}">${this.#groups.find((one) => one.id === group)?.name ?? 'a group'}</a>`;
+  }
+
+  #write(draft: Draft): void {
+    this.#draft = null;
+    this.context.redraw(); // a form of its own for each rule
+    this.#draft = draft;
+    this.context.redraw();
+    document.querySelector<HTMLElement>('#rule-form [name=name]')?.focus();
+  }
+
+  async #edit({ id }: Rule): Promise<void> {
+    await this.run(async () => {
+      const params = { projectId: this.project.id, ruleId: id };
+      const { value, etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
+      this.#write({ rule: value, etag });
+    });
+  }
+
+  #form(draft: Draft): TemplateResult {
+    const { rule } = draft;
+    const text = (
+      name: string,
+      label: string,
+      value: string | number,
+      more: 'number' | 'text' | 'time' = 'text',
+      needed = false,
+    ): TemplateResult =>
+      html`<label
+        >${label}<input name=${name} type=${more} step="any" .value=${String(value)} ?required=${needed} autocomplete="off"
+      /></label>`;
+    const choice = (name: string, label: string, choices: readonly (readonly [string, string])[], chosen: string): TemplateResult =>
+      html`<label
+        >${label}
+        <select name=${name}>
+          ${choices.map(([value, words]) => html`<option value=${value} ?selected=${value === chosen}>${words}</option>`)}
+        </select></label
+      >`;
+    const values = this.#methods.map(
+      ({ name, title, unit }) => [name, `${title}${unit === '' ? '' : ` (${unitLabel(unit) || unit})`}`] as const,
+    );
+    return html`<section class="card" id="rule-form">
+      <h2>${rule === null ? 'New rule' : `Change ${rule.name}`}</h2>
+      <p class="muted">${NO_ALARM} Values are looked at every 15 seconds, some seconds after they were measured.</p>
+      <form class="fields" @submit=${(event: SubmitEvent) => void this.#submit(event, draft)}>
+        ${text('name', 'Name', rule?.name ?? '', 'text', true)} ${choice('feature', 'Value', values, rule?.feature ?? 'hr_ecg')}
+        ${choice(
+          'comparison',
+          'Is',
+          [
+            ['above', 'above'],
+            ['below', 'below'],
+          ],
+          rule?.comparison ?? 'above',
+        )}
+        ${text('threshold', 'Threshold', rule?.threshold ?? '', 'number', true)}
+        ${text('end_threshold', 'Ends behind (empty: the threshold)', rule?.end_threshold ?? '', 'number')}
+        ${text('sustain_sec', 'For at least, seconds', rule?.sustain_sec ?? 60, 'number', true)}
+        ${text('release_sec', 'Over after, seconds', rule?.release_sec ?? 30, 'number', true)}
+        ${choice(
+          'quality_max',
+          'Quality',
+          [
+            ['0', 'good values only'],
+            ['1', 'suspect values too'],
+          ],
+          String(rule?.quality_max ?? 0),
+        )}
+        ${choice(
+          'severity',
+          'Severity',
+          ['none', 'low', 'medium', 'high'].map((one) => [one, one] as const),
+          rule?.severity ?? 'medium',
+        )}
+        ${text('subject_id', 'Person, by external id (empty: everybody)', rule?.external_id ?? '')}
+        ${choice('group_id', 'Group', [['', 'not for a group'], ...this.#groups.map(({ id, name }) => [id, name] as const)], rule?.group_id ?? '')}
+        ${text('email_to', 'E-mail to, separated by commas', rule?.email_to.join(', ') ?? '')}
+        ${text('quiet_from', 'No e-mail from', rule?.quiet_from ?? '', 'time')}
+        ${text('quiet_to', 'No e-mail until', rule?.quiet_to ?? '', 'time')} ${choice('range', 'Try on the', ranges, '7')}
+        <div class="row">
+          <button class="primary" name="do" value="save">Save</button>
+          <button name="do" value="try" ?disabled=${this.#trying}>Try on history</button>
+          <button
+            type="button"
+            @click=${() => {
+              this.#draft = null;
+              this.context.redraw();
+            }}
+          >
+            Cancel
+          </button>
+        </div>
+      </form>
+    </section>`;
+  }
+
+  async #submit(event: SubmitEvent, { rule, etag }: Draft): Promise<void> {
+    const { text } = formValues(event);
+    const body = bodyOfForm(text);
+    const wanted = event.submitter instanceof HTMLButtonElement ? event.submitter.value : 'save';
+    if (wanted === 'try') return this.#try(body.name, body, text('range'));
+    await this.change(async () => {
+      const params = { projectId: this.project.id };
+      if (rule === null) await call('POST', '/api/v1/projects/{projectId}/rules', { params, body });
+      else await call('PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}', { params: { ...params, ruleId: rule.id }, body, etag });
+      this.#draft = null;
+    });
+  }
+
+  async #try(name: string, rule: Body, range: string): Promise<void> {
+    this.#trying = true;
+    this.#tried = null;
+    await this.run(async () => {
+      const untilMs = Date.now();
+      const body = { rule, since: new Date(untilMs - Number(range) * DAY_MS).toISOString(), until: new Date(untilMs).toISOString() };
+      const trial = await call('POST', '/api/v1/projects/{projectId}/rules/try', { params: { projectId: this.project.id }, body });
+      this.#tried = { name, range, trial };
+    });
+    this.#trying = false;
+    this.context.redraw();
+    document.querySelector<HTMLElement>('#rule-trial')?.scrollIntoView({ block: 'nearest' });
+  }
+
+  #result(): TemplateResult {
+    if (this.#tried === null) return html`<div role="status" class="vh">${this.#trying ? 'Trying the rule' : ''}</div>`;
+    const { name, range, trial } = this.#tried;
+    const words = ranges.find(([value]) => value === range)?.[1] ?? '';
+    return html`<section class="card" id="rule-trial">
+      <h2>${name}, tried on the ${words}</h2>
+      <div role="status" class="vh">${trial.episode_count} episodes</div>
+      <dl class="figures">
+        ${figure('Episodes', trial.episode_count)} ${figure('People', trial.person_count)}
+        ${figure('Time covered', duration(trial.covered_sec * 1000))} ${figure('Recordings looked at', trial.recording_count)}
+      </dl>
+      ${trial.complete ? nothing : html`<p>${badge('warn', 'not complete')} There was more than a trial looks at. Try a shorter range or one person.</p>`}
+      ${trial.episodes.length === 0 ? emptyState('It would have opened none', 'Nothing was written.') : this.#triedTable(trial.episodes)}
+    </section>`;
+  }
+
+  #triedTable(episodes: readonly TriedEpisode[]): TemplateResult {
+    const columns = [
+      { name: 'User', cell: (one: TriedEpisode) => html`<a href="#/users/${one.subject_id}">${one.external_id}</a>` },
+      { name: 'Started', cell: (one: TriedEpisode) => this.time(one.started_at, 'medium') },
+      { name: 'Lasted', cell: (one: TriedEpisode) => `${duration(one.duration_sec * 1000)}${one.ended_at === null ? ', goes on' : ''}` },
+      { name: 'Furthest', kind: 'num' as const, cell: (one: TriedEpisode) => Math.round(one.extreme * 100) / 100 },
+      { name: 'Recording', cell: (one: TriedEpisode) => html`<a href="#/recordings/${one.stream_id}">open</a>` },
+    ];
+    const more = episodes.length - LISTED;
+    return html`${tableOf<TriedEpisode>(columns, episodes.slice(0, LISTED), undefined, true)}
+    ${more > 0 ? html`<p class="muted">and ${more} more</p>` : nothing}`;
+  }
+}
+
+/** The body that a rule is made from; the project's id for the person stays. */
+function bodyOf(rule: Rule): Body {
+  const { name, kind, subject_id, group_id, feature, comparison, threshold, end_threshold, sustain_sec, release_sec, quality_max } = rule;
+  return { name, kind, subject_id, group_id, feature, comparison, threshold, end_threshold, sustain_sec, release_sec, quality_max };
+}
+
+function bodyOfForm(text: (name: string) => string): Body {
+  const given = (name: string): string | null => text(name) || null;
+  const end = given('end_threshold');
+  return {
+    name: text('name'),
+    feature: text('feature'),
+    comparison: text('comparison') === 'below' ? 'below' : 'above',
+    threshold: Number(text('threshold')),
+    end_threshold: end === null ? null : Number(end),
+    sustain_sec: Number(text('sustain_sec')),
+    release_sec: Number(text('release_sec')),
+    quality_max: text('quality_max') === '1' ? 1 : 0,
+    severity: text('severity') as NonNullable<Body['severity']>,
+    subject_id: given('subject_id'),
+    group_id: given('group_id'),
+    email_to: text('email_to')
+      .split(',')
+      .map((address) => address.trim())
+      .filter((address) => address !== ''),
+    quiet_from: given('quiet_from'),
+    quiet_to: given('quiet_to'),
+  };
+}

@@ -1,0 +1,159 @@
+/** Search over people, devices and recordings, by Ctrl-K (Command-K) from every page, with the keyboard alone. A combobox with a list as
+ *  WAI-ARIA describes it: focus stays in the field, the arrows choose, Enter opens, Escape closes. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { ref } from 'lit-html/directives/ref.js';
+import { call } from './service.ts';
+
+/** Pause in typing after which the service is asked, ms. */
+const PAUSE_MS = 150;
+
+type Hit = Readonly<{ kind: string; name: string; note: string; address: string }>;
+
+export class Search {
+  readonly #redraw: () => void;
+  readonly #locale: string;
+  #isOpen = false;
+  #words = '';
+  #hits: readonly Hit[] = [];
+  #chosen = 0;
+  /** What the list is about; shown to screen readers, too. */
+  #status = '';
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #asked = 0;
+
+  constructor(redraw: () => void, locale: string) {
+    this.#redraw = redraw;
+    this.#locale = locale;
+  }
+
+  /** @returns whether the key opened it */
+  key(event: KeyboardEvent): boolean {
+    if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return false;
+    event.preventDefault();
+    this.open();
+    return true;
+  }
+
+  open(): void {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    this.#words = '';
+    this.#show([], '');
+  }
+
+  #close(): void {
+    clearTimeout(this.#timer);
+    this.#asked += 1; // an answer under way is too late
+    this.#isOpen = false;
+    this.#redraw();
+  }
+
+  #show(hits: readonly Hit[], status: string): void {
+    this.#hits = hits;
+    this.#chosen = 0;
+    this.#status = status;
+    this.#redraw();
+  }
+
+  #type(event: Event): void {
+    this.#words = (event.target as HTMLInputElement).value.trim();
+    clearTimeout(this.#timer);
+    if (this.#words === '') return this.#show([], '');
+    this.#timer = setTimeout(() => void this.#ask(), PAUSE_MS);
+  }
+
+  async #ask(): Promise<void> {
+    this.#asked += 1;
+    const mine = this.#asked;
+    const found = await call('GET', '/api/v1/search', { query: { q: this.#words } }).catch(() => null);
+    if (mine !== this.#asked) return;
+    if (found === null) return this.#show([], 'The service did not answer.');
+    const time = new Intl.DateTimeFormat(this.#locale, { dateStyle: 'medium', timeStyle: 'short' });
+    const hits: Hit[] = [
+      ...found.people.map((one) => ({ kind: 'User', name: one.external_id, note: one.display_name, address: `#/users/${one.xuser_id}` })),
+      ...found.devices.map((one) => ({
+        kind: 'Device',
+        name: one.name || one.device_id,
+        note: one.external_id === null ? '' : `with ${one.external_id}`,
+        address: one.xuser_id === null ? '#/devices' : `#/users/${one.xuser_id}`,
+      })),
+      ...found.recordings.map((one) => ({
+        kind: 'Recording',
+        name: time.format(Date.parse(one.started_at)),
+        note: `${one.external_id}, ${one.device_id}`,
+        address: `#/recordings/${one.stream_id}`,
+      })),
+    ];
+    this.#show(hits, hits.length === 0 ? 'Nothing found' : hits.length === 1 ? '1 result' : `${hits.length} results`);
+  }
+
+  #press(event: KeyboardEvent): void {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step !== 0 && this.#hits.length > 0) {
+      event.preventDefault();
+      this.#chosen = (this.#chosen + step + this.#hits.length) % this.#hits.length;
+      this.#redraw();
+      document.querySelector(`#hit-${this.#chosen}`)?.scrollIntoView({ block: 'nearest' });
+    }
+    if (event.key === 'Escape') {
+      event.preventDefault(); // a browser would clear the field first
+      this.#close();
+    }
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      const hit = this.#hits[this.#chosen];
+      if (hit !== undefined) this.#go(hit);
+    }
+  }
+
+  #go({ address }: Hit): void {
+    this.#close();
+    location.hash = address;
+  }
+
+  button(): TemplateResult {
+    return html`<button type="button" class="find" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" @click=${() => this.open()}>
+      <svg viewBox="0 0 20 20" aria-hidden="true"><path d="M13 13l5 5M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12z" /></svg><span>Search</span>
+    </button>`;
+  }
+
+  view(): TemplateResult | typeof nothing {
+    if (!this.#isOpen) return nothing;
+    const cancel = (event: Event): void => {
+      event.preventDefault();
+      this.#close();
+    };
+    return html`<dialog class="ask search-box" aria-label="Search" ${ref(showModal)} @cancel=${cancel}>
+      <label
+        >People, devices, recordings
+        <input
+          type="search"
+          role="combobox"
+          autocomplete="off"
+          aria-autocomplete="list"
+          aria-expanded=${this.#hits.length > 0 ? 'true' : 'false'}
+          aria-controls="hits"
+          aria-activedescendant=${this.#hits.length > 0 ? `hit-${this.#chosen}` : nothing}
+          @input=${(event: Event) => this.#type(event)}
+          @keydown=${(event: KeyboardEvent) => this.#press(event)}
+      /></label>
+      <ul id="hits" role="listbox" aria-label="Results">
+        ${this.#hits.map(
+          (hit, i) =>
+            html`<li id="hit-${i}" role="option" aria-selected=${i === this.#chosen ? 'true' : 'false'} @click=${() => this.#go(hit)}>
+              <span class="muted">${hit.kind}</span> <b>${hit.name}</b> <span class="muted">${hit.note}</span>
+            </li>`,
+        )}
+      </ul>
+      <p role="status" class="muted">${this.#status}</p>
+    </dialog>`;
+  }
+}
+
+/** A dialog can be shown once it is in the page, which it is after the drawing. */
+function showModal(element?: Element): void {
+  queueMicrotask(() => {
+    if (element instanceof HTMLDialogElement && element.isConnected && !element.open) element.showModal();
+  });
+}

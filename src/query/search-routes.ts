@@ -1,0 +1,85 @@
+/** Search: people, devices and recordings of the caller's organization by a part of their names. */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import type { Pool } from 'pg';
+import { defineRoute } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+import { exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
+import { orgOf, ownSubjectOf, projectOf } from '../tenancy/record-ownership.ts';
+
+/** Of each kind. */
+const FOUND_MAX = 20;
+const FOUND = 8;
+
+const SearchSchema = exactly({
+  people: Type.Array(exactly({ xuser_id: Uuid, external_id: Type.String(), display_name: Type.String() })),
+  devices: Type.Array(
+    exactly({ id: Uuid, device_id: Type.String(), name: Type.String(), xuser_id: nullable(Uuid), external_id: nullable(Type.String()) }),
+  ),
+  recordings: Type.Array(exactly({ stream_id: Uuid, external_id: Type.String(), device_id: Type.String(), started_at: Timestamp })),
+});
+type Found = Static<typeof SearchSchema>;
+
+type Deps = Readonly<{ db: Pool }>;
+
+const search = ({ db }: Deps) =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/v1/search',
+    operationId: 'search',
+    tag: 'Fleet',
+    summary: 'Find people, devices and recordings',
+    description:
+      'People by external id or name, devices by their number or name, in any case; recordings by the beginning of their id, and the newest of ' +
+      'the people and devices found. What begins with the words comes first.',
+    access: { key: 'read', operator: 'viewer' },
+    query: { q: Type.String({ minLength: 1, maxLength: 255 }), limit: LimitQuery(FOUND, FOUND_MAX) },
+    responses: { 200: { description: 'What was found, of each kind.', schema: SearchSchema } },
+    handler: async ({ caller, query }) => {
+      const words = query.q.trim().toLowerCase();
+      const place = [orgOf(caller), projectOf(caller), ownSubjectOf(caller), words, query.limit];
+      // SQL: rank and limit in each; positions of words in two columns.
+      const people = await db.query<Found['people'][number]>(
+        `select x.id as xuser_id, x.external_id, x.display_name from xuser x
+         where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3)
+           and (position($4 in lower(x.external_id)) > 0 or position($4 in lower(x.display_name)) > 0)
+         order by least(nullif(position($4 in lower(x.external_id)), 0), nullif(position($4 in lower(x.display_name)), 0)), lower(x.external_id), x.id
+         limit $5`,
+        place,
+      );
+      const devices = await db.query<Found['devices'][number]>(
+        `select d.id, d.external_id as device_id, d.name, x.id as xuser_id, x.external_id
+         from device d
+         left join lateral (
+           select s.xuser_id from stream s where s.device_id = d.id and ($2::uuid is null or s.project_id = $2)
+           order by s.started_at desc limit 1) s on true
+         left join xuser x on x.id = coalesce(s.xuser_id, d.xuser_id)
+         where d.organization_id = $1 and ($2::uuid is null or d.project_id = $2 or s.xuser_id is not null) and ($3::uuid is null or x.id = $3)
+           and (position($4 in lower(d.external_id)) > 0 or position($4 in lower(d.name)) > 0)
+         order by least(nullif(position($4 in lower(d.external_id)), 0), nullif(position($4 in lower(d.name)), 0)), lower(d.external_id), d.id
+         limit $5`,
+        place,
+      );
+      const [from, to] = uuidRange(words);
+      const recordings = await db.query<Found['recordings'][number]>(
+        `select s.uuid as stream_id, x.external_id, d.external_id as device_id,
+           to_json(coalesce(s.recorded_from, s.started_at)) #>> '{}' as started_at
+         from stream s join xuser x on x.id = s.xuser_id join device d on d.id = s.device_id
+         where s.organization_id = $1 and ($2::uuid is null or s.project_id = $2) and ($3::uuid is null or s.xuser_id = $3)
+           and (s.uuid between $5::uuid and $6::uuid or s.xuser_id = any ($7::uuid[]) or s.device_id = any ($8::uuid[]))
+           and not 'sharing' = any (missing_consents(x.id))
+         order by s.started_at desc, s.id limit $4`,
+        [...place.slice(0, 3), query.limit, from, to, people.rows.map((one) => one.xuser_id), devices.rows.map((one) => one.id)],
+      );
+      return { status: 200, json: { people: people.rows, devices: devices.rows, recordings: recordings.rows } };
+    },
+  });
+
+/** First and last uuid that begin with a text. @returns nulls when none does, or the text is too short to mean one */
+function uuidRange(text: string): readonly [string, string] | readonly [null, null] {
+  const digits = text.replaceAll('-', '');
+  if (!/^[0-9a-f]{4,32}$/.test(digits)) return [null, null];
+  return [digits.padEnd(32, '0'), digits.padEnd(32, 'f')];
+}
+
+export const searchRoutes = (deps: Deps): readonly Route[] => [search(deps)];

@@ -1,0 +1,43 @@
+/** A rule of episodes, and which part of a recording it looks at. */
+
+export type EpisodeRule = Readonly<{
+  /** Kind of its episodes. */
+  name: string;
+  title: string;
+  /** `created_by` of its episodes. Default: of the service's own rules, rule:<name>_v1. */
+  by?: string;
+  /** Id of the project's rule whose addresses get e-mail. */
+  emailsOf?: string;
+  feature: string;
+  above?: number;
+  below?: number;
+  /** Bound that an open episode lasts beyond; never further out than the first. Default: the first. */
+  endBound?: number;
+  /** Worst flag of a value that counts; default 0. */
+  qualityMax?: 0 | 1;
+  /** With qualityMax 1: a feature that must have a share of GOOD_SHARE_MIN good values in the last minute, so that noise does not count. */
+  trusted?: string;
+  sustainSec: number;
+  releaseSec: number;
+  /** The episode begins so long before its first value: where a value speaks of the whole window before it. */
+  beforeSec?: number;
+  severity: 'none' | 'low' | 'medium' | 'high';
+}>;
+
+/** A stream that a rule may concern, and whose it is. */
+export type Candidate = Readonly<{ id: number; uuid: string; organization_id: string; project_id: string; xuser_id: string }>;
+
+/** Range examined in each round, s: longer than any of the service's own rules' sustain and release, plus a minute for late packets. */
+const LOOK_BACK_SEC = 900;
+/** What a rule with longer times needs beyond them, s. */
+const LATE_SEC = 300;
+
+/** Range that a round examines for a rule, s. Values that arrive later than this after newer ones are not looked at. */
+export const lookBackSec = ({ sustainSec, releaseSec }: Pick<EpisodeRule, 'sustainSec' | 'releaseSec'>): number =>
+  Math.max(LOOK_BACK_SEC, sustainSec + releaseSec + LATE_SEC);
+
+/** SQL: the same of a row r of episode_rule. */
+export const LOOK_BACK_SQL = `greatest(${LOOK_BACK_SEC}, r.sustain_sec + r.release_sec + ${LATE_SEC})`;
+
+/** The creator of a rule's episodes, as it is in them. */
+export const creatorOf = ({ name, by }: EpisodeRule): string => by ?? `rule:${name}_v1`;

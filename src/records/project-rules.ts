@@ -1,0 +1,83 @@
+/** The rules that projects make, for the rounds of episode-rules.ts: which streams each concerns now, and episodes whose rule is gone. */
+import type { Db } from '../storage/database/database.ts';
+import { LOOK_BACK_SQL } from './episode-rule.ts';
+import type { Candidate, EpisodeRule } from './episode-rule.ts';
+import { endUnconfirmed } from './rule-episodes.ts';
+
+/** A row of episode_rule, as far as a round needs it. */
+export type RuleRow = Readonly<{
+  id: string;
+  name: string;
+  kind: string;
+  feature: string;
+  comparison: 'above' | 'below';
+  threshold: number;
+  end_threshold: number | null;
+  sustain_sec: number;
+  release_sec: number;
+  quality_max: number;
+  severity: EpisodeRule['severity'];
+  email_to: readonly string[];
+}>;
+
+/** SQL: says whether a person (column) is one of those whom a row r of episode_rule is for; the project is another condition. */
+const isFor = (person: string): string => `(r.xuser_id is null or r.xuser_id = ${person})
+       and (r.group_id is null or exists (select from person_group_member g where g.group_id = r.group_id and g.xuser_id = ${person}))`;
+
+/** `created_by` of the episodes of a project's rule. */
+export const creatorOfProjectRule = (id: string): string => `rule:${id}`;
+
+/** The rule that a row stands for. */
+export function episodeRuleOf(row: RuleRow): EpisodeRule {
+  return {
+    name: row.kind,
+    title: row.name,
+    by: creatorOfProjectRule(row.id),
+    ...(row.email_to.length > 0 && { emailsOf: row.id }),
+    feature: row.feature,
+    ...(row.comparison === 'above' ? { above: row.threshold } : { below: row.threshold }),
+    ...(row.end_threshold !== null && { endBound: row.end_threshold }),
+    qualityMax: row.quality_max === 0 ? 0 : 1,
+    sustainSec: row.sustain_sec,
+    releaseSec: row.release_sec,
+    severity: row.severity,
+  };
+}
+
+/** Pairs of a rule and a stream that it may concern: one with an open episode of it, or with a recent value beyond its bound. One query for
+ *  all rules and streams. */
+export async function concernedByProjectRules(db: Db): Promise<readonly Readonly<{ rule: EpisodeRule; stream: Candidate }>[]> {
+  // SQL: as in episode-rules.ts, a query of feature values that begins with their newest time.
+  const { rows } = await db.query<Readonly<{ rule: RuleRow; stream: Candidate }>>(
+    `select to_json(r) as rule, json_build_object('id', s.id, 'uuid', s.uuid, 'organization_id', s.organization_id, 'project_id', s.project_id,
+       'xuser_id', s.xuser_id) as stream
+     from episode_rule r
+     cross join lateral (
+       select id, steps_per_unit(step) as per_unit from method where kind = 'feature' and name = r.feature order by id desc limit 1) o
+     cross join lateral (select make_interval(secs => ${LOOK_BACK_SQL}) as look_back) k
+     join stream s on s.project_id = r.project_id and ${isFor('s.xuser_id')}
+     where r.is_enabled and (
+       s.id in (select e.stream_id from episode e where e.status = 'open' and e.organization_id = r.organization_id and e.created_by = 'rule:' || r.id)
+       or s.last_packet_at > now() - k.look_back and exists (
+         select from (select newest_value(s.id, o.id) - k.look_back as low offset 0) n
+         cross join lateral (
+           select from feature_minute f
+           where f.stream_id = s.id and f.method_id = o.id and f.bucket > n.low - interval '1 minute'
+             and case r.comparison when 'above' then f.max >= r.threshold * o.per_unit else f.min <= r.threshold * o.per_unit end) beyond))
+     order by r.created_at, r.id, s.id`,
+  );
+  return rows.map(({ rule, stream }) => ({ rule: episodeRuleOf(rule), stream }));
+}
+
+/** Ends open episodes whose rule was deleted or switched off, or is no longer for their person. */
+export async function endOrphans(db: Db): Promise<void> {
+  type Orphan = Readonly<{ id: string; kind: string; organization_id: string; project_id: string; xuser_id: string }>;
+  // SQL: a pattern for the creators that are rules of projects, and the condition that rounds use.
+  const { rows } = await db.query<Orphan>(
+    `select e.id, e.kind, e.organization_id, e.project_id, e.xuser_id from episode e
+     where e.status = 'open' and e.created_by ~ '^rule:[0-9a-f]{8}-' and not exists (
+       select from episode_rule r
+       where e.created_by = 'rule:' || r.id and r.is_enabled and r.project_id = e.project_id and ${isFor('e.xuser_id')})`,
+  );
+  for (const episode of rows) await endUnconfirmed(db, episode, episode.kind, episode.id);
+}

@@ -1,0 +1,170 @@
+/** A rule tried on history: the stretches that it would have opened episodes for, in the stored values of a range. Nothing is written.
+ *
+ *  Recording by recording, day by day: SQL finds the minutes with a value beyond the bound and unpacks those alone, and the same finder
+ *  as in the rounds (stretches.ts) goes over them. A value within the bound changes nothing that a later one beyond it would not tell. */
+import type { Db } from '../storage/database/database.ts';
+import type { EpisodeRule } from './episode-rule.ts';
+import { StretchFinder } from './stretches.ts';
+import type { Stretch } from './stretches.ts';
+
+export type TriedEpisode = Readonly<{
+  subject_id: string;
+  external_id: string;
+  stream_id: string;
+  started_at: string;
+  ended_at: string | null;
+  extreme: number;
+  duration_sec: number;
+}>;
+export type Trial = Readonly<{
+  episodes: readonly TriedEpisode[];
+  episode_count: number;
+  person_count: number;
+  covered_sec: number;
+  recording_count: number;
+  complete: boolean;
+}>;
+export type TrialRange = Readonly<{
+  projectId: string;
+  /** null: everybody who shares their data with the project. */
+  subjectId: string | null;
+  /** null: not only the people of a group. */
+  groupId: string | null;
+  sinceMs: number;
+  untilMs: number;
+}>;
+
+/** Episodes in one answer; all are counted. */
+const EPISODES_MAX = 1000;
+/** Recordings of one trial. */
+const RECORDINGS_MAX = 1000;
+/** Time after which a trial begins no other day of a recording, ms. */
+const WORK_MS_MAX = 10_000;
+/** Range that one statement unpacks at most, ms. */
+const WINDOW_MS = 86_400_000;
+
+type Recording = Readonly<{ id: number; uuid: string; xuser_id: string; external_id: string; from_ms: number; to_ms: number }>;
+
+/** Tries a rule on a range.  @param rule of a project: without a trusted feature, beginning at its first value */
+export async function tryRule(db: Db, rule: EpisodeRule, range: TrialRange): Promise<Trial> {
+  const stopMs = performance.now() + WORK_MS_MAX;
+  const found = await recordingsOf(db, range);
+  const recordings = found.slice(0, RECORDINGS_MAX);
+  const episodes: TriedEpisode[] = [];
+  let complete = found.length === recordings.length;
+  let examined = 0;
+  for (const recording of recordings) {
+    const stretches = await stretchesOf(db, rule, recording, stopMs);
+    if (stretches === null) {
+      complete = false;
+      break;
+    }
+    examined += 1;
+    for (const stretch of stretches) episodes.push(episodeOf(recording, stretch));
+  }
+  episodes.sort((a, b) => (a.started_at < b.started_at ? -1 : 1));
+  return {
+    episodes: episodes.slice(0, EPISODES_MAX),
+    episode_count: episodes.length,
+    person_count: new Set(episodes.map(({ subject_id: id }) => id)).size,
+    covered_sec: episodes.reduce((sum, { duration_sec: lasted }) => sum + lasted, 0),
+    recording_count: examined,
+    complete,
+  };
+}
+
+/** Recordings with samples in the range, one more than a trial takes. */
+async function recordingsOf(db: Db, { projectId, subjectId, groupId, sinceMs, untilMs }: TrialRange): Promise<readonly Recording[]> {
+  // SQL: the expression that the index of recordings is of, and missing_consents.
+  const { rows } = await db.query<Recording>(
+    `select s.id, s.uuid, s.xuser_id, x.external_id,
+       greatest($3::float8, (extract(epoch from coalesce(s.recorded_from, s.started_at)) * 1000)::float8 - 60000) as from_ms,
+       least($4::float8, coalesce((extract(epoch from s.last_sample_at) * 1000)::float8 + 60000, $4::float8)) as to_ms
+     from stream s join xuser x on x.id = s.xuser_id
+     where s.project_id = $1 and ($2::uuid is null or s.xuser_id = $2) and not 'sharing' = any (missing_consents(x.id))
+       and ($5::uuid is null or s.xuser_id in (select g.xuser_id from person_group_member g where g.group_id = $5))
+       and coalesce(s.recorded_from, s.started_at) < to_timestamp($4::float8 / 1000)
+       and coalesce(s.last_sample_at, 'infinity') >= to_timestamp($3::float8 / 1000)
+     order by s.started_at, s.id limit ${RECORDINGS_MAX + 1}`,
+    [projectId, subjectId, sinceMs, untilMs, groupId],
+  );
+  return rows;
+}
+
+/** @returns null when the time is over */
+async function stretchesOf(db: Db, rule: EpisodeRule, recording: Recording, stopMs: number): Promise<readonly Stretch[] | null> {
+  const finder = new StretchFinder(rule);
+  const stretches: Stretch[] = [];
+  for (let fromMs = recording.from_ms; fromMs < recording.to_ms; fromMs += WINDOW_MS) {
+    if (performance.now() > stopMs) return null;
+    const { t, v } = await valuesBeyond(db, rule, recording.id, fromMs, Math.min(fromMs + WINDOW_MS, recording.to_ms));
+    for (let i = 0; i < t.length; i++) {
+      const ended = finder.push(t[i]!, v[i]!);
+      if (ended !== null) stretches.push(ended);
+    }
+  }
+  const last = finder.finish(await newestMs(db, rule, recording));
+  return last === null ? stretches : [...stretches, last];
+}
+
+type Values = Readonly<{ t: readonly number[]; v: readonly number[] }>;
+
+/** Values of [fromMs, toMs) in the minutes that have one beyond the looser bound, ascending in time. */
+async function valuesBeyond(db: Db, rule: EpisodeRule, streamId: number, fromMs: number, toMs: number): Promise<Values> {
+  const { above, below, endBound } = rule;
+  // SQL: values are unpacked by functions of the schema, run of minutes by run of minutes.
+  const { rows } = await db.query<{ t: number[] | null; v: number[] | null }>(
+    `with method_of as materialized (
+       select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
+     range as materialized (select to_timestamp($3::float8 / 1000) as low, to_timestamp($4::float8 / 1000) as high),
+     minutes as materialized (
+       select distinct f.bucket from method_of o, range g, feature_1m f
+       where f.stream_id = $1 and f.method_id = o.id and f.bucket > g.low - interval '1 minute' and f.bucket < g.high
+         and (f.max >= $5 or f.min <= $6)),
+     runs as materialized (
+       select min(bucket) as low, max(bucket) + interval '1 minute' as high
+       from (select bucket, bucket - row_number() over (order by bucket) * interval '1 minute' as run from minutes) m group by run)
+     select array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
+     from range g cross join runs r cross join lateral feature_values(greatest(r.low, g.low), least(r.high, g.high)) f
+     where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask <= $7 and f.value is not null`,
+    [
+      streamId,
+      rule.feature,
+      fromMs,
+      toMs,
+      above === undefined ? null : (endBound ?? above),
+      below === undefined ? null : (endBound ?? below),
+      rule.qualityMax ?? 0,
+    ],
+  );
+  return { t: rows[0]?.t ?? [], v: rows[0]?.v ?? [] };
+}
+
+/** Time of the newest value in the range, ms: what came after the last one beyond the bound says whether a stretch is over. */
+async function newestMs(db: Db, rule: EpisodeRule, { id, from_ms: fromMs, to_ms: toMs }: Recording): Promise<number> {
+  // SQL: as above.
+  const { rows } = await db.query<{ newest: number | null }>(
+    `with method_of as materialized (select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
+     last as materialized (
+       select max(f.bucket) as minute from feature_1m f
+       where f.stream_id = $1 and f.method_id = (select id from method_of)
+         and f.bucket > to_timestamp($3::float8 / 1000) - interval '1 minute' and f.bucket < to_timestamp($4::float8 / 1000))
+     select (extract(epoch from max(f.time)) * 1000)::float8 as newest
+     from last l cross join lateral feature_values(l.minute, to_timestamp($4::float8 / 1000)) f
+     where f.stream_id = $1 and f.method_id = (select id from method_of)`,
+    [id, rule.feature, fromMs, toMs],
+  );
+  return rows[0]?.newest ?? fromMs;
+}
+
+function episodeOf(recording: Recording, { startMs, endMs, over, extreme }: Stretch): TriedEpisode {
+  return {
+    subject_id: recording.xuser_id,
+    external_id: recording.external_id,
+    stream_id: recording.uuid,
+    started_at: new Date(startMs).toISOString(),
+    ended_at: over ? new Date(endMs).toISOString() : null,
+    extreme,
+    duration_sec: (Math.trunc(endMs) - Math.trunc(startMs)) / 1000,
+  };
+}

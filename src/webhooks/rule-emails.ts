@@ -1,0 +1,160 @@
+/** E-mail of rules: tells addresses of episodes that a rule has opened, several in one message. An entry is `pending` from the episode on
+ *  until the mail server has taken a message with it (`sent`), or it refused for good or the last attempt failed (`failed`). In the quiet
+ *  hours of its rule it waits.
+ *
+ *  A message names no person and no value, because mail is read by others on its way; it has links for those who may sign in. */
+import { createTransport } from 'nodemailer';
+import type { Pool } from 'pg';
+import { isLoopbackHost } from '../config.ts';
+
+/** Waits before attempts 2, 3 …, s. */
+const RETRY_SEC = [60, 300, 1800, 7200, 21_600] as const;
+/** Least time between two messages of a project to one address, s: what happens in it comes in one message. */
+const MESSAGE_EVERY_SEC = 300;
+const POLL_MS = 5000;
+/** Episodes in one message; more follow in the next one. */
+const EPISODES_MAX = 50;
+/** Messages of one look. */
+const MESSAGES_MAX = 20;
+const TIMEOUT_MS = 10_000;
+/** How long entries are kept, days. */
+const KEPT_DAYS = 30;
+/** From 500 on an answer of a mail server means: never (RFC 5321 section 4.2.1). */
+const REFUSED = 500;
+
+export type RuleEmailOptions = Readonly<{
+  pool: Pool;
+  /** smtp:// or smtps://, with user and password if the server wants them. */
+  smtpUrl: string;
+  /** Address that messages are from. */
+  from: string;
+  /** Address of the service, for links. */
+  publicUrl: string;
+  pollMs?: number;
+  onError: (error: unknown) => void;
+}>;
+
+type Line = Readonly<{ id: string; episode: string; title: string; severity: string; began: string; status: string }>;
+type Message = Readonly<{ recipient: string; project: string; time_zone: string; attempts: number; lines: readonly Line[] }>;
+
+/** Sends what is due, on one node at a time per message.  @returns how to stop */
+export function startRuleEmails(options: RuleEmailOptions): () => Promise<void> {
+  const transport = createTransport(transportOf(options.smtpUrl));
+  let running: Promise<void> = Promise.resolve();
+  let busy = false;
+  // job: rule-emails: sends e-mail about episodes of rules, every five seconds; forgets entries after 30 days
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    running = sendDue(options, (mail) => transport.sendMail(mail))
+      .catch(options.onError)
+      .finally(() => (busy = false));
+  }, options.pollMs ?? POLL_MS);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+    transport.close();
+  };
+}
+
+/** Without TLS only to this machine, whatever the server offers. */
+function transportOf(smtpUrl: string) {
+  const { protocol, hostname, port, username, password } = new URL(smtpUrl);
+  const secure = protocol === 'smtps:';
+  const isHere = isLoopbackHost(hostname);
+  return {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    secure,
+    requireTLS: !secure && !isHere,
+    ignoreTLS: isHere,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    ...(username !== '' && { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+  };
+}
+
+type Mail = Readonly<{ from: string; to: Readonly<{ name: string; address: string }>; subject: string; text: string; messageId: string }>;
+
+async function sendDue(options: RuleEmailOptions, send: (mail: Mail) => Promise<unknown>): Promise<void> {
+  const { pool } = options;
+  await pool.query(`delete from episode_email where created_at < now() - interval '${KEPT_DAYS} days'`);
+  for (const message of await takeDue(pool)) {
+    const ids = message.lines.map(({ id }) => id);
+    const error = await send(mailOf(options, message)).then(
+      () => null,
+      (failure: unknown) => failure,
+    );
+    if (error === null) {
+      await pool.query(`update episode_email set status = 'sent', sent_at = now(), last_error = null where id = any($1::uuid[])`, [ids]);
+      continue;
+    }
+    const waitSec = isRefusal(error) ? undefined : RETRY_SEC[message.attempts - 1];
+    await pool.query(
+      `update episode_email set status = $2, last_error = $3, next_attempt_at = now() + make_interval(secs => $4) where id = any($1::uuid[])`,
+      [ids, waitSec === undefined ? 'failed' : 'pending', (error instanceof Error ? error.message : 'unknown').slice(0, 500), waitSec ?? 0],
+    );
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  const { responseCode } = error as { responseCode?: number };
+  return responseCode !== undefined && responseCode >= REFUSED;
+}
+
+/** Takes what is due by project and address, and moves its next attempt on, so that no other node takes it. */
+async function takeDue(pool: Pool): Promise<readonly Message[]> {
+  // SQL: an update whose rows are grouped; a function of the schema decides what is quiet.
+  const { rows } = await pool.query<Message>(
+    `with due as (
+       select e.id, e.project_id, e.recipient,
+         row_number() over (partition by e.project_id, e.recipient order by e.created_at, e.id) as place,
+         dense_rank() over (order by e.project_id, e.recipient) as message
+       from episode_email e join episode_rule r on r.id = e.rule_id join project p on p.id = e.project_id
+       where e.status = 'pending' and e.next_attempt_at <= now() and not is_quiet(r.quiet_from, r.quiet_to, p.time_zone, now())
+         and not exists (
+           select from episode_email s where s.project_id = e.project_id and s.recipient = e.recipient and s.status = 'sent'
+             and s.sent_at > now() - interval '${MESSAGE_EVERY_SEC} seconds')
+     ), taken as (
+       update episode_email e set attempts = e.attempts + 1, next_attempt_at = now() + interval '5 minutes'
+       from due d where d.id = e.id and d.place <= ${EPISODES_MAX} and d.message <= ${MESSAGES_MAX}
+         and e.status = 'pending' and e.next_attempt_at <= now()
+       returning e.id, e.project_id, e.recipient, e.episode_id, e.attempts
+     )
+     select t.recipient, p.name as project, p.time_zone, max(t.attempts) as attempts,
+       json_agg(json_build_object('id', t.id, 'episode', x.id, 'title', x.title, 'severity', x.severity, 'began', x.started_at, 'status', x.status)
+         order by x.started_at, x.id) as lines
+     from taken t join episode x on x.id = t.episode_id join project p on p.id = t.project_id
+     group by t.recipient, p.id, p.name, p.time_zone`,
+  );
+  return rows;
+}
+
+/** A message about episodes, in plain text. */
+function mailOf({ from, publicUrl }: RuleEmailOptions, { recipient, project, time_zone: timeZone, lines }: Message): Mail {
+  const episodes = lines.length === 1 ? 'An episode was opened' : `${lines.length} episodes were opened`;
+  const time = new Intl.DateTimeFormat('en-GB', { timeZone, dateStyle: 'medium', timeStyle: 'short' });
+  const list = lines.map(({ episode, title, severity, began, status }) =>
+    [
+      `- ${title}${severity === 'none' ? '' : ` (${severity})`}, began ${time.format(new Date(began))} (${timeZone}), ${status} now`,
+      `  ${publicUrl}/dashboard/#/episodes/${episode}`,
+    ].join('\n'),
+  );
+  const text = [
+    `${episodes} by rules of the project ${project}:`,
+    ...list,
+    'Sign in to see whose they are: this message names nobody, because others can read it on its way.',
+    'Not an alarm system. Not a medical device. This message can be late, or never arrive.',
+  ];
+  return {
+    from,
+    to: { name: '', address: recipient },
+    subject: `biosignal: ${episodes.toLowerCase()}`,
+    text: `${text.join('\n\n')}\n`,
+    messageId: `<${lines[0]!.id}@biosignal>`,
+  };
+}

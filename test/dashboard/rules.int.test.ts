@@ -1,0 +1,93 @@
+/** Rules and groups in the dashboard: made, tried, changed, switched off, by an operator in a real browser. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chromiumPath } from '../helpers/chromium.ts';
+import { startDashboard, violations } from '../helpers/dashboard.ts';
+import type { DashboardFixture } from '../helpers/dashboard.ts';
+
+let dashboard: DashboardFixture;
+
+beforeAll(async () => {
+  if (chromiumPath !== null) dashboard = await startDashboard();
+});
+afterAll(() => dashboard?.close());
+
+describe.skipIf(chromiumPath === null)('the page of rules', () => {
+  // promise: rules-page
+  it('makes a rule for a group, tries it on history, changes it and switches it off', async () => {
+    const { open, send, signedIn } = dashboard;
+    const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+    const { page, errors } = await open('/dashboard/#/groups', { storageState: signedIn });
+    await page.getByRole('button', { name: 'New group' }).click();
+    await page.getByLabel('Name').fill('Ward 3');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('link', { name: 'Ward 3', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Add Ward 3' }).click();
+    await page.getByLabel('External id of the person').fill('demo-patient');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.locator('td[data-name=People]').getByText('1').waitFor();
+    expect(await violations(page, 'main')).toEqual([]);
+    await picture(page, 'groups');
+
+    await page.getByRole('link', { name: 'Rules', exact: true }).click();
+    await page.getByRole('button', { name: 'New rule' }).click();
+    await page.getByLabel('Name').fill('Anything at all');
+    await page.getByLabel('Threshold', { exact: true }).fill('20');
+    await page.getByLabel('For at least, seconds').fill('0');
+    await page.getByLabel('Group').selectOption({ label: 'Ward 3' });
+    await expect
+      .poll(
+        async () => {
+          await page.getByRole('button', { name: 'Try on history' }).click();
+          await page.locator('#rule-trial').waitFor();
+          return await page.locator('#rule-trial .figure', { hasText: 'Episodes' }).locator('dd').textContent();
+        },
+        { timeout: 90_000, interval: 2000 },
+      )
+      .toBe('1');
+    expect(await page.locator('#rule-trial').getByRole('link', { name: 'demo-patient' }).count()).toBe(1);
+    await page.getByLabel('Ends behind (empty: the threshold)').fill('30');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').getByText('end_threshold').waitFor();
+    await page.getByLabel('Ends behind (empty: the threshold)').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('cell', { name: 'Anything at all', exact: true }).waitFor();
+    expect(await page.locator('main').textContent()).toContain('Not an alarm system. Not a medical device.');
+    expect(await violations(page, 'main')).toEqual([]);
+    await picture(page, 'rules');
+
+    await page.getByRole('button', { name: 'Edit Anything at all' }).click();
+    await page.getByLabel('Name').fill('Anything');
+    await page.getByLabel('Threshold', { exact: true }).fill('250');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('above 250').waitFor();
+    await page.getByRole('button', { name: 'Switch off Anything' }).click();
+    await page.locator('.badge.off', { hasText: 'off' }).waitFor();
+    const rules = await send<object[]>('GET', `/api/v1/projects/${project!.id}/rules`);
+    expect(rules).toMatchObject([{ name: 'Anything', threshold: 250, sustain_sec: 0, enabled: false }]);
+    await page.getByRole('link', { name: 'Ward 3', exact: true }).click();
+    await page.getByRole('link', { name: 'demo-patient' }).waitFor();
+    expect(page.url()).toMatch(/#\/users\?group=/);
+    expect(await page.getByLabel('Group').inputValue()).not.toBe('');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 240_000);
+
+  it.each([390, 2560])('fits %s pixels, in the dark too', async (width) => {
+    const { open, signedIn } = dashboard;
+    const look = { viewport: { width, height: 900 }, colorScheme: 'dark' as const, storageState: signedIn };
+    const { page, errors } = await open('/dashboard/#/rules', look);
+    await page.getByRole('button', { name: 'New rule' }).click();
+    await page.locator('#rule-form').waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    expect(await violations(page, 'main')).toEqual([]);
+    await picture(page, `rules-${width}`);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+});
+
+/** For people who want to look: BIO_TEST_PICTURES names a folder. */
+async function picture(page: Awaited<ReturnType<DashboardFixture['open']>>['page'], name: string): Promise<void> {
+  const folder = process.env['BIO_TEST_PICTURES'];
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+}

@@ -1,0 +1,119 @@
+/** A rule tried on history against the rule itself, which ran while the same packets arrived. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applyRules } from '../../src/records/episode-rules.ts';
+import { until } from '../helpers/database.ts';
+import { ecgPackets } from '../helpers/ecg-packets.ts';
+import { runService } from '../helpers/running-service.ts';
+import type { RunningService } from '../helpers/running-service.ts';
+
+type Tried = Readonly<{
+  episodes: readonly Readonly<{ subject_id: string; started_at: string; ended_at: string | null; extreme: number; duration_sec: number }>[];
+  episode_count: number;
+  person_count: number;
+  covered_sec: number;
+  recording_count: number;
+  complete: boolean;
+}>;
+type Episode = Readonly<{
+  started_at: string;
+  ended_at: string | null;
+  created_by: string;
+  summary: Readonly<{ extreme: number; duration_sec: number }>;
+}>;
+
+let running: RunningService;
+let path: string;
+const SECONDS = 1200;
+const startMs = Math.floor((Date.now() - 1_500_000) / 1000) * 1000;
+/** Several stretches, some too short, one with a silence in it, and one that still goes on. */
+const rateAt = (sec: number): number => {
+  if (sec < 100 || (sec >= 400 && sec < 470)) return 70;
+  if (sec >= 700 && sec < 1050) return sec % 100 < 40 ? 135 : 112;
+  return sec < 260 || sec >= 1080 ? 140 : 95;
+};
+const rules = [
+  { name: 'a', feature: 'hr_ecg', comparison: 'above', threshold: 120, sustain_sec: 20, release_sec: 10 },
+  { name: 'b', feature: 'hr_ecg', comparison: 'above', threshold: 130, end_threshold: 105, sustain_sec: 30, release_sec: 20 },
+  { name: 'c', feature: 'hr_ecg', comparison: 'below', threshold: 80, sustain_sec: 0, release_sec: 5, quality_max: 1 },
+  { name: 'd', feature: 'hr_ecg', comparison: 'above', threshold: 60, sustain_sec: 600, release_sec: 5 },
+] as const;
+const range = { since: new Date(startMs - 60_000).toISOString(), until: new Date(startMs + 3_600_000).toISOString() };
+
+beforeAll(async () => {
+  running = await runService();
+  path = `/api/v1/projects/${running.org.projectId}/rules`;
+});
+afterAll(async () => {
+  expect(running.faults).toEqual([]);
+  await running.close();
+});
+
+const attempt = async (rule: object, more: object = {}): Promise<Tried> => {
+  const answer = await running.send<Tried>('POST', `${path}/try`, { body: { rule, ...range, ...more } });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body;
+};
+
+describe('a rule tried on history', () => {
+  // promise: rule-trial
+  it('finds the episodes that the rule itself opened while the packets arrived, and writes nothing', async () => {
+    const { xuser_id: id } = await running.token('tried');
+    const made: string[] = [];
+    for (const rule of rules) made.push((await running.send<{ id: string }>('POST', path, { body: rule })).body.id);
+    const packets = ecgPackets({ deviceId: 'tried', subject: id, startMs, seconds: SECONDS, rrSec: (sec) => 60 / rateAt(sec) });
+    const sent = packets.filter((_, i) => i < 15 || i >= 18); // silence of 30 s
+    for (const [i, packet] of sent.entries()) {
+      expect((await running.ingest(packet)).status).toBe(202);
+      if (i % 5 === 4) await applyRules(running.database.pool, []);
+    }
+    let rounds = 0;
+    let before = '';
+    await until(async () => {
+      await applyRules(running.database.pool, []);
+      const now = JSON.stringify((await running.send('GET', `/api/v1/episodes?subject_id=${id}`)).body);
+      rounds = now === before ? rounds + 1 : 0;
+      before = now;
+      const { rows } = await running.database.pool.query<{ newest: number | null }>(
+        `select extract(epoch from max(newest_value(s.id, m.id)))::float8 as newest from stream s, method m where m.name = 'hr_ecg' and s.xuser_id = $1`,
+        [id],
+      );
+      return rounds > 2 && (rows[0]?.newest ?? 0) > startMs / 1000 + SECONDS - 20;
+    }, 90_000);
+    const { body: all } = await running.send<Episode[]>('GET', `/api/v1/episodes?subject_id=${id}&limit=1000`);
+    for (const [i, rule] of rules.entries()) {
+      const real = all.filter(({ created_by: by }) => by === `rule:${made[i]}`).toReversed();
+      const tried = await attempt({ ...rule, subject_id: 'tried' });
+      const told = (time: string | null): number | null => (time === null ? null : Date.parse(time));
+      expect(tried.episodes.map((one) => [told(one.started_at), told(one.ended_at), one.extreme, one.duration_sec])).toEqual(
+        real.map(({ started_at: start, ended_at: end, summary }) => [told(start), told(end), summary.extreme, summary.duration_sec]),
+      );
+      expect(tried.episode_count).toBe(real.length);
+      expect(tried.covered_sec).toBeCloseTo(
+        real.reduce((sum, { summary }) => sum + summary.duration_sec, 0),
+        6,
+      );
+      expect(tried).toMatchObject({ recording_count: 1, person_count: real.length > 0 ? 1 : 0, complete: true });
+      expect(real.length, rule.name).toBeGreaterThan(0);
+    }
+    expect((await running.send<Episode[]>('GET', `/api/v1/episodes?subject_id=${id}&limit=1000`)).body).toEqual(all);
+    expect((await running.send<unknown[]>('GET', path)).body).toHaveLength(rules.length);
+  });
+
+  it('takes everybody of the project who shares, a range of 31 days, and only what lies in it', async () => {
+    const { xuser_id: id } = await running.token('hidden');
+    for (const packet of ecgPackets({ deviceId: 'hidden', subject: id, startMs, seconds: 150, rrSec: () => 60 / 140 }))
+      await running.ingest(packet);
+    await until(async () => (await attempt(rules[0])).person_count === 2, 60_000);
+    expect((await attempt({ ...rules[0], subject_id: id })).person_count).toBe(1);
+    const early = { until: new Date(startMs + 90_000).toISOString() };
+    const [open] = (await attempt({ ...rules[0], subject_id: id }, early)).episodes;
+    expect(open).toMatchObject({ subject_id: id, ended_at: null });
+    await running.database.pool.query(`update project set consent_required = '{sharing}'`);
+    expect((await attempt(rules[0])).person_count).toBe(0);
+    await running.database.pool.query(`update project set consent_required = '{}'`);
+    const refused = async (since: string, to: string): Promise<number> =>
+      (await running.send('POST', `${path}/try`, { body: { rule: rules[0], since, until: to } })).status;
+    expect(await refused('2026-01-01T00:00:00Z', '2026-02-01T00:00:01Z')).toBe(400);
+    expect(await refused('2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z')).toBe(422);
+  });
+});

@@ -1,0 +1,223 @@
+/** Rules that people make, in the whole service: from the packets of a device to an episode and its events. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { applyRules } from '../../src/records/episode-rules.ts';
+import { until } from '../helpers/database.ts';
+import { ecgPackets } from '../helpers/ecg-packets.ts';
+import { runService } from '../helpers/running-service.ts';
+import type { RunningService } from '../helpers/running-service.ts';
+
+type Rule = Readonly<{ id: string; name: string; threshold: number; enabled: boolean; open_episodes: number; subject_id: string | null }>;
+type Episode = Readonly<{
+  id: string;
+  kind: string;
+  title: string;
+  status: string;
+  severity: string;
+  created_by: string;
+  started_at: string;
+  ended_at: string | null;
+  summary: Readonly<{ extreme: number; duration_sec: number; ended_by?: string }>;
+}>;
+
+let running: RunningService;
+let path: string;
+const startMs = Math.floor((Date.now() - 900_000) / 1000) * 1000;
+/** Heart rates by the second: calm, fast, in between, calm. */
+const rateAt = (sec: number): number => (sec < 120 ? 70 : sec < 260 ? 140 : sec < 420 ? 110 : 70);
+const fast = { name: 'Fast at night', feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, severity: 'high' } as const;
+
+beforeAll(async () => {
+  running = await runService();
+  path = `/api/v1/projects/${running.org.projectId}/rules`;
+});
+afterAll(async () => {
+  expect(running.faults).toEqual([]);
+  await running.close();
+});
+
+/** Sends the packets of [fromSec, toSec). */
+async function send(name: string, subject: string, fromSec: number, toSec: number): Promise<void> {
+  const packets = ecgPackets({ deviceId: `device-${name}`, subject, startMs, seconds: 540, rrSec: (sec) => 60 / rateAt(sec) });
+  for (const packet of packets.slice(fromSec / 10, toSec / 10)) {
+    const answer = await running.ingest(packet);
+    expect(answer, answer.text).toMatchObject({ status: 202, body: { rejected: [] } });
+  }
+}
+
+const make = async (body: object): Promise<Rule> => {
+  const made = await running.send<Rule>('POST', path, { body });
+  expect(made.status, made.text).toBe(201);
+  return made.body;
+};
+const episodesOf = async (subject: string, rule: Rule): Promise<readonly Episode[]> =>
+  (await running.send<Episode[]>('GET', `/api/v1/episodes?subject_id=${subject}`)).body.filter(
+    (one) => one.created_by === `rule:${rule.id}`,
+  );
+const round = (): Promise<void> => applyRules(running.database.pool, []);
+/** Rounds until an episode of the rule is there: the service notes every two seconds which recordings have new packets. */
+const opened = async (subject: string, rule: Rule): Promise<void> =>
+  until(async () => {
+    await round();
+    return (await episodesOf(subject, rule)).length > 0;
+  }, 30_000);
+/** Newest second of the recording that has a value. */
+const valuesUntil = async (subject: string, sec: number): Promise<void> =>
+  until(async () => {
+    const { rows } = await running.database.pool.query<{ newest: number | null }>(
+      `select extract(epoch from max(f.time))::float8 * 1000 as newest from stream s
+       cross join lateral feature_values(to_timestamp($2), 'infinity') f join method m on m.id = f.method_id
+       where s.xuser_id = $1 and f.stream_id = s.id and m.name = 'hr_ecg'`,
+      [subject, startMs / 1000],
+    );
+    return (rows[0]?.newest ?? 0) >= startMs + 1000 * sec;
+  }, 60_000);
+const secOf = (time: string): number => (Date.parse(time) - startMs) / 1000;
+
+/** What one test leaves is nothing to the next. */
+afterEach(() => running.database.pool.query('delete from episode_rule'));
+
+describe('a rule of a project', () => {
+  // promise: rules
+  it('opens an episode once values were beyond the threshold for so long, and ends it behind the second one, once', async () => {
+    const { xuser_id: id } = await running.token('fast');
+    const rule = await make(fast);
+    const late = await make({ ...fast, name: 'With an end', kind: 'fast.night', end_threshold: 100, subject_id: 'fast' });
+    const tooLong = await make({ ...fast, name: 'Three minutes', sustain_sec: 180 });
+    const event = { url: 'https://hook.example/rules', events: ['episode.created', 'episode.updated'] };
+    await running.send('POST', '/api/v1/webhooks', { body: event });
+    await send('fast', id, 0, 240);
+    await valuesUntil(id, 220);
+    await opened(id, rule);
+    await Promise.all([round(), round()]);
+    const [open] = await episodesOf(id, rule);
+    expect(open).toMatchObject({ kind: 'threshold', title: 'Fast at night', status: 'open', severity: 'high', ended_at: null });
+    expect(secOf(open!.started_at)).toBeGreaterThan(118);
+    expect(secOf(open!.started_at)).toBeLessThan(132);
+    expect((await running.send<Rule>('GET', `${path}/${rule.id}`)).body.open_episodes).toBe(1);
+
+    await send('fast', id, 240, 540);
+    await valuesUntil(id, 520);
+    await round();
+    await round();
+    const [ended, ...others] = await episodesOf(id, rule);
+    expect(others).toEqual([]);
+    expect(ended).toMatchObject({ id: open!.id, status: 'closed', summary: { ended_by: 'rule' } });
+    expect(secOf(ended!.ended_at!)).toBeGreaterThan(255);
+    expect(secOf(ended!.ended_at!)).toBeLessThan(275);
+    const [longer] = await episodesOf(id, late);
+    expect(longer).toMatchObject({ kind: 'fast.night', title: 'With an end', status: 'closed', started_at: ended!.started_at });
+    expect(secOf(longer!.ended_at!)).toBeGreaterThan(410);
+    expect(secOf(longer!.ended_at!)).toBeLessThan(435);
+    expect(await episodesOf(id, tooLong)).toEqual([]);
+    const { rows } = await running.database.pool.query<{ event: string; n: number }>(
+      `select event, count(*)::integer as n from webhook_delivery where payload #>> '{data,episode_id}' = $1 group by event order by event`,
+      [ended!.id],
+    );
+    expect(rows).toEqual([
+      { event: 'episode.created', n: 1 },
+      { event: 'episode.updated', n: 1 },
+    ]);
+  });
+
+  it('is for one person alone when it names one', async () => {
+    const [{ xuser_id: one }, { xuser_id: other }] = [await running.token('one'), await running.token('other')];
+    const rule = await make({ ...fast, subject_id: one });
+    for (const [name, id] of [
+      ['one', one],
+      ['other', other],
+    ] as const) {
+      await send(name, id, 0, 260);
+      await valuesUntil(id, 240);
+      await round();
+    }
+    await opened(one, rule);
+    expect(await episodesOf(one, rule)).toHaveLength(1);
+    expect(await episodesOf(other, rule)).toEqual([]);
+  });
+
+  // promise: rule-changes
+  it('that is changed judges its open episode from the start; switched off or deleted it ends it', async () => {
+    const { xuser_id: id } = await running.token('changed');
+    const [kept, changed, off, gone] = [await make(fast), await make(fast), await make(fast), await make(fast)];
+    await send('changed', id, 0, 240);
+    await valuesUntil(id, 220);
+    await opened(id, gone);
+    for (const rule of [kept, changed, off, gone]) expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open' }]);
+
+    const patch = async (rule: Rule, body: object): Promise<void> => {
+      expect((await running.send('PATCH', `${path}/${rule.id}`, { body })).status).toBe(200);
+    };
+    await patch(kept, { threshold: 125, name: 'Another name' });
+    await patch(changed, { threshold: 200 });
+    await patch(off, { enabled: false });
+    expect((await running.send('DELETE', `${path}/${gone.id}`)).status).toBe(204);
+    await round();
+    await round();
+    expect(await episodesOf(id, kept)).toMatchObject([{ status: 'open', title: 'Fast at night' }]);
+    for (const rule of [changed, off, gone]) {
+      const [episode, ...others] = await episodesOf(id, rule);
+      expect(others).toEqual([]);
+      expect(episode).toMatchObject({ status: 'closed', summary: { ended_by: 'rule changed' } });
+      expect(secOf(episode!.ended_at!)).toBeLessThan(241);
+      expect(secOf(episode!.ended_at!)).toBeGreaterThan(180);
+    }
+  });
+
+  // promise: rule-late
+  it('sees what arrives late: the episode that it had ended in a gap becomes as long as if nothing had been late', async () => {
+    const { xuser_id: id } = await running.token('late');
+    const rule = await make({ ...fast, sustain_sec: 30, release_sec: 10 });
+    await send('late', id, 0, 190);
+    await send('late', id, 230, 540);
+    await valuesUntil(id, 520);
+    await opened(id, rule);
+    expect((await episodesOf(id, rule)).map(({ status }) => status)).toContain('closed');
+    await send('late', id, 190, 230);
+    const longest = async (): Promise<number> => Math.max(...(await episodesOf(id, rule)).map(({ ended_at: end }) => secOf(end!)));
+    const first = async (): Promise<Episode> => (await episodesOf(id, rule)).at(-1)!;
+    await until(async () => {
+      await round();
+      return secOf((await first()).ended_at!) > 240;
+    }, 60_000);
+    expect(secOf((await first()).ended_at!)).toBe(await longest());
+  });
+});
+
+describe('the endpoints of rules', () => {
+  it('say what is wrong with a rule', async () => {
+    const refused = async (body: object): Promise<string> => {
+      const { status, body: problem } = await running.send<{ errors: { pointer: string }[] }>('POST', path, { body });
+      return `${status} ${problem.errors?.[0]?.pointer}`;
+    };
+    expect(await refused({ ...fast, feature: 'no_such_value' })).toBe('422 /feature');
+    expect(await refused({ ...fast, end_threshold: 131 })).toBe('422 /end_threshold');
+    expect(await refused({ ...fast, comparison: 'below', end_threshold: 129 })).toBe('422 /end_threshold');
+    expect(await refused({ ...fast, subject_id: 'nobody' })).toBe('404 undefined');
+    expect(await refused({ ...fast, sustain_sec: 3601 })).toBe('422 /sustain_sec');
+  });
+
+  it('keep a change by another person: what is changed is what was read', async () => {
+    const made = await running.send<Rule>('POST', path, { body: { ...fast, enabled: false } });
+    const headers = { 'if-match': made.headers.get('etag')! };
+    const change = (threshold: number): Promise<{ status: number }> =>
+      running.send('PATCH', `${path}/${made.body.id}`, { body: { threshold }, headers });
+    expect([(await change(131)).status, (await change(132)).status]).toEqual([200, 412]);
+    expect((await running.send<Rule[]>('GET', path)).body).toMatchObject([{ id: made.body.id, threshold: 131, enabled: false }]);
+    expect((await running.send('DELETE', `${path}/${made.body.id}`)).status).toBe(204);
+    expect((await running.send<Rule[]>('GET', path)).body).toEqual([]);
+  });
+
+  it('take a hundred rules, and say so at the next', async () => {
+    for (let n = 0; n < 100; n++) await make({ ...fast, enabled: false });
+    expect((await running.send('POST', path, { body: fast })).status).toBe(409);
+  });
+
+  it('say wherever rules are described that this is no alarm system', async () => {
+    const { text } = await running.send('GET', '/api-docs/openapi.json');
+    const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, { description?: string }>> };
+    const described = Object.entries(paths).filter(([path]) => path.endsWith('/rules'));
+    expect(described.length).toBeGreaterThan(0);
+    for (const { description } of described.flatMap(([, methods]) => Object.values(methods)))
+      expect(description).toContain('Not an alarm system. Not a medical device.');
+  });
+});

@@ -1,0 +1,120 @@
+/** E-mail of rules, from the packets of a device to a mail server. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applyRules } from '../../src/records/episode-rules.ts';
+import { startService } from '../../src/server.ts';
+import { readConfig } from '../../src/config.ts';
+import { until } from '../helpers/database.ts';
+import { ecgPackets } from '../helpers/ecg-packets.ts';
+import { mailServer } from '../helpers/mail-server.ts';
+import type { MailServer } from '../helpers/mail-server.ts';
+import { runService } from '../helpers/running-service.ts';
+import type { RunningService } from '../helpers/running-service.ts';
+
+type Rule = Readonly<{ id: string; email_problem: string | null }>;
+
+let mail: MailServer;
+let running: RunningService;
+let path: string;
+const fast = { name: 'Fast, at night', feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 30, severity: 'high' } as const;
+
+beforeAll(async () => {
+  mail = await mailServer();
+  running = await runService({ BIO_SMTP_URL: mail.url, BIO_MAIL_FROM: 'rules@bio.example', BIO_PUBLIC_URL: 'https://bio.example' });
+  path = `/api/v1/projects/${running.org.projectId}/rules`;
+});
+afterAll(async () => {
+  expect(running.faults).toEqual([]);
+  await running.close();
+  await mail[Symbol.asyncDispose]();
+});
+
+const make = async (body: object): Promise<Rule> => {
+  const made = await running.send<Rule>('POST', path, { body });
+  expect(made.status, made.text).toBe(201);
+  return made.body;
+};
+const mailsTo = (address: string): readonly string[] => mail.mails.filter(({ to }) => to === address).map(({ text }) => plain(text));
+/** The text without the line breaks and signs of quoted-printable. */
+const plain = (text: string): string => text.replaceAll(/=\n/g, '').replaceAll(/=3D/g, '=');
+
+/** Sends two minutes of 140 beats a minute, and rounds until each rule has opened its episode. */
+async function alert(name: string, rules: readonly Rule[], ageSec = 300): Promise<void> {
+  const { xuser_id: id } = await running.token(name);
+  const startMs = Math.floor((Date.now() - ageSec * 1000) / 1000) * 1000;
+  for (const packet of ecgPackets({ deviceId: `device ${name}`, subject: id, startMs, seconds: 150, rrSec: () => 60 / 140 })) {
+    expect((await running.ingest(packet)).status).toBe(202);
+  }
+  await until(async () => {
+    await applyRules(running.database.pool, []);
+    const { body } = await running.send<{ created_by: string }[]>('GET', `/api/v1/episodes?subject_id=${id}`);
+    return rules.every((rule) => body.some((episode) => episode.created_by === `rule:${rule.id}`));
+  }, 60_000);
+}
+const entries = async (rule: Rule): Promise<readonly { status: string; recipient: string }[]> =>
+  (await running.database.pool.query('select status, recipient from episode_email where rule_id = $1 order by recipient', [rule.id])).rows;
+
+describe('e-mail of a rule', () => {
+  // promise: rule-emails
+  it('tells each address once of a new episode, in one message for all rules, without a name or a value', async () => {
+    const rules = [
+      await make({ ...fast, email_to: ['ward@bio.example', 'gone@bio.example'] }),
+      await make({ ...fast, name: 'Another', email_to: ['ward@bio.example'] }),
+    ];
+    await alert('Berta Secret', rules);
+    await until(() => mailsTo('ward@bio.example').length > 0, 30_000);
+    const [text, ...others] = mailsTo('ward@bio.example');
+    expect(others).toEqual([]);
+    expect(text).toContain('From: rules@bio.example');
+    expect(text).toContain('Fast, at night (high), began');
+    expect(text).toContain('- Another (high)');
+    expect(text).toMatch(/https:\/\/bio\.example\/dashboard\/#\/episodes\/[0-9a-f-]{36}/);
+    expect(text).toContain('Not an alarm system. Not a medical device.');
+    expect(text).not.toMatch(/Berta|Secret|140|130/);
+    await until(async () => (await entries(rules[0]!)).every(({ status }) => status !== 'pending'), 30_000);
+    expect(await entries(rules[0]!)).toEqual([
+      { status: 'failed', recipient: 'gone@bio.example' },
+      { status: 'sent', recipient: 'ward@bio.example' },
+    ]);
+    expect((await running.send<Rule>('GET', `${path}/${rules[1]!.id}`)).body.email_problem).toBeNull();
+    for (const { id } of rules) await running.send('DELETE', `${path}/${id}`);
+  });
+
+  // promise: rule-quiet
+  it('waits in the quiet hours of the project, and comes after them; of what began long ago there is none', async () => {
+    const { pool } = running.database;
+    await pool.query(`update project set time_zone = 'Asia/Kolkata'`);
+    const clock = (hours: number): string =>
+      new Intl.DateTimeFormat('en-GB', { timeZone: 'Asia/Kolkata', hour: '2-digit', minute: '2-digit' }).format(Date.now() + hours * 3.6e6);
+    await running.token('quiet');
+    await running.token('imported');
+    const quiet = await make({ ...fast, subject_id: 'quiet', email_to: ['night@bio.example'], quiet_from: clock(-1), quiet_to: clock(1) });
+    const awake = await make({ ...fast, subject_id: 'quiet', email_to: ['day@bio.example'], quiet_from: clock(1), quiet_to: clock(-1) });
+    await alert('quiet', [quiet, awake]);
+    await until(() => mailsTo('day@bio.example').length > 0, 30_000);
+    expect(mailsTo('day@bio.example')[0]).toContain('Asia/Kolkata');
+    expect(await entries(quiet)).toEqual([{ status: 'pending', recipient: 'night@bio.example' }]);
+    expect(mailsTo('night@bio.example')).toEqual([]);
+    await running.send('PATCH', `${path}/${quiet.id}`, { body: { quiet_from: null, quiet_to: null } });
+    await until(() => mailsTo('night@bio.example').length > 0, 30_000);
+
+    const old = await make({ ...fast, subject_id: 'imported', email_to: ['old@bio.example'] });
+    await alert('imported', [old], 3 * 86_400);
+    expect(await entries(old)).toEqual([]);
+  });
+
+  it('is refused with an address that is none, with half of the quiet hours, and where no mail server is set', async () => {
+    const refused = async (body: object, as = running): Promise<string> => {
+      const where = `/api/v1/projects/${as.org.projectId}/rules`;
+      const answer = await as.send<{ errors: { pointer: string; code: string }[] }>('POST', where, { body: { ...fast, ...body } });
+      return `${answer.status} ${answer.body.errors[0]?.pointer}`;
+    };
+    expect(await refused({ email_to: ['a@b.example, c@d.example'] })).toBe('422 /email_to/0');
+    expect(await refused({ quiet_from: '22:00' })).toBe('422 /quiet_to');
+    const without = await runService();
+    expect(await refused({ email_to: ['a@b.example'] }, without)).toBe('422 /email_to');
+    await without.close();
+    const env = { DATABASE_URL: running.database.url, PORT: '0', BIO_SMTP_URL: mail.url };
+    await expect(startService({ config: readConfig(env) })).rejects.toThrow('BIO_MAIL_FROM must be set');
+    expect(() => readConfig({ BIO_SMTP_URL: 'mail.example.org' })).toThrow('BIO_SMTP_URL must be an address such as');
+  });
+});
