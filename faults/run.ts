@@ -2,10 +2,10 @@
  *  against the database afterwards.
  *
  *  npm run faults -- [--short] [--rounds 50] [--only service-kill,backends] [--seed 1] [--out FILE.jsonl] [--leg 10] [--table]
- *  Prints one line per fault and a table. With --out every --leg rounds become a line of the file as they end, and a later run with the
- *  same file does only the rounds that are not in it; --only cluster is every fault of three nodes; --table prints the table of such a file and runs nothing. --short is what the
- *  tests run, in one scenario. Exit code 1 when anything acknowledged is missing, changed or doubled, a beat or a value differs from a
- *  clean run of the same packets, or a round did not end. */
+ *  Prints one line per fault and a table; --only cluster is every fault of three nodes. With --out every --leg rounds become a line of the
+ *  file as they end, and a later run with the same file does only the rounds that are not in it; --table prints the table of such a file
+ *  and runs nothing. --short is what the tests run, in one scenario. Exit code 1 when anything acknowledged is missing, changed or
+ *  doubled, a beat or a value differs from a clean run of the same packets, or a round did not end. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { mistaken, numberOption, toolOptions } from '../scripts/tool-options.ts';
 import { createRandom } from '../src/cli/simulator/random.ts';

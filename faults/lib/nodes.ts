@@ -87,7 +87,7 @@ export class Nodes {
     }
   }
 
-  /** The node that has most of the partitions: what happens to it concerns somebody. */
+  /** The node that has most of the partitions: what happens to it concerns devices. */
   async largest(): Promise<Node> {
     const owners = await this.owners();
     const count = ({ name }: Node): number => owners.filter((owner) => owner === name).length;

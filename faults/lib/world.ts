@@ -209,7 +209,7 @@ export class World {
     return { ...counted, ok: counted.ok && derived.otherRows === 0, derived };
   }
 
-  /** Somebody watches the first device from now on, whatever happens. */
+  /** A viewer watches the first device from now on, whatever happens. */
   watch(): Viewer {
     this.#viewer ??= new Viewer(`http://127.0.0.1:${this.front!.port}`, 'd0', this.credential);
     return this.#viewer;

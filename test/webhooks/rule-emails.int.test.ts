@@ -55,6 +55,7 @@ const entries = async (rule: Rule): Promise<readonly { status: string; recipient
 
 describe('e-mail of a rule', () => {
   // promise: rule-emails
+  // job: rule-emails
   it('tells each address once of a new episode, in one message for all rules, without a name or a value', async () => {
     const rules = [
       await make({ ...fast, email_to: ['ward@bio.example', 'gone@bio.example'] }),
@@ -102,6 +103,7 @@ describe('e-mail of a rule', () => {
     expect(await entries(old)).toEqual([]);
   });
 
+  // setting: BIO_SMTP_URL, BIO_MAIL_FROM
   it('is refused with an address that is none, with half of the quiet hours, and where no mail server is set', async () => {
     const refused = async (body: object, as = running): Promise<string> => {
       const where = `/api/v1/projects/${as.org.projectId}/rules`;
