@@ -55,7 +55,12 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
     table: 'person_group_member',
     sql: 'select to_jsonb(m) || jsonb_build_object($$name$$, g.name) as row from person_group_member m join person_group g on g.id = m.group_id where m.xuser_id = $1',
   },
-  { table: 'episode_rule', sql: 'select to_jsonb(r) as row from episode_rule r where r.xuser_id = $1' },
+  // Whom a rule tells are people of the staff: their addresses are left out.
+  { table: 'episode_rule', sql: `select to_jsonb(r) - 'email_to' as row from episode_rule r where r.xuser_id = $1` },
+  {
+    table: 'episode_email',
+    sql: `select to_jsonb(m) - 'recipient' - 'last_error' as row from episode_email m join episode e on e.id = m.episode_id where e.xuser_id = $1`,
+  },
   { table: 'goal', sql: 'select to_jsonb(g) as row from goal g where g.xuser_id = $1' },
   { table: 'task', sql: 'select to_jsonb(t) as row from task t where t.xuser_id = $1' },
   { table: 'consent', sql: 'select to_jsonb(c) as row from consent c where c.xuser_id = $1' },
