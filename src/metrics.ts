@@ -39,6 +39,22 @@ class TalliedCounter extends Counter {
   }
 }
 
+/** A gauge that is read when it is asked for. */
+class ReadGauge extends Gauge {
+  /** Replaced by the part that knows. */
+  read: () => number;
+
+  constructor(config: Readonly<{ name: string; help: string; registers: Registry[] }>, read: () => number) {
+    super(config);
+    this.read = read;
+  }
+
+  /** Called by get(). */
+  collect(): void {
+    this.set(this.read());
+  }
+}
+
 /** One registry per service: two services in one process (tests) do not share counts. */
 export function createMetrics() {
   const registry = new Registry();
@@ -119,7 +135,28 @@ export function createMetrics() {
     }),
     logOwner: new Gauge({
       name: 'bio_log_owner',
-      help: '1 while this instance owns the packet log and takes packets, 0 while it waits for another one.',
+      help: '1 while this instance owns the packet log or partitions of it and takes packets, 0 while it waits for another one.',
+      registers,
+    }),
+    partitions: new ReadGauge(
+      { name: 'bio_partitions', help: 'Partitions that this node of a cluster owns; 0 for an instance alone.', registers },
+      () => 0,
+    ),
+    partitionsWithoutOwner: new ReadGauge(
+      {
+        name: 'bio_partitions_without_owner',
+        help: 'Partitions of the cluster that no living node owns, as this node sees it; 0 for an instance alone.',
+        registers,
+      },
+      () => 0,
+    ),
+    busOpen: new ReadGauge(
+      { name: 'bio_bus_open', help: '1 while this node can reach the others of its cluster, and for an instance alone.', registers },
+      () => 1,
+    ),
+    nodesSilent: new Gauge({
+      name: 'bio_nodes_silent',
+      help: 'Nodes on the same port that did not answer this scrape within 1 s; their values are missing from it.',
       registers,
     }),
     openStreams: new Gauge({ name: 'bio_open_streams', help: 'Streams with data in the last minute.', registers }),

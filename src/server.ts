@@ -173,9 +173,10 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     sealing,
     pipeline,
     questions: asked?.questions ?? null,
+    metricsText: nodes?.metrics ?? (() => metrics.registry.metrics()),
     secureCookies,
     signInRefused,
-    parts: async () => [...(await readiness(database, pipeline, ownership, maintenance.state())), ...sealing.parts()],
+    parts: async () => [...(await readiness(database, pipeline, ownership, maintenance.state())), ...sealing.parts(), ...(nodes?.parts() ?? [])],
     demoRoutes: demo?.routes ?? [],
   });
   await standby?.stop();

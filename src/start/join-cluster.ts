@@ -2,11 +2,13 @@
 import { SocketBus } from '../bus/socket-bus.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Config } from '../config.ts';
+import { metricsOfPort } from '../forward/node-metrics.ts';
 import { openDoor } from '../forward/owner-door.ts';
 import { Questions } from '../forward/questions.ts';
 import { RemoteFeeds } from '../forward/remote-feeds.ts';
 import { RoutedSink } from '../forward/routed-sink.ts';
 import type { Logger } from '../http/logger.ts';
+import type { Part } from '../http/service-routes.ts';
 import type { Metrics } from '../metrics.ts';
 import type { PipelineOptions } from '../pipeline/options.ts';
 import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
@@ -24,6 +26,10 @@ export type Nodes = Readonly<{
   routing: Required<Pick<PipelineOptions, 'route' | 'fetchFrames'>>;
   /** Answers the others from now on. */
   answer: (pipeline: RunningPipeline, database: Database) => Readonly<{ questions: Questions }>;
+  /** For /readyz. */
+  parts: () => readonly Part[];
+  /** Text of /metrics. */
+  metrics: () => Promise<string>;
 }>;
 
 /** @throws PipelineError conflict while a node alone owns the database's packet log */
@@ -34,6 +40,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     throw error;
   });
   tellMoves(bus, membership);
+  countPartitions(options.metrics, bus, membership);
   let feeds: RemoteFeeds | null = null;
   return {
     membership,
@@ -54,7 +61,19 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
       });
       return { questions };
     },
+    parts: () => [busPart(bus, membership)],
+    metrics: options.config.sharePort
+      ? metricsOfPort({ bus, view: membership, metrics: options.metrics, self: instance.name })
+      : () => options.metrics.registry.metrics(),
   };
+}
+
+/** A node without its bus still takes its own devices, so it counts as ready. */
+function busPart(bus: Bus, membership: Membership): Part {
+  const others = membership.nodes().filter(({ id }) => id !== membership.self).length;
+  if (bus.state === 'open')
+    return { name: 'bus', ok: true, detail: `open, to ${others} other node${others === 1 ? '' : 's'}`, needed: false };
+  return { name: 'bus', ok: false, detail: 'away: devices and viewers of people of other nodes are refused', needed: false };
 }
 
 /** The library of NATS is loaded only where it is used. */
@@ -86,6 +105,12 @@ async function join(ingest: Database, instance: Instance, { config, logger, metr
     logger.error({}, `cluster: ${why}`);
   });
   return membership;
+}
+
+function countPartitions({ partitions, partitionsWithoutOwner, busOpen }: Metrics, bus: Bus, membership: Membership): void {
+  partitions.read = () => membership.fence.held.partitions.length;
+  partitionsWithoutOwner.read = () => membership.withoutOwner;
+  busOpen.read = () => (bus.state === 'open' ? 1 : 0);
 }
 
 /** The others hear at once what this node has taken or given back: they look every second anyway. */

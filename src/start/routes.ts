@@ -43,13 +43,15 @@ type RouteParts = Readonly<{
   signInRefused: ReadAudit['signInRefused'];
   /** For /readyz. */
   parts: ServiceDeps['parts'];
+  /** For /metrics. */
+  metricsText: ServiceDeps['metrics'];
   demoRoutes: readonly Route[];
 }>;
 
 /** Organizations read and write over a pool of the api role that sees their rows alone. */
 export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Route[]> {
   const { config, version, database, roles, auth, networks, metrics, logger, reads, sealing, pipeline } = routeParts;
-  const { questions, secureCookies, signInRefused, parts, demoRoutes } = routeParts;
+  const { questions, secureCookies, signInRefused, parts, metricsText, demoRoutes } = routeParts;
   const readers = serviceTurns(config);
   const onDamaged = damagedMinutes(logger, metrics);
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
@@ -88,7 +90,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
     ...serviceRoutes({
       version,
       metricsToken: config.metricsToken,
-      metrics: () => metrics.registry.metrics(),
+      metrics: metricsText,
       parts,
     }),
     ...demoRoutes,

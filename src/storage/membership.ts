@@ -126,6 +126,12 @@ export class Membership implements LogOwner, ClusterView {
       .map(({ id, name, address, draining }) => ({ id, name, address, draining }));
   }
 
+  /** Partitions that no living node has, as this one last saw it. */
+  get withoutOwner(): number {
+    const alive = new Set(this.nodes().map(({ id }) => id));
+    return this.#seen.owners.filter(({ owner }) => owner === null || !alive.has(owner)).length;
+  }
+
   lookAgain(): void {
     if (performance.now() - this.#lookedMs > AGAIN_MS) this.#wake();
   }

@@ -8,6 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { cluster } from '../../src/cli/cluster.ts';
@@ -173,6 +174,41 @@ test('a node that is drained gives its partitions to the others and takes them b
     expect(refused.code).not.toBe(0);
     expect(refused.err.join('\n')).toMatch(said);
   }
+}, 120_000);
+
+/** The kernel may give a scrape to the process that is stopped: that one is not answered, and asked again. */
+async function scrapeOfAnother(scrape: () => Promise<readonly string[]>): Promise<readonly string[]> {
+  for (;;) {
+    const lines = await Promise.race([scrape().catch(() => null), sleep(3000, null)]);
+    if (lines !== null) return lines;
+  }
+}
+
+test('a scrape of the common port tells of every process under its name, and /readyz of the bus', async () => {
+  const scrape = async (): Promise<readonly string[]> => (await (await fetch(`${baseUrl}/metrics`)).text()).split('\n');
+  const of = (lines: readonly string[], name: string): readonly string[] => lines.filter((line) => line.startsWith(`${name}{`)).toSorted();
+  const lines = await scrape();
+  expect(of(lines, 'bio_partitions')).toEqual([1, 2, 3].map((i) => `bio_partitions{node="ward/${i}"} 8`));
+  expect(of(lines, 'bio_partitions_without_owner')).toEqual([1, 2, 3].map((i) => `bio_partitions_without_owner{node="ward/${i}"} 0`));
+  expect(of(lines, 'bio_bus_open')).toEqual([1, 2, 3].map((i) => `bio_bus_open{node="ward/${i}"} 1`));
+  expect(of(lines, 'bio_log_owner')).toHaveLength(3);
+  // Nothing is added up or said twice.
+  expect(lines.filter((line) => line.startsWith('# TYPE bio_packets_total '))).toHaveLength(1);
+  expect(new Set(of(lines, 'bio_packets_total')).size).toBe(of(lines, 'bio_packets_total').length);
+  const ready = (await (await fetch(`${baseUrl}/readyz`)).json()) as { parts: { name: string; ok: boolean; detail: string }[] };
+  expect(ready.parts.find(({ name }) => name === 'bus')).toMatchObject({ ok: true, detail: 'open, to 2 other nodes' });
+
+  // A process that does not answer is left out, and counted.
+  const stopped = nodePids()[2]!;
+  process.kill(stopped, 'SIGSTOP');
+  try {
+    const without = await scrapeOfAnother(scrape);
+    expect(of(without, 'bio_partitions').length).toBe(2);
+    expect(without.some((line) => /^bio_nodes_silent\{node="ward\/\d"\} 1$/.test(line))).toBe(true);
+  } finally {
+    process.kill(stopped, 'SIGCONT');
+  }
+  await until(shared, 60_000);
 }, 120_000);
 
 test('what three processes computed while two were killed is what one computes', async () => {
