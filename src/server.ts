@@ -176,7 +176,11 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     metricsText: nodes?.metrics ?? (() => metrics.registry.metrics()),
     secureCookies,
     signInRefused,
-    parts: async () => [...(await readiness(database, pipeline, ownership, maintenance.state())), ...sealing.parts(), ...(nodes?.parts() ?? [])],
+    parts: async () => [
+      ...(await readiness(database, pipeline, ownership, maintenance.state())),
+      ...sealing.parts(),
+      ...(nodes?.parts() ?? []),
+    ],
     demoRoutes: demo?.routes ?? [],
   });
   await standby?.stop();
