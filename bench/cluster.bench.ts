@@ -1,6 +1,8 @@
 /** Several nodes: processor time of a packet that came to its owner and of one that was passed on, how many nodes carry how much more than
  *  one, and what a frame of another node costs in time. Three nodes on this machine, over Unix sockets and, where nats-server is
  *  installed, over NATS.
+ *  The node alone has a third of the devices, so that a node of the three and it bear the same: what a node does however few packets it
+ *  has would count three times otherwise.
  *  BENCH_DEVICES (90), BENCH_SEC (8; --full 20). Capacity is what the busiest main thread bears at 70 % of a core, by its processor time:
  *  wall time on few cores says nothing about several machines. */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -74,7 +76,7 @@ function tell(name: string, one: Run): void {
 async function alone(): Promise<Run> {
   const database = await openBenchDatabase();
   const node = await startServiceProcess('full', { DATABASE_URL: database.url });
-  const one = await run([node], database, { ...usual, viewersPerDevice: 0 });
+  const one = await run([node], database, { ...usual, devices: devices / NODES, viewersPerDevice: 0 });
   await node.stop();
   await database.drop();
   return one;

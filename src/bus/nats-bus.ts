@@ -12,6 +12,8 @@ import { decodeFailure, encodeFailure, noAnswer } from './failures.ts';
 
 /** What may be on its way to the server, bytes. */
 const QUEUE_BYTES_MAX = 32 * 1024 * 1024;
+/** So much may be on its way before the server is asked what has arrived, bytes: it answers each time. */
+const ASK_FROM_BYTES = QUEUE_BYTES_MAX / 16;
 /** Subjects and headers of a message, in addition to its body, bytes. */
 const HEAD_BYTES_MAX = 4096;
 /** A server that says nothing is given up after two of these, ms. */
@@ -198,7 +200,7 @@ export class NatsBus implements Bus {
   /** The library holds without a bound what its socket does not take: so the server is asked what has arrived. */
   #count(bytes: number): void {
     this.#sentBytes += bytes;
-    if (this.#asking) return;
+    if (this.#asking || this.#sentBytes - this.#arrivedBytes < ASK_FROM_BYTES) return;
     this.#asking = true;
     const until = this.#sentBytes;
     setImmediate(() => {
@@ -212,7 +214,7 @@ export class NatsBus implements Bus {
   #arrived(until: number): void {
     this.#asking = false;
     this.#arrivedBytes = Math.max(this.#arrivedBytes, until);
-    if (this.#state === 'open' && this.#sentBytes > this.#arrivedBytes) this.#count(0);
+    if (this.#state === 'open') this.#count(0);
   }
 }
 

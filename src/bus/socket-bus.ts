@@ -106,7 +106,7 @@ export class SocketBus implements Bus {
 
   #answer(socket: Socket, from: NodeId, { type, id, kind, body }: Frame): void {
     const reply = (how: 'answer' | 'failure', bytes: Uint8Array): void => {
-      if (type === 'ask' && !socket.destroyed) socket.write(encodeFrame(how, id, '', bytes));
+      if (type === 'ask' && !socket.destroyed) writeSoon(socket, encodeFrame(how, id, '', bytes));
     };
     const handler = this.#handlers.get(kind);
     if (handler === undefined) return reply('failure', encodeFailure(noAnswer(`it does not know '${kind}'`)));
@@ -154,12 +154,12 @@ class Peer {
         reject(noAnswer(`no answer within ${timeoutMs} ms`));
       }, timeoutMs);
       this.#questions.set(id, { resolve, reject, timer });
-      this.#socket.write(encodeFrame('ask', id, kind, body));
+      writeSoon(this.#socket, encodeFrame('ask', id, kind, body));
     });
   }
 
   tell(kind: string, body: Uint8Array): void {
-    if (!this.#isFull()) this.#socket.write(encodeFrame('note', 0, kind, body));
+    if (!this.#isFull()) writeSoon(this.#socket, encodeFrame('note', 0, kind, body));
   }
 
   end(why: Error): void {
@@ -184,4 +184,13 @@ class Peer {
     if (type === 'failure') question.reject(decodeFailure(body));
     else question.resolve(body);
   }
+}
+
+/** Writes of one turn of the loop go to the system together: a commit answers all the messages whose packets it holds. */
+function writeSoon(socket: Socket, frame: Buffer): void {
+  if (socket.writableCorked === 0) {
+    socket.cork();
+    setImmediate(() => socket.uncork());
+  }
+  socket.write(frame);
 }

@@ -15,7 +15,7 @@ import { decodeObject, encodeObject, encodePackets, PACKET_HEAD } from './wire.t
 import type { ForwardedPacket } from './wire.ts';
 
 /** How long packets wait for others, ms: a few times that with the commit, so it is not what a device waits for. */
-const LINGER_MS = 10;
+const LINGER_MS = 20;
 /** And what may be waiting for one owner or its answer, bytes. */
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
 const BATCH_BYTES_MAX = 512 * 1024;

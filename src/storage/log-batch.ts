@@ -53,6 +53,8 @@ const packing = {
     [constants.ZSTD_c_hashLog]: HASH_LOG,
   },
 };
+/** What small frames are packed into need not be larger than they are, bytes: most of the time of packing one would go into that memory. */
+const packingSmall = { ...packing, chunkSize: LATER_BYTES };
 const packLater = promisify<Buffer, ZstdOptions, Buffer>(zstdCompress);
 
 /** Packs the entries of a batch. @returns the entries themselves if they are smaller */
@@ -62,7 +64,7 @@ export async function packBatch(entries: Buffer): Promise<Buffer> {
   for (let from = 0; from < entries.length;) {
     const { count, to } = nextFrame(entries, from);
     const { head, packets } = splitFrame(entries.subarray(from, to), count);
-    const packed = packets.length < LATER_BYTES ? zstdCompressSync(packets, packing) : await packLater(packets, packing);
+    const packed = packets.length < LATER_BYTES ? zstdCompressSync(packets, packingSmall) : await packLater(packets, packing);
     head.writeUInt32LE(packed.length, 4);
     pieces.push(head, packed);
     bytes += head.length + packed.length;
