@@ -2,6 +2,9 @@
  *  Two ways with one face: 'http' posts batches, 'websocket' streams; both send again what was not acknowledged, which is harmless because
  *  the service stores a sequence number once.
  *
+ *  Where several nodes share the work, a socket that one device uses is told which node stores its packets, and moves there once what is on
+ *  its way is settled. Where that node cannot be reached, or has gone, it comes back to baseUrl.
+ *
  *  Modes
  *  - sending: packets leave as fast as the service takes them (HTTP: one batch at a time; WebSocket: within the window it grants).
  *  - waiting: the network or the service is away, or asked to wait. Packets are kept, up to queueBytesMax; the next try comes by itself.
@@ -37,6 +40,9 @@ export type IngestClientOptions = Readonly<{
   lingerMs?: number;
   /** Unacknowledged packets held in memory, bytes; default 16 MiB. Above it the oldest are given up. */
   queueBytesMax?: number;
+  /** WebSocket: whether to move to the node that the service names (default true). Its address gets the credential, too; from https only
+   *  one of https is followed. */
+  followsNodes?: boolean;
   onReply?: (reply: IngestReply) => void;
   onState?: (state: IngestState, detail: string) => void;
   /** Packets that the service refused for good. */
@@ -52,6 +58,11 @@ export type IngestClientOptions = Readonly<{
 const FIRST_WINDOW = 64;
 /** A batch stays below the service's default of 8 MiB. */
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
+/** A node that broke the connection is not moved to again for this time; one that did not answer, or refused, for longer. ms */
+const MOVE_AGAIN_MS = 10_000;
+const MOVE_AFTER_FAULT_MS = 600_000;
+/** And counts as one that did not answer after this, ms: its address may be one that only others reach. */
+const MOVE_ANSWER_MS = 3000;
 const STORED: PacketResult = { status: 'stored', code: '', detail: '' };
 
 type Waiting = Readonly<{ bytes: Uint8Array; done: (result: PacketResult) => void }>;
@@ -74,6 +85,11 @@ export class IngestClient {
   #token = '';
   #settled = 0;
   #window = FIRST_WINDOW;
+  /** Where the socket is, or goes to when what is on its way is settled; '': baseUrl. */
+  #node = '';
+  #movesTo: string | null = null;
+  /** From when on a node's address is followed, performance.now(). */
+  #followsFromMs = 0;
   #idle: (() => void)[] = [];
   #roomy: (() => void)[] = [];
 
@@ -298,10 +314,12 @@ export class IngestClient {
     try {
       this.#token = await this.#options.token();
       if (this.#isOver()) return;
-      const url = new URL('/ingest/stream', this.#options.baseUrl.replace(/^http/, 'ws'));
+      const base = this.#node === '' ? this.#options.baseUrl : this.#node;
+      const url = new URL('/ingest/stream', base.replace(/^http/, 'ws'));
       const bearer = btoa(this.#token).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
       const socket = new (this.#options.webSocket ?? WebSocket)(url, ['bio.v1', `bio.bearer.${bearer}`]);
       let opened = false;
+      const late = this.#node === '' ? undefined : setTimeout(() => void this.#disconnected(socket, false, 1006, ''), MOVE_ANSWER_MS);
       socket.binaryType = 'arraybuffer';
       this.#socket = socket;
       this.#sent = 0;
@@ -309,13 +327,17 @@ export class IngestClient {
       this.#window = FIRST_WINDOW;
       socket.addEventListener('open', () => {
         opened = true;
+        clearTimeout(late);
         this.#pump();
       });
       socket.addEventListener('message', (event) => {
         if (socket === this.#socket && event.data instanceof ArrayBuffer) this.#hear(socket, new Uint8Array(event.data));
       });
       // A close event follows, but for a refused handshake in Node 22.
-      socket.addEventListener('error', () => void (opened || this.#disconnected(socket, false, 1006, '')));
+      socket.addEventListener('error', () => {
+        clearTimeout(late);
+        if (!opened) void this.#disconnected(socket, false, 1006, '');
+      });
       socket.addEventListener('close', (event) => void this.#disconnected(socket, opened, event.code, event.reason));
     } catch {
       this.#retryLater(() => this.#connect(), 0, 'no connection');
@@ -327,6 +349,10 @@ export class IngestClient {
   #pump(): void {
     const socket = this.#socket;
     if (socket === null || socket.readyState !== 1) return;
+    if (this.#movesTo !== null) {
+      if (this.#sent === 0) this.#move(socket, this.#movesTo);
+      return;
+    }
     while (this.#sent < this.#queue.length && this.#sent < this.#window) {
       socket.send(this.#queue[this.#sent]!.bytes as Uint8Array<ArrayBuffer>);
       this.#sent++;
@@ -362,14 +388,46 @@ export class IngestClient {
     this.#sent -= count;
     this.#settled = reply.settled;
     this.#noteRoom();
+    if (this.#mayMoveTo(reply.nodeUrl)) this.#movesTo = reply.nodeUrl;
     this.#pump();
+  }
+
+  #mayMoveTo(nodeUrl: string): boolean {
+    const { followsNodes, baseUrl } = this.#options;
+    if (nodeUrl === '' || nodeUrl === this.#node || followsNodes === false || performance.now() < this.#followsFromMs) return false;
+    return URL.canParse(nodeUrl) && (nodeUrl.startsWith('https:') || (nodeUrl.startsWith('http:') && baseUrl.startsWith('http:')));
+  }
+
+  /** Nothing is on its way. */
+  #move(socket: WebSocket, nodeUrl: string): void {
+    this.#movesTo = null;
+    this.#node = nodeUrl;
+    this.#followsFromMs = performance.now() + MOVE_AGAIN_MS;
+    this.#socket = null;
+    socket.close(1000);
+    void this.#connect();
+  }
+
+  /** The next socket is one of baseUrl. */
+  #leaveNode(opened: boolean): void {
+    this.#movesTo = null;
+    if (this.#node === '') return;
+    this.#node = '';
+    this.#followsFromMs = performance.now() + (opened ? MOVE_AGAIN_MS : MOVE_AFTER_FAULT_MS);
   }
 
   async #disconnected(socket: WebSocket, opened: boolean, code: number, reason: string): Promise<void> {
     if (socket !== this.#socket) return;
     this.#socket = null;
     this.#sent = 0;
+    if (!opened) socket.close();
+    const isBack = this.#node !== '' && !opened;
+    this.#leaveNode(opened);
     if (this.#isOver()) return;
+    if (isBack) {
+      if (this.#queue.length > 0) this.#retryLater(() => this.#connect(), 0, 'the node that was named cannot be reached');
+      return;
+    }
     const { next, detail } = opened ? { next: afterClose(code), detail: `${code} ${reason}`.trim() } : await this.#whyNotOpened();
     if (this.#isOver()) return;
     if (next === 'stop') await this.#refused(() => this.#connect(), detail);

@@ -54,6 +54,14 @@ const subjectToken = (value: string): string => {
   return value;
 };
 
+const origin = (value: string): string => {
+  if (value === '') return '';
+  const url = URL.canParse(value) ? new URL(value) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href)
+    throw new RangeError('http:// or https://, host and port, such as https://node-2.example:8080');
+  return url.origin;
+};
+
 /** Distinct characters a secret needs; random text of 32 hexadecimal digits always has more. */
 const SECRET_CHARACTERS_MIN = 8;
 
@@ -128,8 +136,8 @@ export const settings = {
   nodeAddress: setting(
     'BIO_NODE_ADDRESS',
     '',
-    text,
-    'Where devices and viewers reach this node directly, such as https://node-2.example:8080. Empty: over the common address only.',
+    origin,
+    'Where devices reach this node directly, such as https://node-2.example:8080: they are told it by the other nodes. Empty: over the common address only.',
   ),
   tlsCert: setting('BIO_TLS_CERT', '', text, 'Path of the TLS certificate chain (PEM).'),
   tlsKey: setting('BIO_TLS_KEY', '', text, 'Path of the TLS private key (PEM).'),

@@ -63,6 +63,10 @@ export class MemorySink implements PacketSink {
     return record;
   }
 
+  nodeUrlOf(): string {
+    return '';
+  }
+
   noteClock(): void {}
 
   accept(session: Session, admitted: Admitted): Promise<void> | 'busy' {

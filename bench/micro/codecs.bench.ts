@@ -41,7 +41,7 @@ function compare(name: string, ours: () => unknown, theirs: () => unknown): void
 }
 
 const reply = { accepted: 8, duplicates: 0, unverified: 0, rejected: [], highSeq: 1234, serverTimeNs: 1_767_225_600_000_000_000n };
-const ack = { ...reply, settled: 1235, window: 64, notices: [] };
+const ack = { ...reply, settled: 1235, window: 64, notices: [], nodeUrl: '' };
 const replyBytes = encodeReply(ack);
 const replyMessage = IngestReply.decode(replyBytes);
 compare(

@@ -29,6 +29,7 @@ const sink: PacketSink = {
     return durable;
   },
   packetHashes: () => Promise.reject(new Error('not used')),
+  nodeUrlOf: () => '',
   noteClock: () => undefined,
   hurry: () => undefined,
   closeStream: () => Promise.resolve(),

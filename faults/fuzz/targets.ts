@@ -185,6 +185,7 @@ export async function makeTargets(): Promise<Target[]> {
           serverTimeNs: 5n,
           settled: 4,
           notices: ['x'],
+          nodeUrl: 'https://x',
           window: 256,
         }),
       ],

@@ -111,6 +111,15 @@ export class RoutedSink implements PacketSink {
     return Float64Array.from(decodeObject<readonly (number | null)[]>(answer), (hash) => hash ?? NaN);
   }
 
+  nodeUrlOf(streamId: StreamId): string {
+    const owner = this.#remote.get(streamId)?.owner;
+    if (owner === undefined) return '';
+    const { view } = this.#parts;
+    const addresses = new Map(view.nodes().map(({ id, address }) => [id, address]));
+    const address = addresses.get(owner) ?? '';
+    return address === addresses.get(view.self) ? '' : address; // processes behind one port: the kernel chooses
+  }
+
   /** The owner of a stream hears when packets came, and fits the clock itself. */
   noteClock(streamId: StreamId, fit: ClockFit): void {
     if (!this.#remote.has(streamId)) this.#parts.local.noteClock(streamId, fit);

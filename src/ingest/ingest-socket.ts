@@ -154,6 +154,12 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
   #rejections: Rejection[] = [];
   #notices: string[] = [];
   #highSeq = 0;
+  /** The device that sent last, and whether others have sent before. */
+  #device: string | null = null;
+  #isShared = false;
+  /** Where it is told to connect, and what it was told. */
+  #nodeUrl = '';
+  #toldUrl = '';
   #ackPlanned = false;
   ackedMs = -Infinity;
   #greeted = false;
@@ -257,8 +263,16 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
       }
       session = found;
       this.#session = found;
+      this.#findNode(found);
     }
     return this.#offer(session, packet, bytes, receivedNs, nowMs);
+  }
+
+  /** A socket of several devices stays where it is: they have several nodes. */
+  #findNode({ deviceId, streamId }: Session): void {
+    this.#isShared ||= this.#device !== null && this.#device !== deviceId;
+    this.#device = deviceId;
+    this.#nodeUrl = this.#isShared ? '' : this.#ingest.nodeUrlOf(streamId);
   }
 
   async #awaitSession(opening: Promise<Session | Rejected>): Promise<void> {
@@ -389,6 +403,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
           settled: this.#settled,
           window: WINDOW,
           notices: this.#notices,
+          nodeUrl: this.#nodeUrl === this.#toldUrl ? '' : this.#nodeUrl,
         }),
       );
       if (sent === 'dropped') {
@@ -397,6 +412,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
         return;
       }
       this.#greeted = true;
+      this.#toldUrl = this.#nodeUrl;
       this.ackedMs = performance.now();
       this.#accepted = 0;
       this.#duplicates = 0;

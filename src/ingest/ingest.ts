@@ -15,6 +15,7 @@ import { SessionTable } from './session-table.ts';
 import type { Session } from './session.ts';
 import type { Admitted, PacketSink } from './sink.ts';
 import type { Caller } from '../caller.ts';
+import type { StreamId } from '../signal.ts';
 
 /** Sessions without packets for this long are dropped from memory, ms. */
 const SESSION_IDLE_MS = 10 * 60_000;
@@ -165,6 +166,11 @@ export class Ingest {
     session.lastFitNs = receivedNs;
     const fit = session.clock.fit();
     if (fit !== null) this.#sink.noteClock(session.streamId, fit);
+  }
+
+  /** Base URL of another node that stores a stream; '': none. */
+  nodeUrlOf(streamId: StreamId): string {
+    return this.#sink.nodeUrlOf(streamId);
   }
 
   /** A caller is blocked on this commit: flush soon instead of waiting for more packets. */

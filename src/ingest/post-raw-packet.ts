@@ -254,7 +254,18 @@ type Counts = Pick<IngestReply, 'accepted' | 'duplicates' | 'unverified'>;
 
 function replyOf(counts: Counts, rejections: readonly Rejection[], highSeq: number, notices: readonly string[]): IngestReply {
   const { accepted, duplicates, unverified } = counts;
-  return { accepted, duplicates, unverified, rejected: rejections, highSeq, serverTimeNs: unixNowNs(), settled: 0, window: 0, notices };
+  return {
+    accepted,
+    duplicates,
+    unverified,
+    rejected: rejections,
+    highSeq,
+    serverTimeNs: unixNowNs(),
+    settled: 0,
+    window: 0,
+    notices,
+    nodeUrl: '',
+  };
 }
 
 function failure(why: Rejected): PipelineError {

@@ -35,6 +35,10 @@ class Sink implements PacketSink {
     };
   }
 
+  nodeUrlOf(): string {
+    return '';
+  }
+
   noteClock(): void {}
 
   accept(): 'busy' {

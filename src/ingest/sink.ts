@@ -89,6 +89,9 @@ export interface PacketSink {
    *  Rejects with PipelineError unavailable when the database is unavailable. */
   packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array>;
 
+  /** Base URL of another node that stores a stream, where its device may connect itself; '': this node does, or the other has none. */
+  nodeUrlOf(streamId: StreamId): string;
+
   /** Saves the clock fit of a stream; called about once a minute. */
   noteClock(streamId: StreamId, fit: ClockFit): void;
 

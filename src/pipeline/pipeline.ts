@@ -73,6 +73,10 @@ export class Pipeline implements PacketSink {
     this.#stores.log.hurry();
   }
 
+  nodeUrlOf(): string {
+    return '';
+  }
+
   noteClock(streamId: StreamId, fit: ClockFit): void {
     this.#stores.registry.noteClock(streamId, fit);
   }

@@ -134,6 +134,7 @@ describe('reply codec', () => {
       settled: 12,
       window: 256,
       notices: ['its clock is slow', 'and not kept'],
+      nodeUrl: 'https://node-2.example:8080',
     };
     const bytes = encodeReply(reply);
     expect(decodeReply(bytes)).toEqual(reply);
@@ -142,6 +143,7 @@ describe('reply codec', () => {
     expect(reference.highSeq.toString()).toBe(String(2 ** 40));
     expect(reference.rejected[0]?.code).toBe('packet_clock');
     expect(reference.notices).toEqual(reply.notices);
+    expect(reference.nodeUrl).toBe(reply.nodeUrl);
     expect(() => decodeReply(bytes.subarray(0, 7))).toThrow(WireFault);
   });
 });

@@ -26,6 +26,8 @@ export type IngestReply = Readonly<{
   window: number;
   /** Sentences for a person: where a stream that was opened lies in time, when that is not where its packets say. */
   notices: readonly string[];
+  /** Sockets only: base URL of the node that stores what this socket sends; '': this one, or the service does not say. */
+  nodeUrl: string;
 }>;
 
 const writer = new WireWriter(4096);
@@ -48,6 +50,7 @@ export function encodeReply(reply: IngestReply): Uint8Array<ArrayBuffer> {
   if (reply.window !== 0) w.uint(0x38, reply.window);
   if (reply.unverified !== 0) w.uint(0x40, reply.unverified);
   for (const notice of reply.notices) w.text(0x4a, notice);
+  if (reply.nodeUrl !== '') w.text(0x52, reply.nodeUrl);
   return w.take();
 }
 
@@ -63,6 +66,7 @@ export function decodeReply(bytes: Uint8Array): IngestReply {
   let settled = 0;
   let window = 0;
   const notices: string[] = [];
+  let nodeUrl = '';
   for (let tag = r.tag(); tag !== 0; tag = r.tag()) {
     switch (tag) {
       case 0x08:
@@ -92,11 +96,14 @@ export function decodeReply(bytes: Uint8Array): IngestReply {
       case 0x4a:
         notices.push(r.text());
         break;
+      case 0x52:
+        nodeUrl = r.text();
+        break;
       default:
         r.skip(tag);
     }
   }
-  return { accepted, duplicates, unverified, rejected: rejectedItems, highSeq, serverTimeNs, settled, window, notices };
+  return { accepted, duplicates, unverified, rejected: rejectedItems, highSeq, serverTimeNs, settled, window, notices, nodeUrl };
 }
 
 function readRejection(r: WireReader): Rejection {

@@ -207,8 +207,94 @@ it('sends packets again after a reply that it cannot read', async () => {
   await expect.poll(() => open.size).toBe(1);
   opened[0]!.send(new Uint8Array([0xff]));
   await expect.poll(() => opened.length).toBe(2);
-  const none = { duplicates: 0, unverified: 0, rejected: [], highSeq: 0, serverTimeNs: 0n, notices: [] };
+  const none = { duplicates: 0, unverified: 0, rejected: [], highSeq: 0, serverTimeNs: 0n, notices: [], nodeUrl: '' };
   opened[1]!.send(encodeReply({ ...none, accepted: 1, settled: 1, window: 64 }));
   expect(await result).toMatchObject({ status: 'stored' });
+  client.close();
+});
+
+const reply = {
+  accepted: 0,
+  duplicates: 0,
+  unverified: 0,
+  rejected: [],
+  highSeq: 0,
+  serverTimeNs: 0n,
+  notices: [],
+  window: 64,
+  nodeUrl: '',
+};
+const device = (): IngestClient =>
+  new IngestClient({ baseUrl: fixture.origin, token: () => 'key', transport: 'websocket', random: () => 0 });
+
+it('moves to the node that is named once nothing is on its way, and comes back when that has gone', async () => {
+  const node = await startFixture('/nowhere');
+  const there: FixtureSocket[] = [];
+  node.onSocket((socket) => void there.push(socket));
+  const client = device();
+  const first = client.sendEncoded(new Uint8Array([8, 1]));
+  const second = client.sendEncoded(new Uint8Array([8, 2]));
+  await expect.poll(() => open.size).toBe(1);
+  opened[0]!.send(encodeReply({ ...reply, accepted: 1, settled: 1, nodeUrl: node.origin }));
+  expect(await first).toMatchObject({ status: 'stored' });
+  const third = client.sendEncoded(new Uint8Array([8, 3]));
+  expect(there).toHaveLength(0);
+  opened[0]!.send(encodeReply({ ...reply, accepted: 1, settled: 2 }));
+  expect(await second).toMatchObject({ status: 'stored' });
+  await expect.poll(() => there.length).toBe(1);
+  await expect.poll(() => open.size).toBe(0);
+  there[0]!.send(encodeReply({ ...reply, accepted: 1, settled: 1 }));
+  expect(await third).toMatchObject({ status: 'stored' });
+
+  const fourth = client.sendEncoded(new Uint8Array([8, 4]));
+  await node.close();
+  await expect.poll(() => opened.length).toBe(2);
+  opened[1]!.send(encodeReply({ ...reply, accepted: 1, settled: 1, nodeUrl: node.origin })); // just after a break it stays
+  expect(await fourth).toMatchObject({ status: 'stored' });
+  const fifth = client.sendEncoded(new Uint8Array([8, 5]));
+  opened[1]!.send(encodeReply({ ...reply, accepted: 1, settled: 2 }));
+  expect(await fifth).toMatchObject({ status: 'stored' });
+  expect(opened).toHaveLength(2);
+  client.close();
+});
+
+it('stays with the service when the node that is named does not answer', async () => {
+  const silent = createServer(() => undefined); // takes connections, and says nothing
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const client = device();
+  const first = client.sendEncoded(new Uint8Array([8, 1]));
+  await expect.poll(() => open.size).toBe(1);
+  const nodeUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  opened[0]!.send(encodeReply({ ...reply, accepted: 1, settled: 1, nodeUrl }));
+  expect(await first).toMatchObject({ status: 'stored' });
+  const second = client.sendEncoded(new Uint8Array([8, 2]));
+  await expect.poll(() => opened.length, { timeout: 6000 }).toBe(2);
+  opened[1]!.send(encodeReply({ ...reply, accepted: 1, settled: 1, nodeUrl }));
+  expect(await second).toMatchObject({ status: 'stored' });
+  const third = client.sendEncoded(new Uint8Array([8, 3]));
+  opened[1]!.send(encodeReply({ ...reply, accepted: 1, settled: 2 }));
+  expect(await third).toMatchObject({ status: 'stored' });
+  client.close();
+  silent.closeAllConnections();
+  await new Promise((done) => silent.close(done));
+});
+
+it('takes its credential from https to nothing but https', async () => {
+  const asked: string[] = [];
+  class Recorded extends WebSocket {
+    constructor(url: string | URL, protocols?: string | string[]) {
+      asked.push(String(url));
+      super(`${fixture.origin.replace('http', 'ws')}/ingest/stream`, protocols);
+    }
+  }
+  const options = { token: () => 'key', transport: 'websocket', random: () => 0, webSocket: Recorded } as const;
+  const client = new IngestClient({ ...options, baseUrl: 'https://service.example' });
+  for (const [i, nodeUrl] of ['http://node-2.example', 'ftp://node-2.example', 'node-2.example', 'https://node-2.example'].entries()) {
+    const sent = client.sendEncoded(new Uint8Array([8, i + 1]));
+    await expect.poll(() => open.size).toBe(1);
+    opened[0]!.send(encodeReply({ ...reply, accepted: 1, settled: i + 1, nodeUrl }));
+    expect(await sent).toMatchObject({ status: 'stored' });
+  }
+  await expect.poll(() => asked).toEqual(['wss://service.example/ingest/stream', 'wss://node-2.example/ingest/stream']);
   client.close();
 });

@@ -762,6 +762,9 @@ export namespace biosignal {
             /** IngestReply notices. */
             notices: string[];
 
+            /** IngestReply nodeUrl. */
+            nodeUrl: string;
+
             /**
              * Encodes the specified IngestReply message. Does not implicitly {@link biosignal.v1.IngestReply.verify|verify} messages.
              * @param message IngestReply message or plain object to encode
@@ -836,6 +839,9 @@ export namespace biosignal {
 
                 /** IngestReply notices */
                 notices?: (string[]|null);
+
+                /** IngestReply nodeUrl */
+                nodeUrl?: (string|null);
 
                 /** Unknown fields preserved while decoding when enabled */
                 $unknowns?: Uint8Array[];
