@@ -1,6 +1,5 @@
 /** Consent and retention of a project, in the whole service: what is refused without consent, and how soon a change reaches what is
  *  open. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { until } from '../helpers/database.ts';
@@ -65,6 +64,17 @@ describe('settings of a project', () => {
   });
 });
 
+/** Notifications come in the order of their changes: when the last one has an effect, the service has read those before it. */
+async function everythingSaidIsHeard(): Promise<void> {
+  const { xuser_id: id } = await running.token('heard');
+  const packets = packetsOf('consent-heard', id, 100);
+  await say(id, 'recording', true);
+  expect((await running.ingest(packets[0]!)).status).toBe(202);
+  await say(id, 'recording', false);
+  let seq = 1;
+  await until(async () => (await running.ingest(packets[seq++ % 100]!)).body.code === 'consent_missing', 10_000);
+}
+
 describe('without consent to recording', () => {
   // promise: consent-recording
   it('packets, measurements and entries are refused; with it they are stored; when it is withdrawn, an open recording ends within a second', async () => {
@@ -121,7 +131,7 @@ describe('without consent to recording', () => {
     await consentTo('recording');
     await say(id, 'recording', true, token);
     expect(await running.ingest(packets[0]!)).toMatchObject({ status: 202, body: { accepted: 1 } });
-    await sleep(500); // what was granted may still be on its way to the service, which reads the table when it is notified
+    await everythingSaidIsHeard();
     const client = await running.database.connect();
     await client.query(`set session_replication_role = replica`); // no trigger tells anybody
     await client.query(
