@@ -237,15 +237,20 @@ describe('formats', () => {
     expect(table.get(0)!.toJSON()).toMatchObject({ channel: 'ecg.ii', quality: 0 });
 
     const features = `${path}/features`;
-    await until(async () => (await get(features, 'application/json')).includes('hr_ecg'));
-    const text = (await get(features, 'application/json')).toString();
+    let text = '';
+    let packed = Buffer.alloc(0);
+    await until(async () => {
+      text = (await get(features, 'application/json')).toString();
+      packed = await get(features, 'application/x-protobuf');
+      return text.includes('hr_ecg') && text === (await get(features, 'application/json')).toString(); // none came between the two
+    });
     const series = JSON.parse(text.replaceAll(/(\d{19})/g, '"$1"')) as {
       name: string;
       ts_ns: string[];
       values: number[];
       qmask: number[];
     }[];
-    const wire = schema.lookupType('FeatureSeriesList').decode(await get(features, 'application/x-protobuf')) as unknown as {
+    const wire = schema.lookupType('FeatureSeriesList').decode(packed) as unknown as {
       series: { name: string; tsNs: { toString: () => string }[]; values: number[]; qmask: number[]; methodCode: string }[];
     };
     expect(wire.series.map((one) => ({ name: one.name, ts_ns: one.tsNs.map(String), values: one.values, qmask: one.qmask }))).toEqual(
