@@ -54,7 +54,7 @@ export async function ask(stage: Stage, method: string, path: string, options: A
       last = String(error);
       lostCount++;
       // An instance ends itself when another one has its log; a supervisor would restart it.
-      if (!stage.service.running && !stage.isDisturbed) await stage.disturb(async () => undefined);
+      if (!stage.isUp && !stage.isDisturbed) await stage.disturb(async () => undefined);
     }
   }
   throw new Error(`${method} ${path} was not answered within ${GIVE_UP_MS / 1000} s: ${last}`);

@@ -2,7 +2,7 @@
  *  an oracle. The first one that fails is cut down and printed, so that it can be played again.
  *
  *  npm run histories -- [--minutes 10] [--seed S] [--only devices,people,operators,world, or commands] [--length 30] [--count N]
- *                       [--file HISTORY.json] [--keep-going] [--until PATTERN] [--no-shrink] [--out FOLDER] [--database URL]
+ *                       [--file HISTORY.json] [--keep-going] [--until PATTERN] [--no-shrink] [--out FOLDER] [--database URL] [--nodes N]
  *  --until: plays on after histories that fail, until a complaint, as "kind: text", matches. Exit code 1 when one fails.
  *  npm run histories -- --planted [NAME …] [--seed S] [--count 20] [--only …]   what they find: planted/run.ts. Exit code 1 when something
  *  is not found. */
@@ -28,6 +28,7 @@ const { values: options, positionals } = toolOptions({
     length: { type: 'string', default: '30' },
     count: { type: 'string' },
     database: { type: 'string' },
+    nodes: { type: 'string', default: '1' },
     planted: { type: 'boolean', default: false },
     file: { type: 'string' },
     out: { type: 'string', default: '.cache/histories' },
@@ -52,7 +53,8 @@ if (options.planted) {
 }
 const sought = options.until === undefined ? null : patternOf(options.until);
 const deadlineMs = performance.now() + minutes * 60_000;
-let stage = await Stage.start(options.database);
+const place = { server: options.database, nodes: numberOption('nodes', options.nodes, { whole: true }) };
+let stage = await Stage.start(place);
 const clean = await Clean.start();
 let failedCount = 0;
 try {
@@ -69,7 +71,7 @@ try {
       if (found !== null || (sought === null && !options['keep-going'])) break;
       if (outcome.complaints.some(({ kind }) => kind === 'trouble')) {
         await stage.close(); // nothing of it shall spoil the next one
-        stage = await Stage.start(options.database);
+        stage = await Stage.start(place);
       }
     }
     if (given !== null) break;

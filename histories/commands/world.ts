@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DEVICES } from '../commands.ts';
 import type { WorldCommand } from '../commands.ts';
 import type { Oracle } from '../oracle.ts';
-import type { Stage } from '../stage.ts';
+import type { ProxyMode } from '../../faults/lib/tcp-proxy.ts';
 import { runDeviceCommand } from './devices.ts';
 
 export async function runWorldCommand(oracle: Oracle, command: WorldCommand): Promise<void> {
@@ -36,13 +36,13 @@ async function happen(oracle: Oracle, command: WorldCommand): Promise<void> {
       await stage.takeBack(command.ends, () => runDeviceCommand(oracle, { do: 'send', device: DEVICES, sec: command.sec, via: 'http' }));
       return;
     case 'databaseAway':
-      await cut(stage.back, command.ms, command.how);
+      await cut((mode) => (stage.backMode = mode), command.ms, command.how);
       return;
     case 'cutDevices':
-      await cut(stage.front, command.ms);
+      await cut((mode) => (stage.front.mode = mode), command.ms);
       return;
     case 'cutDatabase':
-      await cut(stage.back, command.ms);
+      await cut((mode) => (stage.backMode = mode), command.ms);
       return;
     case 'freezeService':
       await freeze(stage.service, command.ms);
@@ -57,10 +57,10 @@ async function happen(oracle: Oracle, command: WorldCommand): Promise<void> {
   }
 }
 
-async function cut(proxy: Stage['front'], ms: number, how: 'refuse' | 'hole' = 'refuse'): Promise<void> {
-  proxy.mode = how;
+async function cut(set: (mode: ProxyMode) => void, ms: number, how: 'refuse' | 'hole' = 'refuse'): Promise<void> {
+  set(how);
   await sleep(ms);
-  proxy.mode = 'pass';
+  set('pass');
 }
 
 async function freeze(what: Readonly<{ pause: (paused: boolean) => void }>, ms: number): Promise<void> {

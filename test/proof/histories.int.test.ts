@@ -1,5 +1,6 @@
 /** The short form of `npm run histories`: random histories of the whole service, held against an oracle; fixed ones and a new one each
- *  time. What fails can be played again: `npm run histories -- --seed SEED --length LENGTH --count 1`. */
+ *  time, one of them over three nodes. What fails can be played again: `npm run histories -- --seed SEED --length LENGTH --count 1`, with
+ *  `--nodes 3`. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Clean } from '../../histories/clean.ts';
 import { generate } from '../../histories/generate.ts';
@@ -9,19 +10,25 @@ import { Stage } from '../../histories/stage.ts';
 
 const LENGTH = 18;
 const fresh = Number(process.env['BIO_HISTORY_SEED'] ?? Math.floor(Math.random() * 1e6));
-let stage: Stage;
+const stages = new Map<number, Stage>();
 let clean: Clean;
 
 beforeAll(async () => {
-  [stage, clean] = await Promise.all([Stage.start(), Clean.start()]);
+  clean = await Clean.start();
 }, 120_000);
 afterAll(async () => {
-  await stage?.close();
+  for (const stage of stages.values()) await stage.close();
   await clean?.close();
 }, 60_000);
 
-for (const seed of [1, 14, fresh])
-  test(`a history of ${LENGTH} commands, seed ${seed}`, async () => {
+for (const [seed, nodes] of [
+  [1, 1],
+  [fresh, 1],
+  [14, 3],
+] as const)
+  test(`a history of ${LENGTH} commands, seed ${seed}, nodes: ${nodes}`, async () => {
+    const stage = stages.get(nodes) ?? (await Stage.start({ nodes }));
+    stages.set(nodes, stage);
     const { complaints, rows } = await play(generate(seed, [], LENGTH), stage, clean);
     expect(complaints).toEqual([]);
     if (seed !== fresh) expect(rows).toBeGreaterThan(0); // there are histories in which nothing is recorded

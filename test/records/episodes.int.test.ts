@@ -238,7 +238,7 @@ describe('formats', () => {
 
     const features = `${path}/features`;
     let text = '';
-    let packed = Buffer.alloc(0);
+    let packed: Buffer = Buffer.alloc(0);
     await until(async () => {
       text = (await get(features, 'application/json')).toString();
       packed = await get(features, 'application/x-protobuf');
