@@ -28,6 +28,7 @@ import { connectPipeline } from './start/connect-pipeline.ts';
 import { createLogger } from './start/create-logger.ts';
 import { startDatabases } from './start/databases.ts';
 import { firstStart } from './start/first-start.ts';
+import { SharedTries } from './http/shared-tries.ts';
 import { joinCluster } from './start/join-cluster.ts';
 import { listen } from './start/listen.ts';
 import { readiness } from './start/readiness.ts';
@@ -153,6 +154,8 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   const pipeline = await connectPipeline({ config, roles, ownership, metrics, logger, conflicts, reads, ...nodes?.routing });
   stops.push((leftMs) => pipeline.stop(0.8 * leftMs)); // the rest is for the parts below it
   const asked = nodes?.answer(pipeline, database) ?? null;
+  const tries = new SharedTries();
+  nodes?.shareTries(tries);
 
   const refused = logRefusedCredentials(logger);
   stops.push(async () => refused.stop());
@@ -176,6 +179,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     metricsText: nodes?.metrics ?? (() => metrics.registry.metrics()),
     secureCookies,
     signInRefused,
+    tries,
     parts: async () => [
       ...(await readiness(database, pipeline, ownership, maintenance.state())),
       ...sealing.parts(),
@@ -197,6 +201,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     metrics,
     logger,
     onRefused: refused.note,
+    tries,
   });
   pipeline.attach(http);
   const disconnect = connectRevocation(auth, http);

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PERSONS } from '../commands.ts';
 import type { OperatorCommand, Purpose } from '../commands.ts';
+import { compareRetention } from '../compare/gone.ts';
 import type { Oracle, Person } from '../oracle.ts';
 import { Receiver } from '../receiver.ts';
 import { signIn } from './sign-in.ts';
@@ -41,6 +42,7 @@ export async function runOperatorCommand(oracle: Oracle, command: OperatorComman
       return;
     case 'retention':
       await untilStored(oracle);
+      await compareRetention(oracle); // what is set now may let rows stay that the one before has not deleted yet
       await configure(oracle, oracle.required, command.days);
       return;
     default: {

@@ -4,10 +4,11 @@ import { isIPv6 } from 'node:net';
 import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import { isOwnPage } from '../http/cors.ts';
-import { RateLimit } from '../http/rate-limit.ts';
+import type { RateLimit } from '../http/rate-limit.ts';
 import { defineRoute } from '../http/route.ts';
 import type { RequestContext, Route } from '../http/route.ts';
 import { exactly } from '../http/schemas.ts';
+import { SharedTries } from '../http/shared-tries.ts';
 import type { Db } from '../storage/database/database.ts';
 import { audit } from '../tenancy/audit.ts';
 import { cookieName, readCookie, setCookie } from './cookies.ts';
@@ -33,6 +34,8 @@ export type SessionDeps = Readonly<{
   /** Signs the cookies of known browsers; the same on every node. Default: a random one, for the life of the process. */
   deviceSecret?: Uint8Array | undefined;
   signInRefused?: ReadAudit['signInRefused'] | undefined;
+  /** Counts tries at other nodes, too. */
+  tries?: SharedTries | undefined;
 }>;
 
 /** Admits an attempt to sign in.  @param device a browser known to the account, or null
@@ -40,9 +43,9 @@ export type SessionDeps = Readonly<{
 type AdmitTry = (email: string, address: string, device: string | null) => void;
 
 /** Counts tries by browser, address and account. */
-function limitedTries(): AdmitTry {
-  const tries = new RateLimit('sign-in', TRIES_PER_SEC, TRY_BURST_SEC);
-  const accountTries = new RateLimit('sign-in account', ACCOUNT_TRIES_PER_SEC, ACCOUNT_BURST_SEC);
+function limitedTries(shared: SharedTries): AdmitTry {
+  const tries = shared.limit('sign-in', TRIES_PER_SEC, TRY_BURST_SEC);
+  const accountTries = shared.limit('sign-in account', ACCOUNT_TRIES_PER_SEC, ACCOUNT_BURST_SEC);
   return (email, address, device) => {
     const nowMs = performance.now();
     const take = (limit: RateLimit, who: string): void => {
@@ -58,9 +61,9 @@ function limitedTries(): AdmitTry {
   };
 }
 
-const signInRoute = ({ db, secureCookies, deviceSecret, signInRefused }: SessionDeps) => {
+const signInRoute = ({ db, secureCookies, deviceSecret, signInRefused, tries = new SharedTries() }: SessionDeps) => {
   const devices = new DeviceCookies(deviceSecret ?? randomBytes(32));
-  const admitTry = limitedTries();
+  const admitTry = limitedTries(tries);
   const sessionName = cookieName('bio_session', secureCookies);
   const deviceName = cookieName('bio_device', secureCookies);
   return defineRoute({

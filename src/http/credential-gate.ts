@@ -7,7 +7,8 @@
 import { createHash } from 'node:crypto';
 import { errorTable, PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
-import { RateLimit } from './rate-limit.ts';
+import type { RateLimit } from './rate-limit.ts';
+import { SharedTries } from './shared-tries.ts';
 import type { Authenticate, AuthRequest } from './route.ts';
 import type { Caller } from '../caller.ts';
 
@@ -27,6 +28,8 @@ export type GateOptions = Readonly<{
   isVerified?: (request: AuthRequest) => boolean;
   /** Failures that one address may make per second, and ADDRESS_BURST_SEC times as many at once. Default 5. */
   authFailuresPerSec?: number;
+  /** Counts failures of other nodes, too. */
+  tries?: SharedTries | undefined;
   /** Called for every credential that is refused, or not looked up because it, or its address, was refused too often (rate_limited). */
   onRefused?: ((code: ErrorCode, address: string) => void) | undefined;
 }>;
@@ -43,8 +46,9 @@ export class CredentialGate {
   constructor(options: GateOptions) {
     this.#options = options;
     const addressPerSec = options.authFailuresPerSec ?? ADDRESS_PER_SEC;
-    this.#byAddress = new RateLimit('auth', addressPerSec, ADDRESS_BURST_SEC);
-    this.#byCredential = new RateLimit('credential', CREDENTIAL_SHARE * addressPerSec, CREDENTIAL_BURST_SEC);
+    const tries = options.tries ?? new SharedTries();
+    this.#byAddress = tries.limit('auth', addressPerSec, ADDRESS_BURST_SEC);
+    this.#byCredential = tries.limit('credential', CREDENTIAL_SHARE * addressPerSec, CREDENTIAL_BURST_SEC);
   }
 
   /** Authenticates the request. Synchronous when the credential is in the cache.

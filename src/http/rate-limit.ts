@@ -12,11 +12,14 @@ export class RateLimit {
   readonly #burstMs: number;
   readonly #burst: number;
   readonly #tat = new Map<string, number>();
+  readonly #onTaken: (caller: string) => void;
   /** For the RateLimit-Policy header. */
   readonly policy: string;
 
-  /** @param perSec sustained requests per second  @param burstSec seconds of them that may come at once */
-  constructor(name: string, perSec: number, burstSec: number) {
+  /** @param perSec sustained requests per second  @param burstSec seconds of them that may come at once
+   *  @param onTaken called for each request that was let through here */
+  constructor(name: string, perSec: number, burstSec: number, onTaken: (caller: string) => void = () => undefined) {
+    this.#onTaken = onTaken;
     this.#intervalMs = 1000 / perSec;
     this.#burst = Math.max(1, Math.round(perSec * burstSec));
     this.#burstMs = this.#burst * this.#intervalMs;
@@ -24,6 +27,17 @@ export class RateLimit {
   }
 
   take(caller: string, nowMs: number): Verdict {
+    const verdict = this.#count(caller, nowMs);
+    if (verdict.allowed) this.#onTaken(caller);
+    return verdict;
+  }
+
+  /** Counts a request that another node let through. */
+  note(caller: string, nowMs: number): void {
+    this.#count(caller, nowMs);
+  }
+
+  #count(caller: string, nowMs: number): Verdict {
     const tat = Math.max(this.#tat.get(caller) ?? 0, nowMs);
     const next = tat + this.#intervalMs;
     const room = nowMs + this.#burstMs - next;

@@ -77,6 +77,7 @@ export type HttpOptions = Readonly<{
   logger: Logger;
   /** Failed credentials that one address may send per second, and 20 times as many at once. Default 5. */
   authFailuresPerSec?: number;
+  tries?: GateOptions['tries'];
   /** Called for every refused credential. */
   onRefused?: GateOptions['onRefused'];
   ticks?: Ticks;

@@ -7,8 +7,10 @@ import { openDoor } from '../forward/owner-door.ts';
 import { Questions } from '../forward/questions.ts';
 import { RemoteFeeds } from '../forward/remote-feeds.ts';
 import { RoutedSink } from '../forward/routed-sink.ts';
+import { shareTries } from '../forward/tries.ts';
 import type { Logger } from '../http/logger.ts';
 import type { Part } from '../http/service-routes.ts';
+import type { SharedTries } from '../http/shared-tries.ts';
 import type { Metrics } from '../metrics.ts';
 import type { PipelineOptions } from '../pipeline/options.ts';
 import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
@@ -26,6 +28,8 @@ export type Nodes = Readonly<{
   routing: Required<Pick<PipelineOptions, 'route' | 'fetchFrames'>>;
   /** Answers the others from now on. */
   answer: (pipeline: RunningPipeline, database: Database) => Readonly<{ questions: Questions }>;
+  /** Failures at this node count at the others. */
+  shareTries: (tries: SharedTries) => void;
   /** For /readyz. */
   parts: () => readonly Part[];
   /** Text of /metrics. */
@@ -61,6 +65,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
       });
       return { questions };
     },
+    shareTries: (tries) => shareTries(bus, membership, tries),
     parts: () => [busPart(bus, membership)],
     metrics: options.config.sharePort
       ? metricsOfPort({ bus, view: membership, metrics: options.metrics, self: instance.name })

@@ -9,6 +9,7 @@ import { docsAssets, docsRoutes } from '../http/docs-routes.ts';
 import type { Logger } from '../http/logger.ts';
 import type { Route } from '../http/route.ts';
 import { startHttp } from '../http/server.ts';
+import type { SharedTries } from '../http/shared-tries.ts';
 import type { HttpServer } from '../http/server.ts';
 import { DASHBOARD_CSP, redirects, staticFolder } from '../http/static-files.ts';
 import type { StaticMount } from '../http/static-files.ts';
@@ -31,11 +32,12 @@ type ListenParts = Readonly<{
   reads: ReadAudit;
   metrics: Metrics;
   logger: Logger;
+  tries: SharedTries;
   onRefused: RefusedCredentials['note'];
 }>;
 
 export async function listen(parts: ListenParts): Promise<HttpServer> {
-  const { config, port, version, webDir, apiRoutes, pipeline, auth, database, reads, metrics, logger, onRefused } = parts;
+  const { config, port, version, webDir, apiRoutes, pipeline, auth, database, reads, metrics, logger, onRefused, tries } = parts;
   const { sockets } = pipeline;
   return await startHttp({
     config: port === null ? config : { ...config, port },
@@ -44,6 +46,7 @@ export async function listen(parts: ListenParts): Promise<HttpServer> {
     statics: [docsAssets(), redirects({ '/api-docs/': '/api-docs' }), ...webMounts(webDir)],
     authenticate: auth.authenticate,
     isVerified: auth.isVerified,
+    tries,
     originAllowed: auth.originAllowed,
     onRefused: (code, address) => {
       metrics.credentialsRefused.inc({ reason: code });

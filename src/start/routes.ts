@@ -4,6 +4,7 @@ import type { Auth } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
 import { methodDescriptions } from '../dsp/catalog/method-descriptions.ts';
 import { Cursors } from '../http/cursor.ts';
+import type { SharedTries } from '../http/shared-tries.ts';
 import type { Route } from '../http/route.ts';
 import type { Logger } from '../http/logger.ts';
 import { serviceRoutes } from '../http/service-routes.ts';
@@ -41,6 +42,7 @@ type RouteParts = Readonly<{
   /** Asks other nodes; null: there are none. */
   questions: Questions | null;
   signInRefused: ReadAudit['signInRefused'];
+  tries: SharedTries;
   /** For /readyz. */
   parts: ServiceDeps['parts'];
   /** For /metrics. */
@@ -51,7 +53,7 @@ type RouteParts = Readonly<{
 /** Organizations read and write over a pool of the api role that sees their rows alone. */
 export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Route[]> {
   const { config, version, database, roles, auth, networks, metrics, logger, reads, sealing, pipeline } = routeParts;
-  const { questions, secureCookies, signInRefused, parts, metricsText, demoRoutes } = routeParts;
+  const { questions, secureCookies, signInRefused, tries, parts, metricsText, demoRoutes } = routeParts;
   const readers = serviceTurns(config);
   const onDamaged = damagedMinutes(logger, metrics);
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
@@ -60,7 +62,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
     ...pipeline.routes,
     ...routesByOrganization(
       (db) => [
-        ...authApi({ pool: db, auth, secureCookies, deviceSecret, signInRefused }),
+        ...authApi({ pool: db, auth, secureCookies, deviceSecret, signInRefused, tries }),
         ...tenancyApi({ db, cursors, version, config, flushReads: reads.flush }),
         ...queryApi({
           db,
