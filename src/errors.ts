@@ -101,3 +101,22 @@ export function isRejected(value: object): value is Rejected {
   // not `in`: on objects of many shapes, at least once per packet, it costs ten times a plain read
   return (value as { rejected?: unknown }).rejected === true;
 }
+
+/** A database that is unreachable, restarting, out of connections (SQLSTATE classes 08, 53, 57P; socket errors) or too slow for its time
+ *  limit (57014) is `unavailable`: the client may send the same again. Anything else that is not ours is a fault. */
+export function knownError(error: unknown): PipelineError {
+  if (error instanceof PipelineError) return error;
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (code === '57014' || (error instanceof Error && error.message === 'Query read timeout')) {
+    return new PipelineError('unavailable', 'The database did not finish within its time limit: ask for less.', {
+      cause: error,
+      retryAfterSec: 5,
+    });
+  }
+  const lost =
+    error instanceof Error && /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered)/.test(error.message);
+  if (lost || /^(08...|53...|57P..|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/.test(code)) {
+    return new PipelineError('unavailable', 'The database does not answer at the moment.', { cause: error, retryAfterSec: 1 });
+  }
+  return new PipelineError('internal', 'The request failed for a reason that was logged.', { cause: error });
+}

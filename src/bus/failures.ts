@@ -1,9 +1,13 @@
 /** Failures as they travel from the node that answers to the node that asked. */
-import { errorTable, PipelineError } from '../errors.ts';
+import { errorTable, knownError, PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 
-export function encodeFailure(error: unknown): Buffer {
-  const told = error instanceof PipelineError ? error : new PipelineError('internal', 'the other node failed; its log says why');
+/** @param onFault called with a fault of this node, which is one of neither the question nor the database */
+export function encodeFailure(error: unknown, onFault: (cause: unknown) => void): Buffer {
+  const known = knownError(error);
+  const isFault = known.code === 'internal';
+  if (isFault) onFault(error);
+  const told = isFault ? new PipelineError('internal', 'the other node failed; its log says why') : known;
   return Buffer.from(JSON.stringify({ code: told.code, message: told.message, retryAfterSec: told.retryAfterSec }));
 }
 

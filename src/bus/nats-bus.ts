@@ -33,6 +33,8 @@ export type NatsOptions = Readonly<{
   /** Plain text to hosts that are not this machine. */
   mayBePlain: boolean;
   onState?: (state: 'open' | 'away', why: string) => void;
+  /** Called with what made this node fail to answer. */
+  onFault?: (cause: unknown) => void;
 }>;
 
 type Kept = { readonly reject: (why: Error) => void };
@@ -44,16 +46,18 @@ export class NatsBus implements Bus {
   readonly #handlers = new Map<string, Answer>();
   readonly #questions = new Set<Kept>();
   readonly #onState: (state: 'open' | 'away', why: string) => void;
+  readonly #onFault: (cause: unknown) => void;
   #state: 'open' | 'away' = 'open';
   #sentBytes = 0;
   #arrivedBytes = 0;
   #asking = false;
 
-  private constructor(nats: NatsConnection, node: NodeId, { cluster, onState }: NatsOptions) {
+  private constructor(nats: NatsConnection, node: NodeId, { cluster, onState, onFault }: NatsOptions) {
     this.#nats = nats;
     this.node = node;
     this.#prefix = cluster;
     this.#onState = onState ?? (() => undefined);
+    this.#onFault = onFault ?? (() => undefined);
     nats.subscribe(`${cluster}.${node}.*`, {
       callback: (error, message) => {
         if (error === null) this.#take(message);
@@ -150,7 +154,7 @@ export class NatsBus implements Bus {
     const fail = (error: unknown): void => {
       const head = headers();
       head.set(FAILED, '1');
-      reply(encodeFailure(error), head);
+      reply(encodeFailure(error, this.#onFault), head);
     };
     const kind = message.subject.slice(message.subject.lastIndexOf('.') + 1);
     const handler = this.#handlers.get(kind);

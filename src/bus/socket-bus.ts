@@ -25,18 +25,20 @@ export class SocketBus implements Bus {
   readonly #handlers = new Map<string, Answer>();
   readonly #peers = new Map<NodeId, Peer>();
   readonly #sockets = new Set<Socket>();
+  readonly #onFault: (cause: unknown) => void;
   #closed = false;
 
-  private constructor(folder: string, node: NodeId) {
+  private constructor(folder: string, node: NodeId, onFault: (cause: unknown) => void) {
     this.#folder = folder;
     this.node = node;
+    this.#onFault = onFault;
     this.#server = createServer((socket) => this.#serve(socket));
   }
 
-  /** @param folder is made where it is absent, for its owner only */
-  static async open(folder: string, node: NodeId): Promise<SocketBus> {
+  /** @param folder is made where it is absent, for its owner only  @param onFault called with what made this node fail to answer */
+  static async open(folder: string, node: NodeId, onFault: (cause: unknown) => void = () => undefined): Promise<SocketBus> {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const bus = new SocketBus(folder, node);
+    const bus = new SocketBus(folder, node, onFault);
     await new Promise<void>((resolve, reject) => {
       bus.#server.once('error', reject);
       bus.#server.listen(bus.#pathOf(node), resolve);
@@ -109,8 +111,8 @@ export class SocketBus implements Bus {
       if (type === 'ask' && !socket.destroyed) writeSoon(socket, encodeFrame(how, id, '', bytes));
     };
     const handler = this.#handlers.get(kind);
-    if (handler === undefined) return reply('failure', encodeFailure(noAnswer(`it does not know '${kind}'`)));
-    const fail = (error: unknown): void => reply('failure', encodeFailure(error));
+    if (handler === undefined) return reply('failure', encodeFailure(noAnswer(`it does not know '${kind}'`), this.#onFault));
+    const fail = (error: unknown): void => reply('failure', encodeFailure(error, this.#onFault));
     try {
       const answer = handler(from, body);
       if (answer instanceof Promise) answer.then((bytes) => reply('answer', refuseLarge(bytes))).catch(fail);

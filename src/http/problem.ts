@@ -1,5 +1,5 @@
 /** Problem details (RFC 9457): the one place where an error becomes an HTTP answer. */
-import { errorTable, PipelineError } from '../errors.ts';
+import { errorTable, knownError } from '../errors.ts';
 import type { ErrorCode, FieldError } from '../errors.ts';
 import type { Reply } from './route.ts';
 import { writeJson } from './json.ts';
@@ -47,23 +47,4 @@ export function problemReply(error: unknown, path: string, requestId: string): R
 /** RFC 6750: a request without a credential gets the bare challenge, a bad one gets the error. */
 function wwwAuthenticate(code: ErrorCode): string {
   return code === 'credential_missing' ? 'Bearer realm="biosignal"' : 'Bearer realm="biosignal", error="invalid_token"';
-}
-
-/** A database that is unreachable, restarting, out of connections (SQLSTATE classes 08, 53, 57P; socket errors) or too slow for its time
- *  limit (57014) is `unavailable`: the client may send the same again. Anything else that is not ours is a fault. */
-export function knownError(error: unknown): PipelineError {
-  if (error instanceof PipelineError) return error;
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (code === '57014' || (error instanceof Error && error.message === 'Query read timeout')) {
-    return new PipelineError('unavailable', 'The database did not finish within its time limit: ask for less.', {
-      cause: error,
-      retryAfterSec: 5,
-    });
-  }
-  const lost =
-    error instanceof Error && /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered)/.test(error.message);
-  if (lost || /^(08...|53...|57P..|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/.test(code)) {
-    return new PipelineError('unavailable', 'The database does not answer at the moment.', { cause: error, retryAfterSec: 1 });
-  }
-  return new PipelineError('internal', 'The request failed for a reason that was logged.', { cause: error });
 }

@@ -82,15 +82,19 @@ function busPart(bus: Bus, membership: Membership): Part {
 }
 
 /** The library of NATS is loaded only where it is used. */
-async function openBus({ id }: Instance, { config, logger }: JoinOptions): Promise<Bus> {
-  if (config.natsUrl === '') return await SocketBus.open(config.busDir, id);
+async function openBus({ id }: Instance, { config, logger, metrics }: JoinOptions): Promise<Bus> {
+  const onFault = (err: unknown): void => {
+    metrics.errors.inc({ where: 'cluster' });
+    logger.error({ err }, 'cluster: a question of another node could not be answered');
+  };
+  if (config.natsUrl === '') return await SocketBus.open(config.busDir, id, onFault);
   const { NatsBus } = await import('../bus/nats-bus.ts');
   const options = { url: config.natsUrl, ca: config.natsCa, cluster: config.cluster, mayBePlain: config.natsPlain };
   const onState = (state: 'open' | 'away', why: string): void => {
     if (state === 'open') logger.info({}, 'cluster: the message server is there again');
     else logger.warn({}, `cluster: ${why}; packets and viewers of other nodes' people are refused until it is there again`);
   };
-  return await NatsBus.open({ ...options, onState }, id);
+  return await NatsBus.open({ ...options, onState, onFault }, id);
 }
 
 async function join(ingest: Database, instance: Instance, { config, logger, metrics, version }: JoinOptions): Promise<Membership> {

@@ -18,6 +18,8 @@ import type { NatsServer } from '../../faults/lib/nats-server.ts';
 const text = (body: Uint8Array): string => Buffer.from(body).toString();
 const bytes = (body: string): Uint8Array => Buffer.from(body);
 const folder = mkdtempSync(join(tmpdir(), 'biosignal-bus-'));
+/** Of the nodes that answer. */
+const faults: unknown[] = [];
 let nats: NatsServer | null = null;
 beforeAll(async () => {
   nats = hasNatsServer ? await startNats() : null;
@@ -28,9 +30,12 @@ afterAll(async () => {
 });
 
 const overNats = (node: string, port = nats!.port): Promise<NatsBus> =>
-  NatsBus.open({ url: `nats://127.0.0.1:${port}`, ca: '', cluster: 'ward', mayBePlain: false }, node);
+  NatsBus.open(
+    { url: `nats://127.0.0.1:${port}`, ca: '', cluster: 'ward', mayBePlain: false, onFault: (cause) => void faults.push(cause) },
+    node,
+  );
 const transports: readonly [string, boolean, (node: string) => Promise<Bus>][] = [
-  ['Unix sockets', true, (node) => SocketBus.open(folder, node)],
+  ['Unix sockets', true, (node) => SocketBus.open(folder, node, (cause) => void faults.push(cause))],
   ['NATS', hasNatsServer, overNats],
 ];
 
@@ -79,6 +84,7 @@ describe.each(transports)('nodes that talk over %s', (_, runs, open) => {
       throw new PipelineError('busy', 'too much at once', { retryAfterSec: 7 });
     });
     b.handle('fail', () => Promise.reject(new TypeError('secret detail')));
+    b.handle('read', () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })));
     await expect(a.request('node-b', 'refuse', bytes(''), 5000)).rejects.toMatchObject({
       code: 'busy',
       message: 'too much at once',
@@ -87,6 +93,10 @@ describe.each(transports)('nodes that talk over %s', (_, runs, open) => {
     const failure = await a.request('node-b', 'fail', bytes(''), 5000).catch((error: unknown) => error as PipelineError);
     expect(failure).toMatchObject({ code: 'internal' });
     expect((failure as Error).message).not.toContain('secret');
+    expect(faults.splice(0)).toEqual([new TypeError('secret detail')]);
+    // as a request to that node itself would be answered
+    await expect(a.request('node-b', 'read', bytes(''), 5000)).rejects.toMatchObject({ code: 'unavailable', retryAfterSec: 1 });
+    expect(faults).toEqual([]);
   });
 
   test.runIf(runs)('a node that is not there, says nothing, does not know the question or has gone is unavailable', async () => {
