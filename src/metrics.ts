@@ -55,6 +55,8 @@ class ReadGauge extends Gauge {
   }
 }
 
+const startedSec = Math.round(Date.now() / 1000 - process.uptime());
+
 /** One registry per service: two services in one process (tests) do not share counts. */
 export function createMetrics() {
   const registry = new Registry();
@@ -96,10 +98,23 @@ export function createMetrics() {
         this.inc((user + system) / 1e6);
       },
     }),
+    startTime: new Gauge({
+      name: 'process_start_time_seconds',
+      help: 'When the process was started, Unix time, s.',
+      registers,
+      collect() {
+        this.set(startedSec);
+      },
+    }),
     packets: new TalliedCounter({
       name: 'bio_packets_total',
       help: 'Packets by outcome: accepted, duplicate, rejected, busy.',
       labelNames: ['outcome'],
+      registers,
+    }),
+    packetsForwarded: new TalliedCounter({
+      name: 'bio_packets_forwarded_total',
+      help: 'Packets that this node took and passed on to the node that owns their person, which counts them too.',
       registers,
     }),
     packetsRejected: fromZero(

@@ -9,6 +9,9 @@ import { decodeObject, encodeObject } from './wire.ts';
 /** How long a scrape waits for another node, ms; it is left out of the answer then, and counted. */
 const ANSWER_MS = 1000;
 
+/** metrics.ts nodesSilent */
+const SILENT = 'bio_nodes_silent';
+
 type Metric = MetricObjectWithValues<MetricValue<string>>;
 type OfNode = Readonly<{ node: string; metrics: readonly Metric[] }>;
 export type NodeMetricsParts = Readonly<{ bus: Bus; view: ClusterView; metrics: Metrics; self: string }>;
@@ -17,7 +20,12 @@ export type NodeMetricsParts = Readonly<{ bus: Bus; view: ClusterView; metrics: 
 export function metricsOfPort({ bus, view, metrics, self }: NodeMetricsParts): () => Promise<string> {
   const { registry } = metrics;
   const mine = async (): Promise<OfNode> => ({ node: self, metrics: (await registry.getMetricsAsJSON()) as Metric[] });
-  bus.handle('metrics', async () => encodeObject(await mine()));
+  // Who was silent is of one scrape: it is said by the node that is asked, and not again when that node answers another.
+  const forAnother = async (): Promise<OfNode> => {
+    const { node, metrics: all } = await mine();
+    return { node, metrics: all.filter(({ name }) => name !== SILENT) };
+  };
+  bus.handle('metrics', async () => encodeObject(await forAnother()));
   const ask = async ({ id }: ClusterNode): Promise<OfNode | null> =>
     await bus.request(id, 'metrics', new Uint8Array(0), ANSWER_MS).then(decodeObject<OfNode>, () => null);
   return async () => {

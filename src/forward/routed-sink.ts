@@ -10,6 +10,7 @@ import { isRejected, PipelineError } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import type { Session } from '../ingest/session.ts';
 import type { Admitted, OwnersWord, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
+import type { Tally } from '../metrics.ts';
 import type { ClockFit, StreamId, SubjectId } from '../signal.ts';
 import { decodeObject, encodeObject, encodePackets, PACKET_HEAD } from './wire.ts';
 import type { ForwardedPacket } from './wire.ts';
@@ -55,6 +56,8 @@ export type RouteParts = Readonly<{
   bus: Bus;
   /** Whom a stream would record. */
   subjectOf: (request: StreamRequest) => Promise<Readonly<{ subjectId: SubjectId }> | Rejected>;
+  /** Packets that were passed on. */
+  forwarded: Tally;
 }>;
 
 export class RoutedSink implements PacketSink {
@@ -93,6 +96,7 @@ export class RoutedSink implements PacketSink {
     lane.batch.packets.push({ streamId: session.streamId, receivedNs: admitted.receivedNs, bytes: Buffer.from(bytes) });
     lane.batch.bytes += size;
     lane.waitingBytes += size;
+    this.#parts.forwarded.inc();
     return lane.batch.settled.promise;
   }
 

@@ -45,12 +45,13 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
   });
   tellMoves(bus, membership);
   countPartitions(options.metrics, bus, membership);
+  const forwarded = options.metrics.packetsForwarded.tally({});
   let feeds: RemoteFeeds | null = null;
   return {
     membership,
     bus,
     routing: {
-      route: (local, subjectOf) => new RoutedSink({ local, view: membership, bus, subjectOf }),
+      route: (local, subjectOf) => new RoutedSink({ local, view: membership, bus, subjectOf, forwarded }),
       fetchFrames: (subjectId, selection) => feeds?.fetch(subjectId, selection) ?? null,
     },
     answer: (pipeline, database) => {

@@ -126,8 +126,9 @@ export class Membership implements LogOwner, ClusterView {
       .map(({ id, name, address, draining }) => ({ id, name, address, draining }));
   }
 
-  /** Partitions that no living node has, as this one last saw it. */
+  /** Partitions that no living node has, as this one last saw it; all of them before it has looked. */
   get withoutOwner(): number {
+    if (this.#seen.owners.length === 0) return this.partitionCount;
     const alive = new Set(this.nodes().map(({ id }) => id));
     return this.#seen.owners.filter(({ owner }) => owner === null || !alive.has(owner)).length;
   }

@@ -194,6 +194,11 @@ test('a scrape of the common port tells of every process under its name, and /re
   expect(of(lines, 'bio_partitions_without_owner')).toEqual([1, 2, 3].map((i) => `bio_partitions_without_owner{node="ward/${i}"} 0`));
   expect(of(lines, 'bio_bus_open')).toEqual([1, 2, 3].map((i) => `bio_bus_open{node="ward/${i}"} 1`));
   expect(of(lines, 'bio_log_owner')).toHaveLength(3);
+  // Devices were at processes that the kernel chose.
+  const passedOn = of(lines, 'bio_packets_forwarded_total').map((line) => Number(line.split(' ').at(-1)));
+  expect(passedOn).toHaveLength(3);
+  expect(Math.max(...passedOn)).toBeGreaterThan(0);
+  expect(of(lines, 'process_start_time_seconds')).toHaveLength(3);
   // Nothing is added up or said twice.
   expect(lines.filter((line) => line.startsWith('# TYPE bio_packets_total '))).toHaveLength(1);
   expect(new Set(of(lines, 'bio_packets_total')).size).toBe(of(lines, 'bio_packets_total').length);
@@ -206,11 +211,14 @@ test('a scrape of the common port tells of every process under its name, and /re
   try {
     const without = await scrapeOfAnother(scrape);
     expect(of(without, 'bio_partitions').length).toBe(2);
-    expect(without.some((line) => /^bio_nodes_silent\{node="ward\/\d"\} 1$/.test(line))).toBe(true);
+    // Said by the process that was asked, for all of them.
+    expect(of(without, 'bio_nodes_silent')).toEqual([expect.stringMatching(/^bio_nodes_silent\{node="ward\/\d"\} 1$/)]);
   } finally {
     process.kill(stopped, 'SIGCONT');
   }
   await until(shared, 60_000);
+  // And when all answer again, none of them goes on saying it.
+  for (let i = 0; i < 8; i++) expect(of(await scrape(), 'bio_nodes_silent')).toEqual([expect.stringMatching(/ 0$/)]);
 }, 120_000);
 
 test('what three processes computed while two were killed is what one computes', async () => {
