@@ -45,6 +45,11 @@ async function makeStandin(engine: Engine, full: string): Promise<string> {
     await build(engine, 'caddy', full, []);
     return `Debian 12's caddy ${await engine.must(['podman', 'run', '--rm', full, 'caddy', 'version'])}`;
   }
+  if (full.includes('/nats:')) {
+    await debian(engine, 'bookworm', 'docker.io/library/debian:bookworm-slim');
+    await build(engine, 'nats', full, []);
+    return `Debian 12's ${await engine.must(['podman', 'run', '--rm', full, 'nats-server', '--version'])}`;
+  }
   if (full.includes('/timescaledb:')) {
     await debian(engine, 'trixie', 'localhost/biosignal-check/trixie');
     await build(engine, 'timescaledb', full, [[join(standins, 'docker-entrypoint.sh'), 'docker-entrypoint.sh']]);

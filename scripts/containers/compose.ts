@@ -1,4 +1,4 @@
-/** Reads compose.yaml and says it in podman's words: the fields that the file uses, and an error for any other. */
+/** Reads compose.yaml or compose.cluster.yaml and says it in podman's words: the fields that the files use, and an error for any other. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
@@ -8,10 +8,10 @@ type Health = Readonly<{ test: readonly string[]; interval: string; timeout: str
 export type ComposeService = Readonly<{
   name: string;
   image: string;
-  /** Names of the services that must be healthy before this one starts. */
+  /** Names of the services that must be healthy, or have ended if they are jobs, before this one starts. */
   after: readonly string[];
-  /** Command of the health check, to be run inside the container. */
-  health: readonly string[];
+  /** Command of the health check, to be run inside the container; null: a job, which ends. */
+  health: readonly string[] | null;
   /** Arguments of `podman run` after the options --name and --detach. */
   args: readonly string[];
 }>;
@@ -29,7 +29,9 @@ type RawService = Readonly<{
   build?: string;
   restart?: string;
   depends_on?: Readonly<Record<string, Readonly<{ condition: string }>>>;
-  environment?: Readonly<Record<string, string | number>>;
+  /** null: nothing stands behind the name, which is empty. */
+  environment?: Readonly<Record<string, string | number | null>>;
+  entrypoint?: readonly string[];
   command?: readonly string[];
   user?: string;
   read_only?: boolean;
@@ -39,7 +41,7 @@ type RawService = Readonly<{
   security_opt?: readonly string[];
   cap_drop?: readonly string[];
   networks?: readonly string[] | Readonly<Record<string, Readonly<{ ipv4_address?: string }> | null>>;
-  healthcheck: Health;
+  healthcheck?: Health;
   stop_grace_period?: string;
   ports?: readonly string[];
 }>;
@@ -47,7 +49,7 @@ type RawService = Readonly<{
 type RawNetwork = Readonly<{ internal?: boolean; ipam?: Readonly<{ config: readonly Readonly<{ subnet: string }>[] }> }> | null;
 
 const understood = new Set(
-  'image build restart depends_on environment command user read_only tmpfs volumes shm_size security_opt cap_drop networks healthcheck stop_grace_period ports'.split(
+  'image build restart depends_on environment entrypoint command user read_only tmpfs volumes shm_size security_opt cap_drop networks healthcheck stop_grace_period ports'.split(
     ' ',
   ),
 );
@@ -56,7 +58,7 @@ const understood = new Set(
  *  @throws Error for a field that is not understood, or a variable that must be set and is not */
 export function readCompose(path: string, prefix: string, variables: Readonly<Record<string, string>>): Compose {
   const text = interpolate(readFileSync(path, 'utf8'), variables);
-  const raw = parse(text) as {
+  const raw = parse(text, { merge: true }) as {
     services: Record<string, RawService>;
     networks: Record<string, RawNetwork>;
     volumes: Record<string, unknown>;
@@ -64,11 +66,17 @@ export function readCompose(path: string, prefix: string, variables: Readonly<Re
   const services = Object.entries(raw.services).map(([name, service]): ComposeService => {
     const unknown = Object.keys(service).filter((field) => !understood.has(field));
     if (unknown.length > 0) throw new Error(`${path}: ${name}: this check does not understand ${unknown.join(', ')}`);
+    const isJob = service.restart === 'no';
+    if (isJob !== (service.healthcheck === undefined)) throw new Error(`${path}: ${name}: a job ends, anything else has a health check`);
+    for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
+      const wanted = raw.services[other]?.restart === 'no' ? 'service_completed_successfully' : 'service_healthy';
+      if (condition !== wanted) throw new Error(`${path}: ${name} waits for ${other}: ${wanted}, not ${condition}`);
+    }
     return {
       name,
       image: service.image,
       after: Object.keys(service.depends_on ?? {}),
-      health: healthCommand(service.healthcheck),
+      health: service.healthcheck === undefined ? null : healthCommand(service.healthcheck),
       args: podmanArgs(name, service, prefix, dirname(path)),
     };
   });
@@ -102,7 +110,8 @@ function podmanArgs(name: string, service: RawService, prefix: string, folder: s
       return ['--net', `${prefix}_${network}:alias=${name}${address}`];
     }),
     ...(service.restart === undefined ? [] : ['--restart', service.restart]),
-    ...Object.entries(service.environment ?? {}).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
+    ...Object.entries(service.environment ?? {}).flatMap(([key, value]) => ['--env', `${key}=${value ?? ''}`]),
+    ...(service.entrypoint === undefined ? [] : ['--entrypoint', JSON.stringify(service.entrypoint)]),
     ...(service.user === undefined ? [] : ['--user', service.user]),
     ...(service.read_only === true ? ['--read-only', '--read-only-tmpfs=false'] : []),
     ...(service.tmpfs ?? []).flatMap(tmpfsArgs),
@@ -138,7 +147,7 @@ function inOrder(services: readonly ComposeService[]): readonly ComposeService[]
   const ordered: ComposeService[] = [];
   while (ordered.length < services.length) {
     const next = services.find((one) => !ordered.includes(one) && one.after.every((name) => ordered.some((done) => done.name === name)));
-    if (next === undefined) throw new Error('compose.yaml: services wait for one another');
+    if (next === undefined) throw new Error('services wait for one another');
     ordered.push(next);
   }
   return ordered;

@@ -29,7 +29,8 @@ export const cluster: Command = {
   description: `status lists the nodes and how many partitions of people each has; exit code 1 when a partition has no living owner. drain makes a node give
 its partitions to the others, within seconds and without a loss; it goes on forwarding packets and serving viewers until it is stopped.
 undrain takes that back. NODE is the name or the beginning of the id that status shows. partitions cuts the people into another number of
-partitions, while no node runs: three for each node that you will ever have (24 is a good number); one is enough for a service alone.`,
+partitions, while no node runs: three for each node that you will ever have (24 is a good number); one is enough for a service alone. Where
+that is their number already, it does nothing, so a job may call it before each start.`,
   options: {},
   examples: ['biosignal cluster status', 'biosignal cluster drain node-2:8080', 'biosignal cluster partitions 24'],
   run: ({ console, positionals, json }) =>
@@ -86,7 +87,9 @@ async function drain(database: Database, what: string, draining: boolean, consol
 
 async function partitions(database: Database, count: number, console: Console): Promise<number> {
   if (!Number.isInteger(count) || count < 1 || count > PARTITIONS_MAX) throw new UsageError(`a number from 1 to ${PARTITIONS_MAX}`);
-  await cutIntoPartitions(database, count);
-  console.out(`people are cut into ${count} partition${count === 1 ? '' : 's'}`);
+  const { rows } = await database.pool.query<{ partitions: number }>('select partitions from cluster_setting');
+  const isDone = rows[0]?.partitions === count;
+  if (!isDone) await cutIntoPartitions(database, count);
+  console.out(`people are ${isDone ? 'already ' : ''}cut into ${count} partition${count === 1 ? '' : 's'}`);
   return EXIT_OK;
 }

@@ -167,6 +167,7 @@ test('a node that is drained gives its partitions to the others and takes them b
   }, 30_000);
   expect((await run(cluster, 'undrain', 'ward/2')).code).toBe(0);
   await until(shared, 30_000);
+  expect(await run(cluster, 'partitions', '24')).toMatchObject({ code: 0, out: ['people are already cut into 24 partitions'] });
   for (const [args, said] of [
     [['drain', 'ward/9'], /no node 'ward\/9'/],
     [['partitions', '12'], /a service runs on/],

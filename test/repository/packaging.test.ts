@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readCompose } from '../../scripts/containers/compose.ts';
-import { settings } from '../../src/config.ts';
+import { readConfig, settings } from '../../src/config.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -67,6 +67,7 @@ describe('compose.yaml', () => {
     expect(volumes).toEqual(['x_database', 'x_certificates']);
     const { args = [] } = found.find(({ name }) => name === 'biosignal') ?? {};
     expect(args).toEqual(expect.arrayContaining(['--read-only', '--cap-drop', 'ALL', 'BIO_SECRET=s', 'BIO_TRUST_PROXY=172.31.241.10']));
+    expect(args).toContain('BIO_SECRET_PREVIOUS='); // not null, as YAML has it
     expect(() => readCompose(path, 'x', { ...secrets, BIO_SECRET: '' })).toThrow('BIO_SECRET: set it in .env');
   });
 
@@ -77,17 +78,119 @@ describe('compose.yaml', () => {
   });
 });
 
-it('the image and the unit set only settings that exist, and run what exists', () => {
+describe('compose.cluster.yaml', () => {
+  const secrets = { POSTGRES_PASSWORD: 'p', REPLICATION_PASSWORD: 'r', NATS_PASSWORD: 'n', BIO_SECRET: 's' };
+  const path = join(root, 'compose.cluster.yaml');
+  const nodes = ['node-1', 'node-2', 'node-3'];
+  const { services, networks, volumes } = readCompose(path, 'x', secrets);
+  const argsOf = (name: string): readonly string[] => services.find((service) => service.name === name)!.args;
+  const settingsOf = (name: string): Map<string, string> => {
+    const args = argsOf(name);
+    const said = args.filter((_, i) => args[i - 1] === '--env').map((one) => one.split(/=(.*)/s));
+    return new Map(said.map(([key = '', value = '']) => [key, value]));
+  };
+
+  it('has a database and its standby, the messages, two jobs, three nodes and the proxy, in this order', () => {
+    expect(services.map(({ name, after, health }) => [name, health === null ? 'ends' : 'runs', ...after])).toEqual([
+      ['database', 'runs'],
+      ['standby', 'runs', 'database'],
+      ['nats', 'runs'],
+      ['migrate', 'ends', 'database', 'standby'],
+      ['partitions', 'ends', 'migrate'],
+      ...nodes.map((name) => [name, 'runs', 'partitions', 'nats']),
+      ['proxy', 'runs', ...nodes],
+    ]);
+    expect(networks).toEqual([['x_outside'], ['--internal', '--subnet', '172.31.242.0/24', 'x_inside']]);
+    expect(volumes).toEqual(['x_database', 'x_standby', 'x_certificates']);
+  });
+
+  it('every container: read-only root, no capabilities, no new privileges, and only the proxy is root or listens outside', () => {
+    for (const { name } of services) {
+      const args = argsOf(name);
+      expect(args, name).toEqual(expect.arrayContaining(['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges:true']));
+      expect(args.includes('--user'), name).toBe(name !== 'proxy');
+      expect(args.includes('--publish'), name).toBe(name === 'proxy');
+      expect(
+        args.some((arg) => arg.includes('x_outside')),
+        name,
+      ).toBe(name === 'proxy');
+    }
+  });
+
+  it('the nodes have the same settings, which exist, and each a name of its own; without a secret nothing starts', () => {
+    const [first, ...others] = nodes.map(settingsOf);
+    expect([...first!.keys()].filter((name) => !known.has(name))).toEqual([]);
+    for (const other of others) expect(new Map([...other, ['BIO_NODE_NAME', '']])).toEqual(new Map([...first!, ['BIO_NODE_NAME', '']]));
+    expect(nodes.map((name) => settingsOf(name).get('BIO_NODE_NAME'))).toEqual(nodes);
+    expect(first!.get('BIO_NATS_URL')).toBe('nats://biosignal:n@nats:4222');
+    expect(first!.get('BIO_TRUST_PROXY')).toBe(/ip=([\d.]+)/.exec(argsOf('proxy').join(' '))?.[1]);
+    for (const name of Object.keys(secrets))
+      expect(() => readCompose(path, 'x', { ...secrets, [name]: '' })).toThrow(`${name}: set it in .env`);
+  });
+
+  it('every file that it mounts exists, and the proxy asks the nodes by their names', () => {
+    const mounted = services.flatMap(({ args }) => args.filter((arg) => arg.startsWith(root)).map((arg) => arg.split(':')[0]!));
+    expect(mounted).toHaveLength(4);
+    expect(mounted.filter((file) => !existsSync(file))).toEqual([]);
+    expect(read('ops/caddy/Caddyfile.cluster')).toContain(nodes.map((name) => `${name}:8080`).join(' '));
+    expect(read('ops/nats/nats.conf')).toContain('max_payload: 9MB');
+  });
+
+  it('standby and database have the same image, and as many connections as three nodes need', () => {
+    const imageOf = (name: string): string => services.find((service) => service.name === name)!.image;
+    expect(imageOf('standby')).toBe(imageOf('database'));
+    for (const name of ['database', 'standby']) expect(argsOf(name)).toContain('max_connections=120');
+    expect(3 * readConfig({}).dbConnectionsMax).toBeLessThan(120 - 20);
+  });
+});
+
+const unit = read('ops/systemd/biosignal.service');
+const nodeUnit = read('ops/systemd/biosignal@.service');
+
+it('the image and the units set only settings that exist, and run what exists', () => {
   const image = read('Dockerfile');
-  const unit = read('ops/systemd/biosignal.service');
-  const set = [...image.matchAll(/\b(BIO_\w+|PORT|DATABASE_URL)=/g), ...unit.matchAll(/^Environment=(\w+)=/gm)].map(
+  const set = [...image.matchAll(/\b(BIO_\w+|PORT|DATABASE_URL)=/g), ...`${unit}\n${nodeUnit}`.matchAll(/^Environment=(\w+)=/gm)].map(
     ([, name = '']) => name,
   );
   expect(set.filter((name) => !known.has(name))).toEqual([]);
   expect(image).toMatch(/^USER \d+:\d+$/m);
   expect(image).toContain('ENTRYPOINT ["/app/scripts/biosignal.sh"]');
-  expect(unit).toContain('ExecStart=/opt/biosignal/scripts/biosignal.sh start');
+  for (const text of [unit, nodeUnit]) expect(text).toContain('ExecStart=/opt/biosignal/scripts/biosignal.sh start');
   expect(read('package.json')).toContain('"biosignal": "./scripts/biosignal.sh"');
+});
+
+it('a node of the template is confined as the service alone is, has its own name, and shares the port and the folder of sockets', () => {
+  const confined = (text: string): readonly string[] =>
+    text
+      .slice(text.indexOf('\nNoNewPrivileges'))
+      .split('\n')
+      .filter((line) => line.includes('='));
+  expect(confined(nodeUnit)).toEqual(confined(unit));
+  const lines = nodeUnit.split('\n');
+  expect(lines).toEqual(expect.arrayContaining(['Restart=always', 'DynamicUser=yes', 'LimitNOFILE=262144']));
+  expect(lines).toEqual(expect.arrayContaining(['Environment=BIO_NODE_NAME=%H/%i', 'Environment=BIO_SHARE_PORT=1']));
+  const folder = /^RuntimeDirectory=(.*)$/m.exec(nodeUnit)?.[1];
+  expect(lines).toEqual(expect.arrayContaining([`Environment=BIO_BUS_DIR=/run/${folder}`, 'RuntimeDirectoryPreserve=yes']));
+  const stopSec = Number(/^TimeoutStopSec=(\d+)$/m.exec(nodeUnit)?.[1]);
+  expect(stopSec).toBeGreaterThan((readConfig({}).stopTimeoutMs + 4000) / 1000);
+});
+
+const hasSystemd = existsSync('/usr/bin/systemd-analyze');
+it.runIf(hasSystemd)('systemd reads the units without a word', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'biosignal-units-'));
+  try {
+    // The program lies elsewhere on this machine.
+    const files = [
+      ['biosignal.service', unit],
+      ['biosignal@1.service', nodeUnit],
+    ].map(([name = '', text = '']) => {
+      writeFileSync(join(folder, name), text.replace('/opt/biosignal/scripts/biosignal.sh', '/bin/sh'));
+      return join(folder, name);
+    });
+    expect(execFileSync('sh', ['-c', `systemd-analyze verify --man=no ${files.join(' ')} 2>&1`], { encoding: 'utf8' })).toBe('');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 it('the image holds what runs and what it is built from, and no tools of proof', () => {

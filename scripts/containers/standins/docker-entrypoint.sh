@@ -8,6 +8,9 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   printf "listen_addresses = '*'\ndynamic_shared_memory_type = mmap\n" >>"$PGDATA/postgresql.conf"
   pg_ctl -D "$PGDATA" -o "-c listen_addresses=''" -w start >/dev/null
   psql -U "$POSTGRES_USER" -d postgres -qc "create database \"$POSTGRES_DB\""
+  for script in /docker-entrypoint-initdb.d/*.sh; do
+    [ ! -e "$script" ] || sh "$script"
+  done
   pg_ctl -D "$PGDATA" -m fast -w stop >/dev/null
 fi
 exec "$@"
