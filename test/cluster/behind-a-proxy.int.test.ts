@@ -40,6 +40,13 @@ function startNats(port: number): void {
   closing.push(() => child.kill('SIGKILL'));
 }
 
+/** As the proxy asks. */
+async function isReady({ url }: ServiceProcess): Promise<boolean> {
+  const answer = await fetch(`${url}/readyz`, { headers: { 'x-forwarded-proto': 'https' } }).catch(() => null);
+  await answer?.arrayBuffer();
+  return answer?.status === 200;
+}
+
 const openBus = (cluster_: string, node: string, password = PASSWORD): Promise<NatsBus> =>
   NatsBus.open({ url: `nats://biosignal:${password}@127.0.0.1:${natsPort}`, ca: '', cluster: cluster_, mayBePlain: false }, node);
 
@@ -69,10 +76,10 @@ describe.skipIf(!hasNatsServer || !hasProxy('caddy'))('three nodes behind a prox
           BIO_DSP_WORKERS: '1',
           BIO_DB_CONNECTIONS_MAX: '14',
           BIO_REQUESTS_PER_SEC_MAX: '10000',
+          BIO_TRUST_PROXY: '127.0.0.1',
+          BIO_SECRET: 'one secret for every node, of forty bytes',
         };
-        const node = new ServiceProcess(await freePort(), { env });
-        await node.untilReady(60_000);
-        return node;
+        return new ServiceProcess(await freePort(), { env });
       }),
     );
     const caddyfile = readFileSync(join(ops, 'caddy/Caddyfile.cluster'), 'utf8');
@@ -80,9 +87,12 @@ describe.skipIf(!hasNatsServer || !hasProxy('caddy'))('three nodes behind a prox
     front = await startProxy('caddy', 0, (port) =>
       caddyfile
         .replace('{$BIO_SITE:localhost:8443}', `http://127.0.0.1:${port}`)
-        .replace('{$BIO_NODES:node-1:8080 node-2:8080 node-3:8080}', addresses),
+        .replace('{$BIO_NODES:node-1:8080 node-2:8080 node-3:8080}', addresses)
+        // Its site has no TLS here; what it says itself when it asks for health stays as it is.
+        .replace('flush_interval -1', 'flush_interval -1\nheader_up X-Forwarded-Proto https'),
     );
     await until(() => isShared(database, 3), 60_000);
+    await until(async () => (await fetch(`${front.baseUrl}/readyz`)).status === 200, 30_000);
   }, 180_000);
   afterAll(async () => {
     await front?.stop();
@@ -114,7 +124,7 @@ describe.skipIf(!hasNatsServer || !hasProxy('caddy'))('three nodes behind a prox
     const unsupervise = nodes[0]!.supervise();
     closing.push(unsupervise);
     await nodes[0]!.kill();
-    await nodes[0]!.untilReady(60_000);
+    await until(() => isReady(nodes[0]!), 60_000);
     await until(() => isShared(database, 3), 60_000);
     unsupervise();
     for (const sent of await Promise.all(sending))
