@@ -2,9 +2,9 @@
  *  viewer.
  *
  *  node bench/growth.bench.ts      BENCH_FULL=1: up to 10,000 (else 1,000)   BENCH_SIZES=100,10000   BIO_BENCH_DATABASE_URL=... (else
- *  embedded PostgreSQL) Packets of 1 s, 1 channel x 25 Hz: so small that the packet counts and not its samples. Network side alone (nothing
- *  stored), and whole. CPU beyond what the idle service takes, which is a figure of its own; of the service's main thread; all threads and
- *  PostgreSQL are in the second curve. */
+ *  embedded PostgreSQL) Packets of 1 s, 1 channel x 25 Hz: so small that the packet counts and not its samples (BENCH_FS: another rate).
+ *  Network side alone (nothing stored), and whole. CPU beyond what the idle service takes, which is a figure of its own; of the service's
+ *  main thread; all threads and PostgreSQL are in the second curve. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openBenchDatabase } from './lib/bench-database.ts';
 import { threadsCpuSec, treeCpuSec } from './lib/processor-time.ts';
@@ -17,6 +17,7 @@ const sizes = given !== undefined ? given.split(',').map(Number) : full ? [10, 3
 /** A watched device has ten frames a second: 10,000 of them are more than a core. */
 const WATCHED_MAX = 1000;
 const sec = full ? 20 : 10;
+const fs = Number(process.env['BENCH_FS'] ?? 25);
 const IDLE_SEC = 5;
 
 type Cost = Readonly<{ devices: number; mainUs: number; allUs: number; postgresUs: number; idle: number; rssMiB: number }>;
@@ -33,7 +34,7 @@ async function measure(mode: ServiceMode, devices: number, viewersPerDevice: num
     const idleFrom = cpu();
     await sleep(IDLE_SEC * 1000);
     const idleTo = cpu();
-    const load = await startLoad(service, { devices, viewersPerDevice, channels: 1, fs: 25, packetMs: 1000, warmSec: 5, sec });
+    const load = await startLoad(service, { devices, viewersPerDevice, channels: 1, fs, packetMs: 1000, warmSec: 5, sec });
     const before = cpu();
     const result = await load.result;
     const after = cpu();

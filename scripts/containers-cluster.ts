@@ -1,6 +1,6 @@
-/** `npm run containers-cluster`: builds the image, starts all of compose.cluster.yaml in podman, and uses it: packets in through the TLS proxy
- *  while each node, the messages and the database are killed or stopped, and while the nodes are replaced one after the other; a standby
- *  that has everything. Every acknowledged packet is checked.
+/** `npm run containers-cluster`: builds the image, starts all of compose.cluster.yaml in podman, and uses it: packets in through the proxy
+ *  while each container is killed, while the nodes are replaced one after the other, and while the database is lost for good and its
+ *  standby takes its place. Every acknowledged packet is checked.
  *
  *  As `npm run containers`: nothing is left running, lines that start with NOT DONE say what was not. Exit code 0, 1 or 2. */
 import { join, resolve } from 'node:path';
@@ -21,6 +21,8 @@ if (options.help === true) {
 
 /** Until partitions have settled on a busy machine, ms. */
 const SETTLE_MS = 60_000;
+/** Device time in which all nodes are replaced, at 4 times its speed, s. */
+const REPLACE_SEC = 320;
 
 const root = resolve(import.meta.dirname, '..');
 const engine = openEngine(join(root, '.cache/containers'));
@@ -77,7 +79,7 @@ try {
     await untilShares([8, 8, 8]);
     return 'everything is healthy, and each of three nodes has 8 partitions';
   });
-  await all.check('the jobs again, beside running nodes', async () => {
+  await all.check('the jobs again, while nodes run', async () => {
     for (const name of ['migrate', 'partitions']) await all.start(all.named(name));
     return 'both do nothing';
   });
@@ -88,7 +90,7 @@ try {
   });
   await all.check('packets through the proxy, HTTP', () => all.stream(async () => {}));
   await all.check('packets through the proxy, WebSocket', () => all.stream(async () => {}, 'websocket'));
-  for (const [i, name] of [...nodes, 'nats', 'database', 'proxy'].entries()) {
+  for (const [i, name] of [...nodes, 'nats', 'database', 'standby', 'proxy'].entries()) {
     await all.check(`${name} killed under load`, () =>
       all.stream(
         async () => {
@@ -101,20 +103,20 @@ try {
       ),
     );
   }
-  await all.check('nodes replaced one after the other under load', () =>
-    all.stream(async () => {
-      for (const name of nodes) {
-        await all.inService(name, 'cluster', 'drain', name);
-        await untilShares(
-          nodes.map((other) => (other === name ? 0 : 12)),
-          name,
-        );
-        await all.remove(name);
-        await all.start(all.named(name));
-        await untilShares([8, 8, 8]);
-      }
-    }),
-  );
+  const replaceAll = async (): Promise<void> => {
+    for (const name of nodes) {
+      await all.inService(name, 'cluster', 'drain', name);
+      await untilShares(
+        nodes.map((other) => (other === name ? 0 : 12)),
+        name,
+      );
+      await all.remove(name);
+      await all.start(all.named(name));
+      await untilShares([8, 8, 8]);
+    }
+  };
+  await all.check('nodes replaced one after the other under load, HTTP', () => all.stream(replaceAll, 'http', REPLACE_SEC));
+  await all.check('nodes replaced one after the other under load, WebSocket', () => all.stream(replaceAll, 'websocket', REPLACE_SEC));
   await all.check('the standby has everything', async () => {
     const count = 'select count(*) from packet_log';
     const position = await sql('database', 'select pg_current_wal_flush_lsn()');
@@ -127,6 +129,19 @@ try {
     if (here !== there) throw new Error(`${here} and ${there} rows of the packet log`);
     return `${here} rows of the packet log on both`;
   });
+  await all.check('the database lost for good under load, the standby in its place', () =>
+    all.stream(
+      async () => {
+        await all.kill('database');
+        await all.remove('database');
+        await engine.must(['podman', 'exec', all.containerOf('standby'), 'pg_ctl', 'promote', '-D', '/var/lib/postgresql/data']);
+        await all.rename('standby', 'database');
+        await untilShares([8, 8, 8]);
+      },
+      'http',
+      REPLACE_SEC,
+    ),
+  );
   notDone('health checks were run by this script at its own pace, not by the engine (which needs systemd for that)');
 } finally {
   await all.removeAll();

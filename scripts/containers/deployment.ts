@@ -134,6 +134,13 @@ export class Deployment {
     process.kill(Number(/^\d+$/m.exec(pid)?.[0]), 'SIGKILL');
   }
 
+  /** From now on a container answers to another's name. */
+  async rename(name: string, as: string): Promise<void> {
+    const [network, container] = [`${this.#prefix}_inside`, this.containerOf(name)];
+    await this.engine.must(['podman', 'network', 'disconnect', network, container]);
+    await this.engine.must(['podman', 'network', 'connect', '--alias', as, network, container]);
+  }
+
   async remove(name: string): Promise<void> {
     await this.engine.run(['podman', 'rm', '--force', '--time', '15', '--ignore', this.containerOf(name)]);
   }
@@ -163,10 +170,11 @@ export class Deployment {
     return this.engine.run(['sh', join(this.#root, 'scripts/biosignal.sh'), ...args], { env });
   }
 
-  /** Streams devices while `meanwhile` happens, then checks every acknowledged packet. @returns what was checked, in words */
-  async stream(meanwhile: () => Promise<void>, transport: 'http' | 'websocket' = 'http'): Promise<string> {
+  /** Streams devices while `meanwhile` happens, then checks every acknowledged packet. @param sec of device time @returns what was checked,
+   *  in words */
+  async stream(meanwhile: () => Promise<void>, transport: 'http' | 'websocket' = 'http', sec = RUN_SEC): Promise<string> {
     const name = `run${++this.#runs}`;
-    const args = ['--devices', '4', '--duration', String(RUN_SEC), '--speed', '4x', '--seed', String(this.#runs), '--transport', transport];
+    const args = ['--devices', '4', '--duration', String(sec), '--speed', '4x', '--seed', String(this.#runs), '--transport', transport];
     const ledger = join(this.#ledgers, name);
     const sending = this.#cli('simulate', ...args, '--device-prefix', `${name}-`, '--subject-prefix', `${name}-`, '--ledger', ledger);
     await sleep(4000);

@@ -1,4 +1,4 @@
-/** What compose.cluster.yaml puts together, without containers: Caddy with ops/caddy/Caddyfile.cluster before three nodes that talk over a
+/** The parts of compose.cluster.yaml without containers: Caddy with ops/caddy/Caddyfile.cluster before three nodes that talk over a
  *  server of NATS with ops/nats/nats.conf. A node is killed under devices, and nothing is lost. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
