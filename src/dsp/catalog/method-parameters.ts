@@ -303,6 +303,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('before', ppgQuality.BEFORE_SEC, 's', 'signal before a second by which it is judged'),
       p('after', ppgQuality.AFTER_SEC, 's', 'signal after its start by which it is judged'),
       p('match', ppgQuality.MATCH_SEC, 's', 'beats of the two detectors within this are one'),
+      p('agreement_min', ppgQuality.AGREEMENT_MIN, '1', 'F1 of the two detectors below which a second is bad'),
       p('flat', ppgQuality.FLAT_SEC, 's', 'without a change for this long a sample counts as lost'),
       p('lost_max', ppgQuality.LOST_MAX, '1', 'share of lost samples above which a second is bad'),
       p('good', ppgQuality.ppgSqiGood, '1', 'index from which a second is good'),

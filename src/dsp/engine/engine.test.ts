@@ -247,6 +247,30 @@ describe('StreamEngine', () => {
     for (const packet of [7, 333, 14_000]) expect(valuesOf(packet).map(String).toSorted()).toEqual(values.map(String).toSorted());
   });
 
+  // The filters' way back from the step is smooth, skewed and periodic, as a pulse is: 4 and 5 s after it seconds were called good.
+  test.each([32, 64, 125])('no second of light at %i Hz is good whose pulse has given way to tiny noise', (hz) => {
+    const channels = [{ ...fixtureChannels.find(({ kind }) => kind === 'ppg')!, rateNanoHz: hz * 1e9, gain: 1, baseline: 0 }];
+    const good: string[] = [];
+    for (let bpm = 50; bpm <= 130; bpm += 10)
+      for (const size of [0.001, 0.003, 0.01]) {
+        const random = seeded(bpm);
+        const endSec = (60 / bpm) * (60 + 0.2); // at the top of a pulse
+        let drift = 0;
+        const light = Float32Array.from({ length: 100 * hz }, (_, i) => {
+          drift = 0.98 * drift + 0.2 * size * (2 * random() - 1);
+          const phase = ((i / hz) * (bpm / 60)) % 1;
+          return i / hz < endSec ? Math.exp(-((phase - 0.2) ** 2) / 0.01) + 0.3 * Math.exp(-((phase - 0.5) ** 2) / 0.02) : drift;
+        });
+        feed(channels, [{ channelNo: 0 as SampleRun['channelNo'], k0: 0, samples: light, qmask: null }], 1, (_, { features }) => {
+          for (const { feature, tNs, value, qmask } of features) {
+            const afterSec = Number(tNs) / 1e9 - 1 - endSec;
+            if (feature === 'sqi_ppg' && qmask === 0 && afterSec > 0) good.push(`${bpm} /min, noise ${size}: ${afterSec} s ${value}`);
+          }
+        });
+      }
+    expect(good).toEqual([]);
+  });
+
   test('never throws on rubbish', () => {
     const random = seeded(9);
     const rows = new RowBuffer();

@@ -34,6 +34,9 @@ export const MATCH_SEC = 0.15;
 /** A window with more missing or flat samples than this is bad whatever the rest says. */
 export const LOST_MAX = 0.2;
 const BEATS_MIN = 4;
+/** Beats of which the second detector finds less than half are none, whatever the rest says: after a step from a pulse to tiny noise what
+ *  looks smooth, skewed and periodic is the filters' way back. In windows whose beats are right it is at least 0.6. */
+export const AGREEMENT_MIN = 0.5;
 const RATE_STEP_SEC = 2;
 const RATE_RING = 8;
 /** Seconds whose sums are kept. */
@@ -104,6 +107,12 @@ const withoutRates = weightsOf(-6.664, {
   rateOff: 0,
   rateShare: 0,
 });
+
+function probability({ constant, of }: Weights, features: Float64Array): number {
+  let sum = constant;
+  for (let k = 0; k < FEATURES; k++) sum += of[k]! * features[k]!;
+  return 1 / (1 + Math.exp(-sum));
+}
 
 // shared by every instance of the thread: nothing of them outlives a judgement
 const shapes = new Float64Array(BEATS_MAX * SHAPE);
@@ -304,9 +313,7 @@ export class PpgQuality {
     if (total[LOST]! <= LOST_MAX * total[COUNT]! && last - first >= (BEATS_MIN * (to - from)) / (WINDOW_SEC * this.#rate)) {
       this.#measure(first, last, from, to);
       const weights = this.#measureRate(startSec, first, last) ? withRates : withoutRates;
-      let sum = weights.constant;
-      for (let k = 0; k < FEATURES; k++) sum += weights.of[k]! * this.features[k]!;
-      sqi = 1 / (1 + Math.exp(-sum));
+      if (this.features[measures.agreement]! >= AGREEMENT_MIN) sqi = probability(weights, this.features);
     }
     appendQuality(out, startSec, sqi);
   }

@@ -92,7 +92,7 @@ export const beatMethods = {
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 9, mean_nn: 9, sdnn: 9, pnn50: 9, sd1: 9, sd2: 9, lf: 9, hf: 9, lf_hf: 9 },
-  ppg: { rmssd: 5, mean_nn: 5, sdnn: 6, pnn50: 5, sd1: 5, sd2: 6, lf: 5, hf: 5, lf_hf: 5 },
+  ppg: { rmssd: 6, mean_nn: 6, sdnn: 7, pnn50: 6, sd1: 6, sd2: 7, lf: 6, hf: 6, lf_hf: 6 },
 };
 
 /** Steps of variability by unit. */
@@ -211,7 +211,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 5,
+    version: 6,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -240,7 +240,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 5,
+    version: 6,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -250,7 +250,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes:
-      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. The spectral rate is that of hr_ppg_motion version 4. Version 1 did not know it.',
+      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Bad where a second detector finds less than half of the beats. The spectral rate is that of hr_ppg_motion version 4. Version 1 did not know it.',
   }),
   method({
     feature: 'resp_rate',
@@ -393,6 +393,7 @@ export const featureMethods: readonly Method[] = [
   ...burdenMethods,
   method({
     feature: 'perfusion_index',
+    version: 2,
     source: 'ppg',
     title: 'Perfusion index',
     unit: '%',
@@ -406,6 +407,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'worn_ppg',
+    version: 2,
     source: 'ppg',
     title: 'PPG sensor worn',
     unit: '1',
