@@ -5,7 +5,7 @@
  *  - connecting: a socket is being opened, for at most 10 s, or is open and no new frame has arrived. Its failure plans another one.
  *  - live: frames arrive.
  *  - stale: no frame for 3 s, but the service answers: the device is not sending.
- *  - offline: the service has not answered a ping for 2 s. After 8 s the socket is given up.
+ *  - offline: the service has not answered a ping for 2 s, at most 4 s after it was last heard. After 8 s the socket is given up.
  *  - waiting: until the next attempt, or, after the token expired or was refused, for a new one. renew() ends both.
  *  - refused: by a close code that says that reconnecting is useless. Only renew() starts over.
  *  - closed: by close(). Final.
@@ -25,6 +25,8 @@ export type LiveConnectionOptions = Readonly<{
   /** http, https, ws or wss. */
   baseUrl: string;
   subject: string;
+  /** uuids of further subjects over the same socket; each frame names its own. */
+  also?: readonly string[] | undefined;
   /** Asked at every connect and by renew(); never part of an address. '': the browser's cookie is sent instead. */
   token: () => string | Promise<string>;
   /** Public key of the page; '' for none. */
@@ -51,9 +53,8 @@ export type LiveConnection = Readonly<{
 }>;
 
 const STALE_MS = 3000;
-/** Silence after which the service is sent a ping, ms; longer while the device is known to be away. */
+/** Silence after which the service is sent a ping, ms. */
 const PING_AFTER_MS = 1000;
-const PING_STALE_MS = 5000;
 /** Time for the answer: after the first the service counts as out of reach, after the second the socket is given up, ms. */
 const ANSWER_MS = 2000;
 const GIVE_UP_MS = 8000;
@@ -202,7 +203,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     else if (pingMs <= heardMs) {
       // Also where no device has sent since the socket opened: the connection is not slow.
       if (nowMs - frameMs > STALE_MS) become('stale');
-      if (nowMs - heardMs < (state === 'stale' ? PING_STALE_MS : PING_AFTER_MS)) return;
+      if (nowMs - heardMs < PING_AFTER_MS) return;
       pingMs = nowMs;
       tell({ type: 'ping' });
     } else if (nowMs - pingMs > GIVE_UP_MS) giveUp(socket);
@@ -246,11 +247,14 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
 /** Credentials travel in subprotocols, never in an address.
  *  @throws SyntaxError or DOMException when the address or the token cannot be used */
 function openSocket(options: LiveConnectionOptions, token: string, after: number | undefined): WebSocket {
-  const { baseUrl, subject, channels, sdkKey = '', webSocket: Socket = WebSocket } = options;
+  const { baseUrl, subject, also, channels, sdkKey = '', webSocket: Socket = WebSocket } = options;
   const protocols = ['bio.v1'];
   if (token !== '') protocols.push(`bio.bearer.${base64url(token)}`);
   if (sdkKeyPattern.test(sdkKey)) protocols.push(`bio.sdk.${sdkKey}`);
-  const socket = new Socket(new URL(addressOf('/ws', { query: { subject, channels, after } }), baseUrl.replace(/^http/, 'ws')), protocols);
+  const socket = new Socket(
+    new URL(addressOf('/ws', { query: { subject, also, channels, after } }), baseUrl.replace(/^http/, 'ws')),
+    protocols,
+  );
   socket.binaryType = 'arraybuffer';
   return socket;
 }

@@ -1,8 +1,8 @@
-/** WebSocket /ws?subject=: live frames of one subject as binary messages, JSON text in band.
+/** WebSocket /ws?subject=: live frames of one subject, or of several (`also`), as binary messages, JSON text in band.
  *
  *  From the client: {"type":"auth","token"}, {"type":"subscribe","channels"?,"max_rate_hz"?}, {"type":"replay","after"},
- *  {"type":"ping","id"?}. From the service: ready, auth, subscribed, replay {status: ok | too_old}, pong, error. docs/wire-format.md
- *  describes them all. */
+ *  {"type":"ping","id"?}. From the service: ready, auth, subscribed, replay {status: ok | too_old}, gone, pong, error.
+ *  docs/wire-format.md describes them all. */
 import { Type } from 'typebox';
 import type { Static, TObject } from 'typebox';
 import { PipelineError } from '../errors.ts';
@@ -19,7 +19,10 @@ const TEXT_BYTES_MAX = 16 * 1024; // a token of 8 KiB and its wrapping
 /** Bound of one frame, bytes: more than every channel of a subject needs. */
 const FRAME_BYTES_MAX = 1 << 20;
 const SELECTION_MAX = 64;
+/** Subjects of one socket: a screen of 36 people, and room. */
+const SUBJECTS_MAX = 64;
 const NAME = /^[a-z0-9][a-z0-9._-]{0,31}$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const RATE_HZ_MIN = 0.1;
 /** In-band messages of one viewer: burst, and sustained rate per second. */
 const MESSAGES_BURST = 50;
@@ -44,6 +47,12 @@ export type LiveSocketOptions = Readonly<{
 
 const query = {
   subject: Type.String({ minLength: 1, maxLength: 256, description: 'uuid or external id of the user.' }),
+  also: Type.Optional(
+    Type.String({
+      maxLength: 64 * 37,
+      description: `uuids of further users, comma-separated, at most ${SUBJECTS_MAX - 1}: their frames come over the same socket.`,
+    }),
+  ),
   channels: Type.Optional(Type.String({ maxLength: 2048, description: 'Channel codes or kinds, comma-separated; absent: every channel.' })),
   after: Type.Optional(
     Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Replay the frames after this seq first.' }),
@@ -68,14 +77,22 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
   });
 }
 
+/** One subject on a socket. Its caller is its own object: request-scope.ts notes by it which person it sees. */
+type View = {
+  caller: Caller;
+  readonly outbox: Outbox;
+  unwatch: (() => void) | null;
+  subjectId: SubjectId | null;
+  group: ViewerGroup | null;
+};
+
 class Viewer implements SocketHandlers {
   readonly #options: LiveSocketOptions;
-  readonly #outbox: Outbox;
-  #caller: Caller;
+  readonly #peer: PeerSocket;
+  readonly #views: readonly View[];
+  /** With several, one that may not be seen is said in band; with one, the socket closes. */
+  readonly #isMany: boolean;
   readonly #from: From;
-  #unwatch: (() => void) | null = null;
-  #subjectId: SubjectId | null = null;
-  #group: ViewerGroup | null = null;
   #closed = false;
   #selection = '';
   #intervalMs = 0;
@@ -84,50 +101,80 @@ class Viewer implements SocketHandlers {
 
   constructor(options: LiveSocketOptions, request: ViewRequest, peer: PeerSocket) {
     this.#options = options;
-    this.#caller = { ...request.caller }; // its own object: request-scope.ts notes by it which person it sees
+    this.#peer = peer;
     this.#from = { remoteAddress: request.remoteAddress, requestId: request.requestId };
-    this.#outbox = new Outbox(peer, options.viewerQueueBytesMax, request.caller.kind === 'user');
-    const { subject, channels, after } = request.query;
+    const { subject, also, channels, after } = request.query;
+    const subjects = [...new Set([subject, ...(also === undefined ? [] : furtherSubjects(also))])];
+    this.#isMany = also !== undefined;
     if (channels !== undefined) this.#selection = selectionOf(channels.split(','));
+    this.#views = subjects.map((one) => this.#viewOf(request.caller, one));
     options.countViewers?.(1);
-    if (request.caller.kind === 'user' && request.caller.subjectId === subject) this.#begin(subject as SubjectId, after);
+    for (const [i, view] of this.#views.entries()) this.#open(view, subjects[i]!, after);
+  }
+
+  #viewOf(given: Caller, subject: string): View {
+    const caller = { ...given };
+    const peer = this.#isMany ? closingBy(this.#peer, (code) => this.#gone(view, subject, code)) : this.#peer;
+    const outbox = new Outbox(peer, this.#options.viewerQueueBytesMax, caller.kind === 'user');
+    const view: View = { caller, outbox, unwatch: null, subjectId: null, group: null };
+    return view;
+  }
+
+  #open(view: View, subject: string, after: number | undefined): void {
+    const { caller, outbox } = view;
+    if (caller.kind === 'user' && caller.subjectId === subject) this.#begin(view, subject as SubjectId, after);
     else {
-      options.resolveSubject(this.#caller, subject).then(
-        (found) => this.#begin(found, after),
-        (error: unknown) => this.#fail(error),
+      this.#options.resolveSubject(caller, subject).then(
+        (found) => {
+          if (this.#closed) return;
+          if (found === null) outbox.peer.close('not_found', 'No such subject.');
+          else this.#begin(view, found, after);
+        },
+        (error: unknown) => this.#fail(view, error),
       );
     }
   }
 
-  #begin(subjectId: SubjectId | null, after: number | undefined): void {
-    if (this.#closed) return;
-    if (subjectId === null) {
-      this.#outbox.peer.close('not_found', 'No such subject.');
-      return;
-    }
-    this.#subjectId = subjectId;
-    this.#watch(subjectId);
+  #begin(view: View, subjectId: SubjectId, after: number | undefined): void {
+    // An external id and a uuid may name the same person; the topic would be the socket's twice.
+    if (this.#views.some((other) => other.subjectId === subjectId)) return;
+    view.subjectId = subjectId;
+    this.#watch(view);
     this.#tell({ type: 'ready', subject: subjectId, window_ms: WINDOW_MS });
     const fetching = this.#options.fetchFrames?.(subjectId, this.#selection) ?? null;
-    if (fetching === null) this.#join(subjectId, after);
-    else void fetching.then(() => this.#join(subjectId, after));
+    if (fetching === null) this.#join(view, after);
+    else void fetching.then(() => this.#join(view, after));
   }
 
-  #join(subjectId: SubjectId, after: number | undefined): void {
-    if (this.#closed) return;
-    this.#group = this.#options.hub.join(subjectId, this.#outbox, this.#selection, this.#intervalMs);
-    if (after !== undefined) this.#replay(after);
+  #join(view: View, after: number | undefined): void {
+    if (this.#closed || view.subjectId === null) return;
+    view.group = this.#options.hub.join(view.subjectId, view.outbox, this.#selection, this.#intervalMs);
+    if (after !== undefined) this.#replay(view, after);
   }
 
   /** Notes the view under the credential that keeps it open. */
-  #watch(subjectId: SubjectId): void {
-    this.#unwatch?.();
-    this.#unwatch = this.#options.watched?.(this.#caller, subjectId, this.#from) ?? null;
+  #watch(view: View): void {
+    view.unwatch?.();
+    view.unwatch = view.subjectId === null ? null : (this.#options.watched?.(view.caller, view.subjectId, this.#from) ?? null);
+  }
+
+  /** Lets go of one of several. */
+  #gone(view: View, subject: string, code: string): void {
+    this.#leave(view);
+    this.#tell({ type: 'gone', subject: view.subjectId ?? subject, code });
+    view.subjectId = null;
+  }
+
+  #leave(view: View): void {
+    view.unwatch?.();
+    view.unwatch = null;
+    if (view.group !== null) this.#options.hub.leave(view.outbox, view.group);
+    view.group = null;
   }
 
   text(text: string): void {
     if (!this.#mayTalk()) {
-      this.#outbox.peer.close('rate_limited', `More than ${MESSAGES_PER_SEC} messages per second.`);
+      this.#peer.close('rate_limited', `More than ${MESSAGES_PER_SEC} messages per second.`);
       return;
     }
     let message: unknown;
@@ -143,8 +190,9 @@ class Viewer implements SocketHandlers {
         this.#tell({ type: 'pong', time_ms: Date.now(), ...(typeof id === 'string' || typeof id === 'number' ? { id } : {}) });
       else if (type === 'auth' && typeof token === 'string') this.#authenticate(token);
       else if (type === 'subscribe') this.#subscribe(channels, maxRateHz);
-      else if (type === 'replay' && typeof after === 'number' && Number.isSafeInteger(after) && after >= 0) this.#replay(after);
-      else this.#error('bad_request', 'type must be auth, subscribe, replay or ping, with its fields');
+      else if (type === 'replay' && typeof after === 'number' && Number.isSafeInteger(after) && after >= 0) {
+        for (const view of this.#views) this.#replay(view, after);
+      } else this.#error('bad_request', 'type must be auth, subscribe, replay or ping, with its fields');
     } catch (error) {
       if (!(error instanceof PipelineError)) throw error;
       this.#error(error.code, error.message);
@@ -152,28 +200,29 @@ class Viewer implements SocketHandlers {
   }
 
   drain(): void {
-    if (this.#group !== null) this.#options.hub.resume(this.#outbox, this.#group, performance.now());
+    const nowMs = performance.now();
+    for (const { outbox, group } of this.#views) if (group !== null) this.#options.hub.resume(outbox, group, nowMs);
   }
 
   closed(): void {
     this.#closed = true;
-    this.#unwatch?.();
     this.#options.countViewers?.(-1);
-    if (this.#group !== null) this.#options.hub.leave(this.#outbox, this.#group);
-    this.#group = null;
+    for (const view of this.#views) this.#leave(view);
   }
 
   /** The socket stays open when the new token is refused, and closes when the old one expires. The token of another person closes it. */
   #authenticate(token: string): void {
-    this.#outbox.peer.authenticate(token).then(
+    this.#peer.authenticate(token).then(
       (caller) => {
-        this.#caller = { ...caller };
-        if (this.#subjectId !== null && !this.#closed) this.#watch(this.#subjectId);
+        for (const view of this.#views) {
+          view.caller = { ...caller };
+          if (!this.#closed) this.#watch(view);
+        }
         this.#tell({ type: 'auth', expires_at_ms: caller.kind === 'user' ? caller.expiresAtMs : null });
       },
       (error: unknown) => {
         if (error instanceof PipelineError) this.#error(error.code, error.message);
-        else this.#fail(error);
+        else if (!this.#closed) this.#peer.close('internal', 'The credential could not be checked.');
       },
     );
   }
@@ -191,25 +240,31 @@ class Viewer implements SocketHandlers {
       }
       this.#intervalMs = maxRateHz === null || maxRateHz >= 1000 / WINDOW_MS ? 0 : 1000 / maxRateHz;
     }
-    if (this.#subjectId !== null && this.#group !== null) {
-      this.#options.hub.leave(this.#outbox, this.#group);
-      this.#group = this.#options.hub.join(this.#subjectId, this.#outbox, this.#selection, this.#intervalMs);
+    for (const view of this.#views) {
+      if (view.subjectId === null || view.group === null) continue;
+      this.#options.hub.leave(view.outbox, view.group);
+      view.group = this.#options.hub.join(view.subjectId, view.outbox, this.#selection, this.#intervalMs);
     }
     const rateHz = this.#intervalMs === 0 ? null : 1000 / this.#intervalMs;
     this.#tell({ type: 'subscribed', channels: this.#selection === '' ? null : this.#selection.split(','), max_rate_hz: rateHz });
   }
 
-  #replay(after: number): void {
-    if (this.#group === null) return;
-    const oldest = this.#group.ring.oldestSeq;
+  #replay({ outbox, group, subjectId }: View, after: number): void {
+    if (group === null) return;
+    const { hub } = this.#options;
+    const oldest = group.ring.oldestSeq;
+    const named = this.#isMany ? { subject: subjectId } : {};
+    // Of several, each is held for another while: what is held of each is sent.
+    const from = this.#isMany && Number.isFinite(oldest) ? Math.max(after, oldest - 1) : after;
     // Sent before the frames: the count is of frames stored now.
-    const held = this.#options.hub.replayable(this.#group, after);
+    const held = hub.replayable(group, from);
     if (held === null) {
-      this.#tell({ type: 'replay', status: 'too_old', code: 'replay_too_old', oldest_seq: Number.isFinite(oldest) ? oldest : null });
+      const oldestSeq = Number.isFinite(oldest) ? oldest : null;
+      this.#tell({ type: 'replay', ...named, status: 'too_old', code: 'replay_too_old', oldest_seq: oldestSeq });
       return;
     }
-    this.#tell({ type: 'replay', status: 'ok', frames: held });
-    if (held > 0) this.#options.hub.replay(this.#outbox, this.#group, after);
+    this.#tell({ type: 'replay', ...named, status: 'ok', frames: held });
+    if (held > 0) hub.replay(outbox, group, from);
   }
 
   #mayTalk(): boolean {
@@ -222,18 +277,44 @@ class Viewer implements SocketHandlers {
   }
 
   #tell(message: Readonly<Record<string, unknown>>): void {
-    if (!this.#closed) this.#outbox.peer.sendText(JSON.stringify(message));
+    if (!this.#closed) this.#peer.sendText(JSON.stringify(message));
   }
 
   #error(code: string, detail: string): void {
     this.#tell({ type: 'error', code, detail });
   }
 
-  #fail(error: unknown): void {
+  #fail({ outbox }: View, error: unknown): void {
     if (this.#closed) return;
-    if (error instanceof PipelineError) this.#outbox.peer.close(error.code, error.message);
-    else this.#outbox.peer.close('internal', 'The subject could not be looked up.');
+    if (error instanceof PipelineError) outbox.peer.close(error.code, error.message);
+    else outbox.peer.close('internal', 'The subject could not be looked up.');
   }
+}
+
+/** A socket of several subjects as one of them sees it: its end is not the socket's, unless the socket is too slow. */
+function closingBy(peer: PeerSocket, gone: (code: string) => void): PeerSocket {
+  return {
+    id: peer.id,
+    sendBinary: (bytes) => peer.sendBinary(bytes),
+    sendText: (text) => peer.sendText(text),
+    bufferedBytes: () => peer.bufferedBytes(),
+    subscribe: (topic) => peer.subscribe(topic),
+    unsubscribe: (topic) => peer.unsubscribe(topic),
+    authenticate: (token) => peer.authenticate(token),
+    close: (code, detail) => {
+      if (code === 'slow_consumer') peer.close(code, detail);
+      else gone(code);
+    },
+  };
+}
+
+/** @throws PipelineError validation_failed */
+function furtherSubjects(also: string): string[] {
+  const ids = also.split(',').filter((id) => id !== '');
+  if (ids.length >= SUBJECTS_MAX) throw new PipelineError('validation_failed', `more than ${SUBJECTS_MAX} subjects`);
+  const bad = ids.find((id) => !UUID.test(id));
+  if (bad !== undefined) throw new PipelineError('validation_failed', `'${bad.slice(0, 40)}' is no uuid`);
+  return ids;
 }
 
 /** Sorts and removes repeats, so that viewers of the same channels share their frames.  @throws PipelineError validation_failed */

@@ -3,6 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
+import { decodeFrame } from '../../sdk/frame.ts';
+import type { LiveFrame } from '../../sdk/frame.ts';
 import { LiveClient } from '../../sdk/live-client.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
@@ -37,7 +39,13 @@ afterAll(async () => {
   await database?.close();
 });
 
-type Opened = { socket: WebSocket; replies: IngestReply[]; texts: { type: string; code?: string }[]; closed: () => CloseEvent | null };
+type Opened = {
+  socket: WebSocket;
+  replies: IngestReply[];
+  texts: { type: string; code?: string; subject?: string }[];
+  frames: LiveFrame[];
+  closed: () => CloseEvent | null;
+};
 
 async function open(path: string, secret: string): Promise<Opened> {
   const bearer = Buffer.from(secret).toString('base64url');
@@ -45,23 +53,25 @@ async function open(path: string, secret: string): Promise<Opened> {
   socket.binaryType = 'arraybuffer';
   const replies: IngestReply[] = [];
   const texts: { type: string }[] = [];
+  const frames: LiveFrame[] = [];
   let closed: CloseEvent | null = null;
   socket.addEventListener('message', (event) => {
     if (typeof event.data === 'string') texts.push(JSON.parse(event.data) as { type: string });
     else if (path.startsWith('/ingest')) replies.push(decodeReply(new Uint8Array(event.data as ArrayBuffer)));
+    else frames.push(decodeFrame(new Uint8Array(event.data as ArrayBuffer)));
   });
   socket.addEventListener('close', (event) => void (closed = event));
   await new Promise((resolve, reject) => {
     socket.addEventListener('open', resolve);
     socket.addEventListener('error', reject);
   });
-  return { socket, replies, texts, closed: () => closed };
+  return { socket, replies, texts, frames, closed: () => closed };
 }
 
-async function api(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+async function api(method: string, path: string, body?: unknown, by: NewOrganization = org): Promise<Record<string, unknown>> {
   const response = await fetch(service.baseUrl + path, {
     method,
-    headers: { authorization: `Bearer ${org.apiKey.key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${by.apiKey.key}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();
@@ -85,6 +95,41 @@ function packetsOf(deviceId: string, subject: string, count: number) {
 async function withinASecond(what: () => boolean): Promise<void> {
   await until(what, 1000);
 }
+
+// promise: live-also
+it('shows several people over one socket, lets go of one who is erased, and shows nobody of another organization', async () => {
+  const others = await createOrganization(database.pool, 'Others');
+  const stranger = (await api('POST', '/api/v1/xusers', { external_id: 'stranger', project_key: others.projectKey }, others))['xuser_id'];
+  const people = await Promise.all(['wall-1', 'wall-2', 'wall-3'].map(async (name) => (await userToken(name)).xuser_id));
+  const also = [...people.slice(1), people[0], stranger].join(',');
+  const viewer = await open(`/ws?subject=wall-1&also=${also}&after=0`, org.apiKey.key);
+  await until(() => viewer.texts.filter((text) => text.type === 'ready').length === 3);
+  await until(() => viewer.texts.some((text) => text.type === 'gone'));
+  expect(viewer.texts.filter(({ type }) => type === 'gone')).toEqual([{ type: 'gone', subject: stranger, code: 'not_found' }]);
+  const device = await open('/ingest/stream', org.apiKey.key);
+  const packets = people.map((id, i) => packetsOf(`wall-device-${i}`, id, 40));
+  const send = (from: number, to: number): void => {
+    for (const list of packets) for (const packet of list.slice(from, to)) device.socket.send(packet);
+  };
+  const seen = (): string[] => [...new Set(viewer.frames.map((frame) => frame.subject))].toSorted();
+  send(0, 20);
+  await until(() => seen().length === 3);
+  expect(seen()).toEqual(people.toSorted());
+  await database.pool.query('update xuser set disabled_at = now() where id = $1', [people[2]]);
+  const forgotten = service.pipeline.forgetSubject(people[2] as SubjectId);
+  await withinASecond(() => viewer.texts.some(({ type, subject }) => type === 'gone' && subject === people[2]));
+  await forgotten;
+  viewer.frames.length = 0;
+  send(20, 40);
+  await until(() => seen().length === 2);
+  expect(seen()).toEqual(people.slice(0, 2).toSorted());
+  expect(viewer.closed()).toBe(null);
+  viewer.socket.close();
+  device.socket.close();
+  const wrong = await open(`/ws?subject=wall-1&also=nobody`, org.apiKey.key);
+  await until(() => wrong.closed() !== null);
+  expect(wrong.closed()).toMatchObject({ code: 4511 });
+});
 
 // promise: gone-4507
 it('ends viewers and streams of a user who is being erased, and takes nothing more for that user', async () => {
