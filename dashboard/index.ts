@@ -25,6 +25,7 @@ import { ReportPage } from './pages/report.ts';
 import { RulesPage } from './pages/rules.ts';
 import { UserPage } from './pages/user.ts';
 import { UsersPage } from './pages/users.ts';
+import { WallPage } from './pages/wall.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
 import { Search } from './search.ts';
 import { call } from './service.ts';
@@ -43,6 +44,7 @@ type Entry = Readonly<{
 
 const entries: readonly Entry[] = [
   { path: 'overview', name: 'Overview', group: 'Monitor', admin: false, open: (context) => new OverviewPage(context) },
+  { path: 'wall', name: 'Wall', group: 'Monitor', admin: false, open: (context) => new WallPage(context) },
   {
     path: 'users',
     name: 'Users',
@@ -211,6 +213,7 @@ function shell(who: Member): TemplateResult {
           html`<li><a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${entry.name}${badgeOf(entry)}</a></li>`,
       )}`;
   };
+  if (page?.isWhole === true) return html`${page.view()} ${search.view()}`;
   return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>Skip to content</a>
     <header class="top">
       <button

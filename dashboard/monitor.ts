@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import '../widgets/bio-widgets.ts';
 import '../widgets/live-trace/live-trace.ts';
 import { BeatSource } from './beat-review.ts';
+import { LatestValues } from './latest-values.ts';
 import { formatAge, formatValue } from '../widgets/shared/format.ts';
 import { joinLive } from '../widgets/shared/live-feed.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-frame.ts';
@@ -38,12 +39,10 @@ const stateWords = {
   closed: 'notConnected',
 } as const;
 
-type Latest = Readonly<{ value: number; qmask: number; timeMs: number; atMs: number }>;
-
 export class LiveMonitor {
   readonly #locale: string;
   readonly #redraw: () => void;
-  readonly #latest = new Map<string, Latest>();
+  readonly #latest = new LatestValues();
   readonly #channels = new Map<string, LiveChannel>();
   #state: LiveState = 'connecting';
   #lagMs = 0;
@@ -83,12 +82,7 @@ export class LiveMonitor {
 
   #take(frame: LiveFrame, nowMs: number): void {
     const endMs = Number(frame.t0Ns) / 1e6 + frame.durationMs;
-    // A replayed frame is at most a minute old, whatever this clock says.
-    const atMs = frame.replayed ? nowMs - Math.min(60_000, Math.max(0, Date.now() - endMs)) : nowMs;
-    for (const feature of frame.features) {
-      const known = this.#latest.get(feature.name);
-      if (known === undefined || feature.timeMs >= known.timeMs) this.#latest.set(feature.name, { ...feature, atMs });
-    }
+    this.#latest.take(frame, nowMs);
     for (const channel of frame.channels) {
       if (this.#channels.get(channel.id)?.rateHz !== channel.rateHz) {
         this.#channels.set(channel.id, channel);
@@ -156,7 +150,7 @@ export class LiveMonitor {
   }
 
   #tile(tile: (typeof tiles)[number], nowMs: number): TemplateResult | typeof nothing {
-    const value = this.#latest.get(tile.feature);
+    const value = this.#latest.of(tile.feature);
     if (value === undefined && !tile.always) return nothing;
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
     // Whatever the reason, a value without a signal is out of date.

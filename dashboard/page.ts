@@ -48,6 +48,8 @@ export abstract class Page {
   abstract readonly title: string;
   /** One sentence below the title. */
   protected readonly lead: string = '';
+  /** Takes the whole screen: no sections beside it, no header above. */
+  readonly isWhole: boolean = false;
   /** 0: loads once. */
   protected readonly refreshMs: number = 0;
   protected abstract load(): Promise<void>;
@@ -135,6 +137,14 @@ export abstract class Page {
     });
   }
 
+  protected get isReady(): boolean {
+    return this.#phase === 'ready';
+  }
+
+  protected get failure(): TemplateResult | typeof nothing {
+    return this.#problem === null ? nothing : this.#failure(this.#problem);
+  }
+
   view(): TemplateResult {
     return html`<div class="page-head">
         <div>
@@ -144,8 +154,7 @@ export abstract class Page {
         ${this.#phase === 'ready' ? this.actions() : nothing}
       </div>
       <div role="status" class="vh">${this.#phase === 'loading' ? 'Loading' : ''}</div>
-      ${this.#problem === null ? nothing : this.#failure(this.#problem)}
-      ${this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing} ${this.dialog.view()}`;
+      ${this.failure} ${this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing} ${this.dialog.view()}`;
   }
 
   #failure(problem: string): TemplateResult {

@@ -19,7 +19,14 @@ import { afterClose, backoffMs } from './retry.ts';
 export type ConnectionState = 'connecting' | 'live' | 'stale' | 'offline' | 'waiting' | 'refused' | 'closed';
 
 /** A text message of the service; docs/wire-format.md lists them. */
-export type LiveMessage = Readonly<{ type?: string; status?: string; code?: string; detail?: string; oldest_seq?: number | null }>;
+export type LiveMessage = Readonly<{
+  type?: string;
+  status?: string;
+  code?: string;
+  detail?: string;
+  subject?: string;
+  oldest_seq?: number | null;
+}>;
 
 export type LiveConnectionOptions = Readonly<{
   /** http, https, ws or wss. */

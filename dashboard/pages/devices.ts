@@ -1,7 +1,8 @@
 /** Fleet health: which devices are silent, late, lossy, low on battery or off in time. */
-import { html, nothing } from 'lit-html';
+import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../../widgets/shared/format.ts';
+import { BATTERY_PERCENT_MIN, batteryLevel } from '../battery.ts';
 import { Page } from '../page.ts';
 import { badge, chips, duration, emptyState, figure, percent, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
@@ -10,7 +11,6 @@ import type { Device } from '../service.ts';
 /** Thresholds above which a device needs attention. */
 const LAG_MS_MAX = 5000;
 const LOSS_MAX = 0.01;
-const BATTERY_PERCENT_MIN = 20;
 const SKEW_PPM_MAX = 200;
 const REFRESH_MS = 5000;
 
@@ -103,7 +103,10 @@ export class DevicesPage extends Page {
           kind: 'num',
           cell: (device) => marked(device.set_aside > 0, formatNumber(locale, device.set_aside)),
         },
-        { name: 'Battery', cell: (device) => battery(device) },
+        {
+          name: 'Battery',
+          cell: ({ battery_percent: level }) => (level === null ? html`<span class="muted">not reported</span>` : batteryLevel(level)),
+        },
         {
           name: 'Clock',
           kind: 'num',
@@ -125,19 +128,6 @@ function marked(attention: boolean, text: string): TemplateResult {
   return attention
     ? html`<span class="attention"><span aria-hidden="true">▲ </span>${text}<span class="vh"> needs attention</span></span>`
     : html`${text}`;
-}
-
-function battery(device: Device): TemplateResult {
-  const level = device.battery_percent;
-  if (level === null) return html`<span class="muted">not reported</span>`;
-  const low = level < BATTERY_PERCENT_MIN;
-  return html`<span class="battery ${low ? 'low' : ''}"
-    ><svg viewBox="0 0 26 12" aria-hidden="true">
-      <rect x=".75" y=".75" width="21.5" height="10.5" rx="2" />
-      <path d="M24 4v4" />
-      <rect class="level" x="2.5" y="2.5" width=${Math.max(1, (18 * level) / 100)} height="7" rx="1" /></svg
-    >${Math.round(level)} %${low ? html` <span class="attention">low</span>` : nothing}</span
-  >`;
 }
 
 const late = (device: Device): boolean => (device.lag_ms ?? 0) > LAG_MS_MAX;

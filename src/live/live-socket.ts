@@ -158,7 +158,7 @@ class Viewer implements SocketHandlers {
     view.unwatch = view.subjectId === null ? null : (this.#options.watched?.(view.caller, view.subjectId, this.#from) ?? null);
   }
 
-  /** Lets go of one of several. */
+  /** Ends the view of one of several. */
   #gone(view: View, subject: string, code: string): void {
     this.#leave(view);
     this.#tell({ type: 'gone', subject: view.subjectId ?? subject, code });

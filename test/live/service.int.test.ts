@@ -97,7 +97,7 @@ async function withinASecond(what: () => boolean): Promise<void> {
 }
 
 // promise: live-also
-it('shows several people over one socket, lets go of one who is erased, and shows nobody of another organization', async () => {
+it('shows several people over one socket, stops showing one who is erased, and shows nobody of another organization', async () => {
   const others = await createOrganization(database.pool, 'Others');
   const stranger = (await api('POST', '/api/v1/xusers', { external_id: 'stranger', project_key: others.projectKey }, others))['xuser_id'];
   const people = await Promise.all(['wall-1', 'wall-2', 'wall-3'].map(async (name) => (await userToken(name)).xuser_id));

@@ -20,6 +20,7 @@ import type { Session } from '../shared/session.ts';
 import { SweepTrace } from '../shared/sweep-trace.ts';
 import type { TraceScale } from '../shared/sweep-trace.ts';
 import { tokenColor } from '../shared/theme.ts';
+import { traceQuality } from '../shared/trace-quality.ts';
 import { TraceRing } from '../shared/trace-ring.ts';
 
 const RING_SECONDS = 40;
@@ -28,9 +29,6 @@ const SLOW_KINDS: readonly string[] = ['eda', 'temp'];
 const SLOWER = 10;
 /** Least height of a fitted trace, in the unit of the kind. */
 const SPAN_MIN: Readonly<Record<string, number>> = { eda: 0.5, temp: 1 };
-/** The word next to the trace describes this stretch. */
-const QUALITY_WINDOW_MS = 2000;
-const QUALITY_SAMPLES_MIN = 4;
 
 const css = `
 .bar { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; justify-content: space-between; margin-block-end: 4px; font-size: .8125rem; }
@@ -136,31 +134,12 @@ export class BioLiveTrace extends BioElement {
       this.requestUpdate();
     }
     this.#ring.put(frame.t0Ns + BigInt(Math.round(channel.offsetNs)), channel.samples, channel.qmask);
-    const flag = this.#worstFlag(t0Ms + frame.durationMs);
+    const flag = traceQuality(this.#ring, t0Ms + frame.durationMs);
     if (flag !== this.#flag || this.#state !== 'live') {
       this.#flag = flag;
       if (!frame.replayed) this.#state = 'live';
       this.requestUpdate();
     }
-  }
-
-  /** Bad when less than half of the last two seconds is usable, suspect when a tenth is not good. */
-  #worstFlag(endMs: number): number {
-    const ring = this.#ring;
-    if (ring === null) return 2;
-    let notGood = 0;
-    let bad = 0;
-    let count = 0;
-    // Of a channel of 1 Hz the last few samples count: two seconds may hold none.
-    const from = Math.min(ring.indexAt(endMs - QUALITY_WINDOW_MS), ring.end - QUALITY_SAMPLES_MIN);
-    for (let i = Math.max(ring.start, from); i < ring.end; i++) {
-      count++;
-      const flag = ring.flag(i);
-      if (flag >= 1) notGood++;
-      if (flag >= 2) bad++;
-    }
-    if (count === 0 || bad * 2 > count) return 2;
-    return notGood * 10 > count ? 1 : 0;
   }
 
   get #mmPerS(): number {

@@ -1,0 +1,236 @@
+/** Many people on one screen: a trace, two values and the quality of each, over one connection. For a look from a distance, not for alarms. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import type { ConnectionState } from '../../sdk/live-connection.ts';
+import { textFor } from '../../widgets/shared/strings.ts';
+import { groupField, loadGroups } from '../group-filter.ts';
+import { Page } from '../page.ts';
+import { emptyState, skeleton } from '../parts.ts';
+import { call } from '../service.ts';
+import type { Device, Group, Xuser } from '../service.ts';
+import { WallFeed } from '../wall/wall-feed.ts';
+import { WallGrid } from '../wall/wall-grid.ts';
+import { WallTile } from '../wall/wall-tile.ts';
+import type { Link, WallPerson } from '../wall/wall-tile.ts';
+import { secondValues } from '../wall/wall-values.ts';
+
+const REFRESH_MS = 10_000;
+const LIST_MAX = 1000;
+const sizes = [4, 9, 16, 25, 36] as const;
+const SIZE = 36;
+/** Later than this a device sends history, which is not live. */
+const LAG_MS_MAX = 900_000;
+
+const links: Readonly<Record<ConnectionState, Link>> = {
+  connecting: 'connecting',
+  live: 'open',
+  stale: 'open', // nobody sends, but the service answers
+  offline: 'lost',
+  waiting: 'lost',
+  refused: 'lost',
+  closed: 'lost',
+};
+
+export class WallPage extends Page {
+  override readonly title = 'Wall';
+  override readonly isWhole = true;
+  protected override readonly refreshMs = REFRESH_MS;
+  #groups: readonly Group[] = [];
+  #group = this.context.query.get('group') ?? '';
+  #second = secondValues.find(({ key }) => key === this.context.query.get('value')) ?? secondValues[0]!;
+  #size: number = sizes.find((size) => String(size) === this.context.query.get('size')) ?? SIZE;
+  #part = Math.max(1, Math.floor(Number(this.context.query.get('part') ?? 1)) || 1);
+  #people: readonly WallPerson[] = [];
+  /** Everybody whose tile was shown since the page was opened: who falls silent stays on the wall. */
+  readonly #tiles = new Map<string, WallTile>();
+  #link: Link = 'connecting';
+  #isRefused = false;
+  readonly #grid = new WallGrid(this.#shown);
+  readonly #feed = new WallFeed({
+    onFrame: (id, frame, nowMs) => this.#tiles.get(id)?.take(frame, nowMs, this.#grid.mmPerS),
+    onGone: (id) => this.#tiles.get(id)?.forget(),
+    onState: (state) => {
+      this.#link = links[state];
+      this.#isRefused = state === 'refused';
+      this.#show();
+      this.context.redraw();
+    },
+  });
+  readonly #stopDrawing = this.#grid.start();
+  readonly #onFullScreen = (): void => this.context.redraw();
+
+  override start(): void {
+    super.start();
+    document.addEventListener('fullscreenchange', this.#onFullScreen);
+  }
+
+  protected override left(): void {
+    document.removeEventListener('fullscreenchange', this.#onFullScreen);
+    this.#stopDrawing();
+    this.#feed.close();
+    if (document.fullscreenElement !== null) void document.exitFullscreen();
+  }
+
+  get #shown() {
+    return { link: this.#link, second: this.#second, locale: this.context.locale };
+  }
+
+  protected override async load(): Promise<void> {
+    const group = this.#group === '' ? undefined : this.#group;
+    const [devices, users, groups] = await Promise.all([
+      call('GET', '/api/v1/devices', { query: { limit: LIST_MAX, group_id: group } }),
+      call('GET', '/api/v1/xusers', { query: { limit: LIST_MAX, group_id: group, sort: 'external_id' } }),
+      loadGroups(),
+    ]);
+    this.#groups = groups;
+    this.#people = peopleOf(devices, users, (id, isSending) => isSending || group !== undefined || this.#tiles.has(id));
+    this.#show();
+  }
+
+  get #parts(): number {
+    return Math.max(1, Math.ceil(this.#people.length / this.#size));
+  }
+
+  #show(): void {
+    const part = Math.min(this.#part, this.#parts);
+    const people = this.#people.slice((part - 1) * this.#size, part * this.#size);
+    const tiles = people.map((person) => {
+      const tile = this.#tiles.get(person.id) ?? new WallTile(person, this.#grid.colors);
+      tile.person = person;
+      this.#tiles.set(person.id, tile);
+      return tile;
+    });
+    this.#feed.show(people.map(({ id }) => id));
+    this.#grid.show(tiles, this.#shown);
+  }
+
+  #choose(event: Event): void {
+    const { form, name } = event.target as HTMLSelectElement;
+    const text = (field: string): string => (new FormData(form!).get(field) as string | null) ?? '';
+    const isOther = name === 'group';
+    this.#group = text('group');
+    this.#second = secondValues.find(({ key }) => key === text('value')) ?? this.#second;
+    this.#size = Number(text('size'));
+    this.#turn(1);
+    if (!isOther) return;
+    this.#tiles.clear();
+    void this.run(() => this.load());
+  }
+
+  #turn(part: number): void {
+    this.#part = part;
+    this.keep({
+      group: this.#group,
+      value: this.#second === secondValues[0] ? '' : this.#second.key,
+      size: this.#size === SIZE ? '' : String(this.#size),
+      part: part === 1 ? '' : String(part),
+    });
+    this.#show();
+    this.context.redraw();
+  }
+
+  override view(): TemplateResult {
+    return html`<div class="wall">
+      <header class="wall-bar">
+        <a class="back" href="#/overview">Dashboard</a>
+        <h1>Wall</h1>
+        <p class="link ${this.#link === 'open' ? 'live' : this.#link === 'lost' ? 'offline' : ''}" role="status">
+          <span class="dot" aria-hidden="true"></span>${this.#linkWord()}
+        </p>
+        ${this.#controls()}
+      </header>
+      ${this.failure}
+      <main id="main" tabindex="-1" aria-label="People">${this.isReady ? this.body() : skeleton()}</main>
+      <footer class="notice">
+        No alarms. Not a medical device. <span class="wall-speed">${this.#grid.mmPerS} mm/s, height fitted</span>
+      </footer>
+    </div>`;
+  }
+
+  #linkWord(): string {
+    if (this.#people.length === 0) return '';
+    if (this.#isRefused) return textFor(this.context.locale, 'refused');
+    return this.#link === 'open' ? 'Connected' : textFor(this.context.locale, this.#link === 'lost' ? 'notConnected' : 'connecting');
+  }
+
+  protected override body(): TemplateResult {
+    if (this.#people.length > 0) return html`${this.#grid.element}`;
+    return this.#group === ''
+      ? emptyState('Nobody is sending', 'People appear here as soon as one of their devices sends ECG or PPG.')
+      : emptyState('Nobody is in this group', 'Add people to it under Groups.');
+  }
+
+  #controls(): TemplateResult {
+    const choose = (event: Event): void => this.#choose(event);
+    const part = Math.min(this.#part, this.#parts);
+    return html`<form class="wall-choices" @submit=${(event: Event) => event.preventDefault()}>
+        ${groupField(this.#groups, this.#group, choose)}
+        <label
+          >Second value
+          <select name="value" @change=${choose}>
+            ${secondValues.map(({ key, name }) => html`<option value=${key} ?selected=${key === this.#second.key}>${name}</option>`)}
+          </select></label
+        >
+        <label
+          >At most
+          <select name="size" @change=${choose}>
+            ${sizes.map((size) => html`<option value=${size} ?selected=${size === this.#size}>${size} people</option>`)}
+          </select></label
+        >
+      </form>
+      ${
+        this.#parts === 1
+          ? nothing
+          : html`<div class="row wall-parts">
+              <button type="button" ?disabled=${part === 1} @click=${() => this.#turn(part - 1)}>Previous</button>
+              <span>${part} of ${this.#parts}</span>
+              <button type="button" ?disabled=${part === this.#parts} @click=${() => this.#turn(part + 1)}>Next</button>
+            </div>`
+      }
+      <button
+        type="button"
+        class="wall-full"
+        aria-pressed=${document.fullscreenElement === null ? 'false' : 'true'}
+        @click=${toggleFullScreen}
+      >
+        Full screen
+      </button>`;
+  }
+}
+
+function toggleFullScreen(): void {
+  if (document.fullscreenElement === null) void document.documentElement.requestFullscreen();
+  else void document.exitFullscreen();
+}
+
+/** By external id. @param wanted whether a person is shown, by their id and whether a device of theirs sends now */
+function peopleOf(devices: readonly Device[], users: readonly Xuser[], wanted: (id: string, isSending: boolean) => boolean): WallPerson[] {
+  const byPerson = Map.groupBy(
+    devices.filter((device) => device.xuser_id !== null),
+    (device) => device.xuser_id!,
+  );
+  const known = new Map(users.map((user) => [user.xuser_id, user]));
+  const ids = new Set([...known.keys(), ...byPerson.keys()]);
+  const people: (WallPerson & Readonly<{ externalId: string }>)[] = [];
+  for (const id of ids) {
+    const theirs = byPerson.get(id) ?? [];
+    const sending = theirs.filter(({ is_flowing: flows, lag_ms: lag }) => flows && (lag ?? 0) < LAG_MS_MAX);
+    const user = known.get(id);
+    if (user?.disabled === true || !wanted(id, sending.length > 0)) continue;
+    const levels = (sending.length > 0 ? sending : theirs).flatMap(({ battery_percent: level }) => (level === null ? [] : [level]));
+    const externalId = user?.external_id ?? theirs[0]?.external_id ?? '';
+    people.push({
+      id,
+      externalId,
+      name: user?.display_name || externalId,
+      batteryPercent: levels.length === 0 ? null : Math.min(...levels),
+      isSending: sending.length > 0,
+      lastPacketAt:
+        theirs
+          .map(({ last_packet_at: at }) => at ?? '')
+          .toSorted()
+          .at(-1) || null,
+    });
+  }
+  return people.toSorted((a, b) => a.externalId.localeCompare(b.externalId, undefined, { numeric: true }));
+}

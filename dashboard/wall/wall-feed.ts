@@ -1,0 +1,82 @@
+/** The live frames of everybody on a wall, over one WebSocket. */
+import { openLiveConnection } from '../../sdk/live-connection.ts';
+import type { ConnectionState, LiveConnection } from '../../sdk/live-connection.ts';
+import { shownFrame } from '../../widgets/shared/live-frame.ts';
+import type { LiveFrame } from '../../widgets/shared/live-frame.ts';
+
+/** How much of the past fills the traces at the start: windows of 100 ms. */
+const BACKFILL_FRAMES = 120;
+const WINDOW_MS = 100;
+
+export type WallFeedOptions = Readonly<{
+  onFrame: (subjectId: string, frame: LiveFrame, nowMs: number) => void;
+  onState: (state: ConnectionState) => void;
+  /** The service shows this person no longer: erased, disabled, or without consent. */
+  onGone: (subjectId: string) => void;
+}>;
+
+/** When the people change, a new socket opens first and the one before it closes once the new one is ready, so that nothing blinks. */
+export class WallFeed {
+  readonly #options: WallFeedOptions;
+  #people = '';
+  #current: LiveConnection | null = null;
+  #former: LiveConnection[] = [];
+
+  constructor(options: WallFeedOptions) {
+    this.#options = options;
+  }
+
+  /** @param subjectIds uuids, at most 64 */
+  show(subjectIds: readonly string[]): void {
+    const people = subjectIds.toSorted().join(',');
+    if (people === this.#people) return;
+    this.#people = people;
+    if (this.#current !== null) this.#former.push(this.#current);
+    this.#current = null;
+    const [subject, ...also] = subjectIds;
+    if (subject === undefined) this.#closeFormer();
+    else this.#open(subject, also);
+  }
+
+  close(): void {
+    this.show([]);
+  }
+
+  #open(subject: string, also: readonly string[]): void {
+    const { onFrame, onState, onGone } = this.#options;
+    let isShown = this.#former.length === 0;
+    if (isShown) onState('connecting');
+    const isCurrent = (): boolean => this.#current === opened;
+    const takeOver = (): void => {
+      isShown = true;
+      this.#closeFormer();
+    };
+    const opened: LiveConnection = openLiveConnection({
+      baseUrl: location.origin,
+      subject,
+      also,
+      channels: ['ecg', 'ppg'],
+      after: Math.max(0, Math.floor(Date.now() / WINDOW_MS) - BACKFILL_FRAMES),
+      token: () => '', // the cookie
+      onFrame: (frame, nowMs) => {
+        if (isCurrent()) onFrame(frame.subject, shownFrame(frame), nowMs);
+      },
+      onMessage: ({ type, subject: about }) => {
+        if (!isCurrent()) return;
+        if (type === 'ready' && !isShown) takeOver();
+        if (type === 'gone' && about !== undefined) onGone(about);
+      },
+      onState: (state) => {
+        if (!isCurrent()) return;
+        if (!isShown && state !== 'connecting') takeOver();
+        if (isShown) onState(state);
+      },
+    });
+    this.#current = opened;
+  }
+
+  #closeFormer(): void {
+    for (const connection of this.#former) connection.close();
+    this.#former = [];
+  }
+}

@@ -1,0 +1,165 @@
+/** One person on a wall: a trace, two values, quality, and how the device is. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formatAge, formatValue } from '../../widgets/shared/format.ts';
+import type { LiveChannel, LiveFrame } from '../../widgets/shared/live-frame.ts';
+import { PlayClock } from '../../widgets/shared/play-clock.ts';
+import { qualityMark } from '../../widgets/shared/quality.ts';
+import { textFor } from '../../widgets/shared/strings.ts';
+import { SweepTrace } from '../../widgets/shared/sweep-trace.ts';
+import type { TraceColors } from '../../widgets/shared/sweep-trace.ts';
+import { traceQuality } from '../../widgets/shared/trace-quality.ts';
+import { TraceRing } from '../../widgets/shared/trace-ring.ts';
+import { batteryLevel } from '../battery.ts';
+import { LatestValues } from '../latest-values.ts';
+import { heartRates } from './wall-values.ts';
+import type { WallValue } from './wall-values.ts';
+
+/** Longest sweep of a trace, s. */
+const RING_SECONDS = 40;
+/** Without a frame for this long a person counts as silent, ms. */
+const SILENT_MS = 3000;
+/** Least height of a trace: noise must not look like a signal. Of PPG the unit is the device's. */
+const ECG_SPAN_MIN_MV = 1;
+
+export type Link = 'connecting' | 'open' | 'lost';
+export type WallPerson = Readonly<{
+  id: string;
+  name: string;
+  batteryPercent: number | null;
+  isSending: boolean;
+  lastPacketAt: string | null;
+}>;
+
+export class WallTile {
+  person: WallPerson;
+  /** Holds the canvas; the template around it is drawn by lit-html, which must not make it anew. */
+  readonly box = document.createElement('span');
+  readonly #canvas = document.createElement('canvas');
+  readonly #trace: SweepTrace;
+  readonly #clock = new PlayClock();
+  readonly #values = new LatestValues();
+  #channel: LiveChannel | null = null;
+  #ring: TraceRing | null = null;
+  #replayed = false;
+  #heardMs = -Infinity;
+  #endMs = 0;
+  #gone = false;
+
+  constructor(person: WallPerson, colors: TraceColors) {
+    this.person = person;
+    this.box.className = 'wall-trace';
+    this.box.append(this.#canvas);
+    // A fitted trace has no paper: one canvas is enough.
+    this.#trace = new SweepTrace(this.#canvas, this.#canvas, { kind: 'fit', spanMin: ECG_SPAN_MIN_MV }, colors, () => undefined);
+  }
+
+  setColors(colors: TraceColors): void {
+    this.#trace.setColors(colors);
+  }
+
+  /** @param mmPerS paper speed */
+  resize(width: number, height: number, mmPerS: number): void {
+    this.#trace.setScale(this.#scale(), mmPerS);
+    this.#trace.resize(width, height, devicePixelRatio);
+  }
+
+  /** @param nowMs performance.now() */
+  take(frame: LiveFrame, nowMs: number, mmPerS: number): void {
+    this.#values.take(frame, nowMs);
+    this.#endMs = Math.max(this.#endMs, Number(frame.t0Ns) / 1e6 + frame.durationMs);
+    if (!frame.replayed) {
+      this.#gone = false;
+      this.#heardMs = nowMs;
+      this.#clock.observe(Number(frame.t0Ns) / 1e6 + frame.durationMs, nowMs);
+      if (this.#replayed) this.#trace.setRing(this.#ring); // what came late is drawn too
+    }
+    this.#replayed = frame.replayed;
+    const channel = this.#channelOf(frame);
+    if (channel === undefined || channel.rateHz <= 0) return;
+    if (this.#ring === null || this.#channel?.id !== channel.id || this.#ring.rateHz !== channel.rateHz) {
+      this.#channel = channel;
+      this.#ring = new TraceRing(channel.rateHz, RING_SECONDS);
+      this.#trace.setScale(this.#scale(), mmPerS);
+      this.#trace.setRing(this.#ring);
+    }
+    this.#ring.put(frame.t0Ns + BigInt(Math.round(channel.offsetNs)), channel.samples, channel.qmask);
+  }
+
+  /** The one that is shown already, else ECG, else PPG. ECG that begins later takes its place. */
+  #channelOf({ channels }: LiveFrame): LiveChannel | undefined {
+    const shown = channels.find(({ id }) => id === this.#channel?.id);
+    const ecg = (): LiveChannel | undefined => channels.find(({ kind, rateHz }) => kind === 'ecg' && rateHz > 0);
+    if (this.#channel?.kind === 'ecg') return shown ?? ecg();
+    return ecg() ?? shown ?? channels.find(({ kind, rateHz }) => kind === 'ppg' && rateHz > 0);
+  }
+
+  #scale(): Readonly<{ kind: 'fit'; spanMin: number }> {
+    const { kind, unit } = this.#channel ?? { kind: 'ecg', unit: 'mV' };
+    return { kind: 'fit', spanMin: kind !== 'ecg' ? 0 : unit === 'uV' ? 1000 * ECG_SPAN_MIN_MV : ECG_SPAN_MIN_MV };
+  }
+
+  /** The service shows this person no longer: nothing of them stays on the screen. */
+  forget(): void {
+    this.#gone = true;
+    this.#ring = null;
+    this.#channel = null;
+    this.#trace.setRing(null);
+    this.#heardMs = -Infinity;
+  }
+
+  /** Once per animation frame. A trace without a signal stands still, grey. */
+  draw(nowMs: number, link: Link): void {
+    const timeMs = this.#clock.timeMs(nowMs);
+    if (timeMs !== null && this.#isLive(nowMs, link)) this.#trace.draw(timeMs);
+  }
+
+  #isLive(nowMs: number, link: Link): boolean {
+    return link === 'open' && nowMs - this.#heardMs < SILENT_MS;
+  }
+
+  view(nowMs: number, link: Link, second: WallValue, locale: string): TemplateResult {
+    const isLive = this.#isLive(nowMs, link);
+    const heart = heartRates.find(({ features }) => this.#values.of(features[0]!) !== undefined) ?? heartRates[0]!;
+    const flag = this.#ring === null ? 2 : Math.max(traceQuality(this.#ring, this.#endMs), this.#qualityOf(heart));
+    const { id, name, batteryPercent } = this.person;
+    return html`<li class=${isLive ? 'wall-tile' : 'wall-tile old'} data-person=${id}>
+      <a href="#/users/${id}">
+        <span class="wall-name">${name}</span>
+        <span class="wall-state">${isLive ? qualityMark(flag, locale) : html`<b class="wall-why">${this.#why(link, locale)}</b>`}</span>
+        ${this.#value(heart, isLive, nowMs, locale, 'wall-heart')} ${this.#value(second, isLive, nowMs, locale, 'wall-second')} ${this.box}
+        <span class="wall-device">${batteryPercent === null ? nothing : batteryLevel(batteryPercent)}</span>
+      </a>
+    </li>`;
+  }
+
+  #qualityOf({ features }: WallValue): number {
+    return this.#values.of(features[0]!)?.qmask ?? 0;
+  }
+
+  #why(link: Link, locale: string): string {
+    if (link !== 'open') return textFor(locale, link === 'lost' ? 'notConnected' : 'connecting');
+    if (this.#gone) return 'No longer shown';
+    const words = textFor(locale, 'signalLost');
+    if (this.#endMs > 0) return `${words}, last ${formatAge(locale, this.#endMs, Date.now())}`;
+    const { isSending, lastPacketAt } = this.person;
+    if (isSending || lastPacketAt === null) return words;
+    return `${words}, last ${formatAge(locale, Date.parse(lastPacketAt), Date.now())}`;
+  }
+
+  #value(
+    { features, label, unit, title, staleMs }: WallValue,
+    isLive: boolean,
+    nowMs: number,
+    locale: string,
+    name: string,
+  ): TemplateResult {
+    const latest = features.map((feature) => this.#values.of(feature)).find((value) => value !== undefined);
+    const isOld = !isLive || latest === undefined || nowMs - latest.atMs > staleMs;
+    const usable = latest !== undefined && latest.qmask < 2 && Number.isFinite(latest.value) && !this.#gone;
+    return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}"
+      ><span class="wall-label">${label}</span> <output>${usable ? formatValue(locale, latest.value, unit) : '--'}</output>
+      <span class="unit">${title}</span>${usable && isOld ? html`<span class="vh"> out of date</span>` : nothing}</span
+    >`;
+  }
+}
