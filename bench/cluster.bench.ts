@@ -3,6 +3,7 @@
  *  installed, over NATS.
  *  The node alone has a third of the devices, so that a node of the three and it bear the same: what a node does however few packets it
  *  has would count three times otherwise.
+ *  The first load of a process is not counted, as its code is being compiled; after it what is compared takes turns, there and back.
  *  BENCH_DEVICES (90), BENCH_SEC (8; --full 20). Capacity is what the busiest main thread bears at 70 % of a core, by its processor time:
  *  wall time on few cores says nothing about several machines. */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -63,6 +64,18 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 const perPacket = (run_: Run, cpu: number): number => (cpu * 1e6) / run_.packetsPerSec;
 const capacity = ({ packetsPerSec, mains }: Run): number => (BUSY / Math.max(...mains)) * packetsPerSec;
 
+/** The mean of runs that took turns with others. */
+function mean(runs: readonly Run[]): Run {
+  const of = (value: (one: Run) => number): number => sum(runs.map(value)) / runs.length;
+  return {
+    load: runs.at(-1)!.load,
+    packetsPerSec: of((one) => one.packetsPerSec),
+    mains: runs[0]!.mains.map((_, i) => of(({ mains }) => mains[i]!)),
+    others: of(({ others }) => others),
+    postgres: of(({ postgres }) => postgres),
+  };
+}
+
 function tell(name: string, one: Run): void {
   report({ name: `${name}: CPU of the main threads`, value: perPacket(one, sum(one.mains)), unit: 'µs/packet' });
   report({ name: `${name}: CPU of workers and other threads`, value: perPacket(one, one.others), unit: 'µs/packet' });
@@ -76,10 +89,12 @@ function tell(name: string, one: Run): void {
 async function alone(): Promise<Run> {
   const database = await openBenchDatabase();
   const node = await startServiceProcess('full', { DATABASE_URL: database.url });
-  const one = await run([node], database, { ...usual, devices: devices / NODES, viewersPerDevice: 0 });
+  const runs: Run[] = [];
+  for (let runId = 0; runId < 3; runId++)
+    runs.push(await run([node], database, { ...usual, runId, devices: devices / NODES, viewersPerDevice: 0 }));
   await node.stop();
   await database.drop();
-  return one;
+  return mean(runs.slice(1));
 }
 
 /** People of a run are made before their devices come, so that their owners are known. @returns port of each person's owner */
@@ -124,16 +139,19 @@ async function together(name: string, env: Readonly<Record<string, string>>, one
   };
   while ((await count()) < NODES) await new Promise((done) => setTimeout(done, 100));
 
-  const right = await portsOf(database.url, nodes, 1);
-  const atOwner = await run(nodes, database, { ...usual, runId: 1, ports: right, viewersPerDevice: 0 });
+  const byChance = Array.from({ length: devices }, (_, i) => nodes[i % NODES]!.port);
+  let runId = 0;
+  const load = async (ports: (runId: number) => Promise<readonly number[]> | readonly number[]): Promise<Run> => {
+    runId++;
+    return await run(nodes, database, { ...usual, runId, ports: await ports(runId), viewersPerDevice: 0 });
+  };
+  const toOwners = (): Promise<Run> => load((id) => portsOf(database.url, nodes, id));
+  const toAny = (): Promise<Run> => load(() => byChance);
+  await toAny();
+  const [firstAtOwner, firstByChance, secondByChance, secondAtOwner] = [await toOwners(), await toAny(), await toAny(), await toOwners()];
+  const atOwner = mean([firstAtOwner, secondAtOwner]);
   tell(`${name}, every device at its owner`, atOwner);
-  const random = (i: number): number => nodes[i % NODES]!.port;
-  const chance = await run(nodes, database, {
-    ...usual,
-    runId: 2,
-    ports: Array.from({ length: devices }, (_, i) => random(i)),
-    viewersPerDevice: 0,
-  });
+  const chance = mean([firstByChance, secondByChance]);
   tell(`${name}, devices by chance`, chance);
   // Of three packets by chance two are passed on.
   const direct = perPacket(atOwner, sum(atOwner.mains));
@@ -152,12 +170,12 @@ async function together(name: string, env: Readonly<Record<string, string>>, one
     better: 'higher',
   });
 
-  const watched = await portsOf(database.url, nodes, 3);
+  const watched = await portsOf(database.url, nodes, ++runId);
   const viewers = { ...usual, devices: Math.min(devices, 30), viewersPerDevice: 1 };
-  const near = await run(nodes, database, { ...viewers, runId: 3, ports: watched, viewerPorts: watched });
-  const others = await portsOf(database.url, nodes, 4);
+  const near = await run(nodes, database, { ...viewers, runId, ports: watched, viewerPorts: watched });
+  const others = await portsOf(database.url, nodes, ++runId);
   const elsewhere = others.map((port) => nodes[(nodes.findIndex((node) => node.port === port) + 1) % NODES]!.port);
-  const far = await run(nodes, database, { ...viewers, runId: 4, ports: others, viewerPorts: elsewhere });
+  const far = await run(nodes, database, { ...viewers, runId, ports: others, viewerPorts: elsewhere });
   report({ name: `${name}: a frame of this node, p99`, value: near.load.frameMs.p99, unit: 'ms' });
   report({
     name: `${name}: a frame of another node, p99`,

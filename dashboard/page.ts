@@ -48,7 +48,7 @@ export abstract class Page {
   abstract readonly title: string;
   /** One sentence below the title. */
   protected readonly lead: string = '';
-  /** Takes the whole screen: no sections beside it, no header above. */
+  /** Takes the whole screen: without sections and header. */
   readonly isWhole: boolean = false;
   /** 0: loads once. */
   protected readonly refreshMs: number = 0;

@@ -1,4 +1,5 @@
-/** Many people on one screen: a trace, two values and the quality of each, over one connection. For a look from a distance, not for alarms. */
+/** Many people on one screen: a trace, two values and the quality of each, over one connection.
+ *  For a look from a distance, not for alarms. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { ConnectionState } from '../../sdk/live-connection.ts';

@@ -1,4 +1,4 @@
-/** What a tile of a wall may show as numbers. */
+/** The numbers that a tile of a wall can show. */
 
 export type WallValue = Readonly<{
   /** In the address. */

@@ -92,7 +92,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
       expect(await page.getByText('No alarms. Not a medical device.').isVisible()).toBe(true);
       expect(await fits(page)).toBe(true);
       await page.getByText('12 % low').waitFor();
-      // Whoever began to send in the meantime opens another, which replaces the first.
+      // A person who began to send in the meantime opens another, which replaces the first.
       await expect.poll(() => page.evaluate(() => document.querySelectorAll('.wall-tile').length)).toBe(36);
       expect(sockets.length).toBeLessThanOrEqual(2);
       expect(new URL(sockets.at(-1)!).searchParams.get('also')!.split(',')).toHaveLength(35);
