@@ -1,8 +1,6 @@
-/** Several nodes: processor time of a packet that came to its owner and of one that was passed on, how many nodes carry how much more than
- *  one, and what a frame of another node costs in time. Three nodes on this machine, over Unix sockets and, where nats-server is
- *  installed, over NATS.
- *  The node alone has a third of the devices, so that a node of the three and it bear the same: what a node does however few packets it
- *  has would count three times otherwise.
+/** Several nodes: processor time of a packet that came to its owner and of one that was passed on, how much more they carry than one, and
+ *  what a frame of another node costs in time. Three nodes on this machine, over Unix sockets and, where nats-server is installed, over
+ *  NATS, compared with three that know nothing of each other, so that in each case a node has the same devices and the same machine.
  *  The first load of a process is not counted, as its code is being compiled; after it what is compared takes turns, there and back.
  *  BENCH_DEVICES (90), BENCH_SEC (8; --full 20). Capacity is what the busiest main thread bears at 70 % of a core, by its processor time:
  *  wall time on few cores says nothing about several machines. */
@@ -34,26 +32,32 @@ const BUSY = 0.7;
 type Run = Readonly<{ load: LoadResult; packetsPerSec: number; mains: readonly number[]; others: number; postgres: number }>;
 type Plan = Omit<LoadPlan, 'port' | 'key'>;
 
-async function run(nodes: readonly ServiceProcess[], database: BenchDatabase, plan: Plan): Promise<Run> {
-  const load = await startLoad(nodes[0]!, plan);
+/** @param loads each of its own generator, to the first node that it names, or to those of its plan */
+async function run(
+  nodes: readonly ServiceProcess[],
+  database: BenchDatabase,
+  loads: readonly (readonly [ServiceProcess, Plan])[],
+): Promise<Run> {
+  const running = await Promise.all(loads.map(([node, plan]) => startLoad(node, plan)));
   const now = () => ({
     atMs: performance.now(),
     nodes: nodes.map(({ pid }) => threadsCpuSec(pid)),
     postgres: database.postmasterPid === null ? Number.NaN : treeCpuSec(database.postmasterPid),
   });
   const before = now();
-  const result = await load.result;
+  const results = await Promise.all(running.map(({ result }) => result));
   const after = now();
-  await load.stop();
-  if (Object.keys(result.rejected).length > 0) console.log(`packets were rejected: ${JSON.stringify(result.rejected)}`);
+  await Promise.all(running.map((load) => load.stop()));
+  for (const { rejected } of results)
+    if (Object.keys(rejected).length > 0) console.log(`packets were rejected: ${JSON.stringify(rejected)}`);
   const sec = (after.atMs - before.atMs) / 1000;
   const spent = after.nodes.map((cpu, i) => ({
     main: (cpu.main - before.nodes[i]!.main) / sec,
     all: (cpu.all - before.nodes[i]!.all) / sec,
   }));
   return {
-    load: result,
-    packetsPerSec: result.lateMs.n / plan.sec,
+    load: results[0]!,
+    packetsPerSec: sum(results.map(({ lateMs }) => lateMs.n)) / usual.sec,
     mains: spent.map(({ main }) => main),
     others: spent.reduce((sum, { main, all }) => sum + all - main, 0),
     postgres: (after.postgres - before.postgres) / sec,
@@ -85,14 +89,35 @@ function tell(name: string, one: Run): void {
   report({ name: `${name}: packet sent to acknowledged, p99`, value: one.load.ackMs.p99, unit: 'ms' });
 }
 
-/** A node alone, which is what everybody has. */
+/** As many nodes that know nothing of each other, each alone with a database, a third of the devices and everything else of this machine.
+ *  One node by itself would have two cores and their caches to itself, and each of its packets would seem cheaper. */
 async function alone(): Promise<Run> {
   const database = await openBenchDatabase();
-  const node = await startServiceProcess('full', { DATABASE_URL: database.url });
+  const admin = new pg.Client(database.url);
+  await admin.connect();
+  const urls = [database.url];
+  for (let i = 1; i < NODES; i++) {
+    const url = new URL(database.url);
+    url.pathname += `_${i}`;
+    await admin.query(`create database ${url.pathname.slice(1)}`);
+    urls.push(url.href);
+  }
+  const nodes: ServiceProcess[] = [];
+  for (const url of urls) nodes.push(await startServiceProcess('full', { DATABASE_URL: url, BIO_DSP_WORKERS: '1' }));
   const runs: Run[] = [];
-  for (let runId = 0; runId < 3; runId++)
-    runs.push(await run([node], database, { ...usual, runId, devices: devices / NODES, viewersPerDevice: 0 }));
-  await node.stop();
+  for (let runId = 0; runId < 3; runId++) {
+    const plan = { ...usual, runId, devices: devices / NODES, viewersPerDevice: 0 };
+    runs.push(
+      await run(
+        nodes,
+        database,
+        nodes.map((node) => [node, plan] as const),
+      ),
+    );
+  }
+  await Promise.all(nodes.map((node) => node.stop()));
+  for (const url of urls.slice(1)) await admin.query(`drop database ${new URL(url).pathname.slice(1)} with (force)`);
+  await admin.end();
   await database.drop();
   return mean(runs.slice(1));
 }
@@ -119,7 +144,7 @@ async function portsOf(url: string, nodes: readonly ServiceProcess[], runId: num
   return ids.map((id) => nodes[order.findIndex((node) => node.id === owners[partitionOf(id, PARTITIONS)]!.owner)]!.port);
 }
 
-async function together(name: string, env: Readonly<Record<string, string>>, one: Run): Promise<void> {
+async function together(name: string, env: Readonly<Record<string, string>>, apart: Run): Promise<void> {
   const database = await openBenchDatabase();
   await upgrade(database.url);
   const admin = await openDatabase(database.url);
@@ -143,7 +168,7 @@ async function together(name: string, env: Readonly<Record<string, string>>, one
   let runId = 0;
   const load = async (ports: (runId: number) => Promise<readonly number[]> | readonly number[]): Promise<Run> => {
     runId++;
-    return await run(nodes, database, { ...usual, runId, ports: await ports(runId), viewersPerDevice: 0 });
+    return await run(nodes, database, [[nodes[0]!, { ...usual, runId, ports: await ports(runId), viewersPerDevice: 0 }]]);
   };
   const toOwners = (): Promise<Run> => load((id) => portsOf(database.url, nodes, id));
   const toAny = (): Promise<Run> => load(() => byChance);
@@ -159,23 +184,23 @@ async function together(name: string, env: Readonly<Record<string, string>>, one
   report({ name: `${name}: main threads of a packet that is passed on, over one that is not`, value: passed / direct, unit: 'times' });
   report({
     name: `${name}: three nodes over one, devices at their owner`,
-    value: capacity(atOwner) / capacity(one),
+    value: (NODES * capacity(atOwner)) / capacity(apart),
     unit: 'times',
     better: 'higher',
   });
   report({
     name: `${name}: three nodes over one, devices by chance`,
-    value: capacity(chance) / capacity(one),
+    value: (NODES * capacity(chance)) / capacity(apart),
     unit: 'times',
     better: 'higher',
   });
 
   const watched = await portsOf(database.url, nodes, ++runId);
   const viewers = { ...usual, devices: Math.min(devices, 30), viewersPerDevice: 1 };
-  const near = await run(nodes, database, { ...viewers, runId, ports: watched, viewerPorts: watched });
+  const near = await run(nodes, database, [[nodes[0]!, { ...viewers, runId, ports: watched, viewerPorts: watched }]]);
   const others = await portsOf(database.url, nodes, ++runId);
   const elsewhere = others.map((port) => nodes[(nodes.findIndex((node) => node.port === port) + 1) % NODES]!.port);
-  const far = await run(nodes, database, { ...viewers, runId, ports: others, viewerPorts: elsewhere });
+  const far = await run(nodes, database, [[nodes[0]!, { ...viewers, runId, ports: others, viewerPorts: elsewhere }]]);
   report({ name: `${name}: a frame of this node, p99`, value: near.load.frameMs.p99, unit: 'ms' });
   report({
     name: `${name}: a frame of another node, p99`,
@@ -187,13 +212,13 @@ async function together(name: string, env: Readonly<Record<string, string>>, one
   await database.drop();
 }
 
-const one = await alone();
-tell('one node', one);
+const apart = await alone();
+tell('three nodes, each alone', apart);
 const folder = mkdtempSync(join(tmpdir(), 'biosignal-cluster-'));
-await together('three nodes, Unix sockets', { BIO_BUS_DIR: folder }, one);
+await together('three nodes, Unix sockets', { BIO_BUS_DIR: folder }, apart);
 rmSync(folder, { recursive: true });
 if (hasNatsServer) {
   const nats = await startNats();
-  await together('three nodes, NATS', { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}` }, one);
+  await together('three nodes, NATS', { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}` }, apart);
   await nats.close();
 }
