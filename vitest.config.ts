@@ -8,7 +8,7 @@ const shared = { testTimeout: 30_000, hookTimeout: 120_000, pool: 'forks', expec
 
 export default defineConfig({
   test: {
-    maxWorkers: 3, // of two cores: a third of the time a test waits for a database or a clock
+    maxWorkers: 4, // of two cores: half of the time a test waits for a database or a clock
     projects: [
       {
         test: {
