@@ -81,6 +81,20 @@ export function projectSelect(projects: readonly Named[]): TemplateResult {
   >`;
 }
 
+/** The order of a list. */
+export function sortField<T extends string>(
+  sorts: readonly (readonly [T, string])[],
+  chosen: T,
+  choose: (choice: T) => void,
+): TemplateResult {
+  return html`<label
+    >Sort by
+    <select name="sort" @change=${(event: Event) => choose((event.target as HTMLSelectElement).value as T)}>
+      ${sorts.map(([value, name]) => html`<option value=${value} ?selected=${value === chosen}>${name}</option>`)}
+    </select></label
+  >`;
+}
+
 /** Choices of which one holds. */
 export function chips<T extends string>(
   label: string,

@@ -945,12 +945,12 @@ export type Operations = {
     body: undefined;
     answer: null;
   };
-  /** List the newest episodes of all users */
+  /** List episodes of all users */
   listRecentEpisodes: {
     method: 'GET';
     path: '/api/v1/fleet/episodes';
     params: {};
-    query: { project_id?: string | undefined; group_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; limit?: number | undefined };
+    query: { project_id?: string | undefined; group_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; sort?: 'newest' | 'oldest' | 'severity' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
     answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; acknowledged_at: string | null; acknowledged_by_name: string | null; artifact_count: number }[];
   };

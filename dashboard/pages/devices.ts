@@ -1,10 +1,10 @@
 /** Fleet health: which devices are silent, late, lossy, low on battery or off in time. */
-import { html } from 'lit-html';
+import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { BATTERY_PERCENT_MIN, batteryLevel } from '../battery.ts';
 import { Page } from '../page.ts';
-import { badge, chips, duration, emptyState, figure, percent, tableOf } from '../parts.ts';
+import { badge, chips, duration, emptyState, figure, percent, sortField, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Device } from '../service.ts';
 
@@ -13,9 +13,24 @@ const LAG_MS_MAX = 5000;
 const LOSS_MAX = 0.01;
 const SKEW_PPM_MAX = 200;
 const REFRESH_MS = 5000;
+const LIST_MAX = 1000;
 
 const filters = ['all', 'attention', 'sending', 'silent'] as const;
 type Filter = (typeof filters)[number];
+
+/** Orders of the list, each by a number (the largest first) or a text; devices without one come last. */
+const orders = {
+  heard: { name: 'Last packet', by: ({ last_packet_at: at }: Device) => (at === null ? null : Date.parse(at)) },
+  device: { name: 'Device', by: (device: Device) => device.name || device.device_id },
+  user: { name: 'User', by: ({ external_id: id }: Device) => id },
+  lag: { name: 'Lag', by: ({ lag_ms: lag }: Device) => lag },
+  lost: { name: 'Packets lost', by: (device: Device) => lossOf(device) },
+  aside: { name: 'Not stored', by: ({ set_aside: aside }: Device) => aside },
+  battery: { name: 'Battery, lowest first', by: ({ battery_percent: level }: Device) => (level === null ? null : -level) },
+  clock: { name: 'Clock', by: ({ clock }: Device) => (clock.skew_ppm === null ? null : Math.abs(clock.skew_ppm)) },
+} as const;
+type Order = keyof typeof orders;
+const orderNames = Object.keys(orders) as Order[];
 
 export class DevicesPage extends Page {
   override readonly title = 'Devices';
@@ -23,9 +38,11 @@ export class DevicesPage extends Page {
   protected override readonly refreshMs = REFRESH_MS;
   #devices: readonly Device[] = [];
   #filter: Filter = filters.find((name) => name === this.context.query.get('show')) ?? 'all';
+  #order: Order = orderNames.find((name) => name === this.context.query.get('sort')) ?? 'heard';
+  #search = this.context.query.get('search') ?? '';
 
   protected override async load(): Promise<void> {
-    this.#devices = await call('GET', '/api/v1/devices', { query: { limit: 1000 } });
+    this.#devices = await call('GET', '/api/v1/devices', { query: { limit: LIST_MAX } });
   }
 
   protected override body(): TemplateResult {
@@ -37,13 +54,15 @@ export class DevicesPage extends Page {
     }
     const sending = devices.filter((device) => device.is_flowing);
     const attention = devices.filter((device) => faultsOf(device).length > 0);
-    const shown = { all: devices, attention, sending, silent: devices.filter((device) => !device.is_flowing) }[this.#filter];
+    const chosen = { all: devices, attention, sending, silent: devices.filter((device) => !device.is_flowing) }[this.#filter];
+    const shown = sorted(chosen.filter(this.#isSought), this.#order);
     return html`<dl class="figures">
         ${figure('Devices', devices.length)} ${figure('Sending now', sending.length, 'good')}
         ${figure('Silent', devices.length - sending.length, 'off')}
         ${figure('Need attention', attention.length, attention.length > 0 ? 'warn' : null)}
       </dl>
       <section class="card">
+        ${this.#choices()}
         ${chips(
           'Which devices',
           [
@@ -60,7 +79,39 @@ export class DevicesPage extends Page {
           },
         )}
         ${shown.length === 0 ? emptyState('No devices here', 'No device matches this filter right now.') : this.#table(shown)}
+        ${
+          devices.length < LIST_MAX
+            ? nothing
+            : html`<p class="muted">Of all devices, the ${formatNumber(this.context.locale, LIST_MAX)} that were heard last.</p>`
+        }
       </section>`;
+  }
+
+  readonly #isSought = ({ device_id: id, name, external_id: user }: Device): boolean =>
+    [id, name, user ?? ''].some((text) => text.toLowerCase().includes(this.#search.toLowerCase()));
+
+  #choices(): TemplateResult {
+    const choices = orderNames.map((name) => [name, orders[name].name] as const);
+    const search = (event: Event): void => {
+      this.#search = (event.target as HTMLInputElement).value.trim();
+      this.keep({ search: this.#search });
+      this.context.redraw();
+    };
+    return html`<form class="row filters" role="search" @submit=${(event: Event) => event.preventDefault()}>
+      <label class="wide"
+        >Search<input
+          type="search"
+          autocomplete="off"
+          placeholder="Part of a device's or user's name"
+          .value=${this.#search}
+          @input=${search}
+      /></label>
+      ${sortField(choices, this.#order, (order) => {
+        this.#order = order;
+        this.keep({ sort: order === 'heard' ? '' : order });
+        this.context.redraw();
+      })}
+    </form>`;
   }
 
   #table(devices: readonly Device[]): TemplateResult {
@@ -122,6 +173,15 @@ export class DevicesPage extends Page {
       devices,
     );
   }
+}
+
+function sorted(devices: readonly Device[], order: Order): Device[] {
+  const { by } = orders[order];
+  return devices.toSorted((a, b) => {
+    const [one, other] = [by(a), by(b)];
+    if (one === null || other === null) return Number(one === null) - Number(other === null);
+    return typeof one === 'number' ? (other as number) - one : one.localeCompare(other as string, undefined, { numeric: true });
+  });
 }
 
 function marked(attention: boolean, text: string): TemplateResult {

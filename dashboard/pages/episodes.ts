@@ -3,15 +3,22 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { groupField, loadGroups } from '../group-filter.ts';
 import { Page } from '../page.ts';
-import { badge, chips, duration, emptyState, tableOf } from '../parts.ts';
+import { badge, chips, duration, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
-import { call, callTagged } from '../service.ts';
+import { call, callList, callNext, callTagged } from '../service.ts';
 import type { EpisodeDetail, EpisodeLine, Group, Xuser } from '../service.ts';
 import { stripsOf } from '../strips.ts';
 import type { StripPicture } from '../strips.ts';
 import { loadNames } from '../who.ts';
 import type { NameOf } from '../who.ts';
 
+const PAGE = 200;
+const LIMIT_MAX = 1000;
+const sorts = [
+  ['newest', 'Newest first'],
+  ['oldest', 'Oldest first'],
+  ['severity', 'Most severe first'],
+] as const;
 const filters = ['open', 'closed', 'cancelled', 'all'] as const;
 type Filter = (typeof filters)[number];
 type Status = EpisodeDetail['status'];
@@ -38,22 +45,46 @@ export class EpisodesPage extends Page {
   #groups: readonly Group[] = [];
   #group = this.context.query.get('group') ?? '';
   #filter: Filter = filters.find((name) => name === this.context.query.get('show')) ?? 'open';
+  #sort: (typeof sorts)[number][0] = sorts.find(([value]) => value === this.context.query.get('sort'))?.[0] ?? 'newest';
+  #next: string | null = null;
 
   protected override async load(): Promise<void> {
     const status = this.#filter === 'all' ? undefined : this.#filter;
     const group = this.#group === '' ? undefined : this.#group;
-    [this.#episodes, this.#groups] = await Promise.all([
-      call('GET', '/api/v1/fleet/episodes', { query: { limit: 200, status, group_id: group } }),
+    // What was asked for besides the first page stays.
+    const limit = Math.min(LIMIT_MAX, Math.max(PAGE, this.#episodes.length));
+    const [{ items, next }, groups] = await Promise.all([
+      callList('/api/v1/fleet/episodes', { query: { limit, status, group_id: group, sort: this.#sort } }),
       loadGroups(),
     ]);
+    this.#episodes = items;
+    this.#next = next;
+    this.#groups = groups;
+  }
+
+  async #more(): Promise<void> {
+    if (this.#next === null) return;
+    const { items, next } = await callNext('/api/v1/fleet/episodes', this.#next);
+    this.#episodes = [...this.#episodes, ...items];
+    this.#next = next;
+  }
+
+  #again(): void {
+    this.#episodes = [];
+    void this.run(() => this.load());
   }
 
   protected override actions(): TemplateResult {
     const choose = (event: Event): void => {
       this.#group = (event.target as HTMLSelectElement).value;
       this.keep({ group: this.#group });
-      void this.run(() => this.load());
+      this.#again();
     };
+    const sort = sortField(sorts, this.#sort, (choice) => {
+      this.#sort = choice;
+      this.keep({ sort: choice === 'newest' ? '' : choice });
+      this.#again();
+    });
     const which = chips(
       'Which episodes',
       [
@@ -66,10 +97,10 @@ export class EpisodesPage extends Page {
       (choice) => {
         this.#filter = choice;
         this.keep({ show: choice === 'open' ? '' : choice });
-        void this.run(() => this.load());
+        this.#again();
       },
     );
-    return html`<div class="row">${groupField(this.#groups, this.#group, choose)} ${which}</div>`;
+    return html`<div class="row">${groupField(this.#groups, this.#group, choose)} ${sort} ${which}</div>`;
   }
 
   protected override body(): TemplateResult {
@@ -92,6 +123,7 @@ export class EpisodesPage extends Page {
         this.#episodes,
         (episode) => episode.status !== 'open',
       )}
+      ${moreButton(this.#next, () => void this.run(() => this.#more()))}
     </section>`;
   }
 }

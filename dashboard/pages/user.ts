@@ -6,14 +6,18 @@ import { formatNumber } from '../../widgets/shared/format.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Measured } from '../measured.ts';
 import { Page } from '../page.ts';
-import { duration, emptyState, tableOf } from '../parts.ts';
+import { duration, emptyState, moreButton, tableOf } from '../parts.ts';
 import { Person, receiptView } from '../person.ts';
 import type { Receipt } from '../person.ts';
 import { Reported } from '../reported.ts';
-import { call } from '../service.ts';
+import { callList, callNext } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
 import { Trends } from '../trends.ts';
 import { loadNames } from '../who.ts';
+
+/** Recordings that are listed at first, and at most when the page is loaded again. */
+const STREAMS = 20;
+const STREAMS_MAX = 1000;
 
 export class UserPage extends Page {
   readonly #person = new Person({
@@ -30,6 +34,7 @@ export class UserPage extends Page {
   /** The person is gone. */
   #receipt: Receipt | null = null;
   #streams: readonly Stream[] = [];
+  #nextStreams: string | null = null;
   #monitor: LiveMonitor | null = null;
   readonly #reported = new Reported(this.context.locale);
   readonly #measured = new Measured(this.context.locale);
@@ -56,7 +61,13 @@ export class UserPage extends Page {
     const [id, answer] = this.#ids;
     await this.#person.load(id, loadNames(this.context.member, this.canAdmin));
     const { user, isUnshared } = this.#person;
-    this.#streams = isUnshared ? [] : await call('GET', '/api/v1/streams', { query: { subject_id: id, limit: 20 } });
+    // What was asked for besides the first page stays.
+    const limit = Math.min(STREAMS_MAX, Math.max(STREAMS, this.#streams.length));
+    const { items, next } = isUnshared
+      ? { items: [], next: null }
+      : await callList('/api/v1/streams', { query: { subject_id: id, limit } });
+    this.#streams = items;
+    this.#nextStreams = next;
     if (isUnshared || user === null) {
       this.#monitor?.stop();
       this.#monitor = null;
@@ -107,8 +118,16 @@ export class UserPage extends Page {
       <section class="card">
         <h2>Recordings</h2>
         ${this.#streams.length === 0 ? emptyState('No recordings yet', 'A recording starts with the first packet of a device.') : this.#table()}
+        ${moreButton(this.#nextStreams, () => void this.run(() => this.#moreStreams()))}
       </section>
       ${this.#person.view()}`;
+  }
+
+  async #moreStreams(): Promise<void> {
+    if (this.#nextStreams === null) return;
+    const { items, next } = await callNext('/api/v1/streams', this.#nextStreams);
+    this.#streams = [...this.#streams, ...items];
+    this.#nextStreams = next;
   }
 
   /** The same object as long as it is the same user, so that a redraw does not look like a change. */

@@ -3,7 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { groupField, loadGroups } from '../group-filter.ts';
 import { Page } from '../page.ts';
-import { badge, emptyState, moreButton, tableOf } from '../parts.ts';
+import { badge, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
 import { call, callList, callNext } from '../service.ts';
 import type { Group, Project, Xuser } from '../service.ts';
 
@@ -65,8 +65,13 @@ export class UsersPage extends Page {
     this.#search = text('search');
     this.#project = text('project');
     this.#group = text('group');
-    this.#sort = text('sort') as Sort;
-    this.keep({ search: this.#search, project: this.#project, group: this.#group, sort: this.#sort === 'newest' ? '' : this.#sort });
+    this.keep({ search: this.#search, project: this.#project, group: this.#group });
+    void this.run(() => this.load());
+  }
+
+  #sortBy(sort: Sort): void {
+    this.#sort = sort;
+    this.keep({ sort: sort === 'newest' ? '' : sort });
     void this.run(() => this.load());
   }
 
@@ -118,13 +123,7 @@ export class UsersPage extends Page {
                 </select></label
               >`
         }
-        ${groupField(this.#groups, this.#group, (event) => this.#find(event))}
-        <label
-          >Sort by
-          <select name="sort" @change=${(event: Event) => this.#find(event)}>
-            ${sorts.map(([value, name]) => html`<option value=${value} ?selected=${value === this.#sort}>${name}</option>`)}
-          </select></label
-        >
+        ${groupField(this.#groups, this.#group, (event) => this.#find(event))} ${sortField(sorts, this.#sort, (sort) => this.#sortBy(sort))}
         <button>Find</button>
       </form>
       ${

@@ -5,9 +5,22 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { groupIdOf } from '../tenancy/groups.ts';
 import { orgOf, projectIdOf } from '../tenancy/record-ownership.ts';
+import type { Cursors } from '../http/cursor.ts';
+import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { exactly, GroupQuery, LimitQuery, nullable, oneOf, ProjectQuery, Timestamp, Uuid } from '../http/schemas.ts';
+import {
+  CursorQuery,
+  exactly,
+  GroupQuery,
+  LimitQuery,
+  nullable,
+  oneOf,
+  orDefault,
+  ProjectQuery,
+  Timestamp,
+  Uuid,
+} from '../http/schemas.ts';
 import { episodeSeverities, episodeStatuses } from './episodes.ts';
 
 const EpisodeSchema = exactly({
@@ -30,15 +43,23 @@ const CountsSchema = exactly({
   episodes_open_high: Type.Integer({ description: 'Of these, with severity high.' }),
 });
 
-type Deps = Readonly<{ db: Pool }>;
+/** Sort orders of the list: a page's cursor is rank, start and id of its last row. */
+const orders = {
+  newest: { rank: sql<number>`0::integer`, direction: 'desc' },
+  oldest: { rank: sql<number>`0::integer`, direction: 'asc' },
+  severity: { rank: sql<number>`array_position(array['none', 'low', 'medium', 'high'], e.severity)`, direction: 'desc' },
+} as const;
+const orderNames = ['newest', 'oldest', 'severity'] as const;
 
-const listRecentEpisodes = ({ db }: Deps) =>
+type Deps = Readonly<{ db: Pool; cursors: Cursors }>;
+
+const listRecentEpisodes = ({ db, cursors }: Deps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/fleet/episodes',
     operationId: 'listRecentEpisodes',
     tag: 'Fleet',
-    summary: 'List the newest episodes of all users',
+    summary: 'List episodes of all users',
     description: 'Without those of people who have not agreed to sharing where their project asks for it.',
     access: { key: 'read', operator: 'viewer' },
     query: {
@@ -46,12 +67,14 @@ const listRecentEpisodes = ({ db }: Deps) =>
       group_id: GroupQuery,
       status: Type.Optional(oneOf(episodeStatuses)),
       acknowledged: Type.Optional(Type.Boolean()),
+      sort: orDefault(oneOf(orderNames, { default: 'newest', description: 'By start; severity: the worst first, of these the newest.' })),
       limit: LimitQuery(100, 1000),
+      cursor: CursorQuery,
     },
-    responses: { 200: { description: 'Episodes, the latest start first.', schema: Type.Array(EpisodeSchema) } },
-    errors: ['not_found'],
+    responses: { 200: { description: 'Episodes.', schema: Type.Array(EpisodeSchema), headers: ['Link'] } },
+    errors: ['cursor_invalid', 'not_found'],
     handler: async ({ caller, query }) => {
-      const { project_id: wanted, status, acknowledged, limit } = query;
+      const { project_id: wanted, status, acknowledged, sort, limit } = query;
       const project = await projectIdOf(db, caller, wanted);
       let episodes = build
         .selectFrom('episode as e')
@@ -75,6 +98,7 @@ const listRecentEpisodes = ({ db }: Deps) =>
             .$asScalar()
             .$notNull()
             .as('artifact_count'),
+          orders[sort].rank.as('rank'),
         ])
         .where('e.organization_id', '=', orgOf(caller))
         .where(sql<boolean>`not 'sharing' = any(missing_consents(x.id))`);
@@ -84,8 +108,27 @@ const listRecentEpisodes = ({ db }: Deps) =>
         episodes = episodes.where('x.id', 'in', build.selectFrom('person_group_member').select('xuser_id').where('group_id', '=', group));
       if (status !== undefined) episodes = episodes.where('e.status', '=', status);
       if (acknowledged !== undefined) episodes = episodes.where('k.id', acknowledged ? 'is not' : 'is', null);
-      const { rows } = await run(db, episodes.orderBy('e.started_at', 'desc').orderBy('e.id').limit(limit));
-      return { status: 200, json: rows };
+      const { rank, direction } = orders[sort];
+      const scope = ['fleet-episodes', orgOf(caller), project, sort, JSON.stringify([group, status, acknowledged])].join(' ');
+      const list = { cursors, path: '/api/v1/fleet/episodes', scope, query };
+      const start = pageStart(list);
+      if (start !== null) {
+        const [afterRank, afterTime, afterId] = start;
+        const beyond = direction === 'desc' ? sql`<` : sql`>`;
+        episodes = episodes.where(
+          sql<boolean>`(${rank}, e.started_at, e.id) ${beyond} (${afterRank}::integer, ${afterTime}::timestamptz, ${afterId}::uuid)`,
+        );
+      }
+      const { rows } = await run(
+        db,
+        episodes
+          .orderBy(rank, direction)
+          .orderBy('e.started_at', direction)
+          .orderBy('e.id', direction)
+          .limit(limit + 1),
+      );
+      const { items, headers } = page(list, rows, (last) => [last.rank, last.started_at, last.id]);
+      return { status: 200, json: items.map(({ rank: _rank, ...episode }) => episode), headers };
     },
   });
 
