@@ -229,9 +229,13 @@ export class Hub {
     return held ? group.ring.countAfter(seq) : null;
   }
 
-  /** Sends the stored frames after `seq` again, then continues with new ones. */
+  /** Sends the stored frames after `seq` again, then continues with new ones: never with one that the viewer has seen at another node. */
   replay(viewer: Outbox, group: ViewerGroup, seq: number): void {
     group.pauses(viewer);
+    if (seq > group.lastSeq) {
+      viewer.skipTo(seq);
+      return;
+    }
     if (viewer.replay(group, seq, performance.now()) >= 0) group.flows(viewer);
     else this.#lagging.set(viewer, group);
   }

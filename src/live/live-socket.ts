@@ -258,6 +258,7 @@ class Viewer implements SocketHandlers {
     const from = this.#isMany && Number.isFinite(oldest) ? Math.max(after, oldest - 1) : after;
     // Sent before the frames: the count is of frames stored now.
     const held = hub.replayable(group, from);
+    if (after > group.lastSeq) hub.replay(outbox, group, after);
     if (held === null) {
       const oldestSeq = Number.isFinite(oldest) ? oldest : null;
       this.#tell({ type: 'replay', ...named, status: 'too_old', code: 'replay_too_old', oldest_seq: oldestSeq });

@@ -110,6 +110,20 @@ describe.each([
   ['one by one', 2],
   ['by topic', 20],
 ])('viewers served %s', (_, count) => {
+  it('send no frame again that another node has sent, and wait for none that is far away', () => {
+    const { hub, group, peers, boxes, emit } = setUp(count);
+    for (let seq = 1; seq <= 14; seq++) emit(seq);
+    const [seen, far] = peers;
+    hub.replay(boxes[0]!, group, 16);
+    hub.replay(boxes[1]!, group, 900);
+    for (let seq = 15; seq <= 30; seq++) emit(seq);
+    const from = (first: number): number[] => Array.from({ length: 31 - first }, (_, i) => first + i);
+    expect(seen!.frames.slice(14).map(({ seq }) => seq)).toEqual(from(17));
+    expect(far!.frames.slice(14).map(({ seq }) => seq)).toEqual(from(15));
+    expect(boxes.map(({ mode }) => mode)).toEqual(boxes.map(() => 'flowing'));
+    expect(peers.map(({ topics }) => topics.size)).toEqual(peers.map(() => (count > 8 ? 1 : 0)));
+  });
+
   // promise: slow-viewers, nobody-waits
   it('give a slow viewer the latest frame with the number it missed, and other viewers every frame', () => {
     const { peers, boxes, emit } = setUp(count);

@@ -7,6 +7,7 @@
  *  - behind: more than `enterBytes` were unsent. It gets nothing; the ring has the latest frame. When less than a quarter of that is
  *  unsent, it gets the latest frame, with the number of frames left out and its age, and is flowing again. Behind for too long: closed as
  *  slow.
+ *  - ahead: another node sent it frames that are newer than the group's last, before it went. It gets none until a newer one comes.
  *  - sampled: it asked for a lower rate; it gets the newest frame when its interval has passed and it is not behind. Bytes are bounded by
  *  what uWebSockets.js holds for the socket: nothing is queued here. */
 import type { PeerSocket } from '../http/route.ts';
@@ -15,7 +16,11 @@ import { writeSuffix } from '../proto/frame-codec.ts';
 import { WireWriter } from '../proto/wire-writer.ts';
 import type { ViewerGroup } from './viewer-group.ts';
 
-export type OutboxMode = 'flowing' | 'replaying' | 'behind' | 'sampled';
+export type OutboxMode = 'flowing' | 'replaying' | 'behind' | 'ahead' | 'sampled';
+
+/** Frames by which a viewer can be ahead of a group: what a node that was lost had sent to its own viewers and not to others. Further ahead,
+ *  the device's clock was set, or the viewer counts by a clock of its own. */
+const AHEAD_MAX = 100;
 
 const withSuffix = new WireWriter(64 * 1024);
 
@@ -33,7 +38,7 @@ export class Outbox {
   readonly isOwn: boolean;
   readonly #enterBytes: number;
   mode: OutboxMode = 'flowing';
-  /** Last frame sent one by one; while replaying, the position in the ring. */
+  /** Last frame sent one by one; while replaying, the position in the ring; when ahead, the newest that it has seen. */
   lastSeq = 0;
   /** Number of frames that the group had emitted when this viewer was last up to date. */
   #seenCount = 0;
@@ -70,6 +75,11 @@ export class Outbox {
 
   /** Sends a frame that was just emitted.  @returns 'sent', or why not */
   offer(group: ViewerGroup, bytes: Uint8Array, nowMs: number): 'sent' | 'skipped' | 'behind' {
+    if (this.mode === 'ahead') {
+      const framesAhead = this.lastSeq - group.lastSeq;
+      if (framesAhead >= 0 && framesAhead <= AHEAD_MAX) return 'skipped';
+      this.join(group, this.#intervalMs);
+    }
     if (this.mode === 'sampled') {
       if (nowMs - this.#sentAtMs < this.#intervalMs - WINDOW_SLACK_MS) return 'skipped';
       if (this.isFull()) {
@@ -108,6 +118,12 @@ export class Outbox {
     this.mode = this.#intervalMs > 0 ? 'sampled' : 'flowing';
     this.#seenCount = group.emittedCount;
     return Math.max(0, missed - 1);
+  }
+
+  /** Begins after a frame that the viewer has seen elsewhere and this node has not. */
+  skipTo(seq: number): void {
+    this.mode = 'ahead';
+    this.lastSeq = seq;
   }
 
   /** Sends the ring's frames after `seq` first. @returns as resume() */

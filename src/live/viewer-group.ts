@@ -84,8 +84,12 @@ export class ViewerGroup {
       this.#publishedBytes += bytes.length;
       const due = nowMs >= this.#checkAtMs || this.#publishedBytes > this.#enterBytes / CHECK_SHARE;
       for (const viewer of this.viewers) {
-        if (viewer.mode === 'sampled') sent += viewer.offer(this, bytes, nowMs) === 'sent' ? 1 : 0;
-        else if (due && viewer.mode === 'flowing' && viewer.isFull()) {
+        if (viewer.mode === 'sampled' || viewer.mode === 'ahead') {
+          const result = viewer.offer(this, bytes, nowMs);
+          if (result === 'sent') sent++;
+          if (result === 'behind') this.fallen.push(viewer);
+          else this.flows(viewer);
+        } else if (due && viewer.mode === 'flowing' && viewer.isFull()) {
           viewer.fallBehind(this, nowMs);
           this.#leaveTopic(viewer);
           this.fallen.push(viewer);
