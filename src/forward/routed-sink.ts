@@ -1,7 +1,7 @@
 /** Takes packets of every subject to the node that owns it: this one, or another by the bus.
  *
  *  Packets for another node wait some milliseconds for more (LINGER_MS) and go in one message. Its answer comes after its commit, so a
- *  device is never answered before its packet is durable. When the owner does not answer, or refuses a packet, all of the message are
+ *  device is never answered before its packet is durable. When the owner does not answer, dies, or refuses a packet, all of the message are
  *  refused as unavailable and their devices send them again: what was stored is recognized by its number. When a subject gets another
  *  owner, its sessions end; the next packet opens its stream there. */
 import type { Bus } from '../bus/bus.ts';
@@ -64,14 +64,19 @@ export class RoutedSink implements PacketSink {
   readonly #parts: RouteParts;
   readonly #remote = new Map<StreamId, Remote>();
   readonly #lanes = new Map<NodeId, Lane>();
+  /** How to end what each node is asked. */
+  readonly #asked = new Map<NodeId, Set<(reason: Error) => void>>();
 
   constructor(parts: RouteParts) {
     this.#parts = parts;
-    parts.view.onChange(() => this.#forgetMoved());
+    parts.view.onChange(() => {
+      this.#forgetMoved();
+      this.#refuseOfDead();
+    });
   }
 
   async openStream(request: StreamRequest): Promise<StreamRecord | Rejected> {
-    const { local, view, bus, subjectOf } = this.#parts;
+    const { local, view, subjectOf } = this.#parts;
     const subject = await subjectOf(request);
     if (isRejected(subject)) return subject;
     const owner = view.ownerOf(subject.subjectId);
@@ -80,7 +85,7 @@ export class RoutedSink implements PacketSink {
       throw new PipelineError('unavailable', 'no node has the person at the moment; nothing was kept', { retryAfterSec: MOVED_RETRY_SEC });
     }
     if (owner === view.self) return await local.openStream(request);
-    const record = decodeObject<StreamRecord | Rejected>(await bus.request(owner, 'open', encodeObject(request), OPEN_MS));
+    const record = decodeObject<StreamRecord | Rejected>(await this.#ask(owner, 'open', encodeObject(request), OPEN_MS));
     if (!isRejected(record)) this.#remote.set(record.streamId, { owner, subjectId: record.subjectId });
     return record;
   }
@@ -107,10 +112,9 @@ export class RoutedSink implements PacketSink {
   }
 
   async packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {
-    const { local, bus } = this.#parts;
     const remote = this.#remote.get(streamId);
-    if (remote === undefined) return await local.packetHashes(streamId, firstSeq, count);
-    const answer = await bus.request(remote.owner, 'hashes', encodeObject({ streamId, firstSeq, count }), OPEN_MS);
+    if (remote === undefined) return await this.#parts.local.packetHashes(streamId, firstSeq, count);
+    const answer = await this.#ask(remote.owner, 'hashes', encodeObject({ streamId, firstSeq, count }), OPEN_MS);
     // JSON has no NaN
     return Float64Array.from(decodeObject<readonly (number | null)[]>(answer), (hash) => hash ?? NaN);
   }
@@ -154,8 +158,7 @@ export class RoutedSink implements PacketSink {
     if (batch === null) return;
     lane.batch = null;
     clearTimeout(batch.timer);
-    this.#parts.bus
-      .request(owner, 'packets', encodePackets(batch.packets, batch.isHurried), ANSWER_MS)
+    this.#ask(owner, 'packets', encodePackets(batch.packets, batch.isHurried), ANSWER_MS)
       .then((answer) => this.#settle(batch, decodeObject<Refusals>(answer)))
       .catch((error: unknown) => {
         this.#parts.view.lookAgain();
@@ -173,6 +176,26 @@ export class RoutedSink implements PacketSink {
     if (closed.length > 0) this.#parts.view.lookAgain();
     if (kept) batch.settled.resolve({ repeats: repeatsOf(repeats), highs: new Map(highs) });
     else batch.settled.reject(notKept(why));
+  }
+
+  /** Over NATS nobody says that a node was killed: without this, what it was asked would wait for the whole time. */
+  #refuseOfDead(): void {
+    const living = new Set(this.#parts.view.nodes().map(({ id }) => id));
+    for (const [owner, pending] of this.#asked)
+      if (!living.has(owner)) for (const refuse of pending) refuse(new PipelineError('unavailable', 'the node has gone'));
+  }
+
+  async #ask(owner: NodeId, kind: string, body: Uint8Array, waitMs: number): Promise<Buffer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    const pending = this.#asked.get(owner) ?? new Set();
+    this.#asked.set(owner, pending.add(reject));
+    this.#parts.bus.request(owner, kind, body, waitMs).then(resolve, reject);
+    try {
+      return await promise;
+    } finally {
+      pending.delete(reject);
+      if (pending.size === 0 && this.#asked.get(owner) === pending) this.#asked.delete(owner);
+    }
   }
 
   #forgetMoved(): void {
