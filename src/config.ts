@@ -172,7 +172,12 @@ export const settings = {
     integer(1, 720),
     'A dashboard session ends after this long without a request, minutes; after 12 hours it ends in any case.',
   ),
-  publicUrl: setting('BIO_PUBLIC_URL', '', text, 'Address that clients use, also the issuer of user tokens. Empty: http://host:port.'),
+  publicUrl: setting(
+    'BIO_PUBLIC_URL',
+    '',
+    text,
+    'Address that clients use, also the issuer of user tokens. Empty: http://host:port, and of tokens of several nodes their cluster.',
+  ),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Lowest level that is logged.'),
   retentionPeriodSec: setting('BIO_RETENTION_PERIOD_SEC', 600, integer(1, 86_400), 'Interval between deletions of expired rows, seconds.'),
   dspWorkers: setting('BIO_DSP_WORKERS', 1, integer(1, 64), 'Worker threads for signal processing.'),

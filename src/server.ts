@@ -128,7 +128,8 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   const address = config.publicUrl === '' ? `${scheme}://${config.host}:${config.port}` : config.publicUrl;
   const auth = new Auth({
     database,
-    issuer: address,
+    // Each node has an address of its own, and takes the tokens of all.
+    issuer: config.publicUrl === '' && nodes !== null ? `urn:biosignal:${config.cluster}` : address,
     secret: config.secret === '' ? await serviceSecret(database, 'signing keys') : Buffer.from(config.secret),
     allowedOrigins: config.allowedOrigins,
     secureCookies,

@@ -141,15 +141,21 @@ class Viewer implements SocketHandlers {
     view.subjectId = subjectId;
     this.#watch(view);
     this.#tell({ type: 'ready', subject: subjectId, window_ms: WINDOW_MS });
-    const fetching = this.#options.fetchFrames?.(subjectId, this.#selection) ?? null;
-    if (fetching === null) this.#join(view, after);
-    else void fetching.then(() => this.#join(view, after));
+    this.#joinWhenFetched(view, () => {
+      if (after !== undefined) this.#replay(view, after);
+    });
   }
 
-  #join(view: View, after: number | undefined): void {
-    if (this.#closed || view.subjectId === null) return;
-    view.group = this.#options.hub.join(view.subjectId, view.outbox, this.#selection, this.#intervalMs);
-    if (after !== undefined) this.#replay(view, after);
+  /** Joins once the frames of another node are here, if it makes them. */
+  #joinWhenFetched(view: View, then: () => void): void {
+    const join = (): void => {
+      if (this.#closed || view.subjectId === null || view.group !== null) return;
+      view.group = this.#options.hub.join(view.subjectId, view.outbox, this.#selection, this.#intervalMs);
+      then();
+    };
+    const fetching = view.subjectId === null ? null : (this.#options.fetchFrames?.(view.subjectId, this.#selection) ?? null);
+    if (fetching === null) join();
+    else void fetching.then(join);
   }
 
   /** Notes the view under the credential that keeps it open. */
@@ -242,8 +248,13 @@ class Viewer implements SocketHandlers {
     }
     for (const view of this.#views) {
       if (view.subjectId === null || view.group === null) continue;
+      // Goes on where it was: another node may send all frames of the new selection that it has, or none for a while.
+      const seen = view.group.lastSeq;
       this.#options.hub.leave(view.outbox, view.group);
-      view.group = this.#options.hub.join(view.subjectId, view.outbox, this.#selection, this.#intervalMs);
+      view.group = null;
+      this.#joinWhenFetched(view, () => {
+        if (view.group !== null && seen > 0) this.#options.hub.replay(view.outbox, view.group, seen);
+      });
     }
     const rateHz = this.#intervalMs === 0 ? null : 1000 / this.#intervalMs;
     this.#tell({ type: 'subscribed', channels: this.#selection === '' ? null : this.#selection.split(','), max_rate_hz: rateHz });
