@@ -19,6 +19,22 @@ describe('RateLimit', () => {
     expect(allowed).toBeGreaterThanOrEqual(6000);
     expect(allowed).toBeLessThanOrEqual(6101);
   });
+  it.each([2, 3])('lets one client through no faster at %s nodes that tell each other late', (count) => {
+    const told: { atMs: number; from: number }[] = [];
+    let nowMs = 0;
+    const nodes = Array.from({ length: count }, (_, from) => new RateLimit('auth', 0.2, 50, () => told.push({ atMs: nowMs + 200, from })));
+    let through = 0;
+    for (; nowMs < 600_000; nowMs += 100) {
+      while (told.length > 0 && told[0]!.atMs <= nowMs) {
+        const { from } = told.shift()!;
+        for (const [i, node] of nodes.entries()) if (i !== from) node.note('a', nowMs);
+      }
+      for (const node of nodes) if (node.take('a', nowMs).allowed) through++;
+    }
+    // A burst of 10 and one in 5 s, besides what came to all of them before they had heard of each other.
+    expect(through).toBeLessThanOrEqual(10 + 120 + 3 * count);
+    for (const node of nodes) expect(node.exhausted('a', nowMs + 200_000)).toBe(false);
+  });
   it('counts only what is taken when asked whether it is exhausted', () => {
     const limit = new RateLimit('auth', 1, 2);
     for (let i = 0; i < 100; i++) expect(limit.exhausted('a', 0)).toBe(false);

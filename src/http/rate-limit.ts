@@ -7,6 +7,10 @@ export type Verdict = Readonly<{ allowed: boolean; remaining: number; resetSec: 
 /** Callers kept in memory; above this, those whose allowance is full again are dropped, which changes no verdict. */
 const CALLERS_MAX = 50_000;
 
+/** Requests that others let through count also where this limit is exhausted, up to so many bursts: those that came to several nodes in one
+ *  moment are waited for, and nobody is locked out for good. */
+const DEBT_BURSTS_MAX = 4;
+
 export class RateLimit {
   readonly #intervalMs: number;
   readonly #burstMs: number;
@@ -34,7 +38,8 @@ export class RateLimit {
 
   /** Counts a request that another node let through. */
   note(caller: string, nowMs: number): void {
-    this.#count(caller, nowMs);
+    const tat = Math.max(this.#tat.get(caller) ?? 0, nowMs) + this.#intervalMs;
+    this.#set(caller, Math.min(tat, nowMs + DEBT_BURSTS_MAX * this.#burstMs), nowMs);
   }
 
   #count(caller: string, nowMs: number): Verdict {
@@ -42,10 +47,7 @@ export class RateLimit {
     const next = tat + this.#intervalMs;
     const room = nowMs + this.#burstMs - next;
     const allowed = room >= -1e-6;
-    if (allowed) {
-      if (this.#tat.size >= CALLERS_MAX && !this.#tat.has(caller)) this.#forget(nowMs);
-      this.#tat.set(caller, next);
-    }
+    if (allowed) this.#set(caller, next, nowMs);
     const held = allowed ? next : tat;
     return {
       allowed,
@@ -53,6 +55,11 @@ export class RateLimit {
       resetSec: Math.ceil((held - nowMs) / 1000),
       retryAfterSec: allowed ? 0 : Math.max(1, Math.ceil(-room / 1000)),
     };
+  }
+
+  #set(caller: string, tat: number, nowMs: number): void {
+    if (this.#tat.size >= CALLERS_MAX && !this.#tat.has(caller)) this.#forget(nowMs);
+    this.#tat.set(caller, tat);
   }
 
   /** Says whether one more would be refused, without taking it: for limits that count only failures. */

@@ -16,6 +16,10 @@ const N = 2 ** 17;
 const R = 8;
 const P = 1;
 const HASH_BYTES = 32;
+/** Hashes at the same time: they share four threads with the check of user tokens, which must not wait for them. */
+const HASHES_MAX = 2;
+/** And waiting for that; beyond, a sign-in is refused. */
+const HASHES_WAITING_MAX = 64;
 export const SESSION_SEC = 12 * 3600;
 /** Idle time after which a session ends, unless BIO_SESSION_IDLE_MIN says otherwise. */
 export const SESSION_IDLE_SEC = 1800;
@@ -49,10 +53,29 @@ const columns = (account: ExpressionBuilder<Tables, 'operator_account'>) =>
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt as never);
 
+let hashing = 0;
+const waiting: (() => void)[] = [];
+
+/** @throws PipelineError busy when too many wait already */
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (hashing < HASHES_MAX) hashing++;
+  else if (waiting.length >= HASHES_WAITING_MAX)
+    throw new PipelineError('busy', 'Too many people sign in at this moment.', { retryAfterSec: 10 });
+  else await new Promise<void>((resolve) => waiting.push(resolve));
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) hashing--;
+    else next();
+  }
+}
+
 /** `scrypt$N$r$p$salt$hash`: a stored hash carries its parameters, so that the cost can rise later. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
-  const hash = await derive(password.normalize('NFKC'), salt, HASH_BYTES, { N, r: R, p: P, maxmem: 256 * N * R });
+  const options = { N, r: R, p: P, maxmem: 256 * N * R };
+  const hash = await inTurn(() => derive(password.normalize('NFKC'), salt, HASH_BYTES, options));
   return ['scrypt', N, R, P, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }
 
@@ -61,7 +84,7 @@ export async function passwordMatches(password: string, stored: string): Promise
   if (kind !== 'scrypt') return false;
   const expected = Buffer.from(hash, 'base64url');
   const options = { N: Number(n), r: Number(r), p: Number(p), maxmem: 256 * Number(n) * Number(r) };
-  const given = await derive(password.normalize('NFKC'), Buffer.from(salt, 'base64url'), expected.length, options);
+  const given = await inTurn(() => derive(password.normalize('NFKC'), Buffer.from(salt, 'base64url'), expected.length, options));
   return timingSafeEqual(given, expected);
 }
 
