@@ -3,7 +3,7 @@
 import { PpgMotionHeartRate, emptyRates } from '../src/dsp/ppg/motion-hr.ts';
 import { loadPpg } from './ppg-recordings.ts';
 import { runOf } from './perturbed-runs.ts';
-import type { Run } from './perturbed-runs.ts';
+import type { Run } from './run-parts.ts';
 import type { Section } from './section.ts';
 
 /** How the recording is cut: unbroken, or as the engine does, in segments started afresh 16 s before each. */

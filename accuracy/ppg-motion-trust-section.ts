@@ -13,10 +13,18 @@ import { streamRows } from './hrv-stream.ts';
 import { accChannels, loadPpg, ppgChannels } from './ppg-recordings.ts';
 import type { PpgItem } from './ppg-recordings.ts';
 import { perturbedRuns, runOf } from './perturbed-runs.ts';
-import type { Run } from './perturbed-runs.ts';
+import type { Run } from './run-parts.ts';
 import type { DatabaseFigure, Options, Section } from './section.ts';
 
-type JudgedRate = Readonly<{ of: readonly string[]; measures: readonly number[]; error: number }>;
+export type JudgedRate = Readonly<{
+  of: readonly string[];
+  /** End of the window, s, and the rate. */
+  t: number;
+  bpm: number;
+  measures: readonly number[];
+  trust: number;
+  error: number;
+}>;
 type FlaggedRate = Readonly<{ leads: string; error: number; isGood: boolean }>;
 type TrustFigures = Readonly<{ count: number; off: number; flag0: number; within: number; offFlagged: number }>;
 
@@ -116,7 +124,7 @@ export function judgeRates({ of, fs, ppg, acc, bpm }: Run): JudgedRate[] {
         const t = startSec + out.endSec[k]!;
         const error = Math.abs(out.bpm[k]! - (bpm[(t - 8) / 2] ?? Number.NaN));
         if (t < from || t >= from + 64 || Number.isNaN(error)) continue;
-        judged.push({ of, measures: [...kernel.trust.measures], error });
+        judged.push({ of, t, bpm: out.bpm[k]!, measures: [...kernel.trust.measures], trust: out.trust[k]!, error });
       }
       out.count = 0;
     };
@@ -133,13 +141,15 @@ export function judgeRates({ of, fs, ppg, acc, bpm }: Run): JudgedRate[] {
 /** What weights are fitted on: the runs and what perturbed-runs.ts makes of them, without doubtful labels, and each with an accelerometer
  *  of its own: with another's the path is wrong as often as not, for a reason that no measure sees. */
 export function judgedRuns(items: readonly PpgItem[]): JudgedRate[] {
-  const runs = items.map((item): Run => {
-    const run = runOf(item);
-    return run.of[0] === 'DATA_06' ? { ...run, bpm: run.bpm.map((bpm, i) => (2 * i + 8 < 294 ? bpm : Number.NaN)) } : run;
-  });
-  return perturbedRuns(runs)
-    .filter(({ kind }) => kind !== "another's accelerometer")
-    .flatMap(judgeRates);
+  return perturbedRuns(items.map(labelledRun)).filter(isFitted).flatMap(judgeRates);
+}
+
+export const isFitted = ({ kind }: Run): boolean => kind !== "another's accelerometer";
+
+/** Without the labels that the ECG of the same recording contradicts. */
+export function labelledRun(item: PpgItem): Run {
+  const run = runOf(item);
+  return run.of[0] === 'DATA_06' ? { ...run, bpm: run.bpm.map((bpm, i) => (2 * i + 8 < 294 ? bpm : Number.NaN)) } : run;
 }
 
 /** Flags of the runs as recorded, by weights fitted on what is made of the others. */
@@ -159,7 +169,7 @@ export function leftOutRates(items: readonly PpgItem[], judged: readonly JudgedR
 
 const ridge = 0.1;
 
-const fitTrust = (judged: readonly JudgedRate[]): Weights =>
+export const fitTrust = (judged: readonly JudgedRate[]): Weights =>
   fitLogistic(
     judged.map(({ measures, error }) => ({ features: measures, isRight: error <= 5, weight: 1 })),
     ridge,
