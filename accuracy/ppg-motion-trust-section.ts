@@ -25,7 +25,8 @@ export type JudgedRate = Readonly<{
   trust: number;
   error: number;
 }>;
-type FlaggedRate = Readonly<{ leads: string; error: number; isGood: boolean }>;
+/** @property isBorneOut the ECG of the recording does not contradict the given rate */
+type FlaggedRate = Readonly<{ leads: string; error: number; isGood: boolean; isBorneOut: boolean }>;
 type TrustFigures = Readonly<{ count: number; off: number; flag0: number; within: number; offFlagged: number }>;
 
 const lanesOf = ({ spc }: PpgItem): readonly (readonly [string, readonly Float64Array[]])[] => [
@@ -39,7 +40,15 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
   if (items.length < 2 || leaveOut === 'database') return null;
   const judged = leaveOut === null ? null : judgedRuns(items);
   const rates = judged === null ? items.flatMap(engineRates) : leftOutRates(items, judged);
-  const figures = Object.fromEntries(['both', 'first', 'second', 'all'].map((leads) => [leads, trustFigures(rates, leads)]));
+  const leadsOf = (from: readonly FlaggedRate[], name: string, suffix = ''): [string, TrustFigures] => [
+    name + suffix,
+    trustFigures(from, name),
+  ];
+  const borneOut = rates.filter(isBorneOut);
+  const figures = Object.fromEntries([
+    ...['both', 'first', 'second', 'all'].map((name) => leadsOf(rates, name)),
+    ...['both', 'all'].map((name) => leadsOf(borneOut, name, ', given rates that the ECG bears out')),
+  ]);
   const percent = (share: number): string => (100 * share).toFixed(2);
   const fitted = judged === null ? null : fitTrust(judged);
   const { both } = figures;
@@ -90,12 +99,17 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
 export function engineRates(item: PpgItem): FlaggedRate[] {
   return lanesOf(item).flatMap(([leads, lanes]) => {
     const { features } = streamRows([...ppgChannels(lanes, item.fs), ...accChannels(item)]);
+    const { bpm } = labelledRun(item);
     return (features.get('hr_ppg_motion') ?? []).flatMap(({ tNs, value, qmask }) => {
-      const truth = item.spc!.bpm[(Number(tNs) / 1e9 - 8) / 2];
-      return truth === undefined ? [] : [{ leads, error: Math.abs(value - truth), isGood: qmask === 0 }];
+      const window = (Number(tNs) / 1e9 - 8) / 2;
+      const truth = item.spc!.bpm[window];
+      if (truth === undefined) return [];
+      return [{ leads, error: Math.abs(value - truth), isGood: qmask === 0, isBorneOut: !Number.isNaN(bpm[window]) }];
     });
   });
 }
+
+export const isBorneOut = (rate: FlaggedRate): boolean => rate.isBorneOut;
 
 export function trustFigures(rates: readonly FlaggedRate[], leads: string): TrustFigures {
   const own = rates.filter((rate) => leads === 'all' || rate.leads === leads);
@@ -156,12 +170,14 @@ export function labelledRun(item: PpgItem): Run {
 export function leftOutRates(items: readonly PpgItem[], judged: readonly JudgedRate[]): FlaggedRate[] {
   return items.flatMap((item) => {
     const run = runOf(item);
+    const { bpm } = labelledRun(item);
     const weights = fitTrust(judged.filter(({ of }) => !of.includes(run.of[0]!)));
     return lanesOf(item).flatMap(([leads, ppg]) =>
-      judgeRates({ ...run, ppg }).map(({ measures, error }) => ({
+      judgeRates({ ...run, ppg }).map(({ t, measures, error }) => ({
         leads,
         error,
         isGood: probability(weights, measures) >= motionFlagLimits.good,
+        isBorneOut: !Number.isNaN(bpm[(t - 8) / 2]),
       })),
     );
   });

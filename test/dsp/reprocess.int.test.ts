@@ -100,7 +100,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:hr_ppg_v3', false],
     ['derived:hr_ppg_v4', false],
     ['derived:hr_ppg_v5', false],
-    ['derived:hr_ppg_v6', true],
+    ['derived:hr_ppg_v6', false],
+    ['derived:hr_ppg_v7', true],
     ['derived:sqi_ecg_v1', false],
     ['derived:sqi_ecg_v2', false],
     ['derived:sqi_ecg_v3', false],
@@ -113,15 +114,16 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ppg_v3', false],
     ['derived:sqi_ppg_v4', false],
     ['derived:sqi_ppg_v5', false],
-    ['derived:sqi_ppg_v6', true],
+    ['derived:sqi_ppg_v6', false],
+    ['derived:sqi_ppg_v7', true],
   ]);
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
     'r_peaks_v8',
     'pulse_peaks_v3',
-    'hr_ppg_v6',
-    'hr_ppg_motion_v4',
+    'hr_ppg_v7',
+    'hr_ppg_motion_v5',
     'resp_rate_ecg_v7',
     'resp_rate_ppg_v4',
     'hrv_sdnn_300s_v9',
@@ -147,7 +149,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v6')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v7')`,
   );
   const withOld = await rowsOf('live');
   const old = withOld.filter((row) => row.includes('hr_ppg_v1'));
@@ -157,7 +159,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v6')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v7')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
   const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v8');
@@ -225,7 +227,7 @@ test('reprocess says what is wrong with the call', async () => {
   expect((await cli()).code).toBe(EXIT_USAGE);
   expect(await cli('--all', '--method', 'derived:hr_ppg_v1')).toMatchObject({
     code: EXIT_USAGE,
-    err: expect.stringContaining('this release computes derived:hr_ppg_v6') as string,
+    err: expect.stringContaining('this release computes derived:hr_ppg_v7') as string,
   });
   expect((await cli('--all', '--method', 'derived:nonsense_v1')).code).toBe(EXIT_USAGE);
   expect((await cli('--device', 'nobody')).code).toBe(EXIT_USAGE);

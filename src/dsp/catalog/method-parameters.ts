@@ -451,7 +451,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('taps', motionFilter.TAPS, '1', 'of the filter from each axis to each wavelength'),
       p('tap', motionFilter.TAP_SEC, 's', 'between two taps'),
       p('memory', motionFilter.MEMORY, '1', 'what a window counts for in the filter, against the one 2 s after it'),
-      p('harmonic', motionRate.weights.harmonic, '1', "share of the second harmonic's power added to the fundamental's"),
+      p('harmonic', motionRate.weights.harmonic, '1', "most that the second harmonic's power adds, as a share of the fundamental's"),
       p('change', motionRate.weights.changeBpm, '/min', 'standard deviation of the change in 2 s'),
       p('missing_max', motionChannel.MISSING_MAX, '1', 'share of missing samples above which a window has no spectrum'),
       p('still', motionFilter.stillG, 'g', 'motion that counts half'),
@@ -467,6 +467,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'Never better than suspect without three axes of acceleration of one rate (at least 10 Hz).',
       'Chosen on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
+      'Wavelengths are added: all must be given the same way up. One of them that is upside down takes the pulse away.',
     ],
   },
   perfusion_index: {

@@ -33,6 +33,44 @@ describe('PpgMotionHeartRate', () => {
     for (const [endSec, bpm] of rates(out)) expect(Math.abs(bpm! - bpmAt(endSec! - 4))).toBeLessThan(3);
   });
 
+  test('follows the pulse that two wavelengths share under a motion that they do not, and that no accelerometer saw', () => {
+    const { ppg, bpmAt } = running(80);
+    // the same light with the pulse alone, and a swing at 95 /min that pulls one wavelength up where it pulls the other down
+    const swing = (i: number): number => 5 * Math.sin((2 * Math.PI * 95 * i) / 60 / FS);
+    const stride = (i: number): number => 6 * (Math.sin((2 * Math.PI * 2.6 * i) / FS) + 0.6 * Math.sin((2 * Math.PI * 1.3 * i) / FS + 1));
+    const leads = [1, -0.8].map((gain) => ppg.map((value, i) => value - stride(i) + gain * swing(i)));
+    const kernel = new PpgMotionHeartRate(FS, 2);
+    const out = emptyRates();
+    kernel.pushPpg(leads, 0, ppg.length, out);
+    kernel.flush(out);
+    expect(out.count).toBe((80 - 8) / 2 + 1);
+    for (const [endSec, bpm] of rates(out)) expect(Math.abs(bpm! - bpmAt(endSec! - 4))).toBeLessThan(3);
+  });
+
+  test('does not take half the rate for a pulse because its second harmonic is strong', () => {
+    const pulse = Float64Array.from({ length: 60 * FS }, (_, i) => Math.sin((2 * Math.PI * 2.4 * i) / FS) + 0.05 * Math.sin(i * i));
+    const kernel = new PpgMotionHeartRate(FS, 1);
+    const out = emptyRates();
+    kernel.pushPpg([pulse], 0, pulse.length, out);
+    kernel.flush(out);
+    for (const [, bpm] of rates(out)) expect(Math.abs(bpm! - 144)).toBeLessThan(1);
+  });
+
+  test('gives the same rates with a dead wavelength next to a live one, and none where all are dead', () => {
+    const { ppg } = running(30);
+    const found = [[ppg], [ppg, new Float64Array(ppg.length).fill(7)], [ppg, new Float64Array(ppg.length).fill(Number.NaN)]].map(
+      (leads) => {
+        const kernel = new PpgMotionHeartRate(FS, leads.length);
+        const out = emptyRates();
+        kernel.pushPpg(leads, 0, ppg.length, out);
+        kernel.flush(out);
+        return rates(out);
+      },
+    );
+    expect(found[1]).toEqual(found[0]);
+    expect(found[2]).toEqual(found[0]);
+  });
+
   test('gives the same numbers, bit for bit, however the two inputs are cut and interleaved', () => {
     const { ppg, acc } = running(40);
     const whole = new PpgMotionHeartRate(FS, 1, 3);

@@ -1,7 +1,8 @@
 /** Heart rate from PPG while the wearer moves: spectra without what the accelerometer explains, best path over frequencies.
  *
- *  Every 2 s the last 8 s of each PPG wavelength, less what a filter makes of the accelerometer's axes (motion-filter.ts), become a power
- *  spectrum (Hann window). Power at the second harmonic supports its fundamental. The rate is the state of a hidden Markov model (Gaussian
+ *  Every 2 s the last 8 s of each PPG wavelength, less what a filter makes of the accelerometer's axes (motion-filter.ts), are added up as
+ *  they are: the pulse is in step in all of them, what moves them otherwise is not. The sum becomes a power spectrum (Hann window). Power
+ *  at the second harmonic supports its fundamental. The rate is the state of a hidden Markov model (Gaussian
  *  steps, a small chance of any jump), decoded with two frames of lag; a weighted mean of it and of the interpolated peak next to it is
  *  more precise (see docs/dsp). Where a spectrum is attenuated at the frequencies of the accelerometer's, as in WFPV (Temko 2017,
  *  doi:10.1109/TBME.2017.2676243), a pulse at one of these is lost with the motion: version 3 of the method did that.
@@ -21,8 +22,8 @@ export const FIRST_FRAME = WINDOW_SEC / STEP_SEC;
 
 /** Chosen on IEEE SPC recordings 01-06; docs/dsp/pulse-and-slow.md has how little each matters. */
 export const weights = {
-  /** Share of the second harmonic's power added to the fundamental's. */
-  harmonic: 0.3,
+  /** The second harmonic's power is added to the fundamental's, up to this share of it: at half the rate there is no fundamental. */
+  harmonic: 0.5,
   /** Power that counts as none, in units of the largest. */
   floor: 0.05,
   /** Standard deviation of the change in 2 s, bpm, and the log chance of a jump to anywhere. */
@@ -41,9 +42,10 @@ const PEAK_SCALE = 28;
 
 // shared by every instance of the thread: nothing of them outlives a call
 const kernel = Float64Array.from({ length: 2 * REACH + 1 }, (_, k) => -0.5 * ((k - REACH) / (weights.changeBpm / 60 / RATE_STEP_HZ)) ** 2);
-const power = new Float64Array(2 * STATES);
 const taken = new Float64Array(2 * STATES);
 const takenWindow = new Float64Array(FFT_SIZE);
+const togetherWindow = new Float64Array(FFT_SIZE);
+const takenTogether = new Float64Array(FFT_SIZE);
 const sharedWindows: Float64Array[] = [];
 const clean = new Float64Array(2 * STATES);
 const emission = new Float64Array(STATES);
@@ -157,7 +159,7 @@ export class PpgMotionHeartRate {
     frame.usable = usable && peak > 0;
     frame.motion = Math.sqrt(motion);
     for (let s = 0; s < STATES; s++) {
-      const support = frame.usable ? (clean[s]! + weights.harmonic * clean[STATES + s]!) / peak : 1;
+      const support = frame.usable ? (clean[s]! + Math.min(clean[STATES + s]!, weights.harmonic * clean[s]!)) / peak : 1;
       emission[s] = Math.log(support + weights.floor);
     }
     notePeaks(frame);
@@ -233,8 +235,9 @@ export class PpgMotionHeartRate {
     return state;
   }
 
-  /** Sums the spectra of the wavelengths without their motion into `clean` (fundamentals, then second harmonics), each over its largest;
-   *  `taken` becomes that of the motion taken off the first usable one.  @returns false when no wavelength has a usable window */
+  /** Spectrum of the wavelengths' sum without its motion into `clean` (fundamentals, then second harmonics), over its largest; `taken`
+   *  becomes that of the motion taken off. Each wavelength counts by its deviation before that: what moves most counts least.
+   *  @returns false when no wavelength has a usable window */
   #cleanSpectrum(index: number): boolean {
     clean.fill(0);
     taken.fill(0);
@@ -244,17 +247,24 @@ export class PpgMotionHeartRate {
     let moving = 0;
     for (let a = 0; a < this.#acc.length; a++) if (this.#acc[a]!.tapered(index, this.#axisWindows[a]!)) moving++;
     if (moving > 0) this.#filter.fit(this.#leadWindows, this.#axisWindows);
-    let usable = false;
+    const { size } = planOf(this.#fs);
+    togetherWindow.fill(0);
+    takenTogether.fill(0);
     for (let c = 0; c < this.#ppg.length; c++) {
       const window = this.#leadWindows[c]!;
+      let power = 0;
+      for (let t = 0; t < size; t++) power += window[t]! * window[t]!;
+      if (!(power > 0)) continue;
+      const scale = 1 / Math.sqrt(power);
       if (moving > 0) this.#filter.takeOff(c, window, this.#axisWindows, takenWindow);
-      const max = spectrum(this.#fs, window, power);
-      if (!(max > 0)) continue;
-      for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! + power[s]! / max;
-      if (moving > 0 && !usable) spectrum(this.#fs, takenWindow, taken);
-      usable = true;
+      for (let t = 0; t < size; t++) togetherWindow[t] = togetherWindow[t]! + scale * window[t]!;
+      if (moving > 0) for (let t = 0; t < size; t++) takenTogether[t] = takenTogether[t]! + scale * takenWindow[t]!;
     }
-    return usable;
+    const max = spectrum(this.#fs, togetherWindow, clean);
+    if (!(max > 0)) return false;
+    for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! / max;
+    if (moving > 0) spectrum(this.#fs, takenTogether, taken);
+    return true;
   }
 }
 

@@ -9,14 +9,14 @@ import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import { stillG } from './motion-filter.ts';
 
 /** In the order of the measures. */
-export const motionTrustModel = { constant: 1.25, of: [-0.98, 0.358, -0.09, -0.215] } as const;
+export const motionTrustModel = { constant: 2.15, of: [-0.99, 0.609, 0.548, -0.259] } as const;
 export const motionTrustMeasures = ['stride', 'margin', 'weakest', 'moved'] as const;
 /** Beyond this a rival path does not matter. */
 const MARGIN_MAX = 12;
 const SHARE_MIN = 0.02;
 /** A rate is good from `good` on and bad below `bad`. Without an accelerometer, arm swing cannot be told from a pulse: a rate is bad below
  *  `badConfidence`, and never better than suspect. */
-export const motionFlagLimits = { good: 0.95, bad: 0.75, badConfidence: 0.3 } as const;
+export const motionFlagLimits = { good: 0.99, bad: 0.75, badConfidence: 0.3 } as const;
 
 /** @param confidence share of the cleaned power near the rate  @param motion 0 without an accelerometer */
 export function motionRateFlag(trust: number, confidence: number, motion: number): QualityFlag {

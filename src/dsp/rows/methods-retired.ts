@@ -90,6 +90,7 @@ const goodWithDoubled =
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
 const ofPeaks2 = 'made of pulse_peaks version 2: a pulse that is upside down was taken as it came.';
+const flaggedByIndex6 = 'flagged by sqi_ppg version 6, which compares with the spectral rate of hr_ppg_motion version 4.';
 const flaggedByIndex5 =
   'flagged by sqi_ppg version 5, which called seconds good 4 and 5 s after a pulse had given way to noise a thousandth its size.';
 const flaggedByIndex3 = 'made of pulse_peaks version 1, flagged by sqi_ppg version 3.';
@@ -114,13 +115,17 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => [
-      earlier(current, current.version - 1, flaggedByIndex5),
-      earlier(current, current.version - 2, ofPeaks2),
-      earlier(current, current.version - 3, flaggedByIndex3),
-      ...(current.version > 6 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
+      earlier(current, current.version - 1, flaggedByIndex6),
+      earlier(current, current.version - 2, flaggedByIndex5),
+      earlier(current, current.version - 3, ofPeaks2),
+      earlier(current, current.version - 4, flaggedByIndex3),
+      ...(current.version > 7 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
       ...(current.version > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
+  earlier(featureMethods[methodIndex('hr_ppg')]!, 6, flaggedByIndex6),
+  earlier(featureMethods[methodIndex('sqi_ppg')]!, 6, 'with the spectral rate of hr_ppg_motion version 4.'),
+  ...['perfusion_index', 'worn_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 2, flaggedByIndex6)),
   earlier(featureMethods[methodIndex('hr_ppg')]!, 5, flaggedByIndex5),
   earlier(
     featureMethods[methodIndex('sqi_ppg')]!,
@@ -137,6 +142,11 @@ export const retiredMethods: readonly Method[] = [
     'of the beats of pulse_peaks version 1, with the spectral rate of hr_ppg_motion version 3.',
   ),
   earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 2, 'made of pulse_peaks version 1.'),
+  earlier(
+    featureMethods[methodIndex('hr_ppg_motion')]!,
+    4,
+    'the spectra of the wavelengths were added, not the wavelengths; half the rate was supported by its second harmonic alone.',
+  ),
   earlier(
     featureMethods[methodIndex('hr_ppg_motion')]!,
     3,

@@ -92,7 +92,7 @@ export const beatMethods = {
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 9, mean_nn: 9, sdnn: 9, pnn50: 9, sd1: 9, sd2: 9, lf: 9, hf: 9, lf_hf: 9 },
-  ppg: { rmssd: 6, mean_nn: 6, sdnn: 7, pnn50: 6, sd1: 6, sd2: 7, lf: 6, hf: 6, lf_hf: 6 },
+  ppg: { rmssd: 7, mean_nn: 7, sdnn: 8, pnn50: 7, sd1: 7, sd2: 8, lf: 7, hf: 7, lf_hf: 7 },
 };
 
 /** Steps of variability by unit. */
@@ -211,7 +211,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 6,
+    version: 7,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -240,7 +240,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 6,
+    version: 7,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -250,7 +250,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes:
-      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Bad where a second detector finds less than half of the beats. The spectral rate is that of hr_ppg_motion version 4. Version 1 did not know it.',
+      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Bad where a second detector finds less than half of the beats. The spectral rate is that of hr_ppg_motion version 5. Version 1 did not know it.',
   }),
   method({
     feature: 'resp_rate',
@@ -333,7 +333,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
@@ -343,7 +343,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.8,
     paper: 'Temko 2017, doi:10.1109/TBME.2017.2676243',
     notes:
-      'See src/dsp/ppg/motion-hr.ts: spectra of all wavelengths of one rate, less what a least-squares filter makes of the accelerometer (three axes of one rate, at least 10 Hz); hidden Markov path over 39-210 /min. Flagged by src/dsp/ppg/motion-trust.ts; without an accelerometer never better than suspect. Delay 11 s. Version 3 attenuated the spectra at the frequencies of the accelerometer.',
+      'See src/dsp/ppg/motion-hr.ts: spectrum of the sum of all wavelengths of one rate, less what a least-squares filter makes of the accelerometer (three axes of one rate, at least 10 Hz); hidden Markov path over 39-210 /min. Flagged by src/dsp/ppg/motion-trust.ts; without an accelerometer never better than suspect. Delay 11 s. Version 3 attenuated the spectra at the frequencies of the accelerometer.',
   }),
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
@@ -393,7 +393,7 @@ export const featureMethods: readonly Method[] = [
   ...burdenMethods,
   method({
     feature: 'perfusion_index',
-    version: 2,
+    version: 3,
     source: 'ppg',
     title: 'Perfusion index',
     unit: '%',
@@ -407,7 +407,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'worn_ppg',
-    version: 2,
+    version: 3,
     source: 'ppg',
     title: 'PPG sensor worn',
     unit: '1',
