@@ -1,4 +1,5 @@
 /** Goals of signal accuracy next to the measured figures: the last table of the report. */
+import { ALL_FITTED } from './perturbed-motion-section.ts';
 import type { Section } from './section.ts';
 
 type Goal = Readonly<{
@@ -69,6 +70,13 @@ const goals: readonly Goal[] = [
     better: 'lower',
     target: 1.5,
   },
+  {
+    goal: 'S5',
+    what: 'heart rate in motion, runs made of spc: mean error, bpm',
+    path: ['perturbed-motion', ALL_FITTED, 'mean'],
+    better: 'lower',
+    target: 1.5,
+  },
   { goal: 'S6', what: 'EC57 TP2, HF: worst error %', path: ['hrv', 'TP2', 'worstErrorPercent'], better: 'lower', target: 2 },
   { goal: 'S6', what: 'EC57 TP4, VLF: worst error %', path: ['hrv', 'TP4', 'worstErrorPercent'], better: 'lower', target: 2 },
   { goal: 'S7', what: 'RMSSD with 6 % mixed faults: median error %', path: ['hrv', 'mixed 6 %', 'rmssd'], better: 'lower', target: 4 },
@@ -122,6 +130,20 @@ const goals: readonly Goal[] = [
     path: ['ppg-motion-trust', 'both', key],
     better: 'higher',
     target: key === 'within' ? 99.8 : 95,
+    isShare: true,
+  })),
+  ...(
+    [
+      ['goodByOthersRight', 'flagged 0, within 5 bpm', 99.8],
+      ['offFlaggedByOthers', 'off by more, flagged 1 or 2', 95],
+      ['goodByOthers', 'time flagged 0', 90],
+    ] as const
+  ).map(([key, what, target]): Goal => ({
+    goal: 'S9b',
+    what: `heart rate in motion, runs made of spc, weights of others: ${what}, %`,
+    path: ['perturbed-motion', ALL_FITTED, key],
+    better: 'higher',
+    target,
     isShare: true,
   })),
   ...ecgDatabases.flatMap((database) =>
