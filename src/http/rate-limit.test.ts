@@ -31,7 +31,7 @@ describe('RateLimit', () => {
       }
       for (const node of nodes) if (node.take('a', nowMs).allowed) through++;
     }
-    // A burst of 10 and one in 5 s, besides what came to all of them before they had heard of each other.
+    // A burst of 10 and one in 5 s, besides what came to all of them before they knew of each other.
     expect(through).toBeLessThanOrEqual(10 + 120 + 3 * count);
     for (const node of nodes) expect(node.exhausted('a', nowMs + 200_000)).toBe(false);
   });

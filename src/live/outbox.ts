@@ -18,8 +18,8 @@ import type { ViewerGroup } from './viewer-group.ts';
 
 export type OutboxMode = 'flowing' | 'replaying' | 'behind' | 'ahead' | 'sampled';
 
-/** Frames by which a viewer can be ahead of a group: what a node that was lost had sent to its own viewers and not to others. Further ahead,
- *  the device's clock was set, or the viewer counts by a clock of its own. */
+/** Frames by which a viewer can be ahead of a group: what a node that was lost had sent to its own viewers and not to others. Further
+ *  ahead, the device's clock was set, or the viewer counts by a clock of its own. */
 const AHEAD_MAX = 100;
 
 const withSuffix = new WireWriter(64 * 1024);

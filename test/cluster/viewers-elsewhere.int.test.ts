@@ -12,7 +12,7 @@ import type { TestDatabase } from '../helpers/database.ts';
 import { isShared, packetsOfPeople, sendAll, startNode } from './nodes.ts';
 
 const PACKET_MS = 200;
-/** While the node of the person hears of the choice; without a question it hears after up to 20. */
+/** While the node of the person learns of the choice; without a question it learns after up to 20. */
 const FRAMES_MISSED_MAX = 6;
 let database: TestDatabase;
 let nodes: readonly Service[] = [];
