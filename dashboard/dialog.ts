@@ -17,6 +17,8 @@ export type Question = Readonly<{
   fields?: TemplateResult;
   /** @param text a field's value, trimmed */
   act: (text: (name: string) => string) => Promise<unknown>;
+  /** Once it is done and the dialog is gone: where the keyboard goes on, if not where it was. */
+  after?: () => void;
 }>;
 
 export class Dialog {
@@ -38,8 +40,9 @@ export class Dialog {
     this.#redraw();
   }
 
-  #close(): void {
+  #close(event: Event): void {
     this.#question = null;
+    (event.currentTarget as Element).closest('dialog')?.close();
     if (this.#problem !== null) this.#afterFailure();
     this.#redraw();
   }
@@ -47,7 +50,8 @@ export class Dialog {
   async #submit(event: SubmitEvent, question: Question): Promise<void> {
     event.preventDefault();
     if (this.#busy) return;
-    const data = new FormData(event.target as HTMLFormElement);
+    const form = event.target as HTMLFormElement;
+    const data = new FormData(form);
     const text = (name: string): string => {
       const value = data.get(name);
       return typeof value === 'string' ? value.trim() : '';
@@ -58,6 +62,8 @@ export class Dialog {
     try {
       await question.act(text);
       this.#question = null;
+      form.closest('dialog')?.close(); // the focus returns to where it was
+      question.after?.();
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
       else if (error.status === 401) location.reload();
@@ -79,7 +85,12 @@ export class Dialog {
         ${fields ?? nothing} ${this.#problem === null ? nothing : html`<p class="problem-line" role="alert">${this.#problem}</p>`}
         <div class="row">
           <button class=${danger ? 'danger' : 'primary'} ?disabled=${this.#busy}>${word}</button>
-          <button type="button" ?autofocus=${danger && fields === undefined} ?disabled=${this.#busy} @click=${() => this.#close()}>
+          <button
+            type="button"
+            ?autofocus=${danger && fields === undefined}
+            ?disabled=${this.#busy}
+            @click=${(event: Event) => this.#close(event)}
+          >
             Cancel
           </button>
         </div>
@@ -90,7 +101,7 @@ export class Dialog {
   /** Escape. What runs already is not left. */
   #cancel(event: Event): void {
     event.preventDefault();
-    if (!this.#busy) this.#close();
+    if (!this.#busy) this.#close(event);
   }
 }
 

@@ -3,9 +3,13 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import '../../widgets/provider/provider.ts';
 import '../../widgets/recording/recording.ts';
+import type { PickDetail } from '../../widgets/recording/recording-pick.ts';
+import type { BioRecording } from '../../widgets/recording/recording.ts';
+import { Marks } from '../marks.ts';
 import { Page } from '../page.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
+import { loadNames } from '../who.ts';
 
 type View = Readonly<{ at: string; speed: number; gain: number; row: number; channels: string }>;
 
@@ -13,6 +17,19 @@ export class RecordingPage extends Page {
   #stream: Stream | null = null;
   #user: Xuser | null = null;
   #held: Readonly<{ subjectId: string; projectId: string }> | null = null;
+
+  /** What the address said at first: the viewer moves on by itself, and must not be called back. */
+  readonly #given = new URLSearchParams(this.context.query);
+  readonly #marks = new Marks({
+    ask: (question) => this.ask(question),
+    change: (action) => this.change(action),
+    run: (action) => this.run(action),
+    redraw: () => this.context.redraw(),
+    time: (iso) => this.#exactTime(iso),
+    locale: this.context.locale,
+    canEdit: this.canEdit,
+    viewer: () => document.querySelector<BioRecording>('bio-recording'),
+  });
 
   override get title(): string {
     const name = this.#user === null ? '' : this.#user.display_name || this.#user.external_id;
@@ -23,7 +40,21 @@ export class RecordingPage extends Page {
     const [streamId = ''] = this.context.argument.split('/');
     this.#stream = await call('GET', '/api/v1/streams/{streamId}', { params: { streamId } });
     this.#user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: this.#stream.subject_id } });
+    await this.#marks.load(this.#stream, this.context.query.get('at'), loadNames(this.context.member, this.canAdmin));
     this.#held ??= { subjectId: this.#user.xuser_id, projectId: this.#user.project_id };
+  }
+
+  #exactTime(iso: string): TemplateResult {
+    const shown = new Intl.DateTimeFormat(this.context.locale, {
+      month: 'short',
+      day: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+      fractionalSecondDigits: 1,
+    });
+    return html`<time datetime=${iso}>${shown.format(Date.parse(iso))}</time>`;
   }
 
   protected override actions(): TemplateResult | typeof nothing {
@@ -36,24 +67,27 @@ export class RecordingPage extends Page {
 
   protected override body(): TemplateResult | typeof nothing {
     if (this.#stream === null || this.#held === null) return nothing;
-    const { query } = this.context;
-    const given = (name: string): string | typeof nothing => query.get(name) ?? nothing;
+    const given = (name: string): string | typeof nothing => this.#given.get(name) ?? nothing;
     return html`<section class="card">
-      <p class="muted">Device ${this.#stream.device_id} ${this.#stream.firmware}</p>
-      <bio-provider .operator=${this.#held}>
-        <bio-recording
-          stream=${this.#stream.id}
-          at=${given('at')}
-          speed=${given('speed')}
-          gain=${given('gain')}
-          row=${given('row')}
-          channels=${given('channels')}
-          @bio:recording-view=${(event: CustomEvent<View>) => {
-            const { at, speed, gain, row, channels } = event.detail;
-            this.keep({ at, speed: String(speed), gain: String(gain), row: String(row), channels });
-          }}
-        ></bio-recording>
-      </bio-provider>
-    </section>`;
+        <p class="muted">Device ${this.#stream.device_id} ${this.#stream.firmware}</p>
+        <bio-provider .operator=${this.#held}>
+          <bio-recording
+            stream=${this.#stream.id}
+            at=${given('at')}
+            speed=${given('speed')}
+            gain=${given('gain')}
+            row=${given('row')}
+            channels=${given('channels')}
+            ?marking=${this.canEdit}
+            @bio:recording-pick=${(event: CustomEvent<PickDetail | null>) => this.#marks.picked(event.detail)}
+            @bio:recording-view=${(event: CustomEvent<View>) => {
+              const { at, speed, gain, row, channels } = event.detail;
+              this.keep({ at, speed: String(speed), gain: String(gain), row: String(row), channels });
+              this.#marks.shown(at);
+            }}
+          ></bio-recording>
+        </bio-provider>
+      </section>
+      ${this.#marks.view()}`;
   }
 }

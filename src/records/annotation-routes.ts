@@ -201,7 +201,7 @@ const updateAnnotation = ({ db }: Deps) =>
         };
         check(content);
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
-        await replaceAnnotation(client, before, placeOf(stream), author, content);
+        await replaceAnnotation(client, { ...before, deleted: false }, placeOf(stream), author, content);
         await noteChange(client, request, { action: 'annotation.updated', id: before.id, content });
         return tagged(await detailOf(client, caller, before.id));
       });

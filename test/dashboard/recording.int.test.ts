@@ -2,86 +2,20 @@
  *  every gesture, the keyboard alone, what is told, the address, and what axe finds. */
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture, Opened } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
-
-const FS = 250;
-const SECONDS = 600;
-const RR_SEC = 0.8;
-/** Beats at 0.5 s, 1.3 s …; one too early, and no packets for 20 s. */
-const ECTOPIC_SEC = 0.5 + 225 * RR_SEC - 0.35;
-const GAP = [300, 320] as const;
-const NOTE_SEC = 500;
-const startMs = Math.floor((Date.now() - 7_200_000) / 60_000) * 60_000;
-const at = (sec: number): string => new Date(startMs + 1000 * sec).toISOString();
+import { at, ECTOPIC_SEC, GAP, NOTE_SEC, SECONDS, sendViewed, startMs } from '../helpers/viewed-recording.ts';
 
 let dashboard: DashboardFixture;
 let stream: string;
 let person: string;
 
-function samples(): Int32Array {
-  const values = new Int32Array(SECONDS * FS);
-  for (let beat = 0; 0.5 + beat * RR_SEC < SECONDS - 1; beat++) {
-    const isEctopic = Math.abs(0.5 + beat * RR_SEC - 0.35 - ECTOPIC_SEC) < 0.01;
-    const sec = isEctopic ? ECTOPIC_SEC : 0.5 + beat * RR_SEC;
-    for (let i = Math.floor((sec - 0.2) * FS); i < (sec + 0.5) * FS && i < values.length; i++) {
-      const t = i / FS - sec;
-      const width = isEctopic ? 2e-3 : 2e-4;
-      values[i]! += Math.round(
-        (isEctopic ? -300 : 240) * Math.exp(-(t * t) / width) + (isEctopic ? 0 : 40 * Math.exp(-((t - 0.24) ** 2) / 3e-3)),
-      );
-    }
-  }
-  return values;
-}
-
 beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
-  const { service, send } = dashboard;
-  const project = (await send<{ project_key: string }[]>('GET', '/api/v1/projects'))[0]!;
-  const user = { external_id: 'viewed', project_key: project.project_key, display_name: 'Vera Viewed' };
-  person = (await send<{ xuser_id: string }>('POST', '/api/v1/xusers', user)).xuser_id;
-  const values = samples();
-  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
-  const second = { ...channel, code: 'ecg.v5', lead: 'V5' };
-  for (let seq = 0; seq < SECONDS / 10; seq++) {
-    if (10 * seq >= GAP[0] && 10 * seq < GAP[1]) continue;
-    const t0DeviceNs = BigInt(seq) * 10_000_000_000n;
-    const part = values.slice(seq * 10 * FS, (seq + 1) * 10 * FS);
-    const packet = encodePacket({
-      schemaVersion: 1,
-      deviceId: 'viewed patch',
-      bootId: '07'.repeat(16),
-      seq,
-      t0DeviceNs,
-      t0UnixNs: BigInt(startMs) * 1_000_000n + t0DeviceNs,
-      sentUnixNs: 0n,
-      subject: 'viewed',
-      firmware: '',
-      blocks: [
-        { channel, tOffsetNs: 0, samples: part, qmask: null },
-        { channel: second, tOffsetNs: 0, samples: part.map((value) => value >> 1), qmask: null },
-      ],
-      measurements: [],
-      events: [],
-    });
-    const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/x-protobuf' },
-      body: Buffer.from(packet),
-    });
-    expect(answer.status, await answer.text()).toBe(202);
-  }
-  stream = (await send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${person}`))[0]!.id;
-  await send('POST', '/api/v1/annotations', { stream_id: stream, kind: 'note', starts_at: at(NOTE_SEC), text: 'walked' });
-  await until(async () => {
-    const [beats] = await send<{ ts_ns: number[] }[]>('GET', `/api/v1/streams/${stream}/beats`);
-    return (beats?.ts_ns.length ?? 0) > (SECONDS - 60) / RR_SEC;
-  });
+  ({ stream, person } = await sendViewed(dashboard));
 }, 120_000);
 afterAll(() => dashboard?.close());
 

@@ -93,9 +93,19 @@ it('keeps every version of an annotation, and lists the newest until it is taken
     [2, false],
     [1, false],
   ]);
+  const again = await running.send<Detail>('PATCH', `/api/v1/annotations/${id}`, { body: { text: 'third' } });
+  expect(again.body).toMatchObject({ version: 4, deleted: false });
+  expect((await list('kind=note')).map(({ text }) => text)).toEqual(['third']);
+  expect((await running.send('DELETE', `/api/v1/annotations/${id}`)).status).toBe(204);
   const { body: log } = await running.send<{ action: string; detail: object }[]>('GET', `/api/v1/audit-log?subject_id=${person.id}`);
   const actions = log.filter(({ action }) => action.startsWith('annotation.'));
-  expect(actions.map(({ action }) => action).toSorted()).toEqual(['annotation.created', 'annotation.deleted', 'annotation.updated']);
+  expect(actions.map(({ action }) => action).toSorted()).toEqual([
+    'annotation.created',
+    'annotation.deleted',
+    'annotation.deleted',
+    'annotation.updated',
+    'annotation.updated',
+  ]);
   expect(JSON.stringify(actions)).not.toContain('second');
 });
 

@@ -1,4 +1,6 @@
 /** Draws the three views of a recording on canvases: the whole of it, a page of rows, and the strip on paper. */
+import { beatsIn, correctedIn, pickIn } from './recording-draw-marks.ts';
+import type { CorrectedBeat } from './corrected-beats.ts';
 import type { Beat, Envelope, Mark, Rate, Segment } from './recording-source.ts';
 
 /** CSS pixels of a millimetre, as CSS defines it; a screen is rarely so exact. */
@@ -248,6 +250,12 @@ export type Strip = Readonly<{
   gain: number;
   lanes: readonly Readonly<{ channel: string; label: string; kind: string; segments: readonly Segment[] }>[];
   beats: readonly Beat[];
+  /** As people corrected them; null: nobody has corrected a beat of the recording. */
+  corrected: readonly CorrectedBeat[] | null;
+  /** What is picked, and whether a line shows the middle. */
+  pick: Readonly<{ fromMs: number; toMs: number }> | null;
+  hasMiddle: boolean;
+  words: Readonly<{ computed: string; corrected: string }>;
   marks: readonly Mark[];
   calipers: Readonly<{ fromMs: number; toMs: number; marchOut: boolean }> | null;
   filtered: boolean;
@@ -262,7 +270,7 @@ export function drawStrip(surface: Surface, strip: Strip): void {
   paper(surface);
   const perMs = pxPerMs(strip.speed);
   const xOf = (ms: number): number => (ms - strip.fromMs) * perMs;
-  const top = 30;
+  const top = strip.corrected === null ? 30 : 60;
   const tall = (height - top) / Math.max(1, strip.lanes.length);
   for (const [i, lane] of strip.lanes.entries()) {
     const middle = top + tall * (i + 0.5);
@@ -270,7 +278,10 @@ export function drawStrip(surface: Surface, strip: Strip): void {
     labelIn(surface, lane.label, 6, top + tall * (i + 1) - 8);
   }
   beatsIn(surface, strip.beats, xOf);
+  if (strip.corrected !== null) correctedIn(surface, strip.corrected, xOf, strip.words);
+  pickIn(surface, strip.pick, strip.hasMiddle, xOf);
   for (const mark of strip.marks) {
+    if (mark.beat !== null) continue; // it is among the beats
     const [from, to] = [xOf(mark.startMs), xOf(mark.endMs)];
     if (to < 0 || from > width) continue;
     context.fillStyle = mark.source === 'episode' ? colors.accent : colors.suspect;
@@ -403,31 +414,6 @@ function hatch(
     context.stroke();
     context.globalAlpha = 1;
     k = end;
-  }
-}
-
-const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'V', artefact: '×', interpolated: '○' };
-
-/** A mark above each beat and the interval to the one before, in ms. */
-function beatsIn({ context, width, colors }: Surface, beats: readonly Beat[], xOf: (ms: number) => number): void {
-  context.textAlign = 'center';
-  for (const beat of beats) {
-    const x = xOf(beat.timeMs);
-    if (x < -40 || x > width + 40) continue;
-    context.fillStyle = context.strokeStyle = beat.qmask === 0 ? colors.ink : colors.muted;
-    context.beginPath();
-    context.moveTo(x, 16);
-    context.lineTo(x, 22);
-    context.stroke();
-    const letter = letters[beat.kind] ?? '';
-    if (letter !== '') {
-      context.fillStyle = colors.bad;
-      context.fillText(letter, x, 13);
-    }
-    if (beat.intervalMs !== null && beat.intervalMs * (xOf(1) - xOf(0)) > 30) {
-      context.fillStyle = colors.muted;
-      context.fillText(String(Math.round(beat.intervalMs)), xOf(beat.timeMs - beat.intervalMs / 2), 24);
-    }
   }
 }
 

@@ -33,8 +33,19 @@ export type Segment = Readonly<{
   qmask: readonly number[] | null;
 }>;
 
-export type Beat = Readonly<{ timeMs: number; intervalMs: number | null; kind: string; qmask: number }>;
-export type Mark = Readonly<{ startMs: number; endMs: number; label: string; source: 'episode' | 'annotation' }>;
+export type Beat = Readonly<{ timeMs: number; intervalMs: number | null; kind: string; qmask: number; channel: string }>;
+export type Mark = Readonly<{
+  id: string;
+  startMs: number;
+  endMs: number;
+  label: string;
+  source: 'episode' | 'annotation';
+  /** Of a correction what the beat is; null: it is none. */
+  beat: string | null;
+  /** null: of all. */
+  channel: string | null;
+  madeMs: number;
+}>;
 /** Heart rate over the whole recording; null where there is no usable value. */
 export type Rate = Readonly<{ timesMs: readonly number[]; values: readonly (number | null)[]; flags: readonly number[] }>;
 
@@ -49,6 +60,9 @@ const TILES_MAX = 40;
 const BUCKETS_MAX = 5000;
 const OVERVIEW_BUCKETS = 1200;
 const RATE_POINTS = 600;
+/** Of annotations, as the service gives them at most; and how many answers are asked for. */
+const MARKS_MAX = 1000;
+const MARK_ANSWERS_MAX = 20;
 
 export class RecordingSource {
   readonly session: Session;
@@ -171,7 +185,7 @@ export class RecordingSource {
     const [since, until] = [this.startMs, this.endMs + 1].map((ms) => new Date(ms).toISOString()) as [string, string];
     const [episodes, annotations] = await Promise.all([
       this.session.get('/api/v1/episodes', { query: { subject_id: this.stream.subject_id, since, until, limit: 500 }, signal }),
-      this.session.get('/api/v1/annotations', { query: { stream_id: this.stream.id, limit: 1000 }, signal }),
+      this.#annotations(signal),
     ]);
     const spanOf = (start: string, end: string | null): Pick<Mark, 'startMs' | 'endMs'> => {
       const startMs = Date.parse(start);
@@ -180,12 +194,44 @@ export class RecordingSource {
     return [
       ...episodes
         .filter(({ stream_id: stream }) => stream === null || stream === this.stream.id)
-        .map((item) => ({ ...spanOf(item.started_at, item.ended_at), label: item.title || item.kind, source: 'episode' as const })),
+        .map((item) => ({
+          ...spanOf(item.started_at, item.ended_at),
+          id: item.id,
+          label: item.title || item.kind,
+          source: 'episode' as const,
+          beat: null,
+          channel: null,
+          madeMs: 0,
+        })),
       ...annotations.map((item) => {
         const label = item.beat === null ? item.text || item.kind : `${item.beat} ${item.text}`.trim();
-        return { ...spanOf(item.starts_at, item.ends_at), label, source: 'annotation' as const };
+        const { id, beat, channel } = item;
+        return {
+          ...spanOf(item.starts_at, item.ends_at),
+          id,
+          label,
+          source: 'annotation' as const,
+          beat,
+          channel,
+          madeMs: Date.parse(item.made_at),
+        };
       }),
     ].toSorted((a, b) => a.startMs - b.startMs);
+  }
+
+  /** Each answer begins where the one before ended, so some come twice. */
+  async #annotations(signal: AbortSignal): Promise<Answer<'listAnnotations'>> {
+    const found = new Map<string, Answer<'listAnnotations'>[number]>();
+    let since: string | undefined;
+    for (let answers = 0; answers < MARK_ANSWERS_MAX; answers++) {
+      const query = { stream_id: this.stream.id, limit: MARKS_MAX, ...(since === undefined ? {} : { since }) };
+      const part = await this.session.get('/api/v1/annotations', { query, signal });
+      for (const item of part) found.set(item.id, item);
+      const last = part.at(-1)?.starts_at;
+      if (part.length < MARKS_MAX || last === since) break;
+      since = last;
+    }
+    return [...found.values()];
   }
 
   /** The next ectopic beat after a time, or the last one before it; null: there is none within a day. */
@@ -241,6 +287,7 @@ function beatsOf(list: Answer<'getBeats'>): Beat[] {
   const series = list.find(({ method_code: method }) => method.includes('r_peaks')) ?? list[0];
   if (series === undefined) return [];
   return (series.ts_ms ?? []).map((timeMs, i) => {
-    return { timeMs, intervalMs: series.interval_ms[i] ?? null, kind: series.kind[i] ?? 'normal', qmask: series.qmask[i] ?? 0 };
+    const { interval_ms: intervals, kind, qmask, channel } = series;
+    return { timeMs, intervalMs: intervals[i] ?? null, kind: kind[i] ?? 'normal', qmask: qmask[i] ?? 0, channel };
   });
 }

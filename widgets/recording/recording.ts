@@ -9,12 +9,14 @@
  *  @attr {number} row - seconds of a row of the page: 10, 30 or 60. Default 60
  *  @attr {string} channels - codes of the channels of the strip, with commas; the first is that of the page. Default: the first two of
  *    ECG, or of any kind
+ *  @attr {boolean} marking - moments, stretches and beats can be picked on the strip, for a page that saves what they are
  *  @attr {string} tz - IANA time zone of the times
  *  @attr {string} lang
  *  @attr {string} theme - light or dark
  *  @csspart strip - the strip
  *  @cssprop --bio-strip-height - height of the strip; default 300px
- *  @fires bio:recording-view - {at, speed, gain, row, channels}: what is shown, after each step */
+ *  @fires bio:recording-view - {at, speed, gain, row, channels}: what is shown, after each step
+ *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
 import type { Session } from '../shared/session.ts';
@@ -22,7 +24,10 @@ import { sentenceOf } from '../shared/strings.ts';
 import { tokenColor } from '../shared/theme.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
 import type { Colors } from './recording-draw.ts';
+import { correctBeats } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
+import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
+import type { Pick, PickMode } from './recording-pick.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import { RecordingSource, TILE_MS } from './recording-source.ts';
@@ -32,13 +37,18 @@ const ROWS = 10;
 const speeds = [12.5, 25, 50] as const;
 const gains = [5, 10, 20] as const;
 const rowLengths = [10, 30, 60] as const;
-const jumps = ['jumpEpisode', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
+const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } as const;
+const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
 type Jump = (typeof jumps)[number];
 const LANES_MAX = 6;
 const PAGE_PARTS = 5;
 /** Two rows: as many as pixels of a wide screen. */
 const PART_BUCKETS = 4000;
 const PARTS_KEPT = 40;
+/** What keys move by to place something exactly, ms. */
+const FINE_MS = 10;
+/** A pointer that moves less than this has not moved. */
+const STILL_PX = 6;
 /** A pause of the pointer after which what is shown is told. */
 const TOLD_AFTER_MS = 200;
 
@@ -64,7 +74,7 @@ fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 12px; font-size: .8
 
 export class BioRecording extends BioElement {
   static override styles = css;
-  static observedAttributes = ['stream', 'at', 'speed', 'gain', 'row', 'channels', 'tz', 'lang', 'theme'];
+  static observedAttributes = ['stream', 'at', 'speed', 'gain', 'row', 'channels', 'marking', 'tz', 'lang', 'theme'];
   #session: Session | null = null;
   #source: RecordingSource | null = null;
   #opening: AbortController | null = null;
@@ -84,6 +94,10 @@ export class BioRecording extends BioElement {
   #calipers: { fromMs: number; toMs: number; marchOut: boolean } | null = null;
   #isMeasuring = false;
   #jump: Jump = 'jumpEpisode';
+  #pickMode: PickMode = 'off';
+  #pick: Pick | null = null;
+  /** Where the pointer came down, and what it does until it goes up. */
+  #gesture: Readonly<{ x: number; does: 'move' | 'measure' | 'pick' }> | null = null;
   #message = '';
   #queued = 0;
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
@@ -117,8 +131,11 @@ export class BioRecording extends BioElement {
     this.requestUpdate();
   }
 
-  protected override changed(): void {
-    if (this.#source !== null && this.getAttribute('stream') === this.#source.stream.id) this.#readSettings();
+  protected override changed(name: string): void {
+    if (name === 'marking') {
+      this.#pickMode = 'off';
+      this.#pick = null;
+    } else if (this.#source !== null && this.getAttribute('stream') === this.#source.stream.id) this.#readSettings();
     else this.#open();
     this.requestUpdate();
   }
@@ -129,7 +146,7 @@ export class BioRecording extends BioElement {
     this.#source?.close();
     this.#source = null;
     this.#pages.clear();
-    [this.#envelope, this.#rate, this.#marks, this.#calipers] = [null, null, [], null];
+    [this.#envelope, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, [], null, null];
   }
 
   #open(): void {
@@ -189,6 +206,84 @@ export class BioRecording extends BioElement {
     this.#draw();
   }
 
+  // ------------------------------------------------------------------------------------------------ for a page that saves marks
+
+  /** Reads episodes and annotations again, after a change. */
+  async refreshMarks(): Promise<void> {
+    const source = this.#source;
+    if (source === null) return;
+    const marks = await source.marks(new AbortController().signal);
+    if (source !== this.#source) return;
+    this.#marks = marks;
+    this.#draw();
+  }
+
+  /** Shows a moment or a stretch as picked, so that it can be changed. @param from ISO 8601 @param to null: a moment */
+  showPick(from: string, to: string | null): void {
+    const fromMs = Date.parse(from);
+    this.#pickMode = 'stretch';
+    this.#pick = { fromMs, toMs: to === null ? fromMs : Date.parse(to), beat: null };
+    this.moveTo(from);
+    this.requestUpdate();
+  }
+
+  /** Nothing is picked any more. */
+  clearPick(): void {
+    this.#pick = null;
+    this.#message = '';
+    this.requestUpdate();
+  }
+
+  /** The keyboard goes to the strip. */
+  override focus(): void {
+    this.root.querySelector<HTMLElement>('.views')?.focus();
+  }
+
+  /** @param time ISO 8601, to the middle of the strip */
+  moveTo(time: string): void {
+    this.#moveTo(Date.parse(time));
+  }
+
+  get #isMarking(): boolean {
+    return this.hasAttribute('marking');
+  }
+
+  #setPick(pick: Pick | null, done = false): void {
+    this.#pick = pick;
+    if (pick !== null) this.#message = this.#picked(pick);
+    this.#draw();
+    this.requestUpdate();
+    this.emit('bio:recording-pick', pick === null ? null : pickDetail(pick, done));
+  }
+
+  #picked(pick: Pick): string {
+    const [from, to] = [Math.min(pick.fromMs, pick.toMs), Math.max(pick.fromMs, pick.toMs)];
+    const values = { from: this.#clock(from, false, 3), to: this.#clock(to, false, 3) };
+    if (pick.beat !== null) return this.#say(pick.beat === 'added' ? 'pickedNoBeat' : 'pickedBeat', values);
+    return this.#say(to > from ? 'pickedStretch' : 'pickedMoment', values);
+  }
+
+  /** By keyboard: the next beat after the one that is picked, or the one nearest to the middle. */
+  #pickNextBeat(forward: boolean): void {
+    this.#pickMode = 'beat';
+    const before = this.#pick !== null && this.#pick.beat !== null ? this.#pick.fromMs : null;
+    const next = before === null ? pickBeat(this.#beats, this.#atMs) : stepBeat(this.#beats, before, forward);
+    if (next === null) return;
+    if (Math.abs(next.fromMs - this.#atMs) > 0.45 * this.#stripMs) this.#moveTo(next.fromMs);
+    this.#setPick(next);
+  }
+
+  /** `[` and `]`: an end of the calipers, or of the stretch that is picked, comes to the middle of the strip. */
+  #setEnd(end: 'from' | 'to'): void {
+    if (this.#calipers !== null) {
+      const at = end === 'from' ? { fromMs: this.#atMs } : { toMs: this.#atMs };
+      this.#set(() => (this.#calipers = { ...this.#calipers!, ...at }));
+    } else if (this.#isMarking) {
+      this.#pickMode = 'stretch';
+      this.#setPick(setEnd(this.#pick, end, this.#atMs));
+    }
+  }
+
   // ------------------------------------------------------------------------------------------------ where one is
 
   #within(ms: number): number {
@@ -238,19 +333,21 @@ export class BioRecording extends BioElement {
 
   // ------------------------------------------------------------------------------------------------ events and ectopic beats
 
-  async #go(forward: boolean): Promise<void> {
-    const found = await this.#find(forward);
+  async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
+    const found = await this.#find(forward, to);
     if (found === null) {
       this.#message = this.#say('noMore');
       this.requestUpdate();
     } else this.#moveTo(found);
   }
 
-  async #find(forward: boolean): Promise<number | null> {
+  async #find(forward: boolean, to: Jump): Promise<number | null> {
     const source = this.#source;
     if (source === null) return null;
-    if (this.#jump === 'jumpEctopic') return await source.ectopic(this.#atMs, forward, new AbortController().signal).catch(() => null);
-    const times = this.#jump === 'jumpEpisode' ? this.#marks.map(({ startMs }) => startMs) : this.#stretches(this.#jump === 'jumpGap');
+    if (to === 'jumpEctopic') return await source.ectopic(this.#atMs, forward, new AbortController().signal).catch(() => null);
+    const marks = to === 'jumpMark' ? this.#marks.filter(({ source: of }) => of === 'annotation') : this.#marks;
+    const isMark = to === 'jumpEpisode' || to === 'jumpMark';
+    const times = isMark ? marks.map(({ startMs }) => startMs) : this.#stretches(to === 'jumpGap');
     const beyond = times.filter((ms) => (forward ? ms > this.#atMs + 1 : ms < this.#atMs - 1));
     return (forward ? beyond[0] : beyond.at(-1)) ?? null;
   }
@@ -284,12 +381,34 @@ export class BioRecording extends BioElement {
       '-': () => this.#set(() => (this.#speed = next(speeds, this.#speed, -1))),
       n: () => void this.#go(true),
       p: () => void this.#go(false),
+      N: () => void this.#go(true, 'jumpMark'),
+      P: () => void this.#go(false, 'jumpMark'),
+      ',': () => this.#moveTo(this.#atMs - FINE_MS),
+      '.': () => this.#moveTo(this.#atMs + FINE_MS),
       c: () => this.#set(() => this.#toggleCalipers()),
+      '[': () => this.#setEnd('from'),
+      ']': () => this.#setEnd('to'),
+      ...(this.#isMarking ? this.#markKeys : {}),
     };
     const action = actions[event.key];
     if (action === undefined || this.#source === null) return;
     event.preventDefault();
     action();
+  }
+
+  get #markKeys(): Readonly<Record<string, () => void>> {
+    const at = (beat: 'added' | null): Pick => ({ fromMs: this.#atMs, toMs: this.#atMs, beat });
+    const mark = (mode: PickMode, pick: Pick): void => {
+      this.#pickMode = mode;
+      this.#setPick(pick);
+    };
+    return {
+      m: () => mark('stretch', at(null)),
+      a: () => mark('beat', at('added')),
+      b: () => this.#pickNextBeat(true),
+      B: () => this.#pickNextBeat(false),
+      ...(this.#pick === null ? {} : { Enter: () => this.#setPick(this.#pick, true), Escape: () => this.#setPick(null) }),
+    };
   }
 
   #toggleCalipers(): void {
@@ -303,14 +422,22 @@ export class BioRecording extends BioElement {
     return this.#atMs - this.#stripMs / 2 + (event.clientX - box.left) / pxPerMs(this.#speed);
   }
 
+  /** Shift measures, whatever else is on. */
   #down(event: PointerEvent): void {
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
     this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.#pointers.size === 2) this.#pinchPx = this.#pinch();
-    else if (this.#isMeasuring && this.#calipers !== null) {
-      const at = this.#timeAt(event);
-      this.#calipers = { ...this.#calipers, fromMs: at, toMs: at };
+    if (this.#pointers.size === 2) {
+      this.#pinchPx = this.#pinch();
+      this.#gesture = null;
+      return;
     }
+    const at = this.#timeAt(event);
+    const does = this.#isMeasuring || event.shiftKey ? 'measure' : this.#pickMode === 'stretch' ? 'pick' : 'move';
+    this.#gesture = { x: event.clientX, does };
+    if (does === 'measure') {
+      this.#isMeasuring = true;
+      this.#calipers = { marchOut: this.#calipers?.marchOut ?? false, fromMs: at, toMs: at };
+    } else if (does === 'pick') this.#pick = { fromMs: at, toMs: at, beat: null };
   }
 
   #move(event: PointerEvent): void {
@@ -323,15 +450,27 @@ export class BioRecording extends BioElement {
       this.#pinchPx = this.#pinch();
       const i = speeds.indexOf(this.#speed as (typeof speeds)[number]) + (ratio > 1 ? 1 : -1);
       this.#set(() => (this.#speed = speeds[Math.min(speeds.length - 1, Math.max(0, i))]!));
-    } else if (this.#isMeasuring && this.#calipers !== null) {
-      this.#calipers = { ...this.#calipers, toMs: this.#timeAt(event) };
-      this.#draw();
-    } else this.#moveTo(this.#atMs - (event.clientX - before.x) / pxPerMs(this.#speed));
+      return;
+    }
+    const does = this.#gesture?.does;
+    if (does === 'measure') this.#calipers = { ...this.#calipers!, toMs: this.#timeAt(event) };
+    else if (does === 'pick') this.#pick = { ...this.#pick!, toMs: this.#timeAt(event) };
+    else if (does === 'move') this.#moveTo(this.#atMs - (event.clientX - before.x) / pxPerMs(this.#speed));
+    this.#draw();
   }
 
   #up(event: PointerEvent): void {
     this.#pointers.delete(event.pointerId);
-    if (this.#isMeasuring) this.#tell();
+    const gesture = this.#gesture;
+    this.#gesture = null;
+    if (gesture === null) return;
+    const isStill = Math.abs(event.clientX - gesture.x) < STILL_PX;
+    if (gesture.does === 'measure') this.#tell();
+    else if (gesture.does === 'pick' && this.#pick !== null) {
+      const { fromMs, toMs } = this.#pick;
+      this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
+    } else if (this.#pickMode === 'beat' && isStill && event.type === 'pointerup')
+      this.#setPick(pickBeat(this.#beats, this.#timeAt(event)));
   }
 
   #pinch(): number {
@@ -448,6 +587,10 @@ export class BioRecording extends BioElement {
         return { channel: code, kind, label: `${code} · ${unit}`, segments: segments.filter(({ channel }) => channel === code) };
       }),
       beats: this.#beats,
+      corrected: this.#marks.some(({ beat }) => beat !== null) ? correctBeats(this.#beats, this.#marks) : null,
+      pick: this.#pick,
+      hasMiddle: this.#pickMode !== 'off' || this.#calipers !== null,
+      words: { computed: this.#say('rowComputed'), corrected: this.#say('rowCorrected') },
       marks: this.#marks,
       calipers: this.#calipers,
       filtered: this.#isFiltered,
@@ -513,13 +656,14 @@ export class BioRecording extends BioElement {
     return sentenceOf(recordingTexts, this.locale, key, values);
   }
 
-  #clock(ms: number, withDate: boolean): string {
+  #clock(ms: number, withDate: boolean, digits?: 3): string {
     const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric' } as const) : {};
     return new Intl.DateTimeFormat(this.locale, {
       ...date,
       hour: '2-digit',
       minute: '2-digit',
       second: '2-digit',
+      ...(digits && { fractionalSecondDigits: digits }),
       hourCycle: 'h23',
       timeZone: this.timeZone,
     }).format(ms);
@@ -600,6 +744,7 @@ export class BioRecording extends BioElement {
         >
         <button type="button" @click=${() => void this.#go(false)}>${this.#say('previousEvent')}</button>
         <button type="button" @click=${() => void this.#go(true)}>${this.#say('nextEvent')}</button>
+        ${this.#isMarking ? this.#markChoice() : nothing}
         <label class="check"
           ><input
             type="checkbox"
@@ -644,7 +789,7 @@ export class BioRecording extends BioElement {
         class="views"
         tabindex="0"
         role="group"
-        aria-label=${this.#say('stripHint')}
+        aria-label=${this.#isMarking ? `${this.#say('stripHint')}. ${this.#say('markHint')}` : this.#say('stripHint')}
         @keydown=${(event: KeyboardEvent) => this.#key(event)}
       >
         <canvas
@@ -678,6 +823,21 @@ export class BioRecording extends BioElement {
         ></canvas>
       </div>
     </section>`;
+  }
+
+  #markChoice(): TemplateResult {
+    const choose = (event: Event): void => {
+      this.#pickMode = pickModes[(event.target as HTMLSelectElement).selectedIndex]!;
+      if (this.#pickMode === 'off') this.#setPick(null);
+      else if (this.#isMeasuring) this.#toggleCalipers();
+      this.#set(() => undefined);
+    };
+    return html`<label
+      >${this.#say('mark')}
+      <select @change=${choose}>
+        ${pickModes.map((mode) => html`<option .selected=${mode === this.#pickMode}>${this.#say(pickWords[mode])}</option>`)}
+      </select></label
+    >`;
   }
 
   #channelChoice(): TemplateResult {

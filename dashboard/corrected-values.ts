@@ -1,0 +1,97 @@
+/** Values of beats as computed next to those of beats as people corrected them, around a place in a recording. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import type { Answer } from '../sdk/request.ts';
+import { tableOf } from './parts.ts';
+import { call } from './service.ts';
+
+type Compared = Answer<'getCorrections'>[number];
+
+const spans = [
+  [300_000, '5 minutes'],
+  [3_600_000, '1 hour'],
+  [86_400_000, '24 hours'],
+] as const;
+
+export class CorrectedValues {
+  readonly #locale: string;
+  readonly #run: (action: () => Promise<void>) => Promise<boolean>;
+  #streamId = '';
+  #compared: readonly Compared[] = [];
+  #spanMs: number = spans[0][0];
+  #atMs = NaN;
+  /** Of answers only the last question's counts. */
+  #turn = 0;
+
+  /** @param run shows a failure, and draws afterwards */
+  constructor(locale: string, run: (action: () => Promise<void>) => Promise<boolean>) {
+    this.#locale = locale;
+    this.#run = run;
+  }
+
+  /** @param at middle of the time that is compared, ISO 8601 */
+  async load(streamId: string, at: string): Promise<void> {
+    this.#streamId = streamId;
+    if (Number.isNaN(this.#atMs)) this.#atMs = Date.parse(at);
+    await this.#compare();
+  }
+
+  shown(at: string): void {
+    this.#atMs = Date.parse(at);
+    if (this.#compared.length > 0) void this.#run(() => this.#compare());
+  }
+
+  async #compare(): Promise<void> {
+    if (Number.isNaN(this.#atMs)) return;
+    const turn = ++this.#turn;
+    const [since, until] = [-1, 1].map((side) => new Date(this.#atMs + (side * this.#spanMs) / 2).toISOString()) as [string, string];
+    const params = { streamId: this.#streamId };
+    const found = await call('GET', '/api/v1/streams/{streamId}/corrections', { params, query: { since, until } });
+    if (turn === this.#turn) this.#compared = found;
+  }
+
+  /** @param isCorrected a beat of the recording is corrected */
+  view(isCorrected: boolean): TemplateResult | typeof nothing {
+    if (!isCorrected || this.#compared.length === 0) return nothing;
+    const choose = (event: Event): void => {
+      this.#spanMs = spans[(event.target as HTMLSelectElement).selectedIndex]![0];
+      void this.#run(() => this.#compare());
+    };
+    return html`<section class="card" aria-label="Beats as computed and as corrected">
+      <div class="card-head">
+        <h2>Beats as computed and as corrected</h2>
+        <label class="picker"
+          >Around the strip
+          <select @change=${choose}>
+            ${spans.map(([ms, name]) => html`<option ?selected=${ms === this.#spanMs}>${name}</option>`)}
+          </select></label
+        >
+      </div>
+      ${this.#compared.map((series) => this.#series(series))}
+      <p class="muted">Stored values stay as computed; those on the right are worked out with the corrections when you look.</p>
+    </section>`;
+  }
+
+  #series({ channel, method_code: method, computed, corrected, corrections }: Compared): TemplateResult {
+    const format = (digits: number) =>
+      new Intl.NumberFormat(this.#locale, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    const fixed = [format(0), format(1)] as const;
+    const number = (value: number | null, digits: 0 | 1): string => (value === null ? '–' : fixed[digits].format(value));
+    const rows = [
+      ['Beats', computed.beat_count, corrected.beat_count, 0, ''],
+      ['Beats that are not normal', computed.other_count, corrected.other_count, 0, ''],
+      ['Intervals between normal beats', computed.nn_count, corrected.nn_count, 0, ''],
+      ['Heart rate', computed.mean_hr, corrected.mean_hr, 1, '/min'],
+      ['SDNN', computed.sdnn_ms, corrected.sdnn_ms, 1, 'ms'],
+      ['RMSSD', computed.rmssd_ms, corrected.rmssd_ms, 1, 'ms'],
+      ['pNN50', computed.pnn50_percent, corrected.pnn50_percent, 1, '%'],
+    ] as const;
+    const column = (name: string, of: 1 | 2) => ({
+      name,
+      kind: 'num' as const,
+      cell: (row: (typeof rows)[number]) => `${number(row[of], row[3])} ${row[4]}`,
+    });
+    return html`<h3>${channel} <code>${method}</code> <span class="muted">${corrections.length} corrected</span></h3>
+      ${tableOf<(typeof rows)[number]>([{ name: 'Value', cell: ([name]) => name }, column('Computed', 1), column('Corrected', 2)], rows, () => false, true)}`;
+  }
+}

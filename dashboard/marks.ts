@@ -1,0 +1,372 @@
+/** What people marked on a recording, below its viewer: what is picked becomes a mark or a corrected beat; marks are listed, changed, taken
+ *  back, and each has its history. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import type { PickDetail } from '../widgets/recording/recording-pick.ts';
+import type { BioRecording } from '../widgets/recording/recording.ts';
+import type { Answer, BodyOf } from '../sdk/request.ts';
+import { CorrectedValues } from './corrected-values.ts';
+import type { Question } from './dialog.ts';
+import { emptyState, moreButton, tableOf } from './parts.ts';
+import { call, callList, callNext, callTagged } from './service.ts';
+import type { Stream } from './service.ts';
+import type { NameOf } from './who.ts';
+
+type Mark = Answer<'listAnnotations'>[number];
+type Detail = Answer<'getAnnotation'>;
+type TakenBack = Readonly<{ mark: Mark; etag: string }>;
+type Kind = BodyOf<'createAnnotation'>['kind'];
+type BeatKind = NonNullable<Mark['beat']>;
+
+const kinds = [
+  ['note', 'Note'],
+  ['symptom', 'Symptom'],
+  ['activity', 'Activity'],
+  ['artefact', 'Artefact'],
+  ['rhythm', 'Rhythm'],
+] as const satisfies readonly (readonly [Kind, string])[];
+const beatKinds = [
+  ['N', 'normal'],
+  ['S', 'supraventricular'],
+  ['V', 'ventricular'],
+  ['F', 'fusion'],
+  ['Q', 'unclassified'],
+  ['none', 'there is no beat'],
+] as const satisfies readonly (readonly [BeatKind, string])[];
+/** A correction means the beat within this time, ms: as the service takes it. */
+const MATCH_MS = 150;
+const LIST_MAX = 100;
+const TEXT_MAX = 2000;
+
+/** What the page does for it. */
+export type MarksPage = Readonly<{
+  ask: (question: Question) => void;
+  /** Does it, shows a failure, and shows everything as it is now. */
+  change: (action: () => Promise<unknown>) => Promise<boolean>;
+  run: (action: () => Promise<void>) => Promise<boolean>;
+  redraw: () => void;
+  /** To the millisecond. */
+  time: (iso: string) => TemplateResult;
+  locale: string;
+  canEdit: boolean;
+  viewer: () => BioRecording | null;
+}>;
+
+export class Marks {
+  readonly #page: MarksPage;
+  #stream: Stream | null = null;
+  #nameOf: NameOf = (by) => by;
+  #list: readonly Mark[] = [];
+  #next: string | null = null;
+  #pick: PickDetail | null = null;
+  /** Being changed: what is picked will be its place. */
+  #edited: Readonly<{ mark: Detail; etag: string }> | null = null;
+  #history: Detail | null = null;
+  #takenBack: TakenBack | null = null;
+  readonly #values: CorrectedValues;
+
+  constructor(page: MarksPage) {
+    this.#page = page;
+    this.#values = new CorrectedValues(page.locale, page.run);
+  }
+
+  async load(stream: Stream, at: string | null, names: Promise<NameOf>): Promise<void> {
+    this.#stream = stream;
+    const [{ items, next }, nameOf] = await Promise.all([
+      callList('/api/v1/annotations', { query: { stream_id: stream.id, limit: LIST_MAX } }),
+      names,
+      this.#values.load(stream.id, at ?? stream.recorded_from ?? ''),
+    ]);
+    [this.#list, this.#next, this.#nameOf] = [items, next, nameOf];
+    if (this.#history !== null) await this.#showHistory(this.#history.id);
+  }
+
+  /** Where the viewer is now. */
+  shown(at: string): void {
+    this.#values.shown(at);
+  }
+
+  /** What the viewer says was picked. */
+  picked(pick: PickDetail | null): void {
+    this.#pick = pick;
+    if (pick === null) this.#edited = null;
+    this.#page.redraw();
+    if (pick?.done !== true) return;
+    if (pick.beat === null || this.#edited !== null) this.#askWhat(pick);
+    else document.querySelector<HTMLElement>('.picked button')?.focus();
+  }
+
+  #letGo(): void {
+    [this.#pick, this.#edited] = [null, null];
+    const viewer = this.#page.viewer();
+    viewer?.clearPick();
+    viewer?.focus();
+    this.#page.redraw();
+  }
+
+  async #changed(): Promise<void> {
+    this.#letGo();
+    await this.#page.viewer()?.refreshMarks();
+  }
+
+  // ------------------------------------------------------------------------------------------------ what is picked
+
+  #placeOf(from: string, to: string | null): TemplateResult {
+    return html`${this.#page.time(from)}${to === null ? nothing : html` to ${this.#page.time(to)}`}`;
+  }
+
+  #place(): TemplateResult {
+    return this.#placeOf(this.#pick!.from, this.#pick!.to);
+  }
+
+  #picked(): TemplateResult {
+    const [pick, edited] = [this.#pick, this.#edited];
+    const away = html`<button type="button" @click=${() => this.#letGo()}>Let go</button>`;
+    if (pick === null) {
+      return html`<p class="muted">
+        To mark something, choose <i>Mark</i> above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M,
+        square brackets, B for beats, then Enter.
+      </p>`;
+    }
+    if (edited === null && pick.beat !== null) {
+      const what = pick.beat.kind === null ? 'No beat was found at' : `Computed as ${pick.beat.kind} at`;
+      const choices = beatKinds.filter(([beat]) => beat !== 'none' || pick.beat!.kind !== null || this.#correctionAt(pick.from) !== null);
+      return html`<p>${what} ${this.#place()}. It is:</p>
+        <div class="row">
+          ${choices.map(
+            ([beat, name]) =>
+              html`<button type="button" @click=${() => this.#correct(pick.from, beat)}>
+                ${beat === 'none' ? 'No beat' : html`<b>${beat}</b> ${name}`}
+              </button>`,
+          )}
+          ${away}
+        </div>`;
+    }
+    return html`<p>${edited === null ? 'Chosen:' : 'Being changed; choose another place on the strip to move it:'} ${this.#place()}</p>
+      <div class="row">
+        <button type="button" class="primary" aria-haspopup="dialog" @click=${() => this.#askWhat(pick)}>
+          ${edited === null ? 'Mark this' : 'Change'}
+        </button>
+        ${away}
+      </div>`;
+  }
+
+  #correctionAt(from: string): Mark | null {
+    const apart = ({ starts_at: at }: Mark): number => Math.abs(Date.parse(at) - Date.parse(from));
+    return this.#list.filter((mark) => mark.kind === 'beat' && apart(mark) <= MATCH_MS).toSorted((a, b) => apart(a) - apart(b))[0] ?? null;
+  }
+
+  /** A beat that was corrected before gets another version. */
+  #correct(from: string, beat: BeatKind): void {
+    const before = this.#correctionAt(from);
+    void this.#page.change(async () => {
+      if (before === null) {
+        const body = { stream_id: this.#stream!.id, kind: 'beat', starts_at: from, beat } as const;
+        await call('POST', '/api/v1/annotations', { body });
+      } else {
+        const params = { annotationId: before.id };
+        const { etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
+        await call('PATCH', '/api/v1/annotations/{annotationId}', { params, body: { beat }, etag });
+      }
+      await this.#changed();
+    });
+  }
+
+  #askWhat(pick: PickDetail): void {
+    const edited = this.#edited;
+    const isBeat = edited?.mark.kind === 'beat';
+    const place = { starts_at: pick.from, ends_at: isBeat ? null : pick.to };
+    this.#page.ask({
+      title: edited === null ? 'Mark' : 'Change the mark',
+      text: html`${this.#place()}. Everyone who can see this recording also sees the mark, your name and when you made it.`,
+      word: 'Save',
+      fields: fieldsOf(edited?.mark ?? null, this.#stream?.channels.map(({ code }) => code) ?? []),
+      act: async (field) => {
+        const what = {
+          channel: field('channel') === '' ? null : field('channel'),
+          text: field('text'),
+          ...(isBeat ? { beat: field('beat') as BeatKind } : { kind: field('kind') as Kind }),
+        };
+        if (edited === null) {
+          const body = { ...what, ...place, kind: field('kind') as Kind, stream_id: this.#stream!.id };
+          await call('POST', '/api/v1/annotations', { body });
+        } else {
+          const params = { annotationId: edited.mark.id };
+          await call('PATCH', '/api/v1/annotations/{annotationId}', { params, body: { ...what, ...place }, etag: edited.etag });
+        }
+        await this.#changed();
+      },
+      after: () => this.#page.viewer()?.focus(),
+    });
+  }
+
+  // ------------------------------------------------------------------------------------------------ the list
+
+  async #edit(id: string): Promise<void> {
+    const { value: mark, etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params: { annotationId: id } });
+    const { starts_at: from, ends_at: to } = mark;
+    this.#edited = { mark, etag };
+    this.#pick = { from, to, beat: null, done: false };
+    const viewer = this.#page.viewer();
+    viewer?.showPick(from, to);
+    viewer?.scrollIntoView({ block: 'end' });
+    this.#page.redraw();
+    document.querySelector<HTMLElement>('.picked button')?.focus();
+  }
+
+  #takeBack(mark: Mark): void {
+    const params = { annotationId: mark.id };
+    this.#page.ask({
+      title: 'Delete the mark?',
+      text: html`${whatOf(mark)} ${mark.text}. It leaves the recording and the list; its history stays.`,
+      word: 'Delete',
+      danger: true,
+      act: async () => {
+        const { etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
+        await call('DELETE', '/api/v1/annotations/{annotationId}', { params, etag });
+        const after = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
+        this.#takenBack = { mark: after.value, etag: after.etag };
+        await this.#changed();
+      },
+      after: () => this.#page.viewer()?.focus(),
+    });
+  }
+
+  #undo({ mark, etag }: TakenBack): void {
+    void this.#page.change(async () => {
+      await call('PATCH', '/api/v1/annotations/{annotationId}', { params: { annotationId: mark.id }, body: { text: mark.text }, etag });
+      this.#takenBack = null;
+      await this.#changed();
+    });
+  }
+
+  async #showHistory(id: string): Promise<void> {
+    this.#history = await call('GET', '/api/v1/annotations/{annotationId}', { params: { annotationId: id } });
+    this.#page.redraw();
+  }
+
+  #who({ made_by: by, made_by_name: name }: Mark): string {
+    return name ?? this.#nameOf(by);
+  }
+
+  #line(mark: Mark): TemplateResult {
+    const button = (word: string, act: () => void): TemplateResult =>
+      html`<button type="button" @click=${act}>${word}<span class="vh"> ${whatOf(mark)} ${mark.text}</span></button>`;
+    return html`<div class="row">
+      ${button('Show', () => this.#goTo(mark))} ${button('History', () => void this.#page.run(() => this.#showHistory(mark.id)))}
+      ${this.#page.canEdit ? html`${button('Edit', () => void this.#page.run(() => this.#edit(mark.id)))} ${button('Delete', () => this.#takeBack(mark))}` : nothing}
+    </div>`;
+  }
+
+  #goTo({ starts_at: at }: Mark): void {
+    const viewer = this.#page.viewer();
+    viewer?.moveTo(at);
+    viewer?.scrollIntoView({ block: 'end' });
+    viewer?.focus();
+  }
+
+  #past(detail: Detail): TemplateResult {
+    const close = (): void => {
+      this.#history = null;
+      this.#page.redraw();
+    };
+    return html`<section class="card" aria-label="History of a mark">
+      <div class="card-head">
+        <h2>History: ${whatOf(detail)}</h2>
+        <button type="button" @click=${close}>Close</button>
+      </div>
+      <ol class="plain rows">
+        ${detail.versions.map(
+          (version) =>
+            html`<li>
+              <b>${version.deleted ? 'Deleted' : version.version === 1 ? 'Made' : 'Changed'}</b> by ${this.#who(version)},
+              ${this.#page.time(version.made_at)}
+              ${
+                version.deleted
+                  ? nothing
+                  : html`<p>
+                      ${whatOf(version)},
+                      ${this.#placeOf(version.starts_at, version.ends_at)}${version.channel === null ? nothing : html`, <code>${version.channel}</code>`}${version.text === '' ? nothing : html`: ${version.text}`}
+                    </p>`
+              }
+            </li>`,
+        )}
+      </ol>
+    </section>`;
+  }
+
+  view(): TemplateResult {
+    const more = (next: string): Promise<boolean> =>
+      this.#page.run(async () => {
+        const page = await callNext('/api/v1/annotations', next);
+        [this.#list, this.#next] = [[...this.#list, ...page.items], page.next];
+      });
+    const taken = this.#takenBack;
+    return html`<section class="card marks" aria-label="Marks">
+        <h2>Marks</h2>
+        ${this.#page.canEdit ? html`<div class="picked" role="group" aria-label="What is chosen">${this.#picked()}</div>` : nothing}
+        ${
+          taken === null
+            ? nothing
+            : html`<div class="row" role="status">
+                <p>Deleted: ${whatOf(taken.mark)} ${taken.mark.text}</p>
+                <button type="button" @click=${() => this.#undo(taken)}>Undo</button>
+                <button type="button" @click=${() => void this.#page.run(() => this.#showHistory(taken.mark.id))}>History</button>
+              </div>`
+        }
+        ${
+          this.#list.length === 0
+            ? emptyState('No marks', 'What people mark on this recording appears here, with their name.')
+            : tableOf<Mark>(
+                [
+                  { name: 'At', cell: (mark) => this.#placeOf(mark.starts_at, mark.ends_at) },
+                  { name: 'What', cell: whatOf },
+                  { name: 'Text', cell: (mark) => mark.text },
+                  { name: 'By', cell: (mark) => this.#who(mark) },
+                  {
+                    name: 'Made',
+                    cell: (mark) =>
+                      html`${this.#page.time(mark.made_at)}${mark.version > 1 ? html` <span class="muted">changed</span>` : nothing}`,
+                  },
+                  { name: 'Actions', kind: 'actions', cell: (mark) => this.#line(mark) },
+                ],
+                this.#list,
+              )
+        }
+        ${moreButton(this.#next, () => void more(this.#next!))}
+      </section>
+      ${this.#history === null ? nothing : this.#past(this.#history)} ${this.#values.view(this.#list.some(({ kind }) => kind === 'beat'))}`;
+  }
+}
+
+function whatOf({ kind, beat, channel }: Pick<Mark, 'kind' | 'beat' | 'channel'>): string {
+  const of = channel === null ? '' : ` (${channel})`;
+  if (beat !== null) return (beat === 'none' ? 'No beat' : `Beat ${beat}`) + of;
+  return (kinds.find(([one]) => one === kind)?.[1] ?? kind) + of;
+}
+
+/** @param mark that is changed; null: a new one */
+function fieldsOf(mark: Mark | null, channels: readonly string[]): TemplateResult {
+  const choice = (label: string, name: string, list: readonly (readonly [string, string])[], value: string): TemplateResult =>
+    html`<label
+      >${label}
+      <select name=${name}>
+        ${list.map(([one, word]) => html`<option value=${one} ?selected=${one === value}>${word}</option>`)}
+      </select></label
+    >`;
+  const what =
+    mark?.kind === 'beat'
+      ? choice(
+          'The beat is',
+          'beat',
+          beatKinds.map(([beat, name]) => [beat, beat === 'none' ? 'No beat' : `${beat}: ${name}`]),
+          mark.beat ?? 'N',
+        )
+      : choice('Kind', 'kind', kinds, mark?.kind ?? 'note');
+  const of = [...new Set(channels)].map((code) => [code, code] as const);
+  return html`${what} ${choice('Channel', 'channel', [['', 'All channels'], ...of], mark?.channel ?? '')}
+    <label
+      >Text <span class="muted">optional</span>
+      <textarea name="text" rows="3" maxlength=${TEXT_MAX} .value=${mark?.text ?? ''}></textarea>
+    </label>`;
+}

@@ -1,0 +1,249 @@
+/** Marks and corrected beats in the viewer of a recording, in a real Chromium: by mouse, by touch and by keyboard alone, who may, what is
+ *  kept of each version, and what the strip and the values show of beats that were corrected. */
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chromiumPath } from '../helpers/chromium.ts';
+import { startDashboard, violations } from '../helpers/dashboard.ts';
+import type { DashboardFixture, Opened } from '../helpers/dashboard.ts';
+import { until } from '../helpers/database.ts';
+import { at, ECTOPIC_SEC, NOTE_SEC, sendViewed, startMs } from '../helpers/viewed-recording.ts';
+
+type Mark = Readonly<{
+  id: string;
+  version: number;
+  kind: string;
+  beat: string | null;
+  starts_at: string;
+  ends_at: string | null;
+  text: string;
+  made_by_name: string;
+}>;
+const PX_PER_SEC = (25 * 96) / 25.4;
+
+let dashboard: DashboardFixture;
+let stream: string;
+
+beforeAll(async () => {
+  if (chromiumPath === null) return;
+  dashboard = await startDashboard();
+  ({ stream } = await sendViewed(dashboard));
+}, 120_000);
+afterAll(() => dashboard?.close());
+
+async function openViewer(sec: number, options: BrowserContextOptions = {}): Promise<Opened> {
+  const opened = await dashboard.open(`/dashboard/#/recordings/${stream}?at=${at(sec)}`, {
+    storageState: dashboard.signedIn,
+    timezoneId: 'UTC',
+    ...options,
+  });
+  await opened.page.locator('bio-recording[data-state=ready]').waitFor();
+  return opened;
+}
+
+async function marks(): Promise<readonly Mark[]> {
+  return await dashboard.send<Mark[]>('GET', `/api/v1/annotations?stream_id=${stream}`);
+}
+
+const secOf = (iso: string | null): number => (Date.parse(iso ?? '') - startMs) / 1000;
+const shownSec = (page: Page): number => secOf(new URLSearchParams(new URL(page.url()).hash.split('?')[1] ?? '').get('at'));
+
+/** The middle of the strip on the screen. */
+async function middle(page: Page): Promise<{ x: number; y: number }> {
+  const strip = page.locator('canvas.strip');
+  await strip.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = (await strip.boundingBox())!;
+  return { x: x + width / 2, y: y + height / 2 };
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env['BIO_TEST_PICTURES'];
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+}
+
+const panel = (page: Page) => page.getByRole('region', { name: 'Marks' });
+const row = (page: Page, text: string) => panel(page).getByRole('row').filter({ hasText: text });
+
+describe.skipIf(chromiumPath === null)('marks of a recording', () => {
+  // promise: marks-in-viewer
+  it('are made with the mouse, changed, deleted and taken back up, and every version can be read', async () => {
+    const { page, errors } = await openViewer(100);
+    await page.getByRole('combobox', { name: 'Mark', exact: true }).selectOption('Moment or stretch');
+    const { x, y } = await middle(page);
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 2 * PX_PER_SEC, y, { steps: 4 });
+    await page.mouse.up();
+    await panel(page).getByRole('button', { name: 'Mark this' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Kind').selectOption('Symptom');
+    await dialog.getByLabel('Text').fill('dizzy on the stairs');
+    await picture(page, 'marks-dialog');
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await row(page, 'dizzy on the stairs').filter({ hasText: 'Ada' }).waitFor();
+    const made = (await marks()).find(({ text }) => text === 'dizzy on the stairs')!;
+    expect(made).toMatchObject({ kind: 'symptom', made_by_name: 'Ada' });
+    expect(secOf(made.starts_at)).toBeCloseTo(100, 1);
+    expect(secOf(made.ends_at)).toBeCloseTo(102, 1);
+
+    await row(page, 'dizzy').getByRole('button', { name: 'Edit' }).click();
+    const place = await middle(page);
+    await page.mouse.click(place.x + PX_PER_SEC, place.y);
+    await panel(page).getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('dialog').getByLabel('Text').fill('dizzy, sat down');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await row(page, 'dizzy, sat down').getByText('changed').waitFor();
+    const changed = (await marks()).find(({ id }) => id === made.id)!;
+    expect(changed).toMatchObject({ version: 2, kind: 'symptom', ends_at: null });
+    expect(secOf(changed.starts_at)).toBeCloseTo(101, 1);
+
+    await row(page, 'dizzy').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await panel(page).getByText('Deleted: Symptom dizzy, sat down').waitFor();
+    expect((await marks()).some(({ id }) => id === made.id)).toBe(false);
+    await panel(page).getByRole('button', { name: 'Undo' }).click();
+    await row(page, 'dizzy').getByRole('button', { name: 'History' }).click();
+    const history = page.getByRole('region', { name: 'History of a mark' });
+    expect(await history.getByRole('listitem').count()).toBe(4);
+    expect(await history.getByRole('listitem').nth(1).textContent()).toMatch(/Deleted\s+by Ada/);
+    expect(await history.getByRole('listitem').nth(3).textContent()).toContain('dizzy on the stairs');
+    await picture(page, 'marks-history');
+    expect(await violations(page)).toEqual([]);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  // promise: marks-by-keyboard
+  it('are made and found by keyboard alone', async () => {
+    const { page, errors } = await openViewer(200);
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    await page.keyboard.press('['); // the beginning
+    for (let i = 0; i < 30; i++) await page.keyboard.press('.');
+    await page.keyboard.press(']');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByLabel('Kind').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('by keys');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await row(page, 'by keys').waitFor();
+    const made = (await marks()).find(({ text }) => text === 'by keys')!;
+    expect([secOf(made.starts_at), secOf(made.ends_at)].map((sec) => Math.round(100 * sec))).toEqual([20_000, 20_030]);
+    // Back on the strip without a hand on the mouse.
+    await page.keyboard.press('Shift+N');
+    await until(() => Math.abs(shownSec(page) - NOTE_SEC) < 0.1);
+    await page.keyboard.press('Shift+P');
+    await until(() => Math.abs(shownSec(page) - 200) < 0.1);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  it('are made by touch on a phone', async () => {
+    const { page, errors } = await openViewer(250, { viewport: { width: 390, height: 844 }, hasTouch: true });
+    await page.getByRole('combobox', { name: 'Mark', exact: true }).selectOption('Moment or stretch');
+    const { x, y } = await middle(page);
+    await page.touchscreen.tap(x, y);
+    await panel(page).getByRole('button', { name: 'Mark this' }).tap();
+    await page.getByRole('dialog').getByLabel('Text').fill('by touch');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).tap();
+    await panel(page).getByText('by touch').first().waitFor();
+    expect(secOf((await marks()).find(({ text }) => text === 'by touch')!.starts_at)).toBeCloseTo(250, 1);
+    await picture(page, 'marks-phone');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    expect(await violations(page)).toEqual([]);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  // promise: beats-corrected-in-viewer
+  it('correct beats: another kind, none, and one that was not found, with the values of both beside each other', async () => {
+    const { page, errors } = await openViewer(ECTOPIC_SEC);
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    // The early beat is picked by key, and said to be normal.
+    await page
+      .getByRole('status')
+      .filter({ hasText: /heart rate \d/ })
+      .waitFor(); // its beats are there
+    await page.keyboard.press('b');
+    await panel(page)
+      .getByText(/Computed as ectopic/)
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter'); // the third: V
+    await row(page, 'Beat V').waitFor();
+    // It is corrected again by the mouse: the same mark, another version.
+    await page.getByRole('combobox', { name: 'Mark', exact: true }).selectOption('Beat');
+    const { x, y } = await middle(page);
+    await page.mouse.click(x, y);
+    await panel(page).getByRole('button', { name: 'No beat' }).click();
+    await row(page, 'No beat').getByText('changed').waitFor();
+    const [corrected] = (await marks()).filter(({ kind }) => kind === 'beat');
+    expect(corrected).toMatchObject({ version: 2, beat: 'none' });
+    expect(secOf(corrected!.starts_at)).toBeCloseTo(ECTOPIC_SEC, 1);
+    // And a beat is added half way between two others.
+    const now = await middle(page);
+    await page.mouse.click(now.x + 1.55 * PX_PER_SEC, now.y);
+    await panel(page)
+      .getByText(/No beat was found/)
+      .waitFor();
+    await panel(page).getByRole('button', { name: 'N normal' }).click();
+    await row(page, 'Beat N').waitFor();
+    const both = page.getByRole('region', { name: 'Beats as computed and as corrected' });
+    await both.getByText('2 corrected').waitFor();
+    const beats = await both
+      .getByRole('row')
+      .filter({ hasText: /^Beats\s*\d/ })
+      .getByRole('cell')
+      .allTextContents();
+    const others = await both.getByRole('row').filter({ hasText: 'not normal' }).getByRole('cell').allTextContents();
+    const rmssd = await both.getByRole('row').filter({ hasText: 'RMSSD' }).getByRole('cell').allTextContents();
+    expect(Number.parseInt(beats[2]!, 10)).toBe(Number.parseInt(beats[1]!, 10)); // one less, one more
+    expect(Number.parseInt(others[2]!, 10)).toBe(Number.parseInt(others[1]!, 10) - 1);
+    expect(rmssd[2]).not.toBe(rmssd[1]);
+    await picture(page, 'marks-beats');
+    expect(await violations(page)).toEqual([]);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  it('are only read by those who may not write', async () => {
+    const password = 'correct horse battery';
+    await dashboard.send('POST', '/api/v1/members', { email: 'vic@example.org', display_name: 'Vic', role: 'viewer', password });
+    const { page } = await dashboard.open('/dashboard/', { timezoneId: 'UTC' });
+    await page.getByLabel('E-mail').fill('vic@example.org');
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('navigation').waitFor();
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${stream}`);
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await picture(page, 'marks-viewer');
+    await row(page, 'walked').getByRole('button', { name: 'History' }).click();
+    await page.getByRole('region', { name: 'History of a mark' }).waitFor();
+    expect(await page.getByRole('button', { name: /^(Edit|Delete|Mark this)/ }).count()).toBe(0);
+    expect(await page.getByRole('combobox', { name: 'Mark', exact: true }).count()).toBe(0);
+    await page.context().close();
+  }, 60_000);
+
+  // promise: calipers
+  it('stand beside calipers, which Shift and the keyboard set too', async () => {
+    const { page } = await openViewer(150);
+    const { x, y } = await middle(page);
+    await page.keyboard.down('Shift');
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + PX_PER_SEC, y, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up('Shift');
+    const measured = page.locator('.measured');
+    await until(async () => /\b(99\d|100\d) ms = 60 \/min, -?[\d.]+ mV/.test((await measured.textContent())!));
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    await page.keyboard.press('[');
+    for (let i = 0; i < 50; i++) await page.keyboard.press('.');
+    await page.keyboard.press(']');
+    await until(async () => /\b(499|500|501) ms = 120 \/min/.test((await measured.textContent())!));
+    await page.context().close();
+  }, 60_000);
+});

@@ -1,0 +1,76 @@
+/** A recording of ten minutes that was sent as packets: two leads, an ectopic beat, a gap and a note. */
+import { expect } from 'vitest';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
+import type { DashboardFixture } from './dashboard.ts';
+import { until } from './database.ts';
+
+const FS = 250;
+export const SECONDS = 600;
+const RR_SEC = 0.8;
+/** Beats at 0.5 s, 1.3 s …; one too early, and no packets for 20 s. */
+export const ECTOPIC_SEC = 0.5 + 225 * RR_SEC - 0.35;
+export const GAP = [300, 320] as const;
+export const NOTE_SEC = 500;
+export const startMs = Math.floor((Date.now() - 7_200_000) / 60_000) * 60_000;
+export const at = (sec: number): string => new Date(startMs + 1000 * sec).toISOString();
+
+function samples(): Int32Array {
+  const values = new Int32Array(SECONDS * FS);
+  for (let beat = 0; 0.5 + beat * RR_SEC < SECONDS - 1; beat++) {
+    const isEctopic = Math.abs(0.5 + beat * RR_SEC - 0.35 - ECTOPIC_SEC) < 0.01;
+    const sec = isEctopic ? ECTOPIC_SEC : 0.5 + beat * RR_SEC;
+    for (let i = Math.floor((sec - 0.2) * FS); i < (sec + 0.5) * FS && i < values.length; i++) {
+      const t = i / FS - sec;
+      const width = isEctopic ? 2e-3 : 2e-4;
+      values[i]! += Math.round(
+        (isEctopic ? -300 : 240) * Math.exp(-(t * t) / width) + (isEctopic ? 0 : 40 * Math.exp(-((t - 0.24) ** 2) / 3e-3)),
+      );
+    }
+  }
+  return values;
+}
+
+/** @returns ids of the stream and of the person */
+export async function sendViewed({ service, send }: DashboardFixture): Promise<{ stream: string; person: string }> {
+  const project = (await send<{ project_key: string }[]>('GET', '/api/v1/projects'))[0]!;
+  const user = { external_id: 'viewed', project_key: project.project_key, display_name: 'Vera Viewed' };
+  const person = (await send<{ xuser_id: string }>('POST', '/api/v1/xusers', user)).xuser_id;
+  const values = samples();
+  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+  const second = { ...channel, code: 'ecg.v5', lead: 'V5' };
+  for (let seq = 0; seq < SECONDS / 10; seq++) {
+    if (10 * seq >= GAP[0] && 10 * seq < GAP[1]) continue;
+    const t0DeviceNs = BigInt(seq) * 10_000_000_000n;
+    const part = values.slice(seq * 10 * FS, (seq + 1) * 10 * FS);
+    const packet = encodePacket({
+      schemaVersion: 1,
+      deviceId: 'viewed patch',
+      bootId: '07'.repeat(16),
+      seq,
+      t0DeviceNs,
+      t0UnixNs: BigInt(startMs) * 1_000_000n + t0DeviceNs,
+      sentUnixNs: 0n,
+      subject: 'viewed',
+      firmware: '',
+      blocks: [
+        { channel, tOffsetNs: 0, samples: part, qmask: null },
+        { channel: second, tOffsetNs: 0, samples: part.map((value) => value >> 1), qmask: null },
+      ],
+      measurements: [],
+      events: [],
+    });
+    const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/x-protobuf' },
+      body: Buffer.from(packet),
+    });
+    expect(answer.status, await answer.text()).toBe(202);
+  }
+  const stream = (await send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${person}`))[0]!.id;
+  await send('POST', '/api/v1/annotations', { stream_id: stream, kind: 'note', starts_at: at(NOTE_SEC), text: 'walked' });
+  await until(async () => {
+    const [beats] = await send<{ ts_ns: number[] }[]>('GET', `/api/v1/streams/${stream}/beats`);
+    return (beats?.ts_ns.length ?? 0) > (SECONDS - 60) / RR_SEC;
+  });
+  return { stream, person };
+}

@@ -1,0 +1,112 @@
+/** What the strip says of beats, as computed and as corrected, and what is picked on it. */
+import type { CorrectedBeat } from './corrected-beats.ts';
+import type { Surface } from './recording-draw.ts';
+import type { Beat } from './recording-source.ts';
+
+const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'V', artefact: '×', interpolated: '○' };
+
+/** A mark above each beat and the interval to the one before, in ms. */
+export function beatsIn({ context, width, colors }: Surface, beats: readonly Beat[], xOf: (ms: number) => number): void {
+  context.textAlign = 'center';
+  for (const beat of beats) {
+    const x = xOf(beat.timeMs);
+    if (x < -40 || x > width + 40) continue;
+    context.fillStyle = context.strokeStyle = beat.qmask === 0 ? colors.ink : colors.muted;
+    context.beginPath();
+    context.moveTo(x, 16);
+    context.lineTo(x, 22);
+    context.stroke();
+    const letter = letters[beat.kind] ?? '';
+    if (letter !== '') {
+      context.fillStyle = colors.bad;
+      context.fillText(letter, x, 13);
+    }
+    if (beat.intervalMs !== null && beat.intervalMs * (xOf(1) - xOf(0)) > 30) {
+      context.fillStyle = colors.muted;
+      context.fillText(String(Math.round(beat.intervalMs)), xOf(beat.timeMs - beat.intervalMs / 2), 24);
+    }
+  }
+}
+
+const CORRECTED_Y = 30;
+
+/** A second row below that of the computed beats: what people say, in a box of its own; struck out where there is no beat. */
+export function correctedIn(
+  { context, width, colors }: Surface,
+  beats: readonly CorrectedBeat[],
+  xOf: (ms: number) => number,
+  words: Readonly<{ computed: string; corrected: string }>,
+): void {
+  context.textAlign = 'center';
+  for (const { timeMs, intervalMs, kind, said, qmask } of beats) {
+    const x = xOf(timeMs);
+    if (x < -40 || x > width + 40) continue;
+    if (intervalMs !== null && intervalMs * (xOf(1) - xOf(0)) > 30) {
+      context.fillStyle = colors.muted;
+      context.fillText(String(Math.round(intervalMs)), xOf(timeMs - intervalMs / 2), CORRECTED_Y + 24);
+    }
+    if (said === null) {
+      context.fillStyle = context.strokeStyle = qmask === 0 ? colors.ink : colors.muted;
+      tick(context, x);
+      context.fillStyle = colors.bad;
+      context.fillText(letters[kind] ?? '', x, CORRECTED_Y + 13);
+      continue;
+    }
+    context.fillStyle = colors.accent;
+    context.fillRect(x - 8, CORRECTED_Y + 1, 16, 15);
+    context.fillStyle = colors.surface;
+    context.fillText(said === 'none' ? '✕' : said, x, CORRECTED_Y + 13);
+    context.strokeStyle = colors.accent;
+    if (said !== 'none') tick(context, x);
+  }
+  for (const [word, y] of [
+    [words.computed, 13],
+    [words.corrected, CORRECTED_Y + 13],
+  ] as const) {
+    context.textAlign = 'left';
+    context.fillStyle = colors.surface;
+    context.fillRect(0, y - 12, context.measureText(word).width + 8, 16);
+    context.fillStyle = colors.ink;
+    context.fillText(word, 4, y);
+  }
+}
+
+function tick(context: CanvasRenderingContext2D, x: number): void {
+  context.lineWidth = 1.25;
+  context.beginPath();
+  context.moveTo(x, CORRECTED_Y + 16);
+  context.lineTo(x, CORRECTED_Y + 22);
+  context.stroke();
+}
+
+/** The picked moment or stretch; and the middle of the strip, where the keyboard marks. */
+export function pickIn(
+  { context, width, height, colors }: Surface,
+  pick: Readonly<{ fromMs: number; toMs: number }> | null,
+  hasMiddle: boolean,
+  xOf: (ms: number) => number,
+): void {
+  if (hasMiddle) {
+    context.strokeStyle = colors.muted;
+    context.lineWidth = 1;
+    context.setLineDash([2, 4]);
+    context.beginPath();
+    context.moveTo(width / 2, 0);
+    context.lineTo(width / 2, height);
+    context.stroke();
+    context.setLineDash([]);
+  }
+  if (pick === null) return;
+  const [from, to] = [xOf(Math.min(pick.fromMs, pick.toMs)), xOf(Math.max(pick.fromMs, pick.toMs))];
+  context.fillStyle = context.strokeStyle = colors.accent;
+  context.globalAlpha = 0.18;
+  context.fillRect(from, 0, to - from, height);
+  context.globalAlpha = 1;
+  context.lineWidth = 2;
+  context.beginPath();
+  for (const x of [from, to]) {
+    context.moveTo(x, 0);
+    context.lineTo(x, height);
+  }
+  context.stroke();
+}
