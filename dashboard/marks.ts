@@ -1,4 +1,4 @@
-/** What people marked on a recording, below its viewer: what is picked becomes a mark or a corrected beat; marks are listed, changed, taken
+/** Marks of people on a recording, below its viewer: what is picked becomes a mark or a corrected beat; marks are listed, changed, taken
  *  back, and each has its history. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
@@ -121,7 +121,7 @@ export class Marks {
 
   #picked(): TemplateResult {
     const [pick, edited] = [this.#pick, this.#edited];
-    const away = html`<button type="button" @click=${() => this.#letGo()}>Let go</button>`;
+    const away = html`<button type="button" @click=${() => this.#letGo()}>Cancel</button>`;
     if (pick === null) {
       return html`<p class="muted">
         To mark something, choose <i>Mark</i> above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M,

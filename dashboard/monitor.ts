@@ -4,7 +4,11 @@ import type { TemplateResult } from 'lit-html';
 import '../widgets/bio-widgets.ts';
 import '../widgets/live-trace/live-trace.ts';
 import { BeatSource } from './beat-review.ts';
+import { toggleFullScreen } from './full-screen.ts';
+import { HeldTraces } from './held-traces.ts';
 import { LatestValues } from './latest-values.ts';
+import './paused-traces.ts';
+import type { Pause } from './paused-traces.ts';
 import { formatAge, formatValue } from '../widgets/shared/format.ts';
 import { joinLive } from '../widgets/shared/live-feed.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-frame.ts';
@@ -42,7 +46,11 @@ const stateWords = {
 export class LiveMonitor {
   readonly #locale: string;
   readonly #redraw: () => void;
+  readonly #hasRecordings: boolean;
   readonly #latest = new LatestValues();
+  readonly #held = new HeldTraces();
+  #pause: Pause | null = null;
+  #of: Readonly<{ session: Session; subjectId: string }> | null = null;
   readonly #channels = new Map<string, LiveChannel>();
   #state: LiveState = 'connecting';
   #lagMs = 0;
@@ -52,15 +60,18 @@ export class LiveMonitor {
   #leave: (() => void) | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** @param redraw called when something that view() shows has changed */
-  constructor(locale: string, redraw: () => void) {
+  /** @param redraw called when something that view() shows has changed
+   *  @param hasRecordings pages of recordings can be opened from here */
+  constructor(locale: string, redraw: () => void, hasRecordings = false) {
     this.#locale = locale;
     this.#redraw = redraw;
+    this.#hasRecordings = hasRecordings;
   }
 
   /** Joins the live feed of a session. */
   start(session: Session, subjectId: string): void {
     this.stop();
+    this.#of = { session, subjectId };
     this.#beats = new BeatSource(session, subjectId);
     this.#leave = joinLive(session, {
       frame: (frame, nowMs) => this.#take(frame, nowMs),
@@ -83,6 +94,7 @@ export class LiveMonitor {
   #take(frame: LiveFrame, nowMs: number): void {
     const endMs = Number(frame.t0Ns) / 1e6 + frame.durationMs;
     this.#latest.take(frame, nowMs);
+    this.#held.take(frame);
     for (const channel of frame.channels) {
       if (this.#channels.get(channel.id)?.rateHz !== channel.rateHz) {
         this.#channels.set(channel.id, channel);
@@ -95,6 +107,20 @@ export class LiveMonitor {
     const lag = frame.lagMs > 0 ? frame.lagMs : Math.max(0, Date.now() - endMs);
     this.#lagMs = this.#lagMs === 0 ? lag : this.#lagMs * 0.9 + lag * 0.1;
     this.#dropped += frame.droppedFrames;
+  }
+
+  #togglePause(): void {
+    if (this.#pause !== null || this.#of === null) this.#pause = null;
+    else {
+      const shown = new Set(this.#traces.map(({ id }) => id));
+      const lanes = this.#held.lanes().filter(({ id }) => shown.has(id));
+      this.#pause = { ...this.#of, endMs: this.#held.endMs, lanes, hasRecordings: this.#hasRecordings };
+    }
+    this.#redraw();
+  }
+
+  get #traces(): readonly LiveChannel[] {
+    return [...this.#channels.values()].filter(({ kind }) => kind !== 'acc' && kind !== 'gyro').slice(0, TRACES_MAX);
   }
 
   /** Connection and delay, for the head of a page. */
@@ -111,7 +137,8 @@ export class LiveMonitor {
 
   view(): TemplateResult {
     const nowMs = performance.now();
-    const traces = [...this.#channels.values()].filter((channel) => channel.kind !== 'acc' && channel.kind !== 'gyro').slice(0, TRACES_MAX);
+    const traces = this.#traces;
+    const isPaused = this.#pause !== null;
     return html`<div class="monitor">
       <section class="traces" aria-label="Traces">
         <div class="tools">
@@ -126,19 +153,29 @@ export class LiveMonitor {
               ${[5, 10, 20].map((value) => html`<option value=${value} ?selected=${value === this.#gain}>${value} mm/mV</option>`)}
             </select>
           </label>
+          <button
+            type="button"
+            aria-pressed=${isPaused ? 'true' : 'false'}
+            ?disabled=${traces.length === 0}
+            @click=${() => this.#togglePause()}
+          >
+            Pause
+          </button>
+          <button type="button" @click=${toggleFullScreen}>Full screen</button>
           <p class="legend">
             <span><span aria-hidden="true">▾</span> beat</span><span><b aria-hidden="true">V</b> ectopic</span
             ><span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: thin, hatched</span
             ><span>${qualityMark(2, this.#locale)}: gap</span>
           </p>
         </div>
+        ${isPaused ? html`<bio-paused-traces gain=${this.#gain} .pause=${this.#pause}></bio-paused-traces>` : nothing}
         ${
           traces.length === 0
             ? html`<bio-live-trace class="ecg" channel="ecg" gain=${this.#gain}></bio-live-trace>`
             : traces.map(
                 (channel, i) =>
-                  html`<bio-live-trace class=${channel.kind} channel=${channel.id} gain=${this.#gain}></bio-live-trace>
-                    ${i === 0 && this.#beats !== null ? html`<bio-beat-review .source=${this.#beats}></bio-beat-review>` : nothing}`,
+                  html`<bio-live-trace class=${channel.kind} channel=${channel.id} gain=${this.#gain} ?hidden=${isPaused}></bio-live-trace>
+                    ${i === 0 && !isPaused && this.#beats !== null ? html`<bio-beat-review .source=${this.#beats}></bio-beat-review>` : nothing}`,
               )
         }
       </section>

@@ -78,7 +78,7 @@ export class UserPage extends Page {
     void this.run(() => this.#measured.load(id, user.project_id));
     void this.run(() => this.#trends.load(user, this.#person.timeZone));
     if (this.#monitor !== null || !this.#streams.some(isLive)) return;
-    this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw);
+    this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw, true);
     // The provider is drawn first; its session exists a task later.
     this.context.redraw();
     setTimeout(() => {
@@ -110,7 +110,8 @@ export class UserPage extends Page {
           this.#monitor === null
             ? html`<p class="muted">No device of this user is sending right now.</p>`
             : html`<div class="row status">${this.#monitor.status()}</div>
-                ${this.#monitor.view()}`
+                ${this.#monitor.view()}
+                <p class="notice">No alarms. Not a medical device.</p>`
         }
         ${this.#trends.view()}
       </bio-provider>

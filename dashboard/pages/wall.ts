@@ -4,6 +4,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { ConnectionState } from '../../sdk/live-connection.ts';
 import { textFor } from '../../widgets/shared/strings.ts';
+import { toggleFullScreen } from '../full-screen.ts';
 import { groupField, loadGroups } from '../group-filter.ts';
 import { Page } from '../page.ts';
 import { emptyState, skeleton } from '../parts.ts';
@@ -197,11 +198,6 @@ export class WallPage extends Page {
         Full screen
       </button>`;
   }
-}
-
-function toggleFullScreen(): void {
-  if (document.fullscreenElement === null) void document.documentElement.requestFullscreen();
-  else void document.exitFullscreen();
 }
 
 /** By external id. @param wanted whether a person is shown, by their id and whether a device of theirs sends now */

@@ -157,7 +157,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
   }, 60_000);
 
   // promise: beats-corrected-in-viewer
-  it('correct beats: another kind, none, and one that was not found, with the values of both beside each other', async () => {
+  it('correct beats: another kind, none, and one that was not found, with the values of both', async () => {
     const { page, errors } = await openViewer(ECTOPIC_SEC);
     await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
     // The early beat is picked by key, and said to be normal.
@@ -228,7 +228,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
   }, 60_000);
 
   // promise: calipers
-  it('stand beside calipers, which Shift and the keyboard set too', async () => {
+  it('leave room for calipers, which Shift and the keyboard set too', async () => {
     const { page } = await openViewer(150);
     const { x, y } = await middle(page);
     await page.keyboard.down('Shift');

@@ -1,4 +1,4 @@
-/** What the strip says of beats, as computed and as corrected, and what is picked on it. */
+/** Draws beats on the strip, as computed and as corrected, and what is picked on it. */
 import type { CorrectedBeat } from './corrected-beats.ts';
 import type { Surface } from './recording-draw.ts';
 import type { Beat } from './recording-source.ts';

@@ -1,4 +1,4 @@
-/** What a person has picked on the strip to mark it: a moment, a stretch, or a beat. */
+/** Picks on the strip, to be marked: a moment, a stretch, or a beat. */
 import { nearestBeat } from './corrected-beats.ts';
 import type { Beat } from './recording-source.ts';
 

@@ -277,7 +277,7 @@ function envelopeOf({
   return { channel, kind, unit, t0Ms: t0 / 1e6, stepMs, min, max, n, suspect, bad, rateHz };
 }
 
-function segmentOf(segment: Answer<'getSamples'>[number]): Segment {
+export function segmentOf(segment: Answer<'getSamples'>[number]): Segment {
   const { channel, kind, unit, t0_ns: t0, rate_hz: rateHz, samples, qmask } = segment;
   return { channel, kind, unit, t0Ms: t0 / 1e6, rateHz, samples, qmask };
 }
