@@ -104,7 +104,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await panel(page).getByRole('button', { name: 'Undo' }).click();
     await row(page, 'dizzy').getByRole('button', { name: 'History' }).click();
     const history = page.getByRole('region', { name: 'History of a mark' });
-    expect(await history.getByRole('listitem').count()).toBe(4);
+    await expect.poll(() => history.getByRole('listitem').count()).toBe(4);
     expect(await history.getByRole('listitem').nth(1).textContent()).toMatch(/Deleted\s+by Ada/);
     expect(await history.getByRole('listitem').nth(3).textContent()).toContain('dizzy on the stairs');
     await picture(page, 'marks-history');
