@@ -72,5 +72,10 @@ export async function sendViewed({ service, send }: DashboardFixture): Promise<{
     const [beats] = await send<{ ts_ns: number[] }[]>('GET', `/api/v1/streams/${stream}/beats`);
     return (beats?.ts_ns.length ?? 0) > (SECONDS - 60) / RR_SEC;
   });
+  // Until its times are saved, a viewer takes a recording for one that has only begun.
+  await until(async () => {
+    const { last_sample_at: last } = await send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${stream}`);
+    return Date.parse(last ?? '') > startMs + 1000 * (SECONDS - 1);
+  }, 60_000);
   return { stream, person };
 }
