@@ -61,6 +61,33 @@ export type FeatureColumns = Readonly<{
 /** Whose minutes they are, and who is told of damaged ones. */
 export type Source = Readonly<{ streamId: number; onDamaged?: OnDamaged }>;
 
+/** Ends all series of a page where the first of the full ones ends, so that the next page gives no value twice and leaves none out.
+ *  @param shorten a series, to its first `count` values  @returns start of the next page; null: there is none */
+export function cutTogether<Series extends Pick<FeatureColumns, 'tsNs' | 'next'>>(
+  series: readonly Series[],
+  shorten: (one: Series, count: number) => Series,
+): Readonly<{ series: readonly Series[]; next: string | null }> {
+  const next = series.reduce<string | null>(
+    (first, one) => (one.next !== null && (first === null || one.next < first) ? one.next : first),
+    null,
+  );
+  if (next === null) return { series, next };
+  const cut = series.map((one) => shorten(one, countBefore(one.tsNs, next)));
+  return { series: cut.filter(({ tsNs }) => tsNs.length > 0), next };
+}
+
+/** How many of ascending times lie before one of timestampAt. */
+function countBefore(tsNs: BigInt64Array, time: string): number {
+  let low = 0;
+  let high = tsNs.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (timestampAt(tsNs[middle]!) < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 export class FeaturePage {
   readonly #source: Source;
   readonly #qualityMax: number;

@@ -26,7 +26,7 @@ import type { OnDamaged } from './damaged-minutes.ts';
 import { JsonColumns } from './json-columns.ts';
 import { computedFeatures, needFeatures } from './known-features.ts';
 import { readBeatSeries, readFeatureSeries } from './series.ts';
-import { beatKinds } from './series-pages.ts';
+import { beatKinds, cutTogether } from './series-pages.ts';
 import { breathe } from './slices.ts';
 import type { Turns } from './turns.ts';
 
@@ -86,7 +86,7 @@ const getFeatures = ({ db, cursors, turns, onDamaged, methods = [] }: SeriesDeps
     summary: 'Read the derived features of a stream',
     description:
       'One element per feature. ts_ns are integers beyond 2^53, written to the digit; ts_unit=ms gives ts_ms instead, Accept: application/x-protobuf exact integers. The limit is per ' +
-      'feature; a page goes on where the shortest of its full series ended, so a value can come twice but none is left out.',
+      'feature: a page ends for all of them where the first full one does, so that pages give each value once.',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     params: { streamId: Uuid },
     query: {
@@ -138,8 +138,11 @@ const getFeatures = ({ db, cursors, turns, onDamaged, methods = [] }: SeriesDeps
         limit: query.limit,
         ...(onDamaged && { onDamaged }),
       };
-      const series = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readFeatureSeries(db, filter));
-      const next = earliest(series);
+      const full = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readFeatureSeries(db, filter));
+      const { series, next } = cutTogether(full, (one, count) => {
+        const { tsNs, values, qmask } = one;
+        return { ...one, tsNs: tsNs.subarray(0, count), values: values.subarray(0, count), qmask: qmask.subarray(0, count) };
+      });
       const headers = { vary: 'accept', ...nextPage(list, next === null ? null : [next]) };
       if (type === PROTOBUF) return { status: 200, bytes: encodeFeatureSeries(series), contentType: PROTOBUF, headers };
       const json = new JsonColumns(series.reduce((bytes, { tsNs }) => bytes + 200 + BYTES_OF_VALUE * tsNs.length, 2));
@@ -168,7 +171,8 @@ const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
     tag: 'Streams',
     summary: 'Read the beats of a stream',
     description:
-      'One element per channel and method: times, intervals, what kind of beat it is, whether its interval is accepted for variability, and its flag.',
+      'One element per channel and method: times, intervals, what kind of beat it is, whether its interval is accepted for variability, and its flag. ' +
+      'The limit is per element: a page ends for all of them where the first full one does, so that pages give each beat once.',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     params: { streamId: Uuid },
     query: { ...range, channel: Type.Optional(Type.String({ maxLength: 32 })), ts_unit: TimeUnit, limit: LimitQuery(10_000, 100_000) },
@@ -188,7 +192,15 @@ const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
         limit: query.limit,
         ...(onDamaged && { onDamaged }),
       };
-      const series = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readBeatSeries(db, filter));
+      const full = await turns.run(callerKey(caller), query.limit > LARGE_LIMIT, signal, () => readBeatSeries(db, filter));
+      const { series, next } = cutTogether(full, (one, count) => ({
+        ...one,
+        tsNs: one.tsNs.subarray(0, count),
+        intervalMs: one.intervalMs.subarray(0, count),
+        kinds: one.kinds.subarray(0, count),
+        accepted: one.accepted.subarray(0, count),
+        qmask: one.qmask.subarray(0, count),
+      }));
       const json = new JsonColumns(series.reduce((bytes, { tsNs }) => bytes + 200 + BYTES_OF_BEAT * tsNs.length, 2));
       let before = '[';
       for (const { methodCode, channelCode, tsNs, intervalMs, kinds, accepted, qmask } of series) {
@@ -207,7 +219,6 @@ const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
         before = ',';
       }
       json.text(series.length === 0 ? '[]' : ']');
-      const next = earliest(series);
       return {
         status: 200,
         bytes: json.take(),
@@ -216,11 +227,5 @@ const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
       };
     },
   });
-
-/** Start of the next page: the earliest of all series, so that none loses values. */
-function earliest(series: readonly Readonly<{ next: string | null }>[]): string | null {
-  const ends = series.flatMap(({ next }) => (next === null ? [] : [next]));
-  return ends.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null;
-}
 
 export const seriesRoutes = (deps: SeriesDeps): readonly Route[] => [getFeatures(deps), getBeats(deps)];

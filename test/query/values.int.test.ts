@@ -100,6 +100,28 @@ const HR_PPG = 21;
 const observations = (biosignal: number, query: string): Promise<Observation[]> =>
   send('GET', `/api/v1/observations?biosignal_id=${biosignal}&subject_id=ada&limit=1000&${query}`);
 
+// promise: pages-once
+test('pages of values, and of beats, give each once and leave none out, whatever the cadence of a series', async () => {
+  await run(simulate, ['--subject', 'paged', '--channels', 'ecg.ii,ppg.ir,acc.x,acc.y,acc.z', '--duration', '300', '--speed', 'max']);
+  await computed('paged', 'hr_ppg');
+  const [stream] = await send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=paged');
+  type Page = { name?: string; channel?: string; method_code: string; ts_ms: number[] };
+  for (const what of ['features', 'beats']) {
+    const path = `/api/v1/streams/${stream!.id}/${what}?ts_unit=ms`;
+    const all = await send<Page[]>('GET', `${path}&limit=100000`);
+    expect(all.length, what).toBeGreaterThan(1);
+    expect(new Set(all.map(({ ts_ms: at }) => at.length)).size, 'series of several lengths').toBeGreaterThan(1);
+    const paged = new Map<string, number[]>();
+    const keyOf = ({ name = '', channel = '', method_code: method }: Page): string => `${name} ${channel} ${method}`;
+    for (let next: string | undefined = `${path}&limit=70`; next !== undefined;) {
+      const response = await patientFetch(service.baseUrl + next, { headers: { authorization: `Bearer ${org.apiKey.key}` } });
+      for (const one of (await response.json()) as Page[]) paged.set(keyOf(one), [...(paged.get(keyOf(one)) ?? []), ...one.ts_ms]);
+      next = /<([^>]+)>/.exec(response.headers.get('link') ?? '')?.[1];
+    }
+    expect(Object.fromEntries(paged)).toEqual(Object.fromEntries(all.map((one) => [keyOf(one), one.ts_ms])));
+  }
+});
+
 type Totals = { n: number; good_n: number; min: number; max: number; mean: number; sum: number };
 type Chart = { resolution: string; data: (number | null)[][]; detail: { max: (number | null)[][]; good_n: number[][]; n: number[][]; expected_n: number[][]; totals: Totals[] } }; // prettier-ignore
 const chart = (body: object): Promise<Chart> => send('POST', '/api/v1/charts/query', { subject_id: 'ada', detail: true, ...body });
