@@ -6,6 +6,7 @@
  *  suspect ones unless the rule says so. A pure function of the stored values: checking the same values again opens nothing twice (one
  *  episode per rule, stream and start). An open episode is judged from its start by the rule and the values as they are now, so that a
  *  changed rule and late values count for it; one that would not have opened ends. */
+import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { build, epochMs, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
@@ -15,7 +16,7 @@ import { creatorOf, lookBackSec } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { ownRules } from './own-rules.ts';
 import { concernedByProjectRules, endOrphans } from './project-rules.ts';
-import { endUnconfirmed, recordStretch } from './rule-episodes.ts';
+import { endUnconfirmed, OPEN_BY_RULE, recordStretch } from './rule-episodes.ts';
 import { findStretches } from './stretches.ts';
 
 export type RuleOptions = Readonly<{
@@ -66,7 +67,7 @@ async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[
     `with method_of as (
        select id, steps_per_unit(step) as per_unit from method where kind = 'feature' and name = $1 order by id desc limit 1)
      select s.id, s.uuid, s.organization_id, s.project_id, s.xuser_id from stream s
-     where s.id in (select stream_id from episode where status = 'open' and created_by = $2)
+     where s.id in (select stream_id from episode where ${OPEN_BY_RULE} and created_by = $2)
         or s.last_packet_at > now() - make_interval(secs => $3::integer) and exists (
           select from method_of o
           cross join lateral (select newest_value(s.id, o.id) - make_interval(secs => $3::integer) as low offset 0) n
@@ -88,7 +89,7 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
       .where('xuser_id', '=', stream.xuser_id)
       .where('stream_id', '=', stream.id)
       .where('created_by', '=', creatorOf(rule))
-      .where('status', '=', 'open')
+      .where(sql.raw<boolean>(OPEN_BY_RULE))
       .orderBy('started_at', 'desc')
       .limit(1),
   );

@@ -213,6 +213,9 @@ function stateAfter(
   return { status, ended_at: change.ended_at === undefined ? episode.ended_at : given };
 }
 
+/** Of an episode that its rule has ended: it is a person's now. */
+const takenFromRule = sql<string>`case when summary ? 'ended_by' then summary - 'ended_by' || '{"reopened": true}' else summary end`;
+
 /** State of a new episode: closed when it has an end, open by default. */
 export function stateAtStart(
   input: Readonly<{ status?: EpisodeStatus; started_at: string; ended_at?: string | null }>,
@@ -228,9 +231,11 @@ function badEnd(detail: string): PipelineError {
   return new PipelineError('validation_failed', `/ended_at: ${detail}`, { errors: [{ pointer: '/ended_at', code: 'status', detail }] });
 }
 
-/** Changes the given members. The caller holds the row's lock. A reopened episode has to be acknowledged again. */
+/** Changes the given members. The caller holds the row's lock. A reopened episode has to be acknowledged again, and is no longer its rule's
+ *  to end, if the rule had ended it. */
 export async function updateEpisode(db: Db, episode: Episode, change: EpisodeChange): Promise<void> {
   const { status, ended_at: endedAt } = stateAfter(episode, change);
+  const isReopened = status === 'open' && episode.status !== 'open';
   const { title, severity, summary } = change;
   const set = {
     status,
@@ -239,9 +244,10 @@ export async function updateEpisode(db: Db, episode: Episode, change: EpisodeCha
     ...(title === undefined ? {} : { title }),
     ...(severity === undefined ? {} : { severity }),
     ...(summary === undefined ? {} : { summary: JSON.stringify(summary) }),
+    ...(isReopened && summary === undefined && { summary: takenFromRule }),
   };
   await run(db, build.updateTable('episode').set(set).where('id', '=', episode.id));
-  if (status === 'open' && episode.status !== 'open') await endAcknowledgement(db, episode.id);
+  if (isReopened) await endAcknowledgement(db, episode.id);
 }
 
 export type ArtifactInput = Readonly<{

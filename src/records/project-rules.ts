@@ -2,7 +2,7 @@
 import type { Db } from '../storage/database/database.ts';
 import { LOOK_BACK_SQL } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
-import { endUnconfirmed } from './rule-episodes.ts';
+import { endUnconfirmed, OPEN_BY_RULE } from './rule-episodes.ts';
 
 /** A row of episode_rule, as far as a round needs it. */
 export type RuleRow = Readonly<{
@@ -57,7 +57,7 @@ export async function concernedByProjectRules(db: Db): Promise<readonly Readonly
      cross join lateral (select make_interval(secs => ${LOOK_BACK_SQL}) as look_back) k
      join stream s on s.project_id = r.project_id and ${isFor('s.xuser_id')}
      where r.is_enabled and (
-       s.id in (select e.stream_id from episode e where e.status = 'open' and e.organization_id = r.organization_id and e.created_by = 'rule:' || r.id)
+       s.id in (select e.stream_id from episode e where ${OPEN_BY_RULE} and e.organization_id = r.organization_id and e.created_by = 'rule:' || r.id)
        or s.last_packet_at > now() - k.look_back and exists (
          select from (select newest_value(s.id, o.id) - k.look_back as low offset 0) n
          cross join lateral (
@@ -75,7 +75,7 @@ export async function endOrphans(db: Db): Promise<void> {
   // SQL: a pattern for the creators that are rules of projects, and the condition that rounds use.
   const { rows } = await db.query<Orphan>(
     `select e.id, e.kind, e.organization_id, e.project_id, e.xuser_id from episode e
-     where e.status = 'open' and e.created_by ~ '^rule:[0-9a-f]{8}-' and not exists (
+     where ${OPEN_BY_RULE} and e.created_by ~ '^rule:[0-9a-f]{8}-' and not exists (
        select from episode_rule r
        where e.created_by = 'rule:' || r.id and r.is_enabled and r.project_id = e.project_id and ${isFor('e.xuser_id')})`,
   );

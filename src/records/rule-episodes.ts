@@ -10,7 +10,10 @@ import type { Stretch } from './stretches.ts';
 
 type Owner = Pick<Candidate, 'organization_id' | 'project_id' | 'xuser_id'>;
 type Known = Readonly<{ id: string; status: string; start_ms: number; end_ms: number | null; summary: Summary }>;
-type Summary = Readonly<{ feature?: string; extreme?: number; duration_sec?: number; ended_by?: string }>;
+type Summary = Readonly<{ feature?: string; extreme?: number; duration_sec?: number; ended_by?: string; reopened?: true }>;
+
+/** SQL condition for episodes that are open and that their rule ends: not those that it has ended and that a person has opened again. */
+export const OPEN_BY_RULE = `status = 'open' and not summary ? 'reopened'`;
 
 /** Age of an episode that e-mail is still sent about, s. */
 const NEWS_SEC = 24 * 3600;
@@ -22,10 +25,12 @@ export async function recordStretch(db: Db, stream: Candidate, rule: EpisodeRule
   const startMs = stretch.startMs - 1000 * (rule.beforeSec ?? 0);
   const known = await knownEpisode(db, stream, rule, new Date(startMs).toISOString(), new Date(stretch.endMs).toISOString());
   if (known === null) await openEpisode(db, stream, rule, stretch);
-  else if (known.status === 'open' || isExtended(known, stretch)) await changeEpisode(db, stream, rule, known, stretch);
+  else if ((known.status === 'open' && !known.summary.reopened) || isExtended(known, stretch))
+    await changeEpisode(db, stream, rule, known, stretch);
 }
 
-/** An episode of the rule that overlaps is the same stretch, because the examined range may begin inside it. */
+/** An episode of the rule that overlaps is the same stretch, because the examined range may begin inside it. One that a person has opened
+ *  again is of the stretch that it was of, and a later one has an episode of its own. */
 async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start: string, end: string): Promise<Known | null> {
   const { rows } = await run(
     db,
@@ -42,7 +47,10 @@ async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start:
       .where('stream_id', '=', stream.id)
       .where('created_by', '=', creatorOf(rule))
       .where('started_at', '<=', sql<Date>`${end}::timestamptz`)
-      .where(sql<boolean>`coalesce(ended_at, 'infinity') >= ${start}::timestamptz`)
+      .where(
+        sql<boolean>`coalesce(ended_at, case when summary ? 'reopened' then started_at + (summary ->> 'duration_sec')::float8 * interval '1 second' end, 'infinity')
+          >= ${start}::timestamptz`,
+      )
       .orderBy(({ eb }) => eb('status', '=', 'open'), 'desc')
       .orderBy('started_at', 'desc')
       .limit(1),

@@ -22,8 +22,8 @@ type Episode = Readonly<{
 let running: RunningService;
 let path: string;
 const startMs = Math.floor((Date.now() - 900_000) / 1000) * 1000;
-/** Heart rates by the second: calm, fast, in between, calm. */
-const rateAt = (sec: number): number => (sec < 120 ? 70 : sec < 260 ? 140 : sec < 420 ? 110 : 70);
+/** Heart rates by the second: calm, fast, in between, calm, fast, calm. */
+const rateAt = (sec: number): number => (sec < 120 ? 70 : sec < 260 ? 140 : sec < 420 ? 110 : sec < 600 ? 70 : sec < 720 ? 140 : 70);
 const fast = { name: 'Fast at night', feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, severity: 'high' } as const;
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ afterAll(async () => {
 
 /** Sends the packets of [fromSec, toSec). */
 async function send(name: string, subject: string, fromSec: number, toSec: number): Promise<void> {
-  const packets = ecgPackets({ deviceId: `device-${name}`, subject, startMs, seconds: 540, rrSec: (sec) => 60 / rateAt(sec) });
+  const packets = ecgPackets({ deviceId: `device-${name}`, subject, startMs, seconds: 840, rrSec: (sec) => 60 / rateAt(sec) });
   for (const packet of packets.slice(fromSec / 10, toSec / 10)) {
     const answer = await running.ingest(packet);
     expect(answer, answer.text).toMatchObject({ status: 202, body: { rejected: [] } });
@@ -117,6 +117,41 @@ describe('a rule of a project', () => {
       { event: 'episode.created', n: 1 },
       { event: 'episode.updated', n: 1 },
     ]);
+  });
+
+  // promise: reopened-stays-open
+  it('leaves the episode that it has ended to the person who opens it again, and opens another when the value is beyond it again', async () => {
+    const { xuser_id: id } = await running.token('again');
+    const rule = await make(fast);
+    await send('again', id, 0, 540);
+    await valuesUntil(id, 520);
+    await opened(id, rule);
+    const [first] = await episodesOf(id, rule);
+    expect(first).toMatchObject({ status: 'closed', summary: { ended_by: 'rule' } });
+    const at = `/api/v1/episodes/${first!.id}`;
+    const reopened = await running.send('PATCH', at, { body: { status: 'open' } });
+    expect(reopened.body).toMatchObject({ status: 'open', ended_at: null, summary: { reopened: true } });
+    await round();
+    await round();
+    expect(await episodesOf(id, rule)).toMatchObject([{ id: first!.id, status: 'open', ended_at: null }]);
+
+    await send('again', id, 540, 840);
+    await valuesUntil(id, 820);
+    await until(async () => {
+      await round();
+      return (await episodesOf(id, rule)).length === 2;
+    }, 30_000);
+    await round();
+    const both = (await episodesOf(id, rule)).toSorted((a, b) => secOf(a.started_at) - secOf(b.started_at));
+    expect(both).toMatchObject([
+      { id: first!.id, status: 'open', ended_at: null },
+      { status: 'closed', summary: { ended_by: 'rule' } },
+    ]);
+    expect(secOf(both[1]!.started_at)).toBeGreaterThan(598);
+    await running.send('PATCH', `${path}/${rule.id}`, { body: { enabled: false } });
+    await round();
+    expect((await running.send<Episode>('GET', at)).body.status).toBe('open');
+    expect((await running.send<Episode>('PATCH', at, { body: { status: 'closed' } })).body.status).toBe('closed');
   });
 
   it('is for one person alone when it names one', async () => {
