@@ -162,7 +162,8 @@ export class SigningKeys {
 
   async #insert(db: Db, delaySec: number): Promise<string> {
     const { privateKey, publicKey } = await makePair('rsa', { modulusLength: MODULUS_BITS });
-    const kid = randomBytes(9).toString('base64url');
+    // Typed at a command line, where a name that begins with '-' would be an option.
+    const kid = randomBytes(9).toString('hex');
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
     await run(
       db,

@@ -18,7 +18,7 @@ export const signingKey: Command = {
 applications fetch new ones, signed with a new key. Use it when a key may have leaked. The keys belong to the whole installation: users
 of every organization are signed out until their pages fetch a new token.`,
   options: {},
-  examples: ['biosignal signing-key list', 'biosignal signing-key withdraw 1tPz0aQb5mXk'],
+  examples: ['biosignal signing-key list', 'biosignal signing-key withdraw 5c1f0a9be2740d3386'],
   run: ({ console, positionals, json }) =>
     withDatabase(console, async ({ pool }) => {
       const [verb, kid] = positionals;

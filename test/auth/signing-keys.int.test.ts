@@ -88,6 +88,7 @@ it('ends its tokens in requests and open sockets when it is withdrawn, and the n
   const nodes = [running.service.baseUrl, `http://127.0.0.1:${otherHttp.port}`];
   const { xuser_token: token, xuser_id: id } = await running.token('holder');
   const kid = kidOf(token);
+  expect(kid, "typed at a command line, where a leading '-' would be an option").toMatch(/^[0-9a-f]{18}$/);
   for (const base of nodes) expect(await asUser(base, token)).toBe(200); // verified, and remembered
   const watched = await running.watch(id, token);
   await expect.poll(() => watched.ready()).toBe(true);
