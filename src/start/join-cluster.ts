@@ -18,6 +18,7 @@ import type { SubjectId } from '../signal.ts';
 import type { Database } from '../storage/database/database.ts';
 import { Membership } from '../storage/membership.ts';
 import type { Instance } from '../storage/log-ownership.ts';
+import { logBusFaults } from './bus-faults.ts';
 
 type JoinOptions = Readonly<{ config: Config; logger: Logger; metrics: Metrics; version: string }>;
 
@@ -84,9 +85,10 @@ function busPart(bus: Bus, membership: Membership): Part {
 
 /** The library of NATS is loaded only where it is used. */
 async function openBus({ id }: Instance, { config, logger, metrics }: JoinOptions): Promise<Bus> {
+  const logFault = logBusFaults(logger);
   const onFault = (err: unknown): void => {
     metrics.errors.inc({ where: 'cluster' });
-    logger.error({ err }, 'cluster: a question of another node could not be answered');
+    logFault(err);
   };
   if (config.natsUrl === '') return await SocketBus.open(config.busDir, id, onFault);
   const { NatsBus } = await import('../bus/nats-bus.ts');
