@@ -68,7 +68,12 @@ export class Nodes {
       const owners = await this.owners().catch(() => []);
       const named = [...new Set(owners)].toSorted();
       if (ready.every(Boolean) && named.join() === wanted && Math.max(...shares(owners)) <= Math.ceil(owners.length / named.length)) return;
-      if (performance.now() > deadline) throw new Error(`the nodes do not settle, partitions are of ${owners.join()}:\n${this.log()}`);
+      if (performance.now() > deadline) {
+        const without = this.all.filter(({ name }) => !named.includes(name));
+        throw new Error(
+          `the nodes do not settle, partitions are of ${owners.join()}:\n${this.log(without.length === 0 ? this.all : without)}`,
+        );
+      }
     }
   }
 
@@ -107,8 +112,8 @@ export class Nodes {
     this.#supervise(node);
   }
 
-  log(): string {
-    return this.all.map(({ name, service }) => `${name}: ${service.log.slice(-1500)}`).join('\n');
+  log(of: readonly Node[] = this.all): string {
+    return of.map(({ name, service }) => `${name}: ${service.log.slice(-1500)}`).join('\n');
   }
 
   async close(): Promise<void> {
