@@ -3,7 +3,7 @@
  *  cdn/v1/bio-widgets.js, bio-core.js, bio-recording.js, bio-widgets.css      always the newest v1; short cache
  *  cdn/v1/bio-chart.js                                      what moves a chart: fetched by bio-widgets.js when someone comes near one
  *  cdn/v1/<version>-<hash>/...                               the same bytes for ever, with the integrity values of cdn/v1/manifest.json
- *  cdn/v1/lang/de.json, zh.json                              texts in languages other than English, fetched by pages that are in them
+ *  cdn/v1/lang/de.json, es.json, fr.json, zh.json            texts in languages other than English, fetched by pages that are in them
  *  cdn/v1/custom-elements.json                               every element: attributes, parts, properties, events
  *  dashboard/*.html, *.js, *.css                             pages of this version */
 import { createHash } from 'node:crypto';
@@ -13,6 +13,8 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build, transformSync } from 'esbuild';
 import { de } from '../widgets/lang/de.ts';
+import { es } from '../widgets/lang/es.ts';
+import { fr } from '../widgets/lang/fr.ts';
 import { zh } from '../widgets/lang/zh.ts';
 import { customElementsManifest, readContracts } from './custom-elements.ts';
 import type { BuildOptions, Plugin } from 'esbuild';
@@ -211,7 +213,8 @@ export async function buildWeb(outDir: string): Promise<WebBuild> {
     ...dashboardPages.map((page) => copyFile(join(root, 'dashboard', `${page}.html`), join(outDir, 'dashboard', `${page}.html`))),
   ]);
   await mkdir(join(cdn, 'lang'), { recursive: true });
-  for (const [name, language] of Object.entries({ de, zh })) await writeFile(join(cdn, 'lang', `${name}.json`), JSON.stringify(language));
+  for (const [name, language] of Object.entries({ de, es, fr, zh }))
+    await writeFile(join(cdn, 'lang', `${name}.json`), JSON.stringify(language));
   await writeFile(join(cdn, 'custom-elements.json'), `${JSON.stringify(customElementsManifest(await readContracts(root)), null, 2)}\n`);
   const result: WebBuild = { version: manifest.version, immutable, files };
   await writeFile(join(cdn, 'manifest.json'), `${JSON.stringify(result, null, 2)}\n`);

@@ -85,9 +85,15 @@ describe.skipIf(chromiumPath === null)('languages', () => {
     await page.context().close();
   });
 
-  it.each(['phq-9', 'gad-7', 'who-5', 'daily-checkin'])(
-    'asks %s in German; what is sent keeps the words of the questionnaire',
-    async (code) => {
+  const spoken = [
+    { language: 'German', lang: 'de', hours: 'Stunden Schlaf', send: 'Senden', severity: 'mittelschwer' },
+    { language: 'French', lang: 'fr', hours: 'Heures de sommeil', send: 'Envoyer', severity: 'modérément sévère' },
+    { language: 'Spanish', lang: 'es', hours: 'Horas de sueño', send: 'Enviar', severity: 'moderadamente grave' },
+  ];
+  const asked = spoken.flatMap((one) => ['phq-9', 'gad-7', 'who-5', 'daily-checkin'].map((code) => ({ ...one, code })));
+  it.each(asked)(
+    'asks $code in $language; what is sent keeps the words of the questionnaire',
+    async ({ code, lang, hours, send, severity }) => {
       const { text, version } = shippedQuestionnaires.find((item) => item.code === code)!;
       fixture.on('GET', /\/questionnaires\//, { json: { resourceType: 'Questionnaire', id: code, version: String(version), ...text } });
       let sent: { item: { text: string; answer: { valueCoding?: { display: string } }[] }[] } | null = null;
@@ -95,15 +101,15 @@ describe.skipIf(chromiumPath === null)('languages', () => {
         sent = request.body as typeof sent;
         return { status: 201, json: { id: 'r1', scores: [{ name: text.title, value: 3, text: 'moderately severe' }], safety: false } };
       });
-      const page = await open('de', {}, `<bio-checkin questionnaire="${code}" show-score></bio-checkin>`);
+      const page = await open(lang, {}, `<bio-checkin questionnaire="${code}" show-score></bio-checkin>`);
       const form = page.locator('bio-checkin form');
       await form.waitFor();
       const words = text.item.flatMap((item) => [item.text!, ...(item.answerOption ?? []).map((option) => option.valueCoding!.display!)]);
-      const german = await form.evaluate((element) => element.textContent);
-      for (const word of words) expect(german).not.toContain(word);
+      const translated = await form.evaluate((element) => element.textContent);
+      for (const word of words) expect(translated).not.toContain(word);
       for (const set of await form.locator('fieldset').all()) await set.getByRole('radio').last().check();
-      if (code === 'daily-checkin') await form.getByLabel('Stunden Schlaf').fill('7');
-      await form.getByRole('button', { name: 'Senden' }).click();
+      if (code === 'daily-checkin') await form.getByLabel(hours).fill('7');
+      await form.getByRole('button', { name: send }).click();
       await expect.poll(() => sent).not.toBeNull();
       expect(sent!.item.every((item) => words.includes(item.text))).toBe(true);
       expect(
@@ -111,10 +117,26 @@ describe.skipIf(chromiumPath === null)('languages', () => {
           .flatMap((item) => item.answer.map((answer) => answer.valueCoding?.display ?? words[0]))
           .every((word) => words.includes(word!)),
       ).toBe(true);
-      await page.getByText('mittelschwer').waitFor();
+      await page.getByText(severity).waitFor();
       await page.context().close();
     },
   );
+
+  it.each([
+    ['fr', 'fr-CA', 'Fréquence cardiaque (ECG)', /il y a \d+ (seconde|minute)/],
+    ['es', 'es-MX', 'Frecuencia cardiaca (ECG)', /hace \d+ (segundo|minuto)/],
+  ])('speaks %s to the end, in the way of the region of the browser: %s', async (_lang, locale, name, age) => {
+    fixture.on('GET', /\/biosignals$/, {
+      json: [{ id: 1, name: 'Heart rate from ECG', abbreviation: 'HR', unit: '/min', loinc_code: '8867-4', signal_type: 'scalar' }],
+    });
+    const page = await open('', { locale }, '<bio-trend-card biosignals="HR"></bio-trend-card><bio-trend-chart></bio-trend-chart>');
+    await expect.poll(() => settled(page)).toBe(true);
+    expect(await page.locator('bio-trend-card h2').textContent()).toBe(name);
+    const text = await shown(page);
+    expect(text).toMatch(age);
+    expect(text).not.toMatch(/Heart rate|ago|Latest/);
+    await page.context().close();
+  });
 
   it('leaves a questionnaire that was changed as it was written: never half a translation', async () => {
     const { text } = shippedQuestionnaires.find((item) => item.code === 'phq-9')!;
@@ -139,7 +161,7 @@ describe.skipIf(chromiumPath === null)('languages', () => {
 
   it('keeps other languages out of the script', async () => {
     const script = await readFile(join(folder, 'cdn/v1/bio-widgets.js'), 'utf8');
-    expect(script).not.toContain('Herzfrequenz');
+    for (const word of ['Herzfrequenz', 'Fréquence', 'Frecuencia']) expect(script).not.toContain(word);
     expect(script).not.toMatch(/[\u4e00-\u9fff]/);
   });
 });

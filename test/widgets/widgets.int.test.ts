@@ -139,6 +139,8 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     ['forced colours', { forcedColors: 'active' }, {}],
     ['right to left', {}, { dir: 'rtl', lang: 'ar' }],
     ['German at 320 px', { viewport: { width: 320, height: 700 } }, { lang: 'de' }],
+    ['French at 320 px', { viewport: { width: 320, height: 700 } }, { lang: 'fr' }],
+    ['Spanish at 320 px', { viewport: { width: 320, height: 700 } }, { lang: 'es' }],
     ['Chinese, reduced motion', { reducedMotion: 'reduce' }, { lang: 'zh' }],
   ] as const) {
     it(`has no axe violation and no sideways scrolling: ${name}`, async () => {

@@ -128,6 +128,7 @@ const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, str
   goTo: 'Gehe zu',
   notDiagnosis: 'Keine Alarme. Kein Medizinprodukt.',
   atTime: '{time}, Herzfrequenz {hr}, {quality}',
+  ofBeats: '{quality}: {count} von {total} Schlägen',
   noRecording: 'Diese Aufzeichnung gibt es nicht, oder es wurde nichts aufgezeichnet',
   controls: 'Bedienung des Diagramms',
   earlier: 'Früher',

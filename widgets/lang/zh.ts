@@ -127,6 +127,7 @@ const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, str
   goTo: '转到',
   notDiagnosis: '无报警。非医疗器械。',
   atTime: '{time},心率 {hr},{quality}',
+  ofBeats: '{quality}：{total} 个搏动中的 {count} 个',
   noRecording: '没有这段记录,或没有记录到数据',
   controls: '图表控件',
   earlier: '更早',

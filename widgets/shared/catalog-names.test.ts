@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { de } from '../lang/de.ts';
+import { es } from '../lang/es.ts';
+import { fr } from '../lang/fr.ts';
 import { zh } from '../lang/zh.ts';
 
 type Row = Readonly<{ name: string; abbreviation: string; signal_type: string }>;
@@ -13,6 +15,8 @@ const rows = readFileSync('sql/schema.snapshot.sql', 'utf8')
 
 it.each([
   ['German', de],
+  ['Spanish', es],
+  ['French', fr],
   ['Chinese', zh],
 ])('in %s', (_, { phrases }) => {
   expect(rows.length).toBeGreaterThan(60);

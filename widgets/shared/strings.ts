@@ -57,7 +57,7 @@ export type TextKey = keyof typeof shared;
 /** `texts` by key; `phrases` by the English text that the service sends: names of the catalog, questionnaires that ship. */
 export type Language = Readonly<{ texts: Readonly<Record<string, string>>; phrases: Readonly<Record<string, string>> }>;
 
-const LANGUAGES: readonly string[] = ['en', 'de', 'zh'];
+const LANGUAGES: readonly string[] = ['en', 'de', 'es', 'fr', 'zh'];
 const FETCH_TIMEOUT_MS = 5000;
 /** A language that could not be fetched is tried again after this time. */
 const RETRY_MS = 30_000;
