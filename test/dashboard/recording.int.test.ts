@@ -50,7 +50,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.getByRole('heading', { name: 'Recording of Vera Viewed' }).waitFor();
     await page.locator('bio-recording[data-state=ready]').waitFor();
     for (const name of ['whole', 'rows', 'strip']) await until(async () => (await inked(page, name)) > 500);
-    await until(async () => (await page.getByRole('status').filter({ hasText: 'heart rate' }).textContent())!.includes('75 /min'));
+    await until(async () => (await page.getByRole('status').filter({ hasText: 'heart rate' }).textContent())!.includes('75 /min, Good'));
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();

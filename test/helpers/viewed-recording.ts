@@ -15,7 +15,10 @@ export const startMs = Math.floor((Date.now() - 7_200_000) / 60_000) * 60_000;
 export const at = (sec: number): string => new Date(startMs + 1000 * sec).toISOString();
 
 function samples(): Int32Array {
-  const values = new Int32Array(SECONDS * FS);
+  // Of a body: it breathes, and no stretch is flat, which would be an electrode that is off.
+  const values = Int32Array.from({ length: SECONDS * FS }, (_, i) =>
+    Math.round(6 * Math.sin(i / 160) + 3 * Math.sin(i * 1.7) * Math.sin(i / 13)),
+  );
   for (let beat = 0; 0.5 + beat * RR_SEC < SECONDS - 1; beat++) {
     const isEctopic = Math.abs(0.5 + beat * RR_SEC - 0.35 - ECTOPIC_SEC) < 0.01;
     const sec = isEctopic ? ECTOPIC_SEC : 0.5 + beat * RR_SEC;

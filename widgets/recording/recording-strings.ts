@@ -41,6 +41,7 @@ export const recordingTexts = {
   goTo: 'Go to',
   notDiagnosis: 'No alarms. Not a medical device.',
   atTime: '{time}, heart rate {hr}, {quality}',
+  ofBeats: '{quality}: {count} of {total} beats',
   noRecording: 'There is no such recording, or nothing was recorded',
 } as const;
 

@@ -29,6 +29,7 @@ import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
 import type { Pick, PickMode } from './recording-pick.ts';
 import { recordingTexts } from './recording-strings.ts';
+import { readStrip } from './strip-reading.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import { RecordingSource, TILE_MS } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Rate, Segment, Tile } from './recording-source.ts';
@@ -672,11 +673,10 @@ export class BioRecording extends BioElement {
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
   #reading(): string {
     const inStrip = this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
-    const intervals = inStrip.flatMap(({ intervalMs, kind }) => (intervalMs === null || kind !== 'normal' ? [] : [intervalMs]));
-    const mean = intervals.reduce((sum, ms) => sum + ms, 0) / intervals.length;
-    const worst = Math.max(0, ...inStrip.map(({ qmask }) => qmask));
-    const hr = intervals.length === 0 ? '–' : `${Math.round(60_000 / mean)} /min`;
-    const quality = this.text(inStrip.length === 0 ? 'noValue' : (['good', 'suspect', 'bad'] as const)[worst]!);
+    const { bpm, flag, count, total } = readStrip(inStrip);
+    const word = this.text(flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
+    const quality = count === total ? word : this.#say('ofBeats', { quality: word, count, total });
+    const hr = bpm === null ? '–' : `${bpm} /min`;
     return this.#say('atTime', { time: this.#clock(this.#atMs, true), hr, quality });
   }
 
