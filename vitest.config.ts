@@ -6,6 +6,8 @@ const expect = { poll: { timeout: 10_000 } } as const;
 const maxConcurrency = 12;
 const shared = { testTimeout: 30_000, hookTimeout: 120_000, pool: 'forks', expect, maxConcurrency } as const;
 
+const alone = ['test/dashboard/wall.int.test.ts'];
+
 export default defineConfig({
   test: {
     maxWorkers: 4, // of two cores: half of the time a test waits for a database or a clock
@@ -18,7 +20,9 @@ export default defineConfig({
           exclude: ['test/**/*.int.test.ts'],
         },
       },
-      { test: { ...shared, name: 'integration', include: ['test/**/*.int.test.ts'], testTimeout: 120_000 } },
+      { test: { ...shared, name: 'integration', include: ['test/**/*.int.test.ts'], exclude: alone, testTimeout: 120_000 } },
+      // After all others, one at a time: with both cores taken by others its devices fall behind the clock.
+      { test: { ...shared, name: 'alone', include: alone, testTimeout: 120_000, maxWorkers: 1, sequence: { groupOrder: 1 } } },
     ],
   },
 });

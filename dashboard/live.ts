@@ -4,6 +4,7 @@ import type { BioProvider } from '../widgets/provider/provider.ts';
 import { localeOf } from '../widgets/shared/strings.ts';
 import { fetchDemoSession } from './demo-session.ts';
 import { drawOnce } from './draw-once.ts';
+import { filtersOf } from './live-view.ts';
 import { LiveMonitor } from './monitor.ts';
 
 const provider = document.querySelector<BioProvider>('#provider')!;
@@ -12,7 +13,10 @@ app.replaceChildren();
 
 let problem: string | null = null;
 const queueDraw = drawOnce(() => draw());
-const monitor = new LiveMonitor(localeOf(document.documentElement.lang), queueDraw);
+const monitor = new LiveMonitor(localeOf(document.documentElement.lang), queueDraw, new URLSearchParams(location.search), (view) => {
+  const query = new URLSearchParams(Object.entries(filtersOf(view)).filter(([, value]) => value !== ''));
+  history.replaceState(null, '', `${location.pathname}${query.size === 0 ? '' : `?${query.toString()}`}${location.hash}`);
+});
 
 function draw(): void {
   render(

@@ -1,12 +1,15 @@
 /** The live view of one subject: traces, heart rate, HRV, and how far to trust them. Used by the demo page and by the dashboard. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
 import '../widgets/bio-widgets.ts';
-import '../widgets/live-trace/live-trace.ts';
+import { channelName } from '../widgets/live-trace/live-trace.ts';
 import { BeatSource } from './beat-review.ts';
 import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';
 import { LatestValues } from './latest-values.ts';
+import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, withTrace } from './live-view.ts';
+import type { LiveView } from './live-view.ts';
 import './paused-traces.ts';
 import type { Pause } from './paused-traces.ts';
 import { formatAge, formatValue } from '../widgets/shared/format.ts';
@@ -31,7 +34,6 @@ const tiles = [
 
 /** The chart below the traces. */
 const HISTORY = 'HR,RMSSD';
-const TRACES_MAX = 8;
 const REDRAW_MS = 500;
 
 const stateWords = {
@@ -47,6 +49,8 @@ export class LiveMonitor {
   readonly #locale: string;
   readonly #redraw: () => void;
   readonly #hasRecordings: boolean;
+  readonly #keep: (view: LiveView) => void;
+  #view: LiveView;
   readonly #latest = new LatestValues();
   readonly #held = new HeldTraces();
   #pause: Pause | null = null;
@@ -55,16 +59,18 @@ export class LiveMonitor {
   #state: LiveState = 'connecting';
   #lagMs = 0;
   #dropped = 0;
-  #gain = 10;
   #beats: BeatSource | null = null;
   #leave: (() => void) | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   /** @param redraw called when something that view() shows has changed
+   *  @param address what it says of speed, gain, traces and layout  @param keep called when they were chosen anew
    *  @param hasRecordings pages of recordings can be opened from here */
-  constructor(locale: string, redraw: () => void, hasRecordings = false) {
+  constructor(locale: string, redraw: () => void, address: URLSearchParams, keep: (view: LiveView) => void, hasRecordings = false) {
     this.#locale = locale;
     this.#redraw = redraw;
+    this.#view = viewOf(address);
+    this.#keep = keep;
     this.#hasRecordings = hasRecordings;
   }
 
@@ -112,15 +118,33 @@ export class LiveMonitor {
   #togglePause(): void {
     if (this.#pause !== null || this.#of === null) this.#pause = null;
     else {
-      const shown = new Set(this.#traces.map(({ id }) => id));
-      const lanes = this.#held.lanes().filter(({ id }) => shown.has(id));
+      const held = this.#held.lanes();
+      const lanes = this.#shown.flatMap(({ id }) => held.find((lane) => lane.id === id) ?? []);
       this.#pause = { ...this.#of, endMs: this.#held.endMs, lanes, hasRecordings: this.#hasRecordings };
     }
     this.#redraw();
   }
 
-  get #traces(): readonly LiveChannel[] {
-    return [...this.#channels.values()].filter(({ kind }) => kind !== 'acc' && kind !== 'gyro').slice(0, TRACES_MAX);
+  #choose(change: Partial<LiveView>): void {
+    this.#view = { ...this.#view, ...change };
+    this.#keep(this.#view);
+    this.#redraw();
+  }
+
+  /** The twelve leads, where they are there and wanted. */
+  get #leads(): readonly LiveChannel[] | null {
+    return this.#view.layout === 'rows' ? null : twelveLeads([...this.#channels.values()]);
+  }
+
+  /** Rows: all traces, or those besides the twelve leads. */
+  get #rows(): readonly LiveChannel[] {
+    const leads = this.#leads;
+    const channels = [...this.#channels.values()].filter((channel) => leads?.includes(channel) !== true);
+    return shownTraces(channels, this.#view);
+  }
+
+  get #shown(): readonly LiveChannel[] {
+    return [...(this.#leads ?? []), ...this.#rows];
   }
 
   /** Connection and delay, for the head of a page. */
@@ -137,53 +161,119 @@ export class LiveMonitor {
 
   view(): TemplateResult {
     const nowMs = performance.now();
-    const traces = this.#traces;
     const isPaused = this.#pause !== null;
+    const { gain, speed } = this.#view;
     return html`<div class="monitor">
       <section class="traces" aria-label="Traces">
-        <div class="tools">
-          <label>
-            Gain
-            <select
-              @change=${(event: Event) => {
-                this.#gain = Number((event.target as HTMLSelectElement).value);
-                this.#redraw();
-              }}
-            >
-              ${[5, 10, 20].map((value) => html`<option value=${value} ?selected=${value === this.#gain}>${value} mm/mV</option>`)}
-            </select>
-          </label>
-          <button
-            type="button"
-            aria-pressed=${isPaused ? 'true' : 'false'}
-            ?disabled=${traces.length === 0}
-            @click=${() => this.#togglePause()}
-          >
-            Pause
-          </button>
-          <button type="button" @click=${toggleFullScreen}>Full screen</button>
-          <p class="legend">
-            <span><span aria-hidden="true">▾</span> beat</span><span><b aria-hidden="true">V</b> ectopic</span
-            ><span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: thin, hatched</span
-            ><span>${qualityMark(2, this.#locale)}: gap</span>
-          </p>
-        </div>
-        ${isPaused ? html`<bio-paused-traces gain=${this.#gain} .pause=${this.#pause}></bio-paused-traces>` : nothing}
-        ${
-          traces.length === 0
-            ? html`<bio-live-trace class="ecg" channel="ecg" gain=${this.#gain}></bio-live-trace>`
-            : traces.map(
-                (channel, i) =>
-                  html`<bio-live-trace class=${channel.kind} channel=${channel.id} gain=${this.#gain} ?hidden=${isPaused}></bio-live-trace>
-                    ${i === 0 && !isPaused && this.#beats !== null ? html`<bio-beat-review .source=${this.#beats}></bio-beat-review>` : nothing}`,
-              )
-        }
+        ${this.#tools(isPaused)}
+        ${isPaused ? html`<bio-paused-traces gain=${gain} speed=${speed} .pause=${this.#pause}></bio-paused-traces>` : nothing}
+        <div class="rows" ?hidden=${isPaused}>${this.#traces()}</div>
       </section>
       <section class="vitals" aria-label="Values">${tiles.map((tile) => this.#tile(tile, nowMs))}</section>
       <section class="history">
         <bio-trend-chart heading="Last 15 minutes" biosignals=${HISTORY} range="15m" refresh="10s" readonly></bio-trend-chart>
       </section>
     </div>`;
+  }
+
+  #tools(isPaused: boolean): TemplateResult {
+    const { gain, speed } = this.#view;
+    const channels = [...this.#channels.values()];
+    return html`<div class="tools">
+      ${choice('Speed', speeds, speed, 'mm/s', (value) => this.#choose({ speed: value }))}
+      ${choice('Gain', gains, gain, 'mm/mV', (value) => this.#choose({ gain: value }))}
+      ${
+        twelveLeads(channels) === null
+          ? nothing
+          : html`<label>
+              Layout
+              <select
+                @change=${(event: Event) => this.#choose({ layout: (event.target as HTMLSelectElement).value === 'rows' ? 'rows' : 'leads' })}
+              >
+                <option value="leads" ?selected=${this.#leads !== null}>12 leads</option>
+                <option value="rows" ?selected=${this.#leads === null}>Rows</option>
+              </select>
+            </label>`
+      }
+      <button
+        type="button"
+        aria-pressed=${isPaused ? 'true' : 'false'}
+        ?disabled=${this.#shown.length === 0}
+        @click=${() => this.#togglePause()}
+      >
+        Pause
+      </button>
+      <button type="button" @click=${toggleFullScreen}>Full screen</button>
+      <p class="legend">
+        <span><span aria-hidden="true">▾</span> beat</span><span><b aria-hidden="true">V</b> ectopic</span
+        ><span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: thin, hatched</span
+        ><span>${qualityMark(2, this.#locale)}: gap</span>
+      </p>
+      ${channels.length < 2 || isPaused ? nothing : this.#order(channels.filter((channel) => this.#leads?.includes(channel) !== true))}
+    </div>`;
+  }
+
+  /** Which traces are shown, and in which order. */
+  #order(channels: readonly LiveChannel[]): TemplateResult {
+    const shown = shownTraces(channels, this.#view).map(({ id }) => id);
+    const hidden = channels.filter(({ id }) => !shown.includes(id));
+    const all = [...shown.map((id) => channels.find((channel) => channel.id === id)!), ...hidden];
+    const move = (id: string, by: -1 | 1): void => {
+      this.#choose({ traces: movedTrace(shown, id, by) });
+      // The button goes with its trace, and so does the focus; at the end of the list it is the other one that can be pressed.
+      setTimeout(() => {
+        const buttons = document.querySelectorAll<HTMLButtonElement>(`.order [data-trace="${CSS.escape(id)}"] button`);
+        const [first, second] = by === -1 ? buttons : [...buttons].toReversed();
+        (first?.disabled === true ? second : first)?.focus();
+      }, 50);
+    };
+    return html`<details class="order">
+      <summary>Choose traces</summary>
+      <ol>
+        ${repeat(
+          all,
+          ({ id }) => id,
+          (channel) => {
+            const { id } = channel;
+            const at = shown.indexOf(id);
+            const name = `${channelName(channel)}${all.some((other) => other !== channel && channelName(other) === channelName(channel)) ? ` (${id})` : ''}`;
+            return html`<li data-trace=${id}>
+              <label>
+                <input
+                  type="checkbox"
+                  .checked=${at >= 0}
+                  ?disabled=${at >= 0 && shown.length === 1}
+                  @change=${(event: Event) => this.#choose({ traces: withTrace(shown, id, (event.target as HTMLInputElement).checked) })}
+                />${name}
+              </label>
+              <button type="button" ?disabled=${at <= 0} @click=${() => move(id, -1)}>Up<span class="vh"> ${name}</span></button>
+              <button type="button" ?disabled=${at < 0 || at === shown.length - 1} @click=${() => move(id, 1)}>
+                Down<span class="vh"> ${name}</span>
+              </button>
+            </li>`;
+          },
+        )}
+      </ol>
+    </details>`;
+  }
+
+  #traces(): TemplateResult | readonly TemplateResult[] {
+    const [leads, rows] = [this.#leads, this.#rows];
+    const { gain, speed } = this.#view;
+    const trace = ({ id, kind }: LiveChannel): TemplateResult =>
+      html`<bio-live-trace class=${kind} channel=${id} gain=${gain} speed=${speed}></bio-live-trace>`;
+    const review = this.#beats === null ? nothing : html`<bio-beat-review .source=${this.#beats}></bio-beat-review>`;
+    if (this.#channels.size === 0) return html`<bio-live-trace class="ecg" channel="ecg" gain=${gain} speed=${speed}></bio-live-trace>`;
+    const below = repeat(
+      rows,
+      ({ id }) => id,
+      (channel, i) => html`${trace(channel)} ${i === 0 && leads === null ? review : nothing}`,
+    );
+    if (leads === null) return html`${below}`;
+    const rhythm = leads.find(({ code }) => code === RHYTHM)!;
+    return html`<div class="leads">${repeat(leads, ({ id }) => id, trace)}</div>
+      <div class="rhythm">${trace(rhythm)} ${review}</div>
+      ${below}`;
   }
 
   #tile(tile: (typeof tiles)[number], nowMs: number): TemplateResult | typeof nothing {
@@ -211,4 +301,19 @@ export class LiveMonitor {
       </p>
     </article>`;
   }
+}
+
+function choice<Value extends number>(
+  label: string,
+  values: readonly Value[],
+  chosen: Value,
+  unit: string,
+  choose: (value: Value) => void,
+): TemplateResult {
+  return html`<label>
+    ${label}
+    <select @change=${(event: Event) => choose(values[(event.target as HTMLSelectElement).selectedIndex]!)}>
+      ${values.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value} ${unit}</option>`)}
+    </select>
+  </label>`;
 }

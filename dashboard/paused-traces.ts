@@ -8,7 +8,6 @@ import type { Session } from '../widgets/shared/session.ts';
 import { tokenColor } from '../widgets/shared/theme.ts';
 import type { HeldLane } from './held-traces.ts';
 
-const SPEED = 25;
 const BACK_MS_MAX = 300_000;
 /** What is read at a time, ms. */
 const PART_MS = 30_000;
@@ -34,7 +33,7 @@ canvas { display: block; inline-size: 100%; border: 1px solid var(--_line); bord
 
 export class BioPausedTraces extends BioElement {
   static override styles = css;
-  static observedAttributes = ['gain'];
+  static observedAttributes = ['gain', 'speed'];
   #pause: Pause | null = null;
   #backMs = 0;
   #streams: Promise<Flowing> | null = null;
@@ -59,8 +58,12 @@ export class BioPausedTraces extends BioElement {
     if (pause !== null) void this.#findStreams(pause).catch(() => undefined);
   }
 
+  get #speed(): number {
+    return Number(this.getAttribute('speed') ?? 25);
+  }
+
   get #spanMs(): number {
-    return (this.root.querySelector('canvas')?.getBoundingClientRect().width ?? 600) / pxPerMs(SPEED);
+    return (this.root.querySelector('canvas')?.getBoundingClientRect().width ?? 600) / pxPerMs(this.#speed);
   }
 
   #scroll(backMs: number): void {
@@ -140,7 +143,7 @@ export class BioPausedTraces extends BioElement {
       if (!this.#parts.has(part)) void this.#read(pause, part);
     drawStrip(surface, {
       fromMs,
-      speed: SPEED,
+      speed: this.#speed,
       gain: Number(this.getAttribute('gain') ?? 10),
       lanes: pause.lanes.map((lane) => {
         const { id: channel, code, unit, kind } = lane;
@@ -200,7 +203,7 @@ export class BioPausedTraces extends BioElement {
         }}
         @pointermove=${(event: PointerEvent) => {
           if (Number.isNaN(this.#dragX)) return;
-          this.#scroll(this.#backMs + (event.clientX - this.#dragX) / pxPerMs(SPEED));
+          this.#scroll(this.#backMs + (event.clientX - this.#dragX) / pxPerMs(this.#speed));
           this.#dragX = event.clientX;
         }}
         @pointerup=${() => (this.#dragX = NaN)}

@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
+import { filtersOf } from '../live-view.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Measured } from '../measured.ts';
 import { Page } from '../page.ts';
@@ -78,7 +79,13 @@ export class UserPage extends Page {
     void this.run(() => this.#measured.load(id, user.project_id));
     void this.run(() => this.#trends.load(user, this.#person.timeZone));
     if (this.#monitor !== null || !this.#streams.some(isLive)) return;
-    this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw, true);
+    this.#monitor = new LiveMonitor(
+      this.context.locale,
+      this.context.redraw,
+      this.context.query,
+      (view) => this.keep(filtersOf(view)),
+      true,
+    );
     // The provider is drawn first; its session exists a task later.
     this.context.redraw();
     setTimeout(() => {

@@ -7,6 +7,7 @@ import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
 
 /** As many pixels as a trace of a few beats has at least. */
 const TRACE_PX = 300;
@@ -70,6 +71,60 @@ async function lose(proxy: TcpProxy, page: Page, said: () => Promise<boolean>): 
   expect(tookMs).toBeLessThan(5000);
 }
 
+/** A device with the twelve leads, which sends until it is stopped. */
+async function startTwelveLeads(leads: readonly string[]): Promise<{ person: string; stop: () => void }> {
+  const [project] = await dashboard.send<{ project_key: string }[]>('GET', '/api/v1/projects');
+  const user = { external_id: 'twelve', project_key: project!.project_key, display_name: 'Twelve Leads' };
+  const { xuser_id: person } = await dashboard.send<{ xuser_id: string }>('POST', '/api/v1/xusers', user);
+  const [packetMs, rateHz] = [500, 250];
+  const startMs = Date.now();
+  const valueAt = (sec: number, lead: number): number => {
+    const sinceBeat = (sec % 0.8) - 0.3;
+    const size = lead === 3 ? -0.8 : 0.3 + 0.07 * lead;
+    return 200 * size * (Math.exp(-(sinceBeat ** 2) / 2e-4) + 0.2 * Math.exp(-((sinceBeat - 0.25) ** 2) / 3e-3)) + 5 * Math.sin(sec * 97);
+  };
+  let seq = 0;
+  const send = async (): Promise<void> => {
+    const t0Ms = seq * packetMs;
+    const packet = encodePacket({
+      schemaVersion: 1,
+      deviceId: 'twelve',
+      bootId: '12'.repeat(16),
+      seq: seq++,
+      t0DeviceNs: BigInt(t0Ms) * 1_000_000n,
+      t0UnixNs: BigInt(startMs + t0Ms) * 1_000_000n,
+      sentUnixNs: BigInt(Date.now()) * 1_000_000n,
+      subject: 'twelve',
+      firmware: '',
+      blocks: leads.map((code, lead) => ({
+        channel: {
+          code: `ecg.${code}`,
+          kind: 'ecg',
+          rateNanoHz: rateHz * 1e9,
+          gain: 200,
+          baseline: 0,
+          unit: 'mV',
+          lead: code.toUpperCase(),
+        },
+        tOffsetNs: 0,
+        samples: Int32Array.from({ length: (rateHz * packetMs) / 1000 }, (_, i) => Math.round(valueAt(t0Ms / 1000 + i / rateHz, lead))),
+        qmask: null,
+      })),
+      measurements: [],
+      events: [],
+    });
+    const answer = await fetch(`${dashboard.service.baseUrl}/ingest/raw-packet`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${dashboard.service.firstKey}`, 'content-type': 'application/x-protobuf' },
+      body: Buffer.from(packet),
+    });
+    expect(answer.status, await answer.text()).toBe(202);
+  };
+  await send();
+  const timer = setInterval(() => void send(), packetMs);
+  return { person, stop: () => clearInterval(timer) };
+}
+
 const veils = (page: Page, tag: string) => page.locator(tag).getByText('No connection to the service');
 
 describe.skipIf(chromiumPath === null)('the live page', () => {
@@ -103,6 +158,91 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     expect(await page.locator('bio-paused-traces').count()).toBe(0);
     expect(errors).toEqual([]);
     await page.context().close();
+  }, 150_000);
+
+  // promise: live-view
+  it('shows what was chosen, by keyboard alone: speed, gain, traces and their order, which the address keeps', async () => {
+    const { page, errors } = await openPerson();
+    const shown = (): Promise<string[]> =>
+      page.locator('bio-live-trace').evaluateAll((all) => all.map((one) => one.getAttribute('channel') ?? ''));
+    await expect.poll(async () => (await shown()).length).toBeGreaterThan(1);
+    const [first = '', second = ''] = await shown();
+    await page.getByLabel('Speed').selectOption('12.5 mm/s');
+    await page.getByLabel('Gain').selectOption('20 mm/mV');
+    await page.locator('bio-live-trace').first().getByText('12.5 mm/s · 20 mm/mV').waitFor();
+    await page.getByText('Choose traces').focus();
+    await page.keyboard.press('Enter');
+    const down = page.locator(`.order [data-trace="${first}"]`).getByRole('button', { name: /^Down/ });
+    await down.focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(async () => (await shown()).slice(0, 2)).toEqual([second, first]);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest('li')?.dataset['trace'])).toBe(first);
+    await page.locator(`.order [data-trace="${second}"] input`).focus();
+    await page.keyboard.press('Space');
+    await expect.poll(shown).not.toContain(second);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, 'live-chosen');
+    const chosen = await shown();
+    expect(page.url()).toContain(`speed=12.5&gain=20&traces=${encodeURIComponent(chosen.join())}`);
+    await page.reload();
+    await expect.poll(shown, { timeout: 30_000 }).toEqual(chosen);
+    await page.locator('bio-live-trace').first().getByText('12.5 mm/s · 20 mm/mV').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expect.poll(() => traced(page)).toBeGreaterThan(TRACE_PX);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 150_000);
+
+  // promise: twelve-leads
+  it('shows twelve leads as they are printed, on a phone in two columns, and as rows', async () => {
+    const leads = ['i', 'ii', 'iii', 'avr', 'avl', 'avf', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6'];
+    const twelve = await startTwelveLeads(leads);
+    try {
+      const { page, errors } = await dashboard.open('/dashboard/', {
+        storageState: dashboard.signedIn,
+        viewport: { width: 1280, height: 900 },
+      });
+      await until(async () => {
+        const [stream] = await dashboard.send<{ is_flowing: boolean }[]>('GET', `/api/v1/streams?subject_id=${twelve.person}`);
+        return stream?.is_flowing === true;
+      });
+      await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${twelve.person}`);
+      const cells = page.locator('.leads bio-live-trace');
+      await expect.poll(() => cells.count(), { timeout: 60_000 }).toBe(12);
+      const places = (): Promise<string[][]> =>
+        cells.evaluateAll((all) => {
+          const rows = new Map<number, [number, string][]>();
+          for (const cell of all) {
+            const { top, left } = cell.getBoundingClientRect();
+            const row = [...rows.keys()].find((one) => Math.abs(one - top) < 20) ?? top;
+            rows.set(row, [...(rows.get(row) ?? []), [left, cell.getAttribute('channel')!.slice(4)]]);
+          }
+          const sorted = [...rows].sort(([a], [b]) => a - b);
+          return sorted.map(([, row]) => row.sort(([a], [b]) => a - b).map(([, code]) => code));
+        });
+      expect(await places()).toEqual([
+        ['i', 'avr', 'v1', 'v4'],
+        ['ii', 'avl', 'v2', 'v5'],
+        ['iii', 'avf', 'v3', 'v6'],
+      ]);
+      expect(await page.locator('.rhythm bio-live-trace').getAttribute('channel')).toBe('ecg.ii');
+      await page.locator('.leads').getByText('ECG aVR').waitFor();
+      await liveValue(page);
+      await picture(page, 'live-12');
+      expect(await violations(page)).toEqual([]);
+      await page.setViewportSize({ width: 390, height: 844 });
+      await expect.poll(async () => (await places())[0]).toEqual(['i', 'v1']);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      await picture(page, 'live-12-phone');
+      await page.getByLabel('Layout').selectOption('Rows');
+      await expect.poll(() => cells.count()).toBe(0);
+      expect(await page.locator('bio-live-trace').count()).toBe(8);
+      expect(page.url()).toContain('layout=rows');
+      expect(errors).toEqual([]);
+      await page.context().close();
+    } finally {
+      twelve.stop();
+    }
   }, 150_000);
 
   it('takes the whole screen, and still says that it is no alarm', async () => {

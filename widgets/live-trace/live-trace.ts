@@ -3,9 +3,11 @@
  *  @tag bio-live-trace
  *  @attr {string} channel - channel code (`ecg.ii`) or kind (`ecg`); the first that matches is shown. Default `ecg`
  *  @attr {number} gain - millimetres per unit for ECG: 5, 10 or 20. Default 10; other kinds are fitted
+ *  @attr {number} speed - paper speed, mm/s: 12.5, 25 or 50. Default 25; signals as slow as skin conductance take ten times as long
  *  @attr {string} lang
  *  @attr {string} theme - light or dark
  *  @csspart label - name, unit and scale
+ *  @csspart scale - paper speed and gain, within the label
  *  @csspart trace - the box of the canvases
  *  @cssprop --bio-trace-height - height of the trace; default 160px
  *  @cssprop --bio-color-trace
@@ -23,7 +25,8 @@ import { tokenColor } from '../shared/theme.ts';
 import { traceQuality } from '../shared/trace-quality.ts';
 import { TraceRing } from '../shared/trace-ring.ts';
 
-const RING_SECONDS = 40;
+/** A sweep over 3840 px at 12.5 mm/s. */
+const RING_SECONDS = 82;
 /** Signals of seconds and minutes are shown ten times slower than those of a heartbeat. */
 const SLOW_KINDS: readonly string[] = ['eda', 'temp'];
 const SLOWER = 10;
@@ -40,7 +43,7 @@ canvas { position: absolute; inset: 0; inline-size: 100%; block-size: 100%; }
 
 export class BioLiveTrace extends BioElement {
   static override styles = css;
-  static observedAttributes = ['channel', 'gain', 'lang', 'theme'];
+  static observedAttributes = ['channel', 'gain', 'speed', 'lang', 'theme'];
   #trace: SweepTrace | null = null;
   #ring: TraceRing | null = null;
   #clock = new PlayClock();
@@ -143,7 +146,9 @@ export class BioLiveTrace extends BioElement {
   }
 
   get #mmPerS(): number {
-    return SLOW_KINDS.includes(this.#channel?.kind ?? '') ? 25 / SLOWER : 25;
+    const given = Number(this.getAttribute('speed') ?? 25);
+    const speed = given === 12.5 || given === 50 ? given : 25;
+    return SLOW_KINDS.includes(this.#channel?.kind ?? '') ? speed / SLOWER : speed;
   }
 
   #scale(): TraceScale {
@@ -194,7 +199,7 @@ export class BioLiveTrace extends BioElement {
     } as const;
     const veil = this.#state === 'live' ? null : this.text(words[this.#state]);
     return html`<div class="bar" part="label">
-        <span><span class="lead">${name}</span> <span class="muted">${this.#scaleLabel()}</span></span>
+        <span><span class="lead">${name}</span> <span class="muted" part="scale">${this.#scaleLabel()}</span></span>
         ${channel === null || veil !== null ? nothing : qualityMark(this.#flag, this.locale)}
       </div>
       <div class="box" part="trace" role="img" aria-label=${this.text('traceLabel', { name })}>
@@ -206,7 +211,7 @@ export class BioLiveTrace extends BioElement {
     const channel = this.#channel;
     if (channel === null) return '';
     const scale = this.#scale();
-    if (scale.kind === 'fixed') return `${this.#mmPerS} mm/s · ${Number(this.getAttribute('gain') ?? 10)} mm/mV`;
+    if (scale.kind === 'fixed') return `${formatNumber(this.locale, this.#mmPerS)} mm/s · ${Number(this.getAttribute('gain') ?? 10)} mm/mV`;
     const perCm = this.#trace === null || this.#ring === null ? Number.NaN : this.#trace.unitsPerCm;
     const unit = unitLabel(channel.unit);
     return Number.isFinite(perCm)

@@ -1,5 +1,5 @@
-/** Draws live channels as a bedside monitor does: a sweep from left to right that overwrites the previous one, at 25 mm/s on a CSS screen
- *  (2.5 mm/s for signals as slow as skin conductance).
+/** Draws live channels as a bedside monitor does: a sweep from left to right that overwrites the previous one, at a paper speed on a CSS
+ *  screen.
  *
  *  Only the columns between the last frame and this one are drawn (two canvases: a still grid below, the trace above), so a second of eight
  *  channels costs a few thousand line segments whatever the size of the screen. Above three samples to a pixel column
