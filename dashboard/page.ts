@@ -21,12 +21,14 @@ export type PageContext = Readonly<{
   recount: () => void;
 }>;
 
+/** @param isOvertaken another member saved first: the page shows an old version
+ *  @param isOfRefresh of what the page does by itself, not of what a person did */
+type Problem = Readonly<{ text: string; isOvertaken: boolean; isOfRefresh: boolean }>;
+
 export abstract class Page {
   protected readonly context: PageContext;
   protected readonly dialog: Dialog;
-  #problem: string | null = null;
-  /** Another member saved first: the page shows an old version. */
-  #overtaken = false;
+  #problem: Problem | null = null;
   #phase: 'loading' | 'ready' | 'failed' = 'loading';
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -40,7 +42,7 @@ export abstract class Page {
     void this.#first();
     if (this.refreshMs > 0) {
       this.#timer = setInterval(() => {
-        if (!document.hidden && this.#phase === 'ready') void this.run(() => this.load());
+        if (!document.hidden && this.#phase === 'ready') void this.run(() => this.load(), true);
       }, this.refreshMs);
     }
   }
@@ -111,18 +113,23 @@ export abstract class Page {
     this.context.redraw();
   }
 
-  /** Runs an action, shows its failure on the page, draws afterwards. @returns whether it went well */
-  protected async run(action: () => Promise<void>): Promise<boolean> {
+  /** Runs an action, shows its failure on the page, draws afterwards. A failure that came in the meantime stays; a refresh removes only
+   *  those of refreshes.
+   *  @returns whether it went well */
+  protected async run(action: () => Promise<void>, isRefresh = false): Promise<boolean> {
+    const before = this.#problem;
     try {
       await action();
-      this.#problem = null;
-      this.#overtaken = false;
+      if (this.#problem === before && (!isRefresh || before?.isOfRefresh === true)) this.#problem = null;
       return true;
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
       else if (error.status === 401) location.reload();
-      this.#overtaken = error instanceof ApiError && error.status === 412;
-      this.#problem = error instanceof ApiError ? error.message : 'Something went wrong on this page. Reload it and try again.';
+      this.#problem = {
+        text: error instanceof ApiError ? error.message : 'Something went wrong on this page. Reload it and try again.',
+        isOvertaken: error instanceof ApiError && error.status === 412,
+        isOfRefresh: isRefresh,
+      };
       return false;
     } finally {
       this.context.redraw();
@@ -157,11 +164,11 @@ export abstract class Page {
       ${this.failure} ${this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing} ${this.dialog.view()}`;
   }
 
-  #failure(problem: string): TemplateResult {
+  #failure({ text, isOvertaken }: Problem): TemplateResult {
     return html`<div class="problem" role="alert">
-      <p>${problem}</p>
+      <p>${text}</p>
       ${this.#phase === 'failed' ? html`<button type="button" @click=${() => void this.#first()}>Try again</button>` : nothing}
-      ${this.#overtaken ? html`<button type="button" @click=${() => void this.run(() => this.load())}>Discard my changes and reload</button>` : nothing}
+      ${isOvertaken ? html`<button type="button" @click=${() => void this.run(() => this.load())}>Discard my changes and reload</button>` : nothing}
     </div>`;
   }
 

@@ -238,6 +238,7 @@ export class RulesPage extends ProjectPage {
   async #try(name: string, rule: Body, range: string): Promise<void> {
     this.#trying = true;
     this.#tried = null;
+    this.context.redraw();
     await this.run(async () => {
       const untilMs = Date.now();
       const body = { rule, since: new Date(untilMs - Number(range) * DAY_MS).toISOString(), until: new Date(untilMs).toISOString() };

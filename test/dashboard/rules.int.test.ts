@@ -1,5 +1,6 @@
 /** Rules and groups in the dashboard: made, tried, changed, switched off, by an operator in a real browser. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Route } from 'playwright-core';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
@@ -46,8 +47,20 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
       .toBe('1');
     expect(await page.locator('#rule-trial').getByRole('link', { name: 'demo-patient' }).count()).toBe(1);
     await page.getByLabel('Ends behind (empty: the threshold)').fill('30');
+    const held = Promise.withResolvers<void>();
+    const slow = async (route: Route): Promise<void> => {
+      await held.promise;
+      await route.continue();
+    };
+    await page.route('**/rules/try', slow);
+    await page.getByRole('button', { name: 'Try on history' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('alert').getByText('end_threshold').waitFor();
+    const alert = page.getByRole('alert').getByText('end_threshold');
+    await alert.waitFor();
+    held.resolve();
+    await page.getByRole('button', { name: 'Try on history', disabled: false }).waitFor();
+    expect(await alert.isVisible(), 'what ends well later leaves it there').toBe(true);
+    await page.unroute('**/rules/try', slow);
     await page.getByLabel('Ends behind (empty: the threshold)').fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('cell', { name: 'Anything at all', exact: true }).waitFor();
