@@ -172,12 +172,20 @@ export class NatsBus implements Bus {
   async #watch(): Promise<void> {
     for await (const { type } of this.#nats.status()) {
       if (type === 'disconnect' || type === 'staleConnection') this.#leave('the message server is away');
-      else if (type === 'reconnect' && this.#state === 'away') {
-        this.#state = 'open';
-        this.#arrivedBytes = this.#sentBytes;
-        this.#onState('open', '');
-      }
+      else if (type === 'reconnect') void this.#comeBack();
     }
+  }
+
+  /** Open once the server has this node's subscription again: until then others are told that the node is not there. */
+  async #comeBack(): Promise<void> {
+    const isThere = await this.#nats.flush().then(
+      () => true,
+      () => false, // away again, or closed
+    );
+    if (!isThere || this.#state === 'open' || this.#nats.isClosed()) return;
+    this.#state = 'open';
+    this.#arrivedBytes = this.#sentBytes;
+    this.#onState('open', '');
   }
 
   #leave(why: string): void {
