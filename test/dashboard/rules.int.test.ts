@@ -46,7 +46,6 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
       )
       .toBe('1');
     expect(await page.locator('#rule-trial').getByRole('link', { name: 'demo-patient' }).count()).toBe(1);
-    await page.getByLabel('Ends behind (empty: the threshold)').fill('30');
     const held = Promise.withResolvers<void>();
     const slow = async (route: Route): Promise<void> => {
       await held.promise;
@@ -54,6 +53,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     };
     await page.route('**/rules/try', slow);
     await page.getByRole('button', { name: 'Try on history' }).click();
+    await page.getByLabel('Ends behind (empty: the threshold)').fill('30');
     await page.getByRole('button', { name: 'Save' }).click();
     const alert = page.getByRole('alert').getByText('end_threshold');
     await alert.waitFor();
