@@ -5,6 +5,7 @@ import { formatAge } from '../widgets/shared/format.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
 import { Dialog } from './dialog.ts';
 import type { Question } from './dialog.ts';
+import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
 import type { Member, Project } from './service.ts';
@@ -85,6 +86,11 @@ export abstract class Page {
     }
     const [path = ''] = location.hash.split('?');
     history.replaceState(null, '', `${path}${query.size === 0 ? '' : `?${query.toString()}`}`);
+  }
+
+  /** Where a list of this page keeps its search and its order. */
+  protected get listPlace(): ListPlace {
+    return { query: this.context.query, keep: (filters) => this.keep(filters), redraw: this.context.redraw };
   }
 
   /** Asks, does it, and then shows everything as it is now. */
