@@ -31,6 +31,7 @@ import { WallPage } from './pages/wall.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
 import { Search } from './search.ts';
 import { call } from './service.ts';
+import { SignInAgain } from './sign-in-again.ts';
 import type { Member } from './service.ts';
 
 type Entry = Readonly<{
@@ -105,6 +106,7 @@ app.replaceChildren();
 const locale = localeOf(document.documentElement.lang);
 const redraw = drawOnce(() => draw());
 const search = new Search(redraw, locale);
+const signInAgain = new SignInAgain(redraw);
 
 /** undefined: not asked yet; null: nobody is signed in. */
 let member: Member | null | undefined;
@@ -214,7 +216,7 @@ function shell(who: Member): TemplateResult {
           html`<li><a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${entry.name}${badgeOf(entry)}</a></li>`,
       )}`;
   };
-  if (page?.isWhole === true) return html`${page.view()} ${search.view()}`;
+  if (page?.isWhole === true) return html`${page.view()} ${search.view()} ${signInAgain.view(who)}`;
   return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>Skip to content</a>
     <header class="top">
       <button
@@ -243,7 +245,7 @@ function shell(who: Member): TemplateResult {
       </nav>
       <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
     </div>
-    ${search.view()}`;
+    ${search.view()} ${signInAgain.view(who)}`;
 }
 
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {

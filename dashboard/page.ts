@@ -8,6 +8,7 @@ import type { Question } from './dialog.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
+import { sessionEnded } from './sign-in-again.ts';
 import type { Member, Project } from './service.ts';
 
 export type PageContext = Readonly<{
@@ -130,7 +131,7 @@ export abstract class Page {
       return true;
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      else if (error.status === 401) location.reload();
+      else if (error.status === 401) sessionEnded();
       this.#problem = {
         text: error instanceof ApiError ? error.message : 'Something went wrong on this page. Reload it and try again.',
         isOvertaken: error instanceof ApiError && error.status === 412,
