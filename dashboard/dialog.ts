@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
 import type { Content } from './parts.ts';
+import { sessionEnded } from './sign-in-again.ts';
 
 export type Question = Readonly<{
   title: string;
@@ -66,7 +67,7 @@ export class Dialog {
       question.after?.();
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      else if (error.status === 401) location.reload();
+      else if (error.status === 401) sessionEnded();
       this.#problem = error instanceof ApiError ? error.message : 'Something went wrong on this page. Reload it and try again.';
     } finally {
       this.#busy = false;

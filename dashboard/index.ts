@@ -2,6 +2,8 @@
 import { html, nothing, render } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../sdk/fetch-json.ts';
+import type { Answer } from '../sdk/request.ts';
+import { formatNumber } from '../widgets/shared/format.ts';
 import { localeOf } from '../widgets/shared/strings.ts';
 import { drawOnce } from './draw-once.ts';
 import { formValues } from './page.ts';
@@ -29,6 +31,7 @@ import { WallPage } from './pages/wall.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
 import { Search } from './search.ts';
 import { call } from './service.ts';
+import { SignInAgain } from './sign-in-again.ts';
 import type { Member } from './service.ts';
 
 type Entry = Readonly<{
@@ -103,6 +106,7 @@ app.replaceChildren();
 const locale = localeOf(document.documentElement.lang);
 const redraw = drawOnce(() => draw());
 const search = new Search(redraw, locale);
+const signInAgain = new SignInAgain(redraw);
 
 /** undefined: not asked yet; null: nobody is signed in. */
 let member: Member | null | undefined;
@@ -112,8 +116,8 @@ let problem: string | null = null;
 /** On a phone the sections are behind a button. */
 let menuOpen = false;
 
-/** Open episodes, shown next to their section; null: not known. */
-let openEpisodes: number | null = null;
+/** Numbers next to the sections; null: not known. */
+let counts: Answer<'getFleetCounts'> | null = null;
 const COUNT_MS = 60_000;
 
 function navigate(): void {
@@ -146,8 +150,7 @@ function find(address: string, allowed: readonly Entry[]): Readonly<{ entry: Ent
 }
 
 async function count(): Promise<void> {
-  const counts = await call('GET', '/api/v1/fleet/counts').catch(() => null);
-  openEpisodes = counts?.episodes_open ?? openEpisodes;
+  counts = (await call('GET', '/api/v1/fleet/counts').catch(() => null)) ?? counts;
   redraw();
 }
 
@@ -213,7 +216,7 @@ function shell(who: Member): TemplateResult {
           html`<li><a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${entry.name}${badgeOf(entry)}</a></li>`,
       )}`;
   };
-  if (page?.isWhole === true) return html`${page.view()} ${search.view()}`;
+  if (page?.isWhole === true) return html`${page.view()} ${search.view()} ${signInAgain.view(who)}`;
   return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>Skip to content</a>
     <header class="top">
       <button
@@ -242,12 +245,21 @@ function shell(who: Member): TemplateResult {
       </nav>
       <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
     </div>
-    ${search.view()}`;
+    ${search.view()} ${signInAgain.view(who)}`;
 }
 
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {
-  if (path !== 'episodes' || openEpisodes === null || openEpisodes === 0) return nothing;
-  return html` <span class="count">${openEpisodes}<span class="vh"> open</span></span>`;
+  if (counts === null) return nothing;
+  const { episodes_open: open } = counts;
+  if (path === 'episodes') return open === 0 ? nothing : html` <span class="count">${open}<span class="vh"> open</span></span>`;
+  const many: Readonly<Record<string, readonly [count: number, of: string]>> = {
+    users: [counts.people, ''],
+    devices: [counts.devices, ''],
+    rules: [counts.rules_on, ' switched on'],
+    groups: [counts.groups, ''],
+  };
+  const [count, of] = many[path] ?? [0, ''];
+  return count === 0 ? nothing : html` <span class="count quiet">${formatNumber(locale, count)}<span class="vh">${of}</span></span>`;
 }
 
 function skip(event: Event): void {

@@ -1,6 +1,7 @@
 /** Settings > API keys: create, rotate, revoke. A secret is shown once, and forgotten by the page when it is left. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { ListChoice, newest } from '../list-choice.ts';
 import { formValues, Page } from '../page.ts';
 import { projectName, projectSelect, tableOf } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
@@ -19,6 +20,16 @@ export class ApiKeysPage extends Page {
   override readonly title = 'API keys';
   #keys: readonly ApiKey[] = [];
   #projects: readonly Project[] = [];
+  readonly #list = new ListChoice<ApiKey>(
+    this.listPlace,
+    {
+      newest: { name: 'Newest first', by: (key) => newest(key.created_at) },
+      name: { name: 'Name', by: (key) => key.name },
+      used: { name: 'Last used', by: (key) => newest(key.last_used_at) },
+      state: { name: 'State', by: stateOf },
+    },
+    (key) => [key.name, key.hint, stateOf(key), ...key.scopes],
+  );
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
 
   protected override async load(): Promise<void> {
@@ -58,9 +69,10 @@ export class ApiKeysPage extends Page {
       <section class="card">
         <h2>Keys of this organization</h2>
         <p class="muted">Use organization keys on servers only. Browsers get a user token, which your backend requests with a Write key.</p>
+        ${this.#list.fields(this.#keys.length, 'Part of a name, a scope or a state')}
         ${tableOf<ApiKey>(
           [
-            { name: 'Name', cell: (key) => key.name },
+            { name: 'Name', cell: (key) => html`<bdi>${key.name}</bdi>` },
             { name: 'Key', cell: (key) => html`<code class="hint">${key.hint}</code>` },
             { name: 'Scopes', cell: (key) => key.scopes.join(', ') },
             {
@@ -77,7 +89,7 @@ export class ApiKeysPage extends Page {
             },
             { name: 'Actions', kind: 'actions', cell: (key) => this.#actions(key) },
           ],
-          this.#keys,
+          this.#list.of(this.#keys),
           (key) => ['revoked', 'expired'].includes(stateOf(key)),
         )}
       </section>

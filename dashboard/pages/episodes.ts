@@ -3,7 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { groupField, loadGroups } from '../group-filter.ts';
 import { Page } from '../page.ts';
-import { badge, chips, duration, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
+import { badge, chips, duration, emptyState, moreButton, personLink, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import { call, callList, callNext, callTagged } from '../service.ts';
 import type { EpisodeDetail, EpisodeLine, Group, Xuser } from '../service.ts';
@@ -114,7 +114,7 @@ export class EpisodesPage extends Page {
         [
           { name: 'Severity', cell: severityBadge },
           { name: 'Episode', cell: (episode) => html`<a href="#/episodes/${episode.id}">${episode.title || episode.kind}</a>` },
-          { name: 'User', cell: (episode) => html`<a href="#/users/${episode.xuser_id}">${episode.external_id}</a>` },
+          { name: 'User', cell: personLink },
           { name: 'Started', cell: (episode) => this.time(episode.started_at) },
           { name: 'Duration', cell: (episode) => length(episode.started_at, episode.ended_at) },
           { name: 'Status', cell: (episode) => html`${statusPill(episode)} ${seenBy(episode)}` },

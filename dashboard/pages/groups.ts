@@ -1,6 +1,7 @@
 /** Groups of a project's people, such as wards: make, rename, delete; put people in and take them out. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { ListChoice } from '../list-choice.ts';
 import { ProjectPage } from '../page.ts';
 import { emptyState, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
@@ -10,6 +11,11 @@ export class GroupsPage extends ProjectPage {
   override readonly title = 'Groups';
   protected override readonly lead = 'Wards and the like. A person may be in several; lists and rules can be for one group.';
   #groups: readonly Group[] = [];
+  readonly #list = new ListChoice<Group>(
+    this.listPlace,
+    { name: { name: 'Name', by: (group) => group.name }, people: { name: 'Most people first', by: (group) => group.member_count } },
+    (group) => [group.name],
+  );
 
   protected override async loadProject(): Promise<void> {
     this.#groups = await call('GET', '/api/v1/projects/{projectId}/groups', { params: { projectId: this.project.id } });
@@ -22,6 +28,7 @@ export class GroupsPage extends ProjectPage {
 
   protected override body(): TemplateResult {
     return html`<section class="card">
+      ${this.#list.fields(this.#groups.length, 'Part of a name')}
       ${this.#groups.length === 0 ? emptyState('No groups yet', 'Make one for each ward, study or team.') : this.#table()}
     </section>`;
   }
@@ -29,7 +36,7 @@ export class GroupsPage extends ProjectPage {
   #table(): TemplateResult {
     return tableOf<Group>(
       [
-        { name: 'Group', cell: (group) => html`<a href="#/users?group=${group.id}">${group.name}</a>` },
+        { name: 'Group', cell: (group) => html`<a href="#/users?group=${group.id}"><bdi>${group.name}</bdi></a>` },
         { name: 'People', kind: 'num', cell: (group) => group.member_count },
         {
           name: 'Episodes',
@@ -37,7 +44,7 @@ export class GroupsPage extends ProjectPage {
         },
         { name: 'Actions', kind: 'actions', cell: (group) => (this.canEdit ? this.#rowActions(group) : nothing) },
       ],
-      this.#groups,
+      this.#list.of(this.#groups),
     );
   }
 

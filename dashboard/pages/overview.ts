@@ -3,9 +3,10 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { Page } from '../page.ts';
-import { badge, emptyState, figure, percent, tableOf } from '../parts.ts';
+import { badge, emptyState, figure, percent, personLink, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Device, EpisodeLine, QualityOfUser } from '../service.ts';
+import { whose } from './devices.ts';
 import { severityBadge } from './episodes.ts';
 import { shareOf, signalNames } from './quality.ts';
 
@@ -96,7 +97,7 @@ export class OverviewPage extends Page {
       [
         { name: 'Episode', cell: (episode) => html`<a href="#/episodes/${episode.id}">${episode.title || episode.kind}</a>` },
         { name: 'Severity', cell: severityBadge },
-        { name: 'User', cell: (episode) => html`<a href="#/users/${episode.xuser_id}">${episode.external_id}</a>` },
+        { name: 'User', cell: personLink },
         { name: 'Started', cell: (episode) => this.age(episode.started_at) },
       ],
       this.#episodes,
@@ -106,7 +107,7 @@ export class OverviewPage extends Page {
   #qualityTable(): TemplateResult {
     return tableOf<QualityOfUser>(
       [
-        { name: 'User', cell: (user) => html`<a href="#/users/${user.xuser_id}">${user.external_id}</a>` },
+        { name: 'User', cell: personLink },
         { name: 'Signal', cell: (user) => signalNames[user.feature] ?? user.feature },
         { name: 'Good', kind: 'num', cell: (user) => percent(shareOf(user, 'good')) },
       ],
@@ -118,10 +119,7 @@ export class OverviewPage extends Page {
     return html`${tableOf<Device>(
       [
         { name: 'Device', cell: (device) => device.name || device.device_id },
-        {
-          name: 'User',
-          cell: (device) => (device.xuser_id === null ? '–' : html`<a href="#/users/${device.xuser_id}">${device.external_id}</a>`),
-        },
+        { name: 'User', cell: whose },
         { name: 'Channels', cell: (device) => device.channels.join(', ') },
       ],
       sending.slice(0, SHOWN),

@@ -2,7 +2,8 @@
 import { html, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { Page } from '../page.ts';
-import { chips, emptyState, percent } from '../parts.ts';
+import { ListChoice } from '../list-choice.ts';
+import { chips, emptyState, percent, personLink } from '../parts.ts';
 import { call } from '../service.ts';
 import type { QualityOfUser } from '../service.ts';
 
@@ -17,6 +18,16 @@ export class QualityPage extends Page {
   protected override readonly refreshMs = 60_000;
   #users: readonly QualityOfUser[] = [];
   #hours: (typeof periods)[number] = periods.find((hours) => hours === this.context.query.get('hours')) ?? '24';
+
+  readonly #list = new ListChoice<QualityOfUser>(
+    this.listPlace,
+    {
+      worst: { name: 'Worst first', by: (user) => -shareOf(user, 'good') },
+      user: { name: 'User', by: (user) => user.display_name || user.external_id },
+      gaps: { name: 'Most gaps first', by: (user) => -valuesOf(user, 'n') },
+    },
+    (user) => [user.external_id, user.display_name],
+  );
 
   protected override async load(): Promise<void> {
     this.#users = await call('GET', '/api/v1/signal-quality', { query: { hours: Number(this.#hours) } });
@@ -45,7 +56,9 @@ export class QualityPage extends Page {
         ${emptyState('No signals in this period', 'Users appear here once a device has sent ECG or PPG.')}
       </section>`;
     }
+    const shown = this.#list.of(this.#users);
     return html`<section class="card">
+      ${this.#list.fields(this.#users.length, 'Part of an id or name')}
       <ul class="key" aria-label="Key">
         <li>
           <svg viewBox="0 0 14 14" aria-hidden="true"><rect class="s-good" width="14" height="14" /></svg>good
@@ -64,8 +77,9 @@ export class QualityPage extends Page {
         </li>
       </ul>
       <ul class="quality-list">
-        ${this.#users.map((user) => this.#row(user))}
+        ${shown.map((user) => this.#row(user))}
       </ul>
+      ${shown.length === 0 ? emptyState('No users found', 'No id or name contains this text.') : ''}
       <p class="quality-axis muted" aria-hidden="true"><span>${this.#hours} hours ago</span><span>now</span></p>
     </section>`;
   }
@@ -77,9 +91,7 @@ export class QualityPage extends Page {
     const covered = valuesOf(user, 'n') / Math.max(1, (user.hours[0]?.expected ?? 3600) * hours);
     const words = `good ${percent(good)}, suspect ${percent(suspect)}, unusable ${percent(Math.max(0, 1 - good - suspect))}`;
     return html`<li>
-      <div class="quality-who">
-        <a href="#/users/${user.xuser_id}">${user.external_id}</a> <span class="muted">${signalNames[user.feature] ?? user.feature}</span>
-      </div>
+      <div class="quality-who">${personLink(user)} <span class="muted">${signalNames[user.feature] ?? user.feature}</span></div>
       ${bars(user, hours, this.context.locale, `${user.external_id} ${signalNames[user.feature] ?? user.feature}: ${words}; signal for ${percent(covered)} of ${hours} hours`)}
       <p class="quality-sum">
         <b class=${good < 0.8 ? 'attention' : ''}>${percent(good)}</b> good<br /><span class="muted"

@@ -3,12 +3,14 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import type { BodyOf } from '../../sdk/request.ts';
+import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, duration, emptyState, figure, tableOf } from '../parts.ts';
 import { call, callTagged } from '../service.ts';
 import type { Group, MethodOfValue, Rule, TriedRule } from '../service.ts';
 
 const NO_ALARM = 'Not an alarm system. Not a medical device.';
+const severities: readonly Rule['severity'][] = ['none', 'low', 'medium', 'high'];
 const DAY_MS = 86_400_000;
 const ranges = [
   ['1', 'last 24 hours'],
@@ -29,6 +31,16 @@ export class RulesPage extends ProjectPage {
   #rules: readonly Rule[] = [];
   #groups: readonly Group[] = [];
   #methods: readonly MethodOfValue[] = [];
+  readonly #list = new ListChoice<Rule>(
+    this.listPlace,
+    {
+      name: { name: 'Name', by: (rule) => rule.name },
+      on: { name: 'Switched on first', by: (rule) => Number(rule.enabled) },
+      severity: { name: 'Most severe first', by: (rule) => severities.indexOf(rule.severity) },
+      open: { name: 'Most open episodes first', by: (rule) => rule.open_episodes },
+    },
+    (rule) => [rule.name, rule.feature, rule.external_id, rule.enabled ? 'on' : 'off', rule.severity],
+  );
   #draft: Draft | null = null;
   #tried: Readonly<{ name: string; range: string; trial: TriedRule }> | null = null;
   #trying = false;
@@ -52,6 +64,7 @@ export class RulesPage extends ProjectPage {
 
   protected override body(): TemplateResult {
     return html`<section class="card">
+        ${this.#list.fields(this.#rules.length, 'Part of a name, a value or a person')}
         ${
           this.#rules.length === 0
             ? emptyState(
@@ -67,7 +80,7 @@ export class RulesPage extends ProjectPage {
   #table(): TemplateResult {
     return tableOf<Rule>(
       [
-        { name: 'Rule', cell: (rule) => html`<b>${rule.name}</b> ${this.#mailNote(rule)}` },
+        { name: 'Rule', cell: (rule) => html`<b><bdi>${rule.name}</bdi></b> ${this.#mailNote(rule)}` },
         { name: 'Opens when', cell: (rule) => this.#condition(rule) },
         { name: 'For', cell: (rule) => this.#whom(rule) },
         { name: 'Severity', cell: (rule) => rule.severity },
@@ -75,7 +88,7 @@ export class RulesPage extends ProjectPage {
         { name: 'Open', kind: 'num', cell: (rule) => html`<a href="#/episodes">${rule.open_episodes}</a>` },
         { name: 'Actions', kind: 'actions', cell: (rule) => this.#rowActions(rule) },
       ],
-      this.#rules,
+      this.#list.of(this.#rules),
       (rule) => !rule.enabled,
       true,
     );
@@ -197,7 +210,7 @@ export class RulesPage extends ProjectPage {
         ${choice(
           'severity',
           'Severity',
-          ['none', 'low', 'medium', 'high'].map((one) => [one, one] as const),
+          severities.map((one) => [one, one] as const),
           rule?.severity ?? 'medium',
         )}
         ${text('subject_id', 'Person, by external id (empty: everybody)', rule?.external_id ?? '')}

@@ -143,8 +143,8 @@ export class UsersPage extends Page {
   #table(): TemplateResult {
     return tableOf<Xuser>(
       [
-        { name: 'External id', cell: (user) => html`<a href="#/users/${user.xuser_id}">${user.external_id}</a>` },
-        { name: 'Name', cell: (user) => user.display_name || '–' },
+        { name: 'External id', cell: (user) => html`<a href="#/users/${user.xuser_id}"><bdi>${user.external_id}</bdi></a>` },
+        { name: 'Name', cell: (user) => (user.display_name === '' ? '–' : html`<bdi>${user.display_name}</bdi>`) },
         {
           name: 'Now',
           cell: (user) => (this.#sending.has(user.xuser_id) ? badge('good', 'live') : html`<span class="muted">–</span>`),

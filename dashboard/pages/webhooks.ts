@@ -1,6 +1,7 @@
 /** Settings > Webhooks: which events go where, whether they arrived, and sending them again. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { ListChoice, newest } from '../list-choice.ts';
 import { formValues, Page } from '../page.ts';
 import { badge, emptyState, projectName, projectSelect, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
@@ -25,6 +26,15 @@ export class WebhooksPage extends Page {
   protected override readonly lead = 'The service sends events to your server: signed, and retried for a day and a half.';
   #hooks: readonly Webhook[] = [];
   #projects: readonly Project[] = [];
+  readonly #list = new ListChoice<Webhook>(
+    this.listPlace,
+    {
+      newest: { name: 'Newest first', by: (hook) => newest(hook.created_at) },
+      address: { name: 'Address', by: (hook) => hook.url },
+      off: { name: 'Switched off first', by: (hook) => newest(hook.gone_at) },
+    },
+    (hook) => [hook.url, hook.description, hook.gone_at === null ? null : 'switched off', ...hook.events],
+  );
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
   #open: string | null = null;
   #deliveries: readonly Delivery[] = [];
@@ -47,6 +57,7 @@ export class WebhooksPage extends Page {
   protected override body(): TemplateResult {
     return html`${this.#fresh.view()}
       <section class="card">
+        ${this.#list.fields(this.#hooks.length, 'Part of an address, a note or an event')}
         ${this.#hooks.length === 0 ? emptyState('No webhooks yet', 'Add the address of your server below.') : this.#table()}
       </section>
       ${this.#log()} ${this.#form()}`;
@@ -114,7 +125,7 @@ export class WebhooksPage extends Page {
               })}`,
         },
       ],
-      this.#hooks,
+      this.#list.of(this.#hooks),
     );
   }
 

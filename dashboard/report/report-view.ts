@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
 import { figure, percent, tableOf } from '../parts.ts';
+import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
 import { DAYS_MAX, EPISODES_MAX } from './report-data.ts';
 import type { EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
@@ -13,7 +14,7 @@ const DISCLAIMER =
   'Not a medical device and no diagnosis. The values are computed from recordings as they are, with the quality that the signal had; a person ' +
   'has to judge them, with the strips.';
 
-type Row = Readonly<{ cells: readonly string[] }>;
+type Row = Readonly<{ cells: readonly Content[] }>;
 
 export class ReportView {
   readonly #data: ReportData;
@@ -28,7 +29,7 @@ export class ReportView {
     const { user, range, timeZone } = this.#data;
     return html`<article class="report" lang="en">
       <header>
-        <h1>${user.display_name || user.external_id}</h1>
+        <h1><bdi>${user.display_name || user.external_id}</bdi></h1>
         <dl class="facts">
           ${
             user.display_name === ''
@@ -175,7 +176,7 @@ export class ReportView {
             some.map(({ method, totals }) => ({
               cells: [
                 method.title || method.name,
-                method.code,
+                breakable(method.code),
                 this.#number(totals.mean, method.unit),
                 this.#number(totals.min, method.unit),
                 this.#number(totals.max, method.unit),
@@ -216,18 +217,22 @@ export class ReportView {
         ${time(episode.started_at)}${episode.ended_at === null ? ', ongoing' : ` – ${time(episode.ended_at)}`}; severity
         ${episode.severity}; ${words[episode.status]}
       </p>
-      ${strips.map(
-        ({ artifact: { title }, address }) =>
-          html`<figure class="paper" tabindex="0" role="region" aria-label=${title || 'Strip'}>
-            <img src=${address} alt=${title || 'Strip of the waveform'} />
-          </figure>`,
-      )}
+      ${strips.map(({ artifact: { title }, address }) => {
+        // Two episodes have a strip of the same title; a region is found by its name.
+        const name = `${title || 'Strip'}, ${episode.title || episode.kind}, ${time(episode.started_at)}`;
+        return html`<figure class="paper" tabindex="0" role="region" aria-label=${name}>
+          <img src=${address} alt=${title || 'Strip of the waveform'} />
+        </figure>`;
+      })}
       ${strips.length === 0 ? html`<p class="muted">It has no strip.</p>` : nothing}
     </section>`;
   }
 }
 
 const words = { open: 'not reviewed', closed: 'reviewed', cancelled: 'dismissed' } as const;
+
+/** A name of code may be broken after its underscores. */
+const breakable = (code: string): TemplateResult => html`${code.split(/(?<=_)/).map((part) => html`${part}<wbr />`)}`;
 
 function shareText(part: number, whole: number | null): string {
   return whole === null || whole === 0 ? '–' : percent(Math.min(1, part / whole));
