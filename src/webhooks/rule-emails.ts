@@ -3,6 +3,7 @@
  *  hours of its rule it waits.
  *
  *  A message names no person and no value, because mail is read by others on its way; it has links for those who may sign in. */
+import { createHash } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import type { Pool } from 'pg';
 import { isLoopbackHost } from '../config.ts';
@@ -157,6 +158,13 @@ function mailOf({ from, publicUrl }: RuleEmailOptions, { recipient, project, tim
     to: { name: '', address: recipient },
     subject: `biosignal: ${episodes.toLowerCase()}`,
     text: `${text.join('\n\n')}\n`,
-    messageId: `<${lines[0]!.id}@biosignal>`,
+    messageId: messageIdOf(lines),
   };
+}
+
+/** The same for the same entries, so that receivers know a message that comes again; another when an entry has joined, so that they do not
+ *  take it for that message and drop it. */
+function messageIdOf(lines: readonly Line[]): string {
+  const ids = lines.map(({ id }) => id).toSorted();
+  return `<${createHash('sha256').update(ids.join()).digest('hex').slice(0, 32)}@biosignal>`;
 }

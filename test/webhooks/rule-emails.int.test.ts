@@ -105,19 +105,43 @@ describe('e-mail of a rule', () => {
 
   it('gives each entry its own attempts, also in a message with one whose last attempt fails', async () => {
     const { pool } = running.database;
-    const rules = [await make({ ...fast, email_to: ['full@bio.example'] }), await make({ ...fast, email_to: ['full@bio.example'] })];
+    await running.token('full');
+    const full = { ...fast, subject_id: 'full', email_to: ['full@bio.example'] };
+    const rules = [await make(full), await make(full)];
     const ids = rules.map(({ id }) => id);
     await alert('full', rules);
     const tried = async (rule: Rule, status: string): Promise<boolean> =>
-      (await pool.query(`select from episode_email where rule_id = $1 and status = $2 and last_error like '%452%'`, [rule.id, status])).rowCount === 1;
+      (await pool.query(`select from episode_email where rule_id = $1 and status = $2 and last_error like '%452%'`, [rule.id, status]))
+        .rowCount === 1;
     await until(async () => (await tried(rules[0]!, 'pending')) && (await tried(rules[1]!, 'pending')), 30_000);
     // As if the first were nine hours older.
-    await pool.query('update episode_email set attempts = case rule_id when $2 then 5 else 1 end, next_attempt_at = now() where rule_id = any($1)', [
-      ids,
-      ids[0],
-    ]);
+    await pool.query(
+      'update episode_email set attempts = case rule_id when $2 then 5 else 1 end, next_attempt_at = now() where rule_id = any($1)',
+      [ids, ids[0]],
+    );
     await until(() => tried(rules[0]!, 'failed'), 30_000);
     expect((await entries(rules[1]!)).map(({ status }) => status)).toEqual(['pending']);
+
+    await pool.query(`update episode_email set next_attempt_at = now() where rule_id = $1`, [ids[1]]);
+    const sent = (): Map<string, Set<string>> => {
+      const idsByEpisodes = new Map<string, Set<string>>();
+      for (const text of mailsTo('full@bio.example')) {
+        const episodes = text
+          .match(/episodes\/[0-9a-f-]{36}/g)!
+          .toSorted()
+          .join();
+        const known = idsByEpisodes.get(episodes) ?? new Set();
+        idsByEpisodes.set(episodes, known.add(/^Message-ID: (.+)$/im.exec(text)![1]!));
+      }
+      return idsByEpisodes;
+    };
+    await until(() => sent().size > 1, 30_000);
+    const messageIds = [...sent().values()].map((one) => [...one]);
+    expect(
+      messageIds.map((one) => one.length),
+      'one for the same episodes',
+    ).toEqual(messageIds.map(() => 1));
+    expect(new Set(messageIds.flat()).size, 'another for others').toBe(messageIds.length);
     for (const id of ids) await running.send('DELETE', `${path}/${id}`);
   });
 
