@@ -93,43 +93,56 @@ async function recordingsOf(db: Db, { projectId, subjectId, groupId, sinceMs, un
 
 /** @returns null when the time is over */
 async function stretchesOf(db: Db, rule: EpisodeRule, recording: Recording, stopMs: number): Promise<readonly Stretch[] | null> {
+  const methodId = await methodOf(db, rule.feature, recording);
+  if (methodId === null) return [];
   const finder = new StretchFinder(rule);
   const stretches: Stretch[] = [];
   for (let fromMs = recording.from_ms; fromMs < recording.to_ms; fromMs += WINDOW_MS) {
     if (performance.now() > stopMs) return null;
-    const { t, v } = await valuesBeyond(db, rule, recording.id, fromMs, Math.min(fromMs + WINDOW_MS, recording.to_ms));
+    const { t, v } = await valuesBeyond(db, rule, methodId, recording.id, fromMs, Math.min(fromMs + WINDOW_MS, recording.to_ms));
     for (let i = 0; i < t.length; i++) {
       const ended = finder.push(t[i]!, v[i]!);
       if (ended !== null) stretches.push(ended);
     }
   }
-  const last = finder.finish(await newestMs(db, rule, recording));
+  const last = finder.finish(await newestMs(db, methodId, recording));
   return last === null ? stretches : [...stretches, last];
+}
+
+/** The newest version of a feature with values in the range, as in charts: before an upgrade it was another. null: no values. */
+async function methodOf(db: Db, feature: string, { id, from_ms: fromMs, to_ms: toMs }: Recording): Promise<number | null> {
+  // SQL: a function of the schema looks for values.
+  const { rows } = await db.query<{ id: number }>(
+    `select m.id from method m
+     where m.kind = 'feature' and m.name = $2
+       and has_feature(array[$1::integer], m.id, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000))
+     order by m.id desc limit 1`,
+    [id, feature, fromMs, toMs],
+  );
+  return rows[0]?.id ?? null;
 }
 
 type Values = Readonly<{ t: readonly number[]; v: readonly number[] }>;
 
 /** Values of [fromMs, toMs) in the minutes that have one beyond the looser bound, ascending in time. */
-async function valuesBeyond(db: Db, rule: EpisodeRule, streamId: number, fromMs: number, toMs: number): Promise<Values> {
+async function valuesBeyond(db: Db, rule: EpisodeRule, methodId: number, streamId: number, fromMs: number, toMs: number): Promise<Values> {
   const { above, below, endBound } = rule;
   // SQL: values are unpacked by functions of the schema, run of minutes by run of minutes.
   const { rows } = await db.query<{ t: number[] | null; v: number[] | null }>(
-    `with method_of as materialized (
-       select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
-     range as materialized (select to_timestamp($3::float8 / 1000) as low, to_timestamp($4::float8 / 1000) as high),
+    `with range as materialized (select to_timestamp($3::float8 / 1000) as low, to_timestamp($4::float8 / 1000) as high),
      minutes as materialized (
-       select distinct f.bucket from method_of o, range g, feature_1m f
-       where f.stream_id = $1 and f.method_id = o.id and f.bucket > g.low - interval '1 minute' and f.bucket < g.high
+       select distinct f.bucket from range g, feature_1m f
+       where f.stream_id = $1 and f.method_id = $2 and f.bucket > g.low - interval '1 minute' and f.bucket < g.high
          and (f.max >= $5 or f.min <= $6)),
      runs as materialized (
        select min(bucket) as low, max(bucket) + interval '1 minute' as high
        from (select bucket, bucket - row_number() over (order by bucket) * interval '1 minute' as run from minutes) m group by run)
      select array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
      from range g cross join runs r cross join lateral feature_values(greatest(r.low, g.low), least(r.high, g.high)) f
-     where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask <= $7 and f.value is not null`,
+     where f.stream_id = $1 and f.method_id = $2 and f.qmask <= $7 and f.value is not null`,
     [
       streamId,
-      rule.feature,
+      methodId,
       fromMs,
       toMs,
       above === undefined ? null : (endBound ?? above),
@@ -141,18 +154,17 @@ async function valuesBeyond(db: Db, rule: EpisodeRule, streamId: number, fromMs:
 }
 
 /** Time of the newest value in the range, ms: what came after the last one beyond the bound says whether a stretch is over. */
-async function newestMs(db: Db, rule: EpisodeRule, { id, from_ms: fromMs, to_ms: toMs }: Recording): Promise<number> {
+async function newestMs(db: Db, methodId: number, { id, from_ms: fromMs, to_ms: toMs }: Recording): Promise<number> {
   // SQL: as above.
   const { rows } = await db.query<{ newest: number | null }>(
-    `with method_of as materialized (select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
-     last as materialized (
+    `with last as materialized (
        select max(f.bucket) as minute from feature_1m f
-       where f.stream_id = $1 and f.method_id = (select id from method_of)
+       where f.stream_id = $1 and f.method_id = $2
          and f.bucket > to_timestamp($3::float8 / 1000) - interval '1 minute' and f.bucket < to_timestamp($4::float8 / 1000))
      select (extract(epoch from max(f.time)) * 1000)::float8 as newest
      from last l cross join lateral feature_values(l.minute, to_timestamp($4::float8 / 1000)) f
-     where f.stream_id = $1 and f.method_id = (select id from method_of)`,
-    [id, rule.feature, fromMs, toMs],
+     where f.stream_id = $1 and f.method_id = $2`,
+    [id, methodId, fromMs, toMs],
   );
   return rows[0]?.newest ?? fromMs;
 }

@@ -116,4 +116,16 @@ describe('a rule tried on history', () => {
     expect(await refused('2026-01-01T00:00:00Z', '2026-02-01T00:00:01Z')).toBe(400);
     expect(await refused('2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z')).toBe(422);
   });
+
+  it('reads what was computed before an upgrade of the method', async () => {
+    const rule = { ...rules[0], subject_id: 'tried' };
+    const settled = { until: new Date(startMs + 900_000).toISOString() };
+    const before = await attempt(rule, settled);
+    expect(before.episode_count).toBeGreaterThan(0);
+    await running.database.pool.query(
+      `insert into method (kind, name, code, cadence_hz, unit) select kind, name, 'derived:hr_ecg_v999', cadence_hz, unit
+       from method where kind = 'feature' and name = 'hr_ecg' order by id desc limit 1`,
+    );
+    expect(await attempt(rule, settled)).toEqual(before);
+  });
 });
