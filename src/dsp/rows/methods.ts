@@ -2,6 +2,7 @@
 
 import { burdenMethods } from './methods-burden.ts';
 import { fiveMinuteMethods } from './methods-five-minutes.ts';
+import { pulseWaveMethods } from './methods-pulse-wave.ts';
 
 /** What a feature is computed from. */
 export type MethodSource = 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc';
@@ -419,6 +420,7 @@ export const featureMethods: readonly Method[] = [
     notes:
       'See src/dsp/ppg/light.ts and src/dsp/engine/light.ts: 0 where the light stands still for half of 8 s or is noise, else 1. A 1 is good where a second is (sqi_ppg), a 0 where none is; light that moves without a good pulse is suspected to be worn. The mean of an hour is the share of it that the sensor was worn. Delay about 11 s.',
   }),
+  ...pulseWaveMethods,
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */
