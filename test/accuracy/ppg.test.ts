@@ -78,6 +78,10 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
     expect(rest.withinByFlag[0]).toBeGreaterThanOrEqual(0.999);
     expect(rest.offFlagged).toBeGreaterThanOrEqual(0.96);
     expect(rest.flagShares[0]).toBeGreaterThanOrEqual(0.79);
+    const motionAtRest = figures['hr_ppg_motion, at rest']!;
+    expect(motionAtRest.within).toBeGreaterThanOrEqual(0.957);
+    expect(motionAtRest.withinByFlag[0]).toBeGreaterThanOrEqual(0.999);
+    expect(motionAtRest.flagShares[0]).toBeGreaterThanOrEqual(0.79);
     expect(running.count).toBeGreaterThan(850);
     expect(running.meanError).toBeLessThanOrEqual(0.68);
     // three of the four that are off and flagged 0 are the given rate's fault: docs/dsp/pulse-and-slow.md

@@ -468,7 +468,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
       ),
     ],
     limits: [
-      'Never better than suspect without three axes of acceleration of one rate (at least 10 Hz).',
+      'Without three axes of acceleration of one rate (at least 10 Hz) good only where hr_ppg is: at rest.',
+      'An irregular pulse has no single line in a spectrum: at rest hr_ppg is the better one, where both are suspect.',
       'Chosen on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
       'Wavelengths are added: all must be given the same way up. One of them that is upside down takes the pulse away.',
     ],

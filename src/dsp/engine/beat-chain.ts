@@ -43,7 +43,7 @@ export type BeatGroup = Readonly<{
 }>;
 
 /** Positions in `featureMethods` of what comes with the beats. */
-export type ChainMethods = Readonly<{ sqi: number; spectralRate: number }>;
+export type ChainMethods = Readonly<{ sqi: number }>;
 
 /** What computes one group of channels. */
 export interface Chain {
@@ -223,8 +223,7 @@ export class BeatChain implements Chain, RowTaker {
   }
 
   #spectralRate(tUs: number, perMin: number, flag: QualityFlag): void {
-    if (this.group.primary && this.#gaps.missingUs(tUs - secondUs, tUs) < secondUs)
-      this.#sink.value(this.#methods.spectralRate, -1, tUs, perMin, flag);
+    if (this.#gaps.missingUs(tUs - secondUs, tUs) < secondUs) this.#values?.spectralRate(tUs, perMin, flag);
   }
 
   /** Gives out what has become final. */
