@@ -13,6 +13,8 @@ import { rates } from '../../accuracy/ppg-reference.ts';
 import { pulseStreamFigures } from '../../accuracy/pulse-stream-section.ts';
 import { ppgFaults, scoreFault } from '../../accuracy/ppg-robustness-section.ts';
 import { gross, scoreOne } from '../../accuracy/ppg-section.ts';
+import { againstDirect, changesBy, sizes } from '../../accuracy/pulse-wave-section.ts';
+import { resample } from '../../accuracy/mitdb-recordings.ts';
 import { sensorsOff, wornFigures } from '../../accuracy/ppg-worn-section.ts';
 import { seeded } from '../../src/dsp/testing/fixture.ts';
 
@@ -47,6 +49,21 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
       }
   });
 
+  test('measures the pulse wave as a direct computation does, at 64 and 300 Hz, and upside down', () => {
+    const items = of('bidmc').filter((_, i) => i % 6 === 0);
+    const direct = againstDirect(items, 4);
+    const limits = { crest: 3, width: 2, area: 0.04, reflection: 1.5, delay: 10, ba: 0.03, aging: 0.1 } as const;
+    const resampled = (fs: number) => changesBy(items, (item) => ({ x: resample(item.ppg, item.fs, fs), fs }));
+    const turned = changesBy(items, (item) => ({ x: item.ppg.map((value) => -value), fs: item.fs }));
+    const [at64, at300] = [resampled(64), resampled(300)];
+    for (const [measure, limit] of Object.entries(limits) as [keyof typeof limits, number][]) {
+      expect(direct[measure].differences.length, measure).toBeGreaterThan(measure === 'aging' ? 4 : 8);
+      for (const differences of [direct[measure].differences, at64[measure], at300[measure], turned[measure]])
+        expect(sizes(differences)[1], measure).toBeLessThan(limit);
+    }
+    for (const measure of ['crest', 'width'] as const) expect(direct[measure].good / direct[measure].values).toBeGreaterThan(0.8);
+  });
+
   test('gives the heart rate while running, in segments as the engine cuts them', () => {
     const errors = of('spc')
       .filter((item) => item.name.endsWith('.1'))
@@ -61,6 +78,10 @@ describe.skipIf(!hasData)('PPG accuracy', () => {
     expect(rest.withinByFlag[0]).toBeGreaterThanOrEqual(0.999);
     expect(rest.offFlagged).toBeGreaterThanOrEqual(0.96);
     expect(rest.flagShares[0]).toBeGreaterThanOrEqual(0.79);
+    const motionAtRest = figures['hr_ppg_motion, at rest']!;
+    expect(motionAtRest.within).toBeGreaterThanOrEqual(0.957);
+    expect(motionAtRest.withinByFlag[0]).toBeGreaterThanOrEqual(0.999);
+    expect(motionAtRest.flagShares[0]).toBeGreaterThanOrEqual(0.79);
     expect(running.count).toBeGreaterThan(850);
     expect(running.meanError).toBeLessThanOrEqual(0.68);
     // three of the four that are off and flagged 0 are the given rate's fault: docs/dsp/pulse-and-slow.md

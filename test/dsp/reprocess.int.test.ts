@@ -123,7 +123,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     'r_peaks_v8',
     'pulse_peaks_v3',
     'hr_ppg_v7',
-    'hr_ppg_motion_v5',
+    'hr_ppg_motion_v6',
     'resp_rate_ecg_v7',
     'resp_rate_ppg_v4',
     'hrv_sdnn_300s_v9',

@@ -76,8 +76,22 @@ describe('biosignals', () => {
     expect(await flowing(api.org.apiKey.key)).not.toContain('RESP-PPG');
     const optical = await api.token('optical');
     await stream(optical.id, ['ppg']);
-    expect(await flowing(optical.token)).toEqual(expect.arrayContaining(['PPG', 'HR-PPG', 'RESP-PPG']));
-    for (const name of ['SPO2-PPG', 'HR-PPG-M', 'RESP-ECG']) expect(await flowing(optical.token)).not.toContain(name);
+    const ofLight = [
+      'PPG',
+      'HR-PPG',
+      'HR-PPG-M',
+      'RESP-PPG',
+      'PI',
+      'CREST-T',
+      'PULSE-W',
+      'PULSE-IPA',
+      'PULSE-RI',
+      'PULSE-DT',
+      'PULSE-BA',
+      'PULSE-AGI',
+    ];
+    expect(await flowing(optical.token)).toEqual(expect.arrayContaining(ofLight));
+    for (const name of ['SPO2-PPG', 'RESP-ECG']) expect(await flowing(optical.token)).not.toContain(name);
     expect(await flowing(user.token)).toContain('HR');
     expect(await flowing((await api.token('bystander')).token)).toEqual([]);
   });

@@ -12,6 +12,9 @@ import * as motionChannel from '../ppg/motion-channel.ts';
 import * as motionRate from '../ppg/motion-hr.ts';
 import * as light from '../ppg/light.ts';
 import * as polarity from '../ppg/polarity.ts';
+import * as pulseWave from '../ppg/pulse-wave.ts';
+import * as pulseWaves from '../engine/pulse-waves.ts';
+import { pulseWaveFeatures } from '../rows/methods-pulse-wave.ts';
 import * as motionFilter from '../ppg/motion-filter.ts';
 import { motionFlagLimits } from '../ppg/motion-trust.ts';
 import * as ppgQuality from '../ppg/quality.ts';
@@ -465,7 +468,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
       ),
     ],
     limits: [
-      'Never better than suspect without three axes of acceleration of one rate (at least 10 Hz).',
+      'Without three axes of acceleration of one rate (at least 10 Hz) good only where hr_ppg is: at rest.',
+      'An irregular pulse has no single line in a spectrum: at rest hr_ppg is the better one, where both are suspect.',
       'Chosen on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
       'Wavelengths are added: all must be given the same way up. One of them that is upside down takes the pulse away.',
     ],
@@ -501,10 +505,49 @@ const details: Readonly<Record<string, MethodDetails>> = {
   },
 };
 
+const waveParameters = [
+  p('rate_min', pulseWaves.PULSE_WAVE_MIN_HZ, 'Hz', 'slower signals give none'),
+  p('averaged_rate', pulseWaves.AVERAGED_HZ, 'Hz', 'faster ones are averaged down to a rate from here to twice this'),
+  p('smooth', pulseWave.SMOOTH_SEC, 's', 'standard deviation of the Gaussian that smooths the pulse, the averaging in it'),
+  p('pulse_min', pulseWave.PULSE_MIN_SEC, 's', 'shorter pulses are not measured'),
+  p('pulse_max', pulseWave.PULSE_MAX_SEC, 's', 'nor are longer ones'),
+  p('foot', pulseWave.FOOT_SEC, 's', 'before the middle of the rise in which its least value lies'),
+  p('b_reach', pulseWave.B_SEC, 's', 'after the steepest rise in which b lies'),
+  p('notch_share', pulseWave.NOTCH_SHARE, '1', 'of the pulse in which the notch lies'),
+  p('diastolic_share', pulseWave.DIASTOLIC_SHARE, '1', 'of the pulse in which the diastolic wave lies'),
+  p('pulses_min', pulseWaves.PULSES_MIN, '1', 'fewer pulses give no value'),
+  p('share_good', pulseWaves.PULSES_SHARE_GOOD, '1', "of the window's pulses, measured: with fewer a value is suspect"),
+];
+const waveLimits = [
+  'A device that filters changes it: a high-pass at 0.5 Hz makes the pulse narrower by a fifth and the diastolic wave lower by most of its height, a low-pass at 5 Hz delays and rounds; of raw light, or of one device. See docs/dsp/pulse-and-slow.md.',
+  'Hangs on the pulse rate, the place on the body, its temperature and the pressure of the sensor: compare a person with themselves.',
+  'No value where the pulse may be upside down; taken from the first wavelength alone.',
+  'Checked against a direct computation, not against readers: no recording at hand has points marked by people.',
+];
+
+/** By feature. */
+const pulseWaveDetails: Readonly<Record<string, MethodDetails>> = Object.fromEntries(
+  pulseWave.pulseWaveMeasures.map((measure) => [
+    pulseWaveFeatures[measure],
+    {
+      parameters: [
+        ...waveParameters,
+        p(
+          'spread_good',
+          pulseWaves.PULSE_SPREAD_GOOD[measure],
+          '1',
+          'in the unit of the value: suspect when half of the pulses lie further off',
+        ),
+      ],
+      limits: waveLimits,
+    },
+  ]),
+);
+
 /** @throws Error for a method without an entry: a programmer's error */
 export function methodDetails(method: Method): MethodDetails {
   if (/^(hrv|prv)_/.test(method.feature)) return variability(method);
-  const found = details[method.feature];
+  const found = details[method.feature] ?? pulseWaveDetails[method.feature];
   if (found === undefined) throw new Error(`no parameters for ${method.feature}`);
   return found;
 }

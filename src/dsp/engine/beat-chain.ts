@@ -12,6 +12,7 @@ import { BeatBurden } from './burden.ts';
 import { LightValues } from './light.ts';
 import { BeatModulation } from './modulation.ts';
 import { BeatIntervals } from './intervals.ts';
+import { BeatPulseWaves, PULSE_WAVE_MIN_HZ } from './pulse-waves.ts';
 import { BeatRhythm } from './rhythm.ts';
 import { SampleRing } from './sample-ring.ts';
 import type { RowTaker } from './leads.ts';
@@ -42,7 +43,7 @@ export type BeatGroup = Readonly<{
 }>;
 
 /** Positions in `featureMethods` of what comes with the beats. */
-export type ChainMethods = Readonly<{ sqi: number; spectralRate: number }>;
+export type ChainMethods = Readonly<{ sqi: number }>;
 
 /** What computes one group of channels. */
 export interface Chain {
@@ -98,6 +99,7 @@ export class BeatChain implements Chain, RowTaker {
   readonly #intervals: BeatIntervals | null;
   readonly #burden: BeatBurden | null;
   readonly #light: LightValues | null;
+  readonly #waves: BeatPulseWaves | null;
   readonly #methods: ChainMethods;
   /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute. */
   readonly #flags = new Map<number, QualityFlag>();
@@ -129,6 +131,10 @@ export class BeatChain implements Chain, RowTaker {
     this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#track, this.#gaps, sink);
     this.#burden = ecgRing === null ? null : new BeatBurden(this.#track, this.#gaps, sink);
     this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, sink);
+    this.#waves =
+      isEcg || !group.primary || fs < PULSE_WAVE_MIN_HZ
+        ? null
+        : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
@@ -141,6 +147,7 @@ export class BeatChain implements Chain, RowTaker {
         if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d);
         else this.#track.push(tUs, a, missingUs);
         this.#breathing?.beat(tUs, !isEcg && b === 1);
+        this.#waves?.beat(tUs, b === 1, c === 1);
         this.#rhythm?.beat(tUs);
         this.#intervals?.beat(tUs);
       }
@@ -154,7 +161,8 @@ export class BeatChain implements Chain, RowTaker {
     const rhythm = this.#rhythm?.finalUs ?? Number.POSITIVE_INFINITY;
     const intervals = this.#intervals?.finalUs ?? Number.POSITIVE_INFINITY;
     const burden = this.#burden?.finalUs ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#finalUs, values, breathing, rhythm, intervals, burden);
+    const waves = this.#waves?.finalUs ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#finalUs, values, breathing, rhythm, intervals, burden, waves);
   }
 
   advance(): void {
@@ -178,6 +186,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#rhythm?.start(tUs);
     this.#intervals?.start(tUs);
     this.#burden?.start(tUs);
+    this.#waves?.start(tUs);
   }
 
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
@@ -188,11 +197,12 @@ export class BeatChain implements Chain, RowTaker {
   /** In pieces of a second: the ring holds two more than it takes to find a beat. */
   #feedBeats(leads: readonly Float64Array[], n: number, k: number): void {
     const ring = this.#ring;
-    const piece = ring === null ? n : Math.max(1, Math.floor(this.group.rateNanoHz / 1e9));
+    const piece = ring === null && this.#waves === null ? n : Math.max(1, Math.floor(this.group.rateNanoHz / 1e9));
     for (let from = 0; from < n; from += piece) {
       const to = Math.min(n, from + piece);
       ring?.push(leads[0]!, from, to, k);
       this.#rhythm?.push(leads[0]!, from, to, k);
+      this.#waves?.push(leads[0]!, from, to, k);
       this.#beats.push(leads, from, to, k + from);
       this.#intervals?.look(positionUs(k + to, this.group.rateNanoHz));
     }
@@ -213,8 +223,7 @@ export class BeatChain implements Chain, RowTaker {
   }
 
   #spectralRate(tUs: number, perMin: number, flag: QualityFlag): void {
-    if (this.group.primary && this.#gaps.missingUs(tUs - secondUs, tUs) < secondUs)
-      this.#sink.value(this.#methods.spectralRate, -1, tUs, perMin, flag);
+    if (this.#gaps.missingUs(tUs - secondUs, tUs) < secondUs) this.#values?.spectralRate(tUs, perMin, flag);
   }
 
   /** Gives out what has become final. */
@@ -230,6 +239,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#rhythm?.advance(judgedUs);
     this.#intervals?.advance(judgedUs);
     this.#burden?.advance(judgedUs);
+    this.#waves?.advance(judgedUs);
     this.#light?.advance(flaggedUs);
     for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
     // beats may yet be put between the last one and the next
@@ -246,6 +256,7 @@ export class BeatChain implements Chain, RowTaker {
         this.#rhythm?.finalUs ?? judgedUs,
         this.#intervals?.finalUs ?? judgedUs,
         this.#burden?.finalUs ?? judgedUs,
+        this.#waves?.finalUs ?? judgedUs,
       ) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);

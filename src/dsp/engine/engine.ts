@@ -187,7 +187,7 @@ export class StreamEngine implements RowSink {
       axisCount: axes.length,
       breathing: breathing ? breathingMethods[source] : -1,
     };
-    const methods = { sqi: sqiMethods[source], spectralRate: spectralRateMethod };
+    const methods = { sqi: sqiMethods[source] };
     this.#add(channels, [...leads, ...axes], new BeatChain(beats, kind, methods, this.#stock, this), rateNanoHz);
   }
 
@@ -222,7 +222,6 @@ const highestHz = { ecg: 4000, ppg: 2000 };
 const slowHighestHz = 4000;
 const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
 
-const spectralRateMethod = methodIndex('hr_ppg_motion');
 const breathingMethods = { ecg: methodIndex('resp_rate_ecg'), ppg: methodIndex('resp_rate_ppg') };
 
 /** Physical values on their way to a bridge; nothing of it outlives a call. */

@@ -121,9 +121,10 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
 }
 
 /** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is 1 where the pulse is
- *  upside down; a judged second lies at its start, a is its index, b its flag; a rate lies a microsecond before the end of its window, a
- *  is the rate per minute, b its flag; a block of light lies a microsecond before its end, a is its perfusion in %, b is SUSPECT where it
- *  is the light of nothing worn. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
+ *  upside down, c is 1 where it may be the other way up; a judged second lies at its start, a is its index, b its flag; a rate lies a
+ *  microsecond before the end of its window, a is the rate per minute, b its flag; a block of light lies a microsecond before its end, a is
+ *  its perfusion in %, b is SUSPECT where it is the light of nothing worn. Frames are 2 s from reset, so it starts on a whole multiple of
+ *  2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
   const { beats, rates, seconds, blocks } = foundPulse;
   let originK = 0;
@@ -131,7 +132,9 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
   const take = (out: Items): void => {
     for (let i = 0; i < beats.count; i++) {
       const position = beats.position[i]!;
-      add(out, positionUs(originK + position, rateNanoHz), beats.confidence[i]!, kernel.isInverted(position) ? 1 : 0);
+      const tUs = positionUs(originK + position, rateNanoHz);
+      const [isInverted, isDoubtful] = [kernel.isInverted(position), kernel.isPolarityDoubtful];
+      add(out, tUs, beats.confidence[i]!, isInverted ? 1 : 0, itemKind.event, isDoubtful ? 1 : 0);
     }
     for (let i = 0; i < rates.count; i++) {
       const bpm = rates.bpm[i]!;

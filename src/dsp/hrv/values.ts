@@ -81,6 +81,9 @@ const names = { ecg: named(false, 'hr_ecg', 'hrv', 0.5, doubtLimits.ecg), ppg: n
 /** A pulse interval longer than this many means hides a beat. */
 export const longestMax = 1.45;
 
+/** The spectral rate of the pulse. */
+const spectralRate = methodIndex('hr_ppg_motion');
+
 /** Cadences in the table are shared by the members of a group. */
 const group = (index: number): Method => featureMethods[index]!;
 
@@ -120,6 +123,8 @@ export class BeatValues {
   readonly #gaps: Gaps;
   readonly #rateFlag: (tUs: number) => QualityFlag;
   readonly #sink: ValueSink;
+  /** Spectral rates that wait for the pulse rate of their time: half a dozen. */
+  readonly #spectral: { readonly tUs: number; readonly perMin: number; readonly flag: QualityFlag }[] = [];
   /** Next due times, whole seconds of the device clock. */
   #hrSec = -1;
   #rmssdSec = 0;
@@ -153,11 +158,17 @@ export class BeatValues {
     return Math.min(this.#hrSec, this.#rmssdSec, this.#longSec, this.#spectralSec, this.#fiveSec) * secondUs;
   }
 
+  /** A rate of the pulse from its spectrum, which is given out with the pulse rate of its time. */
+  spectralRate(tUs: number, perMin: number, flag: QualityFlag): void {
+    this.#spectral.push({ tUs, perMin, flag });
+  }
+
   /** @param beatsUs every beat before it is in the track  @param judgedUs every beat before it has its verdict */
   advance(beatsUs: number, judgedUs: number): void {
     if (this.#hrSec < 0) return;
     for (; this.#hrSec * secondUs < beatsUs; this.#hrSec = this.#gaps.nextDue(this.#hrSec, group(this.#names.hr).cadenceSec, beatsUs))
       if (this.#present(this.#hrSec)) this.#heartRate(this.#hrSec * secondUs);
+    this.#giveSpectral(beatsUs);
     for (
       ;
       this.#rmssdSec * secondUs < judgedUs;
@@ -215,6 +226,19 @@ export class BeatValues {
     const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
     const isOff = !this.#names.waits && quality === GOOD && this.#isOneBeatOff(from, to);
     this.#sink.value(this.#names.hr, -1, tUs, rate, isOff ? SUSPECT : quality);
+    this.#giveSpectral(tUs);
+    if (this.#spectral[0]?.tUs !== tUs) return;
+    const spectrum = this.#spectral.shift()!;
+    const byBeats = isBetterByBeats(quality, worst as QualityFlag, spectrum.flag);
+    this.#sink.value(spectralRate, -1, tUs, byBeats ? rate : spectrum.perMin, byBeats ? quality : spectrum.flag);
+  }
+
+  /** Gives out spectral rates of earlier times: there was no pulse rate. */
+  #giveSpectral(beforeUs: number): void {
+    while (this.#spectral.length > 0 && this.#spectral[0]!.tUs < beforeUs) {
+      const { tUs, perMin, flag } = this.#spectral.shift()!;
+      this.#sink.value(spectralRate, -1, tUs, perMin, flag);
+    }
   }
 
   /** With the interval before the first beat: the window may begin in the middle of a pair. */
@@ -326,6 +350,15 @@ export class BeatValues {
     scratch.ectopic = ectopic / (ectopic + all.count);
     return flagOf(coverage, 1 - nn.count / all.count, bad / (to - from), (bad + doubtful) / (to - from));
   }
+}
+
+/** Is the rate of the pulse beats better than that of the spectrum? A spectrum of 8 s has no single line where the pulse is irregular, and
+ *  beats drown in motion: where beats are good they count; where the spectrum is not, also those of good seconds whose intervals are
+ *  uneven, and where it is bad those that are suspect.
+ *  @param rate flag of the pulse rate  @param worst of its beats  @param spectrum flag of the spectral rate */
+function isBetterByBeats(rate: QualityFlag, worst: QualityFlag, spectrum: QualityFlag): boolean {
+  if (rate === GOOD) return true;
+  return rate < BAD && spectrum > GOOD && (worst === GOOD || spectrum === BAD);
 }
 
 const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);

@@ -31,6 +31,8 @@ export class PulsePolarity {
   inverted = false;
   /** Has a block been judged since reset? */
   isJudged = false;
+  /** Does the last block that could be judged lean the other way, though not so far that the pulse turns? */
+  isDoubtful = false;
   readonly #leadCount: number;
   readonly #decimation: number;
   readonly #rate: number;
@@ -62,7 +64,7 @@ export class PulsePolarity {
   }
 
   reset(): void {
-    this.inverted = this.isJudged = false;
+    this.inverted = this.isJudged = this.isDoubtful = false;
     this.#sums.fill(0);
     this.#present.fill(0);
     this.#phase = this.#filled = 0;
@@ -115,7 +117,9 @@ export class PulsePolarity {
     }
     this.#filled = 0;
     if (judged === 0) return false;
-    const turns = (this.inverted ? sum : -sum) > judged * POLARITY_TURN;
+    const against = (this.inverted ? sum : -sum) / judged;
+    const turns = against > POLARITY_TURN;
+    this.isDoubtful = against > 0 && !turns;
     if (turns) this.inverted = !this.inverted;
     return turns;
   }

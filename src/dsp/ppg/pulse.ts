@@ -87,6 +87,11 @@ export class PulseKernel {
     return this.#turned === position >= this.#turnedAt;
   }
 
+  /** May the pulse be upside down nevertheless, or upright though it was turned? */
+  get isPolarityDoubtful(): boolean {
+    return this.#polarity.isDoubtful;
+  }
+
   /** @param leads wavelengths, then axes; rows [from, to) are new */
   push(leads: readonly Float64Array[], from: number, to: number, out: FoundPulse): void {
     this.#light.push(leads[0]!, from, to, out.blocks);

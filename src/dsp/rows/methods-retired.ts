@@ -144,6 +144,11 @@ export const retiredMethods: readonly Method[] = [
   earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 2, 'made of pulse_peaks version 1.'),
   earlier(
     featureMethods[methodIndex('hr_ppg_motion')]!,
+    5,
+    'the rate of the spectrum always, also of an irregular pulse at rest (94.6 % within 5 /min on BIDMC, version 6: 95.8), and without an accelerometer never better than suspect.',
+  ),
+  earlier(
+    featureMethods[methodIndex('hr_ppg_motion')]!,
     4,
     'the spectra of the wavelengths were added, not the wavelengths; half the rate was supported by its second harmonic alone.',
   ),

@@ -2,6 +2,7 @@
 
 import { burdenMethods } from './methods-burden.ts';
 import { fiveMinuteMethods } from './methods-five-minutes.ts';
+import { pulseWaveMethods } from './methods-pulse-wave.ts';
 
 /** What a feature is computed from. */
 export type MethodSource = 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc';
@@ -333,7 +334,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 5,
+    version: 6,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
@@ -343,7 +344,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.8,
     paper: 'Temko 2017, doi:10.1109/TBME.2017.2676243',
     notes:
-      'See src/dsp/ppg/motion-hr.ts: spectrum of the sum of all wavelengths of one rate, less what a least-squares filter makes of the accelerometer (three axes of one rate, at least 10 Hz); hidden Markov path over 39-210 /min. Flagged by src/dsp/ppg/motion-trust.ts; without an accelerometer never better than suspect. Delay 11 s. Version 3 attenuated the spectra at the frequencies of the accelerometer.',
+      'See src/dsp/ppg/motion-hr.ts: spectrum of the sum of all wavelengths of one rate, less what a least-squares filter makes of the accelerometer (three axes of one rate, at least 10 Hz); hidden Markov path over 39-210 /min. Flagged by src/dsp/ppg/motion-trust.ts; without an accelerometer never better than suspect by itself. Where hr_ppg of its time is good it is that; so it is, suspect, where that is suspect but its seconds are good and the spectrum is not, and where the spectrum is bad. Delay 11 s. Version 3 attenuated the spectra at the frequencies of the accelerometer.',
   }),
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
@@ -419,6 +420,7 @@ export const featureMethods: readonly Method[] = [
     notes:
       'See src/dsp/ppg/light.ts and src/dsp/engine/light.ts: 0 where the light stands still for half of 8 s or is noise, else 1. A 1 is good where a second is (sqi_ppg), a 0 where none is; light that moves without a good pulse is suspected to be worn. The mean of an hour is the share of it that the sensor was worn. Delay about 11 s.',
   }),
+  ...pulseWaveMethods,
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */

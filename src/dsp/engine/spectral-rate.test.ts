@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { streamRows } from '../../../accuracy/hrv-stream.ts';
+import { seeded } from '../testing/fixture.ts';
+
+const fs = 64;
+const seconds = 180;
+
+/** Pulses at the times given. */
+function pulse(beatSec: readonly number[]): Float64Array {
+  const random = seeded(2);
+  const x = Float64Array.from({ length: fs * seconds }, () => 0.01 * (random() - 0.5));
+  for (const beat of beatSec)
+    for (let k = Math.max(0, Math.floor((beat - 0.3) * fs)); k < Math.min(x.length, (beat + 1) * fs); k++) {
+      const t = k / fs - beat;
+      x[k]! += Math.exp(-((t / 0.08) ** 2)) + 0.4 * Math.exp(-(((t - 0.25) / 0.13) ** 2));
+    }
+  return x;
+}
+
+function ratesOf(samples: Float64Array): { t: number; beats: number; flag: number; motion: number; motionFlag: number }[] {
+  const { features } = streamRows([{ code: 'ppg.green', kind: 'ppg', fs, unit: '1', samples }]);
+  const beats = new Map((features.get('hr_ppg') ?? []).map((row) => [row.tNs, row]));
+  return (features.get('hr_ppg_motion') ?? []).map(({ tNs, value, qmask }) => ({
+    t: Number(tNs) / 1e9,
+    beats: beats.get(tNs)?.value ?? Number.NaN,
+    flag: beats.get(tNs)?.qmask ?? 2,
+    motion: value,
+    motionFlag: qmask,
+  }));
+}
+
+test('hr_ppg_motion of a pulse at rest is the rate of its beats, and good, without an accelerometer', () => {
+  const beatSec = Array.from({ length: seconds }, (_, i) => 0.5 + i * 0.9 + 0.03 * Math.sin(i));
+  const settled = ratesOf(pulse(beatSec)).filter(({ t }) => t > 30);
+  const good = settled.filter(({ flag }) => flag === 0);
+  expect(good.length).toBeGreaterThan(50);
+  for (const { beats, motion, motionFlag } of good) expect([motion, motionFlag]).toEqual([beats, 0]);
+  for (const { flag, motionFlag } of settled) if (flag > 0) expect(motionFlag).toBeGreaterThan(0);
+});
+
+test('hr_ppg_motion of a pulse with pauses in a good signal is that of its beats, suspect where theirs is', () => {
+  const beatSec: number[] = [];
+  for (let t = 0.5; t < seconds; t += beatSec.length % 5 === 4 ? 1.5 : 0.8) beatSec.push(t);
+  const settled = ratesOf(pulse(beatSec)).filter(({ t, flag }) => t > 30 && flag === 1);
+  const alike = settled.filter(({ beats, motion }) => beats === motion);
+  expect(settled.length).toBeGreaterThan(30);
+  expect(alike.length / settled.length).toBeGreaterThan(0.8);
+  for (const { motionFlag } of settled) expect(motionFlag).toBeGreaterThan(0);
+});
+
+test('every spectral rate is given out once, also where no beats are', () => {
+  const random = seeded(3);
+  const rows = ratesOf(Float64Array.from({ length: fs * seconds }, (_, k) => Math.sin(2 * Math.PI * 1.3 * (k / fs)) + 0.5 * random()));
+  expect(rows.map(({ t }) => t)).toEqual([...new Set(rows.map(({ t }) => t))].toSorted((a, b) => a - b));
+  expect(rows.length).toBeGreaterThan(60);
+});
