@@ -31,6 +31,7 @@ import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
 import * as origin from '../hrv/beat-origin.ts';
 import * as oneBeatOff from '../hrv/one-beat-off.ts';
+import * as bridged from '../hrv/bridged-beats.ts';
 import * as correction from '../hrv/rr-correction.ts';
 import { fusedEcgLeadsMax } from '../engine/groups.ts';
 import * as spo2 from '../ppg/spo2.ts';
@@ -234,13 +235,23 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('jump', rJumps.JUMP, '1', 'a change from one sample to the next so many times the next largest one around is a pulse or a step'),
       p('filter_gap', rPeaks.FILTER_GAP_SEC, 's', 'after a longer gap the filters begin anew'),
       p('gap', rPeaks.SHORT_GAP_SEC, 's', 'a longer gap ends the run of beats'),
+      p('gap_near', rPeaks.GAP_NEAR_SEC, 's', 'a low wave so near to a gap of the filters is not taken for a beat that is missing'),
+      p('gap_share', rPeaks.GAP_SHARE, '1', 'low: below this share of the level of beats'),
+      p('bridge_gap', bridged.BRIDGE_GAP_MIN_MS, 'ms', 'in so many missing samples a beat may be bridged'),
+      p('bridge_reach', bridged.BRIDGE_REACH_MS, 'ms', 'or so near to them'),
+      p('bridge_tolerance', bridged.BRIDGE_TOLERANCE, '1', 'of the usual interval, how far an interval may be off its double or triple'),
+      p('bridge_shift', bridged.BRIDGE_SHIFT, '1', 'of the usual interval, how far a bridged beat may lie from its even place'),
+      p('bridge_beats', bridged.BRIDGE_MOST, '{beats}', 'bridged between two that were seen, at most'),
+      p('bridge_usual', bridged.BRIDGE_USUAL_OF, '{beats}', 'last NN intervals, whose median is the usual one'),
+      p('bridge_usual_min', bridged.BRIDGE_USUAL_MIN, '{beats}', 'at least so many of them'),
+      p('bridge_usual_within', bridged.BRIDGE_USUAL_SEC, 's', 'within so long before'),
       p('forget_gap', rPeaks.FORGET_GAP_SEC, 's', 'after a longer gap all levels are learned anew'),
       p('latency', rPeaks.LATENCY_SEC, 's', 'a beat is told at most this long after it'),
     ],
     limits: [
       `50 to 4000 Hz, tested for 100 to 1000 Hz; of the leads of one rate the first ${fusedEcgLeadsMax} that the device announced.`,
       `In the first ${rPeaks.LEARN_SEC} s after a start a T wave of more than 0.4 of the R wave can be taken for a beat.`,
-      `Below ${rJumps.REPAIRED_FROM_HZ} Hz pulses of pacemakers and steps are not told from beats. A beat that lies in a lost packet is lost.`,
+      `Below ${rJumps.REPAIRED_FROM_HZ} Hz pulses of pacemakers and steps are not told from beats. A beat that lies in a lost packet is not seen: it is bridged where the rhythm has room for it, and else lost.`,
       'Ventricular flutter is not detected as such; P waves as tall as the QRS and multiform ventricular runs in noise are the usual errors.',
     ],
   },
