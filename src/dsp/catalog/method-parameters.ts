@@ -216,6 +216,9 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('moving_sum', rFeature.WINDOW_SEC, 's', 'length of the moving sum of |slope|'),
       p('look_ahead', rPeaks.LOOK_SEC, 's', 'a candidate is judged this long after its peak'),
       p('refractory', rJudge.REFRACTORY_SEC, 's', 'of two candidates closer than this one is the beat'),
+      p('refractory_fast', rJudge.FAST_SEC, 's', 'closer than this where it looks like a beat'),
+      p('fast_height', rJudge.FAST_HEIGHT, '1', 'it does above this share of the level of beats'),
+      p('fast_alike', rJudge.FAST_ALIKE, '1', 'and this correlation with the mean beat'),
       p('threshold_noise', rJudge.NOISE_WEIGHT, '1', 'floor of the threshold, in noise levels'),
       p('threshold_signal', rJudge.SIGNAL_WEIGHT, '1', 'share of the way from the floor to the level of beats'),
       p('t_wave_within', rJudge.T_WAVE_SEC, 's', 'within this of a beat a flat wave is a T wave'),
@@ -343,6 +346,9 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('p_to', fibrillation.P_TO_SEC, 's', 'and ends here before it'),
       p('intervals_min', fibrillation.INTERVALS_MIN, '1', 'no value from fewer intervals'),
       p('shapes_min', fibrillation.SHAPES_MIN, '1', 'suspect with fewer beats to compare'),
+      p('ectopic_min', fibrillation.ECTOPIC_MIN, '1', 'share of ectopic beats, by shape and timing, from which patterns of them are looked for'),
+      p('lag_max', fibrillation.LAG_MAX, '{intervals}', 'of which every second, up to every so-manieth, interval is compared then'),
+      p('later_lags', fibrillation.LATER_LAGS, '1', 'factor of those differences'),
       p(
         'weight_irregularity',
         fibrillation.weights.irregularity,
@@ -355,7 +361,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'An index of a rhythm, no diagnosis. Flutter with a regular answer and other regular tachycardias look regular to it.',
       'The first ECG lead alone is searched for P waves: where it shows none (electrodes far from the atria), regular rhythm keeps the index low, and irregular sinus rhythm may not.',
-      'Frequent ectopic beats raise it, although they are left out where 8 intervals remain.',
+      'Ectopic beats that are frequent and follow no pattern raise it, although they are left out where 8 intervals remain; bigeminy and trigeminy whose ectopic beats are known as such do not.',
     ],
   },
   longest_rr_10s: {

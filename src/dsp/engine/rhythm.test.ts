@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { ecgShapes, makeEcg, makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 
@@ -40,6 +40,30 @@ describe('the index of fibrillation', () => {
     const some = values('af_index', ecg(beats, beats.map((t) => t - 0.15))); // prettier-ignore
     for (let i = 2; i < some.length; i++) expect(some[i]!.value, `at ${some[i]!.sec} s`).toBeLessThan(none[i]!.value - 0.2);
   });
+});
+
+// promise: ectopy-is-no-fibrillation
+test.each([
+  ['bigeminy', 1],
+  ['trigeminy', 2],
+  ['quadrigeminy', 3],
+])('the index is low in %s', (_, between) => {
+  const random = seeded(3);
+  const normal: number[] = [];
+  const ventricular: number[] = [];
+  for (let t = 1; t < seconds - 3; t += 1.6) {
+    for (let n = 1; n < between; n++) {
+      normal.push(t);
+      t += 0.8 + 0.02 * random();
+    }
+    normal.push(t);
+    ventricular.push(t + 0.51 + 0.02 * random());
+  }
+  const beats = [...normal, ...ventricular].toSorted((a, b) => a - b);
+  const x = makeEctopicEcg({ fs, seconds, beats, pWaves: normal.map((t) => t - 0.16), ventricular });
+  const rows = values('af_index', x);
+  expect(rows.length).toBeGreaterThan(12);
+  for (const { sec, value } of rows.slice(2)) expect(value, `at ${sec} s`).toBeLessThan(0.5);
 });
 
 describe('the longest interval of 10 s', () => {

@@ -4,8 +4,11 @@ import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import type { BeatTrack, BeatVerdict, Gaps } from '../hrv/beats.ts';
 import { classifyByIntervals } from '../hrv/beats.ts';
+import { isEctopicOrigin, ventricularOrigin } from '../hrv/beat-origin.ts';
 import {
+  ECTOPIC_MIN,
   INTERVALS_MIN,
+  LAG_MAX,
   P_FROM_SEC,
   P_INTERVAL_MIN_SEC,
   P_POINTS,
@@ -49,6 +52,7 @@ const points = new Float64Array(P_POINTS);
 const MOST = 512;
 const rrUs = new Float64Array(MOST);
 const adjacent = new Uint8Array(MOST);
+const isVentricular = new Uint8Array(MOST);
 const endUs = new Float64Array(MOST);
 const starts = new Int32Array(MOST);
 const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
@@ -208,9 +212,10 @@ export class BeatRhythm {
     let trust = 3;
     let count = 0;
     while (count < INTERVALS_MIN && trust > 0) count = this.#gather(from, to, --trust);
-    const irregular = irregularity(rrUs, adjacent, count);
+    const isEctopic = this.#ectopicShare(from, to) >= ECTOPIC_MIN;
+    const irregular = irregularity(rrUs, adjacent, count, isEctopic ? LAG_MAX : 1);
     if (Number.isNaN(irregular)) return;
-    const shapes = this.#shapesOf(count);
+    const shapes = this.#shapesOf(count, isEctopic);
     const index = fibrillationIndex(irregular, pLikeness(this.#shapes, starts, shapes));
     const isSure = covered >= COVERED_GOOD && shapes >= SHAPES_MIN && this.#goodShare(from, to) >= GOOD_SHARE;
     this.#sink.value(indexMethod, -1, tUs, index, trust === 0 ? BAD : isSure ? GOOD : SUSPECT);
@@ -223,6 +228,12 @@ export class BeatRhythm {
     return us;
   }
 
+  #ectopicShare(from: number, to: number): number {
+    let ectopic = 0;
+    for (let i = from; i < to; i++) if (isEctopicOrigin(this.#track.origin[i]!)) ectopic++;
+    return ectopic / (to - from);
+  }
+
   #goodShare(from: number, to: number): number {
     let good = 0;
     for (let i = from; i < to; i++) if (this.#track.flag[i] === GOOD) good++;
@@ -232,13 +243,14 @@ export class BeatRhythm {
   /** Intervals of beats from..to into `rrUs`, and the ends of them into `endUs`.
    *  @param trust 2: between good beats that are not ectopic; 1: between good beats; 0: all  @returns how many */
   #gather(from: number, to: number, trust: number): number {
-    const { tUs, starts: breaks } = this.#track;
+    const { tUs, starts: breaks, origin } = this.#track;
     let count = 0;
     let last = -1;
     for (let i = from + 1; i < to && count < MOST; i++) {
       if (breaks[i] === 1 || !this.#isTrusted(i - 1, trust) || !this.#isTrusted(i, trust)) continue;
       rrUs[count] = tUs[i]! - tUs[i - 1]!;
       adjacent[count] = last === i - 1 ? 1 : 0;
+      isVentricular[count] = origin[i] === ventricularOrigin ? 1 : 0;
       endUs[count++] = tUs[i]!;
       last = i;
     }
@@ -254,12 +266,14 @@ export class BeatRhythm {
     return verdict.kind === 0;
   }
 
-  /** Shapes of the beats that end the gathered intervals, where the T wave before is over: places into `starts`.  @returns how many */
-  #shapesOf(intervals: number): number {
+  /** Shapes of the beats that end the gathered intervals, where the T wave before is over: places into `starts`.
+   *  @param withoutVentricular no P wave stands before a ventricular beat  @returns how many */
+  #shapesOf(intervals: number, withoutVentricular: boolean): number {
     let count = 0;
     let beat = 0;
     for (let i = 0; i < intervals; i++) {
       while (beat < this.#count && this.#times[beat]! < endUs[i]!) beat++;
+      if (withoutVentricular && isVentricular[i] === 1) continue;
       if (this.#times[beat] === endUs[i] && this.#isShape[beat] === 1 && rrUs[i]! > P_INTERVAL_MIN_SEC * secondUs)
         starts[count++] = beat * P_POINTS;
     }

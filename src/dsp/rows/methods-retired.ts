@@ -46,7 +46,7 @@ export const retiredBeatMethods: readonly Method[] = [
   earlier(
     beatMethods.ecg,
     8,
-    'a wave beside lost samples was taken for the beat that lies in them, and no beat was bridged (5 % of packets of 100 ms lost, MIT-BIH and QTDB, bridged ones counted: F1 97.1 and 96.8, version 9: 99.1 and 99.5).',
+    'of a heart faster than 240 /min every second beat was found; a wave beside lost samples was taken for the beat that lies in them, and no beat was bridged (5 % of packets of 100 ms lost, MIT-BIH and QTDB, bridged ones counted: F1 97.1 and 96.8, version 9: 99.1 and 99.5).',
   ),
   earlier(
     beatMethods.ecg,
@@ -175,7 +175,11 @@ export const retiredMethods: readonly Method[] = [
   ...fiveMinuteMethods.flatMap((current) => [earlier(current, 2, madeOf8), earlier(current, 1, kindsOf7)]),
   ...burdenMethods.map((current) => earlier(current, 1, madeOf8)),
   earlier(featureMethods[methodIndex('longest_rr_10s')]!, 3, madeOf8),
-  earlier(featureMethods[methodIndex('af_index')]!, 2, madeOf8),
+  earlier(
+    featureMethods[methodIndex('af_index')]!,
+    2,
+    'neighbouring intervals alone were compared, and ventricular beats were searched for P waves: bigeminy was called fibrillation (MIT-BIH, other rhythms: AUC 0.906, version 3: 0.960).',
+  ),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 7, madeOf8),
   earlier(
     featureMethods[methodIndex('longest_rr_10s')]!,
