@@ -364,6 +364,16 @@ const details: Readonly<Record<string, MethodDetails>> = {
       'Ectopic beats that are frequent and follow no pattern raise it, although they are left out where 8 intervals remain; bigeminy and trigeminy whose ectopic beats are known as such do not.',
     ],
   },
+  af_burden_300s: {
+    parameters: [
+      p('likely', rhythm.LIKELY, '1', 'index from which fibrillation is likelier than not'),
+      p('good_share', rhythm.BURDEN_GOOD, '1', 'share of the 30 indices of 5 min that must be good for a good burden'),
+    ],
+    limits: [
+      'What af_index takes for fibrillation counts, and what it misses does not: flutter with a regular answer is not in it.',
+      'Of normal rhythm, too, some values lie above 0.5: a few per cent are no finding.',
+    ],
+  },
   longest_rr_10s: {
     parameters: [
       p('longest', rhythm.PAUSE_MAX_SEC, 's', 'beats further apart have no interval'),

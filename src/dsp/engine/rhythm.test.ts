@@ -66,6 +66,39 @@ test.each([
   for (const { sec, value } of rows.slice(2)) expect(value, `at ${sec} s`).toBeLessThan(0.5);
 });
 
+describe('the burden of fibrillation', () => {
+  const long = 960;
+  const sinus = makeRhythm(long, 70, () => true, 1);
+  const random = seeded(2);
+  const fibrillating: number[] = [];
+  for (let t = 0.5; t < long - 1; t += 0.45 + 0.55 * random()) fibrillating.push(t);
+  /** Sinus rhythm, fibrillation from 300 to 450 s, and from 600 s on. */
+  const isAf = (t: number): boolean => (t >= 300 && t < 450) || t >= 600;
+  const beats = [...sinus.beats.filter((t) => !isAf(t)), ...fibrillating.filter(isAf)].toSorted((a, b) => a - b);
+  const x = makeEcg({
+    fs, seconds: long, shape: ecgShapes.usual, beats, pWaves: sinus.pWaves.filter((t) => !isAf(t + 0.17)), noiseMv: 0.01, seed: 3,
+  }); // prettier-ignore
+
+  test('is the share of the time of each 5 minutes', () => {
+    const rows = values('af_burden_300s', x);
+    expect(rows.map(({ sec }) => sec)).toEqual([300, 600, 900]);
+    expect(rows[0]!.value).toBe(0);
+    expect(Math.abs(rows[1]!.value - 50)).toBeLessThan(14); // windows of 30 s
+    expect(rows[2]!.value).toBeGreaterThan(93);
+    expect(rows.map(({ flag }) => flag)).toEqual([0, 0, 0]);
+  });
+
+  test('has none of less than half of the time, and is suspect of less than four fifths', () => {
+    const holed = Float64Array.from(x);
+    holed.fill(Number.NaN, 310 * fs, 500 * fs); // 10 indices are left, and those that overlap the gap
+    holed.fill(Number.NaN, 620 * fs, 700 * fs);
+    expect(values('af_burden_300s', holed).map(({ sec, flag }) => [sec, flag])).toEqual([
+      [300, 0],
+      [900, 1],
+    ]);
+  });
+});
+
 describe('the longest interval of 10 s', () => {
   const { beats } = makeRhythm(seconds, 75, () => true, 4);
   const paused = (fromSec: number, length: number): number[] => beats.filter((t) => t < fromSec || t >= fromSec + length);

@@ -29,6 +29,11 @@ const secondUs = 1_000_000;
 const pointSec = (P_FROM_SEC - P_TO_SEC) / (P_POINTS - 1);
 const indexMethod = methodIndex('af_index');
 const longestMethod = methodIndex('longest_rr_10s');
+const burdenMethod = methodIndex('af_burden_300s');
+/** From this index on, fibrillation is likelier than not. */
+export const LIKELY = 0.5;
+/** Share of the indices of 5 min that must be good for a good burden. */
+export const BURDEN_GOOD = 0.8;
 /** Beats further apart have no interval: a stream may be silent for hours. */
 export const PAUSE_MAX_SEC = 20;
 /** An interval is long, and may hide a beat, from so many usual ones on: the median of those before it. */
@@ -77,6 +82,8 @@ export class BeatRhythm {
   /** What the interval that ends with each beat shows. */
   #shown = new Uint8Array(64);
   #nextSec = -1;
+  /** Indices of the 5 min under way that are not bad; how many are likely, and good. */
+  readonly #five = { endSec: 0, count: 0, likely: 0, good: 0 };
 
   /** @param ring every sample of the first lead  @param latencySec from a beat until it is found  @param track, gaps kept by the caller
    *  @param flagOf flag of the second that begins at a time, s, of the last 40 s that are judged */
@@ -142,6 +149,7 @@ export class BeatRhythm {
     if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) return;
     this.#index(tUs);
     this.#longest(tUs);
+    this.#burden(tUs / secondUs);
   }
 
   #longest(tUs: number): void {
@@ -218,7 +226,28 @@ export class BeatRhythm {
     const shapes = this.#shapesOf(count, isEctopic);
     const index = fibrillationIndex(irregular, pLikeness(this.#shapes, starts, shapes));
     const isSure = covered >= COVERED_GOOD && shapes >= SHAPES_MIN && this.#goodShare(from, to) >= GOOD_SHARE;
-    this.#sink.value(indexMethod, -1, tUs, index, trust === 0 ? BAD : isSure ? GOOD : SUSPECT);
+    const flag = trust === 0 ? BAD : isSure ? GOOD : SUSPECT;
+    this.#sink.value(indexMethod, -1, tUs, index, flag);
+    if (flag !== BAD) this.#count5(tUs / secondUs, index, flag);
+  }
+
+  /** An index that ends at `sec` belongs to the 5 min that end then or next. */
+  #count5(sec: number, index: number, flag: QualityFlag): void {
+    const five = this.#five;
+    const { cadenceSec } = featureMethods[burdenMethod]!;
+    const endSec = Math.ceil(sec / cadenceSec) * cadenceSec;
+    if (five.endSec !== endSec) Object.assign(five, { endSec, count: 0, likely: 0, good: 0 });
+    five.count++;
+    if (index >= LIKELY) five.likely++;
+    if (flag === GOOD) five.good++;
+  }
+
+  #burden(sec: number): void {
+    const { endSec, count, likely, good } = this.#five;
+    const { windowSec, coverageMin } = featureMethods[burdenMethod]!;
+    const most = windowSec / featureMethods[indexMethod]!.cadenceSec;
+    if (sec !== endSec || count < coverageMin * most) return;
+    this.#sink.value(burdenMethod, -1, sec * secondUs, (100 * likely) / count, good >= BURDEN_GOOD * most ? GOOD : SUSPECT);
   }
 
   #covered(from: number, to: number): number {

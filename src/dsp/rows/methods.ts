@@ -419,6 +419,19 @@ export const featureMethods: readonly Method[] = [
     notes:
       'See src/dsp/ppg/light.ts and src/dsp/engine/light.ts: 0 where the light stands still for half of 8 s or is noise, else 1. A 1 is good where a second is (sqi_ppg), a 0 where none is; light that moves without a good pulse is suspected to be worn. The mean of an hour is the share of it that the sensor was worn. Delay about 11 s.',
   }),
+  method({
+    feature: 'af_burden_300s',
+    source: 'ecg',
+    title: 'Burden of atrial fibrillation',
+    unit: '%',
+    step: 0.01,
+    windowSec: 300,
+    cadenceSec: 300,
+    coverageMin: 0.5,
+    paper: 'Chen et al. 2018, doi:10.1161/CIR.0000000000000568',
+    notes:
+      'Share of the values of af_index in 5 min that are 0.5 or more; bad ones are left out. The mean of an hour, or of a day, is its burden, of the time that has values. An index of a rhythm, no diagnosis: see af_index. Good where 80 % of the values of the window are there and good. One value in 5 min, of windows that do not overlap.',
+  }),
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */
