@@ -1,5 +1,5 @@
-/** What other programs and papers reach, beside the figures of this report: measured or published elsewhere, on the recordings named. Nothing
- *  of it is measured here, and the recordings are not the same, so it says where the field stands and ranks nobody. */
+/** Figures of other programs and papers, next to those of this report: measured or published elsewhere, on the recordings named. None is
+ *  measured here, and the recordings are not the same: the table says where the field stands, and ranks nobody. */
 import type { Section } from './section.ts';
 
 type Peer = Readonly<{ what: string; who: string; on: string; figure: string; from: string }>;

@@ -346,7 +346,12 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('p_to', fibrillation.P_TO_SEC, 's', 'and ends here before it'),
       p('intervals_min', fibrillation.INTERVALS_MIN, '1', 'no value from fewer intervals'),
       p('shapes_min', fibrillation.SHAPES_MIN, '1', 'suspect with fewer beats to compare'),
-      p('ectopic_min', fibrillation.ECTOPIC_MIN, '1', 'share of ectopic beats, by shape and timing, from which patterns of them are looked for'),
+      p(
+        'ectopic_min',
+        fibrillation.ECTOPIC_MIN,
+        '1',
+        'share of ectopic beats, by shape and timing, from which patterns of them are looked for',
+      ),
       p('lag_max', fibrillation.LAG_MAX, '{intervals}', 'of which every second, up to every so-manieth, interval is compared then'),
       p('later_lags', fibrillation.LATER_LAGS, '1', 'factor of those differences'),
       p(

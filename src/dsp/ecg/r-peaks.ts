@@ -232,7 +232,7 @@ export class RPeakDetector implements BeatDetector {
   }
 
   /** Has a wave been taken for the beat that lies in the gap next to it? */
-  #isBesideGap(at: number, height: number): boolean {
+  #isNextToGap(at: number, height: number): boolean {
     if (height >= GAP_SHARE * this.#levels.signal) return false;
     const place = at - FEATURE_DELAY_SEC * this.featureRate;
     const near = GAP_NEAR_SEC * this.featureRate;
@@ -345,7 +345,7 @@ export class RPeakDetector implements BeatDetector {
     const score = rejected.score[best]!;
     const later = rejected.count - best - 1;
     const alike = this.#shape.likeness(at, k);
-    if (this.#isBesideGap(at, height) || this.#isNoBeat(at, height)) {
+    if (this.#isNextToGap(at, height) || this.#isNoBeat(at, height)) {
       rejected.remove(best);
       return;
     }

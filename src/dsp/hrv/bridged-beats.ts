@@ -24,7 +24,7 @@ export const BRIDGE_USUAL_SEC = 20;
 
 const places = new Float64Array(BRIDGE_MOST);
 
-/** Beats that belong between a judged beat and the one before it: as many as its interval has room for beside the usual one, if samples are
+/** Beats that belong between a judged beat and the one before it: as many as its interval has room for besides the usual one, if samples are
  *  missing at the place of each. None without a rhythm: within a gap nothing else is known.
  *  @returns times in µs, ascending; valid until the next call */
 export function bridgedBeats(track: BeatTrack, gaps: Gaps, i: number): Float64Array {

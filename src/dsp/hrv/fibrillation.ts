@@ -1,8 +1,8 @@
 /** Index of atrial fibrillation of a window of ECG: irregular intervals, and no P wave that the beats have in common.
  *
  *  Irregularity: median |difference of successive intervals| over the median interval. One ectopic beat, or one that was not seen, changes
- *  a median little; breathing changes neighbouring intervals little; ectopic beats in turns are told by every second or third interval. Sample entropy (Lake & Moorman 2011) alone reaches an AUC of 0.853 on
- *  CinC 2017, this alone 0.962.
+ *  a median little; breathing changes neighbouring intervals little; ectopic beats in turns are told by every second or third interval.
+ *  Sample entropy (Lake & Moorman 2011) alone reaches an AUC of 0.853 on CinC 2017, this alone 0.962.
  *  P waves: in sinus rhythm the stretch before each QRS looks like the median one, in fibrillation like nothing (P wave evidence:
  *  Purerfellner et al. 2014, doi:10.1016/j.hrthm.2014.06.006; Ladavich & Ghoraani 2015, doi:10.1016/j.bspc.2014.12.006). Flutter with a
  *  regular answer and very early P waves are told by neither.
