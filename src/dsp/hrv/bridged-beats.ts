@@ -23,21 +23,22 @@ export const BRIDGE_USUAL_MIN = 3;
 export const BRIDGE_USUAL_SEC = 20;
 
 const places = new Float64Array(BRIDGE_MOST);
+const nothing = new Float64Array(0);
 
-/** Beats that belong between a judged beat and the one before it: as many as its interval has room for besides the usual one, if samples are
- *  missing at the place of each. None without a rhythm: within a gap nothing else is known.
+/** Beats that belong between a judged beat and the one before it: as many as its interval has room for besides the usual one, if samples
+ *  are missing at the place of each. None without a rhythm: of a gap nothing else is known.
  *  @returns times in µs, ascending; valid until the next call */
 export function bridgedBeats(track: BeatTrack, gaps: Gaps, i: number): Float64Array {
   const { tUs } = track;
   const rr = i === 0 ? Number.POSITIVE_INFINITY : tUs[i]! - tUs[i - 1]!;
-  if (rr > intervalMaxUs || gaps.missingUs(tUs[i - 1]!, tUs[i]!) === 0) return places.subarray(0, 0);
+  if (rr > intervalMaxUs || gaps.missingUs(tUs[i - 1]!, tUs[i]!) === 0) return nothing;
   const usual = usualUs(track, i);
   const count = Math.round(rr / usual) - 1;
-  if (!(count >= 1 && count <= BRIDGE_MOST && Math.abs(rr - (count + 1) * usual) <= BRIDGE_TOLERANCE * usual)) return places.subarray(0, 0);
+  if (!(count >= 1 && count <= BRIDGE_MOST && Math.abs(rr - (count + 1) * usual) <= BRIDGE_TOLERANCE * usual)) return nothing;
   for (let j = 0; j < count; j++) {
     const even = tUs[i - 1]! + ((j + 1) * rr) / (count + 1);
     places[j] = gaps.nearestMissing(even, 1000 * BRIDGE_REACH_MS, 1000 * BRIDGE_GAP_MIN_MS);
-    if (!(Math.abs(places[j]! - even) <= BRIDGE_SHIFT * usual)) return places.subarray(0, 0);
+    if (!(Math.abs(places[j]! - even) <= BRIDGE_SHIFT * usual)) return nothing;
   }
   return places.subarray(0, count);
 }
