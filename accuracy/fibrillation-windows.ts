@@ -2,7 +2,9 @@
  *  see that the engine's index is what it says. */
 import { featureMethods, methodIndex } from '../src/dsp/rows/methods.ts';
 import {
+  ECTOPIC_MIN,
   INTERVALS_MIN,
+  LAG_MAX,
   P_FROM_SEC,
   P_INTERVAL_MIN_SEC,
   P_POINTS,
@@ -45,6 +47,7 @@ const trusts = [
 ] as const;
 
 function measures(beats: readonly BeatRow[], x: Float64Array, fs: number): [number, number] {
+  const isPatterned = beats.filter(({ reason }) => isEctopicReason(reason)).length >= ECTOPIC_MIN * beats.length;
   for (const isTrusted of trusts) {
     const rr: number[] = [];
     const adjacent: number[] = [];
@@ -56,15 +59,18 @@ function measures(beats: readonly BeatRow[], x: Float64Array, fs: number): [numb
       rr.push(usOf(tNs) - usOf(beats[i - 1]!.tNs));
       adjacent.push(last === i - 1 ? 1 : 0);
       last = i;
+      if (isPatterned && beats[i]!.reason === 'ventricular') continue;
       if (rr.at(-1)! > P_INTERVAL_MIN_SEC * 1e6) shapes.push(...(shapeBefore(usOf(tNs) / 1e6, x, fs) ?? []));
     }
     if (rr.length < INTERVALS_MIN) continue;
     const starts = Int32Array.from({ length: shapes.length / P_POINTS }, (_, i) => i * P_POINTS);
-    const irregular = irregularity(Float64Array.from(rr), Uint8Array.from(adjacent), rr.length);
+    const irregular = irregularity(Float64Array.from(rr), Uint8Array.from(adjacent), rr.length, isPatterned ? LAG_MAX : 1);
     return [Math.log(irregular + irregularityMin), pLikeness(Int8Array.from(shapes), starts, starts.length)];
   }
   return [Number.NaN, Number.NaN];
 }
+
+const isEctopicReason = (reason: string): boolean => reason === 'ventricular' || reason === 'supraventricular';
 
 function shapeBefore(sec: number, x: Float64Array, fs: number): Int8Array | null {
   const half = (pointSec * fs) / 2;

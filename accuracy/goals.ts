@@ -188,6 +188,23 @@ const goals: readonly Goal[] = [
     target,
   })),
   { goal: 'S13', what: 'end of T, qtdb: |mean|, ms', path: ['delineation', 'tEnd', 'absoluteMean'], better: 'lower', target: 5 },
+  ...ecgDatabases.flatMap((database) =>
+    (
+      [
+        ['pulses of 5 mV, 1.5 ms, 66 /min', 0.1],
+        ['packets of 100 ms, 5 % lost', 0.8],
+        ['packets of 100 ms, 5 % lost, bridged beats counted', 0.8],
+        ['electrode off, 5 s a minute', 0.1],
+        ['steps of 5 mV, every 10 s', 0.2],
+      ] as const
+    ).map(([name, target]): Goal => ({
+      goal: 'S14',
+      what: `R peaks, ${database}, ${name}: points of F1 lost`,
+      path: ['ecg-robustness', database, name, 'lost'],
+      better: 'lower',
+      target,
+    })),
+  ),
 ];
 
 /** @param json by section, as `--json` prints it  @returns null when none of the figures was measured */

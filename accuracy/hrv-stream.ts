@@ -48,9 +48,12 @@ export function streamRows(channels: readonly PhysicalChannel[]): StreamRows {
   return { beats: output!.beats, features };
 }
 
-/** Beats that the engine stores for the channels' ECG or pulse, s; not those it put where it thinks one was missed. */
-export function beatSeconds({ beats }: StreamRows, source: 'ecg' | 'ppg'): Float64Array {
+/** Beats that the engine stores for the channels' ECG or pulse, s; not those it put where it thinks one was missed.
+ *  @param withBridged those in lost samples, too */
+export function beatSeconds({ beats }: StreamRows, source: 'ecg' | 'ppg', withBridged = false): Float64Array {
   const { code } = beatMethods[source];
-  const own = beats.filter(({ method, kind }) => method === code && kind !== 'interpolated');
+  const own = beats.filter(
+    ({ method, kind, reason }) => method === code && (kind !== 'interpolated' || (withBridged && reason === 'bridged')),
+  );
   return Float64Array.from(own, ({ tNs }) => Number(tNs) / 1e9).sort();
 }

@@ -213,6 +213,7 @@ const phrases: Record<string, string> = {
   'Respiratory rate from ECG': 'Atemfrequenz aus EKG',
   'Oxygen saturation from red and infrared light': 'Sauerstoffsättigung aus rotem und infrarotem Licht',
   'Index of atrial fibrillation, 30 s': 'Vorhofflimmer-Index, 30 s',
+  'Burden of atrial fibrillation, 5 min': 'Vorhofflimmer-Last, 5 min',
   'Longest RR interval, 10 s': 'Längstes RR-Intervall, 10 s',
   'PR interval, 60 s': 'PQ-Zeit, 60 s',
   'QRS duration, 60 s': 'QRS-Dauer, 60 s',

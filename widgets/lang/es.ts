@@ -213,6 +213,7 @@ const phrases: Record<string, string> = {
   'Respiratory rate from ECG': 'Frecuencia respiratoria (ECG)',
   'Oxygen saturation from red and infrared light': 'Saturación de oxígeno (luz roja e infrarroja)',
   'Index of atrial fibrillation, 30 s': 'Índice de fibrilación auricular, 30 s',
+  'Burden of atrial fibrillation, 5 min': 'Carga de fibrilación auricular, 5 min',
   'Longest RR interval, 10 s': 'Intervalo RR más largo, 10 s',
   'PR interval, 60 s': 'Intervalo PR, 60 s',
   'QRS duration, 60 s': 'Duración del QRS, 60 s',

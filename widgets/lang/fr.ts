@@ -213,6 +213,7 @@ const phrases: Record<string, string> = {
   'Respiratory rate from ECG': 'Fréquence respiratoire (ECG)',
   'Oxygen saturation from red and infrared light': 'Saturation en oxygène (lumière rouge et infrarouge)',
   'Index of atrial fibrillation, 30 s': 'Indice de fibrillation atriale, 30 s',
+  'Burden of atrial fibrillation, 5 min': 'Charge en fibrillation auriculaire, 5 min',
   'Longest RR interval, 10 s': 'Plus long intervalle RR, 10 s',
   'PR interval, 60 s': 'Intervalle PR, 60 s',
   'QRS duration, 60 s': 'Durée du QRS, 60 s',

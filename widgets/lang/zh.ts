@@ -212,6 +212,7 @@ const phrases: Record<string, string> = {
   'Aging index of the pulse, 60 s': '脉搏波老化指数（60 秒）',
   'Oxygen saturation from red and infrared light': '血氧饱和度(红光与红外光)',
   'Index of atrial fibrillation, 30 s': '心房颤动指数,30 秒',
+  'Burden of atrial fibrillation, 5 min': '房颤负荷,5 分钟',
   'Longest RR interval, 10 s': '最长 RR 间期,10 秒',
   'PR interval, 60 s': 'PR 间期,60 秒',
   'QRS duration, 60 s': 'QRS 时限,60 秒',

@@ -34,6 +34,7 @@ import * as fibrillation from '../hrv/fibrillation.ts';
 import * as modulation from '../slow/respiration-modulation.ts';
 import * as origin from '../hrv/beat-origin.ts';
 import * as oneBeatOff from '../hrv/one-beat-off.ts';
+import * as bridged from '../hrv/bridged-beats.ts';
 import * as correction from '../hrv/rr-correction.ts';
 import { fusedEcgLeadsMax } from '../engine/groups.ts';
 import * as spo2 from '../ppg/spo2.ts';
@@ -218,6 +219,9 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('moving_sum', rFeature.WINDOW_SEC, 's', 'length of the moving sum of |slope|'),
       p('look_ahead', rPeaks.LOOK_SEC, 's', 'a candidate is judged this long after its peak'),
       p('refractory', rJudge.REFRACTORY_SEC, 's', 'of two candidates closer than this one is the beat'),
+      p('refractory_fast', rJudge.FAST_SEC, 's', 'closer than this where it looks like a beat'),
+      p('fast_height', rJudge.FAST_HEIGHT, '1', 'it does above this share of the level of beats'),
+      p('fast_alike', rJudge.FAST_ALIKE, '1', 'and this correlation with the mean beat'),
       p('threshold_noise', rJudge.NOISE_WEIGHT, '1', 'floor of the threshold, in noise levels'),
       p('threshold_signal', rJudge.SIGNAL_WEIGHT, '1', 'share of the way from the floor to the level of beats'),
       p('t_wave_within', rJudge.T_WAVE_SEC, 's', 'within this of a beat a flat wave is a T wave'),
@@ -237,13 +241,23 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('jump', rJumps.JUMP, '1', 'a change from one sample to the next so many times the next largest one around is a pulse or a step'),
       p('filter_gap', rPeaks.FILTER_GAP_SEC, 's', 'after a longer gap the filters begin anew'),
       p('gap', rPeaks.SHORT_GAP_SEC, 's', 'a longer gap ends the run of beats'),
+      p('gap_near', rPeaks.GAP_NEAR_SEC, 's', 'a low wave so near to a gap of the filters is not taken for a beat that is missing'),
+      p('gap_share', rPeaks.GAP_SHARE, '1', 'low: below this share of the level of beats'),
+      p('bridge_gap', bridged.BRIDGE_GAP_MIN_MS, 'ms', 'in so many missing samples a beat may be bridged'),
+      p('bridge_reach', bridged.BRIDGE_REACH_MS, 'ms', 'or so near to them'),
+      p('bridge_tolerance', bridged.BRIDGE_TOLERANCE, '1', 'of the usual interval, how far an interval may be off its double or triple'),
+      p('bridge_shift', bridged.BRIDGE_SHIFT, '1', 'of the usual interval, how far a bridged beat may lie from its even place'),
+      p('bridge_beats', bridged.BRIDGE_MOST, '{beats}', 'bridged between two that were seen, at most'),
+      p('bridge_usual', bridged.BRIDGE_USUAL_OF, '{beats}', 'last NN intervals, whose median is the usual one'),
+      p('bridge_usual_min', bridged.BRIDGE_USUAL_MIN, '{beats}', 'at least so many of them'),
+      p('bridge_usual_within', bridged.BRIDGE_USUAL_SEC, 's', 'within so long before'),
       p('forget_gap', rPeaks.FORGET_GAP_SEC, 's', 'after a longer gap all levels are learned anew'),
       p('latency', rPeaks.LATENCY_SEC, 's', 'a beat is told at most this long after it'),
     ],
     limits: [
       `50 to 4000 Hz, tested for 100 to 1000 Hz; of the leads of one rate the first ${fusedEcgLeadsMax} that the device announced.`,
       `In the first ${rPeaks.LEARN_SEC} s after a start a T wave of more than 0.4 of the R wave can be taken for a beat.`,
-      `Below ${rJumps.REPAIRED_FROM_HZ} Hz pulses of pacemakers and steps are not told from beats. A beat that lies in a lost packet is lost.`,
+      `Below ${rJumps.REPAIRED_FROM_HZ} Hz pulses of pacemakers and steps are not told from beats. A beat that lies in a lost packet is not seen: it is bridged where the rhythm has room for it, and else lost.`,
       'Ventricular flutter is not detected as such; P waves as tall as the QRS and multiform ventricular runs in noise are the usual errors.',
     ],
   },
@@ -336,6 +350,14 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('intervals_min', fibrillation.INTERVALS_MIN, '1', 'no value from fewer intervals'),
       p('shapes_min', fibrillation.SHAPES_MIN, '1', 'suspect with fewer beats to compare'),
       p(
+        'ectopic_min',
+        fibrillation.ECTOPIC_MIN,
+        '1',
+        'share of ectopic beats, by shape and timing, from which patterns of them are looked for',
+      ),
+      p('lag_max', fibrillation.LAG_MAX, '{intervals}', 'of which every second, up to every so-manieth, interval is compared then'),
+      p('later_lags', fibrillation.LATER_LAGS, '1', 'factor of those differences'),
+      p(
         'weight_irregularity',
         fibrillation.weights.irregularity,
         '1',
@@ -347,7 +369,17 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'An index of a rhythm, no diagnosis. Flutter with a regular answer and other regular tachycardias look regular to it.',
       'The first ECG lead alone is searched for P waves: where it shows none (electrodes far from the atria), regular rhythm keeps the index low, and irregular sinus rhythm may not.',
-      'Frequent ectopic beats raise it, although they are left out where 8 intervals remain.',
+      'Ectopic beats that are frequent and follow no pattern raise it, although they are left out where 8 intervals remain; bigeminy and trigeminy whose ectopic beats are known as such do not.',
+    ],
+  },
+  af_burden_300s: {
+    parameters: [
+      p('likely', rhythm.LIKELY, '1', 'index from which fibrillation is likelier than not'),
+      p('good_share', rhythm.BURDEN_GOOD, '1', 'share of the 30 indices of 5 min that must be good for a good burden'),
+    ],
+    limits: [
+      'What af_index takes for fibrillation counts, and what it misses does not: flutter with a regular answer is not in it.',
+      'Of normal rhythm, too, some values lie above 0.5: a few per cent are no finding.',
     ],
   },
   longest_rr_10s: {

@@ -7,6 +7,9 @@ import type { BeatLevels } from './r-peaks-levels.ts';
 import type { BeatShape } from './r-peaks-shape.ts';
 
 export const REFRACTORY_SEC = 0.25; // of two candidates closer than this the lower one is none ...
+export const FAST_SEC = 0.2; // unless it looks like a beat: then closer than this
+export const FAST_HEIGHT = 0.8; // a share of the level of beats,
+export const FAST_ALIKE = 0.9; // and a correlation with the mean beat, above which a wave does
 const CLOSE_SHAPE = 0.25; // ... by ln(height) and this per correlation with the mean beat
 const CLOSE_BEATS = 4; // beats that make a mean
 const NEGLIGIBLE = 0.05; // share of the signal level below which a candidate is noise without further look
@@ -84,14 +87,15 @@ export class Judge {
     const height = candidates.height[slot]!;
     const { head, tail } = candidates;
     const refractory = this.#refractory;
-    if (at - this.#levels.lastAt < refractory) return false;
+    if (at - this.#levels.lastAt < refractory && !this.#isBeatOfFastHeart(at, height, at - this.#levels.lastAt)) return false;
     // Followers: a higher one within the refractory time takes its place; the highest later one is its rival.
     let rival = 0;
     let rivalAt = 0;
     for (let i = head; i < tail; i++) {
       const other = candidates.height[i & SLOT]!;
       if (candidates.at[i & SLOT]! - at < refractory) {
-        if (this.#isOutdone(at, height, candidates.at[i & SLOT]!, other)) return false;
+        const otherAt = candidates.at[i & SLOT]!;
+        if (this.#isOutdone(at, height, otherAt, other) && !this.#isBeatOfFastHeart(at, height, otherAt - at)) return false;
       } else if (other > rival) {
         rival = other;
         rivalAt = candidates.at[i & SLOT]!;
@@ -107,6 +111,17 @@ export class Judge {
     const score = height >= NEGLIGIBLE * this.#levels.signal ? this.#score(candidates.before[slot]!, after, rival, rivalAt) : -9;
     this.score = score > 0 && this.#levels.isFollower(at, height, this.steep) ? T_WAVE : score;
     return true;
+  }
+
+  /** Waves sooner after one another than the refractory time are beats of a very fast heart when they are as high as the beats, and look
+   *  like them. */
+  #isBeatOfFastHeart(at: number, height: number, since: number): boolean {
+    return (
+      since >= FAST_SEC * this.#fd &&
+      this.#shape.beatCount > CLOSE_BEATS &&
+      height > FAST_HEIGHT * this.#levels.signal &&
+      this.#shape.likeness(at, this.#peaks.k) > FAST_ALIKE
+    );
   }
 
   /** Of two candidates within the refractory time, is the later one the beat? */

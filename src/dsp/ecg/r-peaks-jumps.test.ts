@@ -60,6 +60,16 @@ test('beats next to a lost packet are found, cut ones too', () => {
   expect(wrong(x, fs, isThere).missed).toBe(0);
 });
 
+test('a T wave behind lost samples is not taken for the beat that lies in them', () => {
+  const fs = 250;
+  const shape = { ...ecgShapes.usual, t: [[0.6, 0.26, 0.03]] as const };
+  const x = makeEcg({ fs, seconds, shape, beats, pWaves, noiseMv: 0.02, seed: 3 });
+  // from before the P wave until shortly before the T wave
+  for (const [i, t] of beats.entries())
+    if (i > 20 && i % 6 === 0) x.fill(Number.NaN, Math.round((t - 0.06) * fs), Math.round((t + 0.14) * fs));
+  expect(wrong(x, fs).extra).toBe(0);
+});
+
 test('the same beats however the samples are cut, with pulses, steps and lost packets', () => {
   const fs = 360;
   const paced = addPacing(ecg(fs), fs, unsensedPulses(seconds, 66), 0.0015, 5);

@@ -26,7 +26,23 @@ function wrongBeats(
 const shapes = Object.entries(ecgShapes) as [string, EcgShape][];
 const noises = [0.01, 0.02, 0.05];
 
+/** The same beat of a child: narrower, its T wave sooner. */
+const ofChild = ({ qrs, t }: EcgShape): EcgShape => ({
+  p: [],
+  qrs: qrs.map(([mV, at, sigma]) => [mV, 0.6 * at, 0.6 * sigma]),
+  t: t.map(([mV, , sigma]) => [mV, 0.14, 0.4 * sigma]),
+});
+
 describe.each(shapes)('%s', (_, shape) => {
+  it.each([220, 250, 270])('of a very fast heart, %i per minute, most beats are found, not every second one', (perMin) => {
+    const { beats } = makeRhythm(seconds, perMin, () => true, 5);
+    for (const own of [shape, ofChild(shape)]) {
+      const { missed, extra } = wrongBeats(own, beats, [], 0.01);
+      expect(missed, `of ${beats.length}`).toBeLessThan(0.15 * beats.length);
+      expect(extra).toBe(0);
+    }
+  });
+
   it.each([60, 90, 130, 170])('every beat at %i per minute, and nothing else', (perMin) => {
     // P waves come earlier, T waves too, in a fast heart: only what fits between the beats is made
     const { beats, pWaves } = makeRhythm(seconds, perMin, () => true, 5, Math.min(0.17, 15 / perMin));

@@ -33,6 +33,9 @@ export const LEARN_SEC = 1.58; // candidates are held back this long at the star
 const SILENCE_SEC = 5; // no beat for this long: learn anew, but not far below the old level
 export const FILTER_GAP_SEC = 0.05; // the filters wait, after longer ones they begin anew
 export const SHORT_GAP_SEC = 0.42; // the run of beats goes on
+/** A missing beat so near to a gap of the filters lies in it, rather than being a wave lower than this share of the beats next to it. */
+export const GAP_NEAR_SEC = 0.3;
+export const GAP_SHARE = 0.4;
 export const FORGET_GAP_SEC = 10; // levels are learned anew after a longer gap
 export const LATENCY_SEC = 2;
 
@@ -95,6 +98,9 @@ export class RPeakDetector implements BeatDetector {
   /** Feature sample before which nothing falls due but a new peak. */
   #wakeAt = 0;
   #lastPosition = Number.NEGATIVE_INFINITY;
+  /** Missing feature samples [from, to) of the last gap of the filters, and of the one before. */
+  readonly #gapFrom = new Float64Array(2);
+  readonly #gapTo = new Float64Array(2);
 
   /** @param fs sampling rate in Hz, 50..4000, need not be an integer; tested for 100..1000
    *  @param leadCount leads that every push carries
@@ -139,6 +145,8 @@ export class RPeakDetector implements BeatDetector {
     this.#n = 0;
     this.#peaks.reset();
     this.#lastPosition = Number.NEGATIVE_INFINITY;
+    this.#gapFrom.fill(Number.NEGATIVE_INFINITY);
+    this.#gapTo.fill(Number.NEGATIVE_INFINITY);
     this.#endRun();
     this.#forget();
   }
@@ -204,13 +212,32 @@ export class RPeakDetector implements BeatDetector {
   #missing(out: FoundBeats): void {
     const peaks = this.#peaks;
     peaks.gapRun++;
-    if (peaks.gapRun === this.#filterGap + 1) this.#endWave();
+    if (peaks.gapRun === this.#filterGap + 1) {
+      this.#beginGap(peaks.k - peaks.gapRun);
+      this.#endWave();
+    }
+    if (peaks.gapRun > this.#filterGap) this.#gapTo[0] = peaks.k;
     if (peaks.gapRun === this.#shortGap + 1) {
       this.#settle(out);
       this.#endRun();
     }
     if (peaks.gapRun === this.#forgetGap) this.#forget();
     if (peaks.gapRun > this.#shortGap && this.#levels.signal === 0) this.#learnFrom = peaks.k;
+  }
+
+  #beginGap(at: number): void {
+    this.#gapFrom[1] = this.#gapFrom[0]!;
+    this.#gapTo[1] = this.#gapTo[0]!;
+    this.#gapFrom[0] = at;
+  }
+
+  /** Has a wave been taken for the beat that lies in the gap next to it? */
+  #isNextToGap(at: number, height: number): boolean {
+    if (height >= GAP_SHARE * this.#levels.signal) return false;
+    const place = at - FEATURE_DELAY_SEC * this.featureRate;
+    const near = GAP_NEAR_SEC * this.featureRate;
+    for (let i = 0; i < 2; i++) if (place > this.#gapFrom[i]! - near && place < this.#gapTo[i]! + near) return true;
+    return false;
   }
 
   /** A short gap: a wave that is over is not made later or higher by what follows; of one that is cut, the rest may. */
@@ -318,7 +345,7 @@ export class RPeakDetector implements BeatDetector {
     const score = rejected.score[best]!;
     const later = rejected.count - best - 1;
     const alike = this.#shape.likeness(at, k);
-    if (this.#isNoBeat(at, height)) {
+    if (this.#isNextToGap(at, height) || this.#isNoBeat(at, height)) {
       rejected.remove(best);
       return;
     }

@@ -4,6 +4,7 @@ import { BAD, SUSPECT } from '../../signal.ts';
 import { ecgFlag, ecgRateFlag } from '../ecg/quality.ts';
 import type { BeatVerdict } from '../hrv/beats.ts';
 import { BeatTrack, Gaps, classifyBeat, interpolatedBeat, intervalMaxUs } from '../hrv/beats.ts';
+import { bridgedBeat, bridgedBeats } from '../hrv/bridged-beats.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { BeatValues } from '../hrv/values.ts';
 import { itemKind } from './kernel.ts';
@@ -66,6 +67,7 @@ const keptFlags = 128;
 const PULSE_HZ = 32;
 /** From the start of a second to the end of the 10 s by which ECG judges it. */
 const judgedAfterUs = 6_000_000;
+const none = new Float64Array(0);
 const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
 
 /** Remembers rows of which every lead is NaN. */
@@ -276,9 +278,19 @@ export class BeatChain implements Chain, RowTaker {
   #handOut(i: number): void {
     const { tUs, starts, flag } = this.#track;
     classifyBeat(this.#track, i, verdict);
-    if (verdict.missed > 0) this.#interpolate(i, verdict.missed);
+    const bridged = this.group.source === 'ecg' ? bridgedBeats(this.#track, this.#gaps, i) : none;
+    if (bridged.length > 0) this.#bridge(i, bridged);
+    else if (verdict.missed > 0) this.#interpolate(i, verdict.missed);
     const ibiMs = starts[i] === 1 ? Number.NaN : (tUs[i]! - tUs[i - 1]!) / 1000;
     this.#sink.beat(this.group.channelNo, tUs[i]!, ibiMs, verdict.kind, verdict.reason, flag[i] as QualityFlag, this.group.source);
+  }
+
+  /** Rows for beats in lost samples before beat i; at best suspect. Features do not know them. */
+  #bridge(i: number, atUs: Float64Array): void {
+    const { flag } = this.#track;
+    const quality = Math.max(SUSPECT, flag[i]!, flag[i - 1]!) as QualityFlag;
+    for (const at of atUs)
+      this.#sink.beat(this.group.channelNo, Math.round(at), Number.NaN, bridgedBeat.kind, bridgedBeat.reason, quality, this.group.source);
   }
 
   /** Rows for beats that were not seen before beat i, evenly spaced; at best suspect. Features do not know them. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { ecgShapes, makeEcg, makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 
@@ -39,6 +39,63 @@ describe('the index of fibrillation', () => {
     const none = values('af_index', ecg(beats, []));
     const some = values('af_index', ecg(beats, beats.map((t) => t - 0.15))); // prettier-ignore
     for (let i = 2; i < some.length; i++) expect(some[i]!.value, `at ${some[i]!.sec} s`).toBeLessThan(none[i]!.value - 0.2);
+  });
+});
+
+// promise: ectopy-is-no-fibrillation
+test.each([
+  ['bigeminy', 1],
+  ['trigeminy', 2],
+  ['quadrigeminy', 3],
+])('the index is low in %s', (_, between) => {
+  const random = seeded(3);
+  const normal: number[] = [];
+  const ventricular: number[] = [];
+  for (let t = 1; t < seconds - 3; t += 1.6) {
+    for (let n = 1; n < between; n++) {
+      normal.push(t);
+      t += 0.8 + 0.02 * random();
+    }
+    normal.push(t);
+    ventricular.push(t + 0.51 + 0.02 * random());
+  }
+  const beats = [...normal, ...ventricular].toSorted((a, b) => a - b);
+  const x = makeEctopicEcg({ fs, seconds, beats, pWaves: normal.map((t) => t - 0.16), ventricular });
+  const rows = values('af_index', x);
+  expect(rows.length).toBeGreaterThan(12);
+  for (const { sec, value } of rows.slice(2)) expect(value, `at ${sec} s`).toBeLessThan(0.5);
+});
+
+describe('the burden of fibrillation', () => {
+  const long = 960;
+  const sinus = makeRhythm(long, 70, () => true, 1);
+  const random = seeded(2);
+  const fibrillating: number[] = [];
+  for (let t = 0.5; t < long - 1; t += 0.45 + 0.55 * random()) fibrillating.push(t);
+  /** Sinus rhythm, fibrillation from 300 to 450 s, and from 600 s on. */
+  const isAf = (t: number): boolean => (t >= 300 && t < 450) || t >= 600;
+  const beats = [...sinus.beats.filter((t) => !isAf(t)), ...fibrillating.filter(isAf)].toSorted((a, b) => a - b);
+  const x = makeEcg({
+    fs, seconds: long, shape: ecgShapes.usual, beats, pWaves: sinus.pWaves.filter((t) => !isAf(t + 0.17)), noiseMv: 0.01, seed: 3,
+  }); // prettier-ignore
+
+  test('is the share of the time of each 5 minutes', () => {
+    const rows = values('af_burden_300s', x);
+    expect(rows.map(({ sec }) => sec)).toEqual([300, 600, 900]);
+    expect(rows[0]!.value).toBe(0);
+    expect(Math.abs(rows[1]!.value - 50)).toBeLessThan(14); // windows of 30 s
+    expect(rows[2]!.value).toBeGreaterThan(93);
+    expect(rows.map(({ flag }) => flag)).toEqual([0, 0, 0]);
+  });
+
+  test('has none of less than half of the time, and is suspect of less than four fifths', () => {
+    const holed = Float64Array.from(x);
+    holed.fill(Number.NaN, 310 * fs, 500 * fs); // 10 indices are left, and those that overlap the gap
+    holed.fill(Number.NaN, 620 * fs, 700 * fs);
+    expect(values('af_burden_300s', holed).map(({ sec, flag }) => [sec, flag])).toEqual([
+      [300, 0],
+      [900, 1],
+    ]);
   });
 });
 

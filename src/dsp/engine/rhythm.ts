@@ -4,8 +4,11 @@ import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import type { BeatTrack, BeatVerdict, Gaps } from '../hrv/beats.ts';
 import { classifyByIntervals } from '../hrv/beats.ts';
+import { isEctopicOrigin, ventricularOrigin } from '../hrv/beat-origin.ts';
 import {
+  ECTOPIC_MIN,
   INTERVALS_MIN,
+  LAG_MAX,
   P_FROM_SEC,
   P_INTERVAL_MIN_SEC,
   P_POINTS,
@@ -26,6 +29,11 @@ const secondUs = 1_000_000;
 const pointSec = (P_FROM_SEC - P_TO_SEC) / (P_POINTS - 1);
 const indexMethod = methodIndex('af_index');
 const longestMethod = methodIndex('longest_rr_10s');
+const burdenMethod = methodIndex('af_burden_300s');
+/** From this index on, fibrillation is likelier than not. */
+export const LIKELY = 0.5;
+/** Share of the indices of 5 min that must be good for a good burden. */
+export const BURDEN_GOOD = 0.8;
 /** Beats further apart have no interval: a stream may be silent for hours. */
 export const PAUSE_MAX_SEC = 20;
 /** An interval is long, and may hide a beat, from so many usual ones on: the median of those before it. */
@@ -49,6 +57,7 @@ const points = new Float64Array(P_POINTS);
 const MOST = 512;
 const rrUs = new Float64Array(MOST);
 const adjacent = new Uint8Array(MOST);
+const isVentricular = new Uint8Array(MOST);
 const endUs = new Float64Array(MOST);
 const starts = new Int32Array(MOST);
 const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
@@ -73,6 +82,8 @@ export class BeatRhythm {
   /** What the interval that ends with each beat shows. */
   #shown = new Uint8Array(64);
   #nextSec = -1;
+  /** Indices of the 5 min under way that are not bad; how many are likely, and good. */
+  readonly #five = { endSec: 0, count: 0, likely: 0, good: 0 };
 
   /** @param ring every sample of the first lead  @param latencySec from a beat until it is found  @param track, gaps kept by the caller
    *  @param flagOf flag of the second that begins at a time, s, of the last 40 s that are judged */
@@ -138,6 +149,7 @@ export class BeatRhythm {
     if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) return;
     this.#index(tUs);
     this.#longest(tUs);
+    this.#burden(tUs / secondUs);
   }
 
   #longest(tUs: number): void {
@@ -208,12 +220,34 @@ export class BeatRhythm {
     let trust = 3;
     let count = 0;
     while (count < INTERVALS_MIN && trust > 0) count = this.#gather(from, to, --trust);
-    const irregular = irregularity(rrUs, adjacent, count);
+    const isEctopic = this.#ectopicShare(from, to) >= ECTOPIC_MIN;
+    const irregular = irregularity(rrUs, adjacent, count, isEctopic ? LAG_MAX : 1);
     if (Number.isNaN(irregular)) return;
-    const shapes = this.#shapesOf(count);
+    const shapes = this.#shapesOf(count, isEctopic);
     const index = fibrillationIndex(irregular, pLikeness(this.#shapes, starts, shapes));
     const isSure = covered >= COVERED_GOOD && shapes >= SHAPES_MIN && this.#goodShare(from, to) >= GOOD_SHARE;
-    this.#sink.value(indexMethod, -1, tUs, index, trust === 0 ? BAD : isSure ? GOOD : SUSPECT);
+    const flag = trust === 0 ? BAD : isSure ? GOOD : SUSPECT;
+    this.#sink.value(indexMethod, -1, tUs, index, flag);
+    if (flag !== BAD) this.#count5(tUs / secondUs, index, flag);
+  }
+
+  /** An index that ends at `sec` belongs to the 5 min that end then or next. */
+  #count5(sec: number, index: number, flag: QualityFlag): void {
+    const five = this.#five;
+    const { cadenceSec } = featureMethods[burdenMethod]!;
+    const endSec = Math.ceil(sec / cadenceSec) * cadenceSec;
+    if (five.endSec !== endSec) Object.assign(five, { endSec, count: 0, likely: 0, good: 0 });
+    five.count++;
+    if (index >= LIKELY) five.likely++;
+    if (flag === GOOD) five.good++;
+  }
+
+  #burden(sec: number): void {
+    const { endSec, count, likely, good } = this.#five;
+    const { windowSec, coverageMin } = featureMethods[burdenMethod]!;
+    const most = windowSec / featureMethods[indexMethod]!.cadenceSec;
+    if (sec !== endSec || count < coverageMin * most) return;
+    this.#sink.value(burdenMethod, -1, sec * secondUs, (100 * likely) / count, good >= BURDEN_GOOD * most ? GOOD : SUSPECT);
   }
 
   #covered(from: number, to: number): number {
@@ -221,6 +255,12 @@ export class BeatRhythm {
     let us = 0;
     for (let i = from + 1; i < to; i++) if (breaks[i] === 0) us += tUs[i]! - tUs[i - 1]!;
     return us;
+  }
+
+  #ectopicShare(from: number, to: number): number {
+    let ectopic = 0;
+    for (let i = from; i < to; i++) if (isEctopicOrigin(this.#track.origin[i]!)) ectopic++;
+    return ectopic / (to - from);
   }
 
   #goodShare(from: number, to: number): number {
@@ -232,13 +272,14 @@ export class BeatRhythm {
   /** Intervals of beats from..to into `rrUs`, and the ends of them into `endUs`.
    *  @param trust 2: between good beats that are not ectopic; 1: between good beats; 0: all  @returns how many */
   #gather(from: number, to: number, trust: number): number {
-    const { tUs, starts: breaks } = this.#track;
+    const { tUs, starts: breaks, origin } = this.#track;
     let count = 0;
     let last = -1;
     for (let i = from + 1; i < to && count < MOST; i++) {
       if (breaks[i] === 1 || !this.#isTrusted(i - 1, trust) || !this.#isTrusted(i, trust)) continue;
       rrUs[count] = tUs[i]! - tUs[i - 1]!;
       adjacent[count] = last === i - 1 ? 1 : 0;
+      isVentricular[count] = origin[i] === ventricularOrigin ? 1 : 0;
       endUs[count++] = tUs[i]!;
       last = i;
     }
@@ -254,12 +295,14 @@ export class BeatRhythm {
     return verdict.kind === 0;
   }
 
-  /** Shapes of the beats that end the gathered intervals, where the T wave before is over: places into `starts`.  @returns how many */
-  #shapesOf(intervals: number): number {
+  /** Shapes of the beats that end the gathered intervals, where the T wave before is over: places into `starts`.
+   *  @param withoutVentricular no P wave stands before a ventricular beat  @returns how many */
+  #shapesOf(intervals: number, withoutVentricular: boolean): number {
     let count = 0;
     let beat = 0;
     for (let i = 0; i < intervals; i++) {
       while (beat < this.#count && this.#times[beat]! < endUs[i]!) beat++;
+      if (withoutVentricular && isVentricular[i] === 1) continue;
       if (this.#times[beat] === endUs[i] && this.#isShape[beat] === 1 && rrUs[i]! > P_INTERVAL_MIN_SEC * secondUs)
         starts[count++] = beat * P_POINTS;
     }

@@ -32,6 +32,20 @@ export class Gaps {
     return sum;
   }
 
+  /** The time nearest to `tUs` that lies within `reachUs` of missing samples, µs; Infinity where none are missing.
+   *  @param leastUs gaps shorter than this don't count */
+  nearestMissing(tUs: number, reachUs: number, leastUs: number): number {
+    let nearest = Number.POSITIVE_INFINITY;
+    for (let i = this.#to.length - 1; i >= 0; i--) {
+      const [from, to] = [this.#from[i]!, this.#to[i]!];
+      if (to - from < leastUs) continue;
+      const at = Math.max(from - reachUs, Math.min(to + reachUs, tUs));
+      if (Math.abs(at - tUs) < Math.abs(nearest - tUs)) nearest = at;
+      if (to < tUs) break;
+    }
+    return nearest;
+  }
+
   /** When a value is due after the one at `sec`, s. Values need samples in their last second, so a gap is left in one step: a device whose
    *  clock jumps by years makes one of years.
    *  @param endUs the caller asks for no more than the first one from here on */

@@ -27,6 +27,16 @@ describe('irregularity', () => {
     expect(irregularity(rr, Uint8Array.of(0, 1, 1, 0, 1, 1, 0, 1, 1), 9)).toBe(0);
   });
 
+  test('compares every second and third interval, too, where asked: a pattern that repeats itself is regular', () => {
+    const turns = Float64Array.of(500, 1100, 510, 1100, 500, 1110, 500, 1100, 500, 1100, 500, 1100);
+    expect(irregularity(turns, all(12), 12)).toBeGreaterThan(0.5);
+    expect(irregularity(turns, all(12), 12, 3)).toBeLessThan(0.03);
+    const three = Float64Array.of(800, 500, 1100, 800, 500, 1100, 800, 500, 1100, 800, 500, 1100);
+    expect(irregularity(three, all(12), 12, 3)).toBe(0);
+    // no comparison across what was left out
+    expect(irregularity(turns, Uint8Array.of(0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0), 12, 3)).toBeGreaterThan(0.5);
+  });
+
   test('has nothing to say of fewer than 8 intervals, or of 5 differences', () => {
     const rr = new Float64Array(9).fill(800);
     expect(irregularity(rr, all(9), INTERVALS_MIN - 1)).toBeNaN();

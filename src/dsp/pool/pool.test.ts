@@ -19,13 +19,12 @@ const slowWorker = new URL('../testing/slow-worker.ts', import.meta.url).href;
 const startSec = 1192.3;
 const lengthSec = 450;
 
-/** Two leads of ECG and a PPG with gaps of every size: shorter than a beat, than a window of heart rate, than the context, and longer. */
+/** Two leads of ECG and a PPG with gaps: shorter than a beat, than the context, and longer. */
 const whole = withoutStretches(madeUpStream(1, startSec, lengthSec), channels, [
-  [1060, 1060.03],
-  [1090, 1090.4],
-  [1152.5, 1158],
   [1215.8, 1228.7],
   [1279.9, 1304],
+  // with a beat in one of them, which is bridged
+  ...[1320, 1330, 1341, 1353].map((sec): [number, number] => [sec, sec + 0.4]),
 ]);
 /** The same for what needs no windows of minutes. */
 const short = withoutStretches(whole, channels, [[startSec + 230, startSec + lengthSec]]);
@@ -128,6 +127,7 @@ describe('live equals recomputed, bit for bit', () => {
       'resp_rate',
     ])
       expect(rows.filter((r) => r.startsWith(`${feature} `)).length, feature).toBeGreaterThan(2);
+    expect(rows.filter((r) => r.includes('bridged')).length).toBeGreaterThan(1);
     for (const { feature } of fiveMinuteMethods) expect(rows.filter((r) => r.startsWith(`${feature} `)).length, feature).toBe(1);
   });
 

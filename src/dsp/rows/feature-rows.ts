@@ -29,6 +29,8 @@ export const beatReasons = [
   'ventricular',
   /** Likewise: it began early, above the ventricles. */
   'supraventricular',
+  /** An interpolated beat: its QRS complex lies in lost samples, and the rhythm around them has room for it. */
+  'bridged',
 ] as const;
 export type BeatReason = (typeof beatReasons)[number];
 
@@ -44,7 +46,7 @@ export type BeatRow = Readonly<{
   kind: BeatKind;
   reason: BeatReason;
   quality: QualityFlag;
-  /** Method code of the detector, e.g. `derived:r_peaks_v8`. */
+  /** Method code of the detector, e.g. `derived:r_peaks_v9`. */
   method: string;
 }>;
 

@@ -1,5 +1,6 @@
 /** Versions of methods that are computed no longer; their values stay, and say what they are. */
 import type { Method } from './methods.ts';
+import { burdenMethods } from './methods-burden.ts';
 import { fiveMinuteMethods } from './methods-five-minutes.ts';
 import { beatMethods, featureMethods, method, methodIndex } from './methods.ts';
 
@@ -44,6 +45,11 @@ export const retiredBeatMethods: readonly Method[] = [
   ),
   earlier(
     beatMethods.ecg,
+    8,
+    'of a heart faster than 240 /min every second beat was found; a wave next to lost samples was taken for the beat that lies in them, and no beat was bridged (5 % of packets of 100 ms lost, MIT-BIH and QTDB, bridged ones counted: F1 97.1 and 96.8, version 9: 99.1 and 99.5).',
+  ),
+  earlier(
+    beatMethods.ecg,
     7,
     'a supraventricular run was normal from its second beat on, and how alike the intervals before a beat are did not count (MIT-BIH, each recording by weights of the others: V 84 / 85, S 40 / 74; version 8: 87 / 89, 63 / 79).',
   ),
@@ -82,6 +88,7 @@ export const retiredBeatMethods: readonly Method[] = [
 const isOfFiveMinutes = ({ feature }: Method): boolean => fiveMinuteMethods.some((method) => method.feature === feature);
 const isMadeOfRPeaks = (method: Method): boolean =>
   method.feature === 'hr_ecg' || method.feature === 'resp_rate_ecg' || (method.feature.startsWith('hrv_') && !isOfFiveMinutes(method));
+const madeOf8 = 'made of r_peaks version 8, which took waves next to lost samples for beats.';
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
@@ -102,8 +109,9 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
-      ...(current.version > 8 ? [earlier(current, 8, kindsOf7)] : []),
-      ...(current.version > 7 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
+      earlier(current, current.version - 1, madeOf8),
+      ...(current.version > 9 ? [earlier(current, 8, kindsOf7)] : []),
+      ...(current.version > 8 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
       ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
       ...(current.version > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
       ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
@@ -164,8 +172,20 @@ export const retiredMethods: readonly Method[] = [
   ),
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
-    .flatMap((current) => [earlier(current, 2, kindsOf7), earlier(current, 1, 'ectopic beats were told by their intervals alone.')]),
-  ...fiveMinuteMethods.map((current) => earlier(current, 1, kindsOf7)),
+    .flatMap((current) => [
+      earlier(current, 3, madeOf8),
+      earlier(current, 2, kindsOf7),
+      earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
+    ]),
+  ...fiveMinuteMethods.flatMap((current) => [earlier(current, 2, madeOf8), earlier(current, 1, kindsOf7)]),
+  ...burdenMethods.map((current) => earlier(current, 1, madeOf8)),
+  earlier(featureMethods[methodIndex('longest_rr_10s')]!, 3, madeOf8),
+  earlier(
+    featureMethods[methodIndex('af_index')]!,
+    2,
+    'neighbouring intervals alone were compared, and ventricular beats were searched for P waves: bigeminy was called fibrillation (MIT-BIH, other rhythms: AUC 0.906, version 3: 0.960).',
+  ),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 7, madeOf8),
   earlier(
     featureMethods[methodIndex('longest_rr_10s')]!,
     2,
@@ -182,7 +202,7 @@ export const retiredMethods: readonly Method[] = [
     code: 'derived:sqi_ecg_v1',
     step: 0,
     notes:
-      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 7: 0.978), a heart rate bore the flag of its second.',
+      'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 8: 0.978), a heart rate bore the flag of its second.',
   },
   method({
     feature: 'hr_ppg',

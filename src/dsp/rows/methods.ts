@@ -62,7 +62,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 8,
+    version: 9,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -72,7 +72,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead. Supraventricular runs are known by their first beat. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead. Supraventricular runs are known by their first beat. Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -92,7 +92,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 9, mean_nn: 9, sdnn: 9, pnn50: 9, sd1: 9, sd2: 9, lf: 9, hf: 9, lf_hf: 9 },
+  ecg: { rmssd: 10, mean_nn: 10, sdnn: 10, pnn50: 10, sd1: 10, sd2: 10, lf: 10, hf: 10, lf_hf: 10 },
   ppg: { rmssd: 7, mean_nn: 7, sdnn: 8, pnn50: 7, sd1: 7, sd2: 8, lf: 7, hf: 7, lf_hf: 7 },
 };
 
@@ -148,7 +148,7 @@ const ofFirstLead =
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
     feature: `${name}_60s`,
-    version: 3,
+    version: 4,
     source: 'ecg',
     title,
     unit: 'ms',
@@ -199,7 +199,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 8,
+    version: 9,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -208,7 +208,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks (versions 7 and 8 find the same beats) whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice: src/dsp/hrv/one-beat-off.ts. Delay about 2 s.',
+      'Intervals of r_peaks whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice: src/dsp/hrv/one-beat-off.ts. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
@@ -227,7 +227,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 7,
+    version: 8,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -349,7 +349,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 7 : 4,
+      version: source === 'ecg' ? 8 : 4,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -363,7 +363,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 2,
+    version: 3,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -373,11 +373,11 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.25,
     paper: 'Purerfellner et al. 2014, doi:10.1016/j.hrthm.2014.06.006; Ladavich & Ghoraani 2015, doi:10.1016/j.bspc.2014.12.006',
     notes:
-      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. Delay about 8 s.',
+      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. Delay about 8 s.',
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 3,
+    version: 4,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
@@ -421,6 +421,19 @@ export const featureMethods: readonly Method[] = [
       'See src/dsp/ppg/light.ts and src/dsp/engine/light.ts: 0 where the light stands still for half of 8 s or is noise, else 1. A 1 is good where a second is (sqi_ppg), a 0 where none is; light that moves without a good pulse is suspected to be worn. The mean of an hour is the share of it that the sensor was worn. Delay about 11 s.',
   }),
   ...pulseWaveMethods,
+  method({
+    feature: 'af_burden_300s',
+    source: 'ecg',
+    title: 'Burden of atrial fibrillation',
+    unit: '%',
+    step: 0.01,
+    windowSec: 300,
+    cadenceSec: 300,
+    coverageMin: 0.5,
+    paper: 'Chen et al. 2018, doi:10.1161/CIR.0000000000000568',
+    notes:
+      'Share of the values of af_index in 5 min that are 0.5 or more; bad ones are left out. The mean of an hour, or of a day, is its burden, of the time that has values. An index of a rhythm, no diagnosis: see af_index. Good where 80 % of the values of the window are there and good. One value in 5 min, of windows that do not overlap.',
+  }),
 ];
 
 /** Position in `featureMethods`. @throws Error for a name that is not in the table: a programmer's error */
