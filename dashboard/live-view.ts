@@ -16,6 +16,10 @@ export type LiveView = Readonly<{
   traces: readonly string[] | null;
 }>;
 
+/** Kinds in the order of a bedside monitor; others follow as they come. */
+const kindOrder: readonly string[] = ['ecg', 'ppg', 'resp'];
+const placeOf = ({ kind }: LiveChannel): number => (kindOrder.includes(kind) ? kindOrder.indexOf(kind) : kindOrder.length);
+
 /** The leads by columns, as they are printed; below them the second one goes on as the rhythm strip. */
 export const leadColumns = [
   ['ecg.i', 'ecg.ii', 'ecg.iii'],
@@ -52,7 +56,10 @@ export function filtersOf({ speed, gain, layout, traces }: LiveView): Record<'sp
 
 /** Traces in the order in which they are shown. A chosen one that does not come is left out until it does. */
 export function shownTraces(channels: readonly LiveChannel[], { traces }: LiveView): readonly LiveChannel[] {
-  if (traces === null) return channels.filter(({ kind }) => kind !== 'acc' && kind !== 'gyro').slice(0, TRACES_MAX);
+  if (traces === null) {
+    const still = channels.filter(({ kind }) => kind !== 'acc' && kind !== 'gyro');
+    return still.toSorted((a, b) => placeOf(a) - placeOf(b)).slice(0, TRACES_MAX);
+  }
   return traces.flatMap((id) => channels.find((channel) => channel.id === id) ?? []);
 }
 

@@ -30,7 +30,7 @@ export type MarkedStretch = Readonly<{
   done: () => void;
 }>;
 export type Recordings = Readonly<{
-  /** Asks what the mark is and saves it; null: whoever looks may not make one. */
+  /** Asks what the mark is and saves it; null: the member may not make one. */
   mark: ((stretch: MarkedStretch) => void) | null;
 }>;
 

@@ -44,6 +44,7 @@ export class OverviewPage extends Page {
       ),
     ]);
     this.#measure();
+    this.context.recount(); // the section and this page say the same
   }
 
   /** Packets stored since the last look, of recordings that both looks saw. */

@@ -20,6 +20,12 @@ it('eight traces without motion are shown until some are chosen; then those that
   expect(ids(shownTraces(channels, { ...none, traces: ['ppg.9', 'gone', 'acc.x'] }))).toEqual(['ppg.9', 'acc.x']);
 });
 
+it('ECG comes first, then PPG and breathing, whatever the device sends first', () => {
+  const channels = ['temp.skin', 'resp', 'ppg.ir', 'ecg.v', 'eda', 'ecg.ii'].map(channel);
+  const shown = ids(shownTraces(channels, viewOf(new URLSearchParams())));
+  expect(shown).toEqual(['ecg.v', 'ecg.ii', 'ppg.ir', 'resp', 'temp.skin', 'eda']);
+});
+
 it('twelve leads are found whatever their order, and only if there are twelve', () => {
   const channels = leadColumns.flat().toReversed().map(channel);
   expect(ids(twelveLeads([channel('ppg.ir'), ...channels])!)).toEqual(leadColumns.flat());

@@ -209,7 +209,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
   });
 });
 
-describe.skipIf(chromiumPath === null)('beside the path', () => {
+describe.skipIf(chromiumPath === null)('a page under odd conditions', () => {
   // promise: session-ends
   it('a session that ends while a form is open covers the page, and what was typed is saved after signing in again', async () => {
     const id = await addUser('half-typed', 'Before');
