@@ -165,6 +165,14 @@ export function createMetrics() {
       },
       () => 0,
     ),
+    clockOff: new ReadGauge(
+      {
+        name: 'bio_clock_off_seconds',
+        help: "How far this node's clock is ahead of the database's, s; negative: behind; 0 for an instance alone.",
+        registers,
+      },
+      () => 0,
+    ),
     busOpen: new ReadGauge(
       { name: 'bio_bus_open', help: '1 while this node can reach the others of its cluster, and for an instance alone.', registers },
       () => 1,

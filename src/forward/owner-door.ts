@@ -45,7 +45,9 @@ class OwnerDoor {
     const repeats: { streamId: StreamId; seq: number }[] = [];
     let why = '';
     for (const packet of packets) {
-      const offered = await this.#offer(packet);
+      let offered = this.#offer(packet);
+      // A turn for each packet would cost more than what it waits for.
+      if (offered instanceof Promise) offered = await offered;
       if ('seq' in offered) {
         if (offered.commit !== null) commits.add(offered.commit);
         if (offered.isRepeat) repeats.push({ streamId: packet.streamId, seq: offered.seq });
@@ -62,24 +64,22 @@ class OwnerDoor {
     return { kept: why === '', closed: [...closed], why, repeats, highs };
   }
 
-  async #offer({ streamId, receivedNs, bytes }: ForwardedPacket): Promise<Kept | Refused> {
+  #offer({ streamId, receivedNs, bytes }: ForwardedPacket, attempt = 1): Kept | Refused | Promise<Kept | Refused> {
     const guest = this.#guests.get(streamId);
     if (guest === undefined || guest.session.closed) return { why: 'it has closed the stream', isFinal: true };
     const { session, sender } = guest;
     const packet = this.#ingest.decode(bytes);
     if (isRejected(packet)) return { why: packet.detail, isFinal: true };
-    for (let attempt = 1; ; attempt++) {
-      const offered = this.#ingest.offer(session, packet, bytes, receivedNs, sender);
-      if (offered === 'busy') return { why: 'it is at its limit', isFinal: session.closed };
-      if (offered === 'recall') {
-        if (attempt > 2) return { why: 'an earlier packet with this number cannot be compared', isFinal: true };
-        await this.#ingest.recall(session, packet.seq);
-        continue;
-      }
-      if (isRejected(offered)) return { why: offered.detail, isFinal: true };
-      if (offered instanceof Commit) return { seq: packet.seq, commit: offered, isRepeat: false };
-      return { seq: packet.seq, commit: offered.commit, isRepeat: true };
+    const { seq } = packet;
+    const offered = this.#ingest.offer(session, packet, bytes, receivedNs, sender);
+    if (offered instanceof Commit) return { seq, commit: offered, isRepeat: false };
+    if (offered === 'busy') return { why: 'it is at its limit', isFinal: session.closed };
+    if (offered === 'recall') {
+      if (attempt > 2) return { why: 'an earlier packet with this number cannot be compared', isFinal: true };
+      return this.#ingest.recall(session, seq).then(() => this.#offer({ streamId, receivedNs, bytes }, attempt + 1));
     }
+    if (isRejected(offered)) return { why: offered.detail, isFinal: true };
+    return { seq, commit: offered.commit, isRepeat: true };
   }
 
   #forgetClosed(): void {

@@ -12,11 +12,12 @@ import type { Session } from '../ingest/session.ts';
 import type { Admitted, OwnersWord, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
 import type { Tally } from '../metrics.ts';
 import type { ClockFit, StreamId, SubjectId } from '../signal.ts';
-import { decodeObject, encodeObject, encodePackets, PACKET_HEAD } from './wire.ts';
-import type { ForwardedPacket } from './wire.ts';
+import { BATCH_HEAD, decodeObject, encodeObject, PACKET_HEAD, PacketMessage } from './wire.ts';
 
-/** How long packets wait for others, ms: a few times that with the commit, so it is not what a device waits for. */
+/** How long packets wait for others while a request waits for them, and while only sockets do, ms. A message costs main threads as much
+ *  as ten packets; a socket is acknowledged every 180 ms (ack-schedule.ts), so that it does not wait longer for it. */
 const LINGER_MS = 20;
+const CALM_LINGER_MS = 40;
 /** And what may be waiting for one owner or its answer, bytes. */
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
 const BATCH_BYTES_MAX = 512 * 1024;
@@ -40,13 +41,11 @@ export type Refusals = Readonly<{
 }>;
 
 type Remote = Readonly<{ owner: NodeId; subjectId: SubjectId }>;
-type Batch = {
-  packets: ForwardedPacket[];
-  bytes: number;
-  isHurried: boolean;
-  readonly settled: PromiseWithResolvers<void | OwnersWord>;
-  timer: NodeJS.Timeout;
-};
+type Batch = Readonly<{
+  message: PacketMessage;
+  streams: Set<StreamId>;
+  settled: PromiseWithResolvers<void | OwnersWord>;
+}>;
 type Lane = { batch: Batch | null; waitingBytes: number };
 
 export type RouteParts = Readonly<{
@@ -64,6 +63,10 @@ export class RoutedSink implements PacketSink {
   readonly #parts: RouteParts;
   readonly #remote = new Map<StreamId, Remote>();
   readonly #lanes = new Map<NodeId, Lane>();
+  /** Runs while a message is being filled, of whichever owner; since when, and whether a request waits. */
+  #timer: NodeJS.Timeout | null = null;
+  #filledMs = 0;
+  #isHurried = false;
   /** How to end what each node is asked. */
   readonly #asked = new Map<NodeId, Set<(reason: Error) => void>>();
 
@@ -96,10 +99,10 @@ export class RoutedSink implements PacketSink {
     const lane = this.#laneOf(remote.owner);
     const size = PACKET_HEAD + bytes.length;
     if (lane.waitingBytes + size > WAITING_BYTES_MAX) return 'busy';
-    if (lane.batch !== null && lane.batch.bytes + size > BATCH_BYTES_MAX) this.#flush(remote.owner, lane);
-    lane.batch ??= this.#newBatch(remote.owner, lane);
-    lane.batch.packets.push({ streamId: session.streamId, receivedNs: admitted.receivedNs, bytes: Buffer.from(bytes) });
-    lane.batch.bytes += size;
+    if (lane.batch !== null && lane.batch.message.length + size > BATCH_BYTES_MAX) this.#flush(remote.owner, lane);
+    lane.batch ??= this.#newBatch();
+    lane.batch.message.add({ streamId: session.streamId, receivedNs: admitted.receivedNs, bytes });
+    lane.batch.streams.add(session.streamId);
     lane.waitingBytes += size;
     this.#parts.forwarded.inc();
     return lane.batch.settled.promise;
@@ -108,7 +111,10 @@ export class RoutedSink implements PacketSink {
   hurry(): void {
     this.#parts.local.hurry();
     // They wait for others all the same: one message for each costs more than the time that it saves.
-    for (const { batch } of this.#lanes.values()) if (batch !== null) batch.isHurried = true;
+    if (this.#timer === null || this.#isHurried) return;
+    this.#isHurried = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#flushAll(), Math.max(0, this.#filledMs + LINGER_MS - performance.now()));
   }
 
   async packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {
@@ -147,26 +153,37 @@ export class RoutedSink implements PacketSink {
     return lane;
   }
 
-  #newBatch(owner: NodeId, lane: Lane): Batch {
+  #newBatch(): Batch {
     const settled = Promise.withResolvers<void | OwnersWord>();
     settled.promise.catch(() => undefined); // ingest handles it
-    return { packets: [], bytes: 0, isHurried: false, settled, timer: setTimeout(() => this.#flush(owner, lane), LINGER_MS) };
+    if (this.#timer === null) {
+      this.#filledMs = performance.now();
+      this.#timer = setTimeout(() => this.#flushAll(), CALM_LINGER_MS);
+    }
+    return { message: new PacketMessage(), streams: new Set(), settled };
+  }
+
+  /** To all owners at the same time: one turn of the loop, and with NATS one write. */
+  #flushAll(): void {
+    for (const [owner, lane] of this.#lanes) this.#flush(owner, lane);
+    this.#timer = null;
+    this.#isHurried = false;
   }
 
   #flush(owner: NodeId, lane: Lane): void {
     const { batch } = lane;
     if (batch === null) return;
     lane.batch = null;
-    clearTimeout(batch.timer);
-    this.#ask(owner, 'packets', encodePackets(batch.packets, batch.isHurried), ANSWER_MS)
+    const bytes = batch.message.finish(this.#isHurried);
+    this.#ask(owner, 'packets', bytes, ANSWER_MS)
       .then((answer) => this.#settle(batch, decodeObject<Refusals>(answer)))
       .catch((error: unknown) => {
         this.#parts.view.lookAgain();
-        for (const { streamId } of batch.packets) this.#remote.delete(streamId);
+        for (const streamId of batch.streams) this.#remote.delete(streamId);
         batch.settled.reject(notKept((error as Error).message));
       })
       .finally(() => {
-        lane.waitingBytes -= batch.bytes;
+        lane.waitingBytes -= bytes.length - BATCH_HEAD;
         if (lane.waitingBytes === 0 && lane.batch === null) this.#lanes.delete(owner);
       });
   }

@@ -28,22 +28,44 @@ export type ForwardedPacket = Readonly<{ streamId: StreamId; receivedNs: bigint;
 
 /** Bytes before those of a packet. */
 export const PACKET_HEAD = 16;
-const BATCH_HEAD = 2;
+/** Bytes before the first packet. */
+export const BATCH_HEAD = 2;
+/** Room of a message that begins, bytes: two dozen packets of 300 bytes. It doubles. */
+const BATCH_ROOM = 8192;
 
-/** @param isHurried a request waits for the answer */
-export function encodePackets(packets: readonly ForwardedPacket[], isHurried: boolean): Buffer {
-  const body = Buffer.allocUnsafe(packets.reduce((sum, { bytes }) => sum + PACKET_HEAD + bytes.length, BATCH_HEAD));
-  body[0] = WIRE;
-  body[1] = isHurried ? 1 : 0;
-  let at = BATCH_HEAD;
-  for (const { streamId, receivedNs, bytes } of packets) {
-    at = body.writeUInt32LE(streamId, at);
+/** A message of packets that is being filled: each packet is copied once, into it. */
+export class PacketMessage {
+  #body = Buffer.allocUnsafe(BATCH_ROOM);
+  #length = BATCH_HEAD;
+
+  /** Size of the message, bytes. */
+  get length(): number {
+    return this.#length;
+  }
+
+  add({ streamId, receivedNs, bytes }: ForwardedPacket): void {
+    const end = this.#length + PACKET_HEAD + bytes.length;
+    if (end > this.#body.length) this.#grow(end);
+    const body = this.#body;
+    let at = body.writeUInt32LE(streamId, this.#length);
     at = body.writeBigInt64LE(receivedNs, at);
     at = body.writeUInt32LE(bytes.length, at);
     body.set(bytes, at);
-    at += bytes.length;
+    this.#length = end;
   }
-  return body;
+
+  /** The message; nothing is added after it. @param isHurried a request waits for the answer */
+  finish(isHurried: boolean): Buffer {
+    this.#body[0] = WIRE;
+    this.#body[1] = isHurried ? 1 : 0;
+    return this.#body.subarray(0, this.#length);
+  }
+
+  #grow(least: number): void {
+    const larger = Buffer.allocUnsafe(Math.max(least, 2 * this.#body.length));
+    larger.set(this.#body.subarray(0, this.#length));
+    this.#body = larger;
+  }
 }
 
 /** @throws PipelineError internal when the body is damaged */

@@ -212,4 +212,23 @@ describe.each([
     expect(peer.frames.at(-1)!.replayed).toBe(false);
     expect(peer.frames[0]!.replayed).toBe(true);
   });
+
+  it('of which another node has shown half a minute more begin after it; further ahead they count by another clock, and begin at once', () => {
+    const { hub, group, peers, emit } = setUp(count);
+    for (let seq = 1; seq <= 10; seq++) emit(seq);
+    const [ahead, elsewhere] = [300, 5000].map((seen) => {
+      const peer = new FakePeer();
+      peers.push(peer);
+      const box = new Outbox(peer.socket, ENTER);
+      hub.join('s' as SubjectId, box, '', 0);
+      hub.replay(box, group, seen);
+      return peer;
+    });
+    for (let seq = 11; seq <= 320; seq++) {
+      for (const peer of peers) peer.unsent = 0;
+      emit(seq);
+    }
+    expect(ahead!.frames.map((f) => f.seq)).toEqual(Array.from({ length: 20 }, (__, i) => 301 + i));
+    expect(elsewhere!.frames.map((f) => f.seq)).toEqual(Array.from({ length: 310 }, (__, i) => 11 + i));
+  });
 });

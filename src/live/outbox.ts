@@ -18,9 +18,10 @@ import type { ViewerGroup } from './viewer-group.ts';
 
 export type OutboxMode = 'flowing' | 'replaying' | 'behind' | 'ahead' | 'sampled';
 
-/** Frames by which a viewer can be ahead of a group: what a node that was lost had sent to its own viewers and not to others. Further
- *  ahead, the device's clock was set, or the viewer counts by a clock of its own. */
-const AHEAD_MAX = 100;
+/** Frames by which a viewer can be ahead of a group: what another node has shown of packets that were not acknowledged, so that their
+ *  devices send them to the next owner again, or what comes late of its last minute. Packets of more than a minute are not shown live.
+ *  Further ahead, the viewer counts by a clock of its own. */
+const AHEAD_MAX = 600;
 
 const withSuffix = new WireWriter(64 * 1024);
 

@@ -119,9 +119,10 @@ async function join(ingest: Database, instance: Instance, { config, logger, metr
   return membership;
 }
 
-function countPartitions({ partitions, partitionsWithoutOwner, busOpen }: Metrics, bus: Bus, membership: Membership): void {
+function countPartitions({ partitions, partitionsWithoutOwner, clockOff, busOpen }: Metrics, bus: Bus, membership: Membership): void {
   partitions.read = () => membership.fence.held.partitions.length;
   partitionsWithoutOwner.read = () => membership.withoutOwner;
+  clockOff.read = () => membership.clockOffMs / 1000;
   busOpen.read = () => (bus.state === 'open' ? 1 : 0);
 }
 

@@ -33,6 +33,9 @@ const AGAIN_MS = 100;
 const RELEASES_MAX = 4;
 /** Age up to which a node that has just started takes what is nobody's at once, ms. */
 const FRESH_MS = 1500;
+/** A clock that differs more from the database's is told, ms: packets are judged and recordings are placed by the clock of the node that
+ *  a device reached, so nodes must agree. */
+const CLOCK_OFF_MS = 1000;
 /** Rows of nodes that have gone are kept this long, for people to see. */
 const GONE_KEPT = '1 hour';
 
@@ -53,6 +56,7 @@ export type MemberOptions = Readonly<{
 type NodeRow = Readonly<{ id: string; name: string; address: string; renewed: string; draining: boolean; locked: boolean }>;
 type PartitionRow = Readonly<{ partition: number; epoch: string; owner: string | null }>;
 type Seen = Readonly<{ partitions: number; nodes: readonly NodeRow[]; owners: readonly PartitionRow[] }>;
+type Look = Seen & Readonly<{ nowMs: number }>;
 type ClaimedRow = { partition: number; epoch: bigint; checkpoint: bigint; newest: bigint };
 
 export class Membership implements LogOwner, ClusterView {
@@ -79,6 +83,8 @@ export class Membership implements LogOwner, ClusterView {
   #renewedMs = performance.now();
   #connectedMs = 0;
   #lookedMs = 0;
+  #clockOffMs = 0;
+  #isClockTold = false;
   #wake: () => void = () => undefined;
 
   private constructor(database: Database, partitionCount: number, options: MemberOptions) {
@@ -131,6 +137,11 @@ export class Membership implements LogOwner, ClusterView {
     if (this.#seen.owners.length === 0) return this.partitionCount;
     const alive = new Set(this.nodes().map(({ id }) => id));
     return this.#seen.owners.filter(({ owner }) => owner === null || !alive.has(owner)).length;
+  }
+
+  /** How far this machine's clock is ahead of the database's, ms, at least; 0: within the time of a look. */
+  get clockOffMs(): number {
+    return this.#clockOffMs;
   }
 
   lookAgain(): void {
@@ -371,13 +382,33 @@ export class Membership implements LogOwner, ClusterView {
   }
 
   async #look(): Promise<Seen> {
-    const { rows } = await this.#run((client) => client.query<Seen>(lookAtCluster, [GONE_KEPT]));
+    const { rows, beforeMs, afterMs } = await this.#run(async (client) => {
+      const startMs = Date.now();
+      const answer = await client.query<Look>(lookAtCluster, [GONE_KEPT]);
+      return { rows: answer.rows, beforeMs: startMs, afterMs: Date.now() };
+    });
     const seen = rows[0]!;
+    this.#noteClock(seen.nowMs, beforeMs, afterMs);
     const nowMs = performance.now();
     this.#lookedMs = nowMs;
     for (const { id, renewed } of seen.nodes) if (this.#heard.get(id)?.renewed !== renewed) this.#heard.set(id, { renewed, ms: nowMs });
     for (const id of this.#heard.keys()) if (!seen.nodes.some((node) => node.id === id)) this.#heard.delete(id);
     return seen;
+  }
+
+  /** @param databaseMs what the database's clock said between two moments of this one */
+  #noteClock(databaseMs: number, beforeMs: number, afterMs: number): void {
+    this.#clockOffMs = databaseMs < beforeMs ? beforeMs - databaseMs : Math.min(0, afterMs - databaseMs);
+    const isOff = Math.abs(this.#clockOffMs) > CLOCK_OFF_MS;
+    if (isOff === this.#isClockTold) return;
+    this.#isClockTold = isOff;
+    const sec = (Math.abs(this.#clockOffMs) / 1000).toFixed(1);
+    if (isOff)
+      this.#fault(
+        `this machine's clock is ${sec} s ${this.#clockOffMs > 0 ? 'ahead of' : 'behind'} the database's: run a time service on both`,
+        undefined,
+      );
+    else this.#options.onMove?.({}, "cluster: this machine's clock agrees with the database's again");
   }
 
   /** On every new connection: the locks by which the others see that this process lives, and that the log has owners. */
@@ -428,7 +459,7 @@ function isAway(error: unknown): boolean {
 const lookAtCluster = `
   with gone as (
     delete from cluster_node where renewed_at < clock_timestamp() - $1::interval)
-  select (select partitions from cluster_setting) as partitions,
+  select (select partitions from cluster_setting) as partitions, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
     coalesce((select json_agg(json_build_object('id', n.id, 'name', n.name, 'address', n.address, 'renewed', n.renewed_at::text,
       'draining', n.draining, 'locked', exists (
         select from pg_locks l where l.locktype = 'advisory' and l.granted and l.objsubid = 2

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { seededRandom } from '../../bench/lib/packets.ts';
 import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
-import { encodeFrames, encodeObject, encodePackets } from '../../src/forward/wire.ts';
+import { encodeFrames, encodeObject, PacketMessage } from '../../src/forward/wire.ts';
 import type { StreamId, SubjectId } from '../../src/signal.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import { hasAll, isShared, packetsOfPeople, sendAll, startNode } from './nodes.ts';
@@ -19,6 +19,12 @@ afterAll(async () => {
 });
 
 const person = '01890000-0000-7000-8000-000000000000';
+function packetMessage(): Buffer {
+  const message = new PacketMessage();
+  message.add({ streamId: 7 as StreamId, receivedNs: 5n, bytes: Buffer.alloc(200, 8) });
+  return message.finish(true);
+}
+
 /** A body as a node would send it, of each kind. */
 const bodies: Readonly<Record<string, Buffer>> = {
   open: encodeObject({
@@ -27,7 +33,7 @@ const bodies: Readonly<Record<string, Buffer>> = {
     hello: { deviceId: 'd', bootId: '00' },
     epochNs: 5n,
   }),
-  packets: encodePackets([{ streamId: 7 as StreamId, receivedNs: 5n, bytes: Buffer.alloc(200, 8) }], true),
+  packets: packetMessage(),
   hashes: encodeObject({ streamId: 7, firstSeq: 1, count: 10 }),
   recent: encodeObject({ streamId: 7, channelNo: 0, fromNs: 5n, toNs: 9n }),
   erase: encodeObject(person),

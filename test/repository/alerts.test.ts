@@ -32,6 +32,7 @@ it('each rule about owners, nodes and restarts has a case in which it fires and 
   expect(names(true)).toEqual(names(false));
   expect(names(true)).toEqual([
     'BiosignalBusAway',
+    'BiosignalClock',
     'BiosignalDown',
     'BiosignalNoOwner',
     'BiosignalNodeSilent',
