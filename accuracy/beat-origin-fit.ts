@@ -1,11 +1,10 @@
 /** The weights of src/dsp/ecg/shape-evidence.ts and src/dsp/hrv/beat-origin.ts, fitted on labelled beats as the kernel finds them. */
-import { BeatShapes } from '../src/dsp/ecg/beat-shapes.ts';
+import { BeatShapes, shapeMeasures } from '../src/dsp/ecg/beat-shapes.ts';
 import { RPeakDetector } from '../src/dsp/ecg/r-peaks.ts';
 import { shapeTermNames, shapeTerms } from '../src/dsp/ecg/shape-evidence.ts';
 import {
   firstOfRun,
-  irregularity,
-  irregularMax,
+  isFibrillation,
   supraventricularMin,
   timingTermNames,
   timingTerms,
@@ -41,7 +40,7 @@ export const paced: ReadonlySet<string> = new Set(['102', '104', '107', '217']);
 
 export const originOf = (code: string): Origin => byCode[code] ?? 'N';
 
-export type ShapedBeat = Readonly<{ sec: number; origin: Origin; terms: readonly number[]; isIrregular: boolean; firstOfRun: number }>;
+export type ShapedBeat = Readonly<{ sec: number; origin: Origin; terms: readonly number[]; isFibrillation: boolean; firstOfRun: number }>;
 
 /** Timing first. A term that a function does not use has no weight. */
 const used = {
@@ -85,30 +84,31 @@ export function shapedBeats(recording: EcgRecording): ShapedBeat[] {
       }
     }
   }
-  return seconds.flatMap((sec, i) => withTerms(recording, seconds, shapeRows[i]!, sec, i) ?? []);
+  return seconds.flatMap((sec, i) => withTerms(recording, seconds, shapeRows, sec, i) ?? []);
 }
 
-let columns: { of: readonly number[]; tUs: Float64Array; starts: Uint8Array; origins: Origin[] } | null = null;
+let columns: { of: readonly number[]; tUs: Float64Array; starts: Uint8Array; pLikeness: Float32Array; origins: Origin[] } | null = null;
 
-function withTerms(recording: EcgRecording, seconds: readonly number[], measures: Float64Array, sec: number, i: number): ShapedBeat {
+function withTerms(recording: EcgRecording, seconds: readonly number[], measures: readonly Float64Array[], sec: number, i: number): ShapedBeat {
   if (columns?.of !== seconds) {
     const tUs = Float64Array.from(seconds, (s) => Math.round(s * 1e6));
     const starts = Uint8Array.from(seconds, (s, j) => (j === 0 || s - seconds[j - 1]! > 3 ? 1 : 0));
     const { referenceOf } = matchRecording(recording, seconds.map((s) => s * recording.fs)); // prettier-ignore
-    columns = { of: seconds, tUs, starts, origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))) };
+    const pLikeness = Float32Array.from(measures, (m) => m[shapeMeasures.indexOf('p_likeness')]!);
+    columns = { of: seconds, tUs, starts, pLikeness, origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))) };
   }
   const timing = new Float64Array(timingTermNames.length);
   const shape = new Float64Array(shapeTermNames.length);
   const { tUs, starts } = columns;
-  const beats = { count: tUs.length, tUs, starts };
+  const beats = { count: tUs.length, tUs, starts, pLikeness: columns.pLikeness };
   const usual = timingTerms(beats, 0, i, timing);
-  shapeTerms(measures, shape);
-  const isKnown = !Number.isNaN(usual + measures[0]!);
+  shapeTerms(measures[i]!, shape);
+  const isKnown = !Number.isNaN(usual + measures[i]![0]!);
   return {
     sec,
     origin: columns.origins[i]!,
     terms: isKnown ? [...timing, ...shape] : [],
-    isIrregular: !(irregularity(beats, 0, i, usual) <= irregularMax),
+    isFibrillation: isFibrillation(beats, 0, i, usual),
     firstOfRun: firstOfRun(beats, 0, i),
   };
 }
@@ -125,7 +125,7 @@ function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S',
   const examples: Example[] = [];
   for (const [name, all] of of) {
     if (left[kind].has(name)) continue;
-    const beats = all.filter(({ terms, isIrregular }) => terms.length > 0 && !(kind === 'S' && isIrregular));
+    const beats = all.filter(({ terms, isFibrillation: isOff }) => terms.length > 0 && !(kind === 'S' && isOff));
     const yes = beats.filter(({ origin }) => origin === kind);
     const no = beats.filter(({ origin }) => against.includes(origin));
     for (const { terms, origin } of [...yes, ...no]) {
@@ -144,11 +144,11 @@ export function callOrigins(beats: readonly ShapedBeat[], weights: OriginWeights
   return own.map((call, i) => (call === 'N' && own[beats[i]!.firstOfRun] === 'S' ? 'S' : call));
 }
 
-function callOrigin({ terms, isIrregular }: ShapedBeat, weights: OriginWeights): 'N' | 'V' | 'S' {
+function callOrigin({ terms, isFibrillation: isOff }: ShapedBeat, weights: OriginWeights): 'N' | 'V' | 'S' {
   if (terms.length === 0) return 'N';
   const logit = (w: Weights): number => terms.reduce((sum, term, j) => sum + w[j + 1]! * term, w[0]!);
   if (logit(weights.V) > ventricularMin) return 'V';
-  return logit(weights.S) > supraventricularMin && !isIrregular ? 'S' : 'N';
+  return logit(weights.S) > supraventricularMin && !isOff ? 'S' : 'N';
 }
 
 /** The tables of the sources. */

@@ -13,7 +13,7 @@ export type DerivedBeat = Readonly<{
   kind: 'normal' | 'ectopic' | 'artefact' | 'interpolated';
   reason: string;
   quality: 0 | 1 | 2;
-  /** e.g. `derived:r_peaks_v8`. */
+  /** e.g. `derived:r_peaks_v9`. */
   method: string;
 }>;
 

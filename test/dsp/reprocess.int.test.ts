@@ -120,13 +120,13 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
-    'r_peaks_v8',
+    'r_peaks_v9',
     'pulse_peaks_v3',
     'hr_ppg_v7',
     'hr_ppg_motion_v5',
     'resp_rate_ecg_v7',
     'resp_rate_ppg_v4',
-    'hrv_sdnn_300s_v9',
+    'hrv_sdnn_300s_v10',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
   // What is stored is whole steps of the method, and the table of methods says which.

@@ -1,5 +1,5 @@
 /** Beats and quality of the ECG leads of one rate, in one pass: what the segment runner runs. */
-import { BeatShapes } from './beat-shapes.ts';
+import { BeatShapes, shapeMeasures } from './beat-shapes.ts';
 import { shapeEvidence } from './shape-evidence.ts';
 import { EcgQuality, ecgQualityWindowSec } from './quality.ts';
 import { appendShapedBeat, noBeats } from '../kernels/found-beats.ts';
@@ -27,6 +27,7 @@ export const noJudgements = (): FoundJudgements => ({
   rate: new Float64Array(16),
 });
 
+const pLikeness = shapeMeasures.indexOf('p_likeness');
 /** At most this many leads are judged. */
 const JUDGED_LEADS = 2;
 /** Candidates of 12 s: no two are closer than 250 ms. */
@@ -194,7 +195,8 @@ export class EcgKernel implements LeadListener {
       const sample = (at - (decimation - 1) / 2) / decimation;
       this.#shapes.measure(Math.round(sample));
       const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
-      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(this.#shapes.measures), shiftMs);
+      const { measures } = this.#shapes;
+      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(measures), measures[pLikeness]!, shiftMs);
     }
   }
 }

@@ -5,9 +5,9 @@
 export const shapeTermNames = ['unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide', 'no_p', 'p_rest'] as const;
 
 /** For a ventricular beat: unlike the usual one, wider, less steep. */
-export const ventricularShapeWeights: readonly number[] = [0.764, 0.723, 0.609, 3.753, -1.267, 1.506, 0.655, 0, 0];
+export const ventricularShapeWeights: readonly number[] = [0.469, 0.936, 0.955, 4.386, -1.127, 1.21, 0.041, 0, 0];
 /** For a supraventricular beat: like the usual one, but for the P wave. */
-export const supraventricularShapeWeights: readonly number[] = [-0.641, 0, 0, -1.33, 0.318, 0, 0, 0.947, 1.055];
+export const supraventricularShapeWeights: readonly number[] = [-0.506, 0, 0, -0.974, 0.313, 0, 0, 0.553, 1.554];
 
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
 

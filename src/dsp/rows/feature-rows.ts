@@ -44,7 +44,7 @@ export type BeatRow = Readonly<{
   kind: BeatKind;
   reason: BeatReason;
   quality: QualityFlag;
-  /** Method code of the detector, e.g. `derived:r_peaks_v8`. */
+  /** Method code of the detector, e.g. `derived:r_peaks_v9`. */
   method: string;
 }>;
 

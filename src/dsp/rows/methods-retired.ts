@@ -1,5 +1,6 @@
 /** Versions of methods that are computed no longer; their values stay, and say what they are. */
 import type { Method } from './methods.ts';
+import { burdenMethods } from './methods-burden.ts';
 import { fiveMinuteMethods } from './methods-five-minutes.ts';
 import { beatMethods, featureMethods, method, methodIndex } from './methods.ts';
 
@@ -44,6 +45,11 @@ export const retiredBeatMethods: readonly Method[] = [
   ),
   earlier(
     beatMethods.ecg,
+    8,
+    'wherever intervals are irregular no beat was supraventricular, with frequent premature beats too, and one shape of the first seconds was the usual one (each recording by weights of the others: MIT-BIH S 63 / 79, version 9: 79 / 76; QTDB by weights of MIT-BIH 84 / 75, version 9 by those of all others: 94 / 82).',
+  ),
+  earlier(
+    beatMethods.ecg,
     7,
     'a supraventricular run was normal from its second beat on, and how alike the intervals before a beat are did not count (MIT-BIH, each recording by weights of the others: V 84 / 85, S 40 / 74; version 8: 87 / 89, 63 / 79).',
   ),
@@ -82,6 +88,7 @@ export const retiredBeatMethods: readonly Method[] = [
 const isOfFiveMinutes = ({ feature }: Method): boolean => fiveMinuteMethods.some((method) => method.feature === feature);
 const isMadeOfRPeaks = (method: Method): boolean =>
   method.feature === 'hr_ecg' || method.feature === 'resp_rate_ecg' || (method.feature.startsWith('hrv_') && !isOfFiveMinutes(method));
+const kindsOf8 = 'kinds of beats as r_peaks version 8 told them.';
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
@@ -102,6 +109,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
+      ...(current.version > 9 ? [earlier(current, 9, kindsOf8)] : []),
       ...(current.version > 8 ? [earlier(current, 8, kindsOf7)] : []),
       ...(current.version > 7 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
       ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
@@ -159,8 +167,9 @@ export const retiredMethods: readonly Method[] = [
   ),
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
-    .flatMap((current) => [earlier(current, 2, kindsOf7), earlier(current, 1, 'ectopic beats were told by their intervals alone.')]),
-  ...fiveMinuteMethods.map((current) => earlier(current, 1, kindsOf7)),
+    .flatMap((current) => [earlier(current, 3, kindsOf8), earlier(current, 2, kindsOf7), earlier(current, 1, 'ectopic beats were told by their intervals alone.')]),
+  ...fiveMinuteMethods.flatMap((current) => [earlier(current, 2, kindsOf8), earlier(current, 1, kindsOf7)]),
+  ...burdenMethods.map((current) => earlier(current, 1, kindsOf8)),
   earlier(
     featureMethods[methodIndex('longest_rr_10s')]!,
     2,

@@ -61,7 +61,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 8,
+    version: 9,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -71,7 +71,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead. Supraventricular runs are known by their first beat. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -91,7 +91,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 9, mean_nn: 9, sdnn: 9, pnn50: 9, sd1: 9, sd2: 9, lf: 9, hf: 9, lf_hf: 9 },
+  ecg: { rmssd: 10, mean_nn: 10, sdnn: 10, pnn50: 10, sd1: 10, sd2: 10, lf: 10, hf: 10, lf_hf: 10 },
   ppg: { rmssd: 7, mean_nn: 7, sdnn: 8, pnn50: 7, sd1: 7, sd2: 8, lf: 7, hf: 7, lf_hf: 7 },
 };
 
@@ -142,12 +142,12 @@ const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'scope'>): Method
 
 const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77';
 const ofFirstLead =
-  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did.';
+  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
 
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
     feature: `${name}_60s`,
-    version: 3,
+    version: 4,
     source: 'ecg',
     title,
     unit: 'ms',
@@ -207,7 +207,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks (versions 7 and 8 find the same beats) whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice: src/dsp/hrv/one-beat-off.ts. Delay about 2 s.',
+      'Intervals of r_peaks (versions 7 to 9 find the same beats) whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice: src/dsp/hrv/one-beat-off.ts. Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
