@@ -1,4 +1,4 @@
-/** Ventricular and supraventricular beats by AAMI EC57, beat by beat, first lead, no recording's labels known beforehand. Gross: sums over
+/** Ventricular and supraventricular beats by AAMI EC57, beat by beat, first lead and both, no recording's labels known beforehand. Gross: sums over
  *  recordings; a beat that was not detected counts as not found, a false detection as one falsely called. As is usual (de Chazal et al.
  *  2004, doi:10.1109/TBME.2004.827359), a fusion beat called ventricular is no error, nor is an unknown
  *  one; paced recordings and flutter are left out. */
@@ -18,8 +18,8 @@ type Score = { found: number; all: number; falsely: number };
 
 const forgiven: Readonly<Record<'V' | 'S', readonly Origin[]>> = { V: ['F', 'Q'], S: ['Q'] };
 
-function called({ leads, fs }: EcgRecording): Called[] {
-  const { beats } = streamRows(ecgChannels(leads.slice(0, 1), fs));
+function called({ leads, fs }: EcgRecording, leadCount: number): Called[] {
+  const { beats } = streamRows(ecgChannels(leads.slice(0, leadCount), fs));
   return beats
     .filter(({ kind }) => kind !== 'interpolated')
     .map(({ tNs, reason }) => ({
@@ -65,56 +65,65 @@ async function callsOfLabels(dataDir: string): Promise<string[]> {
   });
 }
 
+type Gross = { V: Score; S: Score };
+type Database = readonly [string, ChosenOn, readonly EcgRecording[]];
+type Scored = Readonly<{ database: string; chosenOn: ChosenOn; gross: Gross; recordings: readonly (readonly [string, Gross])[] }>;
+
+const noScores = (): Gross => ({ V: { found: 0, all: 0, falsely: 0 }, S: { found: 0, all: 0, falsely: 0 } });
+
+/** Calls in use, or with `leaveOut` those of weights fitted on the other recordings or the other database. */
+function scoreDatabases(databases: readonly Database[], leadCount: 1 | 2, leaveOut: Options['leaveOut'], notes: string[]): Scored[] {
+  const shaped = new Map<string, Shaped>();
+  if (leaveOut !== null)
+    for (const [database, , all] of databases) for (const r of all) shaped.set(r.name, { database, beats: shapedBeats(r, leadCount) });
+  const scored = databases.map(([database, chosenOn, recordings]): Scored => {
+    const ofOtherDatabase = leaveOut === 'database' ? fitOrigins(beatsWhere(shaped, (_, of) => of !== database)) : null;
+    const gross = noScores();
+    const scores = recordings.map((recording): [string, Gross] => {
+      const { name } = recording;
+      const weights = leaveOut === 'recording' ? fitOrigins(beatsWhere(shaped, (other) => other !== name)) : ofOtherDatabase;
+      const beats = shaped.get(name)?.beats ?? [];
+      const calls =
+        weights === null
+          ? called(recording, leadCount)
+          : callOrigins(beats, weights).map((call, i) => ({ sec: beats[i]!.sec, called: call }));
+      const own = score(recording, calls);
+      for (const kind of ['V', 'S'] as const) for (const key of ['found', 'all', 'falsely'] as const) gross[kind][key] += own[kind][key];
+      return [name, own];
+    });
+    return { database, chosenOn: leaveOut === null ? chosenOn : 'no', gross, recordings: scores };
+  });
+  if (leaveOut !== null) notes.push(...weightTables(fitOrigins(beatsWhere(shaped, () => true))));
+  return scored;
+}
+
 export async function run(dataDir: string, { leaveOut }: Options): Promise<Section | null> {
-  const databases: [string, ChosenOn, EcgRecording[]][] = [
-    ['mitdb', 'yes', await loadMitdb(dataDir)],
-    ['qtdb', 'yes', await loadQtdb(dataDir)],
-  ];
+  const databases = [['mitdb', await loadMitdb(dataDir)] as const, ['qtdb', await loadQtdb(dataDir)] as const].flatMap(
+    ([database, all]): Database[] => (all.length === 0 ? [] : [[database, 'yes', all.filter(({ name }) => !paced.has(name))]]),
+  );
+  if (databases.length === 0) return null;
   const rows: string[][] = [['recording', 'chosen on', 'V', 'V Se %', 'V +P %', 'S', 'S Se %', 'S +P %']];
   const json: Record<string, unknown> = {};
   const byDatabase: DatabaseFigure[] = [];
   const notes: string[] = [];
-  const shaped = new Map<string, Shaped>();
-  if (leaveOut !== null)
-    for (const [database, , all] of databases)
-      for (const r of all) if (!paced.has(r.name)) shaped.set(r.name, { database, beats: shapedBeats(r) });
-  for (const [database, chosenOn, all] of databases) {
-    const recordings = all.filter(({ name }) => !paced.has(name));
-    if (recordings.length === 0) continue;
-    const ofOtherDatabase = leaveOut === 'database' ? fitOrigins(beatsWhere(shaped, (name, of) => of !== database)) : null;
-    const gross = { V: { found: 0, all: 0, falsely: 0 }, S: { found: 0, all: 0, falsely: 0 } };
-    for (const recording of recordings) {
-      const { name } = recording;
-      const weights = leaveOut === 'recording' ? fitOrigins(beatsWhere(shaped, (other) => other !== name)) : ofOtherDatabase;
-      const calls =
-        weights === null
-          ? called(recording)
-          : callOrigins(shaped.get(name)!.beats, weights).map((call, i) => ({ sec: shaped.get(name)!.beats[i]!.sec, called: call }));
-      const own = score(recording, calls);
-      for (const kind of ['V', 'S'] as const) for (const key of ['found', 'all', 'falsely'] as const) gross[kind][key] += own[kind][key];
-      if (own.V.all + own.S.all + own.V.falsely + own.S.falsely >= 20)
-        rows.push([`${database} ${name}`, chosenOn, ...cells(own.V), ...cells(own.S)]);
+  for (const leadCount of [1, 2] as const)
+    for (const { database, chosenOn, gross, recordings } of scoreDatabases(databases, leadCount, leaveOut, notes)) {
+      const leads = leadCount === 1 ? '' : ', both leads';
+      for (const [name, own] of leadCount === 1 ? recordings : [])
+        if (own.V.all + own.S.all + own.V.falsely + own.S.falsely >= 20)
+          rows.push([`${database} ${name}`, chosenOn, ...cells(own.V), ...cells(own.S)]);
+      rows.push([`${database}, gross${leads}`, chosenOn, ...cells(gross.V), ...cells(gross.S)]);
+      json[`${database}${leads}`] = { V: shares(gross.V), S: shares(gross.S) };
+      for (const [kind, what] of [
+        ['V', 'ventricular'],
+        ['S', 'supraventricular'],
+      ] as const) {
+        const [n = '', se, ppv] = cells(gross[kind]);
+        byDatabase.push({ what: `${what} beats${leads}: Se; +P, %`, database, chosenOn, n, figure: `${se}; ${ppv}` });
+      }
     }
-    rows.push([`${database}, gross`, leaveOut === null ? chosenOn : 'no', ...cells(gross.V), ...cells(gross.S)]);
-    json[database] = { V: shares(gross.V), S: shares(gross.S) };
-    for (const [kind, what] of [
-      ['V', 'ventricular'],
-      ['S', 'supraventricular'],
-    ] as const) {
-      // prettier-ignore
-      const [n = '', se, ppv] = cells(gross[kind]);
-      byDatabase.push({
-        what: `${what} beats: Se; +P, %`,
-        database,
-        chosenOn: leaveOut === null ? chosenOn : 'no',
-        n,
-        figure: `${se}; ${ppv}`,
-      });
-    }
-  }
-  if (leaveOut !== null) notes.push(...weightTables(fitOrigins(beatsWhere(shaped, () => true))));
-  else if (rows.length > 1) notes.push(...(await callsOfLabels(dataDir)));
-  return rows.length === 1 ? null : { title: 'Kinds of beats', rows, json, byDatabase, notes };
+  if (leaveOut === null) notes.push(...(await callsOfLabels(dataDir)));
+  return { title: 'Kinds of beats', rows, json, byDatabase, notes };
 }
 
 const share = (part: number, whole: number): number => (whole === 0 ? Number.NaN : (100 * part) / whole);

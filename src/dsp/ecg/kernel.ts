@@ -41,8 +41,9 @@ export class EcgKernel implements LeadListener {
   readonly judges: readonly EcgQuality[];
   readonly #detector: RPeakDetector;
   readonly #fs: number;
-  /** Of the first lead. */
+  /** Of the first lead, and of the second one. */
   readonly #shapes: BeatShapes;
+  readonly #secondShapes: BeatShapes | null;
   readonly #beats = noBeats(64);
   readonly #notes: CandidateNotes = {
     count: 0,
@@ -70,6 +71,7 @@ export class EcgKernel implements LeadListener {
     this.#detector.listener = this;
     this.latencySec = this.#detector.latencySec;
     this.#shapes = new BeatShapes(this.#detector.featureRate);
+    this.#secondShapes = leadCount > 1 ? new BeatShapes(this.#detector.featureRate) : null;
     this.judges = Array.from({ length: Math.min(leadCount, JUDGED_LEADS) }, () => new EcgQuality(fs, this.#detector.decimation));
     this.#signals = this.judges.map(() => null);
     this.reset();
@@ -81,6 +83,7 @@ export class EcgKernel implements LeadListener {
     this.#detector.reset();
     for (const judge of this.judges) judge.reset();
     this.#shapes.reset();
+    this.#secondShapes?.reset();
     this.#beats.count = 0;
     this.#notes.count = 0;
     this.#n = 0;
@@ -113,6 +116,7 @@ export class EcgKernel implements LeadListener {
 
   leadPushed(lead: number, signal: LeadSignal, k: number, count: number): void {
     if (lead === 0) this.#shapes.push(signal.inputs, k, count);
+    else if (lead === 1) this.#secondShapes?.push(signal.inputs, k, count);
     const judge = this.judges[lead];
     if (judge === undefined) return;
     this.#signals[lead] = signal;
@@ -194,9 +198,10 @@ export class EcgKernel implements LeadListener {
       const at = position[this.#given]!;
       const sample = (at - (decimation - 1) / 2) / decimation;
       this.#shapes.measure(Math.round(sample));
+      this.#secondShapes?.measure(Math.round(sample));
       const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
       const { measures } = this.#shapes;
-      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(measures), measures[pLikeness]!, shiftMs);
+      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(measures, this.#secondShapes?.measures ?? null), measures[pLikeness]!, shiftMs);
     }
   }
 }

@@ -12,10 +12,10 @@ export const isSureOrigin = (origin: number): boolean => origin >= surelySuprave
 /** Logits from which a beat is called so. */
 export const ventricularMin = 0.4;
 export const supraventricularMin = -0.6;
-export const surelySupraventricularMin = 2;
+export const surelySupraventricularMin = 2.5;
 /** Logits from which a beat is perhaps ventricular, perhaps supraventricular. */
 export const perhapsVentricularMin = -1.5;
-export const perhapsSupraventricularMin = -2.2;
+export const perhapsSupraventricularMin = -2.75;
 /** The usual interval is the median of those up to so many beats before and after. */
 export const usualBack = 24;
 export const usualAhead = 8;

@@ -46,7 +46,7 @@ export const retiredBeatMethods: readonly Method[] = [
   earlier(
     beatMethods.ecg,
     8,
-    'wherever intervals are irregular no beat was supraventricular, with frequent premature beats too, and one shape of the first seconds was the usual one (each recording by weights of the others: MIT-BIH S 63 / 79, version 9: 79 / 76; QTDB by weights of MIT-BIH 84 / 75, version 9 by those of all others: 94 / 82).',
+    'wherever intervals are irregular no beat was supraventricular, with frequent premature beats too, one beat could be the usual one, and a second lead did not count (each recording by weights of the others: MIT-BIH S 63 / 79, version 9: 79 / 76; QTDB by weights of MIT-BIH 84 / 75, version 9 by those of all others: 94 / 82).',
   ),
   earlier(
     beatMethods.ecg,
