@@ -40,7 +40,14 @@ export const paced: ReadonlySet<string> = new Set(['102', '104', '107', '217']);
 
 export const originOf = (code: string): Origin => byCode[code] ?? 'N';
 
-export type ShapedBeat = Readonly<{ sec: number; origin: Origin; terms: readonly number[]; widerInSecond: number; isFibrillation: boolean; firstOfRun: number }>;
+export type ShapedBeat = Readonly<{
+  sec: number;
+  origin: Origin;
+  terms: readonly number[];
+  widerInSecond: number;
+  isFibrillation: boolean;
+  firstOfRun: number;
+}>;
 
 /** Timing first. A term that a function does not use has no weight. */
 const used = {
@@ -90,13 +97,25 @@ export function shapedBeats(recording: EcgRecording, leadCount: 1 | 2): ShapedBe
 
 let columns: { of: readonly number[]; tUs: Float64Array; starts: Uint8Array; pLikeness: Float32Array; origins: Origin[] } | null = null;
 
-function withTerms(recording: EcgRecording, seconds: readonly number[], measures: readonly (readonly Float64Array[])[], sec: number, i: number): ShapedBeat {
+function withTerms(
+  recording: EcgRecording,
+  seconds: readonly number[],
+  measures: readonly (readonly Float64Array[])[],
+  sec: number,
+  i: number,
+): ShapedBeat {
   if (columns?.of !== seconds) {
     const tUs = Float64Array.from(seconds, (s) => Math.round(s * 1e6));
     const starts = Uint8Array.from(seconds, (s, j) => (j === 0 || s - seconds[j - 1]! > 3 ? 1 : 0));
     const { referenceOf } = matchRecording(recording, seconds.map((s) => s * recording.fs)); // prettier-ignore
     const pLikeness = Float32Array.from(measures, ([m]) => m![shapeMeasures.indexOf('p_likeness')]!);
-    columns = { of: seconds, tUs, starts, pLikeness, origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))) };
+    columns = {
+      of: seconds,
+      tUs,
+      starts,
+      pLikeness,
+      origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))),
+    };
   }
   const timing = new Float64Array(timingTermNames.length);
   const shape = new Float64Array(shapeTermNames.length);

@@ -47,7 +47,10 @@ function score(recording: EcgRecording, calls: readonly Called[]): { V: Score; S
 
 type Shaped = Readonly<{ database: string; beats: readonly ShapedBeat[] }>;
 
-function beatsWhere(shaped: ReadonlyMap<string, Shaped>, is: (name: string, database: string) => boolean): Map<string, readonly ShapedBeat[]> {
+function beatsWhere(
+  shaped: ReadonlyMap<string, Shaped>,
+  is: (name: string, database: string) => boolean,
+): Map<string, readonly ShapedBeat[]> {
   return new Map([...shaped].flatMap(([name, { database, beats }]) => (is(name, database) ? [[name, beats] as const] : [])));
 }
 
@@ -60,7 +63,9 @@ async function callsOfLabels(dataDir: string): Promise<string[]> {
     const shareOf = (of: readonly BeatRow[], reason: string): string =>
       `${((100 * of.filter((beat) => beat.reason === reason).length) / of.length).toFixed(1)} %`;
     const good = beats.filter(({ quality }) => quality === 0);
-    const texts = [beats, good].map((of) => `ventricular ${shareOf(of, 'ventricular')}, supraventricular ${shareOf(of, 'supraventricular')}`);
+    const texts = [beats, good].map(
+      (of) => `ventricular ${shareOf(of, 'ventricular')}, supraventricular ${shareOf(of, 'supraventricular')}`,
+    );
     return [`CinC 2017, recordings labelled ${label}: ${beats.length} beats, ${texts[0]}; ${good.length} flagged 0, ${texts[1]}.`];
   });
 }
@@ -72,7 +77,7 @@ type Scored = Readonly<{ database: string; chosenOn: ChosenOn; gross: Gross; rec
 const noScores = (): Gross => ({ V: { found: 0, all: 0, falsely: 0 }, S: { found: 0, all: 0, falsely: 0 } });
 
 /** Calls in use, or with `leaveOut` those of weights fitted on the other recordings or the other database. */
-function scoreDatabases(databases: readonly Database[], leadCount: 1 | 2, leaveOut: Options['leaveOut'], notes: string[]): Scored[] {
+export function scoreDatabases(databases: readonly Database[], leadCount: 1 | 2, leaveOut: Options['leaveOut'], notes: string[]): Scored[] {
   const shaped = new Map<string, Shaped>();
   if (leaveOut !== null)
     for (const [database, , all] of databases) for (const r of all) shaped.set(r.name, { database, beats: shapedBeats(r, leadCount) });

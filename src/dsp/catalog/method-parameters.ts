@@ -203,12 +203,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
         '1',
         'irregularity (median deviation of intervals from their median) above which an early beat says nothing without steady P waves',
       ),
-      p(
-        'steady_p_min',
-        origin.steadyPMin,
-        '1',
-        'median likeness of what stands before the beats from which P waves are steady',
-      ),
+      p('steady_p_min', origin.steadyPMin, '1', 'median likeness of what stands before the beats from which P waves are steady'),
       p('usual_back', origin.usualBack, '{beats}', 'intervals before a beat by which it is early'),
       p('usual_ahead', origin.usualAhead, '{beats}', 'intervals after it'),
       p('run_first', origin.firstShare, '1', 'share of the usual interval below which the first interval of a fast run is'),

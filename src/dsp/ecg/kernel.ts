@@ -201,7 +201,14 @@ export class EcgKernel implements LeadListener {
       this.#secondShapes?.measure(Math.round(sample));
       const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
       const { measures } = this.#shapes;
-      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(measures, this.#secondShapes?.measures ?? null), measures[pLikeness]!, shiftMs);
+      appendShapedBeat(
+        out,
+        at,
+        confidence[this.#given]!,
+        shapeEvidence(measures, this.#secondShapes?.measures ?? null),
+        measures[pLikeness]!,
+        shiftMs,
+      );
     }
   }
 }

@@ -112,7 +112,9 @@ describe('where a beat began', () => {
         at = to;
       }
       kernel.flush(out, noJudgements());
-      return [out.position, out.ventricular, out.supraventricular, out.shiftMs, out.pLikeness].map((column) => [...column.subarray(0, out.count)]);
+      return [out.position, out.ventricular, out.supraventricular, out.shiftMs, out.pLikeness].map((column) => [
+        ...column.subarray(0, out.count),
+      ]);
     };
     const whole = found(() => x.length);
     expect(whole[1]!.filter((v) => !Number.isNaN(v)).length).toBeGreaterThan(40);

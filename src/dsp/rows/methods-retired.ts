@@ -167,7 +167,11 @@ export const retiredMethods: readonly Method[] = [
   ),
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
-    .flatMap((current) => [earlier(current, 3, kindsOf8), earlier(current, 2, kindsOf7), earlier(current, 1, 'ectopic beats were told by their intervals alone.')]),
+    .flatMap((current) => [
+      earlier(current, 3, kindsOf8),
+      earlier(current, 2, kindsOf7),
+      earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
+    ]),
   ...fiveMinuteMethods.flatMap((current) => [earlier(current, 2, kindsOf8), earlier(current, 1, kindsOf7)]),
   ...burdenMethods.map((current) => earlier(current, 1, kindsOf8)),
   earlier(
