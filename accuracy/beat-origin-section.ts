@@ -1,7 +1,7 @@
-/** Ventricular and supraventricular beats by AAMI EC57, beat by beat, first lead and both, no recording's labels known beforehand. Gross: sums over
- *  recordings; a beat that was not detected counts as not found, a false detection as one falsely called. As is usual (de Chazal et al.
- *  2004, doi:10.1109/TBME.2004.827359), a fusion beat called ventricular is no error, nor is an unknown
- *  one; paced recordings and flutter are left out. */
+/** Ventricular and supraventricular beats by AAMI EC57, beat by beat, first lead and both, no recording's labels known beforehand. Gross:
+ *  sums over recordings; a beat that was not detected counts as not found, a false detection as one falsely called. As is usual (de Chazal
+ *  et al. 2004, doi:10.1109/TBME.2004.827359), a fusion beat called ventricular is no error, nor is an unknown one; paced recordings and
+ *  flutter are left out. */
 import { callOrigins, fitOrigins, originOf, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
 import type { Origin, ShapedBeat } from './beat-origin-fit.ts';
 import { ecgChannels } from './ecg-detection-section.ts';

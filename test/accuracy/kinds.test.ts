@@ -1,5 +1,5 @@
-/** Floors on ventricular and supraventricular beats, first lead, through the stream engine. All recordings, and weights that know nothing of
- *  them: `npm run accuracy -- --only beat-origin --leave-out recording`. */
+/** Floors on ventricular and supraventricular beats, first lead, through the stream engine. All recordings, and weights that know
+ *  nothing of them: `npm run accuracy -- --only beat-origin --leave-out recording`. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -17,8 +17,7 @@ describe.skipIf(!hasData)('kinds of beats', () => {
   const shares = (all: readonly EcgRecording[], names: readonly string[], kind: 'V' | 'S'): [number, number] => {
     const recordings = all.filter(({ name }) => names.includes(name));
     expect(recordings.length).toBe(names.length);
-    const [{ gross }] = scoreDatabases([['', 'yes', recordings]], 1, null, []) as [{ gross: Record<'V' | 'S', Record<string, number>> }];
-    const { found, all: labelled, falsely } = gross[kind] as { found: number; all: number; falsely: number };
+    const { found, all: labelled, falsely } = scoreDatabases([['', 'yes', recordings]], 1, null, [])[0]!.gross[kind];
     return [found / labelled, found / (found + falsely)];
   };
 
