@@ -12,7 +12,7 @@ export const ventricularShapeWeights: readonly number[] = [0.469, 0.936, 0.955, 
 export const supraventricularShapeWeights: readonly number[] = [-0.506, 0, 0, -0.974, 0.313, 0, 0, 0.553, 1.554];
 
 /** What a second lead adds for a ventricular beat: a constant, and how much wider than the usual one the beat is there. */
-export const secondLeadWeights: readonly number[] = [-1.04, 6.9];
+export const secondLeadWeights: readonly number[] = [-0.702, 4.913];
 const WIDTH_RATIO = shapeMeasures.indexOf('qrs_width_ratio');
 
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
