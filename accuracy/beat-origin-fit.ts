@@ -1,11 +1,10 @@
 /** The weights of src/dsp/ecg/shape-evidence.ts and src/dsp/hrv/beat-origin.ts, fitted on labelled beats as the kernel finds them. */
-import { BeatShapes } from '../src/dsp/ecg/beat-shapes.ts';
+import { BeatShapes, shapeMeasures } from '../src/dsp/ecg/beat-shapes.ts';
 import { RPeakDetector } from '../src/dsp/ecg/r-peaks.ts';
-import { shapeTermNames, shapeTerms } from '../src/dsp/ecg/shape-evidence.ts';
+import { shapeTermNames, shapeTerms, widerThanUsual } from '../src/dsp/ecg/shape-evidence.ts';
 import {
   firstOfRun,
-  irregularity,
-  irregularMax,
+  isFibrillation,
   supraventricularMin,
   timingTermNames,
   timingTerms,
@@ -41,7 +40,14 @@ export const paced: ReadonlySet<string> = new Set(['102', '104', '107', '217']);
 
 export const originOf = (code: string): Origin => byCode[code] ?? 'N';
 
-export type ShapedBeat = Readonly<{ sec: number; origin: Origin; terms: readonly number[]; isIrregular: boolean; firstOfRun: number }>;
+export type ShapedBeat = Readonly<{
+  sec: number;
+  origin: Origin;
+  terms: readonly number[];
+  widerInSecond: number;
+  isFibrillation: boolean;
+  firstOfRun: number;
+}>;
 
 /** Timing first. A term that a function does not use has no weight. */
 const used = {
@@ -55,69 +61,107 @@ const most = { V: { yes: 300, no: 500 }, S: { yes: 200, no: 500 } };
 const ridge = 1;
 const names = [...timingTermNames, ...shapeTermNames];
 
-/** Beats of the first lead with their terms, segment by segment as the engine does it. */
-export function shapedBeats(recording: EcgRecording): ShapedBeat[] {
+/** Beats of the first lead, or of both, with their terms, segment by segment as the engine does it. */
+export function shapedBeats(recording: EcgRecording, leadCount: 1 | 2): ShapedBeat[] {
   const { fs } = recording;
-  const x = recording.leads[0]!;
-  const detector = new RPeakDetector(fs, 1);
-  const shapes = new BeatShapes(detector.featureRate);
-  detector.listener = { leadPushed: (_lead, signal, k, count) => shapes.push(signal.inputs, k, count) };
+  const leads = recording.leads.slice(0, leadCount);
+  const { length } = leads[0]!;
+  const detector = new RPeakDetector(fs, leads.length);
+  const shapes = leads.map(() => new BeatShapes(detector.featureRate));
+  detector.listener = { leadPushed: (lead, signal, k, count) => shapes[lead]!.push(signal.inputs, k, count) };
   const seconds: number[] = [];
-  const shapeRows: Float64Array[] = [];
-  for (let segment = 0; segment * segmentSec * fs < x.length; segment++) {
+  const shapeRows: Float64Array[][] = [];
+  for (let segment = 0; segment * segmentSec * fs < length; segment++) {
     const [startSec, endSec] = [segment * segmentSec, (segment + 1) * segmentSec];
     const from = Math.max(0, Math.round((startSec - contextSec) * fs));
-    const to = Math.min(x.length, Math.round((endSec + detector.latencySec) * fs));
+    const to = Math.min(length, Math.round((endSec + detector.latencySec) * fs));
     const beats = noBeats(256);
     detector.reset();
-    shapes.reset();
+    for (const each of shapes) each.reset();
     let done = 0;
     for (let at = from; at < to; at += 90) {
-      detector.push([x], at, Math.min(to, at + 90), beats);
-      if (at + 90 >= to && to === x.length) detector.flush(beats);
+      detector.push(leads, at, Math.min(to, at + 90), beats);
+      if (at + 90 >= to && to === length) detector.flush(beats);
       for (; done < beats.count; done++) {
         const position = beats.position[done]!;
-        shapes.measure(Math.round((position - (detector.decimation - 1) / 2) / detector.decimation));
+        for (const each of shapes) each.measure(Math.round((position - (detector.decimation - 1) / 2) / detector.decimation));
         const sec = (from + position) / fs;
         if (sec < startSec - 0.04 || sec >= endSec || sec - (seconds.at(-1) ?? -1) < 0.1) continue;
         seconds.push(sec);
-        shapeRows.push(Float64Array.from(shapes.measures));
+        shapeRows.push(shapes.map(({ measures }) => Float64Array.from(measures)));
       }
     }
   }
-  return seconds.flatMap((sec, i) => withTerms(recording, seconds, shapeRows[i]!, sec, i) ?? []);
+  return seconds.flatMap((sec, i) => withTerms(recording, seconds, shapeRows, sec, i) ?? []);
 }
 
-let columns: { of: readonly number[]; tUs: Float64Array; starts: Uint8Array; origins: Origin[] } | null = null;
+let columns: { of: readonly number[]; tUs: Float64Array; starts: Uint8Array; pLikeness: Float32Array; origins: Origin[] } | null = null;
 
-function withTerms(recording: EcgRecording, seconds: readonly number[], measures: Float64Array, sec: number, i: number): ShapedBeat {
+function withTerms(
+  recording: EcgRecording,
+  seconds: readonly number[],
+  measures: readonly (readonly Float64Array[])[],
+  sec: number,
+  i: number,
+): ShapedBeat {
   if (columns?.of !== seconds) {
     const tUs = Float64Array.from(seconds, (s) => Math.round(s * 1e6));
     const starts = Uint8Array.from(seconds, (s, j) => (j === 0 || s - seconds[j - 1]! > 3 ? 1 : 0));
     const { referenceOf } = matchRecording(recording, seconds.map((s) => s * recording.fs)); // prettier-ignore
-    columns = { of: seconds, tUs, starts, origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))) };
+    const pLikeness = Float32Array.from(measures, ([m]) => m![shapeMeasures.indexOf('p_likeness')]!);
+    columns = {
+      of: seconds,
+      tUs,
+      starts,
+      pLikeness,
+      origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))),
+    };
   }
   const timing = new Float64Array(timingTermNames.length);
   const shape = new Float64Array(shapeTermNames.length);
   const { tUs, starts } = columns;
-  const beats = { count: tUs.length, tUs, starts };
+  const beats = { count: tUs.length, tUs, starts, pLikeness: columns.pLikeness };
   const usual = timingTerms(beats, 0, i, timing);
-  shapeTerms(measures, shape);
-  const isKnown = !Number.isNaN(usual + measures[0]!);
+  shapeTerms(measures[i]![0]!, shape);
+  const isKnown = !Number.isNaN(usual + measures[i]![0]![0]!);
   return {
     sec,
     origin: columns.origins[i]!,
     terms: isKnown ? [...timing, ...shape] : [],
-    isIrregular: !(irregularity(beats, 0, i, usual) <= irregularMax),
+    widerInSecond: measures[i]!.length > 1 ? widerThanUsual(measures[i]![1]!) : Number.NaN,
+    isFibrillation: isFibrillation(beats, 0, i, usual),
     firstOfRun: firstOfRun(beats, 0, i),
   };
 }
 
-export type OriginWeights = Readonly<{ V: Weights; S: Weights }>;
+/** `second`: for a ventricular beat, what a second lead adds. */
+export type OriginWeights = Readonly<{ V: Weights; S: Weights; second: Weights }>;
 
 /** @param of beats by recording */
 export function fitOrigins(of: ReadonlyMap<string, readonly ShapedBeat[]>): OriginWeights {
-  return { V: fitOne(of, 'V', ['N', 'S', '-']), S: fitOne(of, 'S', ['N', '-']) };
+  const V = fitOne(of, 'V', ['N', 'S', '-']);
+  return { V, S: fitOne(of, 'S', ['N', '-']), second: fitSecond(of, V) };
+}
+
+const logit = (w: Weights, terms: readonly number[]): number => terms.reduce((sum, term, j) => sum + w[j + 1]! * term, w[0]!);
+
+/** What the width in a second lead adds to the logit of the first: scaled so that the threshold of the first stays. */
+function fitSecond(of: ReadonlyMap<string, readonly ShapedBeat[]>, V: Weights): Weights {
+  const examples: Example[] = [];
+  for (const [name, all] of of) {
+    if (left.V.has(name)) continue;
+    const beats = all.filter(({ terms, widerInSecond }) => terms.length > 0 && !Number.isNaN(widerInSecond));
+    const yes = beats.filter(({ origin }) => origin === 'V');
+    const no = beats.filter(({ origin }) => ['N', 'S', '-'].includes(origin));
+    for (const { terms, widerInSecond, origin } of [...yes, ...no]) {
+      const isRight = origin === 'V';
+      const weight = Math.min(1, isRight ? most.V.yes / yes.length : most.V.no / no.length);
+      examples.push({ features: [logit(V, terms), widerInSecond], isRight, weight });
+    }
+  }
+  if (examples.length === 0) return [0, 0];
+  const [constant = 0, first = 1, wider = 0] = fitLogistic(examples, ridge);
+  return [(constant - ventricularMin) / first + ventricularMin, wider / first];
 }
 
 function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S', against: readonly Origin[]): Weights {
@@ -125,7 +169,7 @@ function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S',
   const examples: Example[] = [];
   for (const [name, all] of of) {
     if (left[kind].has(name)) continue;
-    const beats = all.filter(({ terms, isIrregular }) => terms.length > 0 && !(kind === 'S' && isIrregular));
+    const beats = all.filter(({ terms, isFibrillation: isOff }) => terms.length > 0 && !(kind === 'S' && isOff));
     const yes = beats.filter(({ origin }) => origin === kind);
     const no = beats.filter(({ origin }) => against.includes(origin));
     for (const { terms, origin } of [...yes, ...no]) {
@@ -144,19 +188,20 @@ export function callOrigins(beats: readonly ShapedBeat[], weights: OriginWeights
   return own.map((call, i) => (call === 'N' && own[beats[i]!.firstOfRun] === 'S' ? 'S' : call));
 }
 
-function callOrigin({ terms, isIrregular }: ShapedBeat, weights: OriginWeights): 'N' | 'V' | 'S' {
+function callOrigin({ terms, widerInSecond, isFibrillation: isOff }: ShapedBeat, weights: OriginWeights): 'N' | 'V' | 'S' {
   if (terms.length === 0) return 'N';
-  const logit = (w: Weights): number => terms.reduce((sum, term, j) => sum + w[j + 1]! * term, w[0]!);
-  if (logit(weights.V) > ventricularMin) return 'V';
-  return logit(weights.S) > supraventricularMin && !isIrregular ? 'S' : 'N';
+  const second = Number.isNaN(widerInSecond) ? 0 : weights.second[0]! + weights.second[1]! * widerInSecond;
+  if (logit(weights.V, terms) + second > ventricularMin) return 'V';
+  return logit(weights.S, terms) > supraventricularMin && !isOff ? 'S' : 'N';
 }
 
 /** The tables of the sources. */
-export function weightTables({ V, S }: OriginWeights): string[] {
+export function weightTables({ V, S, second }: OriginWeights): string[] {
   const split = 1 + timingTermNames.length;
   const list = (w: Weights): string => `[${w.map((x) => Number(x.toFixed(3))).join(', ')}]`;
   return [
     `ventricularTimingWeights ${list(V.slice(0, split))}; ventricularShapeWeights ${list(V.slice(split))}`,
     `supraventricularTimingWeights ${list(S.slice(0, split))}; supraventricularShapeWeights ${list(S.slice(split))}`,
+    ...(second[1] === 0 ? [] : [`secondLeadWeights ${list(second)}`]),
   ];
 }

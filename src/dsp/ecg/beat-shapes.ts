@@ -11,6 +11,8 @@ const SHIFT = 0.05;
 const SHAPES = 4;
 /** Correlation of QRS complexes from which beats have one shape. */
 const ALIKE = 0.9;
+/** Beats of the usual shape, about, before others are compared with it. */
+const KNOWN = 2;
 const GAIN = 0.1;
 const FADE = 0.97;
 /** Of two shapes that are both frequent, the narrower one is the usual one: in bigeminy every other beat is ventricular. */
@@ -100,7 +102,7 @@ export class BeatShapes {
     let likeness = -1;
     if (usual !== null) {
       likeness = this.#fit(usual, true);
-      this.#compare(usual, likeness);
+      if (usual.weight > KNOWN) this.#compare(usual, likeness);
       if (likeness >= ALIKE) this.shiftMs = this.#between() * this.#dt;
     }
     const found = usual !== null && !Number.isNaN(measures[0]!);

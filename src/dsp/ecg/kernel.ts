@@ -1,5 +1,5 @@
 /** Beats and quality of the ECG leads of one rate, in one pass: what the segment runner runs. */
-import { BeatShapes } from './beat-shapes.ts';
+import { BeatShapes, shapeMeasures } from './beat-shapes.ts';
 import { shapeEvidence } from './shape-evidence.ts';
 import { EcgQuality, ecgQualityWindowSec } from './quality.ts';
 import { appendShapedBeat, noBeats } from '../kernels/found-beats.ts';
@@ -27,6 +27,7 @@ export const noJudgements = (): FoundJudgements => ({
   rate: new Float64Array(16),
 });
 
+const pLikeness = shapeMeasures.indexOf('p_likeness');
 /** At most this many leads are judged. */
 const JUDGED_LEADS = 2;
 /** Candidates of 12 s: no two are closer than 250 ms. */
@@ -40,8 +41,9 @@ export class EcgKernel implements LeadListener {
   readonly judges: readonly EcgQuality[];
   readonly #detector: RPeakDetector;
   readonly #fs: number;
-  /** Of the first lead. */
+  /** Of the first lead, and of the second one. */
   readonly #shapes: BeatShapes;
+  readonly #secondShapes: BeatShapes | null;
   readonly #beats = noBeats(64);
   readonly #notes: CandidateNotes = {
     count: 0,
@@ -69,6 +71,7 @@ export class EcgKernel implements LeadListener {
     this.#detector.listener = this;
     this.latencySec = this.#detector.latencySec;
     this.#shapes = new BeatShapes(this.#detector.featureRate);
+    this.#secondShapes = leadCount > 1 ? new BeatShapes(this.#detector.featureRate) : null;
     this.judges = Array.from({ length: Math.min(leadCount, JUDGED_LEADS) }, () => new EcgQuality(fs, this.#detector.decimation));
     this.#signals = this.judges.map(() => null);
     this.reset();
@@ -80,6 +83,7 @@ export class EcgKernel implements LeadListener {
     this.#detector.reset();
     for (const judge of this.judges) judge.reset();
     this.#shapes.reset();
+    this.#secondShapes?.reset();
     this.#beats.count = 0;
     this.#notes.count = 0;
     this.#n = 0;
@@ -112,6 +116,7 @@ export class EcgKernel implements LeadListener {
 
   leadPushed(lead: number, signal: LeadSignal, k: number, count: number): void {
     if (lead === 0) this.#shapes.push(signal.inputs, k, count);
+    else if (lead === 1) this.#secondShapes?.push(signal.inputs, k, count);
     const judge = this.judges[lead];
     if (judge === undefined) return;
     this.#signals[lead] = signal;
@@ -193,8 +198,17 @@ export class EcgKernel implements LeadListener {
       const at = position[this.#given]!;
       const sample = (at - (decimation - 1) / 2) / decimation;
       this.#shapes.measure(Math.round(sample));
+      this.#secondShapes?.measure(Math.round(sample));
       const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
-      appendShapedBeat(out, at, confidence[this.#given]!, shapeEvidence(this.#shapes.measures), shiftMs);
+      const { measures } = this.#shapes;
+      appendShapedBeat(
+        out,
+        at,
+        confidence[this.#given]!,
+        shapeEvidence(measures, this.#secondShapes?.measures ?? null),
+        measures[pLikeness]!,
+        shiftMs,
+      );
     }
   }
 }

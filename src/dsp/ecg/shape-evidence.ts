@@ -1,13 +1,19 @@
 /** Evidence, in the shape of a beat, of where it began: the shape's part of two logistic functions, whose other part is the beat's timing
  *  (src/dsp/hrv/beat-origin.ts). `npm run accuracy -- --only beat-origin --leave-out recording` fits both. */
 
+import { shapeMeasures } from './beat-shapes.ts';
+
 /** Terms made of `shapeMeasures`, in the order of the weights below. */
 export const shapeTermNames = ['unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide', 'no_p', 'p_rest'] as const;
 
 /** For a ventricular beat: unlike the usual one, wider, less steep. */
-export const ventricularShapeWeights: readonly number[] = [0.764, 0.723, 0.609, 3.753, -1.267, 1.506, 0.655, 0, 0];
+export const ventricularShapeWeights: readonly number[] = [0.469, 0.936, 0.955, 4.386, -1.127, 1.21, 0.041, 0, 0];
 /** For a supraventricular beat: like the usual one, but for the P wave. */
-export const supraventricularShapeWeights: readonly number[] = [-0.641, 0, 0, -1.33, 0.318, 0, 0, 0.947, 1.055];
+export const supraventricularShapeWeights: readonly number[] = [-0.506, 0, 0, -0.974, 0.313, 0, 0, 0.553, 1.554];
+
+/** What a second lead adds for a ventricular beat: a constant, and how much wider than the usual one the beat is there. */
+export const secondLeadWeights: readonly number[] = [-0.702, 4.913];
+const WIDTH_RATIO = shapeMeasures.indexOf('qrs_width_ratio');
 
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
 
@@ -30,13 +36,19 @@ export function shapeTerms(m: Float64Array, out: Float64Array): void {
 const terms = new Float64Array(shapeTermNames.length);
 const evidence = { ventricular: 0, supraventricular: 0 };
 
-/** @returns an object that the next call overwrites; NaN where there was no usual beat to compare with */
-export function shapeEvidence(measures: Float64Array): typeof evidence {
+/** How much wider than the usual beat, as the term `wider` has it; NaN: unknown. @param m order of `shapeMeasures` */
+export const widerThanUsual = (m: Float64Array): number => (Number.isNaN(m[WIDTH_RATIO]!) ? Number.NaN : clip(m[WIDTH_RATIO]!, 0, 0.6));
+
+/** @param second measures of a second lead, null without one
+ *  @returns an object that the next call overwrites; NaN where there was no usual beat to compare with */
+export function shapeEvidence(measures: Float64Array, second: Float64Array | null): typeof evidence {
   evidence.ventricular = evidence.supraventricular = measures[0] === measures[0] ? 0 : Number.NaN;
   shapeTerms(measures, terms);
   for (let i = 0; i < terms.length; i++) {
     evidence.ventricular += ventricularShapeWeights[i]! * terms[i]!;
     evidence.supraventricular += supraventricularShapeWeights[i]! * terms[i]!;
   }
+  const wider = second === null ? Number.NaN : widerThanUsual(second);
+  if (wider === wider) evidence.ventricular += secondLeadWeights[0]! + secondLeadWeights[1]! * wider;
   return evidence;
 }

@@ -137,7 +137,7 @@ export class BeatChain implements Chain, RowTaker {
       isEcg || !group.primary || fs < PULSE_WAVE_MIN_HZ
         ? null
         : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
-    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d) => {
+    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
       else if (itemIs === itemKind.block) this.#light?.block(tUs + 1, a, b === SUSPECT);
@@ -146,7 +146,7 @@ export class BeatChain implements Chain, RowTaker {
         this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));
       } else {
         const missingUs = this.#gaps.missingUs(this.#track.lastUs, tUs);
-        if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d);
+        if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d, e);
         else this.#track.push(tUs, a, missingUs);
         this.#breathing?.beat(tUs, !isEcg && b === 1);
         this.#waves?.beat(tUs, b === 1, c === 1);

@@ -71,6 +71,23 @@ describe('where a beat began', () => {
     expect(found(paced(exercise, 0.17))).toEqual([]);
   });
 
+  test('frequent early beats are supraventricular while P waves are steady, and none are where P waves are gone', () => {
+    const { beats, early, pWaves } = withEarly(3, 0.35);
+    const found = placesOf(rowsOf(ecg(beats, pWaves, [])), 'supraventricular');
+    // the first ones come before the usual interval and the usual shape are known
+    expect(tenths(early.slice(5))).toEqual(found.slice(-early.length + 5));
+    expect(found.length).toBeLessThanOrEqual(early.length);
+    const random = seeded(8);
+    const fibrillating: number[] = [];
+    for (let t = 0.5; t < seconds - 1; t += 0.6 + 0.6 * random()) fibrillating.push(t);
+    const x = ecg(fibrillating, [], []);
+    // waves of the atria, 6 a second in the mean
+    let phase = 0;
+    for (let i = 0; i < x.length; i++) x[i]! += 0.1 * Math.sin((phase += (2 * Math.PI * (5 + 2 * random())) / fs));
+    // the last ones have few beats after them
+    expect(placesOf(rowsOf(x), 'supraventricular').filter((sec) => Number(sec) < seconds - 8)).toEqual([]);
+  });
+
   test('a rhythm that speeds up and slows down has none', () => {
     const beats: number[] = [];
     for (let t = 0.5; t < seconds - 1; t += 0.85 + 0.12 * Math.sin(t / 4)) beats.push(t);
@@ -95,7 +112,9 @@ describe('where a beat began', () => {
         at = to;
       }
       kernel.flush(out, noJudgements());
-      return [out.position, out.ventricular, out.supraventricular, out.shiftMs].map((column) => [...column.subarray(0, out.count)]);
+      return [out.position, out.ventricular, out.supraventricular, out.shiftMs, out.pLikeness].map((column) => [
+        ...column.subarray(0, out.count),
+      ]);
     };
     const whole = found(() => x.length);
     expect(whole[1]!.filter((v) => !Number.isNaN(v)).length).toBeGreaterThan(40);

@@ -12,10 +12,10 @@ export const isSureOrigin = (origin: number): boolean => origin >= surelySuprave
 /** Logits from which a beat is called so. */
 export const ventricularMin = 0.4;
 export const supraventricularMin = -0.6;
-export const surelySupraventricularMin = 2;
+export const surelySupraventricularMin = 2.5;
 /** Logits from which a beat is perhaps ventricular, perhaps supraventricular. */
 export const perhapsVentricularMin = -1.5;
-export const perhapsSupraventricularMin = -2.2;
+export const perhapsSupraventricularMin = -2.75;
 /** The usual interval is the median of those up to so many beats before and after. */
 export const usualBack = 24;
 export const usualAhead = 8;
@@ -30,23 +30,26 @@ export const fastShare = 0.9;
 export const runBaseline = 12;
 export const runBeats = 100;
 const runUs = 120e6;
-/** Where half of the intervals are further off their median than this share, a beat that comes early says nothing: fibrillation. */
+/** Fibrillation, in which a beat that comes early says nothing: half of the intervals are further off their median than the first, and what
+ *  stands before half of the beats is less like what stands before the usual one than the second. */
 export const irregularMax = 0.1;
+export const steadyPMin = 0.5;
 
 /** Logarithms of intervals over the usual one, and of how many intervals in a row are alike. */
 export const timingTermNames = ['early', 'pause', 'quite_early', 'very_early', 'next', 'before', 'drop', 'alike'] as const;
 
 /** Constant first. */
-export const ventricularTimingWeights: readonly number[] = [1.298, 0.587, 3.853, 0, 0, 0, 0, 1.49, -1.145];
-export const supraventricularTimingWeights: readonly number[] = [-1.592, 6.808, 3.698, 2.564, -0.75, 1.585, -3.317, 3.424, 0];
+export const ventricularTimingWeights: readonly number[] = [1.004, 0.84, 4.309, 0, 0, 0, 0, 1.508, -1.132];
+export const supraventricularTimingWeights: readonly number[] = [-1.158, 8.551, 4.871, 2.856, -3.694, 2.219, -3.568, 4.66, 0];
 
-type Beats = Readonly<{ count: number; tUs: Float64Array; starts: Uint8Array; ventricular: Float32Array; supraventricular: Float32Array }>;
+type Timing = Readonly<{ count: number; tUs: Float64Array; starts: Uint8Array }>;
+type Beats = Timing & Readonly<{ ventricular: Float32Array; supraventricular: Float32Array; pLikeness: ArrayLike<number> }>;
 
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
 const near = new Float64Array(usualBack + usualAhead + 1);
 
 /** @param out order of `timingTermNames`  @returns the usual interval around a beat, µs; NaN with too few intervals */
-export function timingTerms(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number, out: Float64Array): number {
+export function timingTerms(beats: Timing, start: number, i: number, out: Float64Array): number {
   const rr = interval(beats, start, i);
   const n = gather(beats, start, i);
   if (n < usualCountMin || rr !== rr) return Number.NaN;
@@ -66,26 +69,40 @@ export function timingTerms(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, star
 }
 
 /** @param usual of `timingTerms`  @returns half of the intervals around are at least this share off it */
-export function irregularity(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number, usual: number): number {
+function irregularity(beats: Timing, start: number, i: number, usual: number): number {
   const n = gather(beats, start, i);
   for (let j = 0; j < n; j++) near[j] = Math.abs(near[j]! - usual) / usual;
   return middle(n);
 }
 
+/** @param usual of `timingTerms`  @returns are the intervals irregular and the P waves gone? With frequent premature beats intervals are
+ *  irregular, too, but most beats have their P wave. */
+export function isFibrillation(beats: Timing & Pick<Beats, 'pLikeness'>, start: number, i: number, usual: number): boolean {
+  return !(irregularity(beats, start, i, usual) <= irregularMax) && !(steadyP(beats, start, i) >= steadyPMin);
+}
+
+/** Median of the likeness of what stands before the beats around one; NaN where none is known. */
+function steadyP({ count, pLikeness }: Pick<Beats, 'count' | 'pLikeness'>, start: number, i: number): number {
+  const to = Math.min(count - 1, i + usualAhead);
+  let n = 0;
+  for (let j = Math.max(start, i - usualBack); j <= to; j++) if (pLikeness[j] === pLikeness[j]) near[n++] = pLikeness[j]!;
+  return n === 0 ? Number.NaN : middle(n);
+}
+
 /** Intervals in a row up to beat i, at most 64, that are within 12 % of its own. */
-function alikeBefore(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number): number {
+function alikeBefore(beats: Timing, start: number, i: number): number {
   const rr = interval(beats, start, i);
   let j = i - 1;
   while (i - j < alikeMost && Math.abs(interval(beats, start, j) / rr - 1) < alikeShare) j--;
   return i - j;
 }
 
-function interval({ count, tUs, starts }: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, j: number): number {
+function interval({ count, tUs, starts }: Timing, start: number, j: number): number {
   return j > start && j < count && starts[j] === 0 ? tUs[j]! - tUs[j - 1]! : Number.NaN;
 }
 
 /** Intervals around a beat into `near`.  @returns how many */
-function gather({ count, tUs, starts }: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number): number {
+function gather({ count, tUs, starts }: Timing, start: number, i: number): number {
   const to = Math.min(count - 1, i + usualAhead);
   let n = 0;
   for (let j = Math.max(start + 1, i - usualBack); j <= to; j++) if (starts[j] === 0) near[n++] = tUs[j]! - tUs[j - 1]!;
@@ -135,7 +152,7 @@ export function beatOrigin(beats: Beats, start: number, i: number): number {
 /** Finds the beat with which the heart became fast at once, to stay so until this one. In a run of supraventricular beats their interval
  *  and shape soon are the usual ones; its first beat still stands out.
  *  @returns -1: there is none, or it is this beat */
-export function firstOfRun(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, i: number): number {
+export function firstOfRun(beats: Timing, start: number, i: number): number {
   const { tUs } = beats;
   let longest = interval(beats, start, i);
   let rr = longest;
@@ -150,7 +167,7 @@ export function firstOfRun(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start
 }
 
 /** @param longest interval of the run that begins with beat j */
-function isFast(beats: Pick<Beats, 'count' | 'tUs' | 'starts'>, start: number, j: number, longest: number): boolean {
+function isFast(beats: Timing, start: number, j: number, longest: number): boolean {
   let n = 0;
   for (let k = Math.max(start + 1, j - runBaseline); k < j; k++) if (beats.starts[k] === 0) near[n++] = interval(beats, start, k);
   if (n < runBaseline / 2) return false;
@@ -173,7 +190,7 @@ function ownOrigin(beats: Beats, start: number, i: number): number {
     supraventricular += supraventricularTimingWeights[j + 1]! * terms[j]!;
   }
   if (ventricular > ventricularMin) return ventricularOrigin;
-  if (supraventricular > supraventricularMin && irregularity(beats, start, i, usual) <= irregularMax)
+  if (supraventricular > supraventricularMin && !isFibrillation(beats, start, i, usual))
     return supraventricular > surelySupraventricularMin ? surelySupraventricular : supraventricularOrigin;
   return ventricular > perhapsVentricularMin || supraventricular > perhapsSupraventricularMin ? perhapsEctopic : 0;
 }

@@ -84,6 +84,8 @@ export class BeatTrack {
   /** What the shape says for a ventricular and a supraventricular origin. */
   ventricular = new Float32Array(64);
   supraventricular = new Float32Array(64);
+  /** How alike what stands before it is to what stands before the usual beat; NaN: unknown. */
+  pLikeness = new Float32Array(64);
   /** Where the usual beat fits best, ms after it; NaN: it does not. */
   shiftMs = new Float32Array(64);
   /** Beats before this one have the flag of their second. */
@@ -102,6 +104,7 @@ export class BeatTrack {
     ventricular = Number.NaN,
     supraventricular = Number.NaN,
     shiftMs = Number.NaN,
+    pLikeness = Number.NaN,
   ): void {
     if (this.count === this.tUs.length) this.#grow();
     const i = this.count;
@@ -121,6 +124,7 @@ export class BeatTrack {
     this.ventricular[i] = ventricular;
     this.supraventricular[i] = supraventricular;
     this.shiftMs[i] = shiftMs;
+    this.pLikeness[i] = pLikeness;
     this.count = i + 1;
     this.#judge(false);
   }
@@ -163,8 +167,8 @@ export class BeatTrack {
     const end = Math.min(this.judged, this.handedOut);
     while (n < end && this.tUs[n]! < tUs) n++;
     if (n < 32) return;
-    const { tUs: times, confidence, verdict, starts, flag, origin, ventricular, supraventricular, shiftMs } = this;
-    for (const column of [times, confidence, verdict, starts, flag, origin, ventricular, supraventricular, shiftMs])
+    const { tUs: times, confidence, verdict, starts, flag, origin, ventricular, supraventricular, shiftMs, pLikeness } = this;
+    for (const column of [times, confidence, verdict, starts, flag, origin, ventricular, supraventricular, shiftMs, pLikeness])
       column.copyWithin(0, n, this.count);
     this.count -= n;
     this.judged -= n;
@@ -190,6 +194,7 @@ export class BeatTrack {
     this.ventricular = grow(this.ventricular, new Float32Array(length));
     this.supraventricular = grow(this.supraventricular, new Float32Array(length));
     this.shiftMs = grow(this.shiftMs, new Float32Array(length));
+    this.pLikeness = grow(this.pLikeness, new Float32Array(length));
   }
 }
 

@@ -14,6 +14,8 @@ export type ShapedBeats = FoundBeats & {
   /** What the shape says for a ventricular and for a supraventricular origin, as parts of a logit; NaN: nothing; length >= count. */
   ventricular: Float64Array;
   supraventricular: Float64Array;
+  /** How alike what stands before the beat is to what stands before the usual one, -1..1; NaN: unknown; length >= count. */
+  pLikeness: Float64Array;
   /** How far after its position the usual beat fits best, ms; NaN: it does not. length >= count. */
   shiftMs: Float64Array;
 };

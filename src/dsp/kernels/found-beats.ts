@@ -24,6 +24,7 @@ export function noShapedBeats(capacity = 16): ShapedBeats {
     ...noBeats(capacity),
     ventricular: new Float64Array(capacity),
     supraventricular: new Float64Array(capacity),
+    pLikeness: new Float64Array(capacity),
     shiftMs: new Float64Array(capacity),
   };
 }
@@ -33,6 +34,7 @@ export function appendShapedBeat(
   position: number,
   confidence: number,
   { ventricular, supraventricular }: Readonly<{ ventricular: number; supraventricular: number }>,
+  pLikeness: number,
   shiftMs: number,
 ): void {
   appendBeat(out, position, confidence);
@@ -40,10 +42,12 @@ export function appendShapedBeat(
   if (out.ventricular.length < length) {
     out.ventricular = grown(out.ventricular, length);
     out.supraventricular = grown(out.supraventricular, length);
+    out.pLikeness = grown(out.pLikeness, length);
     out.shiftMs = grown(out.shiftMs, length);
   }
   out.ventricular[out.count - 1] = ventricular;
   out.supraventricular[out.count - 1] = supraventricular;
+  out.pLikeness[out.count - 1] = pLikeness;
   out.shiftMs[out.count - 1] = shiftMs;
 }
 

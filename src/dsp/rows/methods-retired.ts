@@ -46,7 +46,7 @@ export const retiredBeatMethods: readonly Method[] = [
   earlier(
     beatMethods.ecg,
     8,
-    'of a heart faster than 240 /min every second beat was found; a wave next to lost samples was taken for the beat that lies in them, and no beat was bridged (5 % of packets of 100 ms lost, MIT-BIH and QTDB, bridged ones counted: F1 97.1 and 96.8, version 9: 99.1 and 99.5).',
+    'of a heart faster than 240 /min every second beat was found; a wave next to lost samples was taken for the beat that lies in them, and no beat was bridged (5 % of packets of 100 ms lost, MIT-BIH and QTDB, bridged ones counted: F1 97.1 and 96.8, version 9: 99.1 and 99.5). Wherever intervals are irregular no beat was supraventricular, with frequent premature beats too, one beat could be the usual one, and a second lead did not count (each recording by weights of the others: MIT-BIH S 63 / 79, version 9: 79 / 76; QTDB by weights of MIT-BIH 84 / 75, version 9 by those of all others: 94 / 82).',
   ),
   earlier(
     beatMethods.ecg,
@@ -88,7 +88,7 @@ export const retiredBeatMethods: readonly Method[] = [
 const isOfFiveMinutes = ({ feature }: Method): boolean => fiveMinuteMethods.some((method) => method.feature === feature);
 const isMadeOfRPeaks = (method: Method): boolean =>
   method.feature === 'hr_ecg' || method.feature === 'resp_rate_ecg' || (method.feature.startsWith('hrv_') && !isOfFiveMinutes(method));
-const madeOf8 = 'made of r_peaks version 8, which took waves next to lost samples for beats.';
+const madeOf8 = 'made of r_peaks version 8, which took waves next to lost samples for beats, and of its kinds of beats.';
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';

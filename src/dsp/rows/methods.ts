@@ -72,7 +72,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead. Supraventricular runs are known by their first beat. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -143,7 +143,7 @@ const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'scope'>): Method
 
 const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77';
 const ofFirstLead =
-  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did.';
+  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
 
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
