@@ -3,9 +3,10 @@
 import type { RecordingTextKey } from '../recording/recording-strings.ts';
 import type { EntryTextKey } from '../shared/entry-strings.ts';
 import type { Language, TextKey } from '../shared/strings.ts';
+import type { TraceTextKey } from '../shared/trace-strings.ts';
 import type { MoveTextKey } from '../trend-chart/moves/strings.ts';
 
-const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
+const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
   good: 'Gut',
   suspect: 'Fraglich',
   bad: 'Unbrauchbar',

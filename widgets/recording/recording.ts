@@ -19,6 +19,7 @@
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
+import { fieldCss } from '../shared/field-css.ts';
 import type { Session } from '../shared/session.ts';
 import { sentenceOf } from '../shared/strings.ts';
 import { tokenColor } from '../shared/theme.ts';
@@ -53,7 +54,7 @@ const STILL_PX = 6;
 /** A pause of the pointer after which what is shown is told. */
 const TOLD_AFTER_MS = 200;
 
-const css = `
+const css = `${fieldCss}
 .bar { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin-block-end: 8px; font-size: .875rem; }
 .bar label { display: grid; gap: 2px; }
 .bar select { min-inline-size: 5.5em; inline-size: auto; }
