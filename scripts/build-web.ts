@@ -145,8 +145,8 @@ const leanUplot: Plugin = {
 };
 
 /** What of lit-html no widget can reach: directives (the dashboard has some, and all of lit-html), bindings of elements, in comments and in
- *  text areas, MathML, what its sister packages ask for. It takes 0.5 kB (brotli) of 2.9. A text that is not there any more stops the build:
- *  look again after an update. */
+ *  text areas, MathML, what its sister packages ask for. It takes 0.5 kB (brotli) of 2.9. A text that is not there any more stops
+ *  the build: look again after an update. */
 const unusedInLit: readonly (readonly [text: RegExp, instead: string])[] = [
   [/(function \w+\(t,i),s=t,e\)\{if\(i===E\).*?,i\}(?=class)/, '$1){return i}'], // resolveDirective
   [/:6===r\.type&&\(i=new Z\(h,this,t\)\)/, ':0'], // ElementPart

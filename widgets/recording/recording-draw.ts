@@ -113,8 +113,8 @@ function envelopeIn(
   context.stroke();
 }
 
-/** Quality and coverage of a stretch as a ribbon: height says how much is there, colour how far to trust it, as the device flagged it; over it, as
- *  high as much of a bucket is not good, how the service judges it. */
+/** Quality and coverage of a stretch as a ribbon: height says how much is there, colour how far to trust it, as the device flagged it. Over
+ *  it, as high as much of a bucket is not good, how the service judges it. */
 function ribbon(
   { context, colors }: Surface,
   envelope: Envelope,
