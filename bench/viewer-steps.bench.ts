@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildWeb } from '../scripts/build-web.ts';
+import { createOrganization } from '../src/auth/organizations.ts';
 import { createSimulatedDevice } from '../src/cli/simulator/device.ts';
 import { createPacketSource } from '../src/cli/simulator/packets.ts';
 import { readConfig } from '../src/config.ts';
@@ -32,7 +33,8 @@ const service = await startService({
   config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_LOG_LEVEL: 'silent' }),
   webDir: folder,
 });
-const headers = { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/json' };
+const { apiKey } = await createOrganization(service.database.pool, 'Bench');
+const headers = { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' };
 
 async function send<T>(method: string, path: string, body?: object): Promise<T> {
   const answer = await fetch(service.baseUrl + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
