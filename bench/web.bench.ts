@@ -26,6 +26,7 @@ const folder = await mkdtemp(join(tmpdir(), 'bio-web-bench-'));
 const { files } = await buildWeb(folder);
 report({ name: 'bio-core.js, brotli', value: files['bio-core.js']!.brotliBytes, goal: 'U2 core' });
 report({ name: 'bio-widgets.js, brotli', value: files['bio-widgets.js']!.brotliBytes, goal: 'U2 all' });
+report({ name: 'bio-recording.js, brotli', value: files['bio-recording.js']!.brotliBytes, goal: 'U2 viewer' });
 if (chromiumPath === null) {
   console.log('no Chromium on this machine: sizes only');
   await rm(folder, { recursive: true, force: true });

@@ -17,7 +17,7 @@ import { joinLive } from '../widgets/shared/live-feed.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-frame.ts';
 import { qualityMark } from '../widgets/shared/quality.ts';
 import type { Session } from '../widgets/shared/session.ts';
-import { textFor } from '../widgets/shared/strings.ts';
+import { traceTextFor } from '../widgets/shared/trace-strings.ts';
 
 /** What the column of values shows, in order; a tile appears when its feature first arrives, the first two always. */
 const tiles = [
@@ -157,10 +157,10 @@ export class LiveMonitor {
   status(): TemplateResult {
     const lag = this.#lagMs < 1000 ? `${Math.round(this.#lagMs)} ms` : `${(this.#lagMs / 1000).toFixed(1)} s`;
     return html`<p class="link ${this.#state}" role="status">
-        <span class="dot" aria-hidden="true"></span>${textFor(this.#locale, stateWords[this.#state])}
+        <span class="dot" aria-hidden="true"></span>${traceTextFor(this.#locale, stateWords[this.#state])}
       </p>
       <p class="lag">
-        ${this.#state === 'live' ? textFor(this.#locale, 'delay', { time: lag }) : ''}
+        ${this.#state === 'live' ? traceTextFor(this.#locale, 'delay', { time: lag }) : ''}
         ${this.#dropped > 0 ? html` · ${this.#dropped} frames skipped` : nothing}
       </p>`;
   }

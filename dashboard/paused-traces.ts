@@ -294,7 +294,8 @@ export class BioPausedTraces extends BioElement {
       words: { computed: '', corrected: '' },
       marks: this.#marks,
       calipers: this.#calipers === null ? null : { ...this.#calipers, marchOut: false },
-      filtered: false,
+      qualities: [],
+      absent: [],
       gap: this.#hasFailed ? 'not read' : 'no signal',
     });
   }

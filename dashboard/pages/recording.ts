@@ -16,6 +16,8 @@ type View = Readonly<{ at: string; speed: number; gain: number; row: number; cha
 export class RecordingPage extends Page {
   #stream: Stream | null = null;
   #user: Xuser | null = null;
+  /** Of the person's clocks; '': not known, then the browser's. */
+  #zone = '';
   #held: Readonly<{ subjectId: string; projectId: string }> | null = null;
 
   /** What the address said at first: the viewer moves on by itself, and must not be called back. */
@@ -39,13 +41,19 @@ export class RecordingPage extends Page {
   protected override async load(): Promise<void> {
     const [streamId = ''] = this.context.argument.split('/');
     this.#stream = await call('GET', '/api/v1/streams/{streamId}', { params: { streamId } });
-    this.#user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: this.#stream.subject_id } });
+    const [user, projects] = await Promise.all([
+      call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: this.#stream.subject_id } }),
+      call('GET', '/api/v1/projects'),
+    ]);
+    this.#user = user;
+    this.#zone = user.time_zone ?? projects.find(({ id }) => id === user.project_id)?.time_zone ?? '';
     await this.#marks.load(this.#stream, this.context.query.get('at'), loadNames(this.context.member, this.canAdmin));
     this.#held ??= { subjectId: this.#user.xuser_id, projectId: this.#user.project_id };
   }
 
   #exactTime(iso: string): TemplateResult {
     const shown = new Intl.DateTimeFormat(this.context.locale, {
+      year: 'numeric',
       month: 'short',
       day: 'numeric',
       hour: '2-digit',
@@ -53,6 +61,7 @@ export class RecordingPage extends Page {
       second: '2-digit',
       hourCycle: 'h23',
       fractionalSecondDigits: 1,
+      ...(this.#zone === '' ? {} : { timeZone: this.#zone }),
     });
     return html`<time datetime=${iso}>${shown.format(Date.parse(iso))}</time>`;
   }
@@ -78,6 +87,7 @@ export class RecordingPage extends Page {
             gain=${given('gain')}
             row=${given('row')}
             channels=${given('channels')}
+            tz=${this.#zone === '' ? nothing : this.#zone}
             ?marking=${this.canEdit}
             @bio:recording-pick=${(event: CustomEvent<PickDetail | null>) => this.#marks.picked(event.detail)}
             @bio:recording-view=${(event: CustomEvent<View>) => {

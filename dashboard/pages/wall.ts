@@ -3,7 +3,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { ConnectionState } from '../../sdk/live-connection.ts';
-import { textFor } from '../../widgets/shared/strings.ts';
+import { traceTextFor } from '../../widgets/shared/trace-strings.ts';
 import { toggleFullScreen } from '../full-screen.ts';
 import { groupField, loadGroups } from '../group-filter.ts';
 import { Page } from '../page.ts';
@@ -151,8 +151,8 @@ export class WallPage extends Page {
 
   #linkWord(): string {
     if (this.#people.length === 0) return '';
-    if (this.#isRefused) return textFor(this.context.locale, 'refused');
-    return this.#link === 'open' ? 'Connected' : textFor(this.context.locale, this.#link === 'lost' ? 'notConnected' : 'connecting');
+    if (this.#isRefused) return traceTextFor(this.context.locale, 'refused');
+    return this.#link === 'open' ? 'Connected' : traceTextFor(this.context.locale, this.#link === 'lost' ? 'notConnected' : 'connecting');
   }
 
   protected override body(): TemplateResult {

@@ -5,7 +5,7 @@ import { formatAge, formatValue } from '../../widgets/shared/format.ts';
 import type { LiveChannel, LiveFrame } from '../../widgets/shared/live-frame.ts';
 import { PlayClock } from '../../widgets/shared/play-clock.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
-import { textFor } from '../../widgets/shared/strings.ts';
+import { traceTextFor } from '../../widgets/shared/trace-strings.ts';
 import { SweepTrace } from '../../widgets/shared/sweep-trace.ts';
 import type { TraceColors } from '../../widgets/shared/sweep-trace.ts';
 import { traceQuality } from '../../widgets/shared/trace-quality.ts';
@@ -138,9 +138,9 @@ export class WallTile {
   }
 
   #why(link: Link, locale: string): string {
-    if (link !== 'open') return textFor(locale, link === 'lost' ? 'notConnected' : 'connecting');
+    if (link !== 'open') return traceTextFor(locale, link === 'lost' ? 'notConnected' : 'connecting');
     if (this.#gone) return 'No longer shown';
-    const words = textFor(locale, 'signalLost');
+    const words = traceTextFor(locale, 'signalLost');
     if (this.#endMs > 0) return `${words}, last ${formatAge(locale, this.#endMs, Date.now())}`;
     const { isSending, lastPacketAt } = this.person;
     if (isSending || lastPacketAt === null) return words;

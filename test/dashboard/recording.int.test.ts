@@ -142,6 +142,67 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     }
   });
 
+  // promise: unread-is-no-gap
+  it('says what could not be read, not that there was no signal, and reads it later', async () => {
+    const { page } = await openViewer(`?at=${at(100)}`);
+    const reading = page.getByRole('status').filter({ hasText: 'heart rate' });
+    await page.route(/\/samples\?/, (route) => route.abort());
+    await page.locator('.views').focus();
+    await page.keyboard.press('PageDown');
+    await page.keyboard.press('ArrowUp');
+    await until(async () => (await reading.textContent())!.includes('could not be read'));
+    await page.unroute(/\/samples\?/);
+    await until(async () => (await reading.textContent())!.includes('75 /min, Good'));
+    await page.context().close();
+  });
+
+  // promise: persons-clocks
+  it("tells times by the person's clocks, wherever the browser is, and goes to a date and time of them", async () => {
+    await dashboard.send('PATCH', `/api/v1/xusers/${person}`, { time_zone: 'Asia/Kolkata' });
+    const { page } = await openViewer(`?at=${at(100)}`, { timezoneId: 'America/New_York' });
+    const clock = new Intl.DateTimeFormat('sv', { timeZone: 'Asia/Kolkata', dateStyle: 'short', timeStyle: 'medium' });
+    const local = (sec: number): string => clock.format(startMs + 1000 * sec).replace(' ', 'T');
+    const field = page.getByLabel('Go to date and time');
+    expect(await field.inputValue()).toBe(local(100));
+    await field.fill(local(250));
+    await field.press('Enter');
+    await until(async () => Math.abs((await shownSec(page)) - 250) < 1);
+    await page.getByText(`${local(250).slice(11)} GMT+5:30`).waitFor();
+    await page.context().close();
+  });
+
+  // promise: recording-grows
+  it('grows while it is being recorded, and stays where one looks', async () => {
+    const people = await dashboard.send<{ xuser_id: string; external_id: string }[]>('GET', '/api/v1/xusers?limit=50');
+    const patient = people.find(({ external_id: id }) => id === 'demo-patient')!;
+    const live = (await dashboard.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${patient.xuser_id}`))[0]!;
+    const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${live.id}`, { storageState: dashboard.signedIn });
+    const newest = page.getByText('Still being recorded; newest at');
+    const first = await newest.textContent();
+    await page.locator('.views').focus();
+    await page.keyboard.press('Home');
+    await until(async () => page.url().includes('at='));
+    const url = page.url();
+    await until(async () => (await newest.textContent()) !== first, 60_000);
+    expect(page.url()).toBe(url);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  // promise: strip-on-paper
+  it('is printed at the speed of its paper, whatever the paper is wide', async () => {
+    const { page } = await openViewer(`?at=${at(100)}`);
+    const strip = page.locator('canvas.strip');
+    await until(async () => (await inked(page, 'strip')) > 500);
+    const width = (await strip.boundingBox())!.width;
+    await page.emulateMedia({ media: 'print' });
+    await page.setViewportSize({ width: 718, height: 1000 }); // A4 less its margins
+    const [printed, views] = [(await strip.boundingBox())!, (await page.locator('.views').boundingBox())!];
+    expect(printed.width).toBeCloseTo(width, 0);
+    expect(printed.x + printed.width / 2).toBeCloseTo(views.x + views.width / 2, 0);
+    await page.context().close();
+  });
+
   it('says so when there is none', async () => {
     const { page } = await dashboard.open('/dashboard/#/recordings/00000000-0000-4000-8000-00000000dead', {
       storageState: dashboard.signedIn,

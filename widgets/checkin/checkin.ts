@@ -21,13 +21,14 @@
 import { define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult } from '../shared/base.ts';
 import { EntryWidget } from '../shared/entry-widget.ts';
+import { fieldCss } from '../shared/field-css.ts';
 import type { Session } from '../shared/session.ts';
 import { translated } from '../shared/strings.ts';
 import { isEnabled, limitOf, MAX_VALUE, MIN_VALUE } from '../../sdk/questionnaire.ts';
 import { missing, optionLabel, responseItems, textsOf } from './questionnaire.ts';
 import type { Answer, Item, Questionnaire } from './questionnaire.ts';
 
-const css = `
+const css = `${fieldCss}
 form, .q-list { display: grid; gap: 16px; }
 fieldset.group { border-block-start: 2px solid var(--_line); padding-block-start: 12px; }
 .question { display: grid; gap: 6px; }

@@ -18,10 +18,11 @@
  *  @fires bio:journal - {time} when an entry is safe on this device; the text stays out of the event */
 import { define, html, nothing } from '../shared/base.ts';
 import { EntryWidget } from '../shared/entry-widget.ts';
+import { fieldCss } from '../shared/field-css.ts';
 import { formatTime } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 
-const css = `
+const css = `${fieldCss}
 form { display: grid; gap: 10px; }
 .entries { margin-block-start: 14px; display: grid; gap: 12px; }
 .entries li { border-block-start: 1px solid var(--_line); padding-block-start: 10px; }

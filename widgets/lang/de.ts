@@ -3,9 +3,10 @@
 import type { RecordingTextKey } from '../recording/recording-strings.ts';
 import type { EntryTextKey } from '../shared/entry-strings.ts';
 import type { Language, TextKey } from '../shared/strings.ts';
+import type { TraceTextKey } from '../shared/trace-strings.ts';
 import type { MoveTextKey } from '../trend-chart/moves/strings.ts';
 
-const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
+const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
   good: 'Gut',
   suspect: 'Fraglich',
   bad: 'Unbrauchbar',
@@ -125,6 +126,10 @@ const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, str
   jumpQuality: 'Schlechte Güte',
   noMore: 'In dieser Richtung gibt es keine weitere Stelle',
   gap: 'kein Signal',
+  notRead: 'konnte nicht gelesen werden',
+  goesOn: 'Aufzeichnung läuft; neueste Daten um {time}',
+  allChannels: 'Alle Kanäle',
+  goToTime: 'Zu Datum und Uhrzeit gehen',
   goTo: 'Gehe zu',
   notDiagnosis: 'Keine Alarme. Kein Medizinprodukt.',
   atTime: '{time}, Herzfrequenz {hr}, {quality}',

@@ -3,9 +3,10 @@
 import type { RecordingTextKey } from '../recording/recording-strings.ts';
 import type { EntryTextKey } from '../shared/entry-strings.ts';
 import type { Language, TextKey } from '../shared/strings.ts';
+import type { TraceTextKey } from '../shared/trace-strings.ts';
 import type { MoveTextKey } from '../trend-chart/moves/strings.ts';
 
-const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
+const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
   good: 'Bueno',
   suspect: 'Dudoso',
   bad: 'Inutilizable',
@@ -125,6 +126,10 @@ const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, str
   jumpQuality: 'Mala calidad',
   noMore: 'No hay más en esta dirección',
   gap: 'sin señal',
+  notRead: 'no se pudo leer',
+  goesOn: 'Registro en curso; últimos datos a las {time}',
+  allChannels: 'Todos los canales',
+  goToTime: 'Ir a fecha y hora',
   goTo: 'Ir a',
   notDiagnosis: 'Sin alarmas. No es un producto sanitario.',
   atTime: '{time}, frecuencia cardiaca {hr}, {quality}',

@@ -3,9 +3,10 @@
 import type { RecordingTextKey } from '../recording/recording-strings.ts';
 import type { EntryTextKey } from '../shared/entry-strings.ts';
 import type { Language, TextKey } from '../shared/strings.ts';
+import type { TraceTextKey } from '../shared/trace-strings.ts';
 import type { MoveTextKey } from '../trend-chart/moves/strings.ts';
 
-const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
+const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
   good: 'Bon',
   suspect: 'Douteux',
   bad: 'Inutilisable',
@@ -125,6 +126,10 @@ const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, str
   jumpQuality: 'Mauvaise qualité',
   noMore: 'Il n’y en a pas d’autre dans cette direction',
   gap: 'pas de signal',
+  notRead: 'lecture impossible',
+  goesOn: 'Enregistrement en cours ; dernières données à {time}',
+  allChannels: 'Toutes les voies',
+  goToTime: 'Aller à la date et à l’heure',
   goTo: 'Aller à',
   notDiagnosis: 'Sans alarmes. N’est pas un dispositif médical.',
   atTime: '{time}, fréquence cardiaque {hr}, {quality}',

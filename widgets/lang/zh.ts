@@ -3,9 +3,10 @@
 import type { RecordingTextKey } from '../recording/recording-strings.ts';
 import type { EntryTextKey } from '../shared/entry-strings.ts';
 import type { Language, TextKey } from '../shared/strings.ts';
+import type { TraceTextKey } from '../shared/trace-strings.ts';
 import type { MoveTextKey } from '../trend-chart/moves/strings.ts';
 
-const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
+const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | RecordingTextKey, string> = {
   good: '良好',
   suspect: '可疑',
   bad: '不可用',
@@ -124,6 +125,10 @@ const texts: Record<TextKey | EntryTextKey | MoveTextKey | RecordingTextKey, str
   jumpQuality: '质量差',
   noMore: '这个方向没有更多了',
   gap: '无信号',
+  notRead: '无法读取',
+  goesOn: '仍在记录；最新数据 {time}',
+  allChannels: '所有通道',
+  goToTime: '转到日期和时间',
   goTo: '转到',
   notDiagnosis: '无报警。非医疗器械。',
   atTime: '{time},心率 {hr},{quality}',

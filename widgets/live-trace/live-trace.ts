@@ -22,6 +22,7 @@ import type { Session } from '../shared/session.ts';
 import { SweepTrace } from '../shared/sweep-trace.ts';
 import type { TraceScale } from '../shared/sweep-trace.ts';
 import { tokenColor } from '../shared/theme.ts';
+import { traceTextFor } from '../shared/trace-strings.ts';
 import { traceQuality } from '../shared/trace-quality.ts';
 import { TraceRing } from '../shared/trace-ring.ts';
 
@@ -197,12 +198,12 @@ export class BioLiveTrace extends BioElement {
       refused: 'refused',
       closed: 'notConnected',
     } as const;
-    const veil = this.#state === 'live' ? null : this.text(words[this.#state]);
+    const veil = this.#state === 'live' ? null : traceTextFor(this.locale, words[this.#state]);
     return html`<div class="bar" part="label">
         <span><span class="lead">${name}</span> <span class="muted" part="scale">${this.#scaleLabel()}</span></span>
         ${channel === null || veil !== null ? nothing : qualityMark(this.#flag, this.locale)}
       </div>
-      <div class="box" part="trace" role="img" aria-label=${this.text('traceLabel', { name })}>
+      <div class="box" part="trace" role="img" aria-label=${traceTextFor(this.locale, 'traceLabel', { name })}>
         <canvas></canvas><canvas></canvas>${veil === null ? nothing : html`<div class="veil"><span role="status">${veil}</span></div>`}
       </div>`;
   }

@@ -19,10 +19,11 @@
  *  @fires bio:mood - {score, note, time} when an entry is safe on this device */
 import { define, html, nothing } from '../shared/base.ts';
 import { EntryWidget } from '../shared/entry-widget.ts';
+import { fieldCss } from '../shared/field-css.ts';
 import { formatTime } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 
-const css = `
+const css = `${fieldCss}
 .scale { display: grid; grid-template-columns: repeat(5, minmax(0, 1fr)); gap: 2px; }
 .scale label { display: grid; justify-items: center; gap: 4px; padding: 8px 0; border: 1px solid var(--_line); border-radius: 8px; cursor: pointer; font-size: .75rem; text-align: center; position: relative; }
 .scale input { position: absolute; inset: 0; opacity: 0; margin: 0; cursor: pointer; }

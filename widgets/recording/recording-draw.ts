@@ -1,7 +1,7 @@
 /** Draws the three views of a recording on canvases: the whole of it, a page of rows, and the strip on paper. */
 import { beatsIn, correctedIn, pickIn } from './recording-draw-marks.ts';
 import type { CorrectedBeat } from './corrected-beats.ts';
-import type { Beat, Envelope, Mark, Rate, Segment } from './recording-source.ts';
+import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 
 /** CSS pixels of a millimetre, as CSS defines it; a screen is rarely so exact. */
 export const PX_PER_MM = 96 / 25.4;
@@ -40,14 +40,41 @@ export function surfaceOf(canvas: HTMLCanvasElement, colors: Colors): Surface | 
 
 type Scale = Readonly<{ low: number; high: number }>;
 
-/** Range of an envelope without its outermost hundredth, which a loose electrode makes. */
-export function rangeOf(envelope: Pick<Envelope, 'min' | 'max'>): Scale {
-  const pick = (list: readonly (number | null)[], share: number): number => {
-    const sorted = list.filter((value) => value !== null).toSorted((a, b) => a - b);
-    return sorted[Math.round(share * (sorted.length - 1))] ?? 0;
-  };
-  const [low, high] = [pick(envelope.min, 0.02), pick(envelope.max, 0.98)];
-  return high > low ? { low, high } : { low: low - 1, high: high + 1 };
+/** About so long a heart beats once at least: extremes of this long are those of a signal, ms. */
+const BEAT_MS = 2000;
+
+/** Range of a signal without its outermost hundredths and without what is far from most of it: a loose electrode for some minutes of a page
+ *  must not make the rest of it flat. */
+export function rangeOf(envelopes: readonly Pick<Envelope, 'min' | 'max' | 'stepMs'>[]): Scale {
+  const lows: number[] = [];
+  const highs: number[] = [];
+  for (const { min, max, stepMs } of envelopes) {
+    const size = Math.max(1, Math.round(BEAT_MS / stepMs));
+    for (let i = 0; i < min.length; i += size) {
+      const group = (list: readonly (number | null)[]): number[] => list.slice(i, i + size).filter((value) => value !== null);
+      const [least, greatest] = [Math.min(...group(min)), Math.max(...group(max))];
+      if (greatest < least) continue;
+      lows.push(least);
+      highs.push(greatest);
+    }
+  }
+  const [low, high] = [quantile(lows, 0.5), quantile(highs, 0.5)];
+  const near = Math.max(1e-9, high - low);
+  const at = [
+    quantile(
+      lows.filter((value) => value > low - near),
+      0.02,
+    ),
+    quantile(
+      highs.filter((value) => value < high + near),
+      0.98,
+    ),
+  ] as const;
+  return at[1] > at[0] ? { low: at[0], high: at[1] } : { low: at[0] - 1, high: at[0] + 1 };
+}
+
+function quantile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.round(share * (values.length - 1))] ?? 0;
 }
 
 /** The envelope of a stretch in a box; a trace where buckets have few samples.
@@ -63,9 +90,10 @@ function envelopeIn(
   const perMs = width / (toMs - fromMs);
   const first = Math.max(0, Math.floor((fromMs - envelope.t0Ms) / envelope.stepMs));
   const end = Math.min(envelope.n.length, Math.ceil((toMs - envelope.t0Ms) / envelope.stepMs));
-  context.strokeStyle = colors.trace;
+  context.strokeStyle = context.fillStyle = colors.trace;
   context.lineWidth = 1;
   context.beginPath();
+  const wide = envelope.stepMs * perMs;
   let before: number | null = null;
   for (let i = first; i < end; i++) {
     const [min, max] = [envelope.min[i], envelope.max[i]];
@@ -79,15 +107,18 @@ function envelopeIn(
     else context.lineTo(px, Math.abs(before - top) < Math.abs(before - bottom) ? top : bottom);
     context.moveTo(px, top);
     context.lineTo(px, Math.max(bottom, top + 0.5));
+    if (wide > 1 && bottom - top > 1) context.fillRect(px - wide / 2, top, wide + 0.5, bottom - top); // no stripes between wide buckets
     before = bottom;
   }
   context.stroke();
 }
 
-/** Quality and coverage of a stretch as a ribbon: height says how much is there, hatching how far to trust it. */
+/** Quality and coverage of a stretch as a ribbon: height says how much is there, colour how far to trust it, as the device flagged it. Over
+ *  it, as high as much of a bucket is not good, how the service judges it. */
 function ribbon(
   { context, colors }: Surface,
   envelope: Envelope,
+  judged: readonly Quality[],
   box: Readonly<{ x: number; y: number; width: number; height: number; fromMs: number; toMs: number }>,
 ): void {
   const due = Math.max(1, (envelope.rateHz * envelope.stepMs) / 1000);
@@ -100,8 +131,18 @@ function ribbon(
     const there = Math.min(1, n / due);
     const [bad, suspect] = [envelope.bad[i]! / Math.max(1, n), envelope.suspect[i]! / Math.max(1, n)];
     context.fillStyle = bad > 0.5 ? colors.bad : bad + suspect > 0.5 ? colors.suspect : colors.muted;
-    const from = Math.max(box.x, px);
-    context.fillRect(from, box.y + box.height * (1 - there), Math.min(box.x + box.width, px + wide) - from, box.height * there);
+    const from = Math.floor(Math.max(box.x, px));
+    context.fillRect(from, box.y + box.height * (1 - there), Math.ceil(Math.min(box.x + box.width, px + wide)) - from, box.height * there);
+  }
+  for (const { timesMs, stepMs, flags, goodShares } of judged) {
+    for (const [i, flag] of flags.entries()) {
+      const high = box.height * (1 - goodShares[i]!);
+      const [from, to] = [timesMs[i]!, timesMs[i]! + stepMs].map((ms) => box.x + (ms - box.fromMs) * perMs) as [number, number];
+      if (high < 0.5 || to < box.x || from > box.x + box.width) continue;
+      context.fillStyle = flag === 2 ? colors.bad : colors.suspect;
+      const left = Math.floor(Math.max(box.x, from));
+      context.fillRect(left, box.y + box.height - high, Math.max(1, Math.ceil(Math.min(box.x + box.width, to)) - left), high);
+    }
   }
 }
 
@@ -112,6 +153,7 @@ export function drawWhole(
     startMs: number;
     endMs: number;
     envelope: Envelope | null;
+    quality: Quality | null;
     rate: Rate | null;
     marks: readonly Mark[];
     page: readonly [number, number];
@@ -120,14 +162,14 @@ export function drawWhole(
   }>,
 ): void {
   const { context, width, height, colors } = surface;
-  const { startMs, endMs, envelope, rate, marks, page, strip } = whole;
+  const { startMs, endMs, envelope, quality, rate, marks, page, strip } = whole;
   const spanMs = Math.max(1, endMs - startMs);
   const xOf = (ms: number): number => ((ms - startMs) / spanMs) * width;
   const box = { x: 0, width, fromMs: startMs, toMs: endMs };
   const [signal, rhythm] = [height * 0.34, height * 0.38];
   if (envelope !== null) {
-    envelopeIn(surface, envelope, { ...box, y: 14, height: signal - 16 }, rangeOf(envelope));
-    ribbon(surface, envelope, { ...box, y: signal + 2, height: 8 });
+    envelopeIn(surface, envelope, { ...box, y: 14, height: signal - 16 }, rangeOf([envelope]));
+    ribbon(surface, envelope, quality === null ? [] : [quality], { ...box, y: signal + 2, height: 8 });
   }
   if (rate !== null) rateIn(surface, rate, { ...box, y: signal + 14, height: rhythm - 6 });
   const markY = height - 26;
@@ -150,6 +192,7 @@ export function drawWhole(
     context.textAlign = i === 0 ? 'left' : i === ticks ? 'right' : 'center';
     context.fillText(whole.time(ms), xOf(ms), height - 4);
   }
+  if (rate !== null) rateScaleIn(surface, rate, signal + 14, rhythm - 6);
   frame(surface, xOf(page[0]), xOf(page[1]), colors.muted);
   frame(surface, xOf(strip[0]), xOf(strip[1]), colors.accent);
 }
@@ -166,9 +209,9 @@ function rateIn(
   rate: Rate,
   box: Readonly<{ x: number; y: number; width: number; height: number; fromMs: number; toMs: number }>,
 ): void {
-  const shown = rate.values.filter((value, i) => value !== null && rate.flags[i]! < 2) as number[];
-  if (shown.length === 0) return;
-  const [low, high] = [Math.min(...shown), Math.max(...shown, Math.min(...shown) + 20)];
+  const scale = rateScale(rate);
+  if (scale === null) return;
+  const { low, high } = scale;
   const xOf = (ms: number): number => box.x + ((ms - box.fromMs) / (box.toMs - box.fromMs)) * box.width;
   const yOf = (value: number): number => box.y + box.height - ((value - low) / (high - low)) * (box.height - 4);
   context.lineWidth = 1.5;
@@ -184,10 +227,19 @@ function rateIn(
     isOpen = usable;
   }
   context.stroke();
-  context.fillStyle = colors.muted;
-  context.textAlign = 'left';
-  context.fillText(`${Math.round(high)} /min`, box.x + 4, box.y + 10);
-  context.fillText(`${Math.round(low)}`, box.x + 4, box.y + box.height);
+}
+
+function rateScale({ values, flags }: Rate): Scale | null {
+  const shown = values.filter((value, i) => value !== null && flags[i]! < 2) as number[];
+  if (shown.length === 0) return null;
+  return { low: Math.min(...shown), high: Math.max(...shown, Math.min(...shown) + 20) };
+}
+
+function rateScaleIn(surface: Surface, rate: Rate, y: number, height: number): void {
+  const scale = rateScale(rate);
+  if (scale === null) return;
+  labelIn(surface, `${Math.round(scale.high)} /min`, 6, y + 10);
+  labelIn(surface, `${Math.round(scale.low)}`, 6, y + height);
 }
 
 /** Rows of a page, each so many seconds, with the strip's place in it. */
@@ -200,23 +252,30 @@ export function drawRows(
     /** Parts of the page that are there. */
     envelopes: readonly Envelope[];
     marks: readonly Mark[];
+    /** Of the page, where it is judged. */
+    qualities: readonly Quality[];
     strip: readonly [number, number];
     time: (ms: number) => string;
-    gap: string;
+    /** Stands below the first time, and where it changes. */
+    date: (ms: number) => string;
+    channel: string;
   }>,
 ): void {
   const { context, width, height, colors } = surface;
   const { fromMs, rowMs, count, envelopes, strip } = rows;
   const left = 64;
   const tall = height / count;
-  const scale = rangeOf({ min: envelopes.flatMap(({ min }) => min), max: envelopes.flatMap(({ max }) => max) });
+  const scale = rangeOf(envelopes);
+  let date = '';
   for (let row = 0; row < count; row++) {
     const rowFromMs = fromMs + row * rowMs;
     const box = { x: left, y: row * tall + 2, width: width - left, height: tall - 4, fromMs: rowFromMs, toMs: rowFromMs + rowMs };
     const xOf = (ms: number): number => left + ((ms - rowFromMs) / rowMs) * box.width;
     context.fillStyle = colors.muted;
     context.textAlign = 'left';
-    context.fillText(rows.time(rowFromMs), 2, box.y + tall / 2);
+    const isNewDate = rows.date(rowFromMs) !== date && tall > 30;
+    context.fillText(rows.time(rowFromMs), 2, box.y + tall / 2 + (isNewDate ? -3 : 2));
+    if (isNewDate) context.fillText((date = rows.date(rowFromMs)), 2, box.y + tall / 2 + 11);
     const [a, b] = [Math.max(strip[0], rowFromMs), Math.min(strip[1], rowFromMs + rowMs)];
     if (b > a) {
       context.fillStyle = colors.minor;
@@ -235,12 +294,13 @@ export function drawRows(
     for (const envelope of envelopes) {
       if (envelope.t0Ms >= rowFromMs + rowMs || envelope.t0Ms + envelope.n.length * envelope.stepMs <= rowFromMs) continue;
       envelopeIn(surface, envelope, box, scale);
-      ribbon(surface, envelope, { ...box, y: box.y + box.height - 3, height: 3 });
+      ribbon(surface, envelope, rows.qualities, { ...box, y: box.y + box.height - 3, height: 3 });
     }
     context.strokeStyle = colors.line;
     context.lineWidth = 1;
     context.strokeRect(left, box.y, box.width, box.height);
   }
+  labelIn(surface, rows.channel, left + 5, 15);
 }
 
 export type Strip = Readonly<{
@@ -258,7 +318,10 @@ export type Strip = Readonly<{
   words: Readonly<{ computed: string; corrected: string }>;
   marks: readonly Mark[];
   calipers: Readonly<{ fromMs: number; toMs: number; marchOut: boolean }> | null;
-  filtered: boolean;
+  /** Seconds of the first channel that are not good. */
+  qualities: readonly Quality[];
+  /** What is not here, and why. */
+  absent: readonly Readonly<{ fromMs: number; toMs: number; word: string }>[];
   gap: string;
 }>;
 
@@ -327,15 +390,17 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
     (segment) => xOf(segment.t0Ms) < width && xOf(segment.t0Ms + (segment.samples.length * 1000) / segment.rateHz) > 0,
   );
   const values = visible.flatMap((segment) => shownSamples(segment, xOf, width));
-  const center = median(values);
+  const center = quantile(values, 0.5);
   // ECG has the paper's scale; other signals are fitted to their lane.
   const isMillivolts = visible[0]?.unit === 'mV';
-  const spread = Math.max(1e-9, ...values.map((value) => Math.abs(value - center)));
+  const spread = Math.max(1e-9, quantile(values, 0.99) - center, center - quantile(values, 0.01));
   const perUnit = isMillivolts ? strip.gain * PX_PER_MM : (0.42 * tall) / spread;
+  const gap = (from: number, to: number): void => gapsIn(context, colors, [from, to], middle, xOf, strip);
+  if (lane.channel === strip.lanes[0]?.channel) judgedIn(context, colors, strip.qualities, xOf, middle, tall, width);
   let endX = 0;
   for (const segment of visible) {
     const startX = xOf(segment.t0Ms);
-    if (startX - endX > 4) gapIn(context, colors, endX, startX, middle, strip.gap);
+    if (startX - endX > 4) gap(endX, startX);
     hatch(context, colors, segment, xOf, middle, tall);
     context.strokeStyle = colors.trace;
     context.lineWidth = 1.25;
@@ -357,7 +422,7 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
     context.stroke();
     endX = xOf(segment.t0Ms + (segment.samples.length * 1000) / segment.rateHz);
   }
-  if (width - endX > 4) gapIn(context, colors, Math.max(0, endX), width, middle, strip.gap);
+  if (width - endX > 4) gap(Math.max(0, endX), width);
 }
 
 function shownSamples(segment: Segment, xOf: (ms: number) => number, width: number): number[] {
@@ -369,8 +434,43 @@ function shownSamples(segment: Segment, xOf: (ms: number) => number, width: numb
   return found;
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+/** A stretch without samples: none were recorded, or they are not here yet. */
+function gapsIn(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  [from, to]: readonly [number, number],
+  middle: number,
+  xOf: (ms: number) => number,
+  { absent, gap }: Strip,
+): void {
+  let doneX = from;
+  for (const { fromMs, toMs, word } of absent) {
+    const [left, right] = [Math.max(doneX, xOf(fromMs)), Math.min(to, xOf(toMs))];
+    if (right <= left) continue;
+    if (left > doneX) gapIn(context, colors, doneX, left, middle, gap);
+    gapIn(context, colors, left, right, middle, word);
+    doneX = right;
+  }
+  if (to > doneX) gapIn(context, colors, doneX, to, middle, gap);
+}
+
+/** Slanted lines behind the seconds that the service does not trust. */
+function judgedIn(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  qualities: readonly Quality[],
+  xOf: (ms: number) => number,
+  middle: number,
+  tall: number,
+  width: number,
+): void {
+  for (const { timesMs, stepMs, flags } of qualities) {
+    for (const [i, flag] of flags.entries()) {
+      const [from, to] = [xOf(timesMs[i]!), xOf(timesMs[i]! + stepMs)];
+      if (flag === 0 || to < 0 || from > width) continue;
+      slants(context, flag === 2 ? colors.bad : colors.suspect, [from, to], flag, middle, tall);
+    }
+  }
 }
 
 function gapIn(context: CanvasRenderingContext2D, colors: Colors, from: number, to: number, middle: number, word: string): void {
@@ -404,17 +504,29 @@ function hatch(
     let end = k;
     while (end < qmask.length && qmask[end] === flag) end++;
     const [from, to] = [xOf(t0Ms + (k * 1000) / rateHz), xOf(t0Ms + (end * 1000) / rateHz)];
-    context.strokeStyle = flag === 2 ? colors.bad : colors.suspect;
-    context.globalAlpha = 0.5;
-    context.beginPath();
-    for (let x = from; x < to; x += flag === 2 ? 5 : 10) {
-      context.moveTo(x, middle + tall * 0.4);
-      context.lineTo(x + 8, middle - tall * 0.4);
-    }
-    context.stroke();
-    context.globalAlpha = 1;
+    slants(context, flag === 2 ? colors.bad : colors.suspect, [from, to], flag, middle, tall);
     k = end;
   }
+}
+
+function slants(
+  context: CanvasRenderingContext2D,
+  color: string,
+  [from, to]: readonly [number, number],
+  flag: number,
+  middle: number,
+  tall: number,
+): void {
+  context.strokeStyle = color;
+  context.globalAlpha = 0.5;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let x = from; x < to; x += flag === 2 ? 5 : 10) {
+    context.moveTo(x, middle + tall * 0.4);
+    context.lineTo(x + 8, middle - tall * 0.4);
+  }
+  context.stroke();
+  context.globalAlpha = 1;
 }
 
 function calipersIn(

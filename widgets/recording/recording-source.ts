@@ -1,8 +1,10 @@
 /** Reads one recording for the viewer: in tiles that are kept, at most one request in flight for each kind of question, and answers to
  *  questions that nobody asks any more are dropped. */
 import type { Answer } from '../../sdk/request.ts';
-import { findBiosignal, catalog } from '../shared/data.ts';
+import { findBiosignal, catalog, medianStep } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
+import { badOf, gapsOf } from './recording-jumps.ts';
+import type { Flags } from './recording-jumps.ts';
 
 export type Stream = Answer<'getStream'>;
 type ApiOverview = Answer<'getOverview'>[number];
@@ -49,6 +51,17 @@ export type Mark = Readonly<{
 /** Heart rate over the whole recording; null where there is no usable value. */
 export type Rate = Readonly<{ timesMs: readonly number[]; values: readonly (number | null)[]; flags: readonly number[] }>;
 
+/** How far a channel can be trusted, by bucket, as the service judges its signal. */
+export type Quality = Readonly<{
+  channel: string;
+  timesMs: readonly number[];
+  stepMs: number;
+  /** Worst of what is most of a bucket: 0 good, 1 suspect, 2 bad. */
+  flags: readonly number[];
+  /** How much of it is good, 0 to 1. */
+  goodShares: readonly number[];
+}>;
+
 export type Tile = Readonly<{ segments: readonly Segment[]; beats: readonly Beat[] }>;
 
 /** Length of a tile of samples and beats, ms: a strip and what is next to it. */
@@ -56,24 +69,37 @@ export const TILE_MS = 30_000;
 /** Shown of a recording that has only begun, ms. */
 const FIRST_MS = 60_000;
 const TILES_MAX = 40;
+/** A tile that could not be read is asked for again after this time. */
+const RETRY_MS = 3000;
+/** Of a recording that goes on: so far back from its end samples and beats may still come, ms. */
+const UNSETTLED_MS = 60_000;
 /** Of a channel, as the service gives them at most. */
 const BUCKETS_MAX = 5000;
 const OVERVIEW_BUCKETS = 1200;
 const RATE_POINTS = 600;
+const QUALITY_POINTS = 1000;
+/** Finest buckets that are judged as a stretch: a second or two in between do not make it two. */
+const STRETCH = '5s';
+const qualityFeatures: Readonly<Record<string, string>> = { ecg: 'sqi_ecg', ppg: 'sqi_ppg' };
 /** Of annotations, as the service gives them at most; and how many answers are asked for. */
 const MARKS_MAX = 1000;
 const MARK_ANSWERS_MAX = 20;
 
 export class RecordingSource {
   readonly session: Session;
-  readonly stream: Stream;
+  #stream: Stream;
   readonly #tiles = new Map<number, Tile>();
   readonly #pending = new Map<number, AbortController>();
+  /** When tiles that could not be read may be asked for again. */
+  readonly #failed = new Map<number, number>();
+  /** Tiles that are shown while they are read again. */
+  readonly #stale = new Set<number>();
   readonly #onTile: () => void;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
 
   private constructor(session: Session, stream: Stream, onTile: () => void) {
     this.session = session;
-    this.stream = stream;
+    this.#stream = stream;
     this.#onTile = onTile;
   }
 
@@ -81,6 +107,26 @@ export class RecordingSource {
   static async open(session: Session, streamId: string, onTile: () => void, signal: AbortSignal): Promise<RecordingSource> {
     const stream = await session.get('/api/v1/streams/{streamId}', { params: { streamId }, signal });
     return new RecordingSource(session, stream, onTile);
+  }
+
+  get stream(): Stream {
+    return this.#stream;
+  }
+
+  /** Is it being recorded now? An import is sent now, and was recorded then. */
+  get goesOn(): boolean {
+    return this.#stream.is_flowing && this.#stream.time_source !== 'stated';
+  }
+
+  /** Asks how far the recording has got. What may have changed since is read again when it is needed.
+   *  @returns the time from which that is; null: nothing has come */
+  async refresh(signal: AbortSignal): Promise<number | null> {
+    const before = this.endMs;
+    this.#stream = await this.session.get('/api/v1/streams/{streamId}', { params: { streamId: this.#stream.id }, signal });
+    if (this.endMs === before) return null;
+    const fromMs = before - UNSETTLED_MS;
+    for (const key of this.#tiles.keys()) if ((key + 1) * TILE_MS > fromMs) this.#stale.add(key);
+    return fromMs;
   }
 
   /** Of a recording that has only begun its times are not saved yet. */
@@ -95,7 +141,14 @@ export class RecordingSource {
   }
 
   /** @param channels codes; none: all */
-  async envelopes(fromMs: number, toMs: number, buckets: number, channels: readonly string[], signal: AbortSignal): Promise<Envelope[]> {
+  async envelopes(
+    fromMs: number,
+    toMs: number,
+    buckets: number,
+    channels: readonly string[],
+    signal: AbortSignal,
+    resolution?: '1s' | '8s' | '1m',
+  ): Promise<Envelope[]> {
     const answer = await this.session.get('/api/v1/streams/{streamId}/overview', {
       params: { streamId: this.stream.id },
       query: {
@@ -103,6 +156,7 @@ export class RecordingSource {
         until: new Date(toMs).toISOString(),
         buckets: Math.min(buckets, BUCKETS_MAX),
         ...(channels.length === 0 ? {} : { channels: [...channels] }),
+        ...(resolution === undefined ? {} : { resolution }),
       },
       signal,
     });
@@ -113,17 +167,59 @@ export class RecordingSource {
     return this.envelopes(this.startMs, this.endMs + 1000, OVERVIEW_BUCKETS, channels, signal);
   }
 
-  /** The tile that has a time; undefined: it is not here, and is asked for. */
-  tileAt(timeMs: number): Tile | undefined {
+  /** Where gaps of a channel are in a part of the recording. */
+  async gaps(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Flags> {
+    const rateHz = this.#stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
+    const resolution = rateHz >= 4 ? '1s' : rateHz >= 0.5 ? '8s' : '1m';
+    const lookFromMs = fromMs - 2 * TILE_MS; // what goes before says whether a gap begins
+    const [envelope] = await this.envelopes(lookFromMs, toMs, BUCKETS_MAX, [channel], signal, resolution);
+    return gapsOf(envelope ?? null, lookFromMs, Math.min(toMs, this.endMs));
+  }
+
+  /** @param resolution finest buckets; the whole recording: as fine as there is room
+   *  @returns null: signals of this kind are not judged */
+  async quality(
+    channel: string,
+    signal: AbortSignal,
+    [fromMs, toMs]: readonly [number, number] = [this.startMs, this.endMs + 1],
+    resolution?: typeof STRETCH,
+  ): Promise<Quality | null> {
+    const feature = qualityFeatures[this.#stream.channels.find(({ code }) => code === channel)?.kind ?? ''];
+    if (feature === undefined) return null;
+    const { data, qmask, detail } = await this.session.post('/api/v1/charts/query', {
+      body: {
+        subject_id: this.#stream.subject_id,
+        series: [{ feature, channel }],
+        range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+        max_points: QUALITY_POINTS,
+        quality_max: 2,
+        detail: true,
+        ...(resolution === undefined ? {} : { resolution }),
+      },
+      signal,
+    });
+    const timesMs = data.map((row) => Number(row[0]));
+    const goodShares = data.map((_, i) => (detail?.good_n[i]?.[0] ?? 0) / Math.max(1, detail?.n[i]?.[0] ?? 1));
+    const flags = goodShares.map((share, i) => (share >= 0.5 ? 0 : Math.max(1, qmask[i]?.[0] ?? 2)));
+    return { channel, timesMs, stepMs: medianStep(timesMs), flags, goodShares };
+  }
+
+  /** Where the signal of a channel is bad for some seconds, in a part of the recording. */
+  async badStretches(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Flags> {
+    const quality = await this.quality(channel, signal, [fromMs - 2 * TILE_MS, toMs], STRETCH);
+    return quality === null ? { timesMs: [], stepMs: 1, isOne: [] } : badOf(quality);
+  }
+
+  /** The tile that has a time; else it is asked for. */
+  tileAt(timeMs: number): Tile | 'loading' | 'failed' {
     const key = Math.floor(timeMs / TILE_MS);
     const known = this.#tiles.get(key);
-    if (known !== undefined) {
-      this.#tiles.delete(key); // it is the newest now
-      this.#tiles.set(key, known);
-      return known;
-    }
-    if (!this.#pending.has(key)) void this.#load(key);
-    return undefined;
+    const mayAsk = !this.#pending.has(key) && (this.#failed.get(key) ?? 0) <= performance.now();
+    if (mayAsk && (known === undefined || this.#stale.has(key))) void this.#load(key);
+    if (known === undefined) return this.#pending.has(key) ? 'loading' : 'failed';
+    this.#tiles.delete(key); // it is the newest now
+    this.#tiles.set(key, known);
+    return known;
   }
 
   /** Stops waiting for tiles outside of a stretch. */
@@ -138,6 +234,7 @@ export class RecordingSource {
   async #load(key: number): Promise<void> {
     const request = new AbortController();
     this.#pending.set(key, request);
+    this.#stale.delete(key);
     const [since, until] = [key * TILE_MS, (key + 1) * TILE_MS].map((ms) => new Date(ms).toISOString()) as [string, string];
     const { signal } = request;
     const at = { params: { streamId: this.stream.id }, signal } as const;
@@ -147,21 +244,24 @@ export class RecordingSource {
         this.session.get('/api/v1/streams/{streamId}/beats', { ...at, query: { since, until, ts_unit: 'ms' } }),
       ]);
       this.#tiles.set(key, { segments: samples.map(segmentOf), beats: beatsOf(beats) });
+      this.#failed.delete(key);
       if (this.#tiles.size > TILES_MAX) this.#tiles.delete(this.#tiles.keys().next().value!);
     } catch {
       if (signal.aborted) return;
-      this.#tiles.set(key, { segments: [], beats: [] }); // shown as a gap; it is asked for again when the viewer opens again
+      this.#failed.set(key, performance.now() + RETRY_MS);
+      clearTimeout(this.#retryTimer);
+      this.#retryTimer = setTimeout(this.#onTile, RETRY_MS + 1);
     } finally {
       if (this.#pending.get(key) === request) this.#pending.delete(key);
     }
     this.#onTile();
   }
 
-  /** Heart rate of the person over the time of the recording. */
+  /** Heart rate of the person over the time of the recording; where it has no ECG, pulse rate. */
   async rate(signal: AbortSignal): Promise<Rate> {
     const list = await catalog(this.session);
     const { subject_id: subjectId } = this.stream;
-    const biosignal = findBiosignal(list, 'HR');
+    const biosignal = findBiosignal(list, this.#stream.channels.some(({ kind }) => kind === 'ecg') ? 'HR' : 'HR-PPG');
     if (biosignal === undefined) return { timesMs: [], values: [], flags: [] };
     const answer = await this.session.post('/api/v1/charts/query', {
       body: {
@@ -256,6 +356,7 @@ export class RecordingSource {
   }
 
   close(): void {
+    clearTimeout(this.#retryTimer);
     for (const request of this.#pending.values()) request.abort();
     this.#pending.clear();
   }

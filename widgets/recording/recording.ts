@@ -19,9 +19,13 @@
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
+import { fieldCss } from '../shared/field-css.ts';
+import { atWallTime, wallTime } from '../shared/days.ts';
+import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 import { sentenceOf } from '../shared/strings.ts';
 import { tokenColor } from '../shared/theme.ts';
+import { traceTextFor } from '../shared/trace-strings.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
 import type { Colors } from './recording-draw.ts';
 import { correctBeats } from './corrected-beats.ts';
@@ -30,9 +34,10 @@ import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-p
 import type { Pick, PickMode } from './recording-pick.ts';
 import { recordingTexts } from './recording-strings.ts';
 import { readStrip } from './strip-reading.ts';
+import { maybeBad, maybeGaps, nextStretch } from './recording-jumps.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import { RecordingSource, TILE_MS } from './recording-source.ts';
-import type { Beat, Envelope, Mark, Rate, Segment, Tile } from './recording-source.ts';
+import type { Beat, Envelope, Mark, Quality, Rate, Segment, Tile } from './recording-source.ts';
 
 const ROWS = 10;
 const speeds = [12.5, 25, 50] as const;
@@ -41,7 +46,7 @@ const rowLengths = [10, 30, 60] as const;
 const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } as const;
 const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
 type Jump = (typeof jumps)[number];
-const LANES_MAX = 6;
+const LANES_MAX = 12;
 const PAGE_PARTS = 5;
 /** Two rows: as many as pixels of a wide screen. */
 const PART_BUCKETS = 4000;
@@ -52,8 +57,11 @@ const FINE_MS = 10;
 const STILL_PX = 6;
 /** A pause of the pointer after which what is shown is told. */
 const TOLD_AFTER_MS = 200;
+/** Of a recording that goes on: how often to ask how far it has got, ms. */
+const REFRESH_MS = 5000;
+const DAY_MS = 86_400_000;
 
-const css = `
+const css = `${fieldCss}
 .bar { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin-block-end: 8px; font-size: .875rem; }
 .bar label { display: grid; gap: 2px; }
 .bar select { min-inline-size: 5.5em; inline-size: auto; }
@@ -63,13 +71,23 @@ const css = `
 canvas { display: block; inline-size: 100%; background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; touch-action: pan-y; }
 .whole { block-size: 150px; cursor: pointer; }
 .rows { block-size: 460px; cursor: pointer; }
-.strip { block-size: var(--bio-strip-height, 300px); cursor: grab; touch-action: none; }
+.strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; }
 .reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between; }
 .warn { color: var(--_suspect); font-weight: 600; }
 .goto { display: flex; gap: 8px; align-items: center; font-size: .875rem; }
-.goto input { flex: 1; min-block-size: 40px; accent-color: var(--_accent); }
+.goto { flex-wrap: wrap; }
+.goto label { flex: 1 1 260px; display: flex; gap: 8px; align-items: center; }
+.goto input[type=range] { flex: 1; min-block-size: 40px; accent-color: var(--_accent); }
+.goto input[type=datetime-local] { inline-size: auto; }
+.skeleton { block-size: 300px; }
 fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 12px; font-size: .875rem; }
-@media print { .rows { block-size: 150mm; } .bar, .goto { display: none; } }
+@media print {
+  .rows { block-size: 150mm; }
+  .bar, .goto, .channels { display: none !important; }
+  .views { overflow: hidden; }
+  /* A millimetre stays one: what is too wide is cut off at both ends, not made narrower. */
+  .strip { inline-size: var(--_wide, 100%); margin-inline-start: calc((100% - var(--_wide, 100%)) / 2); }
+}
 @container (max-width: 500px) { .rows { block-size: 360px; } }
 `;
 
@@ -81,11 +99,17 @@ export class BioRecording extends BioElement {
   #opening: AbortController | null = null;
   #state: WidgetState = 'loading';
   #envelope: Envelope | null = null;
+  #quality: Quality | null = null;
   #rate: Rate | null = null;
   #marks: readonly Mark[] = [];
   /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
   readonly #pages = new Map<string, Envelope | null>();
   readonly #pageRequests = new Map<string, AbortController>();
+  /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
+  readonly #pageQualities = new Map<string, Quality | null>();
+  #refreshTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Of which channel the whole recording is shown. */
+  #wholeOf = '';
   #atMs = NaN;
   #speed = 25;
   #gain = 10;
@@ -143,11 +167,14 @@ export class BioRecording extends BioElement {
 
   #close(): void {
     this.#opening?.abort();
+    clearTimeout(this.#refreshTimer);
     for (const request of this.#pageRequests.values()) request.abort();
     this.#source?.close();
     this.#source = null;
     this.#pages.clear();
-    [this.#envelope, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, [], null, null];
+    this.#pageQualities.clear();
+    this.#wholeOf = '';
+    [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
   }
 
   #open(): void {
@@ -175,10 +202,46 @@ export class BioRecording extends BioElement {
     this.#atMs = NaN;
     this.#readSettings();
     this.#setState('ready');
+    this.#loadWhole(source, signal);
+    void source
+      .marks(signal)
+      .then((marks) => void (this.#marks = marks))
+      .catch(() => undefined)
+      .then(() => this.#draw());
+    if (source.goesOn) this.#follow(source, signal);
+  }
+
+  /** The whole recording: its signal, how far it can be trusted, and heart rate. */
+  #loadWhole(source: RecordingSource, signal: AbortSignal): void {
+    const channel = this.#channels[0]!;
+    this.#wholeOf = channel;
     const later = (work: Promise<void>): void => void work.catch(() => undefined).then(() => this.#draw());
-    later(source.whole([this.#channels[0]!], signal).then((found) => void (this.#envelope = found[0] ?? null)));
+    const isShown = (): boolean => !signal.aborted && this.#wholeOf === channel;
+    later(source.whole([channel], signal).then((found) => void (isShown() && (this.#envelope = found[0] ?? null))));
+    later(source.quality(channel, signal).then((quality) => void (isShown() && (this.#quality = quality))));
     later(source.rate(signal).then((rate) => void (this.#rate = rate)));
-    later(source.marks(signal).then((marks) => void (this.#marks = marks)));
+  }
+
+  /** While it is being recorded, what comes is added at its end; what is shown stays where it is. */
+  #follow(source: RecordingSource, signal: AbortSignal): void {
+    this.#refreshTimer = setTimeout(() => {
+      void source
+        .refresh(signal)
+        .then((fromMs) => {
+          if (fromMs === null || signal.aborted) return;
+          const isNew = (key: string): boolean => {
+            const [from, length] = key.split(' ').map(Number) as [number, number];
+            return from + length > fromMs;
+          };
+          for (const pages of [this.#pages, this.#pageQualities]) for (const key of pages.keys()) if (isNew(key)) pages.delete(key);
+          this.#loadWhole(source, signal);
+          this.requestUpdate();
+        })
+        .catch(() => undefined)
+        .finally(() => {
+          if (!signal.aborted && source.goesOn) this.#follow(source, signal);
+        });
+    }, REFRESH_MS);
   }
 
   #setState(state: WidgetState): void {
@@ -346,20 +409,21 @@ export class BioRecording extends BioElement {
     const source = this.#source;
     if (source === null) return null;
     if (to === 'jumpEctopic') return await source.ectopic(this.#atMs, forward, new AbortController().signal).catch(() => null);
+    if (to === 'jumpGap' || to === 'jumpQuality') return await this.#findStretch(source, forward, to === 'jumpGap').catch(() => null);
     const marks = to === 'jumpMark' ? this.#marks.filter(({ source: of }) => of === 'annotation') : this.#marks;
-    const isMark = to === 'jumpEpisode' || to === 'jumpMark';
-    const times = isMark ? marks.map(({ startMs }) => startMs) : this.#stretches(to === 'jumpGap');
+    const times = marks.map(({ startMs }) => startMs);
     const beyond = times.filter((ms) => (forward ? ms > this.#atMs + 1 : ms < this.#atMs - 1));
     return (forward ? beyond[0] : beyond.at(-1)) ?? null;
   }
 
-  /** Where gaps, or stretches of bad quality, begin. */
-  #stretches(gaps: boolean): number[] {
-    const envelope = this.#envelope;
-    if (envelope === null) return [];
-    const isOne = (i: number): boolean =>
-      gaps ? envelope.n[i] === 0 : envelope.n[i]! > 0 && envelope.bad[i]! + envelope.suspect[i]! > 0.5 * envelope.n[i]!;
-    return envelope.n.flatMap((_, i) => (isOne(i) && (i === 0 || !isOne(i - 1)) ? [envelope.t0Ms + i * envelope.stepMs] : []));
+  /** Where the next gap, or stretch of bad quality, of the first channel begins. */
+  async #findStretch(source: RecordingSource, forward: boolean, gaps: boolean): Promise<number | null> {
+    const [channel, { signal }] = [this.#channels[0]!, new AbortController()];
+    const coarse = gaps ? this.#envelope && maybeGaps(this.#envelope) : this.#quality && maybeBad(this.#quality);
+    if (coarse === null) return null;
+    const fine = (fromMs: number, toMs: number) =>
+      gaps ? source.gaps(channel, fromMs, toMs, signal) : source.badStretches(channel, fromMs, toMs, signal);
+    return nextStretch(coarse, fine, this.#atMs, forward);
   }
 
   // ------------------------------------------------------------------------------------------------ gestures
@@ -538,6 +602,7 @@ export class BioRecording extends BioElement {
       const canvas = this.root.querySelector<HTMLCanvasElement>(`canvas.${name}`);
       return canvas === null ? null : surfaceOf(canvas, colors);
     };
+    if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) this.#loadWhole(source, this.#opening.signal);
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
     const pageFromMs = this.#pageFromMs;
@@ -547,12 +612,14 @@ export class BioRecording extends BioElement {
         startMs: source.startMs,
         endMs: source.endMs,
         envelope: this.#envelope,
+        quality: this.#quality,
         rate: this.#rate,
         marks: this.#marks,
         page: [pageFromMs, pageFromMs + this.#pageMs],
         strip,
-        time: (ms) => this.#clock(ms, false),
+        time: (ms) => this.#tick(ms),
       });
+    const qualities = this.#pageQuality(source, pageFromMs);
     const rows = surface('rows');
     if (rows !== null)
       drawRows(rows, {
@@ -562,16 +629,28 @@ export class BioRecording extends BioElement {
         envelopes: this.#page(source, pageFromMs),
         marks: this.#marks,
         strip,
+        qualities,
         time: (ms) => this.#clock(ms, false),
-        gap: this.#say('gap'),
+        date: (ms) => this.#date(ms),
+        channel: this.#channels[0]!,
       });
+    this.root.querySelector<HTMLElement>('.strip')?.style.setProperty('--_lanes', String(this.#channels.length));
     const paper = surface('strip');
     if (paper === null) return;
+    if (!matchMedia('print').matches) this.root.querySelector<HTMLElement>('.strip')!.style.setProperty('--_wide', `${paper.width}px`);
     source.forgetOutside(strip[0] - 2 * TILE_MS, strip[1] + 2 * TILE_MS);
     const tiles: Tile[] = [];
+    const absent: { fromMs: number; toMs: number; word: string }[] = [];
+    [this.#isUnread, this.#isWaiting] = [false, false];
     for (let ms = Math.floor(strip[0] / TILE_MS) * TILE_MS; ms < strip[1]; ms += TILE_MS) {
-      const tile = ms + TILE_MS > source.startMs && ms <= source.endMs + 1000 ? source.tileAt(ms) : undefined;
-      if (tile !== undefined) tiles.push(tile);
+      if (ms + TILE_MS <= source.startMs || ms > source.endMs + 1000) continue;
+      const tile = source.tileAt(ms);
+      if (typeof tile === 'object') tiles.push(tile);
+      else {
+        this.#isUnread ||= tile === 'failed';
+        this.#isWaiting ||= tile === 'loading';
+        absent.push({ fromMs: ms, toMs: ms + TILE_MS, word: tile === 'loading' ? this.text('loading') : this.#say('notRead') });
+      }
     }
     source.tileAt(this.#within(strip[1] + TILE_MS)); // what one is likely to want next
     source.tileAt(this.#within(strip[0] - TILE_MS));
@@ -585,7 +664,12 @@ export class BioRecording extends BioElement {
       gain: this.#gain,
       lanes: this.#channels.map((code) => {
         const { kind, unit } = source.stream.channels.find((channel) => channel.code === code)!;
-        return { channel: code, kind, label: `${code} · ${unit}`, segments: segments.filter(({ channel }) => channel === code) };
+        return {
+          channel: code,
+          kind,
+          label: unitLabel(unit) === '' ? code : `${code} · ${unitLabel(unit)}`,
+          segments: segments.filter(({ channel }) => channel === code),
+        };
       }),
       beats: this.#beats,
       corrected: this.#marks.some(({ beat }) => beat !== null) ? correctBeats(this.#beats, this.#marks) : null,
@@ -594,7 +678,8 @@ export class BioRecording extends BioElement {
       words: { computed: this.#say('rowComputed'), corrected: this.#say('rowCorrected') },
       marks: this.#marks,
       calipers: this.#calipers,
-      filtered: this.#isFiltered,
+      qualities,
+      absent,
       gap: this.#say('gap'),
     });
   }
@@ -611,6 +696,9 @@ export class BioRecording extends BioElement {
   }
 
   #read = '';
+  /** A part of the strip could not be read. */
+  #isUnread = false;
+  #isWaiting = false;
   #readTimer: ReturnType<typeof setTimeout> | undefined;
   #beats: readonly Beat[] = [];
   #shown: readonly Segment[] = [];
@@ -645,6 +733,24 @@ export class BioRecording extends BioElement {
     return known;
   }
 
+  /** How far the first channel can be trusted: on the page that is shown, and on the ones next to it where they are known. */
+  #pageQuality(source: RecordingSource, fromMs: number): readonly Quality[] {
+    const channel = this.#channels[0]!;
+    const key = `${fromMs} ${this.#pageMs} ${channel}`;
+    if (!this.#pageQualities.has(key)) {
+      this.#pageQualities.set(key, null);
+      if (this.#pageQualities.size > PARTS_KEPT) this.#pageQualities.delete(this.#pageQualities.keys().next().value!);
+      void source
+        .quality(channel, this.#opening!.signal, [fromMs, fromMs + this.#pageMs])
+        .then((quality) => {
+          this.#pageQualities.set(key, quality);
+          this.#draw();
+        })
+        .catch(() => void this.#pageQualities.delete(key));
+    }
+    return [...this.#pageQualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
+  }
+
   /** Is a part of a page one of the page that is shown? */
   #isShown(key: string): boolean {
     const [from, length] = key.split(' ').map(Number) as [number, number];
@@ -658,7 +764,7 @@ export class BioRecording extends BioElement {
   }
 
   #clock(ms: number, withDate: boolean, digits?: 3): string {
-    const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric' } as const) : {};
+    const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' } as const) : {};
     return new Intl.DateTimeFormat(this.locale, {
       ...date,
       hour: '2-digit',
@@ -670,12 +776,34 @@ export class BioRecording extends BioElement {
     }).format(ms);
   }
 
+  /** As an input of a time has it, by the clocks of the page. */
+  #local(ms: number): string {
+    return new Date(Math.floor(wallTime(ms, this.timeZone) / 1000) * 1000).toISOString().slice(0, 19);
+  }
+
+  #date(ms: number): string {
+    return new Intl.DateTimeFormat(this.locale, { month: 'short', day: 'numeric', timeZone: this.timeZone }).format(ms);
+  }
+
+  /** Below the whole recording: of days, with the day. */
+  #tick(ms: number): string {
+    const { startMs, endMs } = this.#source!;
+    if (endMs - startMs < 0.9 * DAY_MS) return this.#clock(ms, false);
+    const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+    return new Intl.DateTimeFormat(this.locale, { month: 'short', day: 'numeric', ...clock, timeZone: this.timeZone }).format(ms);
+  }
+
+  #number(value: number, digits: number): string {
+    return new Intl.NumberFormat(this.locale, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value);
+  }
+
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
   #reading(): string {
     const inStrip = this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
     const { bpm, flag, count, total } = readStrip(inStrip);
-    const word = this.text(flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
-    const quality = count === total ? word : this.#say('ofBeats', { quality: word, count, total });
+    const word = traceTextFor(this.locale, flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
+    const missing = this.#isUnread ? this.#say('notRead') : this.#isWaiting ? this.text('loading') : null;
+    const quality = missing ?? (count === total ? word : this.#say('ofBeats', { quality: word, count, total }));
     const hr = bpm === null ? '–' : `${bpm} /min`;
     return this.#say('atTime', { time: this.#clock(this.#atMs, true), hr, quality });
   }
@@ -692,7 +820,7 @@ export class BioRecording extends BioElement {
     };
     const [from, to] = [valueAt(fromMs), valueAt(toMs)];
     const unit = this.#shown.find(({ channel }) => channel === this.#channels[0])?.unit ?? '';
-    const mv = from === null || to === null ? '–' : `${(to - from).toFixed(2)} ${unit}`;
+    const mv = from === null || to === null ? '–' : `${this.#number(to - from, 2)} ${unitLabel(unit)}`;
     return this.#say('caliperReading', { ms: Math.round(ms), bpm: ms < 1 ? '–' : Math.round(60_000 / ms), mv });
   }
 
@@ -700,8 +828,7 @@ export class BioRecording extends BioElement {
 
   protected override template(): TemplateResult {
     if (this.#state !== 'ready' || this.#source === null) {
-      if (this.#state === 'loading')
-        return html`<div class="skeleton" style="block-size: 300px" aria-label=${this.text('loading')} role="status"></div>`;
+      if (this.#state === 'loading') return html`<div class="skeleton" aria-label=${this.text('loading')} role="status"></div>`;
       const words = {
         empty: this.#say('noRecording'),
         unauthorized: this.text('unauthorized'),
@@ -772,19 +899,34 @@ export class BioRecording extends BioElement {
       <div class="reading">
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>
+        ${this.#source.goesOn ? html`<p>${this.#say('goesOn', { time: this.#clock(endMs, false) })}</p>` : nothing}
         ${this.#isFiltered ? html`<p class="warn">${this.#say('filterOn')}</p>` : nothing}
         <p class="muted">${this.#say('notDiagnosis')}</p>
       </div>
-      <label class="goto"
-        >${this.#say('goTo')}<input
-          type="range"
-          min="0"
-          max=${Math.max(1, Math.round((endMs - startMs) / 1000))}
+      <div class="goto">
+        <label
+          >${this.#say('goTo')}<input
+            type="range"
+            min="0"
+            max=${Math.max(1, Math.round((endMs - startMs) / 1000))}
+            step="1"
+            .value=${String(Math.round((this.#atMs - startMs) / 1000))}
+            aria-valuetext=${this.#clock(this.#atMs, true)}
+            @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
+        /></label>
+        <input
+          type="datetime-local"
           step="1"
-          .value=${String(Math.round((this.#atMs - startMs) / 1000))}
-          aria-valuetext=${this.#clock(this.#atMs, true)}
-          @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
-      /></label>
+          aria-label=${this.#say('goToTime')}
+          min=${this.#local(startMs)}
+          max=${this.#local(endMs)}
+          .value=${this.#local(this.#atMs)}
+          @change=${(event: Event) => {
+            const wallMs = (event.target as HTMLInputElement).valueAsNumber;
+            if (!Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.timeZone));
+          }}
+        />
+      </div>
       <div
         class="views"
         tabindex="0"
@@ -810,7 +952,7 @@ export class BioRecording extends BioElement {
           part="strip"
           role="img"
           aria-label=${this.#say('stripLabel', {
-            seconds: (this.#stripMs / 1000).toFixed(1),
+            seconds: this.#number(this.#stripMs / 1000, 1),
             time: this.#clock(this.#atMs, true),
             speed: this.#speed,
             gain: this.#gain,
@@ -842,6 +984,7 @@ export class BioRecording extends BioElement {
 
   #channelChoice(): TemplateResult {
     const { channels } = this.#source!.stream;
+    const codes = [...new Set(channels.map(({ code }) => code))];
     const toggle = (code: string): void => {
       const has = this.#channels.includes(code);
       const list = has ? this.#channels.filter((one) => one !== code) : [...this.#channels, code];
@@ -853,13 +996,20 @@ export class BioRecording extends BioElement {
     };
     return html`<fieldset class="channels">
       <legend class="vh">${this.#say('channels')}</legend>
-      ${[...new Set(channels.map(({ code }) => code))].map(
+      ${codes.map(
         (code) =>
           html`<label class="check"
             ><input type="checkbox" .checked=${this.#channels.includes(code)} @change=${() => this.#set(() => toggle(code))} />
             ${code}</label
           >`,
       )}
+      ${
+        codes.length > 2
+          ? html`<button type="button" class="quiet" @click=${() => this.#set(() => (this.#channels = codes.slice(0, LANES_MAX)))}>
+              ${this.#say('allChannels')}
+            </button>`
+          : nothing
+      }
     </fieldset>`;
   }
 }

@@ -40,7 +40,6 @@ const themeCss = `
 h2, h3, p, ul, ol, dl, dd, figure, fieldset { margin: 0; padding: 0; border: 0; min-inline-size: 0; }
 ul, ol { list-style: none; }
 h2, h3, p, li, dt, dd, legend, time, .value, .unit, .muted { unicode-bidi: plaintext; text-align: match-parent; text-align: -webkit-match-parent; }
-form { margin-block-end: 10px; }
 .card { background: var(--_surface); border: 1px solid var(--_line); border-radius: var(--_radius); padding: var(--_space); }
 .title { font-size: 1rem; font-weight: 600; line-height: 1.3; overflow-wrap: anywhere; }
 .muted { color: var(--_muted); font-size: .875rem; }
@@ -56,31 +55,22 @@ form { margin-block-end: 10px; }
 .note { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; padding: 8px 12px; border-radius: 8px; background: var(--_sunken);
   border-inline-start: 4px solid var(--_muted); font-size: .875rem; margin-block-end: 10px; }
 .note.warn { border-color: var(--_suspect); } .note.err { border-color: var(--_bad); }
-button, input, select, textarea { font: inherit; color: inherit; }
+button { font: inherit; color: inherit; }
 button, .button { min-block-size: 40px; min-inline-size: 40px; padding: 6px 14px; border: 1px solid var(--_edge); border-radius: 8px; background: var(--_surface);
   color: var(--_ink); cursor: pointer; }
-button.primary { background: var(--_accent); border-color: var(--_accent); color: var(--_on-accent); font-weight: 600; }
 button.quiet { border-color: transparent; background: none; color: var(--_accent); padding-inline: 6px; }
 button:disabled { opacity: .55; cursor: default; }
 button[aria-pressed=true] { background: var(--_accent); color: var(--_on-accent); border-color: var(--_accent); }
-input:not([type=radio], [type=checkbox], [type=range]), select, textarea { inline-size: 100%; min-block-size: 40px; padding: 8px 10px; border: 1px solid var(--_edge);
-  border-radius: 8px; background: var(--_surface); }
-textarea { min-block-size: 96px; resize: vertical; }
 :focus-visible { outline: 3px solid var(--_accent); outline-offset: 2px; }
-table { border-collapse: collapse; inline-size: 100%; font-size: .875rem; }
-th, td { text-align: start; padding: 6px 8px; line-height: 20px; border-block-end: 1px solid var(--_line); }
-td.num, th.num { text-align: end; }
-.scroll { overflow: auto; max-block-size: 331px; } /* ten rows */
 .skeleton { background: var(--_sunken); border-radius: 6px; min-block-size: 1.2em; animation: bio-pulse 1.6s ease-in-out infinite alternate; }
 @keyframes bio-pulse { to { opacity: .45; } }
 @media (prefers-reduced-motion: reduce) { *, ::before, ::after { animation: none !important; transition: none !important; scroll-behavior: auto !important; } }
 @media print {
   :host, :host([theme]) { color-scheme: light !important; }
-  .scroll { max-block-size: none; overflow: visible; }
-  button, form, .readout { display: none !important; }
+  button { display: none !important; }
   tr, li, .card > * { break-inside: avoid; }
 }
-@media (forced-colors: active) { button.primary, button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }
+@media (forced-colors: active) { button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }
 `;
 
 const sheets = new Map<string, CSSStyleSheet>();

@@ -18,10 +18,11 @@
  *  @fires bio:task - {id, status} when a task was marked */
 import { define, html, nothing } from '../shared/base.ts';
 import { EntryWidget } from '../shared/entry-widget.ts';
+import { fieldCss } from '../shared/field-css.ts';
 import { formatTime } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 
-const css = `
+const css = `${fieldCss}
 .tasks li { display: grid; grid-template-columns: 1fr auto; gap: 4px 12px; align-items: center; padding: 10px 0; border-block-start: 1px solid var(--_line); }
 .tasks h3 { font-size: 1rem; font-weight: 500; overflow-wrap: anywhere; }
 .tasks p { overflow-wrap: anywhere; }

@@ -4,11 +4,11 @@ import type { TemplateResult } from 'lit-html';
 import type { Series } from '../shared/data.ts';
 import { formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
-import type { textFor } from '../shared/strings.ts';
+import type { traceTextFor } from '../shared/trace-strings.ts';
 import type { Shown } from './moves-host.ts';
 import { WHOLE } from './plot.ts';
 
-type TextArguments = Parameters<typeof textFor> extends [string, ...infer Rest] ? Rest : never;
+type TextArguments = Parameters<typeof traceTextFor> extends [string, ...infer Rest] ? Rest : never;
 export type Saying = Readonly<{ locale: string; timeZone: string | undefined; text: (...of: TextArguments) => string }>;
 
 /** Rows of the table: the newest ones; the chart shows all. */

@@ -54,8 +54,10 @@ import { convertUnit, formatTime } from '../shared/format.ts';
 import { parseReference } from '../shared/reference-range.ts';
 import { pageFault } from '../shared/session.ts';
 import type { Session } from '../shared/session.ts';
+import { fieldCss } from '../shared/field-css.ts';
 import { sentenceOf } from '../shared/strings.ts';
 import { tokenColor } from '../shared/theme.ts';
+import { traceTextFor } from '../shared/trace-strings.ts';
 import '../live-trace/live-trace.ts';
 import { byUnit } from './by-unit.ts';
 import { loadMoves } from './load-moves.ts';
@@ -65,7 +67,7 @@ import type { View } from './plot.ts';
 import { legendOf, readoutOf, summaryOf, tableOf } from './readings.ts';
 import type { Saying } from './readings.ts';
 
-const css = `${plotCss}
+const css = `${fieldCss}${plotCss}
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin-block-end: -6px; }
 .legend li { overflow-wrap: anywhere; display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; font-size: .875rem; }
 .legend .line { inline-size: 26px; block-size: 8px; align-self: center; }
@@ -172,7 +174,7 @@ export class BioTrendChart extends DataWidget<Shown> {
   }
 
   get #say(): Saying {
-    return { locale: this.locale, timeZone: this.timeZone, text: (key, values) => this.text(key, values) };
+    return { locale: this.locale, timeZone: this.timeZone, text: (key, values) => traceTextFor(this.locale, key, values) };
   }
 
   #wake = (): void => {
@@ -271,7 +273,7 @@ export class BioTrendChart extends DataWidget<Shown> {
   protected override headEnd() {
     if (this.hasAttribute('readonly')) return nothing;
     const shown = this.#shownRange();
-    return html`<div class="row ranges" role="group" aria-label=${this.text('period')}>
+    return html`<div class="row ranges" role="group" aria-label=${this.#say.text('period')}>
       ${ranges.map(
         (range) =>
           html`<button
@@ -333,7 +335,7 @@ export class BioTrendChart extends DataWidget<Shown> {
               class="stack"
               tabindex="0"
               role="img"
-              aria-label=${this.text('chartLabel', { name: this.heading(), range: this.#period(data), summary: summaryOf(data, this.#say) })}
+              aria-label=${this.#say.text('chartLabel', { name: this.heading(), range: this.#period(data), summary: summaryOf(data, this.#say) })}
               @keydown=${(event: KeyboardEvent) => this.#onKey(event, data)}
             >
               ${groups.map(
@@ -357,7 +359,7 @@ export class BioTrendChart extends DataWidget<Shown> {
             this.requestUpdate();
           }}
         >
-          ${this.text(this.#asTable ? 'showChart' : 'showTable')}
+          ${this.#say.text(this.#asTable ? 'showChart' : 'showTable')}
         </button>
       </div>`;
   }
