@@ -7,6 +7,8 @@ import type { Segment } from '../widgets/recording/recording-source.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { tokenColor } from '../widgets/shared/theme.ts';
 import type { HeldLane } from './held-traces.ts';
+import { formatNumber } from '../widgets/shared/format.ts';
+import { t } from './language.ts';
 
 const BACK_MS_MAX = 300_000;
 /** What is read at a time, ms. */
@@ -157,7 +159,7 @@ export class BioPausedTraces extends BioElement {
       marks: [],
       calipers: null,
       filtered: false,
-      gap: this.#hasFailed ? 'not read' : 'no signal',
+      gap: this.#hasFailed ? t('not read') : t('no signal'),
     });
   }
 
@@ -174,17 +176,17 @@ export class BioPausedTraces extends BioElement {
     const pause = this.#pause;
     if (pause === null) return nothing;
     const toMs = pause.endMs - this.#backMs;
-    const back = `${(this.#backMs / 1000).toFixed(1)} s before the pause`;
+    const back = t('{duration} before the pause', { duration: `${formatNumber(this.locale, this.#backMs / 1000, 3)} s` });
     const at = new Date(toMs - this.#spanMs / 2).toISOString();
     return html`<div class="row">
-        <p role="status">Paused at ${this.#clock(pause.endMs)}. The numbers go on.</p>
-        <p>Shown: up to ${this.#clock(toMs)}, ${back}</p>
-        ${this.#hasFailed ? html`<p role="alert">Older samples could not be read from the service.</p>` : nothing}
-        ${pause.hasRecordings && this.#streamId !== null ? html`<a href="#/recordings/${this.#streamId}?at=${at}">Open the recording here</a>` : nothing}
+        <p role="status">${t('Paused at {time}. The numbers go on.', { time: this.#clock(pause.endMs) })}</p>
+        <p>${t('Shown: up to {time}, {back}', { time: this.#clock(toMs), back })}</p>
+        ${this.#hasFailed ? html`<p role="alert">${t('Older samples could not be read from the service.')}</p>` : nothing}
+        ${pause.hasRecordings && this.#streamId !== null ? html`<a href="#/recordings/${this.#streamId}?at=${at}">${t('Open the recording here')}</a>` : nothing}
       </div>
       <div class="row">
         <label
-          >Scroll back<input
+          >${t('Scroll back')}<input
             type="range"
             min=${-BACK_MS_MAX}
             max="0"
@@ -196,7 +198,7 @@ export class BioPausedTraces extends BioElement {
       </div>
       <canvas
         role="img"
-        aria-label="Traces up to ${this.#clock(toMs)}"
+        aria-label=${t('Traces up to {time}', { time: this.#clock(toMs) })}
         @pointerdown=${(event: PointerEvent) => {
           (event.currentTarget as Element).setPointerCapture(event.pointerId);
           this.#dragX = event.clientX;

@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
+import { t } from '../language.ts';
 import { filtersOf } from '../live-view.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Measured } from '../measured.ts';
@@ -48,7 +49,7 @@ export class UserPage extends Page {
 
   override get title(): string {
     const { user } = this.#person;
-    return user === null ? 'User' : user.display_name || user.external_id;
+    return user === null ? t('User') : user.display_name || user.external_id;
   }
 
   /** An address may go on with an answer that is to be seen: <user>/answers/<id>. */
@@ -104,28 +105,28 @@ export class UserPage extends Page {
     if (this.#receipt !== null) {
       const receipt = receiptView(this.#receipt, user.external_id, this.context.locale, (iso) => this.time(iso));
       return html`${receipt}
-        <p><a class="back" href="#/users">All users</a></p>`;
+        <p><a class="back" href="#/users">${t('All users')}</a></p>`;
     }
     if (isUnshared) {
       return html`<section class="card">
-          ${emptyState('This person has not consented to sharing', 'The project requires it, so only the person can read their data.')}
+          ${emptyState(t('This person has not consented to sharing'), t('The project requires it, so only the person can read their data.'))}
         </section>
         ${this.#person.view()}`;
     }
     return html`<bio-provider id="subject" .operator=${this.#subject(user)}>
         ${
           this.#monitor === null
-            ? html`<p class="muted">No device of this user is sending right now.</p>`
+            ? html`<p class="muted">${t('No device of this user is sending right now.')}</p>`
             : html`<div class="row status">${this.#monitor.status()}</div>
                 ${this.#monitor.view()}
-                <p class="notice">No alarms. Not a medical device.</p>`
+                <p class="notice">${t('No alarms. Not a medical device.')}</p>`
         }
         ${this.#trends.view()}
       </bio-provider>
       ${this.#measured.view()} ${this.#reported.view()}
       <section class="card">
-        <h2>Recordings</h2>
-        ${this.#streams.length === 0 ? emptyState('No recordings yet', 'A recording starts with the first packet of a device.') : this.#table()}
+        <h2>${t('Recordings')}</h2>
+        ${this.#streams.length === 0 ? emptyState(t('No recordings yet'), t('A recording starts with the first packet of a device.')) : this.#table()}
         ${moreButton(this.#nextStreams, () => void this.run(() => this.#moreStreams()))}
       </section>
       ${this.#person.view()}`;
@@ -148,8 +149,8 @@ export class UserPage extends Page {
     const { user, isUnshared } = this.#person;
     if (user === null) return nothing;
     return html`<div class="row">
-      ${isUnshared ? nothing : html`<a class="button" href=${this.#reportOf(user)}>Report</a>`}
-      ${this.canAdmin ? html`<a class="button" href="#/audit/${user.xuser_id}">Who has seen this person's data</a>` : nothing}
+      ${isUnshared ? nothing : html`<a class="button" href=${this.#reportOf(user)}>${t('Report')}</a>`}
+      ${this.canAdmin ? html`<a class="button" href="#/audit/${user.xuser_id}">${t("Who has seen this person's data")}</a>` : nothing}
     </div>`;
   }
 
@@ -164,34 +165,36 @@ export class UserPage extends Page {
     return tableOf<Stream>(
       [
         {
-          name: 'Device',
+          name: t('Device'),
           cell: (stream) => html`${stream.device_id} <span class="muted">${stream.firmware}</span>`,
         },
         {
-          name: 'View',
+          name: t('View'),
           cell: (stream) =>
             stream.channels.length === 0
               ? '–'
               : html`<a href="#/recordings/${stream.id}"
-                  >Open<span class="vh"> the recording of ${stream.device_id} from ${stream.recorded_from ?? stream.started_at}</span></a
+                  >${t('Open|a recording')}<span class="vh">
+                    ${t('the recording of {device} from {time}', { device: stream.device_id, time: stream.recorded_from ?? stream.started_at })}</span
+                  ></a
                 >`,
         },
-        { name: 'Recorded from', cell: (stream) => this.time(stream.recorded_from) },
-        { name: 'To', cell: (stream) => this.time(stream.last_sample_at) },
-        { name: 'Duration', kind: 'num', cell: (stream) => length(stream) },
-        { name: 'Received', cell: (stream) => this.time(stream.started_at) },
+        { name: t('Recorded from'), cell: (stream) => this.time(stream.recorded_from) },
+        { name: t('To'), cell: (stream) => this.time(stream.last_sample_at) },
+        { name: t('Duration'), kind: 'num', cell: (stream) => length(stream) },
+        { name: t('Received'), cell: (stream) => this.time(stream.started_at) },
         {
-          name: 'Channels',
+          name: t('Channels'),
           cell: (stream) => stream.channels.map((channel) => `${channel.code} ${formatNumber(locale, channel.rate_hz, 4)} Hz`).join(', '),
         },
         {
-          name: 'Clock skew',
+          name: t('Clock skew'),
           kind: 'num',
           cell: (stream) => (stream.clock.skew_ppm === null ? '–' : `${formatNumber(locale, stream.clock.skew_ppm, 2)} ppm`),
         },
         {
-          name: 'State',
-          cell: (stream) => html`<span class="state ${isLive(stream) ? 'active' : ''}">${isLive(stream) ? 'live' : 'ended'}</span>`,
+          name: t('State'),
+          cell: (stream) => html`<span class="state ${isLive(stream) ? 'active' : ''}">${isLive(stream) ? t('live') : t('ended')}</span>`,
         },
       ],
       this.#streams,
