@@ -104,7 +104,10 @@ function filled(sentence: string, values: Readonly<Record<string, Piece>>): stri
 }
 
 /** A text that the service sends in English, such as a name of the catalog. */
-export const named = (english: string): string => translated(locale, english) ?? english;
+export function named(english: string): string {
+  const own = texts[english as Phrase];
+  return translated(locale, english) ?? (typeof own === 'string' ? own : english);
+}
 
 /** "a, b, c", with the "and" of the language where it has one there. */
 export const listed = (items: Iterable<string>): string => joined.format(items);

@@ -7,13 +7,13 @@ import { channelName } from '../widgets/live-trace/live-trace.ts';
 import { BeatSource } from './beat-review.ts';
 import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';
-import { plural, t } from './language.ts';
+import { locale, plural, t } from './language.ts';
 import { LatestValues } from './latest-values.ts';
 import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, withTrace } from './live-view.ts';
 import type { LiveView } from './live-view.ts';
 import './paused-traces.ts';
 import type { Pause } from './paused-traces.ts';
-import { formatAge, formatValue } from '../widgets/shared/format.ts';
+import { formatAge, formatNumber, formatValue } from '../widgets/shared/format.ts';
 import { joinLive } from '../widgets/shared/live-feed.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-frame.ts';
 import { qualityMark } from '../widgets/shared/quality.ts';
@@ -315,7 +315,7 @@ function choice<Value extends number>(
   return html`<label>
     ${label}
     <select @change=${(event: Event) => choose(values[(event.target as HTMLSelectElement).selectedIndex]!)}>
-      ${values.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value} ${unit}</option>`)}
+      ${values.map((value) => html`<option value=${value} ?selected=${value === chosen}>${formatNumber(locale, value)} ${unit}</option>`)}
     </select>
   </label>`;
 }

@@ -50,7 +50,7 @@ export class BiosignalsPage extends ProjectPage {
             : tableOf<Biosignal>(
                 [
                   { name: t('Name'), cell: (item) => html`<b>${item.abbreviation}</b> ${named(item.name)}` },
-                  { name: t('Unit'), cell: (item) => unitLabel(item.unit) || item.unit.replaceAll(/[{}]/g, '') },
+                  { name: t('Unit'), cell: (item) => unitLabel(item.unit) || named(item.unit.replaceAll(/[{}]/g, '')) },
                   {
                     name: 'LOINC',
                     cell: (item) =>
@@ -59,7 +59,10 @@ export class BiosignalsPage extends ProjectPage {
                   { name: t('Kind'), cell: (item) => t(item.signal_type) },
                   { name: t('From|source'), cell: (item) => sourceName(item.source_type) },
                   { name: t('Id'), kind: 'num', cell: (item) => item.id },
-                  { name: t('Now'), cell: (item) => (item.is_flowing ? badge('good', 'receiving') : html`<span class="muted">–</span>`) },
+                  {
+                    name: t('Now'),
+                    cell: (item) => (item.is_flowing ? badge('good', t('receiving')) : html`<span class="muted">–</span>`),
+                  },
                 ],
                 shown,
                 undefined,

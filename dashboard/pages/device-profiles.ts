@@ -2,7 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, unitLabel } from '../../widgets/shared/format.ts';
-import { t } from '../language.ts';
+import { named, t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { badge } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
@@ -70,7 +70,7 @@ export class DeviceProfilesPage extends Page {
     const { locale } = this.context;
     return html`<section class="card">
       <div class="card-head">
-        <h2>${profile.name}</h2>
+        <h2>${profile.built_in ? named(profile.name) : profile.name}</h2>
         <code>${profile.code}</code> ${profile.built_in ? badge('off', t('built in')) : ''}
         <span class="muted">${[profile.manufacturer, profile.model].filter((text) => text !== '').join(' · ')}</span>
       </div>
@@ -116,7 +116,7 @@ export class DeviceProfilesPage extends Page {
           <select name="profile" required>
             <option value="">${t('Choose a profile')}</option>
             <option value="none">${t('No profile')}</option>
-            ${this.#profiles.map((profile) => html`<option value=${profile.id}>${profile.name}</option>`)}
+            ${this.#profiles.map((profile) => html`<option value=${profile.id}>${named(profile.name)}</option>`)}
           </select></label
         >
         <button>${t('Assign')}</button>

@@ -138,7 +138,7 @@ export class OverviewPage extends Page {
     return html`<ul class="plain rows">
       ${this.#service.parts.map(
         ({ name, ok, detail }) =>
-          html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} <span class="muted">${detail}</span></li>`,
+          html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} <span class="muted" lang="en">${detail}</span></li>`,
       )}
     </ul>`;
   }

@@ -1,7 +1,7 @@
 /** Settings > Questionnaires > one: its questions, its rules, and a try-out that stores nothing. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { plural, t } from '../language.ts';
+import { named, plural, t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { badge } from '../parts.ts';
 import {
@@ -407,7 +407,7 @@ export class QuestionnairePage extends Page {
         ${questions.map(
           (question) =>
             html`<label
-              ><span class="clip">${question.text || question.linkId}</span>
+              ><span class="clip">${named(question.text || question.linkId)}</span>
               ${
                 question.type === 'choice' || question.type === 'boolean'
                   ? html`<select name=${question.linkId}>
@@ -417,7 +417,7 @@ export class QuestionnairePage extends Page {
                           ? [html`<option value="true">${t('Yes')}</option>`, html`<option value="false">${t('No')}</option>`]
                           : (question.answerOption ?? []).map(
                               ({ valueCoding }) =>
-                                html`<option value=${valueCoding.code}>${valueCoding.display ?? valueCoding.code}</option>`,
+                                html`<option value=${valueCoding.code}>${named(valueCoding.display ?? valueCoding.code)}</option>`,
                             )
                       }
                     </select>`
@@ -431,7 +431,7 @@ export class QuestionnairePage extends Page {
             >${
               verdict === null
                 ? nothing
-                : html`${verdict.scores.map((score) => html`<b>${score.name} ${score.value}</b> ${score.text} `)}
+                : html`${verdict.scores.map((score) => html`<b>${score.name} ${score.value}</b> ${named(score.text)} `)}
                   ${verdict.scores.length === 0 ? html`<span class="muted">${t('no score')}</span>` : nothing}
                   ${verdict.safety.map((title) => badge('bad', title))}`
             }</span
