@@ -809,8 +809,8 @@ export const es: Translations = {
   'Other values': 'Otros valores',
   'Method and version': 'Método y versión',
   Mean: 'Media',
-  Lowest: 'Más bajo',
-  Highest: 'Más alto',
+  Lowest: 'Mín.',
+  Highest: 'Máx.',
   'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
     'La media, el más bajo y el más alto son de los valores buenos del periodo; si no hay ninguno, de los dudosos. Bueno: parte de los valores calculados. Cobertura: parte de los valores que tendría un registro de todo el periodo. Los métodos de versiones distintas no son comparables.',
   'None in this range.': 'Ninguno en este periodo.',

@@ -813,8 +813,8 @@ export const fr: Translations = {
   'Other values': 'Autres valeurs',
   'Method and version': 'Méthode et version',
   Mean: 'Moyenne',
-  Lowest: 'Plus basse',
-  Highest: 'Plus haute',
+  Lowest: 'Min.',
+  Highest: 'Max.',
   'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
     'La moyenne, la plus basse et la plus haute portent sur les bonnes valeurs de la période ou, s’il n’y en a pas, sur les douteuses. Bon : part des valeurs calculées. Couverture : part des valeurs qu’aurait un enregistrement de toute la période. Des méthodes de versions différentes ne sont pas comparables.',
   'None in this range.': 'Aucun pour cette période.',

@@ -35,7 +35,7 @@ export class MembersPage extends Page {
     return html`<section class="card">
         ${tableOf<Member>(
           [
-            { name: 'E-mail', cell: (member) => member.email },
+            { name: t('E-mail'), cell: (member) => member.email },
             { name: t('Name'), cell: (member) => member.display_name || '–' },
             { name: t('Role'), cell: (member) => this.#role(member) },
             { name: t('Last sign-in'), cell: (member) => this.time(member.last_login_at) },

@@ -64,10 +64,11 @@ describe('the texts of the dashboard', () => {
 
   it('are shown somewhere, or sent by the service', () => {
     const dashboard = sources.map(({ text }) => text).join('\n');
-    const service = readdirSync(join(root, '../src'), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-      .map((name) => readFileSync(join(root, '../src', name), 'utf8'))
-      .join('\n');
+    const read = (folder: string, pattern: RegExp): string[] =>
+      readdirSync(join(root, '..', folder), { recursive: true, encoding: 'utf8' })
+        .filter((name) => pattern.test(name))
+        .map((name) => readFileSync(join(root, '..', folder, name), 'utf8'));
+    const service = [...read('src', /(?<!\.test)\.ts$/), ...read('sql', /^\d+.*\.sql$/)].join('\n').replaceAll(/[{}]/g, "'");
     const isSaid = (text: string, where: string): boolean =>
       ["'", '"', '`'].some((mark) => where.includes(mark + text.replaceAll('\n', '\\n') + mark));
     const unused = Object.keys(de).filter(
