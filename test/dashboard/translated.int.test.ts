@@ -24,6 +24,8 @@ afterAll(() => dashboard?.close());
 type Demo = Readonly<{ xuser_id: string; xuser_token: string }>;
 type Asked = Readonly<{ item: readonly Readonly<{ linkId: string; answerOption: readonly object[] }>[] }>;
 
+const sections = ['overview', 'wall', 'users', 'devices', 'quality', 'episodes', 'rules', 'groups', 'audit', 'nowhere'];
+
 /** Every page, with something on it. */
 async function addressesOf({ send, service }: DashboardFixture): Promise<string[]> {
   const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
@@ -51,7 +53,7 @@ async function addressesOf({ send, service }: DashboardFixture): Promise<string[
     send('GET', `/api/v1/streams?subject_id=${person}`);
   await until(async () => ((await streams())[0]?.channels.length ?? 0) > 0);
   return [
-    ...['overview', 'wall', 'users', 'devices', 'quality', 'episodes', 'rules', 'groups', 'audit', 'nowhere'],
+    ...sections,
     ...['keys', 'projects', 'questionnaires', 'biosignals', 'devices', 'webhooks', 'members'].map((name) => `settings/${name}`),
     `settings/questionnaires/${project!.id}/daily-checkin`,
     `users/${person}`,
