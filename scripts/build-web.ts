@@ -6,7 +6,7 @@
  *  cdn/v1/lang/de.json, es.json, fr.json, zh.json            texts in languages other than English, fetched by pages that are in them
  *  cdn/v1/custom-elements.json                               every element: attributes, parts, properties, events
  *  dashboard/*.html, *.js, *.css                             pages of this version
- *  dashboard/lang/de.json, es.json, fr.json                  their texts in other languages, fetched by pages that are in them */
+ *  dashboard/lang/*.json                                    their texts in other languages, fetched by pages that are in them */
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

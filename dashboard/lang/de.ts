@@ -1,4 +1,4 @@
-/** German of the dashboard, by the English of its source. Built into dashboard/lang/de.json. */
+/** German of the dashboard, by the English of its source. Built as lang/de.json next to the dashboard's script. */
 import type { Translation } from '../language.ts';
 
 export const de = {

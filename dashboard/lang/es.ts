@@ -1,4 +1,4 @@
-/** Spanish of the dashboard, by the English of its source. Built into dashboard/lang/es.json. */
+/** Spanish of the dashboard, by the English of its source. Built as lang/es.json next to the dashboard's script. */
 import type { Translations } from '../language.ts';
 
 export const es: Translations = {

@@ -1,4 +1,4 @@
-/** French of the dashboard, by the English of its source. Built into dashboard/lang/fr.json. */
+/** French of the dashboard, by the English of its source. Built as lang/fr.json next to the dashboard's script. */
 import type { Translations } from '../language.ts';
 
 export const fr: Translations = {
