@@ -5,6 +5,7 @@ import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
 import { problemOf, t } from './language.ts';
 import type { Content } from './parts.ts';
+import { sessionEnded } from './sign-in-again.ts';
 
 export type Question = Readonly<{
   title: string;
@@ -67,7 +68,7 @@ export class Dialog {
       question.after?.();
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      else if (error.status === 401) location.reload();
+      else if (error.status === 401) sessionEnded();
       this.#problem = problemOf(error);
     } finally {
       this.#busy = false;

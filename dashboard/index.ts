@@ -2,6 +2,8 @@
 import { html, nothing, render } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../sdk/fetch-json.ts';
+import type { Answer } from '../sdk/request.ts';
+import { formatNumber } from '../widgets/shared/format.ts';
 import { drawOnce } from './draw-once.ts';
 import { chooseLanguage, language, languages, locale, problemOf, t } from './language.ts';
 import type { LanguageName, PlainPhrase } from './language.ts';
@@ -30,6 +32,7 @@ import { WallPage } from './pages/wall.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
 import { Search } from './search.ts';
 import { call } from './service.ts';
+import { SignInAgain } from './sign-in-again.ts';
 import type { Member } from './service.ts';
 
 type Entry = Readonly<{
@@ -104,6 +107,7 @@ const app = document.querySelector<HTMLElement>('#app')!;
 app.replaceChildren();
 const redraw = drawOnce(() => draw());
 const search = new Search(redraw, locale);
+const signInAgain = new SignInAgain(redraw);
 
 /** undefined: not asked yet; null: nobody is signed in. */
 let member: Member | null | undefined;
@@ -113,8 +117,8 @@ let problem: string | null = null;
 /** On a phone the sections are behind a button. */
 let menuOpen = false;
 
-/** Open episodes, shown next to their section; null: not known. */
-let openEpisodes: number | null = null;
+/** Numbers next to the sections; null: not known. */
+let counts: Answer<'getFleetCounts'> | null = null;
 const COUNT_MS = 60_000;
 
 function navigate(): void {
@@ -147,8 +151,7 @@ function find(address: string, allowed: readonly Entry[]): Readonly<{ entry: Ent
 }
 
 async function count(): Promise<void> {
-  const counts = await call('GET', '/api/v1/fleet/counts').catch(() => null);
-  openEpisodes = counts?.episodes_open ?? openEpisodes;
+  counts = (await call('GET', '/api/v1/fleet/counts').catch(() => null)) ?? counts;
   redraw();
 }
 
@@ -217,7 +220,7 @@ function shell(who: Member): TemplateResult {
           </li>`,
       )}`;
   };
-  if (page?.isWhole === true) return html`${page.view()} ${search.view()}`;
+  if (page?.isWhole === true) return html`${page.view()} ${search.view()} ${signInAgain.view(who)}`;
   return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>${t('Skip to content')}</a>
     <header class="top">
       <button
@@ -248,7 +251,7 @@ function shell(who: Member): TemplateResult {
       </nav>
       <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
     </div>
-    ${search.view()}`;
+    ${search.view()} ${signInAgain.view(who)}`;
 }
 
 /** Each language by its own name, for those who do not read the one that is shown. */
@@ -262,8 +265,17 @@ function languageMenu(): TemplateResult {
 }
 
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {
-  if (path !== 'episodes' || openEpisodes === null || openEpisodes === 0) return nothing;
-  return html` <span class="count">${openEpisodes}<span class="vh"> ${t('open')}</span></span>`;
+  if (counts === null) return nothing;
+  const { episodes_open: open } = counts;
+  if (path === 'episodes') return open === 0 ? nothing : html` <span class="count">${open}<span class="vh"> ${t('open')}</span></span>`;
+  const many: Readonly<Record<string, readonly [count: number, of: string]>> = {
+    users: [counts.people, ''],
+    devices: [counts.devices, ''],
+    rules: [counts.rules_on, t('switched on')],
+    groups: [counts.groups, ''],
+  };
+  const [count, of] = many[path] ?? [0, ''];
+  return count === 0 ? nothing : html` <span class="count quiet">${formatNumber(locale, count)}<span class="vh">${of}</span></span>`;
 }
 
 function skip(event: Event): void {

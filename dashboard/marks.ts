@@ -357,7 +357,8 @@ function whatOf({ kind, beat, channel }: Pick<Mark, 'kind' | 'beat' | 'channel'>
 }
 
 /** @param mark that is changed; null: a new one */
-function fieldsOf(mark: Mark | null, channels: readonly string[]): TemplateResult {
+/** Kind, channel and text of a mark. @param mark null: a new one */
+export function fieldsOf(mark: Mark | null, channels: readonly string[]): TemplateResult {
   const choice = (label: string, name: string, list: readonly (readonly [string, string])[], value: string): TemplateResult =>
     html`<label
       >${label}

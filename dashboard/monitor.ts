@@ -12,7 +12,7 @@ import { LatestValues } from './latest-values.ts';
 import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, withTrace } from './live-view.ts';
 import type { LiveView } from './live-view.ts';
 import './paused-traces.ts';
-import type { Pause } from './paused-traces.ts';
+import type { Pause, Recordings } from './paused-traces.ts';
 import { formatAge, formatNumber, formatValue } from '../widgets/shared/format.ts';
 import { joinLive } from '../widgets/shared/live-feed.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-frame.ts';
@@ -50,7 +50,7 @@ const stateWords = {
 export class LiveMonitor {
   readonly #locale: string;
   readonly #redraw: () => void;
-  readonly #hasRecordings: boolean;
+  readonly #recordings: Recordings | null;
   readonly #keep: (view: LiveView) => void;
   #view: LiveView;
   readonly #latest = new LatestValues();
@@ -67,13 +67,19 @@ export class LiveMonitor {
 
   /** @param redraw called when something that view() shows has changed
    *  @param address what it says of speed, gain, traces and layout  @param keep called when they were chosen anew
-   *  @param hasRecordings pages of recordings can be opened from here */
-  constructor(locale: string, redraw: () => void, address: URLSearchParams, keep: (view: LiveView) => void, hasRecordings = false) {
+   *  @param recordings null: pages of recordings cannot be opened from here */
+  constructor(
+    locale: string,
+    redraw: () => void,
+    address: URLSearchParams,
+    keep: (view: LiveView) => void,
+    recordings: Recordings | null = null,
+  ) {
     this.#locale = locale;
     this.#redraw = redraw;
     this.#view = viewOf(address);
     this.#keep = keep;
-    this.#hasRecordings = hasRecordings;
+    this.#recordings = recordings;
   }
 
   /** Joins the live feed of a session. */
@@ -122,7 +128,7 @@ export class LiveMonitor {
     else {
       const held = this.#held.lanes();
       const lanes = this.#shown.flatMap(({ id }) => held.find((lane) => lane.id === id) ?? []);
-      this.#pause = { ...this.#of, endMs: this.#held.endMs, lanes, hasRecordings: this.#hasRecordings };
+      this.#pause = { ...this.#of, endMs: this.#held.endMs, lanes, recordings: this.#recordings };
     }
     this.#redraw();
   }
@@ -171,7 +177,9 @@ export class LiveMonitor {
         ${isPaused ? html`<bio-paused-traces gain=${gain} speed=${speed} .pause=${this.#pause}></bio-paused-traces>` : nothing}
         <div class="rows" ?hidden=${isPaused}>${this.#traces()}</div>
       </section>
-      <section class="vitals" aria-label=${t('Values')}>${tiles.map((tile) => this.#tile(tile, nowMs))}</section>
+      <section class="vitals" aria-label=${t('Values')} tabindex=${document.fullscreenElement === null ? nothing : '0'}>
+        ${tiles.map((tile) => this.#tile(tile, nowMs))}
+      </section>
       <section class="history">
         <bio-trend-chart heading=${t('Last 15 minutes')} biosignals=${HISTORY} range="15m" refresh="10s" readonly></bio-trend-chart>
       </section>

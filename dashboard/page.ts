@@ -6,8 +6,10 @@ import { ApiError } from '../sdk/fetch-json.ts';
 import { Dialog } from './dialog.ts';
 import type { Question } from './dialog.ts';
 import { problemOf, t } from './language.ts';
+import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
+import { sessionEnded } from './sign-in-again.ts';
 import type { Member, Project } from './service.ts';
 
 export type PageContext = Readonly<{
@@ -88,6 +90,11 @@ export abstract class Page {
     history.replaceState(null, '', `${path}${query.size === 0 ? '' : `?${query.toString()}`}`);
   }
 
+  /** Where a list of this page keeps its search and its order. */
+  protected get listPlace(): ListPlace {
+    return { query: this.context.query, keep: (filters) => this.keep(filters), redraw: this.context.redraw };
+  }
+
   /** Asks, does it, and then shows everything as it is now. */
   protected ask(question: Question): void {
     this.dialog.ask({
@@ -125,7 +132,7 @@ export abstract class Page {
       return true;
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      else if (error.status === 401) location.reload();
+      else if (error.status === 401) sessionEnded();
       this.#problem = {
         text: problemOf(error),
         isOvertaken: error instanceof ApiError && error.status === 412,

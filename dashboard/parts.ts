@@ -64,6 +64,15 @@ export function badge(tone: Tone, word: string): TemplateResult {
   return html`<span class="badge ${tone}"><span aria-hidden="true">${marks[tone]}</span>${word}</span>`;
 }
 
+type Listed = Readonly<{ xuser_id: string; external_id: string; display_name: string }>;
+
+/** A person in a list: their name, where they have one, and the id that the application knows them by. A name is isolated: it may be
+ *  written from right to left. */
+export function personLink({ xuser_id: id, external_id: external, display_name: name }: Listed): TemplateResult {
+  return html`<a href="#/users/${id}"><bdi>${name || external}</bdi></a>
+    ${name === '' ? nothing : html`<span class="muted"><bdi>${external}</bdi></span>`}`;
+}
+
 type Named = Readonly<{ id: string; name: string }>;
 
 /** What something belongs to: a project, or all of them. */

@@ -1,9 +1,10 @@
-/** The live traces of a page that is paused: the last minute that the page holds, and five minutes that are read from the service. */
+/** The live traces of a page that is paused: the last minute that the page holds, and five minutes that are read from the service; with
+ *  calipers, and marks where the page may make them. */
 import { BioElement, define, html, nothing } from '../widgets/shared/base.ts';
 import type { TemplateResult } from '../widgets/shared/base.ts';
 import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-draw.ts';
 import { segmentOf } from '../widgets/recording/recording-source.ts';
-import type { Segment } from '../widgets/recording/recording-source.ts';
+import type { Mark, Segment } from '../widgets/recording/recording-source.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { tokenColor } from '../widgets/shared/theme.ts';
 import type { HeldLane } from './held-traces.ts';
@@ -14,14 +15,34 @@ const BACK_MS_MAX = 300_000;
 /** What is read at a time, ms. */
 const PART_MS = 30_000;
 const LANE_PX = 150;
+/** Steps of the keyboard, ms. */
+const STEP_MS = 500;
+const FINE_MS = 10;
+/** Ends of calipers that the keyboard sets, on both sides of the middle, ms. */
+const CALIPERS_MS = 400;
+
+export type MarkedStretch = Readonly<{
+  streamId: string;
+  /** Codes of the channels that are shown. */
+  channels: readonly string[];
+  fromMs: number;
+  /** null: a moment. */
+  toMs: number | null;
+  /** Call it once the mark is saved. */
+  done: () => void;
+}>;
+export type Recordings = Readonly<{
+  /** Asks what the mark is and saves it; null: whoever looks may not make one. */
+  mark: ((stretch: MarkedStretch) => void) | null;
+}>;
 
 export type Pause = Readonly<{
   endMs: number;
   lanes: readonly HeldLane[];
   session: Session;
   subjectId: string;
-  /** The dashboard's page of a recording can be opened from here. */
-  hasRecordings: boolean;
+  /** null: no page of a recording can be opened from here. */
+  recordings: Recordings | null;
 }>;
 
 type Flowing = readonly Readonly<{ id: string; codes: readonly string[] }>[];
@@ -29,8 +50,8 @@ type Flowing = readonly Readonly<{ id: string; codes: readonly string[] }>[];
 const css = `
 canvas { display: block; inline-size: 100%; border: 1px solid var(--_line); border-radius: 6px; cursor: grab; touch-action: pan-y; direction: ltr; }
 .row { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; font-size: .875rem; margin-block: 6px; }
-.row label { display: flex; flex: 1; gap: 8px; align-items: center; min-inline-size: 260px; }
-.row input { flex: 1; min-block-size: 40px; accent-color: var(--_accent); direction: ltr; }
+.row .wide { display: flex; flex: 1; gap: 8px; align-items: center; min-inline-size: 260px; }
+.row input[type='range'] { flex: 1; min-block-size: 40px; accent-color: var(--_accent); direction: ltr; }
 `;
 
 export class BioPausedTraces extends BioElement {
@@ -44,6 +65,10 @@ export class BioPausedTraces extends BioElement {
   readonly #parts = new Map<number, readonly Segment[] | null>();
   #hasFailed = false;
   #dragX = NaN;
+  #calipers: Readonly<{ fromMs: number; toMs: number }> | null = null;
+  /** The pointer is at the second end. */
+  #isMeasuring = false;
+  #marks: readonly Mark[] = [];
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -56,8 +81,13 @@ export class BioPausedTraces extends BioElement {
     if (pause === this.#pause) return;
     [this.#pause, this.#backMs, this.#streams, this.#streamId, this.#hasFailed] = [pause, 0, null, null, false];
     this.#parts.clear();
+    [this.#calipers, this.#isMeasuring, this.#marks] = [null, false, []];
     this.requestUpdate();
-    if (pause !== null) void this.#findStreams(pause).catch(() => undefined);
+    if (pause !== null)
+      void this.#findStreams(pause).then(
+        () => this.#readMarks(pause),
+        () => undefined,
+      );
   }
 
   get #speed(): number {
@@ -82,6 +112,114 @@ export class BioPausedTraces extends BioElement {
     });
     this.#streams.catch(() => (this.#streams = null));
     return this.#streams;
+  }
+
+  /** Marks that others made, and those made here; without them the traces are still shown. */
+  async #readMarks(pause: Pause): Promise<void> {
+    if (this.#streamId === null || pause.recordings === null) return;
+    const query = { stream_id: this.#streamId, since: new Date(pause.endMs - BACK_MS_MAX).toISOString(), limit: 100 };
+    const list = await pause.session.get('/api/v1/annotations', { query }).catch(() => []);
+    if (pause !== this.#pause) return;
+    this.#marks = list.map(({ id, starts_at: start, ends_at: end, kind, text, beat, channel, made_at: made }) => ({
+      id,
+      startMs: Date.parse(start),
+      endMs: Date.parse(end ?? start),
+      label: text || kind,
+      source: 'annotation',
+      beat,
+      channel,
+      madeMs: Date.parse(made),
+    }));
+    this.requestUpdate();
+  }
+
+  get #middleMs(): number {
+    return this.#pause!.endMs - this.#backMs - this.#spanMs / 2;
+  }
+
+  #timeAt({ clientX, currentTarget }: PointerEvent): number {
+    const { left } = (currentTarget as Element).getBoundingClientRect();
+    return this.#pause!.endMs - this.#backMs - this.#spanMs + (clientX - left) / pxPerMs(this.#speed);
+  }
+
+  #toggleCalipers(): void {
+    const middle = this.#middleMs;
+    this.#calipers = this.#calipers === null ? { fromMs: middle - CALIPERS_MS, toMs: middle + CALIPERS_MS } : null;
+    this.requestUpdate();
+  }
+
+  #setEnd(end: 'fromMs' | 'toMs'): void {
+    if (this.#calipers === null) return;
+    this.#calipers = { ...this.#calipers, [end]: this.#middleMs };
+    this.requestUpdate();
+  }
+
+  #press(event: KeyboardEvent): void {
+    const does: Readonly<Record<string, () => void>> = {
+      ArrowLeft: () => this.#scroll(this.#backMs + STEP_MS),
+      ArrowRight: () => this.#scroll(this.#backMs - STEP_MS),
+      ',': () => this.#scroll(this.#backMs + FINE_MS),
+      '.': () => this.#scroll(this.#backMs - FINE_MS),
+      c: () => this.#toggleCalipers(),
+      '[': () => this.#setEnd('fromMs'),
+      ']': () => this.#setEnd('toMs'),
+    };
+    const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : does[event.key];
+    if (act === undefined) return;
+    event.preventDefault();
+    act();
+  }
+
+  #down(event: PointerEvent): void {
+    (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    this.#isMeasuring = this.#calipers !== null || event.shiftKey;
+    const at = this.#timeAt(event);
+    if (this.#isMeasuring) this.#calipers = { fromMs: at, toMs: at };
+    else this.#dragX = event.clientX;
+    this.requestUpdate();
+  }
+
+  #move(event: PointerEvent): void {
+    if (this.#isMeasuring && this.#calipers !== null) {
+      this.#calipers = { ...this.#calipers, toMs: this.#timeAt(event) };
+      this.requestUpdate();
+    } else if (!Number.isNaN(this.#dragX)) {
+      this.#scroll(this.#backMs + (event.clientX - this.#dragX) / pxPerMs(this.#speed));
+      this.#dragX = event.clientX;
+    }
+  }
+
+  #up(): void {
+    [this.#isMeasuring, this.#dragX] = [false, NaN];
+  }
+
+  /** Time between the calipers, the rate that it would be, and the difference in the topmost trace. */
+  #measured(): string {
+    if (this.#calipers === null || this.#pause === null) return '';
+    const { fromMs, toMs } = this.#calipers;
+    const [lane] = this.#pause.lanes;
+    const valueAt = (at: number): number | null => {
+      const all = lane === undefined ? [] : this.#segments(lane, Math.min(fromMs, toMs), Math.max(fromMs, toMs) + 1);
+      const segment = all.find(({ t0Ms, rateHz, samples }) => at >= t0Ms && at < t0Ms + (samples.length * 1000) / rateHz);
+      return segment?.samples[Math.floor(((at - segment.t0Ms) / 1000) * segment.rateHz)] ?? null;
+    };
+    const ms = Math.abs(toMs - fromMs);
+    const [from, to] = [valueAt(fromMs), valueAt(toMs)];
+    const difference = from === null || to === null ? '–' : `${(to - from).toFixed(2)} ${lane?.unit ?? ''}`;
+    return `${Math.round(ms)} ms = ${ms < 1 ? '–' : Math.round(60_000 / ms)} /min, ${difference}`;
+  }
+
+  /** The stretch between the calipers, or the moment in the middle. */
+  #mark(pause: Pause): void {
+    if (this.#streamId === null) return;
+    const ends = this.#calipers === null ? [this.#middleMs] : [this.#calipers.fromMs, this.#calipers.toMs].toSorted((a, b) => a - b);
+    pause.recordings?.mark?.({
+      streamId: this.#streamId,
+      channels: pause.lanes.map(({ code }) => code),
+      fromMs: ends[0]!,
+      toMs: ends[1] ?? null,
+      done: () => void this.#readMarks(pause),
+    });
   }
 
   async #read(pause: Pause, part: number): Promise<void> {
@@ -154,10 +292,10 @@ export class BioPausedTraces extends BioElement {
       beats: [],
       corrected: null,
       pick: null,
-      hasMiddle: false,
+      hasMiddle: this.#calipers !== null || (pause.recordings?.mark ?? null) !== null,
       words: { computed: '', corrected: '' },
-      marks: [],
-      calipers: null,
+      marks: this.#marks,
+      calipers: this.#calipers === null ? null : { ...this.#calipers, marchOut: false },
       filtered: false,
       gap: this.#hasFailed ? t('not read') : t('no signal'),
     });
@@ -165,6 +303,15 @@ export class BioPausedTraces extends BioElement {
 
   protected override rendered(): void {
     this.#draw();
+  }
+
+  /** What the strip shows of marks, for those who do not see it. */
+  #marksInWords(): string {
+    const toMs = this.#pause!.endMs - this.#backMs;
+    const shown = this.#marks.filter(({ startMs, endMs, beat }) => beat === null && endMs >= toMs - this.#spanMs && startMs <= toMs);
+    return shown.length === 0
+      ? ''
+      : t('Marks: {list}', { list: shown.map(({ label, startMs }) => `${this.#clock(startMs)} ${label}`).join('; ') });
   }
 
   #clock(ms: number): string {
@@ -182,35 +329,46 @@ export class BioPausedTraces extends BioElement {
         <p role="status">${t('Paused at {time}. The numbers go on.', { time: this.#clock(pause.endMs) })}</p>
         <p>${t('Shown: up to {time}, {back}', { time: this.#clock(toMs), back })}</p>
         ${this.#hasFailed ? html`<p role="alert">${t('Older samples could not be read from the service.')}</p>` : nothing}
-        ${pause.hasRecordings && this.#streamId !== null ? html`<a href="#/recordings/${this.#streamId}?at=${at}">${t('Open the recording here')}</a>` : nothing}
+        ${pause.recordings !== null && this.#streamId !== null ? html`<a href="#/recordings/${this.#streamId}?at=${at}">${t('Open the recording here')}</a>` : nothing}
       </div>
       <div class="row">
-        <label
+        <label class="wide"
           >${t('Scroll back')}<input
             type="range"
             min=${-BACK_MS_MAX}
             max="0"
-            step="500"
+            step=${STEP_MS}
             .value=${String(-this.#backMs)}
             aria-valuetext=${back}
             @input=${(event: Event) => this.#scroll(-Number((event.target as HTMLInputElement).value))}
         /></label>
+        <label><input type="checkbox" .checked=${this.#calipers !== null} @change=${() => this.#toggleCalipers()} />${t('Calipers')}</label>
+        <output aria-live="polite">${this.#measured()}</output>
+        ${
+          (pause.recordings?.mark ?? null) === null
+            ? nothing
+            : html`<button type="button" ?disabled=${this.#streamId === null} @click=${() => this.#mark(pause)}>
+                ${this.#calipers === null ? t('Mark the middle') : t('Mark between the calipers')}
+              </button>`
+        }
       </div>
-      <canvas
-        role="img"
-        aria-label=${t('Traces up to {time}', { time: this.#clock(toMs) })}
-        @pointerdown=${(event: PointerEvent) => {
-          (event.currentTarget as Element).setPointerCapture(event.pointerId);
-          this.#dragX = event.clientX;
-        }}
-        @pointermove=${(event: PointerEvent) => {
-          if (Number.isNaN(this.#dragX)) return;
-          this.#scroll(this.#backMs + (event.clientX - this.#dragX) / pxPerMs(this.#speed));
-          this.#dragX = event.clientX;
-        }}
-        @pointerup=${() => (this.#dragX = NaN)}
-        @pointercancel=${() => (this.#dragX = NaN)}
-      ></canvas>`;
+      <div
+        class="strip"
+        tabindex="0"
+        role="group"
+        aria-label=${t('Traces, by keyboard: arrows scroll, comma and full stop by 10 ms, C sets calipers, square brackets their ends')}
+        @keydown=${(event: KeyboardEvent) => this.#press(event)}
+      >
+        <canvas
+          role="img"
+          aria-label=${t('Traces up to {time}', { time: this.#clock(toMs) })}
+          @pointerdown=${(event: PointerEvent) => this.#down(event)}
+          @pointermove=${(event: PointerEvent) => this.#move(event)}
+          @pointerup=${() => this.#up()}
+          @pointercancel=${() => this.#up()}
+        ></canvas>
+      </div>
+      ${this.#marks.length === 0 ? nothing : html`<p class="muted">${this.#marksInWords()}</p>`}`;
   }
 }
 

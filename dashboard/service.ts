@@ -75,6 +75,7 @@ export type Rule = Answer<'listRules'>[number];
 export type TriedRule = Answer<'tryRule'>;
 export type Group = Answer<'listGroups'>[number];
 export type MethodOfValue = Answer<'listMethods'>[number];
+export type MarkBody = BodyOf<'createAnnotation'>;
 export type Webhook = Answer<'listWebhooks'>[number];
 export type QuestionnaireAnswer = Answer<'listQuestionnaireResponses'>[number];
 export type Mood = Answer<'listMoods'>[number];

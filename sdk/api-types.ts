@@ -324,12 +324,12 @@ export type Operations = {
     body: undefined;
     answer: { entries: number; head: string | null; broken_at: number | null };
   };
-  /** Read the audit log, newest first */
+  /** Read the audit log */
   listAuditLog: {
     method: 'GET';
     path: '/api/v1/audit-log';
     params: {};
-    query: { subject_id?: string | undefined; actor_id?: string | undefined; action?: string | undefined; kind?: 'acts' | 'reads' | undefined; since?: string | undefined; until?: string | undefined; limit?: number | undefined; cursor?: string | undefined; format?: 'json' | 'csv' | undefined };
+    query: { subject_id?: string | undefined; actor_id?: string | undefined; action?: string | undefined; kind?: 'acts' | 'reads' | undefined; since?: string | undefined; until?: string | undefined; sort?: 'newest' | 'oldest' | undefined; limit?: number | undefined; cursor?: string | undefined; format?: 'json' | 'csv' | undefined };
     body: undefined;
     answer: readonly { id: number; time: string; actor_kind: string; actor_id: string; action: string; target_kind: string; target_id: string; subject_id: string | null; project_id: string | null; detail: Readonly<Record<string, unknown>>; ip: string | null; request_id: string; chain_seq: number | null; hash: string | null }[];
   };
@@ -401,7 +401,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/streams';
     params: {};
-    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | undefined; cursor?: string | undefined };
+    query: { subject_id?: string | undefined; since?: string | undefined; until?: string | undefined; device_id?: string | undefined; sort?: 'newest' | 'oldest' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
     answer: readonly { id: string; subject_id: string; device_id: string; boot_id: string; firmware: string; epoch_ns: number; recorded_from: string | null; time_source: 'stated' | 'device' | 'age' | 'arrival' | null; started_at: string; last_sample_at: string | null; ended_at: string | null; is_flowing: boolean; clock: { offset_ns: number | null; skew_ppm: number | null; rms_ns: number | null; pairs: number }; channels: readonly { code: string; kind: 'ecg' | 'ppg' | 'eda' | 'temp' | 'resp' | 'acc' | 'gyro' | 'other'; rate_hz: number; gain: number; baseline: number; unit: string; lead: string }[] }[];
   };
@@ -520,7 +520,7 @@ export type Operations = {
     params: {};
     query: { project_id?: string | undefined; group_id?: string | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[]; set_aside: number }[];
+    answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; display_name: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[]; set_aside: number }[];
   };
   /** Quality of the signals of all users, by the hour */
   getSignalQuality: {
@@ -529,7 +529,7 @@ export type Operations = {
     params: {};
     query: { project_id?: string | undefined; group_id?: string | undefined; hours?: number | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { xuser_id: string; external_id: string; feature: string; hours: readonly { start: string; expected: number; n: number; good: number; suspect: number }[] }[];
+    answer: readonly { xuser_id: string; external_id: string; display_name: string; feature: string; hours: readonly { start: string; expected: number; n: number; good: number; suspect: number }[] }[];
   };
   /** Find people, devices and recordings */
   search: {
@@ -952,7 +952,7 @@ export type Operations = {
     params: {};
     query: { project_id?: string | undefined; group_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; sort?: 'newest' | 'oldest' | 'severity' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; xuser_id: string; external_id: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; acknowledged_at: string | null; acknowledged_by_name: string | null; artifact_count: number }[];
+    answer: readonly { id: string; xuser_id: string; external_id: string; display_name: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; acknowledged_at: string | null; acknowledged_by_name: string | null; artifact_count: number }[];
   };
   /** Count what needs attention */
   getFleetCounts: {
@@ -961,7 +961,7 @@ export type Operations = {
     params: {};
     query: { project_id?: string | undefined };
     body: undefined;
-    answer: { episodes_open: number; episodes_open_high: number };
+    answer: { episodes_open: number; episodes_open_high: number; people: number; devices: number; rules_on: number; groups: number };
   };
   /** Send a ping now and say what was answered */
   testWebhook: {

@@ -26,6 +26,7 @@ import type { Instance } from './storage/log-ownership.ts';
 import { serviceSecret } from './storage/service-secret.ts';
 import { connectPipeline } from './start/connect-pipeline.ts';
 import { createLogger } from './start/create-logger.ts';
+import { DiskPart } from './start/disk-part.ts';
 import { startDatabases } from './start/databases.ts';
 import { firstStart } from './start/first-start.ts';
 import { SharedTries } from './http/shared-tries.ts';
@@ -164,6 +165,8 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     metrics.credentialsRefused.inc({ reason: 'sign_in' });
     reads.signInRefused(account, from);
   };
+  const disk = new DiskPart(database, config);
+  disk.parts();
   const apiRoutes = await apiRoutesOf({
     config,
     version,
@@ -185,6 +188,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
       ...(await readiness(database, pipeline, ownership, maintenance.state())),
       ...sealing.parts(),
       ...(nodes?.parts() ?? []),
+      ...disk.parts(),
     ],
     demoRoutes: demo?.routes ?? [],
   });

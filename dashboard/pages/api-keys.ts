@@ -1,7 +1,8 @@
 /** Settings > API keys: create, rotate, revoke. A secret is shown once, and forgotten by the page when it is left. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { listed, t } from '../language.ts';
+import { t } from '../language.ts';
+import { ListChoice, newest } from '../list-choice.ts';
 import { formValues, Page } from '../page.ts';
 import { projectName, projectSelect, tableOf } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
@@ -20,6 +21,16 @@ export class ApiKeysPage extends Page {
   override readonly title = t('API keys');
   #keys: readonly ApiKey[] = [];
   #projects: readonly Project[] = [];
+  readonly #list = new ListChoice<ApiKey>(
+    this.listPlace,
+    {
+      newest: { name: t('Newest first'), by: (key) => newest(key.created_at) },
+      name: { name: t('Name'), by: (key) => key.name },
+      used: { name: t('Last used'), by: (key) => newest(key.last_used_at) },
+      state: { name: t('State'), by: stateOf },
+    },
+    (key) => [key.name, key.hint, stateOf(key), ...key.scopes],
+  );
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
 
   protected override async load(): Promise<void> {
@@ -61,11 +72,12 @@ export class ApiKeysPage extends Page {
         <p class="muted">
           ${t('Use organization keys on servers only. Browsers get a user token, which your backend requests with a Write key.')}
         </p>
+        ${this.#list.fields(this.#keys.length, t('Part of a name, a scope or a state'))}
         ${tableOf<ApiKey>(
           [
-            { name: t('Name'), cell: (key) => key.name },
+            { name: t('Name'), cell: (key) => html`<bdi>${key.name}</bdi>` },
             { name: t('Key'), cell: (key) => html`<code class="hint">${key.hint}</code>` },
-            { name: t('Scopes'), cell: (key) => listed(key.scopes.map((scope) => t(scope))) },
+            { name: t('Scopes'), cell: (key) => key.scopes.map((scope) => t(scope)).join(', ') },
             {
               name: t('Project'),
               cell: (key) => projectName(this.#projects, key.project_id),
@@ -80,7 +92,7 @@ export class ApiKeysPage extends Page {
             },
             { name: t('Actions'), kind: 'actions', cell: (key) => this.#actions(key) },
           ],
-          this.#keys,
+          this.#list.of(this.#keys),
           (key) => ['revoked', 'expired'].includes(stateOf(key)),
         )}
       </section>

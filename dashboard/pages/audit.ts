@@ -5,7 +5,7 @@ import { addressOf } from '../../sdk/request.ts';
 import { named, t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import type { PageContext } from '../page.ts';
-import { chips, emptyState, moreButton, tableOf } from '../parts.ts';
+import { chips, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
 import { call, callList, callNext } from '../service.ts';
 import type { AuditEntry } from '../service.ts';
 
@@ -15,6 +15,12 @@ const kinds = [
   ['reads', t('Reads of personal data')],
   ['all', t('Both')],
 ] as const;
+
+const sorts = [
+  ['newest', t('Newest first')],
+  ['oldest', t('Oldest first')],
+] as const;
+type Sort = (typeof sorts)[number][0];
 
 /** What a filter is set to; '' where it is not. */
 type Wanted = Readonly<{ subject: string; actor: string; action: string; since: string; until: string }>;
@@ -28,6 +34,7 @@ export class AuditPage extends Page {
   /** An address may name a person: then the question is who read their data. */
   #wanted = wantedOf(this.context);
   #kind: Kind = kinds.find(([kind]) => kind === this.context.query.get('kind'))?.[0] ?? (this.context.argument === '' ? 'acts' : 'reads');
+  #sort: Sort = sorts.find(([value]) => value === this.context.query.get('sort'))?.[0] ?? 'newest';
   #entries: readonly AuditEntry[] = [];
   #next: string | null = null;
   #actors: readonly Readonly<{ id: string; name: string }>[] = [];
@@ -67,12 +74,12 @@ export class AuditPage extends Page {
   /** Looks for what is wanted now, and puts it into the address. */
   #look(): void {
     if (this.context.argument !== '') history.replaceState(null, '', '#/audit'); // the person is a filter like the others now
-    this.keep({ ...this.#wanted, kind: this.#kind });
+    this.keep({ ...this.#wanted, kind: this.#kind, sort: this.#sort === 'newest' ? '' : this.#sort });
     void this.run(() => this.#find());
   }
 
   async #find(): Promise<void> {
-    const log = await callList('/api/v1/audit-log', { query: { ...this.#query(), limit: 100 } });
+    const log = await callList('/api/v1/audit-log', { query: { ...this.#query(), sort: this.#sort, limit: 100 } });
     this.#entries = log.items;
     this.#next = log.next;
   }
@@ -134,6 +141,10 @@ export class AuditPage extends Page {
       <label>${t('Action')}<input name="action" type="search" autocomplete="off" placeholder="api_key.created" .value=${action} /></label>
       <label>${t('From')}<input name="since" type="datetime-local" step="1" .value=${since} /></label>
       <label>${t('To')}<input name="until" type="datetime-local" step="1" .value=${until} /></label>
+      ${sortField(sorts, this.#sort, (sort) => {
+        this.#sort = sort;
+        this.#look();
+      })}
       <div class="row"><button class="primary">${t('Find')}</button> <button type="button" @click=${clear}>${t('Clear')}</button></div>
     </form>`;
   }

@@ -5,7 +5,8 @@ import { formatNumber } from '../../widgets/shared/format.ts';
 import { BATTERY_PERCENT_MIN, batteryLevel } from '../battery.ts';
 import { t } from '../language.ts';
 import { Page } from '../page.ts';
-import { badge, chips, duration, emptyState, figure, percent, sortField, tableOf } from '../parts.ts';
+import { ListChoice, newest } from '../list-choice.ts';
+import { badge, chips, duration, emptyState, figure, percent, personLink, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Device } from '../service.ts';
 
@@ -19,19 +20,16 @@ const LIST_MAX = 1000;
 const filters = ['all', 'attention', 'sending', 'silent'] as const;
 type Filter = (typeof filters)[number];
 
-/** Orders of the list, each by a number (the largest first) or a text; devices without one come last. */
 const orders = {
-  heard: { name: t('Last packet'), by: ({ last_packet_at: at }: Device) => (at === null ? null : Date.parse(at)) },
+  heard: { name: t('Last packet'), by: (device: Device) => newest(device.last_packet_at) },
   device: { name: t('Device'), by: (device: Device) => device.name || device.device_id },
-  user: { name: t('User'), by: ({ external_id: id }: Device) => id },
+  user: { name: t('User'), by: ({ display_name: name, external_id: id }: Device) => name || id },
   lag: { name: t('Lag'), by: ({ lag_ms: lag }: Device) => lag },
   lost: { name: t('Packets lost'), by: (device: Device) => lossOf(device) },
   aside: { name: t('Not stored'), by: ({ set_aside: aside }: Device) => aside },
   battery: { name: t('Battery, lowest first'), by: ({ battery_percent: level }: Device) => (level === null ? null : -level) },
   clock: { name: t('Clock'), by: ({ clock }: Device) => (clock.skew_ppm === null ? null : Math.abs(clock.skew_ppm)) },
 } as const;
-type Order = keyof typeof orders;
-const orderNames = Object.keys(orders) as Order[];
 
 export class DevicesPage extends Page {
   override readonly title = t('Devices');
@@ -39,8 +37,12 @@ export class DevicesPage extends Page {
   protected override readonly refreshMs = REFRESH_MS;
   #devices: readonly Device[] = [];
   #filter: Filter = filters.find((name) => name === this.context.query.get('show')) ?? 'all';
-  #order: Order = orderNames.find((name) => name === this.context.query.get('sort')) ?? 'heard';
-  #search = this.context.query.get('search') ?? '';
+  readonly #list = new ListChoice<Device>(this.listPlace, orders, (device) => [
+    device.device_id,
+    device.name,
+    device.external_id,
+    device.display_name,
+  ]);
 
   protected override async load(): Promise<void> {
     this.#devices = await call('GET', '/api/v1/devices', { query: { limit: LIST_MAX } });
@@ -56,14 +58,14 @@ export class DevicesPage extends Page {
     const sending = devices.filter((device) => device.is_flowing);
     const attention = devices.filter((device) => faultsOf(device).length > 0);
     const chosen = { all: devices, attention, sending, silent: devices.filter((device) => !device.is_flowing) }[this.#filter];
-    const shown = sorted(chosen.filter(this.#isSought), this.#order);
+    const shown = this.#list.of(chosen);
     return html`<dl class="figures">
         ${figure(t('Devices'), devices.length)} ${figure(t('Sending now'), sending.length, 'good')}
         ${figure(t('Silent'), devices.length - sending.length, 'off')}
         ${figure(t('Need attention'), attention.length, attention.length > 0 ? 'warn' : null)}
       </dl>
       <section class="card">
-        ${this.#choices()}
+        ${this.#list.fields(devices.length, t("Part of a device's or user's name"))}
         ${chips(
           t('Which devices'),
           [
@@ -90,44 +92,17 @@ export class DevicesPage extends Page {
       </section>`;
   }
 
-  readonly #isSought = ({ device_id: id, name, external_id: user }: Device): boolean =>
-    [id, name, user ?? ''].some((text) => text.toLowerCase().includes(this.#search.toLowerCase()));
-
-  #choices(): TemplateResult {
-    const choices = orderNames.map((name) => [name, orders[name].name] as const);
-    const search = (event: Event): void => {
-      this.#search = (event.target as HTMLInputElement).value.trim();
-      this.keep({ search: this.#search });
-      this.context.redraw();
-    };
-    return html`<form class="row filters" role="search" @submit=${(event: Event) => event.preventDefault()}>
-      <label class="wide"
-        >${t('Search')}<input
-          type="search"
-          autocomplete="off"
-          placeholder=${t("Part of a device's or user's name")}
-          .value=${this.#search}
-          @input=${search}
-      /></label>
-      ${sortField(choices, this.#order, (order) => {
-        this.#order = order;
-        this.keep({ sort: order === 'heard' ? '' : order });
-        this.context.redraw();
-      })}
-    </form>`;
-  }
-
   #table(devices: readonly Device[]): TemplateResult {
     const { locale } = this.context;
     return tableOf<Device>(
       [
         {
           name: t('Device'),
-          cell: (device) => html`<b>${device.name || device.device_id}</b> <span class="muted">${device.firmware}</span>`,
+          cell: (device) => html`<b><bdi>${device.name || device.device_id}</bdi></b> <span class="muted">${device.firmware}</span>`,
         },
         {
           name: t('User'),
-          cell: (device) => (device.xuser_id === null ? '–' : html`<a href="#/users/${device.xuser_id}">${device.external_id}</a>`),
+          cell: whose,
         },
         {
           name: t('State'),
@@ -180,13 +155,9 @@ export class DevicesPage extends Page {
   }
 }
 
-function sorted(devices: readonly Device[], order: Order): Device[] {
-  const { by } = orders[order];
-  return devices.toSorted((a, b) => {
-    const [one, other] = [by(a), by(b)];
-    if (one === null || other === null) return Number(one === null) - Number(other === null);
-    return typeof one === 'number' ? (other as number) - one : one.localeCompare(other as string, undefined, { numeric: true });
-  });
+/** Whom a device records. */
+export function whose({ xuser_id: id, external_id: external, display_name: name }: Device): TemplateResult | string {
+  return id === null ? '–' : personLink({ xuser_id: id, external_id: external ?? '', display_name: name ?? '' });
 }
 
 function marked(attention: boolean, text: string): TemplateResult {

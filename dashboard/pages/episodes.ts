@@ -4,7 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { groupField, loadGroups } from '../group-filter.ts';
 import { named, t } from '../language.ts';
 import { Page } from '../page.ts';
-import { badge, chips, duration, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
+import { badge, chips, duration, emptyState, moreButton, personLink, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import { call, callList, callNext, callTagged } from '../service.ts';
 import type { EpisodeDetail, EpisodeLine, Group, Xuser } from '../service.ts';
@@ -120,7 +120,7 @@ export class EpisodesPage extends Page {
         [
           { name: t('Severity'), cell: severityBadge },
           { name: t('Episode'), cell: (episode) => html`<a href="#/episodes/${episode.id}">${named(episode.title || episode.kind)}</a>` },
-          { name: t('User'), cell: (episode) => html`<a href="#/users/${episode.xuser_id}">${episode.external_id}</a>` },
+          { name: t('User'), cell: personLink },
           { name: t('Started'), cell: (episode) => this.time(episode.started_at) },
           { name: t('Duration'), cell: (episode) => length(episode.started_at, episode.ended_at) },
           { name: t('Status'), cell: (episode) => html`${statusPill(episode)} ${seenBy(episode)}` },

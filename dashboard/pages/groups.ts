@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { t } from '../language.ts';
+import { ListChoice } from '../list-choice.ts';
 import { ProjectPage } from '../page.ts';
 import { emptyState, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
@@ -11,6 +12,11 @@ export class GroupsPage extends ProjectPage {
   override readonly title = t('Groups');
   protected override readonly lead = t('Wards and the like. A person may be in several; lists and rules can be for one group.');
   #groups: readonly Group[] = [];
+  readonly #list = new ListChoice<Group>(
+    this.listPlace,
+    { name: { name: t('Name'), by: (group) => group.name }, people: { name: t('Most people first'), by: (group) => group.member_count } },
+    (group) => [group.name],
+  );
 
   protected override async loadProject(): Promise<void> {
     this.#groups = await call('GET', '/api/v1/projects/{projectId}/groups', { params: { projectId: this.project.id } });
@@ -23,6 +29,7 @@ export class GroupsPage extends ProjectPage {
 
   protected override body(): TemplateResult {
     return html`<section class="card">
+      ${this.#list.fields(this.#groups.length, t('Part of a name'))}
       ${this.#groups.length === 0 ? emptyState(t('No groups yet'), t('Make one for each ward, study or team.')) : this.#table()}
     </section>`;
   }
@@ -30,7 +37,7 @@ export class GroupsPage extends ProjectPage {
   #table(): TemplateResult {
     return tableOf<Group>(
       [
-        { name: t('Group'), cell: (group) => html`<a href="#/users?group=${group.id}">${group.name}</a>` },
+        { name: t('Group'), cell: (group) => html`<a href="#/users?group=${group.id}"><bdi>${group.name}</bdi></a>` },
         { name: t('People'), kind: 'num', cell: (group) => group.member_count },
         {
           name: t('Episodes'),
@@ -38,7 +45,7 @@ export class GroupsPage extends ProjectPage {
         },
         { name: t('Actions'), kind: 'actions', cell: (group) => (this.canEdit ? this.#rowActions(group) : nothing) },
       ],
-      this.#groups,
+      this.#list.of(this.#groups),
     );
   }
 

@@ -2,6 +2,7 @@
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { t } from '../language.ts';
+import { ListChoice, newest } from '../list-choice.ts';
 import { formValues, Page } from '../page.ts';
 import { tableOf } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
@@ -22,6 +23,17 @@ export class MembersPage extends Page {
   protected override readonly lead = t('Who can sign in here, and what they can do.');
   #members: readonly Member[] = [];
 
+  readonly #list = new ListChoice<Member>(
+    this.listPlace,
+    {
+      email: { name: 'E-mail', by: (member) => member.email },
+      name: { name: t('Name'), by: (member) => member.display_name || null },
+      role: { name: t('Role'), by: (member) => roles.findIndex(([role]) => role === member.role) },
+      seen: { name: t('Last sign-in'), by: (member) => newest(member.last_login_at) },
+    },
+    (member) => [member.email, member.display_name, member.role, member.disabled ? 'disabled' : null],
+  );
+
   /** An admin makes no owners, and changes none. */
   #mayChange(role: Member['role']): boolean {
     return role !== 'owner' || this.context.member.role === 'owner';
@@ -33,15 +45,16 @@ export class MembersPage extends Page {
 
   protected override body(): TemplateResult {
     return html`<section class="card">
+        ${this.#list.fields(this.#members.length, t('Part of an address, a name or a role'))}
         ${tableOf<Member>(
           [
-            { name: t('E-mail'), cell: (member) => member.email },
-            { name: t('Name'), cell: (member) => member.display_name || '–' },
+            { name: 'E-mail', cell: (member) => html`<bdi>${member.email}</bdi>` },
+            { name: t('Name'), cell: (member) => (member.display_name === '' ? '–' : html`<bdi>${member.display_name}</bdi>`) },
             { name: t('Role'), cell: (member) => this.#role(member) },
             { name: t('Last sign-in'), cell: (member) => this.time(member.last_login_at) },
             { name: t('Actions'), kind: 'actions', cell: (member) => this.#switch(member) },
           ],
-          this.#members,
+          this.#list.of(this.#members),
           (member) => member.disabled,
         )}
       </section>

@@ -4,9 +4,10 @@ import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { named, t } from '../language.ts';
 import { Page } from '../page.ts';
-import { badge, emptyState, figure, percent, tableOf } from '../parts.ts';
+import { badge, emptyState, figure, percent, personLink, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Device, EpisodeLine, QualityOfUser } from '../service.ts';
+import { whose } from './devices.ts';
 import { severityBadge } from './episodes.ts';
 import { shareOf, signalName } from './quality.ts';
 
@@ -100,7 +101,7 @@ export class OverviewPage extends Page {
       [
         { name: t('Episode'), cell: (episode) => html`<a href="#/episodes/${episode.id}">${named(episode.title || episode.kind)}</a>` },
         { name: t('Severity'), cell: severityBadge },
-        { name: t('User'), cell: (episode) => html`<a href="#/users/${episode.xuser_id}">${episode.external_id}</a>` },
+        { name: t('User'), cell: personLink },
         { name: t('Started'), cell: (episode) => this.age(episode.started_at) },
       ],
       this.#episodes,
@@ -110,7 +111,7 @@ export class OverviewPage extends Page {
   #qualityTable(): TemplateResult {
     return tableOf<QualityOfUser>(
       [
-        { name: t('User'), cell: (user) => html`<a href="#/users/${user.xuser_id}">${user.external_id}</a>` },
+        { name: t('User'), cell: personLink },
         { name: t('Signal'), cell: (user) => signalName(user.feature) },
         { name: t('Good'), kind: 'num', cell: (user) => percent(shareOf(user, 'good')) },
       ],
@@ -122,10 +123,7 @@ export class OverviewPage extends Page {
     return html`${tableOf<Device>(
       [
         { name: t('Device'), cell: (device) => device.name || device.device_id },
-        {
-          name: t('User'),
-          cell: (device) => (device.xuser_id === null ? '–' : html`<a href="#/users/${device.xuser_id}">${device.external_id}</a>`),
-        },
+        { name: t('User'), cell: whose },
         { name: t('Channels'), cell: (device) => device.channels.join(', ') },
       ],
       sending.slice(0, SHOWN),

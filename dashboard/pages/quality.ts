@@ -3,7 +3,8 @@ import { html, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { t } from '../language.ts';
 import { Page } from '../page.ts';
-import { chips, emptyState, percent } from '../parts.ts';
+import { ListChoice } from '../list-choice.ts';
+import { chips, emptyState, percent, personLink } from '../parts.ts';
 import { call } from '../service.ts';
 import type { QualityOfUser } from '../service.ts';
 
@@ -19,6 +20,16 @@ export class QualityPage extends Page {
   protected override readonly refreshMs = 60_000;
   #users: readonly QualityOfUser[] = [];
   #hours: (typeof periods)[number] = periods.find((hours) => hours === this.context.query.get('hours')) ?? '24';
+
+  readonly #list = new ListChoice<QualityOfUser>(
+    this.listPlace,
+    {
+      worst: { name: t('Worst first'), by: (user) => -shareOf(user, 'good') },
+      user: { name: t('User'), by: (user) => user.display_name || user.external_id },
+      gaps: { name: t('Most gaps first'), by: (user) => -valuesOf(user, 'n') },
+    },
+    (user) => [user.external_id, user.display_name],
+  );
 
   protected override async load(): Promise<void> {
     this.#users = await call('GET', '/api/v1/signal-quality', { query: { hours: Number(this.#hours) } });
@@ -47,7 +58,9 @@ export class QualityPage extends Page {
         ${emptyState(t('No signals in this period'), t('Users appear here once a device has sent ECG or PPG.'))}
       </section>`;
     }
+    const shown = this.#list.of(this.#users);
     return html`<section class="card">
+      ${this.#list.fields(this.#users.length, t('Part of an id or name'))}
       <ul class="key" aria-label=${t('Key')}>
         <li>
           <svg viewBox="0 0 14 14" aria-hidden="true"><rect class="s-good" width="14" height="14" /></svg>${t('good')}
@@ -67,8 +80,9 @@ export class QualityPage extends Page {
         </li>
       </ul>
       <ul class="quality-list">
-        ${this.#users.map((user) => this.#row(user))}
+        ${shown.map((user) => this.#row(user))}
       </ul>
+      ${shown.length === 0 ? emptyState(t('No users found'), t('No id or name contains this text.')) : ''}
       <p class="quality-axis muted" aria-hidden="true">
         <span>${t('{count} hours ago', { count: this.#hours })}</span><span>${t('now')}</span>
       </p>
@@ -86,9 +100,7 @@ export class QualityPage extends Page {
       bad: percent(Math.max(0, 1 - good - suspect)),
     });
     return html`<li>
-      <div class="quality-who">
-        <a href="#/users/${user.xuser_id}">${user.external_id}</a> <span class="muted">${signalName(user.feature)}</span>
-      </div>
+      <div class="quality-who">${personLink(user)} <span class="muted">${signalName(user.feature)}</span></div>
       ${bars(user, hours, this.context.locale, t('{name}: {words}; signal for {percent} of {hours} hours', { name: `${user.external_id} ${signalName(user.feature)}`, words, percent: percent(covered), hours }))}
       <p class="quality-sum">
         ${t('{percent} good', { percent: html`<b class=${good < 0.8 ? 'attention' : ''}>${percent(good)}</b>` })}<br /><span class="muted"

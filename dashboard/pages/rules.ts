@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { named, plural, t } from '../language.ts';
+import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, duration, emptyState, figure, tableOf } from '../parts.ts';
 import { call, callTagged } from '../service.ts';
@@ -11,6 +12,7 @@ import type { Group, MethodOfValue, Rule, TriedRule } from '../service.ts';
 import { severityName } from './episodes.ts';
 
 const NO_ALARM = t('Not an alarm system. Not a medical device.');
+const severities: readonly Rule['severity'][] = ['none', 'low', 'medium', 'high'];
 const DAY_MS = 86_400_000;
 const ranges = [
   ['1', t('last 24 hours')],
@@ -31,6 +33,16 @@ export class RulesPage extends ProjectPage {
   #rules: readonly Rule[] = [];
   #groups: readonly Group[] = [];
   #methods: readonly MethodOfValue[] = [];
+  readonly #list = new ListChoice<Rule>(
+    this.listPlace,
+    {
+      name: { name: t('Name'), by: (rule) => rule.name },
+      on: { name: t('Switched on first'), by: (rule) => Number(rule.enabled) },
+      severity: { name: t('Most severe first'), by: (rule) => severities.indexOf(rule.severity) },
+      open: { name: t('Most open episodes first'), by: (rule) => rule.open_episodes },
+    },
+    (rule) => [rule.name, rule.feature, rule.external_id, rule.enabled ? 'on' : 'off', rule.severity],
+  );
   #draft: Draft | null = null;
   #tried: Readonly<{ name: string; range: string; trial: TriedRule }> | null = null;
   #trying = false;
@@ -54,6 +66,7 @@ export class RulesPage extends ProjectPage {
 
   protected override body(): TemplateResult {
     return html`<section class="card">
+        ${this.#list.fields(this.#rules.length, t('Part of a name, a value or a person'))}
         ${
           this.#rules.length === 0
             ? emptyState(
@@ -69,7 +82,7 @@ export class RulesPage extends ProjectPage {
   #table(): TemplateResult {
     return tableOf<Rule>(
       [
-        { name: t('Rule'), cell: (rule) => html`<b>${rule.name}</b> ${this.#mailNote(rule)}` },
+        { name: t('Rule'), cell: (rule) => html`<b><bdi>${rule.name}</bdi></b> ${this.#mailNote(rule)}` },
         { name: t('Opens when'), cell: (rule) => this.#condition(rule) },
         { name: t('For'), cell: (rule) => this.#whom(rule) },
         { name: t('Severity'), cell: (rule) => severityName(rule.severity) },
@@ -77,7 +90,7 @@ export class RulesPage extends ProjectPage {
         { name: t('Open'), kind: 'num', cell: (rule) => html`<a href="#/episodes">${rule.open_episodes}</a>` },
         { name: t('Actions'), kind: 'actions', cell: (rule) => this.#rowActions(rule) },
       ],
-      this.#rules,
+      this.#list.of(this.#rules),
       (rule) => !rule.enabled,
       true,
     );
@@ -199,7 +212,7 @@ export class RulesPage extends ProjectPage {
         ${choice(
           'severity',
           t('Severity'),
-          (['none', 'low', 'medium', 'high'] as const).map((one) => [one, severityName(one)] as const),
+          severities.map((one) => [one, one] as const),
           rule?.severity ?? 'medium',
         )}
         ${text('subject_id', t('Person, by external id (empty: everybody)'), rule?.external_id ?? '')}

@@ -5,21 +5,28 @@ import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { t } from '../language.ts';
 import { filtersOf } from '../live-view.ts';
+import { fieldsOf } from '../marks.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Measured } from '../measured.ts';
 import { Page } from '../page.ts';
-import { duration, emptyState, moreButton, tableOf } from '../parts.ts';
+import type { MarkedStretch } from '../paused-traces.ts';
+import { duration, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
 import { Person, receiptView } from '../person.ts';
 import type { Receipt } from '../person.ts';
 import { Reported } from '../reported.ts';
-import { callList, callNext } from '../service.ts';
-import type { Stream, Xuser } from '../service.ts';
+import { call, callList, callNext } from '../service.ts';
+import type { MarkBody, Stream, Xuser } from '../service.ts';
 import { Trends } from '../trends.ts';
 import { loadNames } from '../who.ts';
 
 /** Recordings that are listed at first, and at most when the page is loaded again. */
 const STREAMS = 20;
 const STREAMS_MAX = 1000;
+const sorts = [
+  ['newest', t('Newest first')],
+  ['oldest', t('Oldest first')],
+] as const;
+type Sort = (typeof sorts)[number][0];
 
 export class UserPage extends Page {
   readonly #person = new Person({
@@ -37,6 +44,11 @@ export class UserPage extends Page {
   #receipt: Receipt | null = null;
   #streams: readonly Stream[] = [];
   #nextStreams: string | null = null;
+  /** Order and device of the recordings that are listed; '' is every device. */
+  #sort: Sort = sorts.find(([value]) => value === this.context.query.get('sort'))?.[0] ?? 'newest';
+  #device = this.context.query.get('device') ?? '';
+  /** Whether a device of theirs sends, whichever recordings are listed. */
+  #isSending = false;
   #monitor: LiveMonitor | null = null;
   readonly #reported = new Reported(this.context.locale);
   readonly #measured = new Measured(this.context.locale);
@@ -65,11 +77,8 @@ export class UserPage extends Page {
     const { user, isUnshared } = this.#person;
     // What was asked for besides the first page stays.
     const limit = Math.min(STREAMS_MAX, Math.max(STREAMS, this.#streams.length));
-    const { items, next } = isUnshared
-      ? { items: [], next: null }
-      : await callList('/api/v1/streams', { query: { subject_id: id, limit } });
-    this.#streams = items;
-    this.#nextStreams = next;
+    if (isUnshared) [this.#streams, this.#nextStreams] = [[], null];
+    else await this.#loadStreams(id, limit);
     if (isUnshared || user === null) {
       this.#monitor?.stop();
       this.#monitor = null;
@@ -79,20 +88,31 @@ export class UserPage extends Page {
     void this.run(() => this.#reported.load(id, user.project_id, answer));
     void this.run(() => this.#measured.load(id, user.project_id));
     void this.run(() => this.#trends.load(user, this.#person.timeZone));
-    if (this.#monitor !== null || !this.#streams.some(isLive)) return;
-    this.#monitor = new LiveMonitor(
-      this.context.locale,
-      this.context.redraw,
-      this.context.query,
-      (view) => this.keep(filtersOf(view)),
-      true,
-    );
+    if (this.#monitor !== null || !this.#isSending) return;
+    this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw, this.context.query, (view) => this.keep(filtersOf(view)), {
+      mark: this.canEdit ? (stretch) => this.#mark(stretch) : null,
+    });
     // The provider is drawn first; its session exists a task later.
     this.context.redraw();
     setTimeout(() => {
       const session = document.querySelector<BioProvider>('#subject')?.session ?? null;
       if (session !== null) this.#monitor?.start(session, id);
     }, 100);
+  }
+
+  #mark({ streamId, channels, fromMs, toMs, done }: MarkedStretch): void {
+    this.dialog.ask({
+      title: t('Mark'),
+      text: t('Everyone who can see this recording also sees the mark, your name and when you made it.'),
+      word: t('Save'),
+      fields: fieldsOf(null, channels),
+      act: async (field) => {
+        const place = { starts_at: new Date(fromMs).toISOString(), ends_at: toMs === null ? null : new Date(toMs).toISOString() };
+        const what = { kind: field('kind') as MarkBody['kind'], channel: field('channel') || null, text: field('text') };
+        await call('POST', '/api/v1/annotations', { body: { stream_id: streamId, ...place, ...what } });
+        done();
+      },
+    });
   }
 
   protected override left(): void {
@@ -126,10 +146,56 @@ export class UserPage extends Page {
       ${this.#measured.view()} ${this.#reported.view()}
       <section class="card">
         <h2>${t('Recordings')}</h2>
-        ${this.#streams.length === 0 ? emptyState(t('No recordings yet'), t('A recording starts with the first packet of a device.')) : this.#table()}
+        ${this.#streamFields()}
+        ${
+          this.#streams.length > 0
+            ? this.#table()
+            : this.#device === ''
+              ? emptyState(t('No recordings yet'), t('A recording starts with the first packet of a device.'))
+              : emptyState(t('No recordings found'), t('No recording of this person is by a device of this id.'))
+        }
         ${moreButton(this.#nextStreams, () => void this.run(() => this.#moreStreams()))}
       </section>
       ${this.#person.view()}`;
+  }
+
+  async #loadStreams(id: string, limit: number): Promise<void> {
+    const device = this.#device === '' ? undefined : this.#device;
+    const isNarrowed = device !== undefined || this.#sort !== 'newest';
+    const [{ items, next }, newest] = await Promise.all([
+      callList('/api/v1/streams', { query: { subject_id: id, sort: this.#sort, device_id: device, limit } }),
+      isNarrowed ? call('GET', '/api/v1/streams', { query: { subject_id: id, limit: STREAMS } }) : null,
+    ]);
+    [this.#streams, this.#nextStreams] = [items, next];
+    this.#isSending = (newest ?? items).some(isLive);
+  }
+
+  #chooseStreams(sort: Sort, device: string): void {
+    [this.#sort, this.#device] = [sort, device];
+    this.keep({ sort: sort === 'newest' ? '' : sort, device });
+    void this.run(() => this.#loadStreams(this.#ids[0], STREAMS));
+  }
+
+  /** Above the recordings, where there is more than one. */
+  #streamFields(): TemplateResult | typeof nothing {
+    if (this.#streams.length < 2 && this.#device === '') return nothing;
+    const find = (event: Event): void => {
+      event.preventDefault();
+      const field = (event.target as Element).closest('form')!.elements.namedItem('device') as HTMLInputElement;
+      this.#chooseStreams(this.#sort, field.value.trim());
+    };
+    return html`<form class="row filters" role="search" aria-label=${t('Recordings')} @submit=${find}>
+      <label class="wide"
+        >${t('Device')}<input
+          name="device"
+          type="search"
+          autocomplete="off"
+          placeholder=${t('Whole id of a device')}
+          .value=${this.#device}
+          @change=${find}
+      /></label>
+      ${sortField(sorts, this.#sort, (sort) => this.#chooseStreams(sort, this.#device))}
+    </form>`;
   }
 
   async #moreStreams(): Promise<void> {

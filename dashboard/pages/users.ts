@@ -151,8 +151,8 @@ export class UsersPage extends Page {
   #table(): TemplateResult {
     return tableOf<Xuser>(
       [
-        { name: t('External id'), cell: (user) => html`<a href="#/users/${user.xuser_id}">${user.external_id}</a>` },
-        { name: t('Name'), cell: (user) => user.display_name || '–' },
+        { name: t('External id'), cell: (user) => html`<a href="#/users/${user.xuser_id}"><bdi>${user.external_id}</bdi></a>` },
+        { name: t('Name'), cell: (user) => (user.display_name === '' ? '–' : html`<bdi>${user.display_name}</bdi>`) },
         {
           name: t('Now'),
           cell: (user) => (this.#sending.has(user.xuser_id) ? badge('good', t('live')) : html`<span class="muted">–</span>`),

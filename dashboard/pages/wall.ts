@@ -221,7 +221,7 @@ function peopleOf(devices: readonly Device[], users: readonly Xuser[], wanted: (
     people.push({
       id,
       externalId,
-      name: user?.display_name || externalId,
+      name: user?.display_name || theirs[0]?.display_name || externalId,
       batteryPercent: levels.length === 0 ? null : Math.min(...levels),
       isSending: sending.length > 0,
       lastPacketAt:

@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { t } from '../language.ts';
+import { ListChoice, newest } from '../list-choice.ts';
 import { formValues, Page } from '../page.ts';
 import { badge, emptyState, projectName, projectSelect, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
@@ -26,6 +27,15 @@ export class WebhooksPage extends Page {
   protected override readonly lead = t('The service sends events to your server: signed, and retried for a day and a half.');
   #hooks: readonly Webhook[] = [];
   #projects: readonly Project[] = [];
+  readonly #list = new ListChoice<Webhook>(
+    this.listPlace,
+    {
+      newest: { name: t('Newest first'), by: (hook) => newest(hook.created_at) },
+      address: { name: t('Address'), by: (hook) => hook.url },
+      off: { name: t('Switched off first'), by: (hook) => newest(hook.gone_at) },
+    },
+    (hook) => [hook.url, hook.description, hook.gone_at === null ? null : t('switched off'), ...hook.events],
+  );
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
   #open: string | null = null;
   #deliveries: readonly Delivery[] = [];
@@ -48,6 +58,7 @@ export class WebhooksPage extends Page {
   protected override body(): TemplateResult {
     return html`${this.#fresh.view()}
       <section class="card">
+        ${this.#list.fields(this.#hooks.length, t('Part of an address, a note or an event'))}
         ${this.#hooks.length === 0 ? emptyState(t('No webhooks yet'), t('Add the address of your server below.')) : this.#table()}
       </section>
       ${this.#log()} ${this.#form()}`;
@@ -115,7 +126,7 @@ export class WebhooksPage extends Page {
               })}`,
         },
       ],
-      this.#hooks,
+      this.#list.of(this.#hooks),
     );
   }
 

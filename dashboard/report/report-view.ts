@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
 import { named, t } from '../language.ts';
 import { figure, percent, tableOf } from '../parts.ts';
+import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
 import { DAYS_MAX, EPISODES_MAX } from './report-data.ts';
 import type { EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
@@ -15,7 +16,7 @@ const DISCLAIMER = t(
   'Not a medical device and no diagnosis. The values are computed from recordings as they are, with the quality that the signal had; a person has to judge them, with the strips.',
 );
 
-type Row = Readonly<{ cells: readonly string[] }>;
+type Row = Readonly<{ cells: readonly Content[] }>;
 
 export class ReportView {
   readonly #data: ReportData;
@@ -30,7 +31,7 @@ export class ReportView {
     const { user, range, timeZone } = this.#data;
     return html`<article class="report">
       <header>
-        <h1>${user.display_name || user.external_id}</h1>
+        <h1><bdi>${user.display_name || user.external_id}</bdi></h1>
         <dl class="facts">
           ${
             user.display_name === ''
@@ -176,7 +177,7 @@ export class ReportView {
             some.map(({ method, totals }) => ({
               cells: [
                 named(method.title || method.name),
-                method.code,
+                breakable(method.code),
                 this.#number(totals.mean, method.unit),
                 this.#number(totals.min, method.unit),
                 this.#number(totals.max, method.unit),
@@ -215,18 +216,22 @@ export class ReportView {
         ${time(episode.started_at)}${episode.ended_at === null ? `, ${t('ongoing')}` : ` – ${time(episode.ended_at)}`};
         ${t('severity: {severity}', { severity: severityName(episode.severity) })}; ${words[episode.status]}
       </p>
-      ${strips.map(
-        ({ artifact: { title }, address }) =>
-          html`<figure class="paper" tabindex="0" role="region" aria-label=${title || t('Strip')}>
-            <img src=${address} alt=${title || t('Strip of the waveform')} />
-          </figure>`,
-      )}
+      ${strips.map(({ artifact: { title }, address }) => {
+        // Two episodes have a strip of the same title; a region is found by its name.
+        const name = `${title || t('Strip')}, ${episode.title || episode.kind}, ${time(episode.started_at)}`;
+        return html`<figure class="paper" tabindex="0" role="region" aria-label=${name}>
+          <img src=${address} alt=${title || t('Strip of the waveform')} />
+        </figure>`;
+      })}
       ${strips.length === 0 ? html`<p class="muted">${t('It has no strip.')}</p>` : nothing}
     </section>`;
   }
 }
 
 const words = { open: t('not reviewed'), closed: t('reviewed'), cancelled: t('dismissed') } as const;
+
+/** A name of code may be broken after its underscores. */
+const breakable = (code: string): TemplateResult => html`${code.split(/(?<=_)/).map((part) => html`${part}<wbr />`)}`;
 
 function shareText(part: number, whole: number | null): string {
   return whole === null || whole === 0 ? '–' : percent(Math.min(1, part / whole));

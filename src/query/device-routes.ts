@@ -21,6 +21,7 @@ const DeviceSchema = exactly({
   project_id: nullable(Uuid),
   xuser_id: nullable(Uuid),
   external_id: nullable(Type.String({ description: 'Of the user whom it records.' })),
+  display_name: nullable(Type.String({ description: "Of this user; '': none was given." })),
   stream_id: nullable(Uuid),
   is_flowing: Type.Boolean(),
   last_packet_at: nullable(Timestamp),
@@ -45,6 +46,7 @@ const DeviceSchema = exactly({
 const QualitySchema = exactly({
   xuser_id: Uuid,
   external_id: Type.String(),
+  display_name: Type.String(),
   feature: Type.String({ description: 'hr_ecg, hr_ppg …' }),
   hours: Type.Array(
     exactly({
@@ -78,7 +80,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
       // SQL, like the next query: one row per device, each part from a lateral query.
       const { rows } = await db.query<Static<typeof DeviceSchema>>(
         `select d.id, d.external_id as device_id, d.name, coalesce(nullif(s.firmware, ''), d.firmware) as firmware, coalesce(s.project_id, d.project_id) as project_id,
-           x.id as xuser_id, x.external_id, s.uuid as stream_id,
+           x.id as xuser_id, x.external_id, x.display_name, s.uuid as stream_id,
            (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)) as is_flowing,
            to_json(s.last_packet_at) #>> '{}' as last_packet_at, to_json(s.last_sample_at) #>> '{}' as last_sample_at,
            case when s.time_source is distinct from 'stated' and s.last_packet_at - s.last_sample_at < interval '1 day'
@@ -166,7 +168,7 @@ const getSignalQuality = ({ db }: Deps) =>
                order by h.bucket) as hours
            from hourly h group by 1, 2
          )
-         select x.id as xuser_id, x.external_id, l.feature, l.hours
+         select x.id as xuser_id, x.external_id, x.display_name, l.feature, l.hours
          from listed l join xuser x on x.id = l.xuser_id
          where not 'sharing' = any(missing_consents(x.id))
          order by l.good_share, x.external_id, l.feature limit $4`,

@@ -8,7 +8,7 @@ import { page, pageStart } from '../http/page.ts';
 import { PipelineError } from '../errors.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
+import { CursorQuery, exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { channelKinds, timeSources } from '../signal.ts';
 import { FLOWING_SEC } from './biosignal-routes.ts';
 
@@ -98,31 +98,35 @@ const listStreams = ({ db, cursors, flowingStreams = () => [] }: StreamDeps) =>
     operationId: 'listStreams',
     tag: 'Streams',
     summary: 'List the recordings of a user',
-    description: 'Those with something recorded before `until` and at or after `since`, whenever it arrived; the last to begin first.',
+    description: 'Those with something recorded before `until` and at or after `since`, whenever it arrived.',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     query: {
       subject_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Required with an organization key.' })),
       since: Type.Optional(Timestamp),
       until: Type.Optional(Timestamp),
+      device_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+      sort: orDefault(oneOf(['newest', 'oldest'], { default: 'newest', description: 'By when the recording began.' })),
       limit: LimitQuery(100, 1000),
       cursor: CursorQuery,
     },
     responses: { 200: { description: 'Streams.', schema: Type.Array(StreamSchema), headers: ['Link'] } },
     errors: ['not_found', 'cursor_invalid'],
     handler: async ({ caller, query }) => {
-      const { subject_id: subjectId, since, until, limit } = query;
+      const { subject_id: subjectId, since, until, device_id: device, sort, limit } = query;
       const subject = await ownSubject(db, caller, subjectId ?? '');
-      const scope = ['streams', subject.id, since ?? '', until ?? ''].join(' ');
+      const scope = ['streams', subject.id, since ?? '', until ?? '', sort, device ?? ''].join(' ');
       const list = { cursors, path: '/api/v1/streams', scope, query };
-      const [beforeTime, beforeId] = pageStart(list) ?? [null, null];
+      const [afterTime, afterId] = pageStart(list) ?? [null, null];
+      const [beyond, order] = sort === 'newest' ? ['<', 'desc'] : ['>', 'asc'];
       const { rows } = await db.query<StreamRow>(
         `select ${columns} from stream s join device d on d.id = s.device_id
          where s.organization_id = $2 and s.xuser_id = $3
            and ($4::timestamptz is null or coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $4)
            and ($5::timestamptz is null or coalesce(s.recorded_from, to_timestamp(s.epoch_ns / 1e9::float8)) < $5)
-           and ($6::timestamptz is null or (${sortedBy}, s.uuid) < ($6::timestamptz, $7::uuid))
-         order by ${sortedBy} desc, s.uuid desc limit $8`,
-        [[...flowingStreams()], subject.orgId, subject.id, since ?? null, until ?? null, beforeTime, beforeId, limit + 1],
+           and ($6::timestamptz is null or (${sortedBy}, s.uuid) ${beyond} ($6::timestamptz, $7::uuid))
+           and ($9::text is null or d.external_id = $9)
+         order by ${sortedBy} ${order}, s.uuid ${order} limit $8`,
+        [[...flowingStreams()], subject.orgId, subject.id, since ?? null, until ?? null, afterTime, afterId, limit + 1, device ?? null],
       );
       const { items, headers } = page(list, rows, (last) => [last.recorded_from ?? last.started_at, last.id]);
       return { status: 200, json: items, headers };

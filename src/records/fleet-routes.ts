@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { build, isoTime, run, runForOne } from '../storage/database/build.ts';
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { groupIdOf } from '../tenancy/groups.ts';
 import { orgOf, projectIdOf } from '../tenancy/record-ownership.ts';
@@ -27,6 +28,7 @@ const EpisodeSchema = exactly({
   id: Uuid,
   xuser_id: Uuid,
   external_id: Type.String(),
+  display_name: Type.String(),
   kind: Type.String(),
   title: Type.String(),
   status: oneOf(episodeStatuses),
@@ -41,7 +43,13 @@ const EpisodeSchema = exactly({
 const CountsSchema = exactly({
   episodes_open: Type.Integer({ description: 'As many as GET /fleet/episodes?status=open would list.' }),
   episodes_open_high: Type.Integer({ description: 'Of these, with severity high.' }),
+  people: Type.Integer({ description: 'Users, those who are disabled too.' }),
+  devices: Type.Integer(),
+  rules_on: Type.Integer({ description: 'Rules that are switched on.' }),
+  groups: Type.Integer(),
 });
+
+type Counts = Static<typeof CountsSchema>;
 
 /** Sort orders of the list: a page's cursor is rank, start and id of its last row. */
 const orders = {
@@ -84,6 +92,7 @@ const listRecentEpisodes = ({ db, cursors }: Deps) =>
           'e.id',
           'x.id as xuser_id',
           'x.external_id',
+          'x.display_name',
           'e.kind',
           'e.title',
           'e.status',
@@ -147,7 +156,7 @@ const getFleetCounts = ({ db }: Deps) =>
     handler: async ({ caller, query }) => {
       const { project_id: wanted } = query;
       const project = await projectIdOf(db, caller, wanted);
-      const counts = await runForOne(
+      const episodes = await runForOne(
         db,
         build
           .selectFrom('episode as e')
@@ -156,12 +165,31 @@ const getFleetCounts = ({ db }: Deps) =>
             sql<number>`count(*) filter (where severity = 'high')::integer`.as('episodes_open_high'),
           ])
           .where('e.organization_id', '=', orgOf(caller))
-          .$if(project !== null, (episodes) => episodes.where('e.project_id', '=', project))
+          .$if(project !== null, (open) => open.where('e.project_id', '=', project))
           .where('e.status', '=', 'open')
           .where(sql<boolean>`not 'sharing' = any(missing_consents(e.xuser_id))`),
       );
-      return { status: 200, json: counts };
+      return { status: 200, json: { ...episodes, ...(await countRecords(db, orgOf(caller), project)) } };
     },
   });
+
+/** How many records there are of each kind. @param project null: of the organization */
+async function countRecords(
+  db: Pool,
+  organization: string,
+  project: string | null,
+): Promise<Pick<Counts, 'people' | 'devices' | 'rules_on' | 'groups'>> {
+  // SQL: four counts of four tables in one look.
+  const { rows } = await db.query<Pick<Counts, 'people' | 'devices' | 'rules_on' | 'groups'>>(
+    `select
+       (select count(*)::integer from xuser where organization_id = $1 and ($2::uuid is null or project_id = $2)) as people,
+       (select count(*)::integer from device d where d.organization_id = $1 and ($2::uuid is null or d.project_id = $2
+         or exists (select from stream s where s.device_id = d.id and s.project_id = $2))) as devices,
+       (select count(*)::integer from episode_rule where organization_id = $1 and ($2::uuid is null or project_id = $2) and is_enabled) as rules_on,
+       (select count(*)::integer from person_group where organization_id = $1 and ($2::uuid is null or project_id = $2)) as groups`,
+    [organization, project],
+  );
+  return rows[0]!;
+}
 
 export const fleetRoutes = (deps: Deps): readonly Route[] => [listRecentEpisodes(deps), getFleetCounts(deps)];

@@ -36,6 +36,8 @@ const entryMembers = {
   chain_seq: nullable(Type.Integer({ description: 'Position in the chain of the organization, from 1.' })),
   hash: nullable(Type.String({ description: 'SHA-256 over the entry before and this one, hexadecimal.' })),
 };
+const sorts = ['newest', 'oldest'] as const;
+type Sort = (typeof sorts)[number];
 const AuditSchema = exactly(entryMembers);
 const columns = Object.keys(entryMembers) as readonly (keyof typeof entryMembers)[];
 const admin: Access = { key: 'admin', operator: 'admin' };
@@ -97,7 +99,7 @@ const listAuditLog = ({ db, cursors, flushReads }: AuditDeps) =>
     path: '/api/v1/audit-log',
     operationId: 'listAuditLog',
     tag: 'Operators',
-    summary: 'Read the audit log, newest first',
+    summary: 'Read the audit log',
     description:
       'Who read the data of a person, and when: subject_id with kind=reads. Lists of many people (users, devices, signal quality, newest ' +
       'episodes) are entries personal_data.listed without a person. A key of one project reads the entries of that project. format=csv ' +
@@ -105,6 +107,7 @@ const listAuditLog = ({ db, cursors, flushReads }: AuditDeps) =>
     access: admin,
     query: {
       ...filters,
+      sort: orDefault(oneOf(sorts, { default: 'newest', description: 'Of the list; the CSV begins with the newest.' })),
       limit: LimitQuery(100, 1000),
       cursor: CursorQuery,
       format: orDefault(oneOf(['json', 'csv'], { default: 'json' })),
@@ -115,15 +118,15 @@ const listAuditLog = ({ db, cursors, flushReads }: AuditDeps) =>
     errors: ['cursor_invalid', 'not_found'],
     handler: async (request) => {
       const { caller, query } = request;
-      const { limit, cursor: _, format, ...given } = query;
+      const { limit, cursor: _, format, sort, ...given } = query;
       await flushReads?.().catch(() => undefined); // they wait for the next flush
       const wanted = await conditionsOf(db, caller, given);
       if (format === 'csv') return await exportCsv(db, request, wanted, given);
-      const scope = `audit by time ${orgOf(caller)} ${projectOf(caller) ?? ''} ${JSON.stringify(given)}`;
+      const scope = `audit by time ${orgOf(caller)} ${projectOf(caller) ?? ''} ${sort} ${JSON.stringify(given)}`;
       const list = { cursors, path: '/api/v1/audit-log', scope, query };
       const start = pageStart(list);
-      const before = start === null ? null : { time: String(start[0]), id: Number(start[1]) };
-      const rows = await readEntries(db, wanted, before, limit + 1);
+      const after = start === null ? null : { time: String(start[0]), id: Number(start[1]) };
+      const rows = await readEntries(db, wanted, after, limit + 1, sort);
       const { items, headers } = page(list, rows, (last) => [last.time, last.id]);
       return { status: 200, json: items, headers };
     },
@@ -164,15 +167,23 @@ async function subjectsNamed(db: Db, caller: Caller, wanted: string): Promise<re
   return ids;
 }
 
-async function readEntries(db: Db, { where, values }: Conditions, before: Position | null, limit: number): Promise<readonly Row[]> {
+/** @param after the last entry of the page before */
+async function readEntries(
+  db: Db,
+  { where, values }: Conditions,
+  after: Position | null,
+  limit: number,
+  sort: Sort = 'newest',
+): Promise<readonly Row[]> {
   const at = values.length;
-  const more = before === null ? '' : ` and (audit_log.time, audit_log.id) < ($${at + 2}::timestamptz, $${at + 3}::int8)`;
+  const [beyond, order] = sort === 'newest' ? ['<', 'desc'] : ['>', 'asc'];
+  const more = after === null ? '' : ` and (audit_log.time, audit_log.id) ${beyond} ($${at + 2}::timestamptz, $${at + 3}::int8)`;
   // SQL: the conditions are a list of text, and the CSV of a whole log is read page by page.
   const { rows } = await db.query<Row>(
     `select id::float8 as id, to_json(time) #>> '{}' as time, actor_kind, actor_id, action, target_kind, target_id, subject_id, project_id,
        detail, host(ip) as ip, request_id, chain_seq::float8 as chain_seq, encode(hash, 'hex') as hash
-     from audit_log where ${where.join(' and ')}${more} order by audit_log.time desc, audit_log.id desc limit $${at + 1}`,
-    [...values, limit, ...(before === null ? [] : [before.time, before.id])],
+     from audit_log where ${where.join(' and ')}${more} order by audit_log.time ${order}, audit_log.id ${order} limit $${at + 1}`,
+    [...values, limit, ...(after === null ? [] : [after.time, after.id])],
   );
   return rows;
 }

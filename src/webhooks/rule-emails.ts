@@ -35,7 +35,7 @@ export type RuleEmailOptions = Readonly<{
 }>;
 
 type Line = Readonly<{ id: string; episode: string; title: string; severity: string; began: string; status: string }>;
-type Message = Readonly<{ recipient: string; project: string; time_zone: string; attempts: number; lines: readonly Line[] }>;
+type Message = Readonly<{ recipient: string; project: string; time_zone: string; lines: readonly Line[] }>;
 
 /** Sends what is due, on one node at a time per message.  @returns how to stop */
 export function startRuleEmails(options: RuleEmailOptions): () => Promise<void> {
@@ -93,10 +93,12 @@ async function sendDue(options: RuleEmailOptions, send: (mail: Mail) => Promise<
       await pool.query(`update episode_email set status = 'sent', sent_at = now(), last_error = null where id = any($1::uuid[])`, [ids]);
       continue;
     }
-    const waitSec = isRefusal(error) ? undefined : RETRY_SEC[message.attempts - 1];
+    // Each entry has attempts of its own: a new one does not fail because it was in the last message of an old one.
     await pool.query(
-      `update episode_email set status = $2, last_error = $3, next_attempt_at = now() + make_interval(secs => $4) where id = any($1::uuid[])`,
-      [ids, waitSec === undefined ? 'failed' : 'pending', (error instanceof Error ? error.message : 'unknown').slice(0, 500), waitSec ?? 0],
+      `update episode_email set last_error = $2, status = case when ($3::integer[])[attempts] is null then 'failed' else 'pending' end,
+         next_attempt_at = now() + make_interval(secs => coalesce(($3::integer[])[attempts], 0))
+       where id = any($1::uuid[])`,
+      [ids, (error instanceof Error ? error.message : 'unknown').slice(0, 500), isRefusal(error) ? [] : RETRY_SEC],
     );
   }
 }
@@ -123,9 +125,9 @@ async function takeDue(pool: Pool): Promise<readonly Message[]> {
        update episode_email e set attempts = e.attempts + 1, next_attempt_at = now() + interval '5 minutes'
        from due d where d.id = e.id and d.place <= ${EPISODES_MAX} and d.message <= ${MESSAGES_MAX}
          and e.status = 'pending' and e.next_attempt_at <= now()
-       returning e.id, e.project_id, e.recipient, e.episode_id, e.attempts
+       returning e.id, e.project_id, e.recipient, e.episode_id
      )
-     select t.recipient, p.name as project, p.time_zone, max(t.attempts) as attempts,
+     select t.recipient, p.name as project, p.time_zone,
        json_agg(json_build_object('id', t.id, 'episode', x.id, 'title', x.title, 'severity', x.severity, 'began', x.started_at, 'status', x.status)
          order by x.started_at, x.id) as lines
      from taken t join episode x on x.id = t.episode_id join project p on p.id = t.project_id

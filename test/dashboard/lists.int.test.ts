@@ -33,7 +33,7 @@ beforeAll(async () => {
     service.firstKey!,
     Array.from({ length: RECORDINGS - 1 }, () => ({ id: often, channels: ['resp'] as const, batteryPercent: 45 })),
   );
-  await until(async () => (await send<unknown[]>('GET', `/api/v1/streams?subject_id=${often}&limit=100`)).length === RECORDINGS);
+  await until(async () => (await send<unknown[]>('GET', `/api/v1/streams?subject_id=${often}&limit=100`)).length === RECORDINGS, 60_000);
   boots.stop();
   for (let i = 0; i < EPISODES; i++) {
     const [minute, second] = [Math.floor(i / 60), i % 60].map((n) => String(n).padStart(2, '0'));
@@ -72,13 +72,105 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     await page.context().close();
   }, 60_000);
 
+  // promise: lists-in-address
+  it('keys, members, webhooks, groups and rules are searched and sorted, and the address keeps it', async () => {
+    const { send, open, signedIn } = dashboard;
+    const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+    for (const name of ['zeta of the ward', 'alpha', 'Beta']) {
+      await send('POST', '/api/v1/api-keys', { name, scopes: name === 'alpha' ? ['ingest'] : ['read'], env: 'test', project_id: null });
+      await send('POST', `/api/v1/projects/${project!.id}/groups`, { name });
+      const rule = { name, feature: 'hr_ecg', comparison: 'above', threshold: 200, sustain_sec: 60, release_sec: 30 };
+      await send('POST', `/api/v1/projects/${project!.id}/rules`, {
+        ...rule,
+        severity: name === 'Beta' ? 'high' : name === 'alpha' ? 'medium' : 'low',
+      });
+      const path = name.split(' ')[0]!.toLowerCase();
+      await send('POST', '/api/v1/webhooks', { url: `https://${path}.example/hook`, events: ['*'], project_id: null, description: '' });
+      await send('POST', '/api/v1/members', {
+        email: `${path}@example.org`,
+        display_name: name,
+        role: 'viewer',
+        password: 'correct horse battery',
+      });
+    }
+    const pages = [
+      ['settings/keys', 'name', ['alpha', 'Beta', 'zeta of the ward'], 'INGEST', ['alpha']],
+      ['settings/members', 'name', ['Ada', 'alpha', 'Beta', 'zeta of the ward'], 'zeta', ['zeta of the ward']],
+      ['settings/webhooks', 'address', ['alpha.example', 'beta.example', 'zeta.example'], 'beta.', ['beta.example']],
+      ['groups', 'people', ['alpha', 'Beta', 'zeta of the ward'], 'of the', ['zeta of the ward']],
+      ['rules', 'severity', ['Beta', 'alpha', 'zeta of the ward'], 'high', ['Beta']],
+    ] as const;
+    for (const [address, sort, order, search, found] of pages) {
+      const { page, errors } = await open(`/dashboard/#/${address}`, { storageState: signedIn });
+      const names = async (): Promise<string[]> =>
+        (await page.locator('table').first().locator('tbody tr').allTextContents())
+          .map((text) => /Ada|alpha\.example|beta\.example|zeta\.example|alpha|Beta|zeta of the ward/.exec(text)?.[0] ?? '')
+          .filter((name) => name !== '');
+      await page.getByLabel('Sort by').first().selectOption(sort);
+      await expect.poll(names, { message: address }).toEqual(order);
+      await page.reload();
+      await expect.poll(names, { message: `${address}, reloaded` }).toEqual(order);
+      await page.getByRole('searchbox', { name: 'Search' }).fill(search);
+      await expect.poll(names, { message: search }).toEqual(found);
+      expect(page.url()).toContain(`sort=${sort}&search=${new URLSearchParams({ '': search }).toString().slice(1)}`);
+      expect(await violations(page), address).toEqual([]);
+      expect(errors).toEqual([]);
+      await page.context().close();
+    }
+  }, 120_000);
+
+  // promise: lists-in-address
+  it('the audit log begins with the oldest when asked for, page by page', async () => {
+    const seen: number[] = [];
+    for (let path: string | undefined = '/api/v1/audit-log?kind=acts&sort=oldest&limit=5'; path !== undefined;) {
+      const answer: Response = await fetch(dashboard.service.baseUrl + path, {
+        headers: { authorization: `Bearer ${dashboard.service.firstKey}` },
+      });
+      seen.push(...((await answer.json()) as { chain_seq: number }[]).map(({ chain_seq: n }) => n));
+      path = /<([^>]+)>/.exec(answer.headers.get('link') ?? '')?.[1];
+    }
+    expect(seen.length).toBeGreaterThan(10);
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+    const { page } = await dashboard.open('/dashboard/#/audit?sort=oldest', { storageState: dashboard.signedIn });
+    const [oldest] = await dashboard.send<{ action: string }[]>('GET', '/api/v1/audit-log?kind=acts&sort=oldest&limit=1');
+    await expect.poll(() => page.locator('tbody tr').first().textContent()).toContain(oldest!.action);
+    await page.context().close();
+  }, 60_000);
+
+  // promise: counts-in-sections
+  it('the sections say how many there are', async () => {
+    const { page } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    const [users, devices] = await Promise.all(
+      ['xusers', 'devices'].map((name) => dashboard.send<unknown[]>('GET', `/api/v1/${name}?limit=1000`)),
+    );
+    const nav = page.getByRole('navigation');
+    await nav.getByRole('link', { name: `Users ${users!.length}`, exact: true }).waitFor();
+    await nav
+      .getByRole('link', { name: `Devices ${new Set((devices as { id: string }[]).map(({ id }) => id)).size}`, exact: true })
+      .waitFor();
+    await nav.getByRole('link', { name: `Episodes ${EPISODES} open`, exact: true }).waitFor();
+    await expect.poll(() => page.locator('main').textContent(), { timeout: 20_000 }).toMatch(/disk\s+database \d+ MiB/);
+    await page.context().close();
+  }, 60_000);
+
   // promise: recordings-paged
-  it('every recording of a person can be reached', async () => {
+  it('every recording of a person can be reached, the oldest first and of one device when asked for', async () => {
     const { page, errors } = await dashboard.open(`/dashboard/#/users/${often}`, { storageState: dashboard.signedIn });
     const rows = page.locator('section.card', { has: page.getByRole('heading', { name: 'Recordings' }) }).locator('tbody tr');
     await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(20);
     await page.getByRole('button', { name: 'Show more' }).click();
     await expect.poll(() => rows.count()).toBe(RECORDINGS);
+    const received = (): Promise<string[]> =>
+      rows.locator('td[data-name=View] a').evaluateAll((all) => all.map((one) => one.getAttribute('href') ?? ''));
+    const newest = (await received())[0];
+    await page.getByLabel('Sort by').selectOption('oldest');
+    await expect.poll(async () => (await received()).includes(newest!)).toBe(false);
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect.poll(async () => (await received()).at(-1)).toBe(newest);
+    await page.getByLabel('Device', { exact: true }).fill('of nobody');
+    await page.keyboard.press('Enter');
+    await page.getByText('No recordings found').waitFor();
+    expect(page.url()).toContain('sort=oldest&device=of+nobody');
     expect(errors).toEqual([]);
     await page.context().close();
   }, 60_000);

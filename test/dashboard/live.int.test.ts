@@ -160,6 +160,46 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.context().close();
   }, 150_000);
 
+  // promise: live-calipers
+  it('is measured and marked while it is paused: by pointer, and by keyboard alone', async () => {
+    const { page, errors } = await openPerson();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expect.poll(() => traced(page)).toBeGreaterThan(TRACE_PX);
+    const strip = page.getByRole('group', { name: /^Traces, by keyboard/ });
+    const reading = page.locator('bio-paused-traces output');
+    await page.getByRole('checkbox', { name: 'Calipers' }).check();
+    const canvas = (await page.locator('bio-paused-traces canvas').boundingBox())!;
+    const pxPerSec = (25 * 96) / 25.4;
+    await page.mouse.move(canvas.x + 200, canvas.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(canvas.x + 200 + pxPerSec, canvas.y + 60, { steps: 4 });
+    await page.mouse.up();
+    const [, ms] = /^(\d+) ms = 60 \/min, -?[\d.]+ mV$/.exec((await reading.textContent()) ?? '') ?? [];
+    expect(Math.abs(Number(ms) - 1000)).toBeLessThan(15);
+    await strip.focus();
+    for (const key of ['[', 'ArrowLeft', ']']) await page.keyboard.press(key);
+    await expect.poll(() => reading.textContent()).toMatch(/^500 ms = 120 \/min/);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, 'live-calipers');
+
+    await page.getByRole('button', { name: 'Mark between the calipers' }).click();
+    await page.getByLabel('Kind').selectOption('symptom');
+    await page.getByLabel('Text').fill('felt dizzy');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/^Marks: .* felt dizzy$/).waitFor();
+    const [mark] = await dashboard.send<{ starts_at: string; ends_at: string; kind: string }[]>(
+      'GET',
+      `/api/v1/annotations?subject_id=${person}`,
+    );
+    expect(mark).toMatchObject({ kind: 'symptom', text: 'felt dizzy', made_by_name: 'Ada' });
+    expect(Date.parse(mark!.ends_at) - Date.parse(mark!.starts_at)).toBe(500);
+    await strip.focus();
+    await page.keyboard.press('c');
+    await page.getByRole('button', { name: 'Mark the middle' }).waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 150_000);
+
   // promise: live-view
   it('shows what was chosen, by keyboard alone: speed, gain, traces and their order, which the address keeps', async () => {
     const { page, errors } = await openPerson();
@@ -244,6 +284,39 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       twelve.stop();
     }
   }, 150_000);
+
+  // promise: full-screen-fits
+  it.each([
+    [1280, 720],
+    [1920, 1080],
+    [3840, 2160],
+    [390, 844],
+  ])(
+    'fits the whole screen, %i by %i: every trace and the heart rate, without scrolling',
+    async (width, height) => {
+      const { page } = await openPerson();
+      await page.setViewportSize({ width, height });
+      await page.getByRole('button', { name: 'Full screen' }).click();
+      await expect.poll(() => page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
+      const outside = (): Promise<string[]> =>
+        page.evaluate(() => {
+          const all = [...document.querySelectorAll('bio-live-trace, .tile[data-feature=hr_ecg], .notice, .link')];
+          const isInside = (element: Element): boolean => {
+            const { top, bottom, left, right, height: tall } = element.getBoundingClientRect();
+            return tall > 0 && top >= 0 && left >= 0 && bottom <= innerHeight + 0.5 && right <= innerWidth + 0.5;
+          };
+          const { scrollHeight, scrollWidth } = document.documentElement;
+          const names = all.filter((one) => !isInside(one)).map((one) => `${one.tagName} ${one.className}`);
+          return scrollHeight > innerHeight || scrollWidth > innerWidth ? [...names, 'the page scrolls'] : names;
+        });
+      await expect.poll(outside).toEqual([]);
+      expect(await page.locator('bio-live-trace').count()).toBeGreaterThan(2);
+      await picture(page, `live-full-${width}`);
+      expect(await violations(page)).toEqual([]);
+      await page.context().close();
+    },
+    150_000,
+  );
 
   it('takes the whole screen, and still says that it is no alarm', async () => {
     const { page } = await openPerson();

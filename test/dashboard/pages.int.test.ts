@@ -82,7 +82,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
       if (device.viewport.width < 760) await page.locator('button.menu').click();
       await page
         .getByRole('navigation')
-        .getByRole('link', { name: new RegExp(`^${section}( \\d+ open)?$`) })
+        .getByRole('link', { name: new RegExp(`^${section}( \\d+( open| switched on)?)?$`) })
         .click();
       await page.getByRole('heading', { level: 1, name: section, exact: true }).waitFor();
       await page.locator('.card:not(.skeletons)').first().waitFor();

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
-import { password, startDashboard, violations } from '../helpers/dashboard.ts';
+import { email, password, signIn, startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
 
@@ -206,6 +206,75 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     }
     expect(await askAs(clinician, 'POST', `/api/v1/xusers/${id}/consents`, consent)).toBe(201);
     for (const page of [ofViewer, ofClinician]) await page.context().close();
+  });
+});
+
+describe.skipIf(chromiumPath === null)('beside the path', () => {
+  // promise: session-ends
+  it('a session that ends while a form is open covers the page, and what was typed is saved after signing in again', async () => {
+    const id = await addUser('half-typed', 'Before');
+    const { page, errors } = await open(`/dashboard/#/users/${id}`);
+    await signIn(page);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Name').fill('Typed for minutes');
+    // The same session, ended elsewhere.
+    const [cookie] = await page.context().cookies();
+    const { baseUrl } = dashboard.service;
+    const headers = { cookie: `${cookie!.name}=${cookie!.value}`, origin: baseUrl };
+    expect((await fetch(`${baseUrl}/auth/session`, { method: 'DELETE', headers })).status).toBe(204);
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    const again = page.getByRole('dialog', { name: 'Your session has ended' });
+    await again.waitFor();
+    expect(await again.getByLabel('E-mail').inputValue()).toBe(email);
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await again.getByLabel('Password').fill('wrong password');
+    await page.keyboard.press('Enter');
+    await again.getByRole('alert').waitFor();
+    await again.getByLabel('Password').fill(password);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => again.count()).toBe(0);
+    expect(await page.getByLabel('Name').inputValue()).toBe('Typed for minutes');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Typed for minutes' }).waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('a person who was erased in another tab is not changed, and the page says why', async () => {
+    const id = await addUser('gone-meanwhile');
+    const { page, errors } = await open(`/dashboard/#/users/${id}`, { storageState: signedIn });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Name').fill('Too late');
+    await send('POST', `/api/v1/xusers/${id}/erase`, { confirm_external_id: 'gone-meanwhile' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.reload();
+    await page.getByRole('alert').waitFor();
+    expect(await page.locator('main').textContent()).not.toContain('gone-meanwhile');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('long names and names from right to left leave every column where it is, on paper too', async () => {
+    await addUser('long-one', 'N'.repeat(200));
+    await addUser('rtl-one', 'مريم الخوارزمي');
+    const { page, errors } = await open('/dashboard/#/users?sort=name', { storageState: signedIn });
+    const rtl = page.getByRole('row').filter({ hasText: 'rtl-one' });
+    await rtl.waitFor();
+    const isCut = (): Promise<boolean> =>
+      page.evaluate(() => [...document.querySelectorAll('.scroll')].some((box) => box.scrollWidth > box.clientWidth + 1));
+    expect(await isCut()).toBe(false);
+    expect(await rtl.locator('td[data-name=Name] bdi').evaluate((element) => getComputedStyle(element).direction)).toBe('rtl');
+    // A4 within its margins: rows of a table, not cards.
+    await page.emulateMedia({ media: 'print' });
+    await page.setViewportSize({ width: 688, height: 1000 });
+    expect(await rtl.evaluate((element) => getComputedStyle(element).display)).toBe('table-row');
+    expect(await page.getByRole('columnheader', { name: 'Created' }).isVisible()).toBe(true);
+    expect(await isCut()).toBe(false);
+    expect(errors).toEqual([]);
+    await page.context().close();
   });
 });
 

@@ -1,4 +1,5 @@
-/** A mail server of a test on loopback: takes what SMTP brings (RFC 5321), and refuses a recipient whose name begins with `gone`. */
+/** A mail server of a test on loopback: takes what SMTP brings (RFC 5321), and refuses a recipient whose name begins with `gone`
+ *  for good, and one with `full` for now. */
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
@@ -44,6 +45,7 @@ function converse(socket: Socket, take: (mail: Mail) => void): void {
     if (verb === 'QUIT') return void socket.end('221 bye\r\n');
     if (verb === 'MAIL') from = address;
     if (verb === 'RCPT' && address.startsWith('gone')) return say('550 no such address');
+    if (verb === 'RCPT' && address.startsWith('full')) return say('452 mailbox full');
     if (verb === 'RCPT') to = address;
     if (verb !== 'DATA') return say('250 ok');
     data = [];

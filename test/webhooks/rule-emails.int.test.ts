@@ -103,6 +103,24 @@ describe('e-mail of a rule', () => {
     expect(await entries(old)).toEqual([]);
   });
 
+  it('gives each entry its own attempts, also in a message with one whose last attempt fails', async () => {
+    const { pool } = running.database;
+    const rules = [await make({ ...fast, email_to: ['full@bio.example'] }), await make({ ...fast, email_to: ['full@bio.example'] })];
+    const ids = rules.map(({ id }) => id);
+    await alert('full', rules);
+    const tried = async (rule: Rule, status: string): Promise<boolean> =>
+      (await pool.query(`select from episode_email where rule_id = $1 and status = $2 and last_error like '%452%'`, [rule.id, status])).rowCount === 1;
+    await until(async () => (await tried(rules[0]!, 'pending')) && (await tried(rules[1]!, 'pending')), 30_000);
+    // As if the first were nine hours older.
+    await pool.query('update episode_email set attempts = case rule_id when $2 then 5 else 1 end, next_attempt_at = now() where rule_id = any($1)', [
+      ids,
+      ids[0],
+    ]);
+    await until(() => tried(rules[0]!, 'failed'), 30_000);
+    expect((await entries(rules[1]!)).map(({ status }) => status)).toEqual(['pending']);
+    for (const id of ids) await running.send('DELETE', `${path}/${id}`);
+  });
+
   // setting: BIO_SMTP_URL, BIO_MAIL_FROM
   it('is refused with an address that is none, with half of the quiet hours, and where no mail server is set', async () => {
     const refused = async (body: object, as = running): Promise<string> => {

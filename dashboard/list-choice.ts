@@ -1,0 +1,73 @@
+/** Search and order of a list that the page holds whole; both are kept in the address, as `search` and `sort`. */
+import { html, nothing } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { t } from './language.ts';
+import { sortField } from './parts.ts';
+
+/** A number sorts the largest first, a text from A to Z; what has neither comes last. */
+export type Order<Row> = Readonly<{ name: string; by: (row: Row) => number | string | null }>;
+
+export type ListPlace = Readonly<{
+  query: URLSearchParams;
+  keep: (filters: Readonly<Record<string, string>>) => void;
+  redraw: () => void;
+}>;
+
+export class ListChoice<Row> {
+  readonly #place: ListPlace;
+  readonly #orders: readonly (readonly [key: string, order: Order<Row>])[];
+  readonly #texts: (row: Row) => readonly (string | null)[];
+  #sort: string;
+  #search: string;
+
+  /** @param orders by their key in the address; the first holds while nobody has chosen
+   *  @param texts what of a row is searched */
+  constructor(place: ListPlace, orders: Readonly<Record<string, Order<Row>>>, texts: (row: Row) => readonly (string | null)[]) {
+    this.#place = place;
+    this.#orders = Object.entries(orders);
+    this.#texts = texts;
+    this.#search = place.query.get('search') ?? '';
+    const wanted = place.query.get('sort');
+    this.#sort = (this.#orders.find(([key]) => key === wanted) ?? this.#orders[0]!)[0];
+  }
+
+  /** The rows that are sought, in the chosen order; those that are alike stay as they came. */
+  of(rows: readonly Row[]): readonly Row[] {
+    const sought = this.#search.toLowerCase();
+    const found = rows.filter((row) => this.#texts(row).some((text) => text?.toLowerCase().includes(sought)));
+    const { by } = this.#orders.find(([key]) => key === this.#sort)![1];
+    return found.toSorted((a, b) => {
+      const [one, other] = [by(a), by(b)];
+      if (one === null || other === null) return Number(one === null) - Number(other === null);
+      if (typeof one === 'number' && typeof other === 'number') return other - one;
+      return String(one).localeCompare(String(other), undefined, { numeric: true });
+    });
+  }
+
+  /** The fields above the list; none above one that needs no search. @param count of rows before the search */
+  fields(count: number, placeholder: string): TemplateResult | typeof nothing {
+    if (count < 2 && this.#search === '') return nothing;
+    const search = (event: Event): void => {
+      this.#search = (event.target as HTMLInputElement).value.trim();
+      this.#place.keep({ search: this.#search });
+      this.#place.redraw();
+    };
+    return html`<form class="row filters" role="search" @submit=${(event: Event) => event.preventDefault()}>
+      <label class="wide"
+        >${t('Search')}<input type="search" autocomplete="off" placeholder=${placeholder} .value=${this.#search} @input=${search}
+      /></label>
+      ${sortField(
+        this.#orders.map(([key, { name }]) => [key, name] as const),
+        this.#sort,
+        (key) => {
+          this.#sort = key;
+          this.#place.keep({ sort: key === this.#orders[0]![0] ? '' : key });
+          this.#place.redraw();
+        },
+      )}
+    </form>`;
+  }
+}
+
+/** A time as a number, the newest first. */
+export const newest = (iso: string | null): number | null => (iso === null ? null : Date.parse(iso));
