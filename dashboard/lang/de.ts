@@ -1068,4 +1068,5 @@ export const de = {
   stream: 'Aufzeichnung',
   webhook: 'Webhook',
   xuser: 'Person',
+  disk: 'Datenträger',
 } as const satisfies Readonly<Record<string, Translation>>;

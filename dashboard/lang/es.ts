@@ -1065,4 +1065,5 @@ export const es: Translations = {
   stream: 'registro',
   webhook: 'webhook',
   xuser: 'persona',
+  disk: 'disco',
 };

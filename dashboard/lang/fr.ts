@@ -1069,4 +1069,5 @@ export const fr: Translations = {
   stream: 'enregistrement',
   webhook: 'webhook',
   xuser: 'personne',
+  disk: 'disque',
 };
