@@ -26,7 +26,7 @@ export class MembersPage extends Page {
   readonly #list = new ListChoice<Member>(
     this.listPlace,
     {
-      email: { name: 'E-mail', by: (member) => member.email },
+      email: { name: t('E-mail'), by: (member) => member.email },
       name: { name: t('Name'), by: (member) => member.display_name || null },
       role: { name: t('Role'), by: (member) => roles.findIndex(([role]) => role === member.role) },
       seen: { name: t('Last sign-in'), by: (member) => newest(member.last_login_at) },
@@ -48,7 +48,7 @@ export class MembersPage extends Page {
         ${this.#list.fields(this.#members.length, t('Part of an address, a name or a role'))}
         ${tableOf<Member>(
           [
-            { name: 'E-mail', cell: (member) => html`<bdi>${member.email}</bdi>` },
+            { name: t('E-mail'), cell: (member) => html`<bdi>${member.email}</bdi>` },
             { name: t('Name'), cell: (member) => (member.display_name === '' ? '–' : html`<bdi>${member.display_name}</bdi>`) },
             { name: t('Role'), cell: (member) => this.#role(member) },
             { name: t('Last sign-in'), cell: (member) => this.time(member.last_login_at) },
