@@ -137,6 +137,7 @@ function unmarked(page: Page): Promise<string[]> {
 
 /** What people named, what devices and the service call things, abbreviations, units, and what Intl writes. */
 const data = [
+  /derived:\S+(?: \w+)*/g, // where a line may break
   /\S+@\S+|https?:\S+|sdk_\w+/g,
   /(?:…|\b)[0-9a-f]{8}(?:-[0-9a-f-]{27})?\b/g,
   /demo-pa\w+|demo device \(this run\)|first key|simulator-?\d?|\b(?:Demo|Ada|UTC)\b|\bwrist\b|\bfinger\b/g,
