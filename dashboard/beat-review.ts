@@ -5,6 +5,7 @@
  *  that of the seconds before is read. Drawn once a second. */
 import type { LiveFrame } from '../widgets/shared/live-frame.ts';
 import type { Session } from '../widgets/shared/session.ts';
+import { listed, plural, t } from './language.ts';
 
 const PX_PER_SEC = (96 / 25.4) * 25; // 25 mm/s, as the trace above it
 const POLL_MS = 2000;
@@ -118,7 +119,7 @@ export class BeatReview extends HTMLElement {
 
   connectedCallback(): void {
     this.#canvas.setAttribute('role', 'img');
-    this.#canvas.setAttribute('aria-label', 'Beats');
+    this.#canvas.setAttribute('aria-label', t('Beats'));
     this.append(this.#label, this.#canvas);
     this.#timer = setInterval(() => this.#draw(), 1000);
   }
@@ -139,7 +140,7 @@ export class BeatReview extends HTMLElement {
     const style = getComputedStyle(this);
     const newest = source.beats.at(-1);
     if (newest === undefined) {
-      this.#label.textContent = 'Beats: waiting for the first';
+      this.#label.textContent = t('Beats: waiting for the first');
       return;
     }
     const endMs = newest.timeMs + 400;
@@ -150,9 +151,18 @@ export class BeatReview extends HTMLElement {
     this.#marks(context, shown, x, style.color);
     const odd = shown.filter((beat) => beat.kind === 'ectopic').length;
     const behindSec = Math.round((Date.now() - newest.timeMs) / 1000);
-    const waits = behindSec > LATE_SEC ? '; after a gap, the first 32 beats are classified together' : '';
-    this.#label.textContent = `Beats and intervals in ms, ${behindSec} s behind${waits}`;
-    this.#canvas.setAttribute('aria-label', `${shown.length} beats${odd === 0 ? '' : `, ${odd} ectopic`}; ${behindSec} s behind`);
+    const behind = { seconds: behindSec };
+    this.#label.textContent =
+      behindSec > LATE_SEC
+        ? t('Beats and intervals in ms, {seconds} s behind; after a gap, the first 32 beats are classified together', behind)
+        : t('Beats and intervals in ms, {seconds} s behind', behind);
+    this.#canvas.setAttribute(
+      'aria-label',
+      `${listed([
+        plural(shown.length, '1 beat', '{count} beats'),
+        ...(odd === 0 ? [] : [plural(odd, '{count} ectopic', '{count} ectopic')]),
+      ])}; ${t('{seconds} s behind', behind)}`,
+    );
   }
 
   #wave(

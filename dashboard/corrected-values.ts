@@ -2,15 +2,16 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { Answer } from '../sdk/request.ts';
+import { plural, t } from './language.ts';
 import { tableOf } from './parts.ts';
 import { call } from './service.ts';
 
 type Compared = Answer<'getCorrections'>[number];
 
 const spans = [
-  [300_000, '5 minutes'],
-  [3_600_000, '1 hour'],
-  [86_400_000, '24 hours'],
+  [300_000, t('5 minutes')],
+  [3_600_000, t('1 hour')],
+  [86_400_000, t('24 hours')],
 ] as const;
 
 export class CorrectedValues {
@@ -57,18 +58,18 @@ export class CorrectedValues {
       this.#spanMs = spans[(event.target as HTMLSelectElement).selectedIndex]![0];
       void this.#run(() => this.#compare());
     };
-    return html`<section class="card" aria-label="Beats as computed and as corrected">
+    return html`<section class="card" aria-label=${t('Beats as computed and as corrected')}>
       <div class="card-head">
-        <h2>Beats as computed and as corrected</h2>
+        <h2>${t('Beats as computed and as corrected')}</h2>
         <label class="picker"
-          >Around the strip
+          >${t('Around the strip')}
           <select @change=${choose}>
             ${spans.map(([ms, name]) => html`<option ?selected=${ms === this.#spanMs}>${name}</option>`)}
           </select></label
         >
       </div>
       ${this.#compared.map((series) => this.#series(series))}
-      <p class="muted">Stored values stay as computed; those on the right are worked out with the corrections when you look.</p>
+      <p class="muted">${t('Stored values stay as computed; those on the right are worked out with the corrections when you look.')}</p>
     </section>`;
   }
 
@@ -78,10 +79,10 @@ export class CorrectedValues {
     const fixed = [format(0), format(1)] as const;
     const number = (value: number | null, digits: 0 | 1): string => (value === null ? '–' : fixed[digits].format(value));
     const rows = [
-      ['Beats', computed.beat_count, corrected.beat_count, 0, ''],
-      ['Beats that are not normal', computed.other_count, corrected.other_count, 0, ''],
-      ['Intervals between normal beats', computed.nn_count, corrected.nn_count, 0, ''],
-      ['Heart rate', computed.mean_hr, corrected.mean_hr, 1, '/min'],
+      [t('Beats'), computed.beat_count, corrected.beat_count, 0, ''],
+      [t('Beats that are not normal'), computed.other_count, corrected.other_count, 0, ''],
+      [t('Intervals between normal beats'), computed.nn_count, corrected.nn_count, 0, ''],
+      [t('Heart rate'), computed.mean_hr, corrected.mean_hr, 1, '/min'],
       ['SDNN', computed.sdnn_ms, corrected.sdnn_ms, 1, 'ms'],
       ['RMSSD', computed.rmssd_ms, corrected.rmssd_ms, 1, 'ms'],
       ['pNN50', computed.pnn50_percent, corrected.pnn50_percent, 1, '%'],
@@ -91,7 +92,9 @@ export class CorrectedValues {
       kind: 'num' as const,
       cell: (row: (typeof rows)[number]) => `${number(row[of], row[3])} ${row[4]}`,
     });
-    return html`<h3>${channel} <code>${method}</code> <span class="muted">${corrections.length} corrected</span></h3>
-      ${tableOf<(typeof rows)[number]>([{ name: 'Value', cell: ([name]) => name }, column('Computed', 1), column('Corrected', 2)], rows, () => false, true)}`;
+    return html`<h3>
+        ${channel} <code>${method}</code> <span class="muted">${plural(corrections.length, '{count} corrected', '{count} corrected')}</span>
+      </h3>
+      ${tableOf<(typeof rows)[number]>([{ name: t('Value'), cell: ([name]) => name }, column(t('Computed'), 1), column(t('Corrected'), 2)], rows, () => false, true)}`;
   }
 }

@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
+import { problemOf, t } from './language.ts';
 import type { Content } from './parts.ts';
 import { sessionEnded } from './sign-in-again.ts';
 
@@ -68,7 +69,7 @@ export class Dialog {
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
       else if (error.status === 401) sessionEnded();
-      this.#problem = error instanceof ApiError ? error.message : 'Something went wrong on this page. Reload it and try again.';
+      this.#problem = problemOf(error);
     } finally {
       this.#busy = false;
       this.#redraw();
@@ -92,7 +93,7 @@ export class Dialog {
             ?disabled=${this.#busy}
             @click=${(event: Event) => this.#close(event)}
           >
-            Cancel
+            ${t('Cancel')}
           </button>
         </div>
       </form>

@@ -1,6 +1,7 @@
 /** The field that narrows a list to a group: of which page, the address says (`group`). */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { t } from './language.ts';
 import { call } from './service.ts';
 import type { Group } from './service.ts';
 
@@ -17,9 +18,9 @@ export async function loadGroups(): Promise<readonly Group[]> {
 export function groupField(groups: readonly Group[], chosen: string, choose: (event: Event) => void): TemplateResult | typeof nothing {
   if (groups.length === 0) return nothing;
   return html`<label
-    >Group
+    >${t('Group')}
     <select name="group" @change=${choose}>
-      <option value="">Everybody</option>
+      <option value="">${t('Everybody')}</option>
       ${groups.map(({ id, name }) => html`<option value=${id} ?selected=${id === chosen}>${name}</option>`)}
     </select></label
   >`;

@@ -4,8 +4,9 @@ import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { formatNumber } from '../widgets/shared/format.ts';
-import { localeOf } from '../widgets/shared/strings.ts';
 import { drawOnce } from './draw-once.ts';
+import { chooseLanguage, language, languages, locale, problemOf, t } from './language.ts';
+import type { LanguageName, PlainPhrase } from './language.ts';
 import { formValues } from './page.ts';
 import type { Page, PageContext } from './page.ts';
 import { ApiKeysPage } from './pages/api-keys.ts';
@@ -36,7 +37,7 @@ import type { Member } from './service.ts';
 
 type Entry = Readonly<{
   path: string;
-  name: string;
+  name: PlainPhrase;
   /** null: it is reached from another page. */
   group: 'Monitor' | 'Settings' | null;
   admin: boolean;
@@ -99,11 +100,11 @@ const entries: readonly Entry[] = [
     openOne: (context) => new AuditPage(context),
   },
 ];
+const nameOf = ({ name }: Entry): string => t(name);
 const adminRoles: readonly string[] = ['admin', 'owner'];
 
 const app = document.querySelector<HTMLElement>('#app')!;
 app.replaceChildren();
-const locale = localeOf(document.documentElement.lang);
 const redraw = drawOnce(() => draw());
 const search = new Search(redraw, locale);
 const signInAgain = new SignInAgain(redraw);
@@ -130,7 +131,7 @@ function navigate(): void {
   const context: PageContext = { redraw, locale, member, argument, query: new URLSearchParams(filters), recount: () => void count() };
   page = entry === null ? new NotFoundPage(context) : argument === '' ? entry.open(context) : entry.openOne!(context);
   page.start();
-  document.title = `${entry?.name ?? 'Not found'} · biosignal`;
+  document.title = `${entry === null ? t('Not found') : nameOf(entry)} · biosignal`;
   redraw();
   void count();
 }
@@ -165,7 +166,7 @@ async function signIn(event: SubmitEvent): Promise<void> {
     problem = null;
     navigate();
   } catch (error) {
-    problem = error instanceof ApiError ? error.message : 'Signing in failed.';
+    problem = error instanceof ApiError ? problemOf(error) : t('Signing in failed.');
   }
   redraw();
 }
@@ -187,18 +188,19 @@ function signInView(): TemplateResult {
   return html`<main class="sign-in">
     <section class="card">
       ${brand}
-      <h1>Sign in</h1>
+      <h1>${t('Sign in')}</h1>
       ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
       <form class="fields" @submit=${(event: SubmitEvent) => void signIn(event)}>
-        <label>E-mail<input name="email" type="email" required autocomplete="username" /></label>
-        <label>Password<input name="password" type="password" required autocomplete="current-password" /></label>
-        <div><button class="primary">Sign in</button></div>
+        <label>${t('E-mail')}<input name="email" type="email" required autocomplete="username" /></label>
+        <label>${t('Password')}<input name="password" type="password" required autocomplete="current-password" /></label>
+        <div><button class="primary">${t('Sign in')}</button></div>
       </form>
+      ${languageMenu()}
       <details>
-        <summary>No account, or forgot your password?</summary>
-        <p>An owner or admin can add you under Members. To create the first account, run this on the server:</p>
+        <summary>${t('No account, or forgot your password?')}</summary>
+        <p>${t('An owner or admin can add you under Members. To create the first account, run this on the server:')}</p>
         <code>scripts/biosignal.sh operator create you@example.org --role owner</code>
-        <p>To set a new password:</p>
+        <p>${t('To set a new password:')}</p>
         <code>scripts/biosignal.sh operator password you@example.org</code>
       </details>
     </section>
@@ -210,14 +212,16 @@ function shell(who: Member): TemplateResult {
   const group = (name: 'Monitor' | 'Settings'): TemplateResult | typeof nothing => {
     const items = visible.filter((entry) => entry.group === name);
     if (items.length === 0) return nothing;
-    return html`<li class="group">${name}</li>
+    return html`<li class="group">${t(name)}</li>
       ${items.map(
         (entry) =>
-          html`<li><a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${entry.name}${badgeOf(entry)}</a></li>`,
+          html`<li>
+            <a href="#/${entry.path}" aria-current=${entry === current ? 'page' : nothing}>${nameOf(entry)}${badgeOf(entry)}</a>
+          </li>`,
       )}`;
   };
   if (page?.isWhole === true) return html`${page.view()} ${search.view()} ${signInAgain.view(who)}`;
-  return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>Skip to content</a>
+  return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>${t('Skip to content')}</a>
     <header class="top">
       <button
         type="button"
@@ -229,33 +233,45 @@ function shell(who: Member): TemplateResult {
           redraw();
         }}
       >
-        <svg viewBox="0 0 20 14" aria-hidden="true"><path d="M1 1h18M1 7h18M1 13h18" /></svg><span>${current?.name ?? 'Menu'}</span>
+        <svg viewBox="0 0 20 14" aria-hidden="true"><path d="M1 1h18M1 7h18M1 13h18" /></svg
+        ><span>${current === null ? t('Menu') : nameOf(current)}</span>
       </button>
       ${brand}
       <p class="who"></p>
       ${search.button()}
-      <p class="name">${who.display_name || who.email} <span class="muted">${who.role}</span></p>
-      <button type="button" @click=${() => void signOut()}>Sign out</button>
+      <p class="name">${who.display_name || who.email} <span class="muted">${t(who.role)}</span></p>
+      <button type="button" @click=${() => void signOut()}>${t('Sign out')}</button>
     </header>
     <div class="shell">
-      <nav id="sections" aria-label="Sections" class=${menuOpen ? 'open' : ''}>
+      <nav id="sections" aria-label=${t('Sections')} class=${menuOpen ? 'open' : ''}>
         <ul>
           ${group('Monitor')} ${group('Settings')}
         </ul>
+        ${languageMenu()}
       </nav>
       <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
     </div>
     ${search.view()} ${signInAgain.view(who)}`;
 }
 
+/** Each language by its own name, for those who do not read the one that is shown. */
+function languageMenu(): TemplateResult {
+  return html`<label class="language"
+    ><span class="vh">${t('Language')}</span
+    ><select @change=${(event: Event) => chooseLanguage((event.target as HTMLSelectElement).value as LanguageName)}>
+      ${Object.entries(languages).map(([tag, name]) => html`<option value=${tag} lang=${tag} ?selected=${tag === language}>${name}</option>`)}
+    </select></label
+  >`;
+}
+
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {
   if (counts === null) return nothing;
   const { episodes_open: open } = counts;
-  if (path === 'episodes') return open === 0 ? nothing : html` <span class="count">${open}<span class="vh"> open</span></span>`;
+  if (path === 'episodes') return open === 0 ? nothing : html` <span class="count">${open}<span class="vh"> ${t('open')}</span></span>`;
   const many: Readonly<Record<string, readonly [count: number, of: string]>> = {
     users: [counts.people, ''],
     devices: [counts.devices, ''],
-    rules: [counts.rules_on, ' switched on'],
+    rules: [counts.rules_on, t('switched on')],
     groups: [counts.groups, ''],
   };
   const [count, of] = many[path] ?? [0, ''];

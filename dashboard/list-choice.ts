@@ -1,6 +1,7 @@
 /** Search and order of a list that the page holds whole; both are kept in the address, as `search` and `sort`. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { t } from './language.ts';
 import { sortField } from './parts.ts';
 
 /** A number sorts the largest first, a text from A to Z; what has neither comes last. */
@@ -53,7 +54,7 @@ export class ListChoice<Row> {
     };
     return html`<form class="row filters" role="search" @submit=${(event: Event) => event.preventDefault()}>
       <label class="wide"
-        >Search<input type="search" autocomplete="off" placeholder=${placeholder} .value=${this.#search} @input=${search}
+        >${t('Search')}<input type="search" autocomplete="off" placeholder=${placeholder} .value=${this.#search} @input=${search}
       /></label>
       ${sortField(
         this.#orders.map(([key, { name }]) => [key, name] as const),

@@ -1,9 +1,9 @@
 /** The page that `npm start` prints: the live monitor of the demo's patient. */
 import { html, nothing, render } from 'lit-html';
 import type { BioProvider } from '../widgets/provider/provider.ts';
-import { localeOf } from '../widgets/shared/strings.ts';
 import { fetchDemoSession } from './demo-session.ts';
 import { drawOnce } from './draw-once.ts';
+import { locale, t } from './language.ts';
 import { filtersOf } from './live-view.ts';
 import { LiveMonitor } from './monitor.ts';
 
@@ -13,7 +13,7 @@ app.replaceChildren();
 
 let problem: string | null = null;
 const queueDraw = drawOnce(() => draw());
-const monitor = new LiveMonitor(localeOf(document.documentElement.lang), queueDraw, new URLSearchParams(location.search), (view) => {
+const monitor = new LiveMonitor(locale, queueDraw, new URLSearchParams(location.search), (view) => {
   const query = new URLSearchParams(Object.entries(filtersOf(view)).filter(([, value]) => value !== ''));
   history.replaceState(null, '', `${location.pathname}${query.size === 0 ? '' : `?${query.toString()}`}${location.hash}`);
 });
@@ -24,21 +24,21 @@ function draw(): void {
         <a class="brand" href="/dashboard/">
           <svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg>biosignal
         </a>
-        <h1>Live monitor</h1>
-        <p class="who">Demo patient, simulated device</p>
+        <h1>${t('Live monitor')}</h1>
+        <p class="who">${t('Demo patient, simulated device')}</p>
         ${monitor.status()}
-        <a href="/dashboard/">Dashboard</a>
+        <a href="/dashboard/">${t('Dashboard')}</a>
       </header>
       ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
       <main>${monitor.view()}</main>
-      <footer class="notice">No alarms. Not a medical device.</footer>`,
+      <footer class="notice">${t('No alarms. Not a medical device.')}</footer>`,
     app,
   );
 }
 
 async function renew(): Promise<void> {
   const session = await fetchDemoSession().catch(() => null);
-  problem = session === null ? 'Open the address that the service printed at startup.' : null;
+  problem = session === null ? t('Open the address that the service printed at startup.') : null;
   queueDraw();
   if (session === null) return;
   provider.setAttribute('sdk-key', session.sdk_key);

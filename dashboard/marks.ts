@@ -7,6 +7,7 @@ import type { BioRecording } from '../widgets/recording/recording.ts';
 import type { Answer, BodyOf } from '../sdk/request.ts';
 import { CorrectedValues } from './corrected-values.ts';
 import type { Question } from './dialog.ts';
+import { t } from './language.ts';
 import { emptyState, moreButton, tableOf } from './parts.ts';
 import { call, callList, callNext, callTagged } from './service.ts';
 import type { Stream } from './service.ts';
@@ -19,19 +20,19 @@ type Kind = BodyOf<'createAnnotation'>['kind'];
 type BeatKind = NonNullable<Mark['beat']>;
 
 const kinds = [
-  ['note', 'Note'],
-  ['symptom', 'Symptom'],
-  ['activity', 'Activity'],
-  ['artefact', 'Artefact'],
-  ['rhythm', 'Rhythm'],
+  ['note', t('Note')],
+  ['symptom', t('Symptom')],
+  ['activity', t('Activity')],
+  ['artefact', t('Artefact')],
+  ['rhythm', t('Rhythm')],
 ] as const satisfies readonly (readonly [Kind, string])[];
 const beatKinds = [
-  ['N', 'normal'],
-  ['S', 'supraventricular'],
-  ['V', 'ventricular'],
-  ['F', 'fusion'],
-  ['Q', 'unclassified'],
-  ['none', 'there is no beat'],
+  ['N', t('normal')],
+  ['S', t('supraventricular')],
+  ['V', t('ventricular')],
+  ['F', t('fusion')],
+  ['Q', t('unclassified')],
+  ['none', t('there is no beat')],
 ] as const satisfies readonly (readonly [BeatKind, string])[];
 /** A correction means the beat within this time, ms: as the service takes it. */
 const MATCH_MS = 150;
@@ -112,7 +113,7 @@ export class Marks {
   // ------------------------------------------------------------------------------------------------ what is picked
 
   #placeOf(from: string, to: string | null): TemplateResult {
-    return html`${this.#page.time(from)}${to === null ? nothing : html` to ${this.#page.time(to)}`}`;
+    return html`${this.#page.time(from)}${to === null ? nothing : html` – ${this.#page.time(to)}`}`;
   }
 
   #place(): TemplateResult {
@@ -121,31 +122,36 @@ export class Marks {
 
   #picked(): TemplateResult {
     const [pick, edited] = [this.#pick, this.#edited];
-    const away = html`<button type="button" @click=${() => this.#letGo()}>Cancel</button>`;
+    const away = html`<button type="button" @click=${() => this.#letGo()}>${t('Cancel')}</button>`;
     if (pick === null) {
       return html`<p class="muted">
-        To mark something, choose <i>Mark</i> above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M,
-        square brackets, B for beats, then Enter.
+        ${t('To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter.', { mark: html`<i>${t('Mark|control')}</i>` })}
       </p>`;
     }
     if (edited === null && pick.beat !== null) {
-      const what = pick.beat.kind === null ? 'No beat was found at' : `Computed as ${pick.beat.kind} at`;
+      const { kind } = pick.beat;
+      const what =
+        kind === null
+          ? t('No beat was found at {place}. It is:', { place: this.#place() })
+          : t('Computed as {kind} at {place}. It is:', { kind, place: this.#place() });
       const choices = beatKinds.filter(([beat]) => beat !== 'none' || pick.beat!.kind !== null || this.#correctionAt(pick.from) !== null);
-      return html`<p>${what} ${this.#place()}. It is:</p>
+      return html`<p>${what}</p>
         <div class="row">
           ${choices.map(
             ([beat, name]) =>
               html`<button type="button" @click=${() => this.#correct(pick.from, beat)}>
-                ${beat === 'none' ? 'No beat' : html`<b>${beat}</b> ${name}`}
+                ${beat === 'none' ? t('No beat') : html`<b>${beat}</b> ${name}`}
               </button>`,
           )}
           ${away}
         </div>`;
     }
-    return html`<p>${edited === null ? 'Chosen:' : 'Being changed; choose another place on the strip to move it:'} ${this.#place()}</p>
+    return html`<p>
+        ${edited === null ? t('Chosen: {place}', { place: this.#place() }) : t('Being changed; choose another place on the strip to move it: {place}', { place: this.#place() })}
+      </p>
       <div class="row">
         <button type="button" class="primary" aria-haspopup="dialog" @click=${() => this.#askWhat(pick)}>
-          ${edited === null ? 'Mark this' : 'Change'}
+          ${edited === null ? t('Mark this') : t('Change')}
         </button>
         ${away}
       </div>`;
@@ -177,9 +183,9 @@ export class Marks {
     const isBeat = edited?.mark.kind === 'beat';
     const place = { starts_at: pick.from, ends_at: isBeat ? null : pick.to };
     this.#page.ask({
-      title: edited === null ? 'Mark' : 'Change the mark',
-      text: html`${this.#place()}. Everyone who can see this recording also sees the mark, your name and when you made it.`,
-      word: 'Save',
+      title: edited === null ? t('Mark') : t('Change the mark'),
+      text: html`${t('{place}. Everyone who can see this recording also sees the mark, your name and when you made it.', { place: this.#place() })}`,
+      word: t('Save'),
       fields: fieldsOf(edited?.mark ?? null, this.#stream?.channels.map(({ code }) => code) ?? []),
       act: async (field) => {
         const what = {
@@ -217,9 +223,9 @@ export class Marks {
   #takeBack(mark: Mark): void {
     const params = { annotationId: mark.id };
     this.#page.ask({
-      title: 'Delete the mark?',
-      text: html`${whatOf(mark)} ${mark.text}. It leaves the recording and the list; its history stays.`,
-      word: 'Delete',
+      title: t('Delete the mark?'),
+      text: t('{mark}. It leaves the recording and the list; its history stays.', { mark: `${whatOf(mark)} ${mark.text}`.trim() }),
+      word: t('Delete'),
       danger: true,
       act: async () => {
         const { etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
@@ -253,8 +259,8 @@ export class Marks {
     const button = (word: string, act: () => void): TemplateResult =>
       html`<button type="button" @click=${act}>${word}<span class="vh"> ${whatOf(mark)} ${mark.text}</span></button>`;
     return html`<div class="row">
-      ${button('Show', () => this.#goTo(mark))} ${button('History', () => void this.#page.run(() => this.#showHistory(mark.id)))}
-      ${this.#page.canEdit ? html`${button('Edit', () => void this.#page.run(() => this.#edit(mark.id)))} ${button('Delete', () => this.#takeBack(mark))}` : nothing}
+      ${button(t('Show'), () => this.#goTo(mark))} ${button(t('History'), () => void this.#page.run(() => this.#showHistory(mark.id)))}
+      ${this.#page.canEdit ? html`${button(t('Edit'), () => void this.#page.run(() => this.#edit(mark.id)))} ${button(t('Delete'), () => this.#takeBack(mark))}` : nothing}
     </div>`;
   }
 
@@ -265,22 +271,27 @@ export class Marks {
     viewer?.focus();
   }
 
+  #madeBy(version: Detail['versions'][number]): TemplateResult {
+    const by = { who: this.#who(version), time: this.#page.time(version.made_at) };
+    if (version.deleted) return html`${t('Deleted by {who}, {time}', by)}`;
+    return html`${version.version === 1 ? t('Made by {who}, {time}', by) : t('Changed by {who}, {time}', by)}`;
+  }
+
   #past(detail: Detail): TemplateResult {
     const close = (): void => {
       this.#history = null;
       this.#page.redraw();
     };
-    return html`<section class="card" aria-label="History of a mark">
+    return html`<section class="card" aria-label=${t('History of a mark')}>
       <div class="card-head">
-        <h2>History: ${whatOf(detail)}</h2>
-        <button type="button" @click=${close}>Close</button>
+        <h2>${t('History: {mark}', { mark: whatOf(detail) })}</h2>
+        <button type="button" @click=${close}>${t('Close')}</button>
       </div>
       <ol class="plain rows">
         ${detail.versions.map(
           (version) =>
             html`<li>
-              <b>${version.deleted ? 'Deleted' : version.version === 1 ? 'Made' : 'Changed'}</b> by ${this.#who(version)},
-              ${this.#page.time(version.made_at)}
+              ${this.#madeBy(version)}
               ${
                 version.deleted
                   ? nothing
@@ -302,33 +313,33 @@ export class Marks {
         [this.#list, this.#next] = [[...this.#list, ...page.items], page.next];
       });
     const taken = this.#takenBack;
-    return html`<section class="card marks" aria-label="Marks">
-        <h2>Marks</h2>
-        ${this.#page.canEdit ? html`<div class="picked" role="group" aria-label="What is chosen">${this.#picked()}</div>` : nothing}
+    return html`<section class="card marks" aria-label=${t('Marks')}>
+        <h2>${t('Marks')}</h2>
+        ${this.#page.canEdit ? html`<div class="picked" role="group" aria-label=${t('What is chosen')}>${this.#picked()}</div>` : nothing}
         ${
           taken === null
             ? nothing
             : html`<div class="row" role="status">
-                <p>Deleted: ${whatOf(taken.mark)} ${taken.mark.text}</p>
-                <button type="button" @click=${() => this.#undo(taken)}>Undo</button>
-                <button type="button" @click=${() => void this.#page.run(() => this.#showHistory(taken.mark.id))}>History</button>
+                <p>${t('Deleted: {mark}', { mark: `${whatOf(taken.mark)} ${taken.mark.text}`.trim() })}</p>
+                <button type="button" @click=${() => this.#undo(taken)}>${t('Undo')}</button>
+                <button type="button" @click=${() => void this.#page.run(() => this.#showHistory(taken.mark.id))}>${t('History')}</button>
               </div>`
         }
         ${
           this.#list.length === 0
-            ? emptyState('No marks', 'What people mark on this recording appears here, with their name.')
+            ? emptyState(t('No marks'), t('What people mark on this recording appears here, with their name.'))
             : tableOf<Mark>(
                 [
-                  { name: 'At', cell: (mark) => this.#placeOf(mark.starts_at, mark.ends_at) },
-                  { name: 'What', cell: whatOf },
-                  { name: 'Text', cell: (mark) => mark.text },
-                  { name: 'By', cell: (mark) => this.#who(mark) },
+                  { name: t('At'), cell: (mark) => this.#placeOf(mark.starts_at, mark.ends_at) },
+                  { name: t('What'), cell: whatOf },
+                  { name: t('Text'), cell: (mark) => mark.text },
+                  { name: t('By'), cell: (mark) => this.#who(mark) },
                   {
-                    name: 'Made',
+                    name: t('Made'),
                     cell: (mark) =>
-                      html`${this.#page.time(mark.made_at)}${mark.version > 1 ? html` <span class="muted">changed</span>` : nothing}`,
+                      html`${this.#page.time(mark.made_at)}${mark.version > 1 ? html` <span class="muted">${t('changed')}</span>` : nothing}`,
                   },
-                  { name: 'Actions', kind: 'actions', cell: (mark) => this.#line(mark) },
+                  { name: t('Actions'), kind: 'actions', cell: (mark) => this.#line(mark) },
                 ],
                 this.#list,
               )
@@ -341,7 +352,7 @@ export class Marks {
 
 function whatOf({ kind, beat, channel }: Pick<Mark, 'kind' | 'beat' | 'channel'>): string {
   const of = channel === null ? '' : ` (${channel})`;
-  if (beat !== null) return (beat === 'none' ? 'No beat' : `Beat ${beat}`) + of;
+  if (beat !== null) return (beat === 'none' ? t('No beat') : t('Beat {kind}', { kind: beat })) + of;
   return (kinds.find(([one]) => one === kind)?.[1] ?? kind) + of;
 }
 
@@ -358,16 +369,16 @@ export function fieldsOf(mark: Mark | null, channels: readonly string[]): Templa
   const what =
     mark?.kind === 'beat'
       ? choice(
-          'The beat is',
+          t('The beat is'),
           'beat',
-          beatKinds.map(([beat, name]) => [beat, beat === 'none' ? 'No beat' : `${beat}: ${name}`]),
+          beatKinds.map(([beat, name]) => [beat, beat === 'none' ? t('No beat') : `${beat}: ${name}`]),
           mark.beat ?? 'N',
         )
-      : choice('Kind', 'kind', kinds, mark?.kind ?? 'note');
+      : choice(t('Kind'), 'kind', kinds, mark?.kind ?? 'note');
   const of = [...new Set(channels)].map((code) => [code, code] as const);
-  return html`${what} ${choice('Channel', 'channel', [['', 'All channels'], ...of], mark?.channel ?? '')}
+  return html`${what} ${choice(t('Channel'), 'channel', [['', t('All channels')], ...of], mark?.channel ?? '')}
     <label
-      >Text <span class="muted">optional</span>
+      >${t('Text')} <span class="muted">${t('optional')}</span>
       <textarea name="text" rows="3" maxlength=${TEXT_MAX} .value=${mark?.text ?? ''}></textarea>
     </label>`;
 }

@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
+import { named, t } from './language.ts';
 import { badge, tableOf } from './parts.ts';
 import { call } from './service.ts';
 import type { Biosignal, Observation } from './service.ts';
@@ -9,7 +10,11 @@ import type { Biosignal, Observation } from './service.ts';
 /** Of each biosignal, and of all together. */
 const NEWEST = 5;
 const SHOWN = 10;
-const methods: Readonly<Record<string, string>> = { imported: 'imported', reported: 'reported by the person', measured: 'measured' };
+const methods: Readonly<Record<string, string>> = {
+  imported: t('imported'),
+  reported: t('reported by the person'),
+  measured: t('measured'),
+};
 
 type Measurement = Observation & Readonly<{ name: string }>;
 
@@ -38,17 +43,18 @@ export class Measured {
   view(): TemplateResult | typeof nothing {
     if (this.#rows.length === 0) return nothing;
     return html`<section class="card">
-      <h2>Measurements</h2>
+      <h2>${t('Measurements')}</h2>
       ${tableOf<Measurement>(
         [
-          { name: 'Measurement', cell: ({ name }) => name },
-          { name: 'Value', kind: 'num', cell: ({ value, unit }) => `${formatNumber(this.#locale, value)} ${unitLabel(unit)}` },
+          { name: t('Measurement'), cell: ({ name }) => named(name) },
+          { name: t('Value'), kind: 'num', cell: ({ value, unit }) => `${formatNumber(this.#locale, value)} ${unitLabel(unit)}` },
           {
-            name: 'Quality',
-            cell: ({ qmask }) => (qmask === 0 ? 'good' : badge(qmask === 1 ? 'warn' : 'bad', qmask === 1 ? 'suspect' : 'bad')),
+            name: t('Quality'),
+            cell: ({ qmask }) =>
+              qmask === 0 ? t('good') : badge(qmask === 1 ? 'warn' : 'bad', qmask === 1 ? t('suspect') : t('unusable')),
           },
-          { name: 'Time', cell: ({ effective_time: time }) => formatTime(this.#locale, Date.parse(time), undefined) },
-          { name: 'Source', cell: ({ device_id: device, method_code: method }) => device || (methods[method.split(':')[0]!] ?? method) },
+          { name: t('Time'), cell: ({ effective_time: time }) => formatTime(this.#locale, Date.parse(time), undefined) },
+          { name: t('Source'), cell: ({ device_id: device, method_code: method }) => device || (methods[method.split(':')[0]!] ?? method) },
         ],
         this.#rows,
       )}

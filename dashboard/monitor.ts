@@ -7,29 +7,31 @@ import { channelName } from '../widgets/live-trace/live-trace.ts';
 import { BeatSource } from './beat-review.ts';
 import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';
+import { locale, plural, t } from './language.ts';
 import { LatestValues } from './latest-values.ts';
 import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, withTrace } from './live-view.ts';
 import type { LiveView } from './live-view.ts';
 import './paused-traces.ts';
 import type { Pause, Recordings } from './paused-traces.ts';
-import { formatAge, formatValue } from '../widgets/shared/format.ts';
+import { formatAge, formatNumber, formatValue } from '../widgets/shared/format.ts';
 import { joinLive } from '../widgets/shared/live-feed.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-frame.ts';
 import { qualityMark } from '../widgets/shared/quality.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { traceTextFor } from '../widgets/shared/trace-strings.ts';
+import { duration } from './parts.ts';
 
 /** What the column of values shows, in order; a tile appears when its feature first arrives, the first two always. */
 const tiles = [
-  { feature: 'hr_ecg', label: 'Heart rate', unit: '/min', title: 'bpm', staleMs: 5000, always: true },
-  { feature: 'hrv_rmssd_60s', label: 'HRV · RMSSD, 60 s', unit: 'ms', title: 'ms', staleMs: 30_000, always: true },
-  { feature: 'hrv_sdnn_300s', label: 'HRV · SDNN, 5 min', unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
-  { feature: 'ventricular_burden_300s', label: 'Ventricular burden, 5 min', unit: '%', title: '%', staleMs: 330_000, always: false },
-  { feature: 'hr_ppg', label: 'Pulse rate, PPG', unit: '/min', title: 'bpm', staleMs: 5000, always: false },
-  { feature: 'resp_rate', label: 'Respiratory rate', unit: '/min', title: '/min', staleMs: 30_000, always: false },
-  { feature: 'hrv_lf_hf_300s', label: 'HRV · LF/HF, 5 min', unit: '1', title: '', staleMs: 60_000, always: false },
-  { feature: 'eda_tonic', label: 'Skin conductance', unit: 'uS', title: 'µS', staleMs: 10_000, always: false },
-  { feature: 'temp_mean', label: 'Skin temperature', unit: 'Cel', title: '°C', staleMs: 60_000, always: false },
+  { feature: 'hr_ecg', label: t('Heart rate'), unit: '/min', title: t('bpm'), staleMs: 5000, always: true },
+  { feature: 'hrv_rmssd_60s', label: t('HRV · RMSSD, 60 s'), unit: 'ms', title: 'ms', staleMs: 30_000, always: true },
+  { feature: 'hrv_sdnn_300s', label: t('HRV · SDNN, 5 min'), unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
+  { feature: 'ventricular_burden_300s', label: t('Ventricular burden, 5 min'), unit: '%', title: '%', staleMs: 330_000, always: false },
+  { feature: 'hr_ppg', label: t('Pulse rate, PPG'), unit: '/min', title: t('bpm'), staleMs: 5000, always: false },
+  { feature: 'resp_rate', label: t('Respiratory rate'), unit: '/min', title: '/min', staleMs: 30_000, always: false },
+  { feature: 'hrv_lf_hf_300s', label: t('HRV · LF/HF, 5 min'), unit: '1', title: '', staleMs: 60_000, always: false },
+  { feature: 'eda_tonic', label: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 10_000, always: false },
+  { feature: 'temp_mean', label: t('Skin temperature'), unit: 'Cel', title: '°C', staleMs: 60_000, always: false },
 ] as const;
 
 /** The chart below the traces. */
@@ -155,13 +157,13 @@ export class LiveMonitor {
 
   /** Connection and delay, for the head of a page. */
   status(): TemplateResult {
-    const lag = this.#lagMs < 1000 ? `${Math.round(this.#lagMs)} ms` : `${(this.#lagMs / 1000).toFixed(1)} s`;
+    const lag = duration(this.#lagMs);
     return html`<p class="link ${this.#state}" role="status">
         <span class="dot" aria-hidden="true"></span>${traceTextFor(this.#locale, stateWords[this.#state])}
       </p>
       <p class="lag">
         ${this.#state === 'live' ? traceTextFor(this.#locale, 'delay', { time: lag }) : ''}
-        ${this.#dropped > 0 ? html` · ${this.#dropped} frames skipped` : nothing}
+        ${this.#dropped > 0 ? html` · ${plural(this.#dropped, '1 frame skipped', '{count} frames skipped')}` : nothing}
       </p>`;
   }
 
@@ -170,16 +172,16 @@ export class LiveMonitor {
     const isPaused = this.#pause !== null;
     const { gain, speed } = this.#view;
     return html`<div class="monitor">
-      <section class="traces" aria-label="Traces">
+      <section class="traces" aria-label=${t('Traces')}>
         ${this.#tools(isPaused)}
         ${isPaused ? html`<bio-paused-traces gain=${gain} speed=${speed} .pause=${this.#pause}></bio-paused-traces>` : nothing}
         <div class="rows" ?hidden=${isPaused}>${this.#traces()}</div>
       </section>
-      <section class="vitals" aria-label="Values" tabindex=${document.fullscreenElement === null ? nothing : '0'}>
+      <section class="vitals" aria-label=${t('Values')} tabindex=${document.fullscreenElement === null ? nothing : '0'}>
         ${tiles.map((tile) => this.#tile(tile, nowMs))}
       </section>
       <section class="history">
-        <bio-trend-chart heading="Last 15 minutes" biosignals=${HISTORY} range="15m" refresh="10s" readonly></bio-trend-chart>
+        <bio-trend-chart heading=${t('Last 15 minutes')} biosignals=${HISTORY} range="15m" refresh="10s" readonly></bio-trend-chart>
       </section>
     </div>`;
   }
@@ -188,18 +190,18 @@ export class LiveMonitor {
     const { gain, speed } = this.#view;
     const channels = [...this.#channels.values()];
     return html`<div class="tools">
-      ${choice('Speed', speeds, speed, 'mm/s', (value) => this.#choose({ speed: value }))}
-      ${choice('Gain', gains, gain, 'mm/mV', (value) => this.#choose({ gain: value }))}
+      ${choice(t('Speed'), speeds, speed, 'mm/s', (value) => this.#choose({ speed: value }))}
+      ${choice(t('Gain'), gains, gain, 'mm/mV', (value) => this.#choose({ gain: value }))}
       ${
         twelveLeads(channels) === null
           ? nothing
           : html`<label>
-              Layout
+              ${t('Layout')}
               <select
                 @change=${(event: Event) => this.#choose({ layout: (event.target as HTMLSelectElement).value === 'rows' ? 'rows' : 'leads' })}
               >
-                <option value="leads" ?selected=${this.#leads !== null}>12 leads</option>
-                <option value="rows" ?selected=${this.#leads === null}>Rows</option>
+                <option value="leads" ?selected=${this.#leads !== null}>${t('12 leads')}</option>
+                <option value="rows" ?selected=${this.#leads === null}>${t('Rows')}</option>
               </select>
             </label>`
       }
@@ -209,13 +211,13 @@ export class LiveMonitor {
         ?disabled=${this.#shown.length === 0}
         @click=${() => this.#togglePause()}
       >
-        Pause
+        ${t('Pause')}
       </button>
-      <button type="button" @click=${toggleFullScreen}>Full screen</button>
+      <button type="button" @click=${toggleFullScreen}>${t('Full screen')}</button>
       <p class="legend">
-        <span><span aria-hidden="true">▾</span> beat</span><span><b aria-hidden="true">V</b> ectopic</span
-        ><span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: thin, hatched</span
-        ><span>${qualityMark(2, this.#locale)}: gap</span>
+        <span><span aria-hidden="true">▾</span> ${t('beat')}</span><span><b aria-hidden="true">V</b> ${t('ectopic')}</span
+        ><span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: ${t('thin, hatched')}</span
+        ><span>${qualityMark(2, this.#locale)}: ${t('gap')}</span>
       </p>
       ${channels.length < 2 || isPaused ? nothing : this.#order(channels.filter((channel) => this.#leads?.includes(channel) !== true))}
     </div>`;
@@ -236,7 +238,7 @@ export class LiveMonitor {
       }, 50);
     };
     return html`<details class="order">
-      <summary>Choose traces</summary>
+      <summary>${t('Choose traces')}</summary>
       <ol>
         ${repeat(
           all,
@@ -254,9 +256,9 @@ export class LiveMonitor {
                   @change=${(event: Event) => this.#choose({ traces: withTrace(shown, id, (event.target as HTMLInputElement).checked) })}
                 />${name}
               </label>
-              <button type="button" ?disabled=${at <= 0} @click=${() => move(id, -1)}>Up<span class="vh"> ${name}</span></button>
+              <button type="button" ?disabled=${at <= 0} @click=${() => move(id, -1)}>${t('Up')}<span class="vh"> ${name}</span></button>
               <button type="button" ?disabled=${at < 0 || at === shown.length - 1} @click=${() => move(id, 1)}>
-                Down<span class="vh"> ${name}</span>
+                ${t('Down')}<span class="vh"> ${name}</span>
               </button>
             </li>`;
           },
@@ -300,9 +302,9 @@ export class LiveMonitor {
       <p class="foot">
         ${
           value === undefined
-            ? html`<span class="muted">waiting for more beats</span>`
+            ? html`<span class="muted">${t('waiting for more beats')}</span>`
             : old
-              ? html`<span class="muted">out of date</span>`
+              ? html`<span class="muted">${t('out of date')}</span>`
               : qualityMark(value.qmask, this.#locale)
         }
         ${old && value !== undefined ? html`<span class="muted">${formatAge(this.#locale, Date.now() - ageMs, Date.now())}</span>` : nothing}
@@ -321,7 +323,7 @@ function choice<Value extends number>(
   return html`<label>
     ${label}
     <select @change=${(event: Event) => choose(values[(event.target as HTMLSelectElement).selectedIndex]!)}>
-      ${values.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value} ${unit}</option>`)}
+      ${values.map((value) => html`<option value=${value} ?selected=${value === chosen}>${formatNumber(locale, value)} ${unit}</option>`)}
     </select>
   </label>`;
 }

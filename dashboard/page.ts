@@ -5,6 +5,7 @@ import { formatAge } from '../widgets/shared/format.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
 import { Dialog } from './dialog.ts';
 import type { Question } from './dialog.ts';
+import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
@@ -133,7 +134,7 @@ export abstract class Page {
       if (!(error instanceof ApiError)) reportError(error);
       else if (error.status === 401) sessionEnded();
       this.#problem = {
-        text: error instanceof ApiError ? error.message : 'Something went wrong on this page. Reload it and try again.',
+        text: problemOf(error),
         isOvertaken: error instanceof ApiError && error.status === 412,
         isOfRefresh: isRefresh,
       };
@@ -167,27 +168,27 @@ export abstract class Page {
         </div>
         ${this.#phase === 'ready' ? this.actions() : nothing}
       </div>
-      <div role="status" class="vh">${this.#phase === 'loading' ? 'Loading' : ''}</div>
+      <div role="status" class="vh">${this.#phase === 'loading' ? t('Loading') : ''}</div>
       ${this.failure} ${this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing} ${this.dialog.view()}`;
   }
 
   #failure({ text, isOvertaken }: Problem): TemplateResult {
     return html`<div class="problem" role="alert">
       <p>${text}</p>
-      ${this.#phase === 'failed' ? html`<button type="button" @click=${() => void this.#first()}>Try again</button>` : nothing}
-      ${isOvertaken ? html`<button type="button" @click=${() => void this.run(() => this.load())}>Discard my changes and reload</button>` : nothing}
+      ${this.#phase === 'failed' ? html`<button type="button" @click=${() => void this.#first()}>${t('Try again')}</button>` : nothing}
+      ${isOvertaken ? html`<button type="button" @click=${() => void this.run(() => this.load())}>${t('Discard my changes and reload')}</button>` : nothing}
     </div>`;
   }
 
   protected time(iso: string | null, timeStyle: 'short' | 'medium' = 'short'): TemplateResult {
-    if (iso === null) return html`<span class="muted">never</span>`;
+    if (iso === null) return html`<span class="muted">${t('never')}</span>`;
     return html`<time datetime=${iso}
       >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle }).format(Date.parse(iso))}</time
     >`;
   }
 
   protected age(iso: string | null): TemplateResult {
-    if (iso === null) return html`<span class="muted">never</span>`;
+    if (iso === null) return html`<span class="muted">${t('never')}</span>`;
     return html`<time datetime=${iso} title=${iso}>${formatAge(this.context.locale, Date.parse(iso), Date.now())}</time>`;
   }
 }
@@ -203,7 +204,7 @@ export abstract class ProjectPage extends Page {
     const named = this.context.query.get('project') ?? chosenProject;
     const project = this.projects.find((item) => item.id === named) ?? this.projects[0];
     if (project === undefined)
-      throw new ApiError(404, { code: 'not_found', detail: 'There is no project yet. Create one under Projects.' });
+      throw new ApiError(-1, { code: 'not_found', detail: t('There is no project yet. Create one under Projects.') });
     return project;
   }
 
@@ -217,7 +218,7 @@ export abstract class ProjectPage extends Page {
   protected override actions(): TemplateResult | typeof nothing {
     if (this.projects.length < 2) return nothing;
     return html`<label class="picker"
-      >Project
+      >${t('Project')}
       <select
         @change=${(event: Event) => {
           chosenProject = (event.target as HTMLSelectElement).value;

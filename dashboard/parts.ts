@@ -1,6 +1,7 @@
 /** Pieces that every page is made of, so that all look and behave alike. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { locale, plural, t } from './language.ts';
 
 export type Content = TemplateResult | string | number | typeof nothing | readonly (TemplateResult | string)[];
 
@@ -38,7 +39,7 @@ export function tableOf<Row>(
 
 /** Below a list of which there is more. */
 export function moreButton(next: string | null, load: () => void): TemplateResult | typeof nothing {
-  return next === null ? nothing : html`<div class="more"><button type="button" @click=${load}>Show more</button></div>`;
+  return next === null ? nothing : html`<div class="more"><button type="button" @click=${load}>${t('Show more')}</button></div>`;
 }
 
 /** What a page says where there is nothing yet, and what to do about it. */
@@ -76,15 +77,15 @@ type Named = Readonly<{ id: string; name: string }>;
 
 /** What something belongs to: a project, or all of them. */
 export function projectName(projects: readonly Named[], id: string | null): Content {
-  return id === null ? html`<span class="muted">all</span>` : (projects.find((project) => project.id === id)?.name ?? id);
+  return id === null ? html`<span class="muted">${t('all')}</span>` : (projects.find((project) => project.id === id)?.name ?? id);
 }
 
 /** The field `project` of a form: one, or '' for all. */
 export function projectSelect(projects: readonly Named[]): TemplateResult {
   return html`<label
-    >Project
+    >${t('Project')}
     <select name="project">
-      <option value="">All projects</option>
+      <option value="">${t('All projects')}</option>
       ${projects.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}
     </select></label
   >`;
@@ -97,7 +98,7 @@ export function sortField<T extends string>(
   choose: (choice: T) => void,
 ): TemplateResult {
   return html`<label
-    >Sort by
+    >${t('Sort by')}
     <select name="sort" @change=${(event: Event) => choose((event.target as HTMLSelectElement).value as T)}>
       ${sorts.map(([value, name]) => html`<option value=${value} ?selected=${value === chosen}>${name}</option>`)}
     </select></label
@@ -127,16 +128,21 @@ export function figure(name: string, value: Content, tone: Tone | null = null): 
   </div>`;
 }
 
+const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
+const oneDigit = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const tenths = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
+
 /** 1.2 s, 340 ms. */
 export function duration(ms: number): string {
   if (!Number.isFinite(ms)) return '–';
-  if (Math.abs(ms) < 1000) return `${Math.round(ms)} ms`;
+  if (Math.abs(ms) < 1000) return `${whole.format(ms)} ms`;
   const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${oneDigit.format(seconds)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-  return seconds < 172_800 ? `${(seconds / 3600).toFixed(1)} h` : `${Math.round(seconds / 86_400)} days`;
+  return seconds < 172_800 ? `${oneDigit.format(seconds / 3600)} h` : plural(Math.round(seconds / 86_400), '1 day', '{count} days');
 }
 
 export function percent(share: number): string {
-  return `${share > 0 && share < 0.001 ? '<0.1' : (share * 100).toFixed(share < 0.1 ? 1 : 0).replace(/\.0$/, '')} %`;
+  const format = share < 0.1 ? tenths : whole;
+  return `${share > 0 && share < 0.001 ? `<${tenths.format(0.1)}` : format.format(share * 100)} %`;
 }

@@ -8,6 +8,8 @@ import type { Mark, Segment } from '../widgets/recording/recording-source.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { tokenColor } from '../widgets/shared/theme.ts';
 import type { HeldLane } from './held-traces.ts';
+import { formatNumber } from '../widgets/shared/format.ts';
+import { t } from './language.ts';
 
 const BACK_MS_MAX = 300_000;
 /** What is read at a time, ms. */
@@ -296,7 +298,7 @@ export class BioPausedTraces extends BioElement {
       calipers: this.#calipers === null ? null : { ...this.#calipers, marchOut: false },
       qualities: [],
       absent: [],
-      gap: this.#hasFailed ? 'not read' : 'no signal',
+      gap: this.#hasFailed ? t('not read') : t('no signal'),
     });
   }
 
@@ -308,7 +310,9 @@ export class BioPausedTraces extends BioElement {
   #marksInWords(): string {
     const toMs = this.#pause!.endMs - this.#backMs;
     const shown = this.#marks.filter(({ startMs, endMs, beat }) => beat === null && endMs >= toMs - this.#spanMs && startMs <= toMs);
-    return shown.length === 0 ? '' : `Marks: ${shown.map(({ label, startMs }) => `${this.#clock(startMs)} ${label}`).join('; ')}`;
+    return shown.length === 0
+      ? ''
+      : t('Marks: {list}', { list: shown.map(({ label, startMs }) => `${this.#clock(startMs)} ${label}`).join('; ') });
   }
 
   #clock(ms: number): string {
@@ -320,17 +324,17 @@ export class BioPausedTraces extends BioElement {
     const pause = this.#pause;
     if (pause === null) return nothing;
     const toMs = pause.endMs - this.#backMs;
-    const back = `${(this.#backMs / 1000).toFixed(1)} s before the pause`;
+    const back = t('{duration} before the pause', { duration: `${formatNumber(this.locale, this.#backMs / 1000, 3)} s` });
     const at = new Date(toMs - this.#spanMs / 2).toISOString();
     return html`<div class="row">
-        <p role="status">Paused at ${this.#clock(pause.endMs)}. The numbers go on.</p>
-        <p>Shown: up to ${this.#clock(toMs)}, ${back}</p>
-        ${this.#hasFailed ? html`<p role="alert">Older samples could not be read from the service.</p>` : nothing}
-        ${pause.recordings !== null && this.#streamId !== null ? html`<a href="#/recordings/${this.#streamId}?at=${at}">Open the recording here</a>` : nothing}
+        <p role="status">${t('Paused at {time}. The numbers go on.', { time: this.#clock(pause.endMs) })}</p>
+        <p>${t('Shown: up to {time}, {back}', { time: this.#clock(toMs), back })}</p>
+        ${this.#hasFailed ? html`<p role="alert">${t('Older samples could not be read from the service.')}</p>` : nothing}
+        ${pause.recordings !== null && this.#streamId !== null ? html`<a href="#/recordings/${this.#streamId}?at=${at}">${t('Open the recording here')}</a>` : nothing}
       </div>
       <div class="row">
         <label class="wide"
-          >Scroll back<input
+          >${t('Scroll back')}<input
             type="range"
             min=${-BACK_MS_MAX}
             max="0"
@@ -339,13 +343,13 @@ export class BioPausedTraces extends BioElement {
             aria-valuetext=${back}
             @input=${(event: Event) => this.#scroll(-Number((event.target as HTMLInputElement).value))}
         /></label>
-        <label><input type="checkbox" .checked=${this.#calipers !== null} @change=${() => this.#toggleCalipers()} />Calipers</label>
+        <label><input type="checkbox" .checked=${this.#calipers !== null} @change=${() => this.#toggleCalipers()} />${t('Calipers')}</label>
         <output aria-live="polite">${this.#measured()}</output>
         ${
           (pause.recordings?.mark ?? null) === null
             ? nothing
             : html`<button type="button" ?disabled=${this.#streamId === null} @click=${() => this.#mark(pause)}>
-                ${this.#calipers === null ? 'Mark the middle' : 'Mark between the calipers'}
+                ${this.#calipers === null ? t('Mark the middle') : t('Mark between the calipers')}
               </button>`
         }
       </div>
@@ -353,12 +357,12 @@ export class BioPausedTraces extends BioElement {
         class="strip"
         tabindex="0"
         role="group"
-        aria-label="Traces, by keyboard: arrows scroll, comma and full stop by 10 ms, C sets calipers, square brackets their ends"
+        aria-label=${t('Traces, by keyboard: arrows scroll, comma and full stop by 10 ms, C sets calipers, square brackets their ends')}
         @keydown=${(event: KeyboardEvent) => this.#press(event)}
       >
         <canvas
           role="img"
-          aria-label="Traces up to ${this.#clock(toMs)}"
+          aria-label=${t('Traces up to {time}', { time: this.#clock(toMs) })}
           @pointerdown=${(event: PointerEvent) => this.#down(event)}
           @pointermove=${(event: PointerEvent) => this.#move(event)}
           @pointerup=${() => this.#up()}

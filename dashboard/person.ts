@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../widgets/shared/format.ts';
 import type { Question } from './dialog.ts';
+import { language, named, plural, t } from './language.ts';
 import { badge, tableOf } from './parts.ts';
 import type { Answer } from '../sdk/request.ts';
 import { call, callTagged } from './service.ts';
@@ -15,8 +16,8 @@ type Consent = Consents['records'][number];
 type Purpose = Consent['purpose'];
 
 const purposes = [
-  ['recording', 'Recording', 'new data of this person are accepted'],
-  ['sharing', 'Sharing', 'people other than this person may read their data'],
+  ['recording', t('Recording'), t('If given, new data of this person are accepted.')],
+  ['sharing', t('Sharing'), t('If given, people other than this person may read their data.')],
 ] as const satisfies readonly (readonly [Purpose, string, string])[];
 
 /** What the page is for the person, and what it lets them do. */
@@ -78,20 +79,20 @@ export class Person {
     return html`<div class="columns thirds">
       <section class="card">
         <div class="card-head">
-          <h2>Details</h2>
-          ${canEdit ? html`<button type="button" aria-haspopup="dialog" @click=${() => this.#edit(user)}>Edit</button>` : nothing}
+          <h2>${t('Details')}</h2>
+          ${canEdit ? html`<button type="button" aria-haspopup="dialog" @click=${() => this.#edit(user)}>${t('Edit')}</button>` : nothing}
         </div>
         <dl class="facts">
-          <dt>External id</dt>
+          <dt>${t('External id')}</dt>
           <dd>${user.external_id}</dd>
-          <dt>Name</dt>
-          <dd>${user.display_name || html`<span class="muted">none</span>`}</dd>
-          <dt>Time zone</dt>
-          <dd>${user.time_zone ?? html`${this.#project?.time_zone ?? ''} <span class="muted">from the project</span>`}</dd>
-          <dt>Project</dt>
+          <dt>${t('Name')}</dt>
+          <dd>${user.display_name || html`<span class="muted">${t('none')}</span>`}</dd>
+          <dt>${t('Time zone')}</dt>
+          <dd>${user.time_zone ?? html`${this.#project?.time_zone ?? ''} <span class="muted">${t('from the project')}</span>`}</dd>
+          <dt>${t('Project')}</dt>
           <dd>${this.#project?.name ?? ''}</dd>
-          <dt>Created</dt>
-          <dd>${this.#page.time(user.created_at)} ${user.disabled ? badge('off', 'disabled') : nothing}</dd>
+          <dt>${t('Created')}</dt>
+          <dd>${this.#page.time(user.created_at)} ${user.disabled ? badge('off', t('disabled')) : nothing}</dd>
         </dl>
       </section>
       ${this.#consent(user)}
@@ -99,14 +100,15 @@ export class Person {
         !canAdmin
           ? nothing
           : html`<section class="card">
-              <h2>Export and erasure</h2>
+              <h2>${t('Export and erasure')}</h2>
               <p>
-                The export holds everything stored about this person: recordings, values, answers and records, one JSON object per line.
-                Journal texts are left out; only the person can export those.
+                ${t('The export holds everything stored about this person: recordings, values, answers and records, one JSON object per line. Journal texts are left out; only the person can export those.')}
               </p>
               <div class="row">
-                <a class="button" href="/api/v1/xusers/${user.xuser_id}/export" download>Download export</a>
-                <button type="button" class="danger" aria-haspopup="dialog" @click=${() => this.#erase(user)}>Erase this person</button>
+                <a class="button" href="/api/v1/xusers/${user.xuser_id}/export" download>${t('Download export')}</a>
+                <button type="button" class="danger" aria-haspopup="dialog" @click=${() => this.#erase(user)}>
+                  ${t('Erase this person')}
+                </button>
               </div>
             </section>`
       }
@@ -116,12 +118,12 @@ export class Person {
   #edit(user: Xuser): void {
     const zones = Intl.supportedValuesOf('timeZone');
     this.#page.ask({
-      title: `Edit ${user.display_name || user.external_id}`,
-      text: 'The external id cannot be changed: your application identifies the person by it.',
-      word: 'Save',
-      fields: html`<label>Name<input name="display_name" maxlength="200" autocomplete="off" .value=${user.display_name} /></label>
+      title: t('Edit {name}', { name: user.display_name || user.external_id }),
+      text: t('The external id cannot be changed: your application identifies the person by it.'),
+      word: t('Save'),
+      fields: html`<label>${t('Name')}<input name="display_name" maxlength="200" autocomplete="off" .value=${user.display_name} /></label>
         <label
-          >Time zone <span class="muted">leave empty to use the project's</span
+          >${t('Time zone')} <span class="muted">${t("leave empty to use the project's")}</span
           ><input
             name="time_zone"
             maxlength="64"
@@ -143,7 +145,7 @@ export class Person {
   #consent(user: Xuser): TemplateResult {
     const { records } = this.#consents;
     return html`<section class="card">
-      <h2>Consent</h2>
+      <h2>${t('Consent')}</h2>
       <ul class="plain rows">
         ${purposes.map(([purpose, name, what]) => this.#purpose(user, purpose, name, what))}
       </ul>
@@ -151,13 +153,16 @@ export class Person {
         records.length === 0
           ? nothing
           : html`<details>
-              <summary>History (${records.length})</summary>
+              <summary>${t('History ({count})', { count: records.length })}</summary>
               ${tableOf<Consent>(
                 [
-                  { name: 'When', cell: (record) => this.#page.time(record.created_at) },
-                  { name: 'What', cell: (record) => `${nameOfPurpose(record.purpose)} ${record.granted ? 'given' : 'withdrawn'}` },
-                  { name: 'Recorded by', cell: (record) => this.#nameOf(record.recorded_by) },
-                  { name: 'Document', cell: (record) => record.document || '–' },
+                  { name: t('When'), cell: (record) => this.#page.time(record.created_at) },
+                  {
+                    name: t('What'),
+                    cell: (record) => `${nameOfPurpose(record.purpose)} ${record.granted ? t('given') : t('withdrawn')}`,
+                  },
+                  { name: t('Recorded by'), cell: (record) => this.#nameOf(record.recorded_by) },
+                  { name: t('Document'), cell: (record) => record.document || '–' },
                 ],
                 records,
               )}
@@ -172,15 +177,15 @@ export class Person {
     const required = this.#consents.missing.includes(purpose);
     const state =
       newest === undefined
-        ? badge(required ? 'bad' : 'off', required ? 'required, not given' : 'nothing recorded')
-        : html`${badge(given ? 'good' : 'bad', given ? 'given' : 'withdrawn')}
+        ? badge(required ? 'bad' : 'off', required ? t('required, not given') : t('nothing recorded'))
+        : html`${badge(given ? 'good' : 'bad', given ? t('given') : t('withdrawn'))}
             <span class="muted">${this.#page.time(newest.created_at)}</span>`;
     return html`<li class="key-line">
-      <span><b>${name}</b> ${state}<br /><span class="muted">If given, ${what}.</span></span>
+      <span><b>${name}</b> ${state}<br /><span class="muted">${what}</span></span>
       ${
         this.#page.canEdit
           ? html`<button type="button" aria-haspopup="dialog" @click=${() => this.#record(user, purpose, !given)}>
-              ${given ? 'Withdraw' : 'Record consent'}<span class="vh"> to ${purpose}</span>
+              ${given ? t('Withdraw') : t('Record consent')}<span class="vh"> ${t('to {purpose}', { purpose: inSentence(name) })}</span>
             </button>`
           : nothing
       }
@@ -188,14 +193,14 @@ export class Person {
   }
 
   #record(user: Xuser, purpose: Purpose, granted: boolean): void {
-    const name = nameOfPurpose(purpose).toLowerCase();
+    const name = inSentence(nameOfPurpose(purpose));
     this.#page.ask({
-      title: granted ? `Record consent to ${name}?` : `Withdraw consent to ${name}?`,
-      text: granted ? 'Record this only if the person has consented. The audit log keeps your name.' : withdrawn[purpose],
-      word: granted ? 'Record consent' : 'Withdraw',
+      title: granted ? t('Record consent to {purpose}?', { purpose: name }) : t('Withdraw consent to {purpose}?', { purpose: name }),
+      text: granted ? t('Record this only if the person has consented. The audit log keeps your name.') : withdrawn[purpose],
+      word: granted ? t('Record consent') : t('Withdraw'),
       danger: !granted,
       fields: html`<label
-        >Document <span class="muted">optional: version or address of what the person agreed to</span
+        >${t('Document')} <span class="muted">${t('optional: version or address of what the person agreed to')}</span
         ><input name="document" maxlength="500" autocomplete="off"
       /></label>`,
       act: (text) =>
@@ -208,22 +213,22 @@ export class Person {
 
   #erase(user: Xuser): void {
     this.#page.ask({
-      title: `Erase ${user.display_name || user.external_id}?`,
-      text: html`<p>This deletes, immediately and permanently:</p>
+      title: t('Erase {name}?', { name: user.display_name || user.external_id }),
+      text: html`<p>${t('This deletes, immediately and permanently:')}</p>
         <ul>
-          <li>the user record, with name, consents and tokens</li>
-          <li>all recordings: samples, beats, features and their aggregates</li>
-          <li>episodes, strips, answers, moods, journals, tasks, goals and measurements</li>
-          <li>devices that recorded this person only</li>
+          <li>${t('the user record, with name, consents and tokens')}</li>
+          <li>${t('all recordings: samples, beats, features and their aggregates')}</li>
+          <li>${t('episodes, strips, answers, moods, journals, tasks, goals and measurements')}</li>
+          <li>${t('devices that recorded this person only')}</li>
         </ul>
         <p>
-          The log of raw packets drops its copies within 30 hours. The audit log keeps a receipt. Backups are not changed: delete or expire
-          those yourself.
+          ${t('The log of raw packets drops its copies within 30 hours. The audit log keeps a receipt. Backups are not changed: delete or expire those yourself.')}
         </p>`,
-      word: 'Erase',
+      word: t('Erase'),
       danger: true,
       fields: html`<label
-        ><span>Type <code>${user.external_id}</code> to confirm</span><input name="confirm" required autocomplete="off" spellcheck="false"
+        ><span>${t('Type {id} to confirm', { id: html`<code>${user.external_id}</code>` })}</span
+        ><input name="confirm" required autocomplete="off" spellcheck="false"
       /></label>`,
       act: async (text) => {
         const params = { xuserId: user.xuser_id };
@@ -234,9 +239,12 @@ export class Person {
 }
 
 const withdrawn: Readonly<Record<Purpose, string>> = {
-  recording: 'If the project requires this consent, new data of this person are refused from now on, and recordings in progress end.',
-  sharing: 'If the project requires this consent, only the person can read their data from now on, and live views by others end.',
+  recording: t('If the project requires this consent, new data of this person are refused from now on, and recordings in progress end.'),
+  sharing: t('If the project requires this consent, only the person can read their data from now on, and live views by others end.'),
 };
+
+/** Nouns keep their capital in German. */
+const inSentence = (name: string): string => (language === 'de' ? name : name.toLowerCase());
 
 const nameOfPurpose = (purpose: Purpose): string => purposes.find(([value]) => value === purpose)?.[1] ?? purpose;
 
@@ -245,30 +253,30 @@ export function receiptView(receipt: Receipt, externalId: string, locale: string
   const { stores, devices_shared: shared } = receipt;
   const left = stores.reduce((sum, { remaining }) => sum + remaining, 0);
   return html`<section class="card fresh" role="status">
-    <h2>${externalId} has been erased</h2>
+    <h2>${t('{name} has been erased', { name: externalId })}</h2>
     <dl class="facts">
-      <dt>Erased</dt>
+      <dt>${t('Erased')}</dt>
       <dd>${time(receipt.erased_at)}</dd>
-      <dt>Remaining</dt>
+      <dt>${t('Remaining')}</dt>
       <dd>
-        ${left === 0 ? badge('good', 'nothing') : badge('bad', `${formatNumber(locale, left)} rows`)}
-        ${shared === 0 ? nothing : html`<span class="muted">${shared} devices are kept because they also recorded other people</span>`}
+        ${left === 0 ? badge('good', t('nothing')) : badge('bad', plural(left, '1 row', '{count} rows'))}
+        ${shared === 0 ? nothing : html`<span class="muted">${plural(shared, '1 device is kept because it also recorded other people', '{count} devices are kept because they also recorded other people')}</span>`}
       </dd>
-      <dt>Raw packets</dt>
-      <dd>gone by ${time(receipt.packet_log_until)}</dd>
-      <dt>User id</dt>
+      <dt>${t('Raw packets')}</dt>
+      <dd>${t('gone by {time}', { time: time(receipt.packet_log_until) })}</dd>
+      <dt>${t('User id')}</dt>
       <dd><code>${receipt.xuser_id}</code></dd>
     </dl>
     ${tableOf<Receipt['stores'][number]>(
       [
-        { name: 'Store', cell: ({ store }) => store.replaceAll('_', ' ') },
-        { name: 'Deleted', kind: 'num', cell: ({ deleted }) => formatNumber(locale, deleted) },
-        { name: 'Remaining', kind: 'num', cell: ({ remaining }) => formatNumber(locale, remaining) },
+        { name: t('Store'), cell: ({ store }) => named(store.replaceAll('_', ' ')) },
+        { name: t('Deleted'), kind: 'num', cell: ({ deleted }) => formatNumber(locale, deleted) },
+        { name: t('Remaining'), kind: 'num', cell: ({ remaining }) => formatNumber(locale, remaining) },
       ],
       stores.filter(({ deleted, remaining }) => deleted + remaining > 0),
       undefined,
       true,
     )}
-    <p class="muted">The audit log keeps this receipt under the user id.</p>
+    <p class="muted">${t('The audit log keeps this receipt under the user id.')}</p>
   </section>`;
 }

@@ -3,7 +3,7 @@
 import { html, render } from 'lit-html';
 import '../widgets/bio-widgets.ts';
 import { Session } from '../widgets/shared/session.ts';
-import { localeOf } from '../widgets/shared/strings.ts';
+import { locale, problemOf, t } from './language.ts';
 import { versionOf } from './pages/report.ts';
 import { readReport } from './report/report-data.ts';
 import { isComplete, ReportView } from './report/report-view.ts';
@@ -26,20 +26,20 @@ async function show(): Promise<void> {
   const session = new Session(location.origin, { mode: 'operator', ...subject });
   const nowMs = Date.now();
   const [data, version] = await Promise.all([readReport(session, asked, nowMs), versionOf()]);
-  document.title = `Report, ${data.user.display_name || data.user.external_id}`;
+  document.title = t('Report, {name}', { name: data.user.display_name || data.user.external_id });
   app.replaceChildren();
-  const view = new ReportView(data, localeOf(document.documentElement.lang)).view(nowMs, version);
+  const view = new ReportView(data, locale).view(nowMs, version);
   render(html`<bio-provider .operator=${subject}>${view}</bio-provider>`, app);
   for (let look = 0; look < LOOKS_MAX && !isComplete(document); look++)
     await new Promise<void>((resolve) => {
       globalThis.setTimeout(resolve, LOOK_EVERY_MS);
     });
   if (isComplete(document)) end('ready');
-  else end('failed', 'the charts and strips were not there within a minute');
+  else end('failed', t('the charts and strips were not there within a minute'));
 }
 
 show().catch((error: unknown) => {
-  const problem = error instanceof Error ? error.message : String(error);
+  const problem = error instanceof RangeError ? error.message : problemOf(error);
   app.textContent = problem;
   end('failed', problem);
 });

@@ -4,6 +4,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
+import { listed, named, t } from './language.ts';
 import { badge, emptyState, percent, skeleton } from './parts.ts';
 import type { Tone } from './parts.ts';
 import { call } from './service.ts';
@@ -12,11 +13,11 @@ import type { Adherence, Goal, Mood, QuestionnaireAnswer, QuestionnaireItem, Tas
 const SHOWN = 10;
 /** Answers among which one is looked for. */
 const ANSWERS_MAX = 1000;
-const moods = ['Very bad', 'Bad', 'Neutral', 'Good', 'Very good'] as const;
+const moods = [t('Very bad'), t('Bad|mood'), t('Neutral|mood'), t('Good|mood'), t('Very good')] as const;
 const taskWords: Readonly<Record<Task['status'], readonly [Tone, string]>> = {
-  due: ['warn', 'due'],
-  done: ['good', 'done'],
-  skipped: ['off', 'skipped'],
+  due: ['warn', t('due')],
+  done: ['good', t('done')],
+  skipped: ['off', t('skipped')],
 };
 /** The part of FHIR's QuestionnaireResponse that the service takes. */
 type AnswerItem = Readonly<{ linkId: string; answer?: readonly Readonly<Record<string, unknown>>[]; item?: readonly AnswerItem[] }>;
@@ -77,20 +78,20 @@ export class Reported {
     const nothingYet = this.#answers.length + this.#moods.length + this.#tasks.length + this.#goals.length + this.#adherence.length === 0;
     if (nothingYet) {
       return html`<section class="card">
-        <h2>Reported</h2>
-        ${emptyState('Nothing reported yet', 'Answers, moods, tasks and goals appear here once the application sends them.')}
+        <h2>${t('Reported')}</h2>
+        ${emptyState(t('Nothing reported yet'), t('Answers, moods, tasks and goals appear here once the application sends them.'))}
       </section>`;
     }
     return html`<div class="reported">
       <section class="card">
-        <h2>Answers</h2>
-        ${this.#answers.length === 0 ? html`<p class="muted">None yet</p>` : this.#answers.map((answer) => this.#answer(answer))}
+        <h2>${t('Answers')}</h2>
+        ${this.#answers.length === 0 ? html`<p class="muted">${t('None yet')}</p>` : this.#answers.map((answer) => this.#answer(answer))}
       </section>
       <section class="card">
-        <h2>Tasks</h2>
+        <h2>${t('Tasks')}</h2>
         ${
           this.#tasks.length === 0
-            ? html`<p class="muted">None</p>`
+            ? html`<p class="muted">${t('None')}</p>`
             : html`<ul class="plain rows">
                 ${this.#tasks.map((task) => this.#task(task))}
               </ul>`
@@ -98,12 +99,12 @@ export class Reported {
         ${this.#adherence.length === 0 ? nothing : this.#adherenceList()}
       </section>
       <section class="card">
-        <h2>Goals</h2>
-        ${this.#goals.length === 0 ? html`<p class="muted">None set</p>` : this.#goals.map((goal) => this.#goal(goal))}
-        <h2>Mood</h2>
+        <h2>${t('Goals')}</h2>
+        ${this.#goals.length === 0 ? html`<p class="muted">${t('None set')}</p>` : this.#goals.map((goal) => this.#goal(goal))}
+        <h2>${t('Mood')}</h2>
         ${
           this.#moods.length === 0
-            ? html`<p class="muted">None yet</p>`
+            ? html`<p class="muted">${t('None yet')}</p>`
             : html`<ul class="plain rows">
                 ${this.#moods.map(
                   (mood) =>
@@ -130,11 +131,13 @@ export class Reported {
         ${answer.scores.map(
           (score) =>
             html`<span
-              ><b>${score.name} ${formatNumber(this.#locale, score.value)}</b>${score.text === '' ? nothing : html` ${score.text}`}</span
+              ><b>${named(score.name)} ${formatNumber(this.#locale, score.value)}</b
+              >${score.text === '' ? nothing : html` ${named(score.text)}`}</span
             >`,
         )}
-        ${answer.safety ? badge('bad', 'needs attention') : nothing} ${answer.status === 'amended' ? badge('off', 'correction') : nothing}
-        ${answer.superseded_by === null ? nothing : badge('off', 'corrected later')} ${this.#time(answer.authored)}
+        ${answer.safety ? badge('bad', t('needs attention')) : nothing}
+        ${answer.status === 'amended' ? badge('off', t('correction')) : nothing}
+        ${answer.superseded_by === null ? nothing : badge('off', t('corrected later'))} ${this.#time(answer.authored)}
       </summary>
       <dl>
         ${answersOf(answer.item as readonly AnswerItem[]).map(
@@ -145,7 +148,7 @@ export class Reported {
         ${
           answer.reason === ''
             ? nothing
-            : html`<dt>Reason for the correction</dt>
+            : html`<dt>${t('Reason for the correction')}</dt>
                 <dd>${answer.reason}</dd>`
         }
       </dl>
@@ -154,7 +157,7 @@ export class Reported {
 
   #task(task: Task): TemplateResult {
     const late = task.status === 'due' && task.due !== null && Date.parse(task.due) < Date.now();
-    const [tone, word] = late ? (['bad', 'overdue'] as const) : taskWords[task.status];
+    const [tone, word] = late ? (['bad', t('overdue')] as const) : taskWords[task.status];
     return html`<li>
       ${badge(tone, word)} <b>${task.title}</b> ${task.due === null ? nothing : this.#time(task.due)}
       ${task.description === '' ? nothing : html`<p class="muted">${task.description}</p>`}
@@ -163,14 +166,14 @@ export class Reported {
 
   #adherenceList(): TemplateResult {
     const n = (count: number): string => formatNumber(this.#locale, count);
-    return html`<h2>Adherence, last 30 days</h2>
+    return html`<h2>${t('Adherence, last 30 days')}</h2>
       <ul class="plain rows">
         ${this.#adherence.map(
           ({ title, done, skipped, missed, adherence, ended_at: ended }) =>
             html`<li>
-              <b>${title}</b> ${adherence === null ? nothing : percent(adherence)} ${ended === null ? nothing : badge('off', 'ended')}
+              <b>${title}</b> ${adherence === null ? nothing : percent(adherence)} ${ended === null ? nothing : badge('off', t('ended'))}
               <div class="muted">
-                ${adherence === null ? 'Nothing was due yet' : `${n(done)} done, ${n(skipped)} skipped, ${n(missed)} missed`}
+                ${adherence === null ? t('Nothing was due yet') : t('{done} done, {skipped} skipped, {missed} missed', { done: n(done), skipped: n(skipped), missed: n(missed) })}
               </div>
             </li>`,
         )}
@@ -181,10 +184,13 @@ export class Reported {
     const value = goal.value ?? 0;
     const unit = unitLabel(goal.unit);
     return html`<div class="goal">
-      <p><b>${goal.title || goal.name}</b> <span class="muted">${goal.period === 'day' ? 'today' : 'this week'}</span></p>
+      <p><b>${goal.title || goal.name}</b> <span class="muted">${goal.period === 'day' ? t('today') : t('this week')}</span></p>
       <progress max=${goal.target} value=${Math.min(value, goal.target)} aria-label=${goal.title || goal.name}></progress>
       <p class="muted">
-        ${goal.value === null ? 'no data yet' : formatNumber(this.#locale, value)} of ${formatNumber(this.#locale, goal.target)} ${unit}
+        ${t('{value} of {goal}', {
+          value: goal.value === null ? t('no data yet') : formatNumber(this.#locale, value),
+          goal: `${formatNumber(this.#locale, goal.target)} ${unit}`,
+        })}
         (${percent(value / goal.target)})
       </p>
     </div>`;
@@ -200,7 +206,7 @@ const keyOf = ({ questionnaire, version }: QuestionnaireAnswer): string => `${qu
 
 function questionsOf(items: readonly QuestionnaireItem[], into = new Map<string, string>()): ReadonlyMap<string, string> {
   for (const item of items) {
-    into.set(item.linkId, item.text ?? item.linkId);
+    into.set(item.linkId, named(item.text ?? item.linkId));
     questionsOf(item.item ?? [], into);
   }
   return into;
@@ -209,15 +215,15 @@ function questionsOf(items: readonly QuestionnaireItem[], into = new Map<string,
 /** Every answered question with its answers in words. */
 function answersOf(items: readonly AnswerItem[]): [linkId: string, words: string][] {
   return items.flatMap((item): [string, string][] => [
-    ...((item.answer ?? []).length === 0 ? [] : [[item.linkId, (item.answer ?? []).map(wordsOf).join(', ')] as [string, string]]),
+    ...((item.answer ?? []).length === 0 ? [] : [[item.linkId, listed((item.answer ?? []).map(wordsOf))] as [string, string]]),
     ...answersOf(item.item ?? []),
   ]);
 }
 
 function wordsOf(answer: Readonly<Record<string, unknown>>): string {
   const coding = answer['valueCoding'] as { display?: string; code?: string } | undefined;
-  if (coding !== undefined) return coding.display ?? coding.code ?? '';
-  if ('valueBoolean' in answer) return answer['valueBoolean'] === true ? 'yes' : 'no';
+  if (coding !== undefined) return named(coding.display ?? coding.code ?? '');
+  if ('valueBoolean' in answer) return answer['valueBoolean'] === true ? t('yes') : t('no');
   const [plain] = Object.entries(answer).filter(([name]) => name.startsWith('value'));
   return plain === undefined ? '' : String(plain[1]);
 }

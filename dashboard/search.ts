@@ -3,6 +3,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
+import { plural, t } from './language.ts';
 import { call } from './service.ts';
 
 /** Pause in typing after which the service is asked, ms. */
@@ -68,24 +69,29 @@ export class Search {
     const mine = this.#asked;
     const found = await call('GET', '/api/v1/search', { query: { q: this.#words } }).catch(() => null);
     if (mine !== this.#asked) return;
-    if (found === null) return this.#show([], 'The service did not answer.');
+    if (found === null) return this.#show([], t('The service did not answer.'));
     const time = new Intl.DateTimeFormat(this.#locale, { dateStyle: 'medium', timeStyle: 'short' });
     const hits: Hit[] = [
-      ...found.people.map((one) => ({ kind: 'User', name: one.external_id, note: one.display_name, address: `#/users/${one.xuser_id}` })),
+      ...found.people.map((one) => ({
+        kind: t('User'),
+        name: one.external_id,
+        note: one.display_name,
+        address: `#/users/${one.xuser_id}`,
+      })),
       ...found.devices.map((one) => ({
-        kind: 'Device',
+        kind: t('Device'),
         name: one.name || one.device_id,
-        note: one.external_id === null ? '' : `with ${one.external_id}`,
+        note: one.external_id === null ? '' : t('with {name}', { name: one.external_id }),
         address: one.xuser_id === null ? '#/devices' : `#/users/${one.xuser_id}`,
       })),
       ...found.recordings.map((one) => ({
-        kind: 'Recording',
+        kind: t('Recording'),
         name: time.format(Date.parse(one.started_at)),
         note: `${one.external_id}, ${one.device_id}`,
         address: `#/recordings/${one.stream_id}`,
       })),
     ];
-    this.#show(hits, hits.length === 0 ? 'Nothing found' : hits.length === 1 ? '1 result' : `${hits.length} results`);
+    this.#show(hits, hits.length === 0 ? t('Nothing found') : plural(hits.length, '1 result', '{count} results'));
   }
 
   #press(event: KeyboardEvent): void {
@@ -114,7 +120,8 @@ export class Search {
 
   button(): TemplateResult {
     return html`<button type="button" class="find" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" @click=${() => this.open()}>
-      <svg viewBox="0 0 20 20" aria-hidden="true"><path d="M13 13l5 5M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12z" /></svg><span>Search</span>
+      <svg viewBox="0 0 20 20" aria-hidden="true"><path d="M13 13l5 5M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12z" /></svg
+      ><span>${t('Search')}</span>
     </button>`;
   }
 
@@ -124,9 +131,9 @@ export class Search {
       event.preventDefault();
       this.#close();
     };
-    return html`<dialog class="ask search-box" aria-label="Search" ${ref(showModal)} @cancel=${cancel}>
+    return html`<dialog class="ask search-box" aria-label=${t('Search')} ${ref(showModal)} @cancel=${cancel}>
       <label
-        >People, devices, recordings
+        >${t('People, devices, recordings')}
         <input
           type="search"
           role="combobox"
@@ -138,7 +145,7 @@ export class Search {
           @input=${(event: Event) => this.#type(event)}
           @keydown=${(event: KeyboardEvent) => this.#press(event)}
       /></label>
-      <ul id="hits" role="listbox" aria-label="Results">
+      <ul id="hits" role="listbox" aria-label=${t('Results')}>
         ${this.#hits.map(
           (hit, i) =>
             html`<li id="hit-${i}" role="option" aria-selected=${i === this.#chosen ? 'true' : 'false'} @click=${() => this.#go(hit)}>

@@ -2,6 +2,7 @@
 import { ApiError, fetchJson } from '../sdk/fetch-json.ts';
 import { addressOf } from '../sdk/request.ts';
 import type { Answer, AnyRequest, BodyOf, Method, OperationAt, PathOf, RequestArguments } from '../sdk/request.ts';
+import { t } from './language.ts';
 
 type Tagged = Readonly<{ etag?: string }>;
 type Args<M extends Method, P extends string> = RequestArguments<OperationAt<M, P>, Tagged>;
@@ -50,7 +51,7 @@ async function ask(method: string, address: string, body?: unknown, etag = ''): 
     });
   } catch (error) {
     if (!(error instanceof ApiError)) {
-      throw new ApiError(0, { code: 'network', detail: 'The service did not respond. Check your connection and try again.' });
+      throw new ApiError(0, { code: 'network', detail: t('The service did not respond. Check your connection and try again.') });
     }
     const fields = error.errors.map(({ pointer, detail }) => `${pointer.replace(/^\/(body|query)?\/?/, '')} ${detail}`).join('; ');
     if (fields !== '') error.message = fields;

@@ -1,6 +1,7 @@
 /** A secret that was just made: shown until the member confirms that it is stored, or leaves the page. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { t } from './language.ts';
 
 type Fresh = Readonly<{ title: string; text: string; secret: string }>;
 
@@ -41,7 +42,7 @@ export class ShownOnce {
               this.#copied = true;
             })}
         >
-          ${this.#copied ? 'Copied' : 'Copy'}
+          ${this.#copied ? t('Copied') : t('Copy')}
         </button>
         <button
           type="button"
@@ -50,7 +51,7 @@ export class ShownOnce {
             this.#redraw();
           }}
         >
-          I have stored it
+          ${t('I have stored it')}
         </button>
       </div>
     </section>`;

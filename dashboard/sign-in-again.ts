@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
+import { t } from './language.ts';
 import { call } from './service.ts';
 import type { Member } from './service.ts';
 
@@ -36,7 +37,7 @@ export class SignInAgain {
       this.#problem = null;
       (event.target as Element).closest('dialog')?.close(); // the focus returns to where it was
     } catch (error) {
-      this.#problem = error instanceof ApiError ? error.message : 'Signing in failed.';
+      this.#problem = error instanceof ApiError ? error.message : t('Signing in failed.');
     } finally {
       this.#isAsking = false;
       this.#redraw();
@@ -53,14 +54,14 @@ export class SignInAgain {
       @cancel=${(event: Event) => event.preventDefault()}
     >
       <form class="asking" @submit=${(event: SubmitEvent) => void this.#submit(event, member)}>
-        <h2 id="again-title">Your session has ended</h2>
-        <p>Sign in again to go on where you were. What you typed is kept; what was not saved has to be saved again.</p>
+        <h2 id="again-title">${t('Your session has ended')}</h2>
+        <p>${t('Sign in again to go on where you were. What you typed is kept; what was not saved has to be saved again.')}</p>
         ${this.#problem === null ? nothing : html`<p class="problem-line" role="alert">${this.#problem}</p>`}
-        <label>E-mail<input type="email" autocomplete="username" readonly .value=${member.email} /></label>
-        <label>Password<input name="password" type="password" required autofocus autocomplete="current-password" /></label>
+        <label>${t('E-mail')}<input type="email" autocomplete="username" readonly .value=${member.email} /></label>
+        <label>${t('Password')}<input name="password" type="password" required autofocus autocomplete="current-password" /></label>
         <div class="row">
-          <button class="primary" ?disabled=${this.#isAsking}>Sign in</button>
-          <button type="button" @click=${() => location.reload()}>Leave this page</button>
+          <button class="primary" ?disabled=${this.#isAsking}>${t('Sign in')}</button>
+          <button type="button" @click=${() => location.reload()}>${t('Leave this page')}</button>
         </div>
       </form>
     </dialog>`;

@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../sdk/fetch-json.ts';
+import { problemOf, t } from './language.ts';
 import { call } from './service.ts';
 import type { Xuser } from './service.ts';
 
@@ -74,7 +75,7 @@ export class Trends {
       <bio-trend-chart
         id="trend"
         biosignals="HR,RMSSD"
-        heading="Heart rate and HRV"
+        heading=${t('Heart rate and HRV')}
         range=${this.#range}
         from=${this.#from ?? nothing}
         to=${this.#to ?? nothing}
@@ -92,7 +93,7 @@ export class Trends {
           ? nothing
           : html`<bio-trend-chart
               biosignals=${this.#daily.join(',')}
-              heading="Steps and sleep by the day"
+              heading=${t('Steps and sleep by the day')}
               range="30d"
               tz=${this.#zone === '' ? nothing : this.#zone}
               tools
@@ -117,10 +118,10 @@ export class Trends {
   #peek(): TemplateResult | typeof nothing {
     const point = this.#point;
     if (point === null) return nothing;
-    const close = html`<button type="button" @click=${() => this.#show(null)}>Close</button>`;
+    const close = html`<button type="button" @click=${() => this.#show(null)}>${t('Close')}</button>`;
     if (point.stream_id === null) {
       return html`<section class="card" role="status">
-        <p>No recording is known for this point: the value was entered, or its samples are no longer kept. ${close}</p>
+        <p>${t('No recording is known for this point: the value was entered, or its samples are no longer kept.')} ${close}</p>
       </section>`;
     }
     const atMs = Date.parse(point.time);
@@ -128,13 +129,13 @@ export class Trends {
     const href = `/api/v1/streams/${point.stream_id}/strip?since=${since}&until=${until}`;
     return html`<section class="card" role="status">
       <div class="card-head">
-        <h2>Trace at ${this.#page.time(point.time)}</h2>
-        <a class="button" href="#/recordings/${point.stream_id}?at=${encodeURIComponent(point.time)}">Open in the recording</a>
+        <h2>${t('Trace at {time}', { time: this.#page.time(point.time) })}</h2>
+        <a class="button" href="#/recordings/${point.stream_id}?at=${encodeURIComponent(point.time)}">${t('Open in the recording')}</a>
         ${close}
       </div>
       <figure class="strip">
-        <div class="strip-scroll" tabindex="0" role="region" aria-label="Trace">
-          <img src=${href} alt="Ten seconds of the waveform" />
+        <div class="strip-scroll" tabindex="0" role="region" aria-label=${t('Trace')}>
+          <img src=${href} alt=${t('Ten seconds of the waveform')} />
         </div>
       </figure>
     </section>`;
@@ -150,10 +151,10 @@ export class Trends {
     };
     return html`<form class="row compare" @submit=${submit}>
       <label
-        >Compare with another person
-        <input name="with" maxlength="255" autocomplete="off" placeholder="External id" .value=${this.#other?.external_id ?? ''}
+        >${t('Compare with another person')}
+        <input name="with" maxlength="255" autocomplete="off" placeholder=${t('External id')} .value=${this.#other?.external_id ?? ''}
       /></label>
-      <button>Compare</button>
+      <button>${t('Compare')}</button>
       ${this.#problem === null ? nothing : html`<p class="muted" role="alert">${this.#problem}</p>`}
     </form>`;
   }
@@ -166,10 +167,10 @@ export class Trends {
     try {
       const found = await call('GET', '/api/v1/xusers', { query: { external_id: externalId, project_id: this.#user?.project_id } });
       this.#other = found[0] ?? null;
-      if (this.#other === null) this.#problem = `There is no person ${externalId} in this project.`;
+      if (this.#other === null) this.#problem = t('There is no person {id} in this project.', { id: externalId });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.#problem = error.message;
+      this.#problem = problemOf(error);
     }
   }
 }

@@ -1,4 +1,5 @@
 /** Names for those who did something, as far as the member who looks may know them. */
+import { t } from './language.ts';
 import { call } from './service.ts';
 import type { Member } from './service.ts';
 
@@ -11,14 +12,14 @@ export async function loadNames(member: Member, isAdmin: boolean): Promise<NameO
     : [[member] as const, [] as const];
   const names = new Map<string, string>([
     ...members.map((item) => [`operator:${item.id}`, item.display_name || item.email] as const),
-    ...keys.map((key) => [`key:${key.id}`, `the API key “${key.name}”`] as const),
+    ...keys.map((key) => [`key:${key.id}`, t('the API key “{name}”', { name: key.name })] as const),
   ]);
   return (by) => names.get(by) ?? unnamed[by.split(':')[0] ?? ''] ?? by;
 }
 
 const unnamed: Readonly<Record<string, string>> = {
-  operator: 'another member',
-  key: 'an API key',
-  user: 'the person',
-  cli: 'the command line',
+  operator: t('another member'),
+  key: t('an API key'),
+  user: t('the person'),
+  cli: t('the command line'),
 };

@@ -5,13 +5,17 @@
  *  cdn/v1/<version>-<hash>/...                               the same bytes for ever, with the integrity values of cdn/v1/manifest.json
  *  cdn/v1/lang/de.json, es.json, fr.json, zh.json            texts in languages other than English, fetched by pages that are in them
  *  cdn/v1/custom-elements.json                               every element: attributes, parts, properties, events
- *  dashboard/*.html, *.js, *.css                             pages of this version */
+ *  dashboard/*.html, *.js, *.css                             pages of this version
+ *  dashboard/lang/*.json                                    their texts in other languages, fetched by pages that are in them */
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build, transformSync } from 'esbuild';
+import { de as dashboardDe } from '../dashboard/lang/de.ts';
+import { es as dashboardEs } from '../dashboard/lang/es.ts';
+import { fr as dashboardFr } from '../dashboard/lang/fr.ts';
 import { de } from '../widgets/lang/de.ts';
 import { es } from '../widgets/lang/es.ts';
 import { fr } from '../widgets/lang/fr.ts';
@@ -250,13 +254,17 @@ export async function buildWeb(outDir: string): Promise<WebBuild> {
     ...dashboard.outputFiles.map((file) => writeFile(file.path, file.contents)),
     ...dashboardPages.map((page) => copyFile(join(root, 'dashboard', `${page}.html`), join(outDir, 'dashboard', `${page}.html`))),
   ]);
-  await mkdir(join(cdn, 'lang'), { recursive: true });
-  for (const [name, language] of Object.entries({ de, es, fr, zh }))
-    await writeFile(join(cdn, 'lang', `${name}.json`), JSON.stringify(language));
+  await writeLanguages(join(cdn, 'lang'), { de, es, fr, zh });
+  await writeLanguages(join(outDir, 'dashboard', 'lang'), { de: dashboardDe, es: dashboardEs, fr: dashboardFr });
   await writeFile(join(cdn, 'custom-elements.json'), `${JSON.stringify(customElementsManifest(await readContracts(root)), null, 2)}\n`);
   const result: WebBuild = { version: manifest.version, immutable, files };
   await writeFile(join(cdn, 'manifest.json'), `${JSON.stringify(result, null, 2)}\n`);
   return result;
+}
+
+async function writeLanguages(folder: string, languages: Readonly<Record<string, object>>): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const [name, language] of Object.entries(languages)) await writeFile(join(folder, `${name}.json`), JSON.stringify(language));
 }
 
 /** The script may be on a page twice (two tags, two teams): the second copy, which finds its element there, does nothing. Without the

@@ -1,6 +1,7 @@
 /** Settings > API keys: create, rotate, revoke. A secret is shown once, and forgotten by the page when it is left. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { t } from '../language.ts';
 import { ListChoice, newest } from '../list-choice.ts';
 import { formValues, Page } from '../page.ts';
 import { projectName, projectSelect, tableOf } from '../parts.ts';
@@ -10,23 +11,23 @@ import type { ApiKey, NewApiKey, Project } from '../service.ts';
 import { ShownOnce } from '../shown-once.ts';
 
 const scopes = [
-  ['read', 'Read', "any user's data in the organization"],
-  ['write', 'Write', 'issue user tokens, create users, write records'],
-  ['ingest', 'Ingest', 'send packets'],
-  ['admin', 'Admin', 'keys, settings, erasure'],
+  ['read', t('Read'), t("any user's data in the organization")],
+  ['write', t('Write'), t('issue user tokens, create users, write records')],
+  ['ingest', t('Ingest'), t('send packets')],
+  ['admin', t('Admin'), t('keys, settings, erasure')],
 ] as const;
 
 export class ApiKeysPage extends Page {
-  override readonly title = 'API keys';
+  override readonly title = t('API keys');
   #keys: readonly ApiKey[] = [];
   #projects: readonly Project[] = [];
   readonly #list = new ListChoice<ApiKey>(
     this.listPlace,
     {
-      newest: { name: 'Newest first', by: (key) => newest(key.created_at) },
-      name: { name: 'Name', by: (key) => key.name },
-      used: { name: 'Last used', by: (key) => newest(key.last_used_at) },
-      state: { name: 'State', by: stateOf },
+      newest: { name: t('Newest first'), by: (key) => newest(key.created_at) },
+      name: { name: t('Name'), by: (key) => key.name },
+      used: { name: t('Last used'), by: (key) => newest(key.last_used_at) },
+      state: { name: t('State'), by: stateOf },
     },
     (key) => [key.name, key.hint, stateOf(key), ...key.scopes],
   );
@@ -58,8 +59,8 @@ export class ApiKeysPage extends Page {
 
   #show({ name, key }: NewApiKey): void {
     this.#fresh.show({
-      title: `New key: ${name}`,
-      text: 'Copy it now; it is shown only once. The service stores only its hash.',
+      title: t('New key: {name}', { name }),
+      text: t('Copy it now; it is shown only once. The service stores only its hash.'),
       secret: key,
     });
   }
@@ -67,27 +68,29 @@ export class ApiKeysPage extends Page {
   protected override body(): TemplateResult {
     return html`${this.#fresh.view()}
       <section class="card">
-        <h2>Keys of this organization</h2>
-        <p class="muted">Use organization keys on servers only. Browsers get a user token, which your backend requests with a Write key.</p>
-        ${this.#list.fields(this.#keys.length, 'Part of a name, a scope or a state')}
+        <h2>${t('Keys of this organization')}</h2>
+        <p class="muted">
+          ${t('Use organization keys on servers only. Browsers get a user token, which your backend requests with a Write key.')}
+        </p>
+        ${this.#list.fields(this.#keys.length, t('Part of a name, a scope or a state'))}
         ${tableOf<ApiKey>(
           [
-            { name: 'Name', cell: (key) => html`<bdi>${key.name}</bdi>` },
-            { name: 'Key', cell: (key) => html`<code class="hint">${key.hint}</code>` },
-            { name: 'Scopes', cell: (key) => key.scopes.join(', ') },
+            { name: t('Name'), cell: (key) => html`<bdi>${key.name}</bdi>` },
+            { name: t('Key'), cell: (key) => html`<code class="hint">${key.hint}</code>` },
+            { name: t('Scopes'), cell: (key) => key.scopes.map((scope) => t(scope)).join(', ') },
             {
-              name: 'Project',
+              name: t('Project'),
               cell: (key) => projectName(this.#projects, key.project_id),
             },
-            { name: 'Last used', cell: (key) => this.time(key.last_used_at) },
+            { name: t('Last used'), cell: (key) => this.time(key.last_used_at) },
             {
-              name: 'State',
+              name: t('State'),
               cell: (key) => {
                 const state = stateOf(key);
-                return html`<span class="state ${state}">${state}</span> ${state === 'expires' ? this.time(key.expires_at) : nothing}`;
+                return html`<span class="state ${state}">${t(state)}</span> ${state === 'expires' ? this.time(key.expires_at) : nothing}`;
               },
             },
-            { name: 'Actions', kind: 'actions', cell: (key) => this.#actions(key) },
+            { name: t('Actions'), kind: 'actions', cell: (key) => this.#actions(key) },
           ],
           this.#list.of(this.#keys),
           (key) => ['revoked', 'expired'].includes(stateOf(key)),
@@ -100,25 +103,25 @@ export class ApiKeysPage extends Page {
     if (['revoked', 'expired'].includes(stateOf(key))) return nothing;
     const params = { keyId: key.id };
     return html`${this.askButton(key.name, {
-      title: `Rotate ${key.name}?`,
-      text: 'This makes a new key with the same scopes. Choose how long the old one keeps working.',
-      word: 'Rotate',
+      title: t('Rotate {name}?', { name: key.name }),
+      text: t('This makes a new key with the same scopes. Choose how long the old one keeps working.'),
+      word: t('Rotate'),
       fields: html`<label
-        >Old key works for
+        >${t('Old key works for')}
         <select name="overlap">
-          <option value="3600">1 hour</option>
-          <option value="86400" selected>1 day</option>
-          <option value="604800">7 days</option>
-          <option value="0">no longer</option>
+          <option value="3600">${t('1 hour')}</option>
+          <option value="86400" selected>${t('1 day')}</option>
+          <option value="604800">${t('7 days')}</option>
+          <option value="0">${t('no longer')}</option>
         </select></label
       >`,
       act: async (text) =>
         this.#show(await call('POST', '/api/v1/api-keys/{keyId}/rotate', { params, body: { overlap_sec: Number(text('overlap')) } })),
     })}
     ${this.askButton(key.name, {
-      title: `Revoke ${key.name}?`,
-      text: html`Everything that uses <code>${key.hint}</code> is refused within a second. This cannot be undone.`,
-      word: 'Revoke',
+      title: t('Revoke {name}?', { name: key.name }),
+      text: html`${t('Everything that uses {key} is refused within a second. This cannot be undone.', { key: html`<code>${key.hint}</code>` })}`,
+      word: t('Revoke'),
       danger: true,
       act: () => call('DELETE', '/api/v1/api-keys/{keyId}', { params }),
     })}`;
@@ -126,28 +129,30 @@ export class ApiKeysPage extends Page {
 
   #form(): TemplateResult {
     return html`<section class="card">
-      <h2>Create a key</h2>
+      <h2>${t('Create a key')}</h2>
       <form class="fields" @submit=${(event: SubmitEvent) => void this.#create(event)}>
-        <label>Name<input name="name" required maxlength="100" placeholder="backend of the clinic app" autocomplete="off" /></label>
+        <label
+          >${t('Name')}<input name="name" required maxlength="100" placeholder=${t('backend of the clinic app')} autocomplete="off"
+        /></label>
         ${projectSelect(this.#projects)}
         <label
-          >Environment
+          >${t('Environment')}
           <select name="env">
-            <option value="live">live</option>
-            <option value="test">test</option>
+            <option value="live">${t('live|environment')}</option>
+            <option value="test">${t('test|environment')}</option>
           </select></label
         >
         <label
-          >Expires
+          >${t('Expires')}
           <select name="days">
-            <option value="0">never</option>
-            <option value="30">in 30 days</option>
-            <option value="90">in 90 days</option>
-            <option value="365">in a year</option>
+            <option value="0">${t('never')}</option>
+            <option value="30">${t('in 30 days')}</option>
+            <option value="90">${t('in 90 days')}</option>
+            <option value="365">${t('in a year')}</option>
           </select></label
         >
         <fieldset>
-          <legend>Scopes</legend>
+          <legend>${t('Scopes')}</legend>
           ${scopes.map(
             ([value, name, what]) =>
               html`<label class="check"
@@ -157,7 +162,7 @@ export class ApiKeysPage extends Page {
               >`,
           )}
         </fieldset>
-        <div><button class="primary">Create key</button></div>
+        <div><button class="primary">${t('Create key')}</button></div>
       </form>
     </section>`;
   }

@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { addressOf } from '../../sdk/request.ts';
+import { named, t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import type { PageContext } from '../page.ts';
 import { chips, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
@@ -10,14 +11,14 @@ import type { AuditEntry } from '../service.ts';
 
 type Kind = 'acts' | 'reads' | 'all';
 const kinds = [
-  ['acts', 'Changes'],
-  ['reads', 'Reads of personal data'],
-  ['all', 'Both'],
+  ['acts', t('Changes')],
+  ['reads', t('Reads of personal data')],
+  ['all', t('Both')],
 ] as const;
 
 const sorts = [
-  ['newest', 'Newest first'],
-  ['oldest', 'Oldest first'],
+  ['newest', t('Newest first')],
+  ['oldest', t('Oldest first')],
 ] as const;
 type Sort = (typeof sorts)[number][0];
 
@@ -26,9 +27,10 @@ type Wanted = Readonly<{ subject: string; actor: string; action: string; since: 
 const EVERYTHING: Wanted = { subject: '', actor: '', action: '', since: '', until: '' };
 
 export class AuditPage extends Page {
-  override readonly title = 'Audit log';
-  protected override readonly lead =
-    "Who did what, and who read whose data. Entries are chained by their hashes: 'biosignal audit verify' shows whether any were changed or removed.";
+  override readonly title = t('Audit log');
+  protected override readonly lead = t(
+    "Who did what, and who read whose data. Entries are chained by their hashes: 'biosignal audit verify' shows whether any were changed or removed.",
+  );
   /** An address may name a person: then the question is who read their data. */
   #wanted = wantedOf(this.context);
   #kind: Kind = kinds.find(([kind]) => kind === this.context.query.get('kind'))?.[0] ?? (this.context.argument === '' ? 'acts' : 'reads');
@@ -48,7 +50,7 @@ export class AuditPage extends Page {
     ]);
     this.#actors = [
       ...members.map((member) => ({ id: member.id, name: member.display_name || member.email })),
-      ...keys.map((key) => ({ id: key.id, name: `key ${key.name}` })),
+      ...keys.map((key) => ({ id: key.id, name: t('key {name}', { name: key.name }) })),
     ];
     this.#names = new Map([
       ...members.map((member) => [member.id, member.display_name || member.email] as const),
@@ -91,19 +93,22 @@ export class AuditPage extends Page {
 
   protected override actions(): TemplateResult {
     const address = addressOf('/api/v1/audit-log', { query: { ...this.#query(), format: 'csv' } });
-    return html`<a class="button" href=${address} download="audit-log.csv">Download CSV</a>`;
+    return html`<a class="button" href=${address} download="audit-log.csv">${t('Download CSV')}</a>`;
   }
 
   protected override body(): TemplateResult {
     return html`<section class="card">
-      ${chips<Kind>('What is shown', kinds, this.#kind, (kind) => {
+      ${chips<Kind>(t('What is shown'), kinds, this.#kind, (kind) => {
         this.#kind = kind;
         this.#look();
       })}
       ${this.#form()}
       ${
         this.#entries.length === 0
-          ? emptyState('No entries found', 'Every change and every read of personal data is logged here; reads appear within ten seconds.')
+          ? emptyState(
+              t('No entries found'),
+              t('Every change and every read of personal data is logged here; reads appear within ten seconds.'),
+            )
           : this.#table()
       }
       ${moreButton(this.#next, () => void this.run(() => this.#more()))}
@@ -123,34 +128,36 @@ export class AuditPage extends Page {
       this.#look();
     };
     return html`<form class="fields filters" role="search" @submit=${submit}>
-      <label>Person<input name="subject" type="search" autocomplete="off" placeholder="id or external id" .value=${subject} /></label>
       <label
-        >Who
+        >${t('Person')}<input name="subject" type="search" autocomplete="off" placeholder=${t('id or external id')} .value=${subject}
+      /></label>
+      <label
+        >${t('Who')}
         <select name="actor">
-          <option value="">Anyone</option>
+          <option value="">${t('Anyone')}</option>
           ${this.#actors.map(({ id, name }) => html`<option value=${id} ?selected=${id === actor}>${name}</option>`)}
         </select></label
       >
-      <label>Action<input name="action" type="search" autocomplete="off" placeholder="api_key.created" .value=${action} /></label>
-      <label>From<input name="since" type="datetime-local" step="1" .value=${since} /></label>
-      <label>To<input name="until" type="datetime-local" step="1" .value=${until} /></label>
+      <label>${t('Action')}<input name="action" type="search" autocomplete="off" placeholder="api_key.created" .value=${action} /></label>
+      <label>${t('From')}<input name="since" type="datetime-local" step="1" .value=${since} /></label>
+      <label>${t('To')}<input name="until" type="datetime-local" step="1" .value=${until} /></label>
       ${sortField(sorts, this.#sort, (sort) => {
         this.#sort = sort;
         this.#look();
       })}
-      <div class="row"><button class="primary">Find</button> <button type="button" @click=${clear}>Clear</button></div>
+      <div class="row"><button class="primary">${t('Find')}</button> <button type="button" @click=${clear}>${t('Clear')}</button></div>
     </form>`;
   }
 
   #table(): TemplateResult {
     return tableOf<AuditEntry>(
       [
-        { name: 'Time', cell: (entry) => this.time(entry.time, 'medium') },
-        { name: 'Who', cell: (entry) => this.#name(entry.actor_kind, entry.actor_id) },
-        { name: 'Action', cell: (entry) => this.#deed(entry) },
-        { name: 'Person', cell: (entry) => this.#person(entry.subject_id) },
-        { name: 'Target', cell: (entry) => this.#target(entry) },
-        { name: 'Address', cell: (entry) => entry.ip ?? '–' },
+        { name: t('Time'), cell: (entry) => this.time(entry.time, 'medium') },
+        { name: t('Who'), cell: (entry) => this.#name(entry.actor_kind, entry.actor_id) },
+        { name: t('Action'), cell: (entry) => this.#deed(entry) },
+        { name: t('Person'), cell: (entry) => this.#person(entry.subject_id) },
+        { name: t('Target'), cell: (entry) => this.#target(entry) },
+        { name: t('Address'), cell: (entry) => entry.ip ?? '–' },
       ],
       this.#entries,
     );
@@ -174,7 +181,7 @@ export class AuditPage extends Page {
 
   #name(kind: string, id: string): TemplateResult {
     const name = this.#names.get(id);
-    return html`<span class="muted">${kind.replaceAll('_', ' ')}</span>
+    return html`<span class="muted">${named(kind.replaceAll('_', ' '))}</span>
       ${name ?? (id === '' ? nothing : html`<code title=${id}>${shortId(id)}</code>`)}`;
   }
 }

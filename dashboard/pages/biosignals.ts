@@ -2,6 +2,7 @@
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { unitLabel } from '../../widgets/shared/format.ts';
+import { named, t } from '../language.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, emptyState, tableOf } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
@@ -11,10 +12,13 @@ import type { Biosignal } from '../service.ts';
 const signalTypes = ['scalar', 'score', 'category', 'event', 'interval', 'waveform'] as const;
 const sourceTypes = ['device', 'self_report', 'clinician', 'import', 'derived'] as const;
 
+const sourceName = (type: (typeof sourceTypes)[number]): string => (type === 'self_report' ? t('self report') : t(type));
+
 export class BiosignalsPage extends ProjectPage {
-  override readonly title = 'Biosignals';
-  protected override readonly lead =
-    'Everything that can be measured, derived or reported. Measurements of biosignals that you add are stored under their code.';
+  override readonly title = t('Biosignals');
+  protected override readonly lead = t(
+    'Everything that can be measured, derived or reported. Measurements of biosignals that you add are stored under their code.',
+  );
   #items: readonly Biosignal[] = [];
   #wanted = this.context.query.get('search') ?? '';
 
@@ -25,14 +29,14 @@ export class BiosignalsPage extends ProjectPage {
   protected override body(): TemplateResult {
     const words = this.#wanted.toLowerCase();
     const shown = this.#items.filter((item) =>
-      [item.name, item.abbreviation, item.loinc_code].some((text) => text.toLowerCase().includes(words)),
+      [item.name, named(item.name), item.abbreviation, item.loinc_code].some((text) => text.toLowerCase().includes(words)),
     );
     return html`<section class="card">
         <label class="search"
-          ><span class="vh">Search biosignals</span
+          ><span class="vh">${t('Search biosignals')}</span
           ><input
             type="search"
-            placeholder="Name, abbreviation or LOINC code"
+            placeholder=${t('Name, abbreviation or LOINC code')}
             .value=${this.#wanted}
             @input=${(event: Event) => {
               this.#wanted = (event.target as HTMLInputElement).value.trim();
@@ -42,20 +46,23 @@ export class BiosignalsPage extends ProjectPage {
         /></label>
         ${
           shown.length === 0
-            ? emptyState('No biosignal found', 'Try another word, or add one below.')
+            ? emptyState(t('No biosignal found'), t('Try another word, or add one below.'))
             : tableOf<Biosignal>(
                 [
-                  { name: 'Name', cell: (item) => html`<b>${item.abbreviation}</b> ${item.name}` },
-                  { name: 'Unit', cell: (item) => unitLabel(item.unit) || item.unit.replaceAll(/[{}]/g, '') },
+                  { name: t('Name'), cell: (item) => html`<b>${item.abbreviation}</b> ${named(item.name)}` },
+                  { name: t('Unit'), cell: (item) => unitLabel(item.unit) || named(item.unit.replaceAll(/[{}]/g, '')) },
                   {
                     name: 'LOINC',
                     cell: (item) =>
-                      item.loinc_code === '' ? html`<span class="muted">none</span>` : html`<code>${item.loinc_code}</code>`,
+                      item.loinc_code === '' ? html`<span class="muted">${t('none')}</span>` : html`<code>${item.loinc_code}</code>`,
                   },
-                  { name: 'Kind', cell: (item) => item.signal_type },
-                  { name: 'From', cell: (item) => item.source_type.replace('_', ' ') },
-                  { name: 'Id', kind: 'num', cell: (item) => item.id },
-                  { name: 'Now', cell: (item) => (item.is_flowing ? badge('good', 'receiving') : html`<span class="muted">–</span>`) },
+                  { name: t('Kind'), cell: (item) => t(item.signal_type) },
+                  { name: t('From|source'), cell: (item) => sourceName(item.source_type) },
+                  { name: t('Id'), kind: 'num', cell: (item) => item.id },
+                  {
+                    name: t('Now'),
+                    cell: (item) => (item.is_flowing ? badge('good', t('receiving')) : html`<span class="muted">–</span>`),
+                  },
                 ],
                 shown,
                 undefined,
@@ -64,7 +71,7 @@ export class BiosignalsPage extends ProjectPage {
         }
       </section>
       <section class="card">
-        <h2>Add a biosignal to ${this.project.name}</h2>
+        <h2>${t('Add a biosignal to {project}', { project: this.project.name })}</h2>
         <form
           class="fields"
           @submit=${(event: SubmitEvent) => {
@@ -85,26 +92,31 @@ export class BiosignalsPage extends ProjectPage {
             );
           }}
         >
-          <label>Name<input name="name" required maxlength="200" autocomplete="off" /></label>
-          <label>Abbreviation<input name="abbreviation" required maxlength="32" autocomplete="off" /></label>
+          <label>${t('Name')}<input name="name" required maxlength="200" autocomplete="off" /></label>
+          <label>${t('Abbreviation')}<input name="abbreviation" required maxlength="32" autocomplete="off" /></label>
           <label
-            >Measurement code<input name="code" required pattern="[a-z][a-z0-9_.\\-]{0,31}" placeholder="grip_strength" autocomplete="off"
+            >${t('Measurement code')}<input
+              name="code"
+              required
+              pattern="[a-z][a-z0-9_.\\-]{0,31}"
+              placeholder="grip_strength"
+              autocomplete="off"
           /></label>
-          <label>Unit (UCUM)<input name="unit" maxlength="32" placeholder="kg" autocomplete="off" /></label>
-          <label>LOINC code, if an exact one exists<input name="loinc" pattern="[0-9]{1,7}-[0-9]" autocomplete="off" /></label>
+          <label>${t('Unit (UCUM)')}<input name="unit" maxlength="32" placeholder="kg" autocomplete="off" /></label>
+          <label>${t('LOINC code, if an exact one exists')}<input name="loinc" pattern="[0-9]{1,7}-[0-9]" autocomplete="off" /></label>
           <label
-            >Kind
+            >${t('Kind')}
             <select name="type">
-              ${signalTypes.map((type) => html`<option>${type}</option>`)}
+              ${signalTypes.map((type) => html`<option value=${type}>${t(type)}</option>`)}
             </select></label
           >
           <label
-            >From
+            >${t('From')}
             <select name="source">
-              ${sourceTypes.map((type) => html`<option value=${type}>${type.replace('_', ' ')}</option>`)}
+              ${sourceTypes.map((type) => html`<option value=${type}>${sourceName(type)}</option>`)}
             </select></label
           >
-          <div><button class="primary">Add biosignal</button></div>
+          <div><button class="primary">${t('Add biosignal')}</button></div>
         </form>
       </section>`;
   }

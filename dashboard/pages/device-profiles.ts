@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, unitLabel } from '../../widgets/shared/format.ts';
+import { named, t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { badge } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
@@ -13,9 +14,10 @@ const DEVICES_MAX = 200;
 type Kind = DeviceProfile['channels'][number]['kind'];
 
 export class DeviceProfilesPage extends Page {
-  override readonly title = 'Device profiles';
-  protected override readonly lead =
-    'Clients read profiles from /api/v1/bootstrap to set up a device. Packets do not have to follow a profile.';
+  override readonly title = t('Device profiles');
+  protected override readonly lead = t(
+    'Clients read profiles from /api/v1/bootstrap to set up a device. Packets do not have to follow a profile.',
+  );
   #profiles: readonly DeviceProfile[] = [];
   #devices: readonly Device[] = [];
   #assigned = '';
@@ -30,15 +32,17 @@ export class DeviceProfilesPage extends Page {
   protected override body(): TemplateResult {
     return html`${this.#profiles.map((profile) => this.#profile(profile))} ${this.#devices.length === 0 ? nothing : this.#assignment()}
       <section class="card">
-        <h2>Add a profile</h2>
+        <h2>${t('Add a profile')}</h2>
         <form class="fields" @submit=${(event: SubmitEvent) => this.#add(event)}>
-          <label>Name<input name="name" required maxlength="200" autocomplete="off" /></label>
-          <label>Code<input name="code" required pattern="[a-z][a-z0-9_.\\-]{0,62}" placeholder="acme-patch-2" autocomplete="off" /></label>
-          <label>Manufacturer<input name="manufacturer" maxlength="200" autocomplete="off" /></label>
-          <label>Model<input name="model" maxlength="200" autocomplete="off" /></label>
+          <label>${t('Name')}<input name="name" required maxlength="200" autocomplete="off" /></label>
+          <label
+            >${t('Code')}<input name="code" required pattern="[a-z][a-z0-9_.\\-]{0,62}" placeholder="acme-patch-2" autocomplete="off"
+          /></label>
+          <label>${t('Manufacturer')}<input name="manufacturer" maxlength="200" autocomplete="off" /></label>
+          <label>${t('Model')}<input name="model" maxlength="200" autocomplete="off" /></label>
           <fieldset>
             <label
-              >Channels <span class="muted">One per line: code, kind, Hz, unit, lead or site</span>
+              >${t('Channels')} <span class="muted">${t('One per line: code, kind, Hz, unit, lead or site')}</span>
               <textarea
                 name="channels"
                 rows="4"
@@ -48,18 +52,16 @@ export class DeviceProfilesPage extends Page {
             </label>
           </fieldset>
           <fieldset>
-            <legend>Oximeter: SpO₂ = offset − slope × R</legend>
+            <legend>${t('Oximeter: SpO₂ = offset − slope × R')}</legend>
             <p class="muted">
-              R is the ratio of pulsation in red and infrared light. Take the numbers from the manufacturer's calibration study; without
-              them, SpO₂ from this device is never rated better than suspect. They apply to recordings that start after the profile is
-              assigned.
+              ${t("R is the ratio of pulsation in red and infrared light. Take the numbers from the manufacturer's calibration study; without them, SpO₂ from this device is never rated better than suspect. They apply to recordings that start after the profile is assigned.")}
             </p>
             <div class="row">
-              <label>Offset, % <input name="spo2_offset" type="number" step="any" min="1" max="200" placeholder="110" /></label>
-              <label>Slope, % <input name="spo2_slope" type="number" step="any" min="1" max="200" placeholder="25" /></label>
+              <label>${t('Offset, %')} <input name="spo2_offset" type="number" step="any" min="1" max="200" placeholder="110" /></label>
+              <label>${t('Slope, %')} <input name="spo2_slope" type="number" step="any" min="1" max="200" placeholder="25" /></label>
             </div>
           </fieldset>
-          <div><button class="primary">Add profile</button></div>
+          <div><button class="primary">${t('Add profile')}</button></div>
         </form>
       </section>`;
   }
@@ -68,13 +70,13 @@ export class DeviceProfilesPage extends Page {
     const { locale } = this.context;
     return html`<section class="card">
       <div class="card-head">
-        <h2>${profile.name}</h2>
-        <code>${profile.code}</code> ${profile.built_in ? badge('off', 'built in') : ''}
+        <h2>${profile.built_in ? named(profile.name) : profile.name}</h2>
+        <code>${profile.code}</code> ${profile.built_in ? badge('off', t('built in')) : ''}
         <span class="muted">${[profile.manufacturer, profile.model].filter((text) => text !== '').join(' · ')}</span>
       </div>
       ${
         profile.channels.length === 0
-          ? html`<p class="muted">Any channels: devices with this profile declare what they send.</p>`
+          ? html`<p class="muted">${t('Any channels: devices with this profile declare what they send.')}</p>`
           : html`<ul class="channels">
               ${profile.channels.map(
                 (channel) =>
@@ -101,23 +103,23 @@ export class DeviceProfilesPage extends Page {
 
   #assignment(): TemplateResult {
     return html`<section class="card">
-      <h2>Assign a profile to a device</h2>
+      <h2>${t('Assign a profile to a device')}</h2>
       <form class="row" @submit=${(event: SubmitEvent) => this.#assign(event)}>
         <label
-          >Device
+          >${t('Device')}
           <select name="device">
             ${this.#devices.map((device) => html`<option value=${device.device_id}>${device.name || device.device_id}</option>`)}
           </select></label
         >
         <label
-          >Profile
+          >${t('Profile')}
           <select name="profile" required>
-            <option value="">Choose a profile</option>
-            <option value="none">No profile</option>
-            ${this.#profiles.map((profile) => html`<option value=${profile.id}>${profile.name}</option>`)}
+            <option value="">${t('Choose a profile')}</option>
+            <option value="none">${t('No profile')}</option>
+            ${this.#profiles.map((profile) => html`<option value=${profile.id}>${named(profile.name)}</option>`)}
           </select></label
         >
-        <button>Assign</button>
+        <button>${t('Assign')}</button>
       </form>
       <p role="status" class="muted">${this.#assigned}</p>
     </section>`;
@@ -132,7 +134,10 @@ export class DeviceProfilesPage extends Page {
         params,
         body: { profile_id: profile?.id ?? null },
       });
-      this.#assigned = `${device} uses ${profile === undefined ? 'no profile' : `the profile ${profile.name}`} from its next recording.`;
+      this.#assigned =
+        profile === undefined
+          ? t('{device} uses no profile from its next recording.', { device })
+          : t('{device} uses the profile {profile} from its next recording.', { device, profile: profile.name });
     });
   }
 

@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { BATTERY_PERCENT_MIN, batteryLevel } from '../battery.ts';
+import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { ListChoice, newest } from '../list-choice.ts';
 import { badge, chips, duration, emptyState, figure, percent, personLink, tableOf } from '../parts.ts';
@@ -20,19 +21,19 @@ const filters = ['all', 'attention', 'sending', 'silent'] as const;
 type Filter = (typeof filters)[number];
 
 const orders = {
-  heard: { name: 'Last packet', by: (device: Device) => newest(device.last_packet_at) },
-  device: { name: 'Device', by: (device: Device) => device.name || device.device_id },
-  user: { name: 'User', by: ({ display_name: name, external_id: id }: Device) => name || id },
-  lag: { name: 'Lag', by: ({ lag_ms: lag }: Device) => lag },
-  lost: { name: 'Packets lost', by: (device: Device) => lossOf(device) },
-  aside: { name: 'Not stored', by: ({ set_aside: aside }: Device) => aside },
-  battery: { name: 'Battery, lowest first', by: ({ battery_percent: level }: Device) => (level === null ? null : -level) },
-  clock: { name: 'Clock', by: ({ clock }: Device) => (clock.skew_ppm === null ? null : Math.abs(clock.skew_ppm)) },
+  heard: { name: t('Last packet'), by: (device: Device) => newest(device.last_packet_at) },
+  device: { name: t('Device'), by: (device: Device) => device.name || device.device_id },
+  user: { name: t('User'), by: ({ display_name: name, external_id: id }: Device) => name || id },
+  lag: { name: t('Lag'), by: ({ lag_ms: lag }: Device) => lag },
+  lost: { name: t('Packets lost'), by: (device: Device) => lossOf(device) },
+  aside: { name: t('Not stored'), by: ({ set_aside: aside }: Device) => aside },
+  battery: { name: t('Battery, lowest first'), by: ({ battery_percent: level }: Device) => (level === null ? null : -level) },
+  clock: { name: t('Clock'), by: ({ clock }: Device) => (clock.skew_ppm === null ? null : Math.abs(clock.skew_ppm)) },
 } as const;
 
 export class DevicesPage extends Page {
-  override readonly title = 'Devices';
-  protected override readonly lead = 'State of each device in its most recent recording. Updates automatically.';
+  override readonly title = t('Devices');
+  protected override readonly lead = t('State of each device in its most recent recording. Updates automatically.');
   protected override readonly refreshMs = REFRESH_MS;
   #devices: readonly Device[] = [];
   #filter: Filter = filters.find((name) => name === this.context.query.get('show')) ?? 'all';
@@ -51,7 +52,7 @@ export class DevicesPage extends Page {
     const devices = this.#devices;
     if (devices.length === 0) {
       return html`<section class="card">
-        ${emptyState('No devices yet', 'A device appears here with its first packet. Under API keys, create a key with the scope Ingest.')}
+        ${emptyState(t('No devices yet'), t('A device appears here with its first packet. Under API keys, create a key with the scope Ingest.'))}
       </section>`;
     }
     const sending = devices.filter((device) => device.is_flowing);
@@ -59,19 +60,19 @@ export class DevicesPage extends Page {
     const chosen = { all: devices, attention, sending, silent: devices.filter((device) => !device.is_flowing) }[this.#filter];
     const shown = this.#list.of(chosen);
     return html`<dl class="figures">
-        ${figure('Devices', devices.length)} ${figure('Sending now', sending.length, 'good')}
-        ${figure('Silent', devices.length - sending.length, 'off')}
-        ${figure('Need attention', attention.length, attention.length > 0 ? 'warn' : null)}
+        ${figure(t('Devices'), devices.length)} ${figure(t('Sending now'), sending.length, 'good')}
+        ${figure(t('Silent'), devices.length - sending.length, 'off')}
+        ${figure(t('Need attention'), attention.length, attention.length > 0 ? 'warn' : null)}
       </dl>
       <section class="card">
-        ${this.#list.fields(devices.length, "Part of a device's or user's name")}
+        ${this.#list.fields(devices.length, t("Part of a device's or user's name"))}
         ${chips(
-          'Which devices',
+          t('Which devices'),
           [
-            ['all', 'All'],
-            ['attention', 'Need attention'],
-            ['sending', 'Sending'],
-            ['silent', 'Silent'],
+            ['all', t('All')],
+            ['attention', t('Need attention')],
+            ['sending', t('Sending')],
+            ['silent', t('Silent')],
           ],
           this.#filter,
           (choice) => {
@@ -80,11 +81,13 @@ export class DevicesPage extends Page {
             this.context.redraw();
           },
         )}
-        ${shown.length === 0 ? emptyState('No devices here', 'No device matches this filter right now.') : this.#table(shown)}
+        ${shown.length === 0 ? emptyState(t('No devices here'), t('No device matches this filter right now.')) : this.#table(shown)}
         ${
           devices.length < LIST_MAX
             ? nothing
-            : html`<p class="muted">Of all devices, the ${formatNumber(this.context.locale, LIST_MAX)} that were heard last.</p>`
+            : html`<p class="muted">
+                ${t('Of all devices, the {count} that were heard last.', { count: formatNumber(this.context.locale, LIST_MAX) })}
+              </p>`
         }
       </section>`;
   }
@@ -94,27 +97,28 @@ export class DevicesPage extends Page {
     return tableOf<Device>(
       [
         {
-          name: 'Device',
+          name: t('Device'),
           cell: (device) => html`<b><bdi>${device.name || device.device_id}</bdi></b> <span class="muted">${device.firmware}</span>`,
         },
         {
-          name: 'User',
+          name: t('User'),
           cell: whose,
         },
         {
-          name: 'State',
+          name: t('State'),
           cell: (device) =>
             device.is_flowing
-              ? badge('good', 'sending')
-              : html`${badge('off', 'silent')} <span class="muted">last packet ${this.age(device.last_packet_at)}</span>`,
+              ? badge('good', t('sending'))
+              : html`${badge('off', t('silent'))}
+                  <span class="muted">${t('last packet {age}', { age: this.age(device.last_packet_at) })}</span>`,
         },
         {
-          name: 'Lag',
+          name: t('Lag'),
           kind: 'num',
           cell: (device) => marked(device.is_flowing && late(device), device.lag_ms === null ? '–' : duration(device.lag_ms)),
         },
         {
-          name: 'Packets lost',
+          name: t('Packets lost'),
           kind: 'num',
           cell: (device) =>
             device.packets === 0
@@ -125,20 +129,21 @@ export class DevicesPage extends Page {
                 ),
         },
         {
-          name: 'Not stored',
+          name: t('Not stored'),
           kind: 'num',
           cell: (device) => marked(device.set_aside > 0, formatNumber(locale, device.set_aside)),
         },
         {
-          name: 'Battery',
-          cell: ({ battery_percent: level }) => (level === null ? html`<span class="muted">not reported</span>` : batteryLevel(level)),
+          name: t('Battery'),
+          cell: ({ battery_percent: level }) =>
+            level === null ? html`<span class="muted">${t('not reported')}</span>` : batteryLevel(level),
         },
         {
-          name: 'Clock',
+          name: t('Clock'),
           kind: 'num',
           cell: (device) =>
             device.clock.skew_ppm === null
-              ? html`<span class="muted">not known yet</span>`
+              ? html`<span class="muted">${t('not known yet')}</span>`
               : marked(
                   Math.abs(device.clock.skew_ppm) > SKEW_PPM_MAX,
                   `${device.clock.skew_ppm > 0 ? '+' : ''}${formatNumber(locale, device.clock.skew_ppm, 2)} ppm`,
@@ -157,7 +162,7 @@ export function whose({ xuser_id: id, external_id: external, display_name: name 
 
 function marked(attention: boolean, text: string): TemplateResult {
   return attention
-    ? html`<span class="attention"><span aria-hidden="true">▲ </span>${text}<span class="vh"> needs attention</span></span>`
+    ? html`<span class="attention"><span aria-hidden="true">▲ </span>${text}<span class="vh"> ${t('needs attention')}</span></span>`
     : html`${text}`;
 }
 

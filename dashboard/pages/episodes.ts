@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { groupField, loadGroups } from '../group-filter.ts';
+import { named, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { badge, chips, duration, emptyState, moreButton, personLink, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
@@ -15,31 +16,36 @@ import type { NameOf } from '../who.ts';
 const PAGE = 200;
 const LIMIT_MAX = 1000;
 const sorts = [
-  ['newest', 'Newest first'],
-  ['oldest', 'Oldest first'],
-  ['severity', 'Most severe first'],
+  ['newest', t('Newest first')],
+  ['oldest', t('Oldest first')],
+  ['severity', t('Most severe first')],
 ] as const;
 const filters = ['open', 'closed', 'cancelled', 'all'] as const;
 type Filter = (typeof filters)[number];
 type Status = EpisodeDetail['status'];
 type Artifact = EpisodeDetail['artifacts'][number];
 const tones: Readonly<Record<EpisodeLine['severity'], Tone>> = { high: 'bad', medium: 'warn', low: 'warn', none: 'off' };
-const words: Readonly<Record<Status, string>> = { open: 'open', closed: 'reviewed', cancelled: 'dismissed' };
+const words: Readonly<Record<Status, string>> = { open: t('open'), closed: t('reviewed'), cancelled: t('dismissed') };
 /** A severity says how bad it is; a status, only whether it was reviewed, so it has no colour of its own. */
-export const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult => badge(tones[episode.severity], episode.severity);
+export const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult =>
+  badge(tones[episode.severity], severityName(episode.severity));
+export const severityName = (severity: EpisodeLine['severity']): string => (severity === 'none' ? t('none|severity') : t(severity));
 const statusPill = ({ status }: Readonly<{ status: Status }>): TemplateResult =>
   html`<span class="state ${status === 'open' ? 'waiting' : ''}">${words[status]}</span>`;
 const seenBy = (episode: EpisodeLine): TemplateResult | typeof nothing =>
-  episode.acknowledged_at === null ? nothing : html`<span class="muted">seen by ${episode.acknowledged_by_name ?? 'a program'}</span>`;
+  episode.acknowledged_at === null
+    ? nothing
+    : html`<span class="muted">${t('seen by {who}', { who: episode.acknowledged_by_name ?? t('a program') })}</span>`;
 
 function length(startedAt: string, endedAt: string | null): string {
-  return endedAt === null ? 'Ongoing' : duration(Date.parse(endedAt) - Date.parse(startedAt));
+  return endedAt === null ? t('Ongoing') : duration(Date.parse(endedAt) - Date.parse(startedAt));
 }
 
 export class EpisodesPage extends Page {
-  override readonly title = 'Episodes';
-  protected override readonly lead =
-    'Found by rules, raised by safety answers, or entered by hand. Not a diagnosis: each is for a person to review.';
+  override readonly title = t('Episodes');
+  protected override readonly lead = t(
+    'Found by rules, raised by safety answers, or entered by hand. Not a diagnosis: each is for a person to review.',
+  );
   protected override readonly refreshMs = 15_000;
   #episodes: readonly EpisodeLine[] = [];
   #groups: readonly Group[] = [];
@@ -86,12 +92,12 @@ export class EpisodesPage extends Page {
       this.#again();
     });
     const which = chips(
-      'Which episodes',
+      t('Which episodes'),
       [
-        ['open', 'Open'],
-        ['closed', 'Reviewed'],
-        ['cancelled', 'Dismissed'],
-        ['all', 'All'],
+        ['open', t('Open')],
+        ['closed', t('Reviewed')],
+        ['cancelled', t('Dismissed')],
+        ['all', t('All')],
       ],
       this.#filter,
       (choice) => {
@@ -106,19 +112,19 @@ export class EpisodesPage extends Page {
   protected override body(): TemplateResult {
     if (this.#episodes.length === 0) {
       return html`<section class="card">
-        ${this.#filter === 'open' ? emptyState('No open episodes', 'New ones appear here automatically.') : emptyState('No episodes', 'None match this filter.')}
+        ${this.#filter === 'open' ? emptyState(t('No open episodes'), t('New ones appear here automatically.')) : emptyState(t('No episodes'), t('None match this filter.'))}
       </section>`;
     }
     return html`<section class="card">
       ${tableOf<EpisodeLine>(
         [
-          { name: 'Severity', cell: severityBadge },
-          { name: 'Episode', cell: (episode) => html`<a href="#/episodes/${episode.id}">${episode.title || episode.kind}</a>` },
-          { name: 'User', cell: personLink },
-          { name: 'Started', cell: (episode) => this.time(episode.started_at) },
-          { name: 'Duration', cell: (episode) => length(episode.started_at, episode.ended_at) },
-          { name: 'Status', cell: (episode) => html`${statusPill(episode)} ${seenBy(episode)}` },
-          { name: 'Strips', kind: 'num', cell: (episode) => episode.artifact_count },
+          { name: t('Severity'), cell: severityBadge },
+          { name: t('Episode'), cell: (episode) => html`<a href="#/episodes/${episode.id}">${named(episode.title || episode.kind)}</a>` },
+          { name: t('User'), cell: personLink },
+          { name: t('Started'), cell: (episode) => this.time(episode.started_at) },
+          { name: t('Duration'), cell: (episode) => length(episode.started_at, episode.ended_at) },
+          { name: t('Status'), cell: (episode) => html`${statusPill(episode)} ${seenBy(episode)}` },
+          { name: t('Strips'), kind: 'num', cell: (episode) => episode.artifact_count },
         ],
         this.#episodes,
         (episode) => episode.status !== 'open',
@@ -135,7 +141,7 @@ export class EpisodePage extends Page {
   #nameOf: NameOf = (by) => by;
 
   override get title(): string {
-    return this.#episode === null ? 'Episode' : this.#episode.title || this.#episode.kind;
+    return this.#episode === null ? t('Episode') : named(this.#episode.title || this.#episode.kind);
   }
 
   protected override async load(): Promise<void> {
@@ -148,7 +154,7 @@ export class EpisodePage extends Page {
   }
 
   protected override actions(): TemplateResult {
-    return html`<a class="back" href="#/episodes">All episodes</a>`;
+    return html`<a class="back" href="#/episodes">${t('All episodes')}</a>`;
   }
 
   protected override body(): TemplateResult | typeof nothing {
@@ -159,15 +165,15 @@ export class EpisodePage extends Page {
     const others = episode.artifacts.filter((artifact) => !isNote(artifact) && strips.every((strip) => strip.artifact !== artifact));
     return html`<section class="card">
         <dl class="facts">
-          <dt>Severity</dt>
+          <dt>${t('Severity')}</dt>
           <dd>${severityBadge(episode)} ${statusPill(episode)}</dd>
-          <dt>User</dt>
+          <dt>${t('User')}</dt>
           <dd><a href="#/users/${episode.subject_id}">${this.#user?.external_id ?? episode.subject_id}</a></dd>
-          <dt>Started</dt>
+          <dt>${t('Started')}</dt>
           <dd>${this.time(episode.started_at)}</dd>
-          <dt>Duration</dt>
+          <dt>${t('Duration')}</dt>
           <dd>${length(episode.started_at, episode.ended_at)}</dd>
-          <dt>Raised by</dt>
+          <dt>${t('Raised by')}</dt>
           <dd>${this.#origin(episode.created_by)}</dd>
           ${this.#acknowledgement(episode)} ${Object.entries(episode.summary).map(([name, value]) => this.#fact(episode, name, value))}
         </dl>
@@ -177,7 +183,7 @@ export class EpisodePage extends Page {
         notes.length === 0
           ? nothing
           : html`<section class="card">
-              <h2>Notes</h2>
+              <h2>${t('Notes')}</h2>
               <ul class="plain rows">
                 ${notes.map((note) => this.#note(note))}
               </ul>
@@ -187,10 +193,10 @@ export class EpisodePage extends Page {
         strips.length === 0 && episode.stream_id === null
           ? nothing
           : html`<section class="card">
-              <h2>Strips</h2>
+              <h2>${t('Strips')}</h2>
               ${
                 strips.length === 0
-                  ? emptyState('No strip yet', 'A strip of the waveform is drawn shortly after the episode ends.')
+                  ? emptyState(t('No strip yet'), t('A strip of the waveform is drawn shortly after the episode ends.'))
                   : strips.map((strip) => this.#strip(strip))
               }
             </section>`
@@ -199,7 +205,7 @@ export class EpisodePage extends Page {
         others.length === 0
           ? nothing
           : html`<section class="card">
-              <h2>Attachments</h2>
+              <h2>${t('Attachments')}</h2>
               <ul class="plain">
                 ${others.map((item) => html`<li><a href=${item.href}>${item.title || item.kind}</a> <span class="muted">${item.kind}</span></li>`)}
               </ul>
@@ -209,8 +215,8 @@ export class EpisodePage extends Page {
 
   #strip({ artifact: strip, address }: StripPicture): TemplateResult {
     return html`<figure class="strip">
-      <div class="strip-scroll" tabindex="0" role="region" aria-label=${strip.title || 'Strip'}>
-        <img src=${address} alt=${strip.title || 'Strip of the waveform'} />
+      <div class="strip-scroll" tabindex="0" role="region" aria-label=${strip.title || t('Strip')}>
+        <img src=${address} alt=${strip.title || t('Strip of the waveform')} />
       </div>
       <figcaption>
         ${strip.title} ${strip.channel_code === null ? nothing : html`<code>${strip.channel_code}</code>`}
@@ -228,9 +234,11 @@ export class EpisodePage extends Page {
   #fact(episode: EpisodeDetail, name: string, value: unknown): TemplateResult | typeof nothing {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     if (name === 'rule' && text === episode.title) return nothing;
-    const answer = { response_id: ['Answer', 'Show the answer'], corrected_by: ['Correction', 'Show the corrected answer'] }[name];
+    const answer = { response_id: [t('Answer'), t('Show the answer')], corrected_by: [t('Correction'), t('Show the corrected answer')] }[
+      name
+    ];
     if (answer === undefined) {
-      return html`<dt>${capitalized(name.replaceAll('_', ' '))}</dt>
+      return html`<dt>${capitalized(named(name.replaceAll('_', ' ')))}</dt>
         <dd>${text}</dd>`;
     }
     return html`<dt>${answer[0]}</dt>
@@ -240,7 +248,8 @@ export class EpisodePage extends Page {
   #note({ title, content, created_by: by, created_at: at }: Artifact): TemplateResult {
     const { text = '' } = (content ?? {}) as { text?: string };
     return html`<li>
-      <b>${title || 'Note'}</b> by ${this.#nameOf(by)}, ${this.time(at)} ${text === '' ? nothing : html`<p>${text}</p>`}
+      <b>${noteTitle(title)}</b> ${t('by {who}, {time}', { who: this.#nameOf(by), time: this.time(at) })}
+      ${text === '' ? nothing : html`<p>${text}</p>`}
     </li>`;
   }
 
@@ -251,7 +260,7 @@ export class EpisodePage extends Page {
     if (episode.status !== 'open') return html`<div>${button('open', changes.open)}</div>`;
     const seen =
       episode.acknowledged_at === null
-        ? html`<button type="button" aria-haspopup="dialog" @click=${() => this.#acknowledge(episode)}>Acknowledge</button>`
+        ? html`<button type="button" aria-haspopup="dialog" @click=${() => this.#acknowledge(episode)}>${t('Acknowledge')}</button>`
         : nothing;
     return html`<div class="row">${button('closed', changes.closed, 'primary')} ${seen} ${button('cancelled', changes.cancelled)}</div>`;
   }
@@ -264,15 +273,18 @@ export class EpisodePage extends Page {
     acknowledgement_note: note,
   }: EpisodeDetail): TemplateResult | typeof nothing {
     if (at === null) return nothing;
-    return html`<dt>Acknowledged</dt>
-      <dd>by ${name ?? (by === null ? 'a program' : this.#nameOf(by))}, ${this.time(at)} ${note ? html`<p>${note}</p>` : nothing}</dd>`;
+    return html`<dt>${t('Acknowledged')}</dt>
+      <dd>
+        ${t('by {who}, {time}', { who: name ?? (by === null ? t('a program') : this.#nameOf(by)), time: this.time(at) })}
+        ${note ? html`<p>${note}</p>` : nothing}
+      </dd>`;
   }
 
   #acknowledge({ id }: EpisodeDetail): void {
     this.ask({
-      title: 'Acknowledge?',
-      text: 'This records that you have seen the episode. It stays open. Everyone who can see it also sees your name and note.',
-      word: 'Acknowledge',
+      title: t('Acknowledge?'),
+      text: t('This records that you have seen the episode. It stays open. Everyone who can see it also sees your name and note.'),
+      word: t('Acknowledge'),
       fields: noteField,
       act: async (field) => {
         await call('POST', '/api/v1/episodes/{id}/acknowledgement', { params: { id }, body: { note: field('note') }, etag: this.#etag });
@@ -283,7 +295,7 @@ export class EpisodePage extends Page {
   #ask(episode: EpisodeDetail, status: Status, { word, text, title }: (typeof changes)[Status]): void {
     const params = { id: episode.id };
     this.ask({
-      title: `${word}?`,
+      title: t('{what}?', { what: word }),
       text,
       word,
       fields: noteField,
@@ -299,21 +311,28 @@ export class EpisodePage extends Page {
 
 const NOTE_MAX = 1000;
 const noteField = html`<label
-  >Note <span class="muted">optional</span><textarea name="note" rows="3" maxlength=${NOTE_MAX}></textarea>
+  >${t('Note')} <span class="muted">${t('optional')}</span><textarea name="note" rows="3" maxlength=${NOTE_MAX}></textarea>
 </label>`;
 const changes = {
   closed: {
-    word: 'Mark as reviewed',
+    word: t('Mark as reviewed'),
     title: 'Reviewed',
-    text: 'The episode leaves the list of open episodes. Everyone who can see it also sees your name and note.',
+    done: t('Reviewed'),
+    text: t('The episode leaves the list of open episodes. Everyone who can see it also sees your name and note.'),
   },
   cancelled: {
-    word: 'Dismiss as false',
+    word: t('Dismiss as false'),
     title: 'Dismissed as false',
-    text: 'Use this when there was no episode, for example because of noise. Everyone who can see it also sees your name and note.',
+    done: t('Dismissed as false'),
+    text: t('Use this when there was no episode, for example because of noise. Everyone who can see it also sees your name and note.'),
   },
-  open: { word: 'Reopen', title: 'Reopened', text: 'The episode returns to the list of open episodes.' },
-} as const satisfies Record<Status, { word: string; title: string; text: string }>;
+  open: { word: t('Reopen'), title: 'Reopened', done: t('Reopened'), text: t('The episode returns to the list of open episodes.') },
+} as const satisfies Record<Status, { word: string; title: string; done: string; text: string }>;
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** Titles of notes that the dashboard writes are stored in English. */
+function noteTitle(title: string): string {
+  const own = Object.values(changes).find((change) => change.title === title);
+  return own?.done ?? (title || t('Note'));
+}
 const isNote = ({ kind, media_type: type }: Artifact): boolean => kind === 'note' && type === 'application/json';

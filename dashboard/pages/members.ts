@@ -1,6 +1,7 @@
 /** Settings > Members: who can sign in, and what they can do. */
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { t } from '../language.ts';
 import { ListChoice, newest } from '../list-choice.ts';
 import { formValues, Page } from '../page.ts';
 import { tableOf } from '../parts.ts';
@@ -9,26 +10,26 @@ import { call } from '../service.ts';
 import type { Member } from '../service.ts';
 
 const roles = [
-  ['viewer', 'can read users, devices and signals'],
-  ['analyst', 'can read the same things as a viewer'],
-  ['clinician', 'can also review episodes, add and edit users, and record consent'],
-  ['admin', 'can also manage keys, settings and members, and export or erase users'],
-  ['owner', 'can also manage owners'],
+  ['viewer', t('can read users, devices and signals')],
+  ['analyst', t('can read the same things as a viewer')],
+  ['clinician', t('can also review episodes, add and edit users, and record consent')],
+  ['admin', t('can also manage keys, settings and members, and export or erase users')],
+  ['owner', t('can also manage owners')],
 ] as const;
 const PASSWORD_MIN = 12;
 
 export class MembersPage extends Page {
-  override readonly title = 'Members';
-  protected override readonly lead = 'Who can sign in here, and what they can do.';
+  override readonly title = t('Members');
+  protected override readonly lead = t('Who can sign in here, and what they can do.');
   #members: readonly Member[] = [];
 
   readonly #list = new ListChoice<Member>(
     this.listPlace,
     {
-      email: { name: 'E-mail', by: (member) => member.email },
-      name: { name: 'Name', by: (member) => member.display_name || null },
-      role: { name: 'Role', by: (member) => roles.findIndex(([role]) => role === member.role) },
-      seen: { name: 'Last sign-in', by: (member) => newest(member.last_login_at) },
+      email: { name: t('E-mail'), by: (member) => member.email },
+      name: { name: t('Name'), by: (member) => member.display_name || null },
+      role: { name: t('Role'), by: (member) => roles.findIndex(([role]) => role === member.role) },
+      seen: { name: t('Last sign-in'), by: (member) => newest(member.last_login_at) },
     },
     (member) => [member.email, member.display_name, member.role, member.disabled ? 'disabled' : null],
   );
@@ -44,21 +45,21 @@ export class MembersPage extends Page {
 
   protected override body(): TemplateResult {
     return html`<section class="card">
-        ${this.#list.fields(this.#members.length, 'Part of an address, a name or a role')}
+        ${this.#list.fields(this.#members.length, t('Part of an address, a name or a role'))}
         ${tableOf<Member>(
           [
-            { name: 'E-mail', cell: (member) => html`<bdi>${member.email}</bdi>` },
-            { name: 'Name', cell: (member) => (member.display_name === '' ? '–' : html`<bdi>${member.display_name}</bdi>`) },
-            { name: 'Role', cell: (member) => this.#role(member) },
-            { name: 'Last sign-in', cell: (member) => this.time(member.last_login_at) },
-            { name: 'Actions', kind: 'actions', cell: (member) => this.#switch(member) },
+            { name: t('E-mail'), cell: (member) => html`<bdi>${member.email}</bdi>` },
+            { name: t('Name'), cell: (member) => (member.display_name === '' ? '–' : html`<bdi>${member.display_name}</bdi>`) },
+            { name: t('Role'), cell: (member) => this.#role(member) },
+            { name: t('Last sign-in'), cell: (member) => this.time(member.last_login_at) },
+            { name: t('Actions'), kind: 'actions', cell: (member) => this.#switch(member) },
           ],
           this.#list.of(this.#members),
           (member) => member.disabled,
         )}
       </section>
       <section class="card">
-        <h2>Add a member</h2>
+        <h2>${t('Add a member')}</h2>
         <form
           class="fields"
           @submit=${(event: SubmitEvent) => {
@@ -72,34 +73,35 @@ export class MembersPage extends Page {
             void this.change(() => call('POST', '/api/v1/members', { body }).then(() => form.reset()));
           }}
         >
-          <label>E-mail<input name="email" type="email" required autocomplete="off" /></label>
-          <label>Name<input name="name" maxlength="200" autocomplete="off" /></label>
+          <label>${t('E-mail')}<input name="email" type="email" required autocomplete="off" /></label>
+          <label>${t('Name')}<input name="name" maxlength="200" autocomplete="off" /></label>
           <label
-            >Role
+            >${t('Role')}
             <select name="role">
-              ${roles.filter(([role]) => this.#mayChange(role)).map(([role]) => html`<option value=${role}>${role}</option>`)}
+              ${roles.filter(([role]) => this.#mayChange(role)).map(([role]) => html`<option value=${role}>${t(role)}</option>`)}
             </select></label
           >
           <label
-            >First password <span class="muted">at least ${PASSWORD_MIN} characters; do not send it by e-mail</span
+            >${t('First password')}
+            <span class="muted">${t('at least {count} characters; do not send it by e-mail', { count: PASSWORD_MIN })}</span
             ><input name="password" type="password" required minlength=${PASSWORD_MIN} autocomplete="new-password"
           /></label>
           <dl class="facts wide">
             ${roles.map(
               ([role, what]) =>
-                html`<dt>${role}</dt>
+                html`<dt>${t(role)}</dt>
                   <dd>${what}</dd>`,
             )}
           </dl>
-          <div><button class="primary">Add member</button></div>
+          <div><button class="primary">${t('Add member')}</button></div>
         </form>
       </section>`;
   }
 
   #role(member: Member): TemplateResult | string {
-    if (member.id === this.context.member.id || member.disabled || !this.#mayChange(member.role)) return member.role;
+    if (member.id === this.context.member.id || member.disabled || !this.#mayChange(member.role)) return t(member.role);
     return html`<label
-      ><span class="vh">Role of ${member.email}</span>
+      ><span class="vh">${t('Role of {name}', { name: member.email })}</span>
       <select
         @change=${(event: Event) => {
           const { value } = event.target as HTMLSelectElement;
@@ -112,19 +114,19 @@ export class MembersPage extends Page {
           );
         }}
       >
-        ${roles.filter(([role]) => this.#mayChange(role)).map(([role]) => html`<option value=${role} ?selected=${role === member.role}>${role}</option>`)}
+        ${roles.filter(([role]) => this.#mayChange(role)).map(([role]) => html`<option value=${role} ?selected=${role === member.role}>${t(role)}</option>`)}
       </select></label
     >`;
   }
 
   #switch(member: Member): TemplateResult {
-    if (member.id === this.context.member.id) return html`<span class="muted">you</span>`;
-    if (!this.#mayChange(member.role)) return html`<span class="muted">owners only</span>`;
+    if (member.id === this.context.member.id) return html`<span class="muted">${t('you')}</span>`;
+    if (!this.#mayChange(member.role)) return html`<span class="muted">${t('owners only')}</span>`;
     return html`<button
       type="button"
       @click=${() => void this.change(() => call('PATCH', '/api/v1/members/{memberId}', { params: { memberId: member.id }, body: { disabled: !member.disabled }, etag: member.etag }))}
     >
-      ${member.disabled ? 'Enable' : 'Disable'}<span class="vh"> ${member.email}</span>
+      ${member.disabled ? t('Enable') : t('Disable')}<span class="vh"> ${member.email}</span>
     </button>`;
   }
 }

@@ -2,13 +2,14 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../../widgets/shared/format.ts';
+import { named, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { badge, emptyState, figure, percent, personLink, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Device, EpisodeLine, QualityOfUser } from '../service.ts';
 import { whose } from './devices.ts';
 import { severityBadge } from './episodes.ts';
-import { shareOf, signalNames } from './quality.ts';
+import { shareOf, signalName } from './quality.ts';
 
 const SHOWN = 5;
 const DEVICES_MAX = 1000;
@@ -20,8 +21,8 @@ const HOURS = 24;
 type Readiness = Readonly<{ status: string; parts: readonly Readonly<{ name: string; ok: boolean; detail: string }>[] }>;
 
 export class OverviewPage extends Page {
-  override readonly title = 'Overview';
-  protected override readonly lead = 'What is happening now. Updates every ten seconds.';
+  override readonly title = t('Overview');
+  protected override readonly lead = t('What is happening now. Updates every ten seconds.');
   protected override readonly refreshMs = REFRESH_MS;
   #devices: readonly Device[] = [];
   #worst: readonly QualityOfUser[] = [];
@@ -63,31 +64,34 @@ export class OverviewPage extends Page {
     const { episodes_open: open, episodes_open_high: high } = this.#open;
     const many = this.#devices.length === DEVICES_MAX ? '+' : '';
     const rate =
-      this.#packetsPerSec === null ? html`<span class="muted">measuring</span>` : formatNumber(this.context.locale, this.#packetsPerSec, 2);
+      this.#packetsPerSec === null
+        ? html`<span class="muted">${t('measuring')}</span>`
+        : formatNumber(this.context.locale, this.#packetsPerSec, 2);
     return html`<dl class="figures">
-        ${figure('Sending now', html`<a href="#/devices?show=sending">${sending.length}</a>`, sending.length > 0 ? 'good' : null)}
-        ${figure('Devices', html`<a href="#/devices">${this.#devices.length}${many}</a>`)} ${figure('Packets per second', rate)}
+        ${figure(t('Sending now'), html`<a href="#/devices?show=sending">${sending.length}</a>`, sending.length > 0 ? 'good' : null)}
+        ${figure(t('Devices'), html`<a href="#/devices">${this.#devices.length}${many}</a>`)} ${figure(t('Packets per second'), rate)}
         ${figure(
-          'Open episodes',
-          html`<a href="#/episodes">${open}</a>${high === 0 ? nothing : html` <span class="aside">${high} high</span>`}`,
+          t('Open episodes'),
+          html`<a href="#/episodes">${open}</a
+            >${high === 0 ? nothing : html` <span class="aside">${t('{count} high', { count: high })}</span>`}`,
           open > 0 ? 'warn' : null,
         )}
       </dl>
       <div class="columns">
         <section class="card">
-          <h2>Open episodes</h2>
-          ${this.#episodes.length === 0 ? emptyState('No open episodes', 'New ones appear here.') : this.#episodeTable()}
+          <h2>${t('Open episodes')}</h2>
+          ${this.#episodes.length === 0 ? emptyState(t('No open episodes'), t('New ones appear here.')) : this.#episodeTable()}
         </section>
         <section class="card">
-          <h2>Worst signals of the last ${HOURS} hours</h2>
-          ${this.#worst.length === 0 ? emptyState('No signals in this period', 'Users appear here once a device has sent ECG or PPG.') : this.#qualityTable()}
+          <h2>${t('Worst signals of the last {count} hours', { count: HOURS })}</h2>
+          ${this.#worst.length === 0 ? emptyState(t('No signals in this period'), t('Users appear here once a device has sent ECG or PPG.')) : this.#qualityTable()}
         </section>
         <section class="card">
-          <h2>Sending now</h2>
-          ${sending.length === 0 ? emptyState('No device is sending', 'Devices appear here while they send.') : this.#sendingTable(sending)}
+          <h2>${t('Sending now')}</h2>
+          ${sending.length === 0 ? emptyState(t('No device is sending'), t('Devices appear here while they send.')) : this.#sendingTable(sending)}
         </section>
         <section class="card">
-          <h2>Service</h2>
+          <h2>${t('Service')}</h2>
           ${this.#parts()}
         </section>
       </div>`;
@@ -96,10 +100,10 @@ export class OverviewPage extends Page {
   #episodeTable(): TemplateResult {
     return tableOf<EpisodeLine>(
       [
-        { name: 'Episode', cell: (episode) => html`<a href="#/episodes/${episode.id}">${episode.title || episode.kind}</a>` },
-        { name: 'Severity', cell: severityBadge },
-        { name: 'User', cell: personLink },
-        { name: 'Started', cell: (episode) => this.age(episode.started_at) },
+        { name: t('Episode'), cell: (episode) => html`<a href="#/episodes/${episode.id}">${named(episode.title || episode.kind)}</a>` },
+        { name: t('Severity'), cell: severityBadge },
+        { name: t('User'), cell: personLink },
+        { name: t('Started'), cell: (episode) => this.age(episode.started_at) },
       ],
       this.#episodes,
     );
@@ -108,9 +112,9 @@ export class OverviewPage extends Page {
   #qualityTable(): TemplateResult {
     return tableOf<QualityOfUser>(
       [
-        { name: 'User', cell: personLink },
-        { name: 'Signal', cell: (user) => signalNames[user.feature] ?? user.feature },
-        { name: 'Good', kind: 'num', cell: (user) => percent(shareOf(user, 'good')) },
+        { name: t('User'), cell: personLink },
+        { name: t('Signal'), cell: (user) => signalName(user.feature) },
+        { name: t('Good'), kind: 'num', cell: (user) => percent(shareOf(user, 'good')) },
       ],
       this.#worst,
     );
@@ -119,21 +123,21 @@ export class OverviewPage extends Page {
   #sendingTable(sending: readonly Device[]): TemplateResult {
     return html`${tableOf<Device>(
       [
-        { name: 'Device', cell: (device) => device.name || device.device_id },
-        { name: 'User', cell: whose },
-        { name: 'Channels', cell: (device) => device.channels.join(', ') },
+        { name: t('Device'), cell: (device) => device.name || device.device_id },
+        { name: t('User'), cell: whose },
+        { name: t('Channels'), cell: (device) => device.channels.join(', ') },
       ],
       sending.slice(0, SHOWN),
     )}
-    ${sending.length > SHOWN ? html`<p><a href="#/devices?show=sending">All ${sending.length}</a></p>` : nothing}`;
+    ${sending.length > SHOWN ? html`<p><a href="#/devices?show=sending">${t('All {count}', { count: sending.length })}</a></p>` : nothing}`;
   }
 
   #parts(): TemplateResult {
-    if (this.#service === null) return html`<p class="muted">The state of the service is unknown.</p>`;
+    if (this.#service === null) return html`<p class="muted">${t('The state of the service is unknown.')}</p>`;
     return html`<ul class="plain rows">
       ${this.#service.parts.map(
         ({ name, ok, detail }) =>
-          html`<li>${badge(ok ? 'good' : 'bad', name.replaceAll('_', ' '))} <span class="muted">${detail}</span></li>`,
+          html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} <span class="muted" lang="en">${detail}</span></li>`,
       )}
     </ul>`;
   }

@@ -1,6 +1,7 @@
 /** Settings > Projects: project keys, public SDK keys, origins that may use direct mode. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { call, callTagged } from '../service.ts';
 import type { Project, ProjectSettings, SdkKey } from '../service.ts';
@@ -14,17 +15,17 @@ type Shown = Readonly<{
 }>;
 
 const kept = [
-  ['samples_days', 'Samples', 'waveforms as sent by the devices'],
-  ['features_days', 'Features', 'heart rate, HRV and other values, with their aggregates'],
-  ['beats_days', 'Beats', 'R peaks and systolic peaks'],
+  ['samples_days', t('Samples'), t('waveforms as sent by the devices')],
+  ['features_days', t('Features'), t('heart rate, HRV and other values, with their aggregates')],
+  ['beats_days', t('Beats'), t('R peaks and systolic peaks')],
 ] as const;
 const consents = [
-  ['recording', 'Recording', 'if not given, the service accepts no packets or entries for that person'],
-  ['sharing', 'Sharing', 'if not given, only the person can read their data'],
+  ['recording', t('Recording'), t('if not given, the service accepts no packets or entries for that person')],
+  ['sharing', t('Sharing'), t('if not given, only the person can read their data')],
 ] as const;
 
 export class ProjectsPage extends Page {
-  override readonly title = 'Projects';
+  override readonly title = t('Projects');
   #projects: readonly Shown[] = [];
 
   protected override async load(): Promise<void> {
@@ -44,7 +45,7 @@ export class ProjectsPage extends Page {
   protected override body(): TemplateResult {
     return html`${this.#projects.map((shown) => this.#project(shown))}
       <section class="card">
-        <h2>Create a project</h2>
+        <h2>${t('Create a project')}</h2>
         <form
           class="fields"
           @submit=${(event: SubmitEvent) => {
@@ -52,8 +53,8 @@ export class ProjectsPage extends Page {
             void this.change(() => call('POST', '/api/v1/projects', { body: { name: text('name') } }).then(() => form.reset()));
           }}
         >
-          <label>Name<input name="name" required maxlength="200" autocomplete="off" /></label>
-          <div><button class="primary">Create project</button></div>
+          <label>${t('Name')}<input name="name" required maxlength="200" autocomplete="off" /></label>
+          <div><button class="primary">${t('Create project')}</button></div>
         </form>
       </section>`;
   }
@@ -62,13 +63,13 @@ export class ProjectsPage extends Page {
     return html`<section class="card">
       <h2>${project.name}</h2>
       <dl class="facts">
-        <dt>Project key</dt>
+        <dt>${t('Project key')}</dt>
         <dd>${this.#projectKeys(project)}</dd>
-        <dt>Project id</dt>
+        <dt>${t('Project id')}</dt>
         <dd><code>${project.id}</code></dd>
-        <dt>Time zone</dt>
+        <dt>${t('Time zone')}</dt>
         <dd>${project.time_zone}</dd>
-        <dt>SDK keys (public)</dt>
+        <dt>${t('SDK keys (public)')}</dt>
         <dd>
           <ul>
             ${sdkKeys.map((key) => html`<li class="key-line">${this.#sdkKey(project, key)}</li>`)}
@@ -77,10 +78,10 @@ export class ProjectsPage extends Page {
             type="button"
             @click=${() => void this.change(() => call('POST', '/api/v1/projects/{projectId}/sdk-keys', { params: { projectId: project.id }, body: {} }))}
           >
-            Add an SDK key
+            ${t('Add an SDK key')}
           </button>
         </dd>
-        <dt>Origins for direct mode</dt>
+        <dt>${t('Origins for direct mode')}</dt>
         <dd>
           <form
             class="fields"
@@ -99,7 +100,7 @@ export class ProjectsPage extends Page {
             }}
           >
             <label class="wide"
-              ><span class="muted">One per line: scheme, host and port, exactly as a browser sends them</span>
+              ><span class="muted">${t('One per line: scheme, host and port, exactly as a browser sends them')}</span>
               <textarea
                 name="origins"
                 rows="3"
@@ -108,7 +109,7 @@ export class ProjectsPage extends Page {
                 .value=${origins.value.origins.join('\n')}
               ></textarea>
             </label>
-            <div><button>Save origins</button></div>
+            <div><button>${t('Save origins')}</button></div>
           </form>
         </dd>
       </dl>
@@ -117,7 +118,7 @@ export class ProjectsPage extends Page {
   }
 
   #lastUsed(at: string | null): TemplateResult {
-    return at === null ? html`<small>not used yet</small>` : html`<small>used ${this.time(at)}</small>`;
+    return at === null ? html`<small>${t('not used yet')}</small>` : html`<small>${t('used {time}', { time: this.time(at) })}</small>`;
   }
 
   #projectKeys(project: Project): TemplateResult {
@@ -129,10 +130,10 @@ export class ProjectsPage extends Page {
           before !== null
             ? nothing
             : html`<span class="key-acts"
-                >${this.askButton('project key', {
-                  title: 'Rotate the project key?',
-                  text: 'This makes a new key. The old one keeps working for a day.',
-                  word: 'Rotate',
+                >${this.askButton(t('project key'), {
+                  title: t('Rotate the project key?'),
+                  text: t('This makes a new key. The old one keeps working for a day.'),
+                  word: t('Rotate'),
                   act: () => call('POST', '/api/v1/projects/{projectId}/rotate-key', { params, body: {} }),
                 })}</span
               >`
@@ -142,12 +143,15 @@ export class ProjectsPage extends Page {
         before === null
           ? nothing
           : html`<div class="key-line">
-              <span><code>${before}</code> ${this.#lastUsed(used)} <span class="state expires">works until</span> ${this.time(until)}</span>
+              <span
+                ><code>${before}</code> ${this.#lastUsed(used)}
+                <span class="state expires">${t('works until')}</span> ${this.time(until)}</span
+              >
               <span class="key-acts"
-                >${this.askButton('previous project key', {
-                  title: 'Revoke the previous project key?',
-                  text: html`Everything that still uses <code>${before}</code> is refused within a second. This cannot be undone.`,
-                  word: 'Revoke',
+                >${this.askButton(t('previous project key'), {
+                  title: t('Revoke the previous project key?'),
+                  text: html`${t('Everything that still uses {key} is refused within a second. This cannot be undone.', { key: html`<code>${before}</code>` })}`,
+                  word: t('Revoke'),
                   danger: true,
                   act: () => call('DELETE', '/api/v1/projects/{projectId}/previous-key', { params }),
                 })}</span
@@ -164,10 +168,10 @@ export class ProjectsPage extends Page {
         ><code>${key.sdk_key}</code> ${key.name} ${this.#lastUsed(key.last_used_at)}
         ${
           ended !== null
-            ? html`<span class="state ${ended}">${ended}</span>`
+            ? html`<span class="state ${ended}">${t(ended)}</span>`
             : key.expires_at === null
               ? nothing
-              : html`<span class="state expires">works until</span> ${this.time(key.expires_at)}`
+              : html`<span class="state expires">${t('works until')}</span> ${this.time(key.expires_at)}`
         }</span
       >
       ${
@@ -178,16 +182,16 @@ export class ProjectsPage extends Page {
                 key.expires_at !== null
                   ? nothing
                   : this.askButton(key.sdk_key, {
-                      title: 'Rotate this SDK key?',
-                      text: 'This makes a new key. The old one keeps working for a day.',
-                      word: 'Rotate',
+                      title: t('Rotate this SDK key?'),
+                      text: t('This makes a new key. The old one keeps working for a day.'),
+                      word: t('Rotate'),
                       act: () => call('POST', '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}/rotate', { params, body: {} }),
                     })
               }
               ${this.askButton(key.sdk_key, {
-                title: 'Revoke this SDK key?',
-                text: html`Pages that use <code>${key.sdk_key}</code> stop working. This cannot be undone.`,
-                word: 'Revoke',
+                title: t('Revoke this SDK key?'),
+                text: html`${t('Pages that use {key} stop working. This cannot be undone.', { key: html`<code>${key.sdk_key}</code>` })}`,
+                word: t('Revoke'),
                 danger: true,
                 act: () => call('DELETE', '/api/v1/projects/{projectId}/sdk-keys/{sdkKeyId}', { params }),
               })}</span
@@ -208,22 +212,22 @@ export class ProjectsPage extends Page {
         void this.change(() => call('PUT', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id }, body, etag }));
       }}
     >
-      <h3>Retention</h3>
+      <h3>${t('Retention')}</h3>
       ${kept.map(
         ([name, title, what]) =>
           html`<label
-            >${title}, days <span class="muted">${what}</span
+            >${t('{what}, days', { what: title })} <span class="muted">${what}</span
             ><input
               name=${name}
               type="number"
               min="1"
               max="36500"
-              placeholder="service default"
+              placeholder=${t('service default')}
               .value=${String(settings.retention[name] ?? '')}
           /></label>`,
       )}
       <fieldset>
-        <legend>Consent required from every user</legend>
+        <legend>${t('Consent required from every user')}</legend>
         ${consents.map(
           ([value, title, what]) =>
             html`<label class="check"
@@ -234,8 +238,8 @@ export class ProjectsPage extends Page {
         )}
       </fieldset>
       <div>
-        <button>Save retention and consent</button>
-        <p class="muted">Shortening a period deletes older data, starting within ten minutes.</p>
+        <button>${t('Save retention and consent')}</button>
+        <p class="muted">${t('Shortening a period deletes older data, starting within ten minutes.')}</p>
       </div>
     </form>`;
   }

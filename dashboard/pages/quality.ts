@@ -1,20 +1,22 @@
 /** Signal quality of all users, by the hour: the worst first. */
 import { html, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { ListChoice } from '../list-choice.ts';
 import { chips, emptyState, percent, personLink } from '../parts.ts';
 import { call } from '../service.ts';
 import type { QualityOfUser } from '../service.ts';
 
-export const signalNames: Readonly<Record<string, string>> = { hr_ecg: 'ECG', hr_ppg: 'PPG' };
+const signalNames: Readonly<Record<string, string>> = { hr_ecg: t('ECG'), hr_ppg: t('PPG') };
+export const signalName = (feature: string): string => signalNames[feature] ?? feature;
 const periods = ['24', '72', '168'] as const;
 const HEIGHT = 40;
 const GAP = 1;
 
 export class QualityPage extends Page {
-  override readonly title = 'Signal quality';
-  protected override readonly lead = 'How much of each hour can be trusted. Missing and unusable values are never shown as numbers.';
+  override readonly title = t('Signal quality');
+  protected override readonly lead = t('How much of each hour can be trusted. Missing and unusable values are never shown as numbers.');
   protected override readonly refreshMs = 60_000;
   #users: readonly QualityOfUser[] = [];
   #hours: (typeof periods)[number] = periods.find((hours) => hours === this.context.query.get('hours')) ?? '24';
@@ -22,9 +24,9 @@ export class QualityPage extends Page {
   readonly #list = new ListChoice<QualityOfUser>(
     this.listPlace,
     {
-      worst: { name: 'Worst first', by: (user) => -shareOf(user, 'good') },
-      user: { name: 'User', by: (user) => user.display_name || user.external_id },
-      gaps: { name: 'Most gaps first', by: (user) => -valuesOf(user, 'n') },
+      worst: { name: t('Worst first'), by: (user) => -shareOf(user, 'good') },
+      user: { name: t('User'), by: (user) => user.display_name || user.external_id },
+      gaps: { name: t('Most gaps first'), by: (user) => -valuesOf(user, 'n') },
     },
     (user) => [user.external_id, user.display_name],
   );
@@ -35,11 +37,11 @@ export class QualityPage extends Page {
 
   protected override actions(): TemplateResult {
     return chips(
-      'Period',
+      t('Period'),
       [
-        ['24', '24 hours'],
-        ['72', '3 days'],
-        ['168', '7 days'],
+        ['24', t('24 hours')],
+        ['72', t('3 days')],
+        ['168', t('7 days')],
       ],
       this.#hours,
       (choice) => {
@@ -53,34 +55,37 @@ export class QualityPage extends Page {
   protected override body(): TemplateResult {
     if (this.#users.length === 0) {
       return html`<section class="card">
-        ${emptyState('No signals in this period', 'Users appear here once a device has sent ECG or PPG.')}
+        ${emptyState(t('No signals in this period'), t('Users appear here once a device has sent ECG or PPG.'))}
       </section>`;
     }
     const shown = this.#list.of(this.#users);
     return html`<section class="card">
-      ${this.#list.fields(this.#users.length, 'Part of an id or name')}
-      <ul class="key" aria-label="Key">
+      ${this.#list.fields(this.#users.length, t('Part of an id or name'))}
+      <ul class="key" aria-label=${t('Key')}>
         <li>
-          <svg viewBox="0 0 14 14" aria-hidden="true"><rect class="s-good" width="14" height="14" /></svg>good
+          <svg viewBox="0 0 14 14" aria-hidden="true"><rect class="s-good" width="14" height="14" /></svg>${t('good')}
         </li>
         <li>
           <svg viewBox="0 0 14 14" aria-hidden="true">
             <rect class="s-suspect" width="14" height="14" />
             ${hatch('0')}</svg
-          >suspect
+          >${t('suspect')}
         </li>
         <li>
-          <svg viewBox="0 0 14 14" aria-hidden="true"><rect class="s-bad" x=".75" y=".75" width="12.5" height="12.5" /></svg>unusable
+          <svg viewBox="0 0 14 14" aria-hidden="true"><rect class="s-bad" x=".75" y=".75" width="12.5" height="12.5" /></svg
+          >${t('unusable')}
         </li>
         <li>
-          <svg viewBox="0 0 14 14" aria-hidden="true"><path class="s-none" d="M0 13.5h14" /></svg>no signal
+          <svg viewBox="0 0 14 14" aria-hidden="true"><path class="s-none" d="M0 13.5h14" /></svg>${t('no signal')}
         </li>
       </ul>
       <ul class="quality-list">
         ${shown.map((user) => this.#row(user))}
       </ul>
-      ${shown.length === 0 ? emptyState('No users found', 'No id or name contains this text.') : ''}
-      <p class="quality-axis muted" aria-hidden="true"><span>${this.#hours} hours ago</span><span>now</span></p>
+      ${shown.length === 0 ? emptyState(t('No users found'), t('No id or name contains this text.')) : ''}
+      <p class="quality-axis muted" aria-hidden="true">
+        <span>${t('{count} hours ago', { count: this.#hours })}</span><span>${t('now')}</span>
+      </p>
     </section>`;
   }
 
@@ -89,13 +94,17 @@ export class QualityPage extends Page {
     const good = shareOf(user, 'good');
     const suspect = shareOf(user, 'suspect');
     const covered = valuesOf(user, 'n') / Math.max(1, (user.hours[0]?.expected ?? 3600) * hours);
-    const words = `good ${percent(good)}, suspect ${percent(suspect)}, unusable ${percent(Math.max(0, 1 - good - suspect))}`;
+    const words = t('good {good}, suspect {suspect}, unusable {bad}', {
+      good: percent(good),
+      suspect: percent(suspect),
+      bad: percent(Math.max(0, 1 - good - suspect)),
+    });
     return html`<li>
-      <div class="quality-who">${personLink(user)} <span class="muted">${signalNames[user.feature] ?? user.feature}</span></div>
-      ${bars(user, hours, this.context.locale, `${user.external_id} ${signalNames[user.feature] ?? user.feature}: ${words}; signal for ${percent(covered)} of ${hours} hours`)}
+      <div class="quality-who">${personLink(user)} <span class="muted">${signalName(user.feature)}</span></div>
+      ${bars(user, hours, this.context.locale, t('{name}: {words}; signal for {percent} of {hours} hours', { name: `${user.external_id} ${signalName(user.feature)}`, words, percent: percent(covered), hours }))}
       <p class="quality-sum">
-        <b class=${good < 0.8 ? 'attention' : ''}>${percent(good)}</b> good<br /><span class="muted"
-          >signal ${percent(Math.min(1, covered))} of the time</span
+        ${t('{percent} good', { percent: html`<b class=${good < 0.8 ? 'attention' : ''}>${percent(good)}</b>` })}<br /><span class="muted"
+          >${t('signal {percent} of the time', { percent: percent(Math.min(1, covered)) })}</span
         >
       </p>
     </li>`;
@@ -129,7 +138,7 @@ function bars(user: QualityOfUser, hours: number, locale: string, label: string)
     const good = hour.good * unit;
     const suspect = hour.suspect * unit;
     const bad = Math.max(0, hour.n - hour.good - hour.suspect) * unit;
-    const words = `good ${percent(hour.good / hour.n)}, suspect ${percent(hour.suspect / hour.n)}`;
+    const words = t('good {good}, suspect {suspect}', { good: percent(hour.good / hour.n), suspect: percent(hour.suspect / hour.n) });
     return svg`<g>
       <title>${clock.format(Date.parse(hour.start))}: ${words}</title>
       <rect class="s-good" x=${x} y=${HEIGHT - good} width=${width - GAP} height=${good} />

@@ -1,6 +1,7 @@
 /** Settings > Questionnaires > one: its questions, its rules, and a try-out that stores nothing. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { named, plural, t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { badge } from '../parts.ts';
 import {
@@ -20,14 +21,14 @@ import { call } from '../service.ts';
 import type { QuestionnaireItem, QuestionnaireVersion, ScoreRule } from '../service.ts';
 
 const types = [
-  ['choice', 'One choice'],
-  ['boolean', 'Yes or no'],
-  ['integer', 'Whole number'],
-  ['decimal', 'Number'],
-  ['date', 'Date'],
-  ['string', 'Short text'],
-  ['text', 'Long text'],
-  ['display', 'Text without an answer'],
+  ['choice', t('One choice')],
+  ['boolean', t('Yes or no')],
+  ['integer', t('Whole number')],
+  ['decimal', t('Number')],
+  ['date', t('Date')],
+  ['string', t('Short text')],
+  ['text', t('Long text')],
+  ['display', t('Text without an answer')],
 ] as const;
 type Verdict = Answer<'tryQuestionnaire'>;
 
@@ -60,7 +61,7 @@ export class QuestionnairePage extends Page {
   }
 
   protected override actions(): TemplateResult {
-    return html`<a class="back" href="#/settings/questionnaires">All questionnaires</a>`;
+    return html`<a class="back" href="#/settings/questionnaires">${t('All questionnaires')}</a>`;
   }
 
   #edit(change: (draft: Draft) => void): void {
@@ -90,15 +91,15 @@ export class QuestionnairePage extends Page {
         <code>${this.#ids[1]}</code>
         ${
           current === null
-            ? badge('off', 'not published yet')
-            : html`<span class="state active">version ${current.version}</span
-                >${current.built_in ? badge('off', 'built in; publishing creates your own version') : nothing}`
+            ? badge('off', t('not published yet'))
+            : html`<span class="state active">${t('version {version}', { version: current.version })}</span
+                >${current.built_in ? badge('off', t('built in; publishing creates your own version')) : nothing}`
         }
       </p>
       <section class="card">
         <div class="card-head">
-          <h2>Questions</h2>
-          <button type="button" aria-pressed=${this.#json ? 'true' : 'false'} @click=${() => this.#toggleJson()}>As JSON</button>
+          <h2>${t('Questions')}</h2>
+          <button type="button" aria-pressed=${this.#json ? 'true' : 'false'} @click=${() => this.#toggleJson()}>${t('As JSON')}</button>
         </div>
         ${this.#json ? this.#jsonForm() : this.#form()}
       </section>
@@ -106,9 +107,11 @@ export class QuestionnairePage extends Page {
       <section class="card">
         <div class="row">
           <button type="button" class="primary" @click=${() => void this.#publish()}>
-            Publish version ${Number(current?.version ?? 0) + 1}
+            ${t('Publish version {version}', { version: Number(current?.version ?? 0) + 1 })}
           </button>
-          <span role="status">${this.#saved === null ? nothing : badge('good', `version ${this.#saved} is now in use`)}</span>
+          <span role="status"
+            >${this.#saved === null ? nothing : badge('good', t('version {version} is now in use', { version: this.#saved }))}</span
+          >
         </div>
       </section>`;
   }
@@ -128,7 +131,7 @@ export class QuestionnairePage extends Page {
           try {
             item = JSON.parse(text('json'));
           } catch (error) {
-            alertOf(event, `This is not valid JSON: ${error instanceof Error ? error.message : ''}`);
+            alertOf(event, t('This is not valid JSON: {problem}', { problem: error instanceof Error ? error.message : '' }));
             return;
           }
           this.#edit((draft) => (draft.item = item as QuestionnaireItem[]));
@@ -138,12 +141,12 @@ export class QuestionnairePage extends Page {
     >
       <fieldset>
         <label
-          >Items of the FHIR R4 resource, with groups, enableWhen and limits
+          >${t('Items of the FHIR R4 resource, with groups, enableWhen and limits')}
           <textarea name="json" rows="18" spellcheck="false" class="code" .value=${JSON.stringify(this.#draft.item, null, 2)}></textarea>
         </label>
         <p class="problem-line" role="alert"></p>
       </fieldset>
-      <div><button>Apply</button></div>
+      <div><button>${t('Apply')}</button></div>
     </form>`;
   }
 
@@ -152,13 +155,13 @@ export class QuestionnairePage extends Page {
     const value = (event: Event): string => (event.target as HTMLInputElement).value;
     return html`<div class="fields">
         <label
-          >Title<input
+          >${t('Title')}<input
             maxlength="200"
             .value=${draft.title}
             @change=${(event: Event) => this.#edit((to) => (to.title = value(event).trim()))}
         /></label>
         <label
-          >Introduction<input
+          >${t('Introduction')}<input
             maxlength="2000"
             .value=${draft.description}
             @change=${(event: Event) => this.#edit((to) => (to.description = value(event).trim()))}
@@ -177,7 +180,7 @@ export class QuestionnairePage extends Page {
               to.item.push({ linkId, text: '', type: 'choice', required: true, answerOption: [] });
             })}
         >
-          Add a question
+          ${t('Add a question')}
         </button>
       </div>`;
   }
@@ -187,13 +190,13 @@ export class QuestionnairePage extends Page {
       this.#edit((draft) => (draft.item[i] = change(draft.item[i]!)));
     const value = (event: Event): string => (event.target as HTMLInputElement).value;
     const remove = html`<button type="button" @click=${() => this.#edit((draft) => draft.item.splice(i, 1))}>
-      Remove<span class="vh"> question ${i + 1}</span>
+      ${t('Remove')}<span class="vh"> ${t('question {number}', { number: i + 1 })}</span>
     </button>`;
     if (item.type === 'group') {
       return html`<li class="question">
         <p>
-          Group <code>${item.linkId}</code>: ${item.text ?? ''}
-          <span class="muted">${questionsOf([item]).length} questions; edit as JSON</span>
+          ${t('Group|of questions')} <code>${item.linkId}</code>: ${item.text ?? ''}
+          <span class="muted">${plural(questionsOf([item]).length, '1 question; edit as JSON', '{count} questions; edit as JSON')}</span>
         </p>
         ${remove}
       </li>`;
@@ -202,20 +205,20 @@ export class QuestionnairePage extends Page {
     return html`<li>
       <details class="question-box" ?open=${this.#fresh.has(item.linkId)}>
         <summary>
-          <span>${i + 1}. ${item.text || 'New question'}</span>
+          <span>${i + 1}. ${item.text || t('New question')}</span>
           <span class="muted"
-            >${types.find(([type]) => type === item.type)?.[1]}${item.type === 'choice' ? `, ${item.answerOption?.length ?? 0}` : ''}${item.required === true ? '' : ', optional'}</span
+            >${types.find(([type]) => type === item.type)?.[1]}${item.type === 'choice' ? `, ${item.answerOption?.length ?? 0}` : ''}${item.required === true ? '' : `, ${t('optional')}`}</span
           >
         </summary>
         <div class="question">
           <label class="wide"
-            >Question<input
+            >${t('Question')}<input
               maxlength="1000"
               .value=${item.text ?? ''}
               @change=${(event: Event) => set((to) => ({ ...to, text: value(event) }))}
           /></label>
           <label
-            >Answer
+            >${t('Answer')}
             <select
               @change=${(event: Event) =>
                 set((to) => {
@@ -228,7 +231,7 @@ export class QuestionnairePage extends Page {
             </select></label
           >
           <label
-            >Id in rules<input
+            >${t('Id in rules')}<input
               maxlength="64"
               spellcheck="false"
               .value=${item.linkId}
@@ -242,29 +245,29 @@ export class QuestionnairePage extends Page {
               type="checkbox"
               .checked=${item.required === true}
               @change=${(event: Event) => set((to) => ({ ...to, required: (event.target as HTMLInputElement).checked }))}
-            /><span>Required</span></label
+            /><span>${t('Required')}</span></label
           >
           ${
             item.type === 'choice'
               ? html`<label class="wide"
-                  >Answers <span class="muted">One per line; points after =</span>
+                  >${t('Answers')} <span class="muted">${t('One per line; points after =')}</span>
                   <textarea
                     rows=${Math.max(3, item.answerOption?.length ?? 0)}
-                    placeholder="Not at all = 0&#10;Several days = 1"
+                    placeholder=${t('Not at all = 0\nSeveral days = 1')}
                     .value=${optionLines(item)}
                     @change=${(event: Event) => set((to) => ({ ...to, answerOption: optionsFrom(value(event), to) ?? [] }))}
                   ></textarea>
                 </label>`
               : item.type === 'integer' || item.type === 'decimal'
                 ? html`<label
-                      >Minimum<input
+                      >${t('Minimum')}<input
                         type="number"
                         step="any"
                         .value=${limits.min}
                         @change=${(event: Event) => set((to) => withLimits(to, value(event), limits.max))}
                     /></label>
                     <label
-                      >Maximum<input
+                      >${t('Maximum')}<input
                         type="number"
                         step="any"
                         .value=${limits.max}
@@ -272,7 +275,7 @@ export class QuestionnairePage extends Page {
                     /></label>`
                 : nothing
           }
-          ${(item.enableWhen ?? []).length === 0 ? nothing : html`<p class="muted wide">Shown only after certain answers (edit as JSON).</p>`}
+          ${(item.enableWhen ?? []).length === 0 ? nothing : html`<p class="muted wide">${t('Shown only after certain answers (edit as JSON).')}</p>`}
           <div class="wide">${remove}</div>
         </div>
       </details>
@@ -288,20 +291,24 @@ export class QuestionnairePage extends Page {
         draft.scoring.scores[i] = code === undefined || code === '' ? rest : { ...rest, code };
       });
     return html`<section class="card">
-      <h2>Scores</h2>
+      <h2>${t('Scores')}</h2>
       <p class="muted">
-        <code>sum(all)</code> adds the points of all choices; <code>{${questionsOf(this.#draft.item)[0]?.linkId ?? 'q1'}}</code> stands for
-        one answer. Also available: <code>mean min max count round if(…, …, …) and or not</code> and <code>+ − * / = &lt; &gt;</code>.
+        ${t('{sum} adds the points of all choices; {answer} stands for one answer. Also available: {functions} and {operators}.', {
+          sum: html`<code>sum(all)</code>`,
+          answer: html`<code>{${questionsOf(this.#draft.item)[0]?.linkId ?? 'q1'}}</code>`,
+          functions: html`<code>mean min max count round if(…, …, …) and or not</code>`,
+          operators: html`<code>+ − * / = &lt; &gt;</code>`,
+        })}
       </p>
       <ul class="questions">
         ${scoring.scores.map(
           (rule, i) =>
             html`<li class="question">
               <label
-                >Score<input maxlength="100" .value=${rule.name} @change=${(event: Event) => setScore(i, { name: value(event) })}
+                >${t('Score')}<input maxlength="100" .value=${rule.name} @change=${(event: Event) => setScore(i, { name: value(event) })}
               /></label>
               <label class="wide"
-                >Rule<input
+                >${t('Rule')}<input
                   class="code"
                   spellcheck="false"
                   maxlength="2000"
@@ -309,14 +316,14 @@ export class QuestionnairePage extends Page {
                   @change=${(event: Event) => setScore(i, { expression: value(event) })}
               /></label>
               <label
-                >Bands <span class="muted">lowest score and label</span
+                >${t('Bands')} <span class="muted">${t('lowest score and label')}</span
                 ><input
-                  placeholder="0 low, 10 high"
+                  placeholder=${t('0 low, 10 high')}
                   .value=${bandText(rule.bands)}
                   @change=${(event: Event) => setScore(i, { bands: bandsFrom(value(event)) })}
               /></label>
               <label
-                >Stored as biosignal <span class="muted">its code</span
+                >${t('Stored as biosignal')} <span class="muted">${t('its code')}</span
                 ><input
                   spellcheck="false"
                   maxlength="32"
@@ -325,40 +332,7 @@ export class QuestionnairePage extends Page {
               /></label>
               <div class="wide">
                 <button type="button" @click=${() => this.#edit((draft) => draft.scoring.scores.splice(i, 1))}>
-                  Remove<span class="vh"> ${rule.name}</span>
-                </button>
-              </div>
-            </li>`,
-        )}
-      </ul>
-      <div>
-        <button type="button" @click=${() => this.#edit((draft) => draft.scoring.scores.push({ name: 'Score', expression: 'sum(all)' }))}>
-          Add a score
-        </button>
-      </div>
-      <h2>Safety</h2>
-      <p class="muted">When a rule matches, an episode of kind safety and severity high is opened and webhooks are notified.</p>
-      <ul class="questions">
-        ${scoring.safety.map(
-          (rule, i) =>
-            html`<li class="question">
-              <label class="wide"
-                >Episode title<input
-                  maxlength="200"
-                  .value=${rule.title}
-                  @change=${(event: Event) => this.#edit((draft) => (draft.scoring.safety[i]!.title = value(event)))}
-              /></label>
-              <label class="wide"
-                >Condition<input
-                  class="code"
-                  spellcheck="false"
-                  maxlength="2000"
-                  .value=${rule.expression}
-                  @change=${(event: Event) => this.#edit((draft) => (draft.scoring.safety[i]!.expression = value(event)))}
-              /></label>
-              <div class="wide">
-                <button type="button" @click=${() => this.#edit((draft) => draft.scoring.safety.splice(i, 1))}>
-                  Remove<span class="vh"> ${rule.title}</span>
+                  ${t('Remove')}<span class="vh"> ${rule.name}</span>
                 </button>
               </div>
             </li>`,
@@ -367,9 +341,45 @@ export class QuestionnairePage extends Page {
       <div>
         <button
           type="button"
-          @click=${() => this.#edit((draft) => draft.scoring.safety.push({ title: 'An answer needs attention', expression: '' }))}
+          @click=${() => this.#edit((draft) => draft.scoring.scores.push({ name: t('Score'), expression: 'sum(all)' }))}
         >
-          Add a safety rule
+          ${t('Add a score')}
+        </button>
+      </div>
+      <h2>${t('Safety')}</h2>
+      <p class="muted">${t('When a rule matches, an episode of kind safety and severity high is opened and webhooks are notified.')}</p>
+      <ul class="questions">
+        ${scoring.safety.map(
+          (rule, i) =>
+            html`<li class="question">
+              <label class="wide"
+                >${t('Episode title')}<input
+                  maxlength="200"
+                  .value=${rule.title}
+                  @change=${(event: Event) => this.#edit((draft) => (draft.scoring.safety[i]!.title = value(event)))}
+              /></label>
+              <label class="wide"
+                >${t('Condition')}<input
+                  class="code"
+                  spellcheck="false"
+                  maxlength="2000"
+                  .value=${rule.expression}
+                  @change=${(event: Event) => this.#edit((draft) => (draft.scoring.safety[i]!.expression = value(event)))}
+              /></label>
+              <div class="wide">
+                <button type="button" @click=${() => this.#edit((draft) => draft.scoring.safety.splice(i, 1))}>
+                  ${t('Remove')}<span class="vh"> ${rule.title}</span>
+                </button>
+              </div>
+            </li>`,
+        )}
+      </ul>
+      <div>
+        <button
+          type="button"
+          @click=${() => this.#edit((draft) => draft.scoring.safety.push({ title: t('An answer needs attention'), expression: '' }))}
+        >
+          ${t('Add a safety rule')}
         </button>
       </div>
     </section>`;
@@ -379,7 +389,7 @@ export class QuestionnairePage extends Page {
     const questions = questionsOf(this.#draft.item).filter((item) => ['choice', 'boolean', 'integer', 'decimal'].includes(item.type));
     const verdict = this.#verdict;
     return html`<section class="card">
-      <h2>Try it out</h2>
+      <h2>${t('Try it out')}</h2>
       <form
         class="fields"
         @submit=${(event: SubmitEvent) => {
@@ -397,17 +407,17 @@ export class QuestionnairePage extends Page {
         ${questions.map(
           (question) =>
             html`<label
-              ><span class="clip">${question.text || question.linkId}</span>
+              ><span class="clip">${named(question.text || question.linkId)}</span>
               ${
                 question.type === 'choice' || question.type === 'boolean'
                   ? html`<select name=${question.linkId}>
                       <option value="">–</option>
                       ${
                         question.type === 'boolean'
-                          ? [html`<option value="true">Yes</option>`, html`<option value="false">No</option>`]
+                          ? [html`<option value="true">${t('Yes')}</option>`, html`<option value="false">${t('No')}</option>`]
                           : (question.answerOption ?? []).map(
                               ({ valueCoding }) =>
-                                html`<option value=${valueCoding.code}>${valueCoding.display ?? valueCoding.code}</option>`,
+                                html`<option value=${valueCoding.code}>${named(valueCoding.display ?? valueCoding.code)}</option>`,
                             )
                       }
                     </select>`
@@ -416,13 +426,13 @@ export class QuestionnairePage extends Page {
             </label>`,
         )}
         <div class="row">
-          <button>Score these answers</button>
+          <button>${t('Score these answers')}</button>
           <span role="status"
             >${
               verdict === null
                 ? nothing
-                : html`${verdict.scores.map((score) => html`<b>${score.name} ${score.value}</b> ${score.text} `)}
-                  ${verdict.scores.length === 0 ? html`<span class="muted">no score</span>` : nothing}
+                : html`${verdict.scores.map((score) => html`<b>${score.name} ${score.value}</b> ${named(score.text)} `)}
+                  ${verdict.scores.length === 0 ? html`<span class="muted">${t('no score')}</span>` : nothing}
                   ${verdict.safety.map((title) => badge('bad', title))}`
             }</span
           >

@@ -1,15 +1,17 @@
 /** Settings > Questionnaires: the questionnaires of a project, their versions and scoring rules. */
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { listed, named, plural, t } from '../language.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { QuestionnaireVersion } from '../service.ts';
 
 export class QuestionnairesPage extends ProjectPage {
-  override readonly title = 'Questionnaires';
-  protected override readonly lead =
-    'Every change creates a new version; answers stay linked to the version they answered. The service computes the scores.';
+  override readonly title = t('Questionnaires');
+  protected override readonly lead = t(
+    'Every change creates a new version; answers stay linked to the version they answered. The service computes the scores.',
+  );
   #versions: readonly QuestionnaireVersion[] = [];
 
   protected override async loadProject(): Promise<void> {
@@ -24,38 +26,39 @@ export class QuestionnairesPage extends ProjectPage {
     );
     const old = this.#versions.filter((item) => !asked.includes(item));
     return html`<section class="card">
-        <h2>Active</h2>
+        <h2>${t('Active')}</h2>
         ${tableOf<QuestionnaireVersion>(
           [
             {
-              name: 'Title',
-              cell: (item) => html`<a href="#/settings/questionnaires/${this.project.id}/${item.id}">${item.resource.title}</a>`,
+              name: t('Title'),
+              cell: (item) => html`<a href="#/settings/questionnaires/${this.project.id}/${item.id}">${named(item.resource.title)}</a>`,
             },
-            { name: 'URL name', cell: (item) => html`<code>${item.id}</code>` },
-            { name: 'Version', kind: 'num', cell: (item) => item.version },
-            { name: 'Questions', kind: 'num', cell: (item) => item.resource.item.length },
+            { name: t('URL name'), cell: (item) => html`<code>${item.id}</code>` },
+            { name: t('Version'), kind: 'num', cell: (item) => item.version },
+            { name: t('Questions'), kind: 'num', cell: (item) => item.resource.item.length },
             {
-              name: 'Scores',
-              cell: (item) => item.scoring.scores.map((rule) => rule.name).join(', ') || html`<span class="muted">none</span>`,
+              name: t('Scores'),
+              cell: (item) => listed(item.scoring.scores.map((rule) => named(rule.name))) || html`<span class="muted">${t('none')}</span>`,
             },
             {
-              name: 'Safety',
+              name: t('Safety'),
               cell: (item) =>
-                item.scoring.safety.length > 0
-                  ? badge('warn', `${item.scoring.safety.length} rule${item.scoring.safety.length > 1 ? 's' : ''}`)
-                  : '–',
+                item.scoring.safety.length > 0 ? badge('warn', plural(item.scoring.safety.length, '1 rule', '{count} rules')) : '–',
             },
-            { name: 'From', cell: (item) => (item.built_in ? html`<span class="muted">built in</span>` : this.time(item.created_at)) },
             {
-              name: 'Actions',
+              name: t('From|since'),
+              cell: (item) => (item.built_in ? html`<span class="muted">${t('built in')}</span>` : this.time(item.created_at)),
+            },
+            {
+              name: t('Actions'),
               kind: 'actions',
               cell: (item) =>
                 item.built_in
                   ? ''
                   : this.askButton(item.resource.title, {
-                      title: `Retire ${item.resource.title}?`,
-                      text: 'It will not be asked again. Existing answers are kept.',
-                      word: 'Retire',
+                      title: t('Retire {name}?', { name: item.resource.title }),
+                      text: t('It will not be asked again. Existing answers are kept.'),
+                      word: t('Retire'),
                       danger: true,
                       act: () =>
                         call('DELETE', '/api/v1/projects/{projectId}/questionnaires/{questionnaireId}', {
@@ -69,31 +72,36 @@ export class QuestionnairesPage extends ProjectPage {
         )}
       </section>
       <section class="card">
-        <h2>New questionnaire</h2>
+        <h2>${t('New questionnaire')}</h2>
         <form
           class="row"
           @submit=${(event: SubmitEvent) => {
             location.hash = `#/settings/questionnaires/${this.project.id}/${formValues(event).text('code')}`;
           }}
         >
-          <label>URL name<input name="code" required pattern="[a-z][a-z0-9\\-]{0,62}" placeholder="pain-diary" autocomplete="off" /></label>
-          <button class="primary">Create</button>
+          <label
+            >${t('URL name')}<input name="code" required pattern="[a-z][a-z0-9\\-]{0,62}" placeholder="pain-diary" autocomplete="off"
+          /></label>
+          <button class="primary">${t('Create')}</button>
         </form>
       </section>
       ${
         old.length === 0
           ? ''
           : html`<section class="card">
-              <h2>Earlier versions</h2>
+              <h2>${t('Earlier versions')}</h2>
               ${tableOf<QuestionnaireVersion>(
                 [
-                  { name: 'Title', cell: (item) => item.resource.title },
-                  { name: 'URL name', cell: (item) => html`<code>${item.id}</code>` },
-                  { name: 'Version', kind: 'num', cell: (item) => item.version },
-                  { name: 'State', cell: (item) => (item.status === 'active' ? "replaced by the project's own version" : 'retired') },
+                  { name: t('Title'), cell: (item) => named(item.resource.title) },
+                  { name: t('URL name'), cell: (item) => html`<code>${item.id}</code>` },
+                  { name: t('Version'), kind: 'num', cell: (item) => item.version },
                   {
-                    name: 'From',
-                    cell: (item) => (item.built_in ? html`<span class="muted">built in</span>` : this.time(item.created_at)),
+                    name: t('State'),
+                    cell: (item) => (item.status === 'active' ? t("replaced by the project's own version") : t('retired')),
+                  },
+                  {
+                    name: t('From|since'),
+                    cell: (item) => (item.built_in ? html`<span class="muted">${t('built in')}</span>` : this.time(item.created_at)),
                   },
                 ],
                 old,

@@ -5,6 +5,7 @@ import '../../widgets/provider/provider.ts';
 import '../../widgets/recording/recording.ts';
 import type { PickDetail } from '../../widgets/recording/recording-pick.ts';
 import type { BioRecording } from '../../widgets/recording/recording.ts';
+import { t } from '../language.ts';
 import { Marks } from '../marks.ts';
 import { Page } from '../page.ts';
 import { call } from '../service.ts';
@@ -35,7 +36,7 @@ export class RecordingPage extends Page {
 
   override get title(): string {
     const name = this.#user === null ? '' : this.#user.display_name || this.#user.external_id;
-    return this.#stream === null ? 'Recording' : `Recording of ${name}`;
+    return this.#stream === null ? t('Recording') : t('Recording of {name}', { name });
   }
 
   protected override async load(): Promise<void> {
@@ -70,7 +71,7 @@ export class RecordingPage extends Page {
     if (this.#user === null) return nothing;
     return html`<div class="row">
       <a class="button" href="#/users/${this.#user.xuser_id}">${this.#user.display_name || this.#user.external_id}</a>
-      <button type="button" @click=${() => globalThis.print()}>Print</button>
+      <button type="button" @click=${() => globalThis.print()}>${t('Print')}</button>
     </div>`;
   }
 
@@ -78,7 +79,7 @@ export class RecordingPage extends Page {
     if (this.#stream === null || this.#held === null) return nothing;
     const given = (name: string): string | typeof nothing => this.#given.get(name) ?? nothing;
     return html`<section class="card">
-        <p class="muted">Device ${this.#stream.device_id} ${this.#stream.firmware}</p>
+        <p class="muted">${t('Device {name}', { name: `${this.#stream.device_id} ${this.#stream.firmware}`.trim() })}</p>
         <bio-provider .operator=${this.#held}>
           <bio-recording
             stream=${this.#stream.id}

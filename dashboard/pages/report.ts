@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../../sdk/fetch-json.ts';
 import { Session } from '../../widgets/shared/session.ts';
+import { t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { dateOf, readReport } from '../report/report-data.ts';
 import type { ReportData } from '../report/report-data.ts';
@@ -10,7 +11,7 @@ import { ReportView } from '../report/report-view.ts';
 import { call } from '../service.ts';
 
 export class ReportPage extends Page {
-  override readonly title = 'Report';
+  override readonly title = t('Report');
   #data: ReportData | null = null;
   #version = '';
   #madeAtMs = 0;
@@ -28,7 +29,7 @@ export class ReportPage extends Page {
     try {
       this.#data = await readReport(session, this.context.query, this.#madeAtMs);
     } catch (error) {
-      throw error instanceof RangeError ? new ApiError(400, { code: 'bad_request', detail: error.message }) : error;
+      throw error instanceof RangeError ? new ApiError(-1, { code: 'bad_request', detail: error.message }) : error;
     }
     this.#version = await versionOf();
   }
@@ -43,11 +44,11 @@ export class ReportPage extends Page {
     };
     const { fromMs, toMs } = data.range;
     return html`<form class="row" @submit=${submit}>
-      <label>From <input type="date" name="from" required .value=${dateOf(fromMs, data.timeZone)} /></label>
-      <label>To <input type="date" name="to" required .value=${dateOf(toMs - 1, data.timeZone)} /></label>
-      <button>Show</button>
-      <button type="button" class="primary" @click=${() => globalThis.print()}>Print</button>
-      <a class="back" href="#/users/${this.#id}">The person</a>
+      <label>${t('From')} <input type="date" name="from" required .value=${dateOf(fromMs, data.timeZone)} /></label>
+      <label>${t('To')} <input type="date" name="to" required .value=${dateOf(toMs - 1, data.timeZone)} /></label>
+      <button>${t('Show')}</button>
+      <button type="button" class="primary" @click=${() => globalThis.print()}>${t('Print')}</button>
+      <a class="back" href="#/users/${this.#id}">${t('The person')}</a>
     </form>`;
   }
 

@@ -3,19 +3,21 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import type { BodyOf } from '../../sdk/request.ts';
+import { named, plural, t } from '../language.ts';
 import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, duration, emptyState, figure, tableOf } from '../parts.ts';
 import { call, callTagged } from '../service.ts';
 import type { Group, MethodOfValue, Rule, TriedRule } from '../service.ts';
+import { severityName } from './episodes.ts';
 
-const NO_ALARM = 'Not an alarm system. Not a medical device.';
+const NO_ALARM = t('Not an alarm system. Not a medical device.');
 const severities: readonly Rule['severity'][] = ['none', 'low', 'medium', 'high'];
 const DAY_MS = 86_400_000;
 const ranges = [
-  ['1', 'last 24 hours'],
-  ['7', 'last 7 days'],
-  ['31', 'last 31 days'],
+  ['1', t('last 24 hours')],
+  ['7', t('last 7 days')],
+  ['31', t('last 31 days')],
 ] as const;
 /** Tried episodes that are listed; all are counted. */
 const LISTED = 20;
@@ -26,18 +28,18 @@ type TriedEpisode = TriedRule['episodes'][number];
 type Draft = Readonly<{ rule: Rule | null; etag: string }>;
 
 export class RulesPage extends ProjectPage {
-  override readonly title = 'Rules';
-  protected override readonly lead = `Values beyond a bound open an episode. ${NO_ALARM}`;
+  override readonly title = t('Rules');
+  protected override readonly lead = `${t('Values beyond a bound open an episode.')} ${NO_ALARM}`;
   #rules: readonly Rule[] = [];
   #groups: readonly Group[] = [];
   #methods: readonly MethodOfValue[] = [];
   readonly #list = new ListChoice<Rule>(
     this.listPlace,
     {
-      name: { name: 'Name', by: (rule) => rule.name },
-      on: { name: 'Switched on first', by: (rule) => Number(rule.enabled) },
-      severity: { name: 'Most severe first', by: (rule) => severities.indexOf(rule.severity) },
-      open: { name: 'Most open episodes first', by: (rule) => rule.open_episodes },
+      name: { name: t('Name'), by: (rule) => rule.name },
+      on: { name: t('Switched on first'), by: (rule) => Number(rule.enabled) },
+      severity: { name: t('Most severe first'), by: (rule) => severities.indexOf(rule.severity) },
+      open: { name: t('Most open episodes first'), by: (rule) => rule.open_episodes },
     },
     (rule) => [rule.name, rule.feature, rule.external_id, rule.enabled ? 'on' : 'off', rule.severity],
   );
@@ -58,18 +60,18 @@ export class RulesPage extends ProjectPage {
   }
 
   protected override actions(): TemplateResult {
-    const add = html`<button type="button" class="primary" @click=${() => this.#write({ rule: null, etag: '' })}>New rule</button>`;
+    const add = html`<button type="button" class="primary" @click=${() => this.#write({ rule: null, etag: '' })}>${t('New rule')}</button>`;
     return html`<div class="row">${super.actions()} ${this.canEdit ? add : nothing}</div>`;
   }
 
   protected override body(): TemplateResult {
     return html`<section class="card">
-        ${this.#list.fields(this.#rules.length, 'Part of a name, a value or a person')}
+        ${this.#list.fields(this.#rules.length, t('Part of a name, a value or a person'))}
         ${
           this.#rules.length === 0
             ? emptyState(
-                'No rules yet',
-                'The service opens episodes by rules of its own: fast, slow and irregular heart rates, pauses and runs.',
+                t('No rules yet'),
+                t('The service opens episodes by rules of its own: fast, slow and irregular heart rates, pauses and runs.'),
               )
             : this.#table()
         }
@@ -80,13 +82,13 @@ export class RulesPage extends ProjectPage {
   #table(): TemplateResult {
     return tableOf<Rule>(
       [
-        { name: 'Rule', cell: (rule) => html`<b><bdi>${rule.name}</bdi></b> ${this.#mailNote(rule)}` },
-        { name: 'Opens when', cell: (rule) => this.#condition(rule) },
-        { name: 'For', cell: (rule) => this.#whom(rule) },
-        { name: 'Severity', cell: (rule) => rule.severity },
-        { name: 'State', cell: (rule) => (rule.enabled ? badge('good', 'on') : badge('off', 'off')) },
-        { name: 'Open', kind: 'num', cell: (rule) => html`<a href="#/episodes">${rule.open_episodes}</a>` },
-        { name: 'Actions', kind: 'actions', cell: (rule) => this.#rowActions(rule) },
+        { name: t('Rule'), cell: (rule) => html`<b><bdi>${rule.name}</bdi></b> ${this.#mailNote(rule)}` },
+        { name: t('Opens when'), cell: (rule) => this.#condition(rule) },
+        { name: t('For'), cell: (rule) => this.#whom(rule) },
+        { name: t('Severity'), cell: (rule) => severityName(rule.severity) },
+        { name: t('State'), cell: (rule) => (rule.enabled ? badge('good', t('on')) : badge('off', t('off'))) },
+        { name: t('Open'), kind: 'num', cell: (rule) => html`<a href="#/episodes">${rule.open_episodes}</a>` },
+        { name: t('Actions'), kind: 'actions', cell: (rule) => this.#rowActions(rule) },
       ],
       this.#list.of(this.#rules),
       (rule) => !rule.enabled,
@@ -98,7 +100,7 @@ export class RulesPage extends ProjectPage {
     const params = { projectId: this.project.id, ruleId: rule.id };
     const of = html`<span class="vh"> ${rule.name}</span>`;
     const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(rule.name, bodyOf(rule), '7')}>
-      Try${of}
+      ${t('Try')}${of}
     </button>`;
     if (!this.canEdit) return tryIt;
     const change = async (enabled: boolean): Promise<void> => {
@@ -106,14 +108,14 @@ export class RulesPage extends ProjectPage {
       await call('PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}', { params, body: { enabled }, etag });
     };
     return html`${tryIt}
-      <button type="button" @click=${() => void this.#edit(rule)}>Edit${of}</button>
+      <button type="button" @click=${() => void this.#edit(rule)}>${t('Edit')}${of}</button>
       <button type="button" @click=${() => void this.change(() => change(!rule.enabled))}>
-        ${rule.enabled ? 'Switch off' : 'Switch on'}${of}
+        ${rule.enabled ? t('Switch off') : t('Switch on')}${of}
       </button>
       ${this.askButton(rule.name, {
-        title: `Delete ${rule.name}?`,
-        text: 'Its open episodes end. Episodes that it has opened are kept.',
-        word: 'Delete',
+        title: t('Delete {name}?', { name: rule.name }),
+        text: t('Its open episodes end. Episodes that it has opened are kept.'),
+        word: t('Delete'),
         danger: true,
         act: async () => {
           const { etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
@@ -124,22 +126,22 @@ export class RulesPage extends ProjectPage {
 
   #mailNote({ email_to: addresses, email_problem: problem }: Rule): TemplateResult | typeof nothing {
     if (addresses.length === 0) return nothing;
-    return html`<div class="muted">e-mail to ${addresses.join(', ')}</div>
-      ${problem === null ? nothing : html`<div>${badge('bad', 'e-mail not sent')} <span class="muted">${problem}</span></div>`}`;
+    return html`<div class="muted">${t('e-mail to {addresses}', { addresses: addresses.join(', ') })}</div>
+      ${problem === null ? nothing : html`<div>${badge('bad', t('e-mail not sent'))} <span class="muted">${problem}</span></div>`}`;
   }
 
   #condition({ feature, comparison, threshold, end_threshold: end, sustain_sec: sec }: Rule): TemplateResult {
     const method = this.#methods.find(({ name }) => name === feature);
-    return html`${method?.title ?? feature} ${comparison} ${threshold} ${unitLabel(method?.unit ?? '')}
+    return html`${named(method?.title ?? feature)} ${t(comparison)} ${threshold} ${unitLabel(method?.unit ?? '')}
       <div class="muted">
-        ${sec === 0 ? 'at once' : `for ${duration(sec * 1000)}`}${end === null ? '' : `, until ${comparison === 'above' ? 'below' : 'above'} ${end}`}
+        ${sec === 0 ? t('at once') : t('for {duration}', { duration: duration(sec * 1000) })}${end === null ? '' : `, ${comparison === 'above' ? t('until below {value}', { value: end }) : t('until above {value}', { value: end })}`}
       </div>`;
   }
 
   #whom({ subject_id: id, external_id: name, group_id: group }: Rule): TemplateResult | string {
     if (id !== null) return html`<a href="#/users/${id}">${name}</a>`;
-    if (group === null) return 'everybody';
-    return html`<a href="#/users?group=${group}">${this.#groups.find((one) => one.id === group)?.name ?? 'a group'}</a>`;
+    if (group === null) return t('everybody');
+    return html`<a href="#/users?group=${group}">${this.#groups.find((one) => one.id === group)?.name ?? t('a group')}</a>`;
   }
 
   #write(draft: Draft): void {
@@ -178,49 +180,49 @@ export class RulesPage extends ProjectPage {
         </select></label
       >`;
     const values = this.#methods.map(
-      ({ name, title, unit }) => [name, `${title}${unit === '' ? '' : ` (${unitLabel(unit) || unit})`}`] as const,
+      ({ name, title, unit }) => [name, `${named(title)}${unit === '' ? '' : ` (${unitLabel(unit) || unit})`}`] as const,
     );
     return html`<section class="card" id="rule-form">
-      <h2>${rule === null ? 'New rule' : `Change ${rule.name}`}</h2>
-      <p class="muted">${NO_ALARM} Values are looked at every 15 seconds, some seconds after they were measured.</p>
+      <h2>${rule === null ? t('New rule') : t('Change {name}', { name: rule.name })}</h2>
+      <p class="muted">${NO_ALARM} ${t('Values are looked at every 15 seconds, some seconds after they were measured.')}</p>
       <form class="fields" @submit=${(event: SubmitEvent) => void this.#submit(event, draft)}>
-        ${text('name', 'Name', rule?.name ?? '', 'text', true)} ${choice('feature', 'Value', values, rule?.feature ?? 'hr_ecg')}
+        ${text('name', t('Name'), rule?.name ?? '', 'text', true)} ${choice('feature', t('Value'), values, rule?.feature ?? 'hr_ecg')}
         ${choice(
           'comparison',
-          'Is',
+          t('Is'),
           [
-            ['above', 'above'],
-            ['below', 'below'],
+            ['above', t('above')],
+            ['below', t('below')],
           ],
           rule?.comparison ?? 'above',
         )}
-        ${text('threshold', 'Threshold', rule?.threshold ?? '', 'number', true)}
-        ${text('end_threshold', 'Ends behind (empty: the threshold)', rule?.end_threshold ?? '', 'number')}
-        ${text('sustain_sec', 'For at least, seconds', rule?.sustain_sec ?? 60, 'number', true)}
-        ${text('release_sec', 'Over after, seconds', rule?.release_sec ?? 30, 'number', true)}
+        ${text('threshold', t('Threshold'), rule?.threshold ?? '', 'number', true)}
+        ${text('end_threshold', t('Ends behind (empty: the threshold)'), rule?.end_threshold ?? '', 'number')}
+        ${text('sustain_sec', t('For at least, seconds'), rule?.sustain_sec ?? 60, 'number', true)}
+        ${text('release_sec', t('Over after, seconds'), rule?.release_sec ?? 30, 'number', true)}
         ${choice(
           'quality_max',
-          'Quality',
+          t('Quality'),
           [
-            ['0', 'good values only'],
-            ['1', 'suspect values too'],
+            ['0', t('good values only')],
+            ['1', t('suspect values too')],
           ],
           String(rule?.quality_max ?? 0),
         )}
         ${choice(
           'severity',
-          'Severity',
+          t('Severity'),
           severities.map((one) => [one, one] as const),
           rule?.severity ?? 'medium',
         )}
-        ${text('subject_id', 'Person, by external id (empty: everybody)', rule?.external_id ?? '')}
-        ${choice('group_id', 'Group', [['', 'not for a group'], ...this.#groups.map(({ id, name }) => [id, name] as const)], rule?.group_id ?? '')}
-        ${text('email_to', 'E-mail to, separated by commas', rule?.email_to.join(', ') ?? '')}
-        ${text('quiet_from', 'No e-mail from', rule?.quiet_from ?? '', 'time')}
-        ${text('quiet_to', 'No e-mail until', rule?.quiet_to ?? '', 'time')} ${choice('range', 'Try on the', ranges, '7')}
+        ${text('subject_id', t('Person, by external id (empty: everybody)'), rule?.external_id ?? '')}
+        ${choice('group_id', t('Group'), [['', t('not for a group')], ...this.#groups.map(({ id, name }) => [id, name] as const)], rule?.group_id ?? '')}
+        ${text('email_to', t('E-mail to, separated by commas'), rule?.email_to.join(', ') ?? '')}
+        ${text('quiet_from', t('No e-mail from'), rule?.quiet_from ?? '', 'time')}
+        ${text('quiet_to', t('No e-mail until'), rule?.quiet_to ?? '', 'time')} ${choice('range', t('Try on the'), ranges, '7')}
         <div class="row">
-          <button class="primary" name="do" value="save">Save</button>
-          <button name="do" value="try" ?disabled=${this.#trying}>Try on history</button>
+          <button class="primary" name="do" value="save">${t('Save')}</button>
+          <button name="do" value="try" ?disabled=${this.#trying}>${t('Try on history')}</button>
           <button
             type="button"
             @click=${() => {
@@ -228,7 +230,7 @@ export class RulesPage extends ProjectPage {
               this.context.redraw();
             }}
           >
-            Cancel
+            ${t('Cancel')}
           </button>
         </div>
       </form>
@@ -264,32 +266,35 @@ export class RulesPage extends ProjectPage {
   }
 
   #result(): TemplateResult {
-    if (this.#tried === null) return html`<div role="status" class="vh">${this.#trying ? 'Trying the rule' : ''}</div>`;
+    if (this.#tried === null) return html`<div role="status" class="vh">${this.#trying ? t('Trying the rule') : ''}</div>`;
     const { name, range, trial } = this.#tried;
     const words = ranges.find(([value]) => value === range)?.[1] ?? '';
     return html`<section class="card" id="rule-trial">
-      <h2>${name}, tried on the ${words}</h2>
-      <div role="status" class="vh">${trial.episode_count} episodes</div>
+      <h2>${t('{name}, tried on: {range}', { name, range: words })}</h2>
+      <div role="status" class="vh">${plural(trial.episode_count, '1 episode', '{count} episodes')}</div>
       <dl class="figures">
-        ${figure('Episodes', trial.episode_count)} ${figure('People', trial.person_count)}
-        ${figure('Time covered', duration(trial.covered_sec * 1000))} ${figure('Recordings looked at', trial.recording_count)}
+        ${figure(t('Episodes'), trial.episode_count)} ${figure(t('People'), trial.person_count)}
+        ${figure(t('Time covered'), duration(trial.covered_sec * 1000))} ${figure(t('Recordings looked at'), trial.recording_count)}
       </dl>
-      ${trial.complete ? nothing : html`<p>${badge('warn', 'not complete')} There was more than a trial looks at. Try a shorter range or one person.</p>`}
-      ${trial.episodes.length === 0 ? emptyState('It would have opened none', 'Nothing was written.') : this.#triedTable(trial.episodes)}
+      ${trial.complete ? nothing : html`<p>${badge('warn', t('not complete'))} ${t('There was more than a trial looks at. Try a shorter range or one person.')}</p>`}
+      ${trial.episodes.length === 0 ? emptyState(t('It would have opened none'), t('Nothing was written.')) : this.#triedTable(trial.episodes)}
     </section>`;
   }
 
   #triedTable(episodes: readonly TriedEpisode[]): TemplateResult {
     const columns = [
-      { name: 'User', cell: (one: TriedEpisode) => html`<a href="#/users/${one.subject_id}">${one.external_id}</a>` },
-      { name: 'Started', cell: (one: TriedEpisode) => this.time(one.started_at, 'medium') },
-      { name: 'Lasted', cell: (one: TriedEpisode) => `${duration(one.duration_sec * 1000)}${one.ended_at === null ? ', goes on' : ''}` },
-      { name: 'Furthest', kind: 'num' as const, cell: (one: TriedEpisode) => Math.round(one.extreme * 100) / 100 },
-      { name: 'Recording', cell: (one: TriedEpisode) => html`<a href="#/recordings/${one.stream_id}">open</a>` },
+      { name: t('User'), cell: (one: TriedEpisode) => html`<a href="#/users/${one.subject_id}">${one.external_id}</a>` },
+      { name: t('Started'), cell: (one: TriedEpisode) => this.time(one.started_at, 'medium') },
+      {
+        name: t('Lasted'),
+        cell: (one: TriedEpisode) => `${duration(one.duration_sec * 1000)}${one.ended_at === null ? `, ${t('goes on')}` : ''}`,
+      },
+      { name: t('Furthest'), kind: 'num' as const, cell: (one: TriedEpisode) => Math.round(one.extreme * 100) / 100 },
+      { name: t('Recording'), cell: (one: TriedEpisode) => html`<a href="#/recordings/${one.stream_id}">${t('open|a recording')}</a>` },
     ];
     const more = episodes.length - LISTED;
     return html`${tableOf<TriedEpisode>(columns, episodes.slice(0, LISTED), undefined, true)}
-    ${more > 0 ? html`<p class="muted">and ${more} more</p>` : nothing}`;
+    ${more > 0 ? html`<p class="muted">${t('and {count} more', { count: more })}</p>` : nothing}`;
   }
 }
 

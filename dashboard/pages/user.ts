@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
+import { t } from '../language.ts';
 import { filtersOf } from '../live-view.ts';
 import { fieldsOf } from '../marks.ts';
 import { LiveMonitor } from '../monitor.ts';
@@ -22,8 +23,8 @@ import { loadNames } from '../who.ts';
 const STREAMS = 20;
 const STREAMS_MAX = 1000;
 const sorts = [
-  ['newest', 'Newest first'],
-  ['oldest', 'Oldest first'],
+  ['newest', t('Newest first')],
+  ['oldest', t('Oldest first')],
 ] as const;
 type Sort = (typeof sorts)[number][0];
 
@@ -60,7 +61,7 @@ export class UserPage extends Page {
 
   override get title(): string {
     const { user } = this.#person;
-    return user === null ? 'User' : user.display_name || user.external_id;
+    return user === null ? t('User') : user.display_name || user.external_id;
   }
 
   /** An address may go on with an answer that is to be seen: <user>/answers/<id>. */
@@ -101,9 +102,9 @@ export class UserPage extends Page {
 
   #mark({ streamId, channels, fromMs, toMs, done }: MarkedStretch): void {
     this.dialog.ask({
-      title: 'Mark',
-      text: 'Everyone who can see this recording also sees the mark, your name and when you made it.',
-      word: 'Save',
+      title: t('Mark'),
+      text: t('Everyone who can see this recording also sees the mark, your name and when you made it.'),
+      word: t('Save'),
       fields: fieldsOf(null, channels),
       act: async (field) => {
         const place = { starts_at: new Date(fromMs).toISOString(), ends_at: toMs === null ? null : new Date(toMs).toISOString() };
@@ -124,34 +125,34 @@ export class UserPage extends Page {
     if (this.#receipt !== null) {
       const receipt = receiptView(this.#receipt, user.external_id, this.context.locale, (iso) => this.time(iso));
       return html`${receipt}
-        <p><a class="back" href="#/users">All users</a></p>`;
+        <p><a class="back" href="#/users">${t('All users')}</a></p>`;
     }
     if (isUnshared) {
       return html`<section class="card">
-          ${emptyState('This person has not consented to sharing', 'The project requires it, so only the person can read their data.')}
+          ${emptyState(t('This person has not consented to sharing'), t('The project requires it, so only the person can read their data.'))}
         </section>
         ${this.#person.view()}`;
     }
     return html`<bio-provider id="subject" .operator=${this.#subject(user)}>
         ${
           this.#monitor === null
-            ? html`<p class="muted">No device of this user is sending right now.</p>`
+            ? html`<p class="muted">${t('No device of this user is sending right now.')}</p>`
             : html`<div class="row status">${this.#monitor.status()}</div>
                 ${this.#monitor.view()}
-                <p class="notice">No alarms. Not a medical device.</p>`
+                <p class="notice">${t('No alarms. Not a medical device.')}</p>`
         }
         ${this.#trends.view()}
       </bio-provider>
       ${this.#measured.view()} ${this.#reported.view()}
       <section class="card">
-        <h2>Recordings</h2>
+        <h2>${t('Recordings')}</h2>
         ${this.#streamFields()}
         ${
           this.#streams.length > 0
             ? this.#table()
             : this.#device === ''
-              ? emptyState('No recordings yet', 'A recording starts with the first packet of a device.')
-              : emptyState('No recordings found', 'No recording of this person is by a device of this id.')
+              ? emptyState(t('No recordings yet'), t('A recording starts with the first packet of a device.'))
+              : emptyState(t('No recordings found'), t('No recording of this person is by a device of this id.'))
         }
         ${moreButton(this.#nextStreams, () => void this.run(() => this.#moreStreams()))}
       </section>
@@ -183,13 +184,13 @@ export class UserPage extends Page {
       const field = (event.target as Element).closest('form')!.elements.namedItem('device') as HTMLInputElement;
       this.#chooseStreams(this.#sort, field.value.trim());
     };
-    return html`<form class="row filters" role="search" aria-label="Recordings" @submit=${find}>
+    return html`<form class="row filters" role="search" aria-label=${t('Recordings')} @submit=${find}>
       <label class="wide"
-        >Device<input
+        >${t('Device')}<input
           name="device"
           type="search"
           autocomplete="off"
-          placeholder="Whole id of a device"
+          placeholder=${t('Whole id of a device')}
           .value=${this.#device}
           @change=${find}
       /></label>
@@ -214,8 +215,8 @@ export class UserPage extends Page {
     const { user, isUnshared } = this.#person;
     if (user === null) return nothing;
     return html`<div class="row">
-      ${isUnshared ? nothing : html`<a class="button" href=${this.#reportOf(user)}>Report</a>`}
-      ${this.canAdmin ? html`<a class="button" href="#/audit/${user.xuser_id}">Who has seen this person's data</a>` : nothing}
+      ${isUnshared ? nothing : html`<a class="button" href=${this.#reportOf(user)}>${t('Report')}</a>`}
+      ${this.canAdmin ? html`<a class="button" href="#/audit/${user.xuser_id}">${t("Who has seen this person's data")}</a>` : nothing}
     </div>`;
   }
 
@@ -230,34 +231,36 @@ export class UserPage extends Page {
     return tableOf<Stream>(
       [
         {
-          name: 'Device',
+          name: t('Device'),
           cell: (stream) => html`${stream.device_id} <span class="muted">${stream.firmware}</span>`,
         },
         {
-          name: 'View',
+          name: t('View'),
           cell: (stream) =>
             stream.channels.length === 0
               ? '–'
               : html`<a href="#/recordings/${stream.id}"
-                  >Open<span class="vh"> the recording of ${stream.device_id} from ${stream.recorded_from ?? stream.started_at}</span></a
+                  >${t('Open|a recording')}<span class="vh">
+                    ${t('the recording of {device} from {time}', { device: stream.device_id, time: stream.recorded_from ?? stream.started_at })}</span
+                  ></a
                 >`,
         },
-        { name: 'Recorded from', cell: (stream) => this.time(stream.recorded_from) },
-        { name: 'To', cell: (stream) => this.time(stream.last_sample_at) },
-        { name: 'Duration', kind: 'num', cell: (stream) => length(stream) },
-        { name: 'Received', cell: (stream) => this.time(stream.started_at) },
+        { name: t('Recorded from'), cell: (stream) => this.time(stream.recorded_from) },
+        { name: t('To'), cell: (stream) => this.time(stream.last_sample_at) },
+        { name: t('Duration'), kind: 'num', cell: (stream) => length(stream) },
+        { name: t('Received'), cell: (stream) => this.time(stream.started_at) },
         {
-          name: 'Channels',
+          name: t('Channels'),
           cell: (stream) => stream.channels.map((channel) => `${channel.code} ${formatNumber(locale, channel.rate_hz, 4)} Hz`).join(', '),
         },
         {
-          name: 'Clock skew',
+          name: t('Clock skew'),
           kind: 'num',
           cell: (stream) => (stream.clock.skew_ppm === null ? '–' : `${formatNumber(locale, stream.clock.skew_ppm, 2)} ppm`),
         },
         {
-          name: 'State',
-          cell: (stream) => html`<span class="state ${isLive(stream) ? 'active' : ''}">${isLive(stream) ? 'live' : 'ended'}</span>`,
+          name: t('State'),
+          cell: (stream) => html`<span class="state ${isLive(stream) ? 'active' : ''}">${isLive(stream) ? t('live') : t('ended')}</span>`,
         },
       ],
       this.#streams,

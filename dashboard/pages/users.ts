@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { groupField, loadGroups } from '../group-filter.ts';
+import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { badge, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
 import { call, callList, callNext } from '../service.ts';
@@ -9,15 +10,15 @@ import type { Group, Project, Xuser } from '../service.ts';
 
 const PAGE = 100;
 const sorts = [
-  ['newest', 'Newest first'],
-  ['external_id', 'External id'],
-  ['name', 'Name'],
+  ['newest', t('Newest first')],
+  ['external_id', t('External id')],
+  ['name', t('Name')],
 ] as const;
 type Sort = (typeof sorts)[number][0];
 
 export class UsersPage extends Page {
-  override readonly title = 'Users';
-  protected override readonly lead = 'Open a user for the live monitor, trends and recordings.';
+  override readonly title = t('Users');
+  protected override readonly lead = t('Open a user for the live monitor, trends and recordings.');
   #users: readonly Xuser[] = [];
   #next: string | null = null;
   #projects: readonly Project[] = [];
@@ -77,21 +78,23 @@ export class UsersPage extends Page {
 
   protected override actions(): TemplateResult | typeof nothing {
     if (!this.canEdit || this.#projects.length === 0) return nothing;
-    return html`<button type="button" class="primary" aria-haspopup="dialog" @click=${() => this.#add()}>Add user</button>`;
+    return html`<button type="button" class="primary" aria-haspopup="dialog" @click=${() => this.#add()}>${t('Add user')}</button>`;
   }
 
   #add(): void {
     this.dialog.ask({
-      title: 'Add a user',
-      text: 'Your application can also create users: when it first requests a token for them, or with the first packet of a device.',
-      word: 'Add user',
+      title: t('Add a user'),
+      text: t('Your application can also create users: when it first requests a token for them, or with the first packet of a device.'),
+      word: t('Add user'),
       fields: html`<label
-          >External id <span class="muted">the id your application uses for this person</span
+          >${t('External id')} <span class="muted">${t('the id your application uses for this person')}</span
           ><input name="external_id" required maxlength="255" autocomplete="off"
         /></label>
-        <label>Name <span class="muted">optional</span><input name="display_name" maxlength="200" autocomplete="off" /></label>
         <label
-          >Project
+          >${t('Name')} <span class="muted">${t('optional')}</span><input name="display_name" maxlength="200" autocomplete="off"
+        /></label>
+        <label
+          >${t('Project')}
           <select name="project_key">
             ${this.#projects.map((project) => html`<option value=${project.project_key} ?selected=${project.id === this.#project}>${project.name}</option>`)}
           </select></label
@@ -110,30 +113,35 @@ export class UsersPage extends Page {
     return html`<section class="card">
       <form class="row filters" role="search" @submit=${(event: SubmitEvent) => this.#find(event)}>
         <label class="wide"
-          >Search<input name="search" type="search" autocomplete="off" placeholder="Part of an id or name" .value=${this.#search}
+          >${t('Search')}<input
+            name="search"
+            type="search"
+            autocomplete="off"
+            placeholder=${t('Part of an id or name')}
+            .value=${this.#search}
         /></label>
         ${
           this.#projects.length < 2
             ? nothing
             : html`<label
-                >Project
+                >${t('Project')}
                 <select name="project" @change=${(event: Event) => this.#find(event)}>
-                  <option value="">All projects</option>
+                  <option value="">${t('All projects')}</option>
                   ${this.#projects.map(({ id, name }) => html`<option value=${id} ?selected=${id === this.#project}>${name}</option>`)}
                 </select></label
               >`
         }
         ${groupField(this.#groups, this.#group, (event) => this.#find(event))} ${sortField(sorts, this.#sort, (sort) => this.#sortBy(sort))}
-        <button>Find</button>
+        <button>${t('Find')}</button>
       </form>
       ${
         this.#users.length > 0
           ? this.#table()
           : filtered
-            ? emptyState('No users found', 'No external id or name contains this text. Try a shorter part of it.')
+            ? emptyState(t('No users found'), t('No external id or name contains this text. Try a shorter part of it.'))
             : emptyState(
-                'No users yet',
-                'A user is created when your backend requests their first token, or with the first packet of their device.',
+                t('No users yet'),
+                t('A user is created when your backend requests their first token, or with the first packet of their device.'),
               )
       }
       ${moreButton(this.#next, () => void this.run(() => this.#more()))}
@@ -143,14 +151,14 @@ export class UsersPage extends Page {
   #table(): TemplateResult {
     return tableOf<Xuser>(
       [
-        { name: 'External id', cell: (user) => html`<a href="#/users/${user.xuser_id}"><bdi>${user.external_id}</bdi></a>` },
-        { name: 'Name', cell: (user) => (user.display_name === '' ? '–' : html`<bdi>${user.display_name}</bdi>`) },
+        { name: t('External id'), cell: (user) => html`<a href="#/users/${user.xuser_id}"><bdi>${user.external_id}</bdi></a>` },
+        { name: t('Name'), cell: (user) => (user.display_name === '' ? '–' : html`<bdi>${user.display_name}</bdi>`) },
         {
-          name: 'Now',
-          cell: (user) => (this.#sending.has(user.xuser_id) ? badge('good', 'live') : html`<span class="muted">–</span>`),
+          name: t('Now'),
+          cell: (user) => (this.#sending.has(user.xuser_id) ? badge('good', t('live')) : html`<span class="muted">–</span>`),
         },
-        { name: 'Project', cell: (user) => this.#projects.find((project) => project.id === user.project_id)?.name ?? '' },
-        { name: 'Created', cell: (user) => html`${this.time(user.created_at)} ${user.disabled ? '(disabled)' : ''}` },
+        { name: t('Project'), cell: (user) => this.#projects.find((project) => project.id === user.project_id)?.name ?? '' },
+        { name: t('Created'), cell: (user) => html`${this.time(user.created_at)} ${user.disabled ? `(${t('disabled')})` : ''}` },
       ],
       this.#users,
       (user) => user.disabled,

@@ -6,6 +6,7 @@ import type { ConnectionState } from '../../sdk/live-connection.ts';
 import { traceTextFor } from '../../widgets/shared/trace-strings.ts';
 import { toggleFullScreen } from '../full-screen.ts';
 import { groupField, loadGroups } from '../group-filter.ts';
+import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { emptyState, skeleton } from '../parts.ts';
 import { call } from '../service.ts';
@@ -34,7 +35,7 @@ const links: Readonly<Record<ConnectionState, Link>> = {
 };
 
 export class WallPage extends Page {
-  override readonly title = 'Wall';
+  override readonly title = t('Wall');
   override readonly isWhole = true;
   protected override readonly refreshMs = REFRESH_MS;
   #groups: readonly Group[] = [];
@@ -134,17 +135,18 @@ export class WallPage extends Page {
   override view(): TemplateResult {
     return html`<div class="wall">
       <header class="wall-bar">
-        <a class="back" href="#/overview">Dashboard</a>
-        <h1>Wall</h1>
+        <a class="back" href="#/overview">${t('Dashboard')}</a>
+        <h1>${t('Wall')}</h1>
         <p class="link ${this.#link === 'open' ? 'live' : this.#link === 'lost' ? 'offline' : ''}" role="status">
           <span class="dot" aria-hidden="true"></span>${this.#linkWord()}
         </p>
         ${this.#controls()}
       </header>
       ${this.failure}
-      <main id="main" tabindex="-1" aria-label="People">${this.isReady ? this.body() : skeleton()}</main>
+      <main id="main" tabindex="-1" aria-label=${t('People')}>${this.isReady ? this.body() : skeleton()}</main>
       <footer class="notice">
-        No alarms. Not a medical device. <span class="wall-speed">${this.#grid.mmPerS} mm/s, height fitted</span>
+        ${t('No alarms. Not a medical device.')}
+        <span class="wall-speed">${t('{speed} mm/s, height fitted', { speed: this.#grid.mmPerS })}</span>
       </footer>
     </div>`;
   }
@@ -152,14 +154,16 @@ export class WallPage extends Page {
   #linkWord(): string {
     if (this.#people.length === 0) return '';
     if (this.#isRefused) return traceTextFor(this.context.locale, 'refused');
-    return this.#link === 'open' ? 'Connected' : traceTextFor(this.context.locale, this.#link === 'lost' ? 'notConnected' : 'connecting');
+    return this.#link === 'open'
+      ? t('Connected')
+      : traceTextFor(this.context.locale, this.#link === 'lost' ? 'notConnected' : 'connecting');
   }
 
   protected override body(): TemplateResult {
     if (this.#people.length > 0) return html`${this.#grid.element}`;
     return this.#group === ''
-      ? emptyState('Nobody is sending', 'People appear here as soon as one of their devices sends ECG or PPG.')
-      : emptyState('Nobody is in this group', 'Add people to it under Groups.');
+      ? emptyState(t('Nobody is sending'), t('People appear here as soon as one of their devices sends ECG or PPG.'))
+      : emptyState(t('Nobody is in this group'), t('Add people to it under Groups.'));
   }
 
   #controls(): TemplateResult {
@@ -168,15 +172,15 @@ export class WallPage extends Page {
     return html`<form class="wall-choices" @submit=${(event: Event) => event.preventDefault()}>
         ${groupField(this.#groups, this.#group, choose)}
         <label
-          >Second value
+          >${t('Second value')}
           <select name="value" @change=${choose}>
             ${secondValues.map(({ key, name }) => html`<option value=${key} ?selected=${key === this.#second.key}>${name}</option>`)}
           </select></label
         >
         <label
-          >At most
+          >${t('At most')}
           <select name="size" @change=${choose}>
-            ${sizes.map((size) => html`<option value=${size} ?selected=${size === this.#size}>${size} people</option>`)}
+            ${sizes.map((size) => html`<option value=${size} ?selected=${size === this.#size}>${t('{count} people', { count: size })}</option>`)}
           </select></label
         >
       </form>
@@ -184,9 +188,9 @@ export class WallPage extends Page {
         this.#parts === 1
           ? nothing
           : html`<div class="row wall-parts">
-              <button type="button" ?disabled=${part === 1} @click=${() => this.#turn(part - 1)}>Previous</button>
-              <span>${part} of ${this.#parts}</span>
-              <button type="button" ?disabled=${part === this.#parts} @click=${() => this.#turn(part + 1)}>Next</button>
+              <button type="button" ?disabled=${part === 1} @click=${() => this.#turn(part - 1)}>${t('Previous')}</button>
+              <span>${t('{part} of {parts}', { part, parts: this.#parts })}</span>
+              <button type="button" ?disabled=${part === this.#parts} @click=${() => this.#turn(part + 1)}>${t('Next')}</button>
             </div>`
       }
       <button
@@ -195,7 +199,7 @@ export class WallPage extends Page {
         aria-pressed=${document.fullscreenElement === null ? 'false' : 'true'}
         @click=${toggleFullScreen}
       >
-        Full screen
+        ${t('Full screen')}
       </button>`;
   }
 }

@@ -1,6 +1,7 @@
 /** Settings > Webhooks: which events go where, whether they arrived, and sending them again. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { t } from '../language.ts';
 import { ListChoice, newest } from '../list-choice.ts';
 import { formValues, Page } from '../page.ts';
 import { badge, emptyState, projectName, projectSelect, tableOf } from '../parts.ts';
@@ -11,29 +12,29 @@ import type { Delivery, Project, Webhook } from '../service.ts';
 import { ShownOnce } from '../shown-once.ts';
 
 const events = [
-  ['episode.created', 'an episode started, or an answer met a safety rule'],
-  ['episode.updated', 'an episode ended, was closed or was reopened'],
-  ['episode.acknowledged', 'an episode was acknowledged'],
-  ['artifact.created', 'a strip or a document was added to an episode'],
-  ['xuser.updated', 'a user was changed or disabled'],
-  ['xuser.erased', 'a user and all their data were erased'],
+  ['episode.created', t('an episode started, or an answer met a safety rule')],
+  ['episode.updated', t('an episode ended, was closed or was reopened')],
+  ['episode.acknowledged', t('an episode was acknowledged')],
+  ['artifact.created', t('a strip or a document was added to an episode')],
+  ['xuser.updated', t('a user was changed or disabled')],
+  ['xuser.erased', t('a user and all their data were erased')],
 ] as const;
 type Tested = Answer<'testWebhook'>;
 const tones: Readonly<Record<Delivery['status'], Tone>> = { delivered: 'good', pending: 'warn', failed: 'bad' };
 
 export class WebhooksPage extends Page {
-  override readonly title = 'Webhooks';
-  protected override readonly lead = 'The service sends events to your server: signed, and retried for a day and a half.';
+  override readonly title = t('Webhooks');
+  protected override readonly lead = t('The service sends events to your server: signed, and retried for a day and a half.');
   #hooks: readonly Webhook[] = [];
   #projects: readonly Project[] = [];
   readonly #list = new ListChoice<Webhook>(
     this.listPlace,
     {
-      newest: { name: 'Newest first', by: (hook) => newest(hook.created_at) },
-      address: { name: 'Address', by: (hook) => hook.url },
-      off: { name: 'Switched off first', by: (hook) => newest(hook.gone_at) },
+      newest: { name: t('Newest first'), by: (hook) => newest(hook.created_at) },
+      address: { name: t('Address'), by: (hook) => hook.url },
+      off: { name: t('Switched off first'), by: (hook) => newest(hook.gone_at) },
     },
-    (hook) => [hook.url, hook.description, hook.gone_at === null ? null : 'switched off', ...hook.events],
+    (hook) => [hook.url, hook.description, hook.gone_at === null ? null : t('switched off'), ...hook.events],
   );
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
   #open: string | null = null;
@@ -57,8 +58,8 @@ export class WebhooksPage extends Page {
   protected override body(): TemplateResult {
     return html`${this.#fresh.view()}
       <section class="card">
-        ${this.#list.fields(this.#hooks.length, 'Part of an address, a note or an event')}
-        ${this.#hooks.length === 0 ? emptyState('No webhooks yet', 'Add the address of your server below.') : this.#table()}
+        ${this.#list.fields(this.#hooks.length, t('Part of an address, a note or an event'))}
+        ${this.#hooks.length === 0 ? emptyState(t('No webhooks yet'), t('Add the address of your server below.')) : this.#table()}
       </section>
       ${this.#log()} ${this.#form()}`;
   }
@@ -66,36 +67,36 @@ export class WebhooksPage extends Page {
   #table(): TemplateResult {
     return tableOf<Webhook>(
       [
-        { name: 'Address', cell: (hook) => html`<code>${hook.url}</code> <span class="muted">${hook.description}</span>` },
-        { name: 'Events', cell: (hook) => (hook.events.includes('*') ? 'all' : hook.events.join(', ')) },
-        { name: 'Project', cell: (hook) => projectName(this.#projects, hook.project_id) },
+        { name: t('Address'), cell: (hook) => html`<code>${hook.url}</code> <span class="muted">${hook.description}</span>` },
+        { name: t('Events'), cell: (hook) => (hook.events.includes('*') ? t('all|events') : hook.events.join(', ')) },
+        { name: t('Project'), cell: (hook) => projectName(this.#projects, hook.project_id) },
         {
-          name: 'Since',
+          name: t('Since'),
           cell: (hook) =>
             html`${this.time(hook.created_at)}
             ${
               hook.gone_at === null
                 ? nothing
                 : html`<div>
-                    ${badge('bad', 'switched off')} <span class="muted">${this.time(hook.gone_at)}: ${hook.gone_reason}</span>
+                    ${badge('bad', t('switched off'))} <span class="muted">${this.time(hook.gone_at)}: ${hook.gone_reason}</span>
                   </div>`
             }
             ${
               hook.previous_secret_expires_at === null
                 ? nothing
-                : html`<div class="muted">two secrets sign until ${this.time(hook.previous_secret_expires_at)}</div>`
+                : html`<div class="muted">${t('two secrets sign until {time}', { time: this.time(hook.previous_secret_expires_at) })}</div>`
             }
             ${this.#result(hook.id)}`,
         },
         {
-          name: 'Actions',
+          name: t('Actions'),
           kind: 'actions',
           cell: (hook) =>
             html`<button type="button" aria-expanded=${this.#open === hook.id ? 'true' : 'false'} @click=${() => this.#show(hook.id)}>
-                Deliveries<span class="vh"> of ${hook.url}</span>
+                ${t('Deliveries')}<span class="vh"> ${hook.url}</span>
               </button>
               <button type="button" ?disabled=${this.#tested.get(hook.id) === null} @click=${() => void this.#test(hook.id)}>
-                Send a test<span class="vh"> to ${hook.url}</span>
+                ${t('Send a test')}<span class="vh"> ${hook.url}</span>
               </button>
               ${
                 hook.gone_at === null
@@ -104,19 +105,19 @@ export class WebhooksPage extends Page {
                       type="button"
                       @click=${() => void this.change(() => call('POST', '/api/v1/webhooks/{webhookId}/resume', { params: { webhookId: hook.id }, body: {} }))}
                     >
-                      Switch on<span class="vh"> ${hook.url}</span>
+                      ${t('Switch on')}<span class="vh"> ${hook.url}</span>
                     </button>`
               }
               ${this.askButton(hook.url, {
-                title: 'Make a new secret?',
-                text: html`For a day the old secret of <code>${hook.url}</code> signs too.`,
-                word: 'New secret',
+                title: t('Make a new secret?'),
+                text: html`${t('For a day the old secret of {url} signs too.', { url: html`<code>${hook.url}</code>` })}`,
+                word: t('New secret'),
                 act: () => this.#rotate(hook),
               })}
               ${this.askButton(hook.url, {
-                title: 'Remove this webhook?',
-                text: html`Nothing more is sent to <code>${hook.url}</code>.`,
-                word: 'Remove',
+                title: t('Remove this webhook?'),
+                text: html`${t('Nothing more is sent to {url}.', { url: html`<code>${hook.url}</code>` })}`,
+                word: t('Remove'),
                 danger: true,
                 act: async () => {
                   if (this.#open === hook.id) this.#open = null;
@@ -142,18 +143,18 @@ export class WebhooksPage extends Page {
   #result(id: string): TemplateResult | typeof nothing {
     const tested = this.#tested.get(id);
     if (tested === undefined) return nothing;
-    if (tested === null) return html`<div role="status" class="muted">Sending a test …</div>`;
+    if (tested === null) return html`<div role="status" class="muted">${t('Sending a test …')}</div>`;
     const { delivered, status, duration_ms: ms, error } = tested;
     return html`<div role="status">
-      ${delivered ? badge('good', 'test delivered') : badge('bad', 'test not delivered')}
+      ${delivered ? badge('good', t('test delivered')) : badge('bad', t('test not delivered'))}
       <span class="muted">${delivered ? `HTTP ${status}` : error}, ${ms} ms</span>
     </div>`;
   }
 
   async #rotate(hook: Webhook): Promise<void> {
     const { secret } = await call('POST', '/api/v1/webhooks/{webhookId}/rotate-secret', { params: { webhookId: hook.id }, body: {} });
-    const text = 'Copy it now; it is shown only once. Give it to your server within a day: until then the old secret signs as well.';
-    this.#fresh.show({ title: `New secret of ${hook.url}`, text, secret });
+    const text = t('Copy it now; it is shown only once. Give it to your server within a day: until then the old secret signs as well.');
+    this.#fresh.show({ title: t('New secret of {url}', { url: hook.url }), text, secret });
   }
 
   #show(id: string): void {
@@ -166,31 +167,31 @@ export class WebhooksPage extends Page {
     const hook = this.#hooks.find(({ id }) => id === this.#open);
     if (hook === undefined) return nothing;
     return html`<section class="card">
-      <h2>Deliveries to ${hook.url}</h2>
+      <h2>${t('Deliveries to {url}', { url: hook.url })}</h2>
       ${
         this.#deliveries.length === 0
-          ? emptyState('No deliveries yet', 'The next event is sent to this address.')
+          ? emptyState(t('No deliveries yet'), t('The next event is sent to this address.'))
           : tableOf<Delivery>(
               [
-                { name: 'State', cell: (item) => badge(tones[item.status], item.status) },
-                { name: 'Event', cell: (item) => item.event },
-                { name: 'When', cell: (item) => this.time(item.created_at) },
-                { name: 'Attempts', kind: 'num', cell: (item) => item.attempts },
+                { name: t('State'), cell: (item) => badge(tones[item.status], t(item.status)) },
+                { name: t('Event'), cell: (item) => item.event },
+                { name: t('When'), cell: (item) => this.time(item.created_at) },
+                { name: t('Attempts'), kind: 'num', cell: (item) => item.attempts },
                 {
-                  name: 'Last answer',
+                  name: t('Last answer'),
                   cell: (item) =>
                     html`${item.last_status ?? item.last_error ?? '–'}
-                    ${item.status === 'pending' && item.attempts > 0 ? html`<span class="muted">again ${this.age(item.next_attempt_at)}</span>` : nothing}`,
+                    ${item.status === 'pending' && item.attempts > 0 ? html`<span class="muted">${t('again {age}', { age: this.age(item.next_attempt_at) })}</span>` : nothing}`,
                 },
                 {
-                  name: 'Actions',
+                  name: t('Actions'),
                   kind: 'actions',
                   cell: (item) =>
                     html`<button
                       type="button"
                       @click=${() => void this.change(() => call('POST', '/api/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay', { params: { webhookId: hook.id, deliveryId: item.id }, body: {} }))}
                     >
-                      Send again
+                      ${t('Send again')}
                     </button>`,
                 },
               ],
@@ -202,7 +203,7 @@ export class WebhooksPage extends Page {
 
   #form(): TemplateResult {
     return html`<section class="card">
-      <h2>Add a webhook</h2>
+      <h2>${t('Add a webhook')}</h2>
       <form
         class="fields"
         @submit=${(event: SubmitEvent) => {
@@ -215,22 +216,22 @@ export class WebhooksPage extends Page {
           };
           void this.change(async () => {
             const { url, secret } = await call('POST', '/api/v1/webhooks', { body });
-            const checked = 'Copy it now; it is shown only once. Your server verifies webhook-signature with it (HMAC-SHA-256).';
-            this.#fresh.show({ title: `Secret of ${url}`, text: checked, secret });
+            const checked = t('Copy it now; it is shown only once. Your server verifies webhook-signature with it (HMAC-SHA-256).');
+            this.#fresh.show({ title: t('Secret of {url}', { url }), text: checked, secret });
             form.reset();
           });
         }}
       >
         <label
-          >Address<input name="url" type="url" required placeholder="https://clinic.example/hooks/biosignal" autocomplete="off"
+          >${t('Address')}<input name="url" type="url" required placeholder="https://clinic.example/hooks/biosignal" autocomplete="off"
         /></label>
         ${projectSelect(this.#projects)}
-        <label>Note<input name="description" maxlength="500" autocomplete="off" /></label>
+        <label>${t('Note')}<input name="description" maxlength="500" autocomplete="off" /></label>
         <fieldset>
-          <legend>Events</legend>
+          <legend>${t('Events')}</legend>
           <label class="check"
             ><input type="checkbox" name="event" value="*" checked /><span
-              ><b>All events</b> <span class="muted">including those added by later versions</span></span
+              ><b>${t('All events')}</b> <span class="muted">${t('including those added by later versions')}</span></span
             ></label
           >
           ${events.map(
@@ -240,7 +241,7 @@ export class WebhooksPage extends Page {
               >`,
           )}
         </fieldset>
-        <div><button class="primary">Add webhook</button></div>
+        <div><button class="primary">${t('Add webhook')}</button></div>
       </form>
     </section>`;
   }

@@ -4,6 +4,7 @@ import { addDays, atWallTime, startOfDay, wallTime } from '../../widgets/shared/
 import type { Session } from '../../widgets/shared/session.ts';
 import { datesOf, readNights } from '../../widgets/trend-chart/moves/nights.ts';
 import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
+import { t } from '../language.ts';
 
 /** Each day of rest and nights is a request, each episode one. */
 export const DAYS_MAX = 31;
@@ -36,10 +37,10 @@ export type ReportData = Readonly<{
 
 /** What a chart is drawn of, where it has values. */
 const trends = [
-  { features: ['hr_ecg', 'hr_ppg'], biosignals: 'HR', heading: 'Heart rate' },
-  { features: ['hrv_rmssd_60s'], biosignals: 'RMSSD', heading: 'RMSSD, windows of 60 s' },
-  { features: ['hrv_sdnn_300s'], biosignals: 'hrv_sdnn_300s', heading: 'SDNN, windows of 5 min' },
-  { features: ['resp_rate'], biosignals: 'resp_rate', heading: 'Respiratory rate' },
+  { features: ['hr_ecg', 'hr_ppg'], biosignals: 'HR', heading: t('Heart rate') },
+  { features: ['hrv_rmssd_60s'], biosignals: 'RMSSD', heading: t('RMSSD, windows of 60 s') },
+  { features: ['hrv_sdnn_300s'], biosignals: 'hrv_sdnn_300s', heading: t('SDNN, windows of 5 min') },
+  { features: ['resp_rate'], biosignals: 'resp_rate', heading: t('Respiratory rate') },
 ] as const;
 const reported = /^(hr_|hrv_|prv_|sqi_|resp_rate|spo2|perfusion_|temp_|af_)/;
 
@@ -105,12 +106,12 @@ export function rangeOf(asked: URLSearchParams, timeZone: string, nowMs: number)
     const text = asked.get(name);
     if (text === null || text === '') return null;
     const ms = Date.parse(text);
-    if (Number.isNaN(ms)) throw new RangeError(`${name} is not a time: write 2026-03-01 or 2026-03-01T08:00:00Z`);
+    if (Number.isNaN(ms)) throw new RangeError(t('{name} is not a time: write 2026-03-01 or 2026-03-01T08:00:00Z', { name }));
     return text.length === 10 ? addDays(atWallTime(ms, timeZone), days, timeZone) : ms;
   };
   const toMs = time('to', 1) ?? nowMs;
   const fromMs = time('from', 0) ?? startOfDay(addDays(toMs - 1, 1 - USUAL_DAYS, timeZone), timeZone);
-  if (fromMs >= toMs) throw new RangeError('from is not before to');
+  if (fromMs >= toMs) throw new RangeError(t('from is not before to'));
   return { fromMs, toMs };
 }
 

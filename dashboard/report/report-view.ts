@@ -2,17 +2,19 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
+import { named, t } from '../language.ts';
 import { figure, percent, tableOf } from '../parts.ts';
 import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
 import { DAYS_MAX, EPISODES_MAX } from './report-data.ts';
 import type { EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
 import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
+import { severityName } from '../pages/episodes.ts';
 
 /** Where it says what it is not. */
-const DISCLAIMER =
-  'Not a medical device and no diagnosis. The values are computed from recordings as they are, with the quality that the signal had; a person ' +
-  'has to judge them, with the strips.';
+const DISCLAIMER = t(
+  'Not a medical device and no diagnosis. The values are computed from recordings as they are, with the quality that the signal had; a person has to judge them, with the strips.',
+);
 
 type Row = Readonly<{ cells: readonly Content[] }>;
 
@@ -27,24 +29,24 @@ export class ReportView {
 
   view(madeAtMs: number, version: string): TemplateResult {
     const { user, range, timeZone } = this.#data;
-    return html`<article class="report" lang="en">
+    return html`<article class="report">
       <header>
         <h1><bdi>${user.display_name || user.external_id}</bdi></h1>
         <dl class="facts">
           ${
             user.display_name === ''
               ? nothing
-              : html`<dt>External id</dt>
+              : html`<dt>${t('External id')}</dt>
                   <dd>${user.external_id}</dd>`
           }
-          <dt>From</dt>
+          <dt>${t('From')}</dt>
           <dd>${this.#time(range.fromMs)}</dd>
-          <dt>To</dt>
+          <dt>${t('To')}</dt>
           <dd>${this.#time(range.toMs)}</dd>
-          <dt>Time zone</dt>
+          <dt>${t('Time zone')}</dt>
           <dd>${timeZone}</dd>
-          <dt>Made</dt>
-          <dd>${this.#time(madeAtMs)} by biosignal ${version}</dd>
+          <dt>${t('Made')}</dt>
+          <dd>${t('{time} by biosignal {version}', { time: this.#time(madeAtMs), version })}</dd>
         </dl>
         <p class="disclaimer"><strong>${DISCLAIMER}</strong></p>
       </header>
@@ -66,16 +68,16 @@ export class ReportView {
     const resting = nights.flatMap(({ resting_hr: rate }) => rate ?? []);
     const count = `${episodes.length}${more ? '+' : ''}`;
     return html`<section>
-      <h2>Summary</h2>
+      <h2>${t('Summary')}</h2>
       <dl class="figures">
-        ${heart === undefined ? nothing : figure('Heart rate, mean', this.#number(heart.totals.mean, heart.method.unit))}
-        ${heart === undefined ? nothing : figure('Lowest to highest', `${this.#number(heart.totals.min, '1')} – ${this.#number(heart.totals.max, heart.method.unit)}`)}
-        ${resting.length === 0 ? nothing : figure('Lowest resting heart rate', this.#number(Math.min(...resting), '/min'))}
-        ${rmssd === undefined ? nothing : figure('RMSSD, mean', this.#number(rmssd.totals.mean, rmssd.method.unit))}
-        ${heart === undefined ? nothing : figure('Of the range covered', shareText(heart.totals.good_n, heart.totals.expected_n))}
-        ${figure('Recordings', String(streams.length))} ${figure('Episodes', count)}
+        ${heart === undefined ? nothing : figure(t('Heart rate, mean'), this.#number(heart.totals.mean, heart.method.unit))}
+        ${heart === undefined ? nothing : figure(t('Lowest to highest'), `${this.#number(heart.totals.min, '1')} – ${this.#number(heart.totals.max, heart.method.unit)}`)}
+        ${resting.length === 0 ? nothing : figure(t('Lowest resting heart rate'), this.#number(Math.min(...resting), '/min'))}
+        ${rmssd === undefined ? nothing : figure(t('RMSSD, mean'), this.#number(rmssd.totals.mean, rmssd.method.unit))}
+        ${heart === undefined ? nothing : figure(t('Of the range covered'), shareText(heart.totals.good_n, heart.totals.expected_n))}
+        ${figure(t('Recordings'), String(streams.length))} ${figure(t('Episodes'), count)}
       </dl>
-      ${this.#data.lines.length === 0 ? html`<p>No value was computed in this range.</p>` : nothing}
+      ${this.#data.lines.length === 0 ? html`<p>${t('No value was computed in this range.')}</p>` : nothing}
     </section>`;
   }
 
@@ -87,14 +89,14 @@ export class ReportView {
     if (streams.length === 0) return nothing;
     const time = (iso: string | null): string => (iso === null ? '–' : this.#time(Date.parse(iso)));
     return html`<section>
-      <h2>Recordings</h2>
+      <h2>${t('Recordings')}</h2>
       ${tableOf<(typeof streams)[number]>(
         [
-          { name: 'Device', cell: ({ device_id: device, firmware }) => html`${device} <span class="muted">${firmware}</span>` },
-          { name: 'From', cell: (stream) => time(stream.recorded_from) },
-          { name: 'To', cell: (stream) => time(stream.last_sample_at) },
+          { name: t('Device'), cell: ({ device_id: device, firmware }) => html`${device} <span class="muted">${firmware}</span>` },
+          { name: t('From'), cell: (stream) => time(stream.recorded_from) },
+          { name: t('To'), cell: (stream) => time(stream.last_sample_at) },
           {
-            name: 'Channels',
+            name: t('Channels'),
             cell: ({ channels }) =>
               channels.map(({ code, rate_hz: rate }) => `${code} ${formatNumber(this.#locale, rate, 4)} Hz`).join(', '),
           },
@@ -109,10 +111,9 @@ export class ReportView {
     if (trends.length === 0) return nothing;
     const [from, to] = [range.fromMs, range.toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
     return html`<section>
-      <h2>Trends</h2>
+      <h2>${t('Trends')}</h2>
       <p class="muted">
-        The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon
-        below is as high as good values are missing.
+        ${t('The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.')}
       </p>
       ${trends.map(
         ({ biosignals, heading }) =>
@@ -134,19 +135,19 @@ export class ReportView {
     if (nights.length === 0) return nothing;
     const days = range.toMs - range.fromMs > DAYS_MAX * 864e5 + 36e5;
     return html`<section>
-      <h2>Rest and nights</h2>
-      ${days ? html`<p class="muted">The last ${DAYS_MAX} days of the range.</p>` : nothing}
+      <h2>${t('Rest and nights')}</h2>
+      ${days ? html`<p class="muted">${t('The last {count} days of the range.', { count: DAYS_MAX })}</p>` : nothing}
       ${tableOf<Night>(
         [
-          { name: 'Day', cell: ({ from }) => formatTime(this.#locale, Date.parse(from), this.#data.timeZone, 'date') },
-          { name: 'Device', cell: ({ device_id: device }) => device },
-          { name: 'Resting heart rate', kind: 'num', cell: (night) => this.#number(night.resting_hr, '/min') },
-          { name: 'Night', kind: 'num', cell: (night) => this.#number(night.night_hr, '/min') },
-          { name: 'Day, 9 to 21 h', kind: 'num', cell: (night) => this.#number(night.day_hr, '/min') },
-          { name: 'Lower at night by', kind: 'num', cell: (night) => this.#number(night.dip_percent, '%') },
+          { name: t('Day'), cell: ({ from }) => formatTime(this.#locale, Date.parse(from), this.#data.timeZone, 'date') },
+          { name: t('Device'), cell: ({ device_id: device }) => device },
+          { name: t('Resting heart rate'), kind: 'num', cell: (night) => this.#number(night.resting_hr, '/min') },
+          { name: t('Night'), kind: 'num', cell: (night) => this.#number(night.night_hr, '/min') },
+          { name: t('Day, 9 to 21 h'), kind: 'num', cell: (night) => this.#number(night.day_hr, '/min') },
+          { name: t('Lower at night by'), kind: 'num', cell: (night) => this.#number(night.dip_percent, '%') },
           { name: 'SDNN', kind: 'num', cell: (night) => this.#number(night.sdnn_ms, 'ms') },
           { name: 'SDANN', kind: 'num', cell: (night) => this.#number(night.sdann_ms, 'ms') },
-          { name: 'Covered', kind: 'num', cell: ({ coverage }) => percent(coverage) },
+          { name: t('Covered'), kind: 'num', cell: ({ coverage }) => percent(coverage) },
         ],
         nights,
       )}
@@ -157,10 +158,10 @@ export class ReportView {
     const { lines } = this.#data;
     if (lines.length === 0) return nothing;
     const groups: readonly (readonly [string, RegExp])[] = [
-      ['Heart rate variability', /^hrv_/],
-      ['Pulse rate variability', /^prv_/],
-      ['Signal quality', /^sqi_/],
-      ['Other values', /^(?!hrv_|prv_|sqi_)/],
+      [t('Heart rate variability'), /^hrv_/],
+      [t('Pulse rate variability'), /^prv_/],
+      [t('Signal quality'), /^sqi_/],
+      [t('Other values'), /^(?!hrv_|prv_|sqi_)/],
     ];
     return html`${groups.map(([name, pattern]) => {
         const some = lines.filter(({ method }) => pattern.test(method.name));
@@ -168,14 +169,14 @@ export class ReportView {
         return html`<section>
           <h2>${name}</h2>
           ${tableOf<Row>(
-            ['Value', 'Method and version', 'Mean', 'Lowest', 'Highest', 'Good', 'Covered'].map((column, i) => ({
+            [t('Value'), t('Method and version'), t('Mean'), t('Lowest'), t('Highest'), t('Good'), t('Covered')].map((column, i) => ({
               name: column,
               cell: ({ cells }) => cells[i] ?? '',
               ...(i > 1 && { kind: 'num' as const }),
             })),
             some.map(({ method, totals }) => ({
               cells: [
-                method.title || method.name,
+                named(method.title || method.name),
                 breakable(method.code),
                 this.#number(totals.mean, method.unit),
                 this.#number(totals.min, method.unit),
@@ -188,9 +189,7 @@ export class ReportView {
         </section>`;
       })}
       <p class="muted">
-        Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values
-        that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are
-        not comparable.
+        ${t('Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.')}
       </p>`;
   }
 
@@ -198,12 +197,12 @@ export class ReportView {
     const { episodes, more } = this.#data;
     if (episodes.length === 0)
       return html`<section>
-        <h2>Episodes</h2>
-        <p>None in this range.</p>
+        <h2>${t('Episodes')}</h2>
+        <p>${t('None in this range.')}</p>
       </section>`;
     return html`<section class="episodes">
-      <h2>Episodes</h2>
-      ${more ? html`<p><strong>There are more; these are the latest ${EPISODES_MAX}.</strong></p>` : nothing}
+      <h2>${t('Episodes')}</h2>
+      ${more ? html`<p><strong>${t('There are more; these are the latest {count}.', { count: EPISODES_MAX })}</strong></p>` : nothing}
       ${episodes.map((episode) => this.#episode(episode))}
     </section>`;
   }
@@ -212,24 +211,24 @@ export class ReportView {
     const strips = stripsOf(episode.artifacts);
     const time = (iso: string): string => formatTime(this.#locale, Date.parse(iso), this.#data.timeZone, 'seconds');
     return html`<section class="episode">
-      <h3>${episode.title || episode.kind}</h3>
+      <h3>${named(episode.title || episode.kind)}</h3>
       <p>
-        ${time(episode.started_at)}${episode.ended_at === null ? ', ongoing' : ` – ${time(episode.ended_at)}`}; severity
-        ${episode.severity}; ${words[episode.status]}
+        ${time(episode.started_at)}${episode.ended_at === null ? `, ${t('ongoing')}` : ` – ${time(episode.ended_at)}`};
+        ${t('severity: {severity}', { severity: severityName(episode.severity) })}; ${words[episode.status]}
       </p>
       ${strips.map(({ artifact: { title }, address }) => {
         // Two episodes have a strip of the same title; a region is found by its name.
-        const name = `${title || 'Strip'}, ${episode.title || episode.kind}, ${time(episode.started_at)}`;
+        const name = `${title || t('Strip')}, ${episode.title || episode.kind}, ${time(episode.started_at)}`;
         return html`<figure class="paper" tabindex="0" role="region" aria-label=${name}>
-          <img src=${address} alt=${title || 'Strip of the waveform'} />
+          <img src=${address} alt=${title || t('Strip of the waveform')} />
         </figure>`;
       })}
-      ${strips.length === 0 ? html`<p class="muted">It has no strip.</p>` : nothing}
+      ${strips.length === 0 ? html`<p class="muted">${t('It has no strip.')}</p>` : nothing}
     </section>`;
   }
 }
 
-const words = { open: 'not reviewed', closed: 'reviewed', cancelled: 'dismissed' } as const;
+const words = { open: t('not reviewed'), closed: t('reviewed'), cancelled: t('dismissed') } as const;
 
 /** A name of code may be broken after its underscores. */
 const breakable = (code: string): TemplateResult => html`${code.split(/(?<=_)/).map((part) => html`${part}<wbr />`)}`;

@@ -11,6 +11,7 @@ import type { TraceColors } from '../../widgets/shared/sweep-trace.ts';
 import { traceQuality } from '../../widgets/shared/trace-quality.ts';
 import { TraceRing } from '../../widgets/shared/trace-ring.ts';
 import { batteryLevel } from '../battery.ts';
+import { t } from '../language.ts';
 import { LatestValues } from '../latest-values.ts';
 import { heartRates } from './wall-values.ts';
 import type { WallValue } from './wall-values.ts';
@@ -139,12 +140,12 @@ export class WallTile {
 
   #why(link: Link, locale: string): string {
     if (link !== 'open') return traceTextFor(locale, link === 'lost' ? 'notConnected' : 'connecting');
-    if (this.#gone) return 'No longer shown';
+    if (this.#gone) return t('No longer shown');
     const words = traceTextFor(locale, 'signalLost');
-    if (this.#endMs > 0) return `${words}, last ${formatAge(locale, this.#endMs, Date.now())}`;
+    if (this.#endMs > 0) return t('{state}, last {age}', { state: words, age: formatAge(locale, this.#endMs, Date.now()) });
     const { isSending, lastPacketAt } = this.person;
     if (isSending || lastPacketAt === null) return words;
-    return `${words}, last ${formatAge(locale, Date.parse(lastPacketAt), Date.now())}`;
+    return t('{state}, last {age}', { state: words, age: formatAge(locale, Date.parse(lastPacketAt), Date.now()) });
   }
 
   #value(
@@ -159,7 +160,7 @@ export class WallTile {
     const usable = latest !== undefined && latest.qmask < 2 && Number.isFinite(latest.value) && !this.#gone;
     return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}"
       ><span class="wall-label">${label}</span> <output>${usable ? formatValue(locale, latest.value, unit) : '--'}</output>
-      <span class="unit">${title}</span>${usable && isOld ? html`<span class="vh"> out of date</span>` : nothing}</span
+      <span class="unit">${title}</span>${usable && isOld ? html`<span class="vh"> ${t('out of date')}</span>` : nothing}</span
     >`;
   }
 }

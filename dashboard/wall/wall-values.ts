@@ -1,4 +1,5 @@
 /** The numbers that a tile of a wall can show. */
+import { t } from '../language.ts';
 
 export type WallValue = Readonly<{
   /** In the address. */
@@ -15,23 +16,23 @@ export type WallValue = Readonly<{
 
 /** Of ECG where there is one. */
 export const heartRates: readonly WallValue[] = [
-  { key: 'hr', features: ['hr_ecg'], label: 'HR', name: 'Heart rate', unit: '/min', title: '/min', staleMs: 5000 },
-  { key: 'pr', features: ['hr_ppg'], label: 'Pulse', name: 'Pulse rate', unit: '/min', title: '/min', staleMs: 5000 },
+  { key: 'hr', features: ['hr_ecg'], label: 'HR', name: t('Heart rate'), unit: '/min', title: '/min', staleMs: 5000 },
+  { key: 'pr', features: ['hr_ppg'], label: t('Pulse'), name: t('Pulse rate'), unit: '/min', title: '/min', staleMs: 5000 },
 ];
 
 export const secondValues: readonly WallValue[] = [
   {
     key: 'resp',
     features: ['resp_rate', 'resp_rate_ecg', 'resp_rate_ppg'],
-    label: 'Resp',
-    name: 'Respiratory rate',
+    label: t('Resp'),
+    name: t('Respiratory rate'),
     unit: '/min',
     title: '/min',
     staleMs: 30_000,
   },
-  { key: 'pulse', features: ['hr_ppg'], label: 'Pulse', name: 'Pulse rate, PPG', unit: '/min', title: '/min', staleMs: 5000 },
+  { key: 'pulse', features: ['hr_ppg'], label: t('Pulse'), name: t('Pulse rate, PPG'), unit: '/min', title: '/min', staleMs: 5000 },
   { key: 'spo2', features: ['spo2'], label: 'SpO₂', name: 'SpO₂', unit: '%', title: '%', staleMs: 30_000 },
-  { key: 'rmssd', features: ['hrv_rmssd_60s'], label: 'RMSSD', name: 'RMSSD, 60 s', unit: 'ms', title: 'ms', staleMs: 30_000 },
-  { key: 'temp', features: ['temp_mean'], label: 'Skin', name: 'Skin temperature', unit: 'Cel', title: '°C', staleMs: 60_000 },
-  { key: 'eda', features: ['eda_tonic'], label: 'EDA', name: 'Skin conductance', unit: 'uS', title: 'µS', staleMs: 10_000 },
+  { key: 'rmssd', features: ['hrv_rmssd_60s'], label: 'RMSSD', name: t('RMSSD, 60 s'), unit: 'ms', title: 'ms', staleMs: 30_000 },
+  { key: 'temp', features: ['temp_mean'], label: t('Skin'), name: t('Skin temperature'), unit: 'Cel', title: '°C', staleMs: 60_000 },
+  { key: 'eda', features: ['eda_tonic'], label: 'EDA', name: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 10_000 },
 ];

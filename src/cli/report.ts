@@ -10,6 +10,8 @@ import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Of the dashboard (dashboard/language.ts). */
+const languages = ['en', 'de', 'fr', 'es'];
 const day = /^\d{4}-\d\d-\d\d$/;
 
 type User = Readonly<{ xuser_id: string; project_id: string; external_id: string }>;
@@ -28,6 +30,7 @@ it is in no address. The file can be read by its owner only.`,
     since: { type: 'string', value: 'TIME', doc: "First time, or first day (2026-03-01) of the user's time zone. Default: seven days." },
     until: { type: 'string', value: 'TIME', doc: 'Last time, or last day, which is included. Default: now.' },
     out: { type: 'string', value: 'FILE', doc: 'Default: report-USER.pdf.' },
+    language: { type: 'string', value: 'TAG', doc: 'Language of the report: en, de, fr or es. Default: that of Chromium.' },
     chromium: { type: 'string', value: 'PATH', doc: 'Program to print with. Default: where packages install it.' },
     timeout: { type: 'string', value: 'SEC', fallback: '120', doc: 'How long the page may take.' },
   },
@@ -48,6 +51,9 @@ it is in no address. The file can be read by its owner only.`,
     const user = await findUser(openApi(options.text('to'), key, console.signal), wanted);
     const url = new URL('/dashboard/report', options.text('to'));
     const asked = { subject: user.xuser_id, project: user.project_id, from: options.text('since'), to: options.text('until') };
+    const language = options.text('language');
+    if (language !== '' && !languages.includes(language)) throw new UsageError(`--language is one of ${languages.join(', ')}`);
+    if (language !== '') url.searchParams.set('lang', language);
     url.hash = new URLSearchParams(asked).toString();
     const pdf = await printPage({ chromium, url, credential: key, timeoutMs, signal: console.signal });
     const file = resolve(console.cwd, options.text('out') || `report-${safe(user.external_id)}.pdf`);

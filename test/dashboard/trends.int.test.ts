@@ -166,6 +166,17 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
     expect(new Set(boxes)).toEqual(new Set([false, true]));
   }, 60_000);
 
+  it('writes it in a language that is asked for, and refuses one that the dashboard has not', async () => {
+    const out = join(folder, 'bericht.pdf');
+    const { code, err } = await run(['anna', '--since', '2026-03-28', '--until', '2026-03-28', '--language', 'de', '--out', out]);
+    expect([code, err]).toEqual([0, []]);
+    const pdf = await readFile(out, 'latin1');
+    expect(pdf).toContain('/Lang (de)');
+    const refused = await run(['anna', '--language', 'nl']);
+    expect(refused.code).toBe(2);
+    expect(refused.err.join(' ')).toContain('--language is one of en, de, fr, es');
+  }, 60_000);
+
   // promise: report-key
   it('never gives the key to the browser: neither as an argument nor in its environment', async () => {
     const program = join(folder, 'not-a-browser');

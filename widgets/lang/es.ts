@@ -1,4 +1,4 @@
-/** Spanish: the sentences of the widgets, the published versions of the questionnaires that ship, and names of the catalog.
+/** Spanish: the sentences of the widgets, the questionnaires that ship, and names of the catalog.
  *  Built into cdn/v1/lang/es.json, which a page fetches when it is in this language. */
 import type { RecordingTextKey } from '../recording/recording-strings.ts';
 import type { EntryTextKey } from '../shared/entry-strings.ts';
@@ -266,9 +266,10 @@ const phrases: Record<string, string> = {
   Extremely: 'Muchísimo',
   Sleep: 'Sueño',
 
-  // PHQ-9 and GAD-7, the published versions for Spain (Pfizer and the MAPI Institute; García-Campayo 2010, doi:10.1186/1477-7525-8-8)
+  // PHQ-9 and GAD-7, after the published versions for Spain (Pfizer and the MAPI Institute; García-Campayo 2010,
+  // doi:10.1186/1477-7525-8-8), but not compared with them word by word: the person who answers reads so
   'Over the last 2 weeks, how often have you been bothered by any of the following problems?':
-    'Durante las últimas 2 semanas, ¿con qué frecuencia le han molestado los siguientes problemas?',
+    'Durante las últimas 2 semanas, ¿con qué frecuencia le han molestado los siguientes problemas? (Traducción no verificada)',
   'Not at all': 'Ningún día',
   'Several days': 'Varios días',
   'More than half the days': 'Más de la mitad de los días',
@@ -299,9 +300,9 @@ const phrases: Record<string, string> = {
   'moderately severe': 'moderadamente grave',
   severe: 'grave',
 
-  // WHO-5, the published Spanish version (WHO Collaborating Centre in Mental Health, 1998)
+  // WHO-5, after the published Spanish version, likewise (WHO Collaborating Centre in Mental Health, 1998)
   'WHO-5 well-being index': 'Índice de bienestar WHO-5',
-  'Over the last two weeks': 'Durante las últimas dos semanas',
+  'Over the last two weeks': 'Durante las últimas dos semanas (Traducción no verificada)',
   'I have felt cheerful and in good spirits': 'Me he sentido alegre y de buen humor',
   'I have felt calm and relaxed': 'Me he sentido tranquilo y relajado',
   'I have felt active and vigorous': 'Me he sentido activo y enérgico',

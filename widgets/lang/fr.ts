@@ -1,4 +1,4 @@
-/** French: the sentences of the widgets, the published versions of the questionnaires that ship, and names of the catalog.
+/** French: the sentences of the widgets, the questionnaires that ship, and names of the catalog.
  *  Built into cdn/v1/lang/fr.json, which a page fetches when it is in this language. */
 import type { RecordingTextKey } from '../recording/recording-strings.ts';
 import type { EntryTextKey } from '../shared/entry-strings.ts';
@@ -266,9 +266,10 @@ const phrases: Record<string, string> = {
   Extremely: 'Extrêmement',
   Sleep: 'Sommeil',
 
-  // PHQ-9 and GAD-7, the published versions for France (Pfizer and the MAPI Institute; free to use)
+  // PHQ-9 and GAD-7, after the published versions for France (Pfizer and the MAPI Institute; free to use), but not compared with them word
+  // by word: the person who answers reads so
   'Over the last 2 weeks, how often have you been bothered by any of the following problems?':
-    'Au cours des deux dernières semaines, à quelle fréquence avez-vous été gêné(e) par les problèmes suivants ?',
+    'Au cours des deux dernières semaines, à quelle fréquence avez-vous été gêné(e) par les problèmes suivants ? (Traduction non vérifiée)',
   'Not at all': 'Jamais',
   'Several days': 'Plusieurs jours',
   'More than half the days': 'Plus de la moitié du temps',
@@ -299,9 +300,9 @@ const phrases: Record<string, string> = {
   'moderately severe': 'modérément sévère',
   severe: 'sévère',
 
-  // WHO-5, the published French version (WHO Collaborating Centre in Mental Health, 1998)
+  // WHO-5, after the published French version, likewise (WHO Collaborating Centre in Mental Health, 1998)
   'WHO-5 well-being index': 'Indice de bien-être OMS-5',
-  'Over the last two weeks': 'Au cours des deux dernières semaines',
+  'Over the last two weeks': 'Au cours des deux dernières semaines (Traduction non vérifiée)',
   'I have felt cheerful and in good spirits': 'Je me suis senti(e) bien et de bonne humeur',
   'I have felt calm and relaxed': 'Je me suis senti(e) calme et tranquille',
   'I have felt active and vigorous': 'Je me suis senti(e) plein(e) d’énergie et vigoureux(se)',
