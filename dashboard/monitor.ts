@@ -95,6 +95,7 @@ export class LiveMonitor {
       },
     });
     this.#timer = setInterval(this.#redraw, REDRAW_MS);
+    document.addEventListener('fullscreenchange', this.#redraw);
   }
 
   stop(): void {
@@ -103,6 +104,7 @@ export class LiveMonitor {
     this.#leave?.();
     this.#leave = null;
     clearInterval(this.#timer);
+    document.removeEventListener('fullscreenchange', this.#redraw);
   }
 
   #take(frame: LiveFrame, nowMs: number): void {

@@ -8,7 +8,6 @@ import type { Mark, Segment } from '../widgets/recording/recording-source.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { tokenColor } from '../widgets/shared/theme.ts';
 import type { HeldLane } from './held-traces.ts';
-import { formatNumber } from '../widgets/shared/format.ts';
 import { t } from './language.ts';
 
 const BACK_MS_MAX = 300_000;
@@ -324,7 +323,8 @@ export class BioPausedTraces extends BioElement {
     const pause = this.#pause;
     if (pause === null) return nothing;
     const toMs = pause.endMs - this.#backMs;
-    const back = t('{duration} before the pause', { duration: `${formatNumber(this.locale, this.#backMs / 1000, 3)} s` });
+    const seconds = new Intl.NumberFormat(this.locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 }).format(this.#backMs / 1000);
+    const back = t('{duration} before the pause', { duration: `${seconds} s` });
     const at = new Date(toMs - this.#spanMs / 2).toISOString();
     return html`<div class="row">
         <p role="status">${t('Paused at {time}. The numbers go on.', { time: this.#clock(pause.endMs) })}</p>
