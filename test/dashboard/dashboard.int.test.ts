@@ -30,7 +30,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
 
   it('creates, rotates and revokes a key; the secret is shown once', async () => {
     const { page, errors } = await open('/dashboard/#/settings/keys', { storageState: signedIn });
-    await page.getByLabel('Name').fill('clinic backend');
+    await page.getByRole('textbox', { name: 'Name' }).fill('clinic backend');
     await page.getByLabel('Write').check();
     await page.getByRole('button', { name: 'Create key' }).click();
     const secret = (await page.locator('.secret code').textContent()) ?? '';

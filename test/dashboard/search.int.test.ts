@@ -27,7 +27,7 @@ describe.skipIf(chromiumPath === null)('search', () => {
       await field.waitFor();
       expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
       await page.keyboard.type('demo-pat');
-      const first = page.getByRole('option').first();
+      const first = page.getByRole('listbox').getByRole('option').first();
       await first.waitFor();
       expect(await first.getAttribute('aria-selected')).toBe('true');
       expect(await first.textContent()).toMatch(/User\s+demo-patient/);
