@@ -136,7 +136,7 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
     for (let i = 0; i < beats.count; i++) {
       const position = beats.position[i]!;
       const tUs = positionUs(originK + position, rateNanoHz);
-      const [isInverted, isDoubtful] = [kernel.isInverted(position), kernel.isPolarityDoubtful];
+      const [isInverted, isDoubtful] = [kernel.isInverted(position), kernel.isPolarityDoubtful(position)];
       add(out, tUs, beats.confidence[i]!, isInverted ? 1 : 0, itemKind.event, isDoubtful ? 1 : 0);
     }
     for (let i = 0; i < rates.count; i++) {

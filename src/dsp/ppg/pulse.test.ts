@@ -24,6 +24,12 @@ function still(): Float64Array[] {
   return [beats, beats.map((value) => 0.7 * value), ...[1, 2, 3].map((k) => beats.map((_, i) => 0.001 * Math.sin((k * i) / FS)))];
 }
 
+/** A wave of 75/min that rises a little more slowly than it falls. */
+const leaning = (i: number): number => {
+  const phase = ((i / FS) % 0.8) / 0.8;
+  return phase < 0.55 ? phase / 0.55 : (1 - phase) / 0.45;
+};
+
 function found(kernel: PulseKernel, leads: readonly Float64Array[], step: number): FoundPulse {
   const out = emptyPulse();
   for (let at = 0; at < SECONDS * FS; at += step) kernel.push(leads, at, Math.min(SECONDS * FS, at + step), out);
@@ -79,6 +85,26 @@ describe('PulseKernel', () => {
       // judged upside down with the block that ends at 30 s
       expect([15, 28, 31, 60].map((sec) => kernel.isInverted(sec * FS))).toEqual([false, false, true, true]);
     }
+  });
+
+  test('knows from when on the polarity is in doubt, the same however the rows are cut', () => {
+    // between 22 s and 41 s waves that lean the other way a little
+    const leads = still().map((x, l) => (l < 2 ? x.map((value, i) => (i < 22 * FS || i >= 41 * FS ? value : leaning(i))) : x));
+    const doubted = (step: number): number[] => {
+      const kernel = new PulseKernel(FS, 2, 3);
+      const out = emptyPulse();
+      const positions: number[] = [];
+      for (let at = 0; at < SECONDS * FS; at += step) {
+        kernel.push(leads, at, Math.min(SECONDS * FS, at + step), out);
+        const { count, position } = out.beats;
+        positions.push(...position.subarray(0, count).filter((beat) => kernel.isPolarityDoubtful(beat)));
+        out.beats.count = 0;
+      }
+      return positions;
+    };
+    const each = doubted(1);
+    expect(each.length).toBeGreaterThan(5);
+    for (const step of [7, 50, 64]) expect(doubted(step)).toEqual(each);
   });
 
   test('told which seconds are not wanted, judges the others as before', () => {

@@ -44,6 +44,9 @@ export class PulseKernel {
   #turnedAt = 0;
   #turned = false;
   #everTurned = false;
+  /** May the pulse be the other way up, and the first row for which that was known. */
+  #isDoubtful = false;
+  #doubtAt = 0;
   /** By wavelength: the newest value, and what is added to what follows a turn, so that none is a step. */
   readonly #last: Float64Array;
   readonly #offset: Float64Array;
@@ -77,8 +80,8 @@ export class PulseKernel {
     this.#polarity.reset();
     this.#last.fill(0);
     this.#offset.fill(0);
-    this.#n = this.#turnedAt = this.#heldCount = 0;
-    this.#turned = this.#everTurned = false;
+    this.#n = this.#turnedAt = this.#doubtAt = this.#heldCount = 0;
+    this.#turned = this.#everTurned = this.#isDoubtful = false;
     this.#held = quietSec >= POLARITY_BLOCK_SEC ? null : [];
   }
 
@@ -87,9 +90,10 @@ export class PulseKernel {
     return this.#turned === position >= this.#turnedAt;
   }
 
-  /** May the pulse be upside down nevertheless, or upright though it was turned? */
-  get isPolarityDoubtful(): boolean {
-    return this.#polarity.isDoubtful;
+  /** May the pulse be the other way up at a position, a few seconds ago at most? By the last block judged before it, however the rows are
+   *  cut. */
+  isPolarityDoubtful(position: number): boolean {
+    return this.#isDoubtful === position >= this.#doubtAt;
   }
 
   /** @param leads wavelengths, then axes; rows [from, to) are new */
@@ -100,6 +104,7 @@ export class PulseKernel {
       if (this.#held === null) this.#find(leads, at, end, out);
       else this.#hold(leads, at, end);
       if (this.#polarity.push(leads, at, end)) this.#turn(out);
+      this.#noteDoubt();
       if (this.#held !== null && this.#polarity.isJudged) this.#release(out);
       at = end;
     }
@@ -108,6 +113,7 @@ export class PulseKernel {
   flush(out: FoundPulse): void {
     if (this.#held !== null) {
       if (this.#polarity.judge()) this.#turn(out);
+      this.#noteDoubt();
       this.#release(out);
     }
     const { beats, rates, seconds } = out;
@@ -117,6 +123,13 @@ export class PulseKernel {
     this.#quality.pushBeats(beats, beat, beats.count);
     this.#quality.pushRates(rates, rate, rates.count);
     this.#quality.flush(seconds);
+  }
+
+  #noteDoubt(): void {
+    const { isDoubtful } = this.#polarity;
+    if (isDoubtful === this.#isDoubtful) return;
+    this.#isDoubtful = isDoubtful;
+    this.#doubtAt = this.#n;
   }
 
   #hold(leads: readonly Float64Array[], from: number, to: number): void {
