@@ -247,6 +247,7 @@ export class RecordingSource {
       this.#failed.delete(key);
       if (this.#tiles.size > TILES_MAX) this.#tiles.delete(this.#tiles.keys().next().value!);
     } catch {
+      if (this.#tiles.has(key)) this.#stale.add(key); // what is shown of it may have changed still
       if (signal.aborted) return;
       this.#failed.set(key, performance.now() + RETRY_MS);
       clearTimeout(this.#retryTimer);

@@ -1,0 +1,37 @@
+import { expect, it, vi } from 'vitest';
+import type { Session } from '../shared/session.ts';
+import { RecordingSource, TILE_MS } from './recording-source.ts';
+
+/** A recording of a minute and a half that goes on; `samples` says how its newest tile is answered. */
+async function opened(samples: (signal: AbortSignal) => Promise<readonly unknown[]>): Promise<RecordingSource> {
+  let endMs = 3 * TILE_MS - 10_000;
+  const get = (path: string, { signal }: { signal: AbortSignal }): Promise<unknown> => {
+    if (path.endsWith('/samples')) return samples(signal);
+    if (path.endsWith('/beats')) return Promise.resolve([]);
+    const times = { epoch_ns: 0, recorded_from: new Date(0).toISOString(), last_sample_at: new Date((endMs += 1000)).toISOString() };
+    return Promise.resolve({ id: 's', subject_id: 'p', channels: [], is_flowing: true, ended_at: null, ...times });
+  };
+  return await RecordingSource.open({ get } as unknown as Session, 's', () => undefined, new AbortController().signal);
+}
+
+const until = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
+
+it('a tile whose second reading was left when the viewer moved on is read again when it is shown again', async () => {
+  let answer: (signal: AbortSignal) => Promise<readonly unknown[]> = () => Promise.resolve([]);
+  const samples = vi.fn((signal: AbortSignal) => answer(signal));
+  const source = await opened(samples);
+  const newest = 2 * TILE_MS;
+  expect(source.tileAt(newest)).toBe('loading');
+  await expect.poll(() => typeof source.tileAt(newest)).toBe('object');
+
+  answer = until;
+  await source.refresh(new AbortController().signal);
+  source.tileAt(newest);
+  expect(samples).toHaveBeenCalledTimes(2);
+  source.forgetOutside(0, TILE_MS);
+  await expect.poll(() => samples.mock.lastCall![0].aborted).toBe(true);
+
+  answer = () => Promise.resolve([]);
+  await expect.poll(() => (source.tileAt(newest), samples.mock.calls.length)).toBe(3);
+});
