@@ -44,14 +44,18 @@ function keptLanguage(): string | null {
   }
 }
 
-/** Keeps a choice in this browser and shows the page in it. */
+/** Keeps a choice in this browser and shows the page in it. The address counts more than what is kept, so its language goes; where the
+ *  browser keeps nothing, the choice is put there. */
 export function chooseLanguage(name: LanguageName): void {
+  const address = new URL(location.href);
   try {
     localStorage.setItem(KEPT_AS, name);
+    address.searchParams.delete('lang');
   } catch {
-    return;
+    address.searchParams.set('lang', name);
   }
-  location.reload();
+  if (address.search === location.search) location.reload();
+  else location.replace(address);
 }
 
 let texts: Readonly<Partial<Record<Phrase, Translation>>> = {};

@@ -1,7 +1,7 @@
 /** Search and order of a list that the page holds whole; both are kept in the address, as `search` and `sort`. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { t } from './language.ts';
+import { locale, t } from './language.ts';
 import { sortField } from './parts.ts';
 
 /** A number sorts the largest first, a text from A to Z; what has neither comes last. */
@@ -40,7 +40,7 @@ export class ListChoice<Row> {
       const [one, other] = [by(a), by(b)];
       if (one === null || other === null) return Number(one === null) - Number(other === null);
       if (typeof one === 'number' && typeof other === 'number') return other - one;
-      return String(one).localeCompare(String(other), undefined, { numeric: true });
+      return String(one).localeCompare(String(other), locale, { numeric: true });
     });
   }
 

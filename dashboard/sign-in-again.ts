@@ -3,7 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
-import { t } from './language.ts';
+import { problemOf, t } from './language.ts';
 import { call } from './service.ts';
 import type { Member } from './service.ts';
 
@@ -37,7 +37,7 @@ export class SignInAgain {
       this.#problem = null;
       (event.target as Element).closest('dialog')?.close(); // the focus returns to where it was
     } catch (error) {
-      this.#problem = error instanceof ApiError ? error.message : t('Signing in failed.');
+      this.#problem = error instanceof ApiError ? problemOf(error) : t('Signing in failed.');
     } finally {
       this.#isAsking = false;
       this.#redraw();

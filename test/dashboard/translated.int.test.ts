@@ -211,6 +211,10 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
     await page.getByRole('heading', { level: 1, name: 'Vue d’ensemble' }).waitFor();
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Vue d’ensemble' }).waitFor();
+    // An address that names a language counts, until another is chosen.
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/?lang=de`);
+    await page.getByLabel('Sprache').selectOption('Français');
+    await page.getByRole('heading', { level: 1, name: 'Vue d’ensemble' }).waitFor();
     await goTo(page, `episodes/${crypto.randomUUID()}`);
     await expect.poll(() => page.getByRole('alert').textContent()).toMatch(/^\s*Introuvable, ou non visible pour vous\. \(.+\)/);
     await goTo(page, 'settings/projects');
