@@ -275,7 +275,7 @@ function badgeOf({ path }: Entry): TemplateResult | typeof nothing {
     groups: [counts.groups, ''],
   };
   const [count, of] = many[path] ?? [0, ''];
-  return count === 0 ? nothing : html` <span class="count quiet">${formatNumber(locale, count)}<span class="vh">${of}</span></span>`;
+  return count === 0 ? nothing : html` <span class="count quiet">${formatNumber(locale, count)}<span class="vh"> ${of}</span></span>`;
 }
 
 function skip(event: Event): void {

@@ -356,8 +356,7 @@ function whatOf({ kind, beat, channel }: Pick<Mark, 'kind' | 'beat' | 'channel'>
   return (kinds.find(([one]) => one === kind)?.[1] ?? kind) + of;
 }
 
-/** @param mark that is changed; null: a new one */
-/** Kind, channel and text of a mark. @param mark null: a new one */
+/** Kind, channel and text of a mark. @param mark that is changed; null: a new one */
 export function fieldsOf(mark: Mark | null, channels: readonly string[]): TemplateResult {
   const choice = (label: string, name: string, list: readonly (readonly [string, string])[], value: string): TemplateResult =>
     html`<label
