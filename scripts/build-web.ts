@@ -174,7 +174,10 @@ const unusedInLit: readonly (readonly [text: RegExp, instead: string])[] = [
 
 const leanLit: Plugin = {
   name: 'lean-lit',
-  setup: ({ onLoad }) => {
+  setup: ({ onLoad, onResolve }) => {
+    onResolve({ filter: /^lit-html\/(async-)?directive/ }, ({ path, importer }) => ({
+      errors: [{ text: `${importer} imports ${path}, which the lit-html of widgets cannot run: see unusedInLit in scripts/build-web.ts` }],
+    }));
     onLoad({ filter: /lit-html\/lit-html\.js$/ }, async ({ path }) => {
       let contents = await readFile(path, 'utf8');
       for (const [text, instead] of unusedInLit) {
