@@ -137,6 +137,7 @@ async function leaveOutDemo(stage: Stage): Promise<void> {
     }
     await sleep(200);
   }
+  throw new Error('the person of the demo has not come within 20 s');
 }
 
 /** A recording of half an hour that ended a while ago. @returns whose */

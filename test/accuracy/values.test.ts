@@ -17,7 +17,7 @@ describe.skipIf(!hasData)('values flagged 0', () => {
     const hard = (await loadMitdb(dataDir)).filter(({ name }) => ['108', '114', '124', '201', '230'].includes(name));
     const { rmssd, rmssdLabels } = ecgTallies(hard);
     expect(rmssd.count[0]).toBeGreaterThan(550);
-    // 98.7 %: nine windows of 124 (all of mitdb: 99.3 %, docs/dsp/kinds-of-beats.md)
+    // 98.7 %: nine windows of recording 124 are off (all of mitdb: 99.3 %, docs/dsp/kinds-of-beats.md)
     expect(rmssd.within[0] / rmssd.count[0]).toBeGreaterThanOrEqual(0.987);
     expect(rmssdLabels.within[0] / rmssdLabels.count[0]).toBeGreaterThanOrEqual(0.96);
     expect(rmssd.offFlagged / rmssd.off).toBeGreaterThanOrEqual(0.985);

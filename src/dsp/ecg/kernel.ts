@@ -30,7 +30,7 @@ export const noJudgements = (): FoundJudgements => ({
 const pLikeness = shapeMeasures.indexOf('p_likeness');
 /** At most this many leads are judged. */
 const JUDGED_LEADS = 2;
-/** Candidates of 12 s: no two are closer than 250 ms. */
+/** Candidates of 12 s: no two are closer than 200 ms. */
 const NOTES = 96;
 
 /** Push leads in order, flush at the end. A beat at t and the judgement of the second that ends at t are out once the sample at
