@@ -107,7 +107,7 @@ const app = document.querySelector<HTMLElement>('#app')!;
 app.replaceChildren();
 const redraw = drawOnce(() => draw());
 const search = new Search(redraw, locale);
-const signInAgain = new SignInAgain(redraw);
+const signInAgain = new SignInAgain(redraw, () => page?.signedInAgain());
 
 /** undefined: not asked yet; null: nobody is signed in. */
 let member: Member | null | undefined;

@@ -50,6 +50,11 @@ export abstract class Page {
     }
   }
 
+  /** Called when the member has signed in again: what could not be loaded is asked for again. */
+  signedInAgain(): void {
+    if (this.#phase === 'failed') void this.#first();
+  }
+
   abstract readonly title: string;
   /** One sentence below the title. */
   protected readonly lead: string = '';

@@ -14,12 +14,15 @@ export const sessionEnded = (): void => void globalThis.dispatchEvent(new Event(
 
 export class SignInAgain {
   readonly #redraw: () => void;
+  readonly #done: () => void;
   #isNeeded = false;
   #isAsking = false;
   #problem: string | null = null;
 
-  constructor(redraw: () => void) {
+  /** @param done called once the member has signed in again */
+  constructor(redraw: () => void, done: () => void) {
     this.#redraw = redraw;
+    this.#done = done;
     globalThis.addEventListener(ENDED, () => {
       this.#isNeeded = true;
       redraw();
@@ -36,6 +39,7 @@ export class SignInAgain {
       this.#isNeeded = false;
       this.#problem = null;
       (event.target as Element).closest('dialog')?.close(); // the focus returns to where it was
+      this.#done();
     } catch (error) {
       this.#problem = error instanceof ApiError ? problemOf(error) : t('Signing in failed.');
     } finally {
