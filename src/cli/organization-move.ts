@@ -78,7 +78,10 @@ export async function removeOrganization(pool: Pool, orgId: string, to: string, 
   return await alone(pool, orgId, async () => {
     await needMoving(pool, orgId);
     if (!(await withOther(to, (other) => goesOnThere(other.pool, orgId))))
-      throw new PipelineError('conflict', "the other database does not have the organization: 'biosignal org move' has not ended, give it again");
+      throw new PipelineError(
+        'conflict',
+        "the other database does not have the organization: 'biosignal org move' has not ended, give it again",
+      );
     const { rows } = await pool.query<{ id: string }>('select id from xuser where organization_id = $1', [orgId]);
     if (!isSure) {
       console.out(`would erase the organization and its ${rows.length} users from this database; add --yes to do it`);

@@ -246,10 +246,21 @@ test('what three processes computed while two were killed is what one computes',
 test('the processes end when the command that started them is killed, and leave the port to the next', async () => {
   const own = await testDatabase();
   const port = await freePort();
-  const killed = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '2', '--json'], {
-    env: { ...process.env, DATABASE_URL: own.url, PORT: String(port), BIO_DB_CONNECTIONS_MAX: '14', BIO_LOG_LEVEL: 'error', BIO_DEMO: '0' },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const killed = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '2', '--json'],
+    {
+      env: {
+        ...process.env,
+        DATABASE_URL: own.url,
+        PORT: String(port),
+        BIO_DB_CONNECTIONS_MAX: '14',
+        BIO_LOG_LEVEL: 'error',
+        BIO_DEMO: '0',
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
   for await (const line of createInterface(killed.stdout!)) if (line.includes('"processes"')) break;
   const nodes = readFileSync(`/proc/${killed.pid}/task/${killed.pid}/children`, 'utf8').trim().split(' ').map(Number);
   expect(nodes).toHaveLength(2);
