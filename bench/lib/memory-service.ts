@@ -14,6 +14,7 @@ import type { Session } from '../../src/ingest/session.ts';
 import type { Admitted, PacketSink, StreamRecord, StreamRequest } from '../../src/ingest/sink.ts';
 import { Hub } from '../../src/live/hub.ts';
 import { liveSocketRoute } from '../../src/live/live-socket.ts';
+import type { LiveSocketOptions } from '../../src/live/live-socket.ts';
 import type { Metrics } from '../../src/metrics.ts';
 import type { OrgId, ProjectId, StreamId, SubjectId } from '../../src/signal.ts';
 
@@ -125,7 +126,15 @@ export type MemoryService = Readonly<{
 }>;
 
 export async function startMemoryService(
-  options: { port?: number; commitMs?: number; ledger?: boolean; config?: Partial<Config>; metrics?: Metrics } = {},
+  options: {
+    port?: number;
+    commitMs?: number;
+    ledger?: boolean;
+    config?: Partial<Config>;
+    metrics?: Metrics;
+    /** Another answer to who may be seen, and frames of another node. */
+    live?: Partial<Pick<LiveSocketOptions, 'resolveSubject' | 'fetchFrames'>>;
+  } = {},
 ): Promise<MemoryService> {
   const config: Config = { ...readConfig({}), port: options.port ?? 0, devicePacketsPerSecMax: 20_000, ...options.config };
   let http: HttpServer | null = null;
@@ -142,6 +151,7 @@ export async function startMemoryService(
       if (subject === 'nobody' || (caller.kind === 'user' && caller.subjectId !== subject)) return null;
       return subject as SubjectId;
     },
+    ...options.live,
   });
   http = await startHttp({
     config,

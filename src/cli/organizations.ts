@@ -30,9 +30,10 @@ export const org: Command = {
 move copies everything of it to the database of --to, next to others, by a backup in --folder. From the beginning on its requests are
 answered 503 here, so devices keep what they have; send them to the other service then. Tokens of its users are minted anew there, and
 journals need the same BIO_SECRET. If it fails, or with --back, the organization goes on here.
-remove erases an organization that was moved, and all its users. What is in the audit log stays.`,
+A move that was killed is given again, with another folder.
+remove erases an organization that was moved, and all its users, if the database of --to has it. What is in the audit log stays.`,
   options: {
-    to: { type: 'string', value: 'URL', env: 'BIO_MOVE_TO', doc: 'move: the other database. Better in BIO_MOVE_TO: it has a password.' },
+    to: { type: 'string', value: 'URL', env: 'BIO_MOVE_TO', doc: 'The other database. Better in BIO_MOVE_TO: it has a password.' },
     folder: {
       type: 'string',
       value: 'FOLDER',
@@ -52,9 +53,10 @@ remove erases an organization that was moved, and all its users. What is in the 
       if (verb === 'move' || verb === 'remove') {
         const { moveOrganization, moveBack, removeOrganization } = await import('./organization-move.ts');
         const orgId = await findOrganization(pool, argument(positionals, verb, 'ORG'));
-        if (verb === 'remove') return await removeOrganization(pool, orgId, options.flag('yes'), console);
-        if (options.flag('back')) return await moveBack(pool, orgId, console);
-        const [to, folder, waitMs] = [options.text('to'), options.text('folder'), 1000 * options.number('wait', 0, 86_400)];
+        const to = options.text('to');
+        if (verb === 'remove') return await removeOrganization(pool, orgId, to, options.flag('yes'), console);
+        if (options.flag('back')) return await moveBack(pool, orgId, to, console);
+        const [folder, waitMs] = [options.text('folder'), 1000 * options.number('wait', 0, 86_400)];
         return await moveOrganization(database, { orgId, to, folder, waitMs }, console);
       }
       if (verb === 'list') {

@@ -131,7 +131,7 @@ async function keep(node: Node, env: NodeJS.ProcessEnv, { signal, err }: Console
     if (signal.aborted) return;
     if (performance.now() - startedMs > QUICK_MS) node.againMs = AGAIN_MS;
     err(`biosignal start: a process has ended (${code ?? 'killed'}); it is started again`);
-    await sleep(node.againMs);
+    await sleep(node.againMs, undefined, { signal }).catch(() => undefined); // told to stop: nothing is started again
     node.againMs = Math.min(AGAIN_MS_MAX, 2 * node.againMs);
   }
 }

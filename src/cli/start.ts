@@ -28,6 +28,7 @@ served from dist/ if 'npm run build' has created it.`,
     const processes = options.text('processes');
     if (processes !== '') return await (await import('./start-processes.ts')).startProcesses(processes, console, json);
     const config = readConfig(console.env);
+    const orphaned = config.sharePort ? [parentGone()] : [];
     const webDir = fileURLToPath(new URL('../../dist', import.meta.url));
     if (!existsSync(webDir)) console.err('biosignal start: dist/ has not been built: no widgets and no dashboard are served');
     const service = await startService({
@@ -50,7 +51,7 @@ served from dist/ if 'npm run build' has created it.`,
       if (console.signal.aborted) resolve(null);
       console.signal.addEventListener('abort', () => resolve(null), { once: true });
     });
-    const reason = await Promise.race([asked, service.failed]);
+    const reason = await Promise.race([asked, service.failed, ...orphaned]);
     if (reason !== null) console.err(`biosignal start: ${reason}`);
     // A stop that hangs must not keep the process: its supervisor waits for the port.
     const forced = setTimeout(() => process.exit(EXIT_FAILED), config.stopTimeoutMs + 4000);
@@ -59,3 +60,15 @@ served from dist/ if 'npm run build' has created it.`,
     return reason === null ? EXIT_OK : EXIT_FAILED;
   },
 };
+
+/** Of one of several processes: resolves with a reason when the command that started it was killed. Nobody would start it again, and it
+ *  would keep the port from the next. */
+async function parentGone(): Promise<string> {
+  const { channel } = process;
+  await new Promise((resolve) => {
+    if (channel === undefined) return; // not started by `--processes`
+    process.once('disconnect', resolve);
+    channel.unref(); // it keeps no process that has ended its work
+  });
+  return "the process of 'biosignal start --processes' has gone";
+}

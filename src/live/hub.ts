@@ -55,6 +55,7 @@ export class Hub {
   /** Wall clock minus monotonic clock, at the last check. */
   #unixLeadMs = Date.now() - performance.now();
   #groupCount = 0;
+  #endedCount = 0;
   #frameCount = 0;
   readonly #built: Tally;
   readonly #delivered: Tally;
@@ -74,6 +75,12 @@ export class Hub {
 
   get feedCount(): number {
     return this.#feeds.size;
+  }
+
+  /** How often the views of a subject were ended. Who has asked whether a subject may be seen, and finds another number than before, asks
+   *  again: the answer may be older than that end. */
+  get endedCount(): number {
+    return this.#endedCount;
   }
 
   /** Subjects being watched. */
@@ -257,6 +264,7 @@ export class Hub {
   /** Ends every view of a subject that was erased or disabled, and drops its frames. Each viewer gets the code that a new connection would
    *  get: with a key, no such subject; with the subject's own token, an invalid credential. */
   closeSubject(subjectId: SubjectId, code: 'not_found' | 'unavailable' = 'not_found'): void {
+    this.#endedCount++;
     const feed = this.#feeds.get(subjectId);
     if (feed === undefined) return;
     this.#feeds.delete(subjectId);

@@ -124,10 +124,12 @@ class Viewer implements SocketHandlers {
     const { caller, outbox } = view;
     if (caller.kind === 'user' && caller.subjectId === subject) this.#begin(view, subject as SubjectId, after);
     else {
+      const { endedCount } = this.#options.hub;
       this.#options.resolveSubject(caller, subject).then(
         (found) => {
           if (this.#closed) return;
           if (found === null) outbox.peer.close('not_found', 'No such subject.');
+          else if (this.#options.hub.endedCount !== endedCount) this.#open(view, subject, after);
           else this.#begin(view, found, after);
         },
         (error: unknown) => this.#fail(view, error),
@@ -146,16 +148,38 @@ class Viewer implements SocketHandlers {
     });
   }
 
-  /** Joins once the frames of another node are here, if it makes them. */
+  /** Joins once the frames of another node are here, if it makes them. What changes meanwhile counts: a view that waits is in no group, so
+   *  neither a new selection nor the end of the person's views reaches it there. */
   #joinWhenFetched(view: View, then: () => void): void {
+    const { subjectId } = view;
+    if (subjectId === null) return;
+    const { hub } = this.#options;
+    const selection = this.#selection;
+    const { endedCount } = hub;
     const join = (): void => {
       if (this.#closed || view.subjectId === null || view.group !== null) return;
-      view.group = this.#options.hub.join(view.subjectId, view.outbox, this.#selection, this.#intervalMs);
-      then();
+      if (hub.endedCount !== endedCount) this.#joinIfSeen(view, subjectId, then);
+      else if (this.#selection !== selection) this.#joinWhenFetched(view, then);
+      else {
+        view.group = hub.join(subjectId, view.outbox, selection, this.#intervalMs);
+        then();
+      }
     };
-    const fetching = view.subjectId === null ? null : (this.#options.fetchFrames?.(view.subjectId, this.#selection) ?? null);
+    const fetching = this.#options.fetchFrames?.(subjectId, selection) ?? null;
     if (fetching === null) join();
     else void fetching.then(join);
+  }
+
+  /** Joins if the caller may still see the person. */
+  #joinIfSeen(view: View, subjectId: SubjectId, then: () => void): void {
+    this.#options.resolveSubject(view.caller, subjectId).then(
+      (found) => {
+        if (this.#closed) return;
+        if (found === null) view.outbox.peer.close('not_found', 'No such subject.');
+        else this.#joinWhenFetched(view, then);
+      },
+      (error: unknown) => this.#fail(view, error),
+    );
   }
 
   /** Notes the view under the credential that keeps it open. */

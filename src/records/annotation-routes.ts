@@ -11,7 +11,7 @@ import { callerKey } from '../http/request.ts';
 import { defineRoute } from '../http/route.ts';
 import type { JsonReply, RequestContext, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { isAhead } from '../http/times.ts';
+import { isAhead, microsecondsOf } from '../http/times.ts';
 import type { Db } from '../storage/database/database.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
@@ -286,7 +286,7 @@ async function noteChange(
 function check({ kind, startsAt, endsAt, beat }: AnnotationContent): void {
   if (isAhead(startsAt)) throw wrong('/starts_at', 'future', 'lies in the future');
   if (endsAt !== null && isAhead(endsAt)) throw wrong('/ends_at', 'future', 'lies in the future');
-  if (endsAt !== null && Date.parse(endsAt) <= Date.parse(startsAt))
+  if (endsAt !== null && microsecondsOf(endsAt) <= microsecondsOf(startsAt))
     throw wrong('/ends_at', 'order', 'is not after the start; null marks a moment');
   if (kind === 'beat' && beat === null) throw wrong('/beat', 'required', 'is required of a correction: N, S, V, F, Q or none');
   if (kind === 'beat' && endsAt !== null) throw wrong('/ends_at', 'value', 'is null for a correction: a beat is a moment');

@@ -14,7 +14,7 @@ import { writeJson } from '../http/json.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { isAhead } from '../http/times.ts';
+import { isAhead, microsecondsOf } from '../http/times.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { EpisodeDetailSchema, EpisodeSchema, ownEpisode, ownEpisodeDetail, tagged, tagOf } from './episode-detail.ts';
 import {
@@ -302,7 +302,7 @@ function checkPast(pointer: string, time: string | null): void {
 }
 
 function checkOrder(start: string, end: string | null): void {
-  if (end === null || Date.parse(end) >= Date.parse(start)) return;
+  if (end === null || microsecondsOf(end) >= microsecondsOf(start)) return;
   throw new PipelineError('validation_failed', '/ended_at: lies before the start', {
     errors: [{ pointer: '/ended_at', code: 'order', detail: 'lies before the start' }],
   });

@@ -158,6 +158,7 @@ const createRule = ({ db, canMail }: Deps) =>
       const subject = wanted.subject_id === null ? {} : { subjectId: wanted.subject_id };
       return await answerOnce(db, request, { operationId: 'createRule', ...subject }, async (client) => {
         await lockProject(client, project.id);
+        if (wanted.group_id !== null) await findGroup(client, project.id, wanted.group_id); // not deleted meanwhile
         const id = await insertRule(client, { orgId: project.orgId, projectId: project.id, by: callerKey(caller) }, wanted);
         const { json, headers } = tagged(await findRule(client, project.id, id));
         await noteChange(client, request, 'rule.created', json, null);
@@ -205,6 +206,7 @@ const updateRuleRoute = ({ db, canMail }: Deps) =>
       const { caller, params, body } = request;
       const project = await ownProject(db, caller, params.projectId);
       return await transaction(db, async (client) => {
+        await lockProject(client, project.id); // its groups are not deleted meanwhile
         await lockRule(client, params.ruleId);
         const before = await findRule(client, project.id, params.ruleId);
         checkIfMatch(request, tagOf(before));

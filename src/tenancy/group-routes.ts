@@ -169,6 +169,7 @@ const addGroupMember = ({ db }: Deps) =>
       const subject = await ownSubject(db, caller, params.xuserId, 'none');
       if (subject.projectId !== project.id) throw new PipelineError('not_found', 'There is no such user in this project.');
       const json = await transaction(db, async (client) => {
+        await lockProject(client, project.id); // the group is not deleted meanwhile
         const { id } = await findGroup(client, project.id, params.groupId);
         const row = { group_id: id, xuser_id: subject.id, organization_id: project.orgId, added_by: callerKey(caller) };
         await run(

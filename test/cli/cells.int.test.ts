@@ -140,8 +140,12 @@ describe.skipIf(!there)('two cells behind one address', () => {
     expect((await a.send('GET', '/api/v1/xusers', { as: apiKey.key })).status).toBe(503);
     expect((await ask('/api/v1/streams?subject_id=moving', apiKey.key)).status).toBe(200);
 
-    expect(await run(org, { DATABASE_URL: a.database.url }, 'remove', 'Test', '--yes')).not.toBe(0);
-    expect(await run(org, { DATABASE_URL: a.database.url }, 'remove', 'Moving', '--yes'), lines.join('\n')).toBe(0);
+    const env = { DATABASE_URL: a.database.url, BIO_MOVE_TO: b.database.url };
+    expect(await run(org, env, 'move', 'Moving', '--folder', join(work, 'again')), lines.join('\n')).toBe(0);
+    expect(lines.join()).toContain('was moved before');
+    expect(await run(org, env, 'move', 'Moving', '--back')).not.toBe(0);
+    expect(await run(org, env, 'remove', 'Test', '--yes')).not.toBe(0);
+    expect(await run(org, env, 'remove', 'Moving', '--yes'), lines.join('\n')).toBe(0);
     const left = await a.database.pool.query('select from stream where organization_id = $1', [orgId]);
     expect(left.rows).toHaveLength(0);
     expect((await ask('/api/v1/streams?subject_id=moving', apiKey.key)).status).toBe(200);

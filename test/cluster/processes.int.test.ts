@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -19,6 +19,7 @@ import { freePort } from '../../faults/lib/free-port.ts';
 import { readConfig } from '../../src/config.ts';
 import { decodeFrame } from '../../src/proto/frame-codec.ts';
 import { startService } from '../../src/server.ts';
+import { refuseTakenPort } from '../../src/start/refuse.ts';
 import { ran } from '../helpers/commands.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
@@ -241,3 +242,36 @@ test('what three processes computed while two were killed is what one computes',
   }
   await alone.close();
 }, 120_000);
+
+test('the processes end when the command that started them is killed, and leave the port to the next', async () => {
+  const own = await testDatabase();
+  const port = await freePort();
+  const killed = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '2', '--json'],
+    {
+      env: {
+        ...process.env,
+        DATABASE_URL: own.url,
+        PORT: String(port),
+        BIO_DB_CONNECTIONS_MAX: '14',
+        BIO_LOG_LEVEL: 'error',
+        BIO_DEMO: '0',
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
+  for await (const line of createInterface(killed.stdout!)) if (line.includes('"processes"')) break;
+  const nodes = readFileSync(`/proc/${killed.pid}/task/${killed.pid}/children`, 'utf8').trim().split(' ').map(Number);
+  expect(nodes).toHaveLength(2);
+  try {
+    const gone = once(killed, 'exit');
+    killed.kill('SIGKILL');
+    await gone;
+    await until(() => !nodes.some((pid) => existsSync(`/proc/${pid}`)), 30_000);
+    await refuseTakenPort('127.0.0.1', port);
+  } finally {
+    for (const pid of nodes) if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL');
+    await own.close();
+  }
+}, 90_000);

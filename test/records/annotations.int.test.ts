@@ -169,3 +169,20 @@ it('corrections give another variability, and what was computed stays', async ()
   expect((await read()).corrected).toEqual(ectopic.corrected);
   expect((await running.send('GET', `${path.replace(/until=.*/, '')}until=${at(25 * 3600)}`)).status).toBe(422);
 });
+
+it('times that differ by less than the database keeps are one time, and shorter than a millisecond is a stretch', async () => {
+  const day = '2026-01-01T00:00:0';
+  const status = async (from: string, to: string): Promise<readonly number[]> => {
+    const mark = { stream_id: stream, kind: 'note', starts_at: day + from, ends_at: day + to };
+    const episode = { subject_id: person.id, kind: 'note', started_at: day + from, ended_at: day + to };
+    const sent = [
+      await running.send('POST', '/api/v1/annotations', { body: mark }),
+      await running.send('POST', '/api/v1/episodes', { body: episode }),
+    ];
+    return sent.map((answer) => answer.status);
+  };
+  expect(await status('0.0009999Z', '0.001Z')).toEqual([422, 201]);
+  expect(await status('0.9999999Z', '1Z')).toEqual([422, 201]);
+  expect(await status('0.0001Z', '0.0009Z')).toEqual([201, 201]);
+  expect(await status('0.0009Z', '0.0001Z')).toEqual([422, 422]);
+});

@@ -116,3 +116,40 @@ it('loses a person who is erased', async () => {
   expect(erased.status, erased.text).toBeLessThan(300);
   expect((await running.send<Group[]>('GET', `${path}/groups`)).body.find(({ id }) => id === group.id)?.member_count).toBe(0);
 });
+
+/** Begins to delete a group, as another node does, and does so when it is told to. */
+async function deleting(group: Group): Promise<() => Promise<void>> {
+  const client = await running.database.pool.connect();
+  await client.query('begin');
+  await client.query('select from project where id = $1 for no key update', [running.org.projectId]);
+  await client.query('delete from person_group where id = $1', [group.id]);
+  return async () => {
+    await client.query('commit');
+    client.release();
+  };
+}
+const someoneWaits = async (): Promise<boolean> => {
+  const { rows } = await running.database.pool.query<{ n: number }>(
+    `select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rows[0]!.n > 0;
+};
+
+it('is not found by what begins while it is being deleted', async () => {
+  const rule = { name: 'Slow', feature: 'hr_ecg', comparison: 'below', threshold: 40, sustain_sec: 30 };
+  const there = await running.send<{ id: string }>('POST', `${path}/rules`, { body: rule });
+  const etag = there.headers.get('etag')!;
+  const acts: readonly ((group: Group) => Promise<Readonly<{ status: number }>>)[] = [
+    async (group) => ({ status: await put(group, 'ann') }),
+    (group) => running.send('POST', `${path}/rules`, { body: { ...rule, group_id: group.id } }),
+    (group) => running.send('PATCH', `${path}/rules/${there.body.id}`, { body: { group_id: group.id }, headers: { 'if-match': etag } }),
+  ];
+  for (const [i, act] of acts.entries()) {
+    const group = await make(`Short ${i}`);
+    const finish = await deleting(group);
+    const answer = act(group);
+    await until(someoneWaits);
+    await finish();
+    expect((await answer).status, String(act)).toBe(404);
+  }
+});

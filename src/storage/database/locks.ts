@@ -35,6 +35,8 @@ export const namedLocks = {
   partition: 'biosignal partition ',
   /** And the stream: one replacement of its beats and values after the other, by the service or by reprocess. */
   derived: 'biosignal derived ',
+  /** And the organization: it is moved by one command at a time, and not sent back or removed by another. */
+  move: 'biosignal move ',
   /** And the organization: entries of its audit chain one after the other (sql/000016-audit.sql). */
   audit: 'biosignal audit ',
 } as const;
@@ -42,3 +44,4 @@ export const namedLocks = {
 /** A lock by name as the argument of an advisory lock function. */
 export const derivedLock = (streamId: number): string => `hashtextextended('${namedLocks.derived}${streamId}', 0)`;
 export const hashedLock = (name: (typeof namedLocks)['signingKey' | 'episodeRules']): string => `hashtextextended('${name}', 0)`;
+export const moveLock = (orgId: string): string => `hashtextextended('${namedLocks.move}${orgId}', 0)`;

@@ -8,7 +8,8 @@ const words = ['good', 'suspect', 'unusable'];
 
 /** RFC 4180. A field that a spreadsheet would take for a formula begins with an apostrophe. */
 function field(text: string): string {
-  const plain = /^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text;
+  const isFormula = /^[=+\-@\t\r]/.test(text) && !/^-\d+(\.\d+)?(e[+-]?\d+)?$/.test(text);
+  const plain = isFormula ? `'${text}` : text;
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
