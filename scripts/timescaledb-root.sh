@@ -1,6 +1,6 @@
 #!/bin/sh
 # A private TimescaleDB (Apache edition, Debian 13) without containers: a Debian root in a folder of its own, PostgreSQL 17 on loopback.
-#   sh scripts/timescaledb-root.sh start DIR PORT   makes the root where it is absent (about 40 s), starts the server, prints its address
+#   sh scripts/timescaledb-root.sh start DIR PORT   makes the root where it is absent (one to two minutes), starts the server, prints its address
 #   sh scripts/timescaledb-root.sh stop DIR         stops it; remove DIR to remove everything
 # Needs root (chroot) and the Debian package debootstrap. Nothing outside DIR is changed and nothing is mounted.
 set -eu

@@ -600,7 +600,7 @@ export const de = {
   above: 'über',
   below: 'unter',
   Threshold: 'Schwelle',
-  'Ends behind (empty: the threshold)': 'Endet jenseits von (leer: die Schwelle)',
+  'Ends at (empty: the threshold)': 'Endet bei (leer: bei der Schwelle)',
   'For at least, seconds': 'Mindestens so lange, Sekunden',
   'Over after, seconds': 'Vorbei nach, Sekunden',
   'good values only': 'nur gute Werte',

@@ -598,7 +598,7 @@ export const es: Translations = {
   above: 'por encima de',
   below: 'por debajo de',
   Threshold: 'Umbral',
-  'Ends behind (empty: the threshold)': 'Termina más allá de (vacío: el umbral)',
+  'Ends at (empty: the threshold)': 'Termina en (vacío: en el umbral)',
   'For at least, seconds': 'Durante al menos, segundos',
   'Over after, seconds': 'Termina después de, segundos',
   'good values only': 'solo valores buenos',

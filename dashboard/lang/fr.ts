@@ -602,7 +602,7 @@ export const fr: Translations = {
   above: 'au-dessus de',
   below: 'en dessous de',
   Threshold: 'Seuil',
-  'Ends behind (empty: the threshold)': 'Se termine au-delà de (vide : le seuil)',
+  'Ends at (empty: the threshold)': 'Se termine à (vide : au seuil)',
   'For at least, seconds': 'Pendant au moins, secondes',
   'Over after, seconds': 'Terminé après, secondes',
   'good values only': 'bonnes valeurs seulement',

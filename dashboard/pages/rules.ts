@@ -197,7 +197,7 @@ export class RulesPage extends ProjectPage {
           rule?.comparison ?? 'above',
         )}
         ${text('threshold', t('Threshold'), rule?.threshold ?? '', 'number', true)}
-        ${text('end_threshold', t('Ends behind (empty: the threshold)'), rule?.end_threshold ?? '', 'number')}
+        ${text('end_threshold', t('Ends at (empty: the threshold)'), rule?.end_threshold ?? '', 'number')}
         ${text('sustain_sec', t('For at least, seconds'), rule?.sustain_sec ?? 60, 'number', true)}
         ${text('release_sec', t('Over after, seconds'), rule?.release_sec ?? 30, 'number', true)}
         ${choice(

@@ -8,6 +8,7 @@ import { eraseUser } from '../records/erase.ts';
 import { openDatabase } from '../storage/database/database.ts';
 import type { Database } from '../storage/database/database.ts';
 import { moveLock } from '../storage/database/locks.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { audit } from '../tenancy/audit.ts';
 import { commandLine } from './acts.ts';
 import { readBackup, writeBackup } from './backup.ts';
@@ -16,6 +17,7 @@ import type { Console } from './command.ts';
 import { EXIT_OK, EXIT_UNAVAILABLE, UsageError } from './command.ts';
 
 const NEXT = "send its devices and applications to the other service; then 'biosignal org remove' erases what is left here";
+const UNDEFINED_TABLE = '42P01';
 /** Until every node has heard that the organization is moved: credentials are looked up anew after a second. */
 const HEARD_MS = 3000;
 
@@ -127,6 +129,8 @@ async function isThere(other: Pool, orgId: string): Promise<boolean> {
   try {
     return (await other.query('select from organization where id = $1', [orgId])).rows.length > 0;
   } catch (error) {
+    if (sqlStateOf(error) === UNDEFINED_TABLE)
+      throw new PipelineError('conflict', "the other database has no schema: run 'biosignal migrate' there first; nothing was changed");
     throw new PipelineError(
       'unavailable',
       `it is not known whether the other database has everything (${String(error)}): look with 'biosignal org list' there; if it is not in the ` +

@@ -53,7 +53,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     };
     await page.route('**/rules/try', slow);
     await page.getByRole('button', { name: 'Try on history' }).click();
-    await page.getByLabel('Ends behind (empty: the threshold)').fill('30');
+    await page.getByLabel('Ends at (empty: the threshold)').fill('30');
     await page.getByRole('button', { name: 'Save' }).click();
     const alert = page.getByRole('alert').getByText('end_threshold');
     await alert.waitFor();
@@ -61,7 +61,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('button', { name: 'Try on history', disabled: false }).waitFor();
     expect(await alert.isVisible(), 'what ends well later leaves it there').toBe(true);
     await page.unroute('**/rules/try', slow);
-    await page.getByLabel('Ends behind (empty: the threshold)').fill('');
+    await page.getByLabel('Ends at (empty: the threshold)').fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('cell', { name: 'Anything at all', exact: true }).waitFor();
     expect(await page.locator('main').textContent()).toContain('Not an alarm system. Not a medical device.');
