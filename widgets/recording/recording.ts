@@ -128,6 +128,7 @@ export class BioRecording extends BioElement {
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #pointers = new Map<number, { x: number; y: number }>();
   #pinchPx = 0;
+  #isFocusWanted = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -298,9 +299,11 @@ export class BioRecording extends BioElement {
     this.requestUpdate();
   }
 
-  /** The keyboard goes to the strip. */
+  /** The keyboard goes to the strip, once it is there. */
   override focus(): void {
-    this.root.querySelector<HTMLElement>('.views')?.focus();
+    const views = this.root.querySelector<HTMLElement>('.views');
+    this.#isFocusWanted = views === null;
+    views?.focus();
   }
 
   /** @param time ISO 8601, to the middle of the strip */
@@ -577,6 +580,7 @@ export class BioRecording extends BioElement {
   }
 
   protected override rendered(): void {
+    if (this.#isFocusWanted) this.focus();
     this.#draw();
   }
 
