@@ -15,11 +15,15 @@ const midnight = startOfDay(Date.now() - 864e5, ZONE);
 /** Minutes before and after midnight at which its parts begin; each is of two minutes, so the third goes over it. */
 const STARTS = [-120, -60, -1, 60, 120] as const;
 const SECONDS = 120;
+const HOUR = 36e5;
 const dateOf = (ms: number): string => new Intl.DateTimeFormat('sv', { timeZone: ZONE, dateStyle: 'short' }).format(ms);
+const clockOf = (shown: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => new Intl.DateTimeFormat('en-US', { timeZone: ZONE, ...shown });
 const [evening, morning] = [dateOf(midnight - 1), dateOf(midnight)];
 
 let dashboard: DashboardFixture;
 let person: string;
+/** Of somebody who wore a device on three days: the evening, and 30 hours later, for a minute each. */
+let ofDays = '';
 let streams: readonly { id: string; recorded_from: string; last_sample_at: string }[] = [];
 
 beforeAll(async () => {
@@ -36,6 +40,14 @@ beforeAll(async () => {
       seconds: SECONDS,
     });
   }
+  const wearer = await addPerson(dashboard, 'wearer', 'Wanda Wear', ZONE);
+  const worn = { startMs: midnight - 7 * HOUR, seconds: 120, pause: { at: 60, sec: 30 * 3600 } };
+  await sendRecording(dashboard, { subject: 'wearer', deviceId: 'holter', bootId: '77'.repeat(16), ...worn });
+  await until(async () => {
+    const [stream] = await dashboard.send<typeof streams>('GET', `/api/v1/streams?subject_id=${wearer}`);
+    ofDays = stream?.id ?? '';
+    return stream !== undefined && Date.parse(stream.last_sample_at) - Date.parse(stream.recorded_from) > 30 * HOUR;
+  }, 60_000);
   await until(async () => {
     streams = await dashboard.send('GET', `/api/v1/streams?subject_id=${person}&sort=oldest`);
     const isSaved = ({ recorded_from: from, last_sample_at: to }: (typeof streams)[number]): boolean =>
@@ -149,5 +161,45 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
         await page.context().close();
       }
     }
+  });
+
+  // promise: recording-day
+  it('of days have a day between the whole and a page: by click, wheel and keyboard', async () => {
+    const { page, errors } = await opened(`recordings/${ofDays}?at=${new Date(midnight - 7 * HOUR + 30_000).toISOString()}`);
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    const day = page.locator('canvas.day');
+    const hoursIn = (): number => (atMs(page) - midnight) / HOUR;
+    await page.locator('canvas.whole:not(.day)').click({ position: { x: 500, y: 60 } }); // somewhere on the next day
+    await until(() => hoursIn() > 2 && hoursIn() < 14);
+    await day.scrollIntoViewIfNeeded();
+    const box = (await day.boundingBox())!;
+    await page.mouse.click(box.x + box.width / 2, box.y + 60);
+    await until(() => Math.abs(hoursIn() - 12) < 0.1);
+    await page.mouse.wheel(0, box.width / 4);
+    await until(() => Math.abs(hoursIn() - 18) < 0.1);
+    await page.locator('.views').focus();
+    await page.keyboard.press('Shift+D');
+    await until(() => Math.abs(hoursIn() + 6) < 0.1);
+    expect(await day.getAttribute('aria-label')).toContain(`Day of ${clockOf({ month: 'short', day: 'numeric' }).format(midnight - 1)}`);
+    await page.keyboard.press('d');
+    await until(() => Math.abs(hoursIn() - 18) < 0.1);
+    await page.getByRole('button', { name: 'Previous day' }).click();
+    await until(() => Math.abs(hoursIn() + 6) < 0.1);
+    // The minute in the evening: at its hour of the day there is a signal, and nothing before it.
+    const inkedNear = (hour: number): Promise<number> =>
+      day.evaluate((canvas: HTMLCanvasElement, at) => {
+        const { data } = canvas.getContext('2d')!.getImageData((canvas.width * at) / 24 - 3, canvas.height * 0.1, 6, canvas.height * 0.2);
+        const colours = new Set<string>();
+        for (let i = 0; i < data.length; i += 4) colours.add([...data.slice(i, i + 4)].join());
+        return colours.size;
+      }, hour);
+    await until(async () => (await inkedNear(17)) > 1);
+    expect(await inkedNear(12)).toBe(1);
+    expect(await violations(page)).toEqual([]);
+    await page.goto(page.url().replace(ofDays, streams[0]!.id));
+    await page.locator(`bio-recording[stream="${streams[0]!.id}"][data-state=ready]`).waitFor();
+    expect(await day.count()).toBe(0);
+    expect(errors).toEqual([]);
+    await page.context().close();
   });
 });

@@ -36,7 +36,8 @@ function samples(): Int32Array {
 const CHANNEL = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
 const SECOND = { ...CHANNEL, code: 'ecg.v5', lead: 'V5' };
 
-/** @param bootId hexadecimal; each is a recording of its own @param gap seconds of which no packets are sent */
+/** @param bootId hexadecimal; each is a recording of its own @param gap seconds of which no packets are sent
+ *  @param pause from its second `at` on, everything was recorded so many seconds later */
 type Sent = Readonly<{
   subject: string;
   deviceId: string;
@@ -44,6 +45,7 @@ type Sent = Readonly<{
   startMs: number;
   seconds: number;
   gap?: readonly [number, number];
+  pause?: Readonly<{ at: number; sec: number }>;
 }>;
 
 /** Sends a recording of at most ten minutes as packets of ten seconds. */
@@ -51,7 +53,8 @@ export async function sendRecording({ service }: DashboardFixture, sent: Sent): 
   const values = samples();
   for (let seq = 0; seq < sent.seconds / 10; seq++) {
     if (sent.gap !== undefined && 10 * seq >= sent.gap[0] && 10 * seq < sent.gap[1]) continue;
-    const t0DeviceNs = BigInt(seq) * 10_000_000_000n;
+    const pauseSec = sent.pause !== undefined && 10 * seq >= sent.pause.at ? sent.pause.sec : 0;
+    const t0DeviceNs = BigInt(10 * seq + pauseSec) * 1_000_000_000n;
     const part = values.slice(seq * 10 * FS, (seq + 1) * 10 * FS);
     const packet = encodePacket({
       schemaVersion: 1,
