@@ -7,7 +7,7 @@ import { atWallTime, startOfDay, wallTime } from '../widgets/shared/days.ts';
 export type Recorded = Readonly<{ id: string; fromMs: number; toMs: number }>;
 /** @param date as in an address: 2026-03-29 */
 export type Day = Readonly<{ date: string; startMs: number; endMs: number }>;
-/** What of a recording lies in a day. @param lane 0 is the first */
+/** The part of a recording that lies in a day. @param lane 0 is the first */
 export type Bar<Of extends Recorded> = Readonly<{ of: Of; fromMs: number; toMs: number; lane: number }>;
 /** Heart rate of a stretch. @param covered share of it with values, 0 to 1 @param flag 0 good, 1 suspect, 2 bad */
 export type Cell = Readonly<{ fromMs: number; toMs: number; rate: number | null; covered: number; flag: 0 | 1 | 2 }>;
@@ -66,7 +66,7 @@ type Chart = Answer<'queryChart'>;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5 };
 
 /** Of a resolution such as 5m, ms. */
-const stepOf = (resolution: string): number => Number.parseInt(resolution, 10) * (UNIT_MS[resolution.at(-1)!] ?? 36e5);
+const stepOf = (resolution: string): number => Number(/^\d+/.exec(resolution)?.[0] ?? 1) * (UNIT_MS[resolution.at(-1)!] ?? 36e5);
 
 /** A chart of heart rate from ECG and from pulse waves, with detail: from ECG where it has a value. */
 export function cellsOf({ data, qmask, detail, resolution }: Chart): Cell[] {

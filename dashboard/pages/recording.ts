@@ -65,7 +65,7 @@ export class RecordingPage extends Page {
     });
   }
 
-  /** Whoever walks from one recording to the next has the keyboard where it was. */
+  /** Walking from one recording to the next leaves the keyboard where it was. */
   #goOnWithKeys(): void {
     const [by, viewer] = [walkedBy, document.querySelector<BioRecording>('bio-recording')];
     walkedBy = null;

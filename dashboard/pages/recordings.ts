@@ -322,7 +322,7 @@ async function streamsBetween(subject: string, since: string, until: string): Pr
   return { streams, isCut: page.next !== null };
 }
 
-/** What of a day was recorded, in words. */
+/** How much of a day was recorded, in words. */
 function summaryOf(bars: readonly Bar<Listed>[], cells: readonly Cell[]): string {
   if (bars.length === 0) return t('nothing recorded');
   const { recordedMs, gapsMs } = coverOf(bars);

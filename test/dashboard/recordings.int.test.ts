@@ -1,5 +1,5 @@
-/** All recordings of a person in a real Chromium: a night that was sent in five parts, on the days of the person's clocks; a click opens the
- *  viewer there, and from it one walks through the night in order. */
+/** All recordings of a person in a real Chromium: a night that was sent in five parts, on the days of the person's clocks; a click
+ *  opens the viewer there, and from it one walks through the night in order. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startOfDay } from '../../widgets/shared/days.ts';
@@ -22,7 +22,7 @@ const [evening, morning] = [dateOf(midnight - 1), dateOf(midnight)];
 
 let dashboard: DashboardFixture;
 let person: string;
-/** Of somebody who wore a device on three days: the evening, and 30 hours later, for a minute each. */
+/** A device worn on three days: the evening, and 30 hours later, for a minute each. */
 let ofDays = '';
 let streams: readonly { id: string; recorded_from: string; last_sample_at: string }[] = [];
 
