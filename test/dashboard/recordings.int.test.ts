@@ -190,7 +190,7 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
       day.evaluate((canvas: HTMLCanvasElement, at) => {
         const { data } = canvas.getContext('2d')!.getImageData((canvas.width * at) / 24 - 3, canvas.height * 0.1, 6, canvas.height * 0.2);
         const colours = new Set<string>();
-        for (let i = 0; i < data.length; i += 4) colours.add([...data.slice(i, i + 4)].join());
+        for (let i = 0; i < data.length; i += 4) colours.add(data.slice(i, i + 4).join());
         return colours.size;
       }, hour);
     await until(async () => (await inkedNear(17)) > 1);
