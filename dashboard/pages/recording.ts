@@ -110,13 +110,13 @@ export class RecordingPage extends Page {
             >${word}<span class="muted">${stream.device_id} · ${this.#exactTime(stream.recorded_from!, 'minutes')}</span></a
           >`;
     const day = this.#stream?.last_sample_at ?? null;
-    return html`<nav class="neighbours" aria-label=${t('Recordings of this person')}>
+    return html`<div class="neighbours" role="group" aria-label=${t('Recordings of this person')}>
       ${link(before, 'before', t('Previous recording'))}
       <a class="button" href="#/users/${user.xuser_id}/recordings${day === null ? '' : `?on=${encodeURIComponent(day)}`}"
         >${t('All recordings')}</a
       >
       ${link(after, 'after', t('Next recording'))}
-    </nav>`;
+    </div>`;
   }
 
   #exactTime(iso: string, to: 'tenths' | 'minutes' = 'tenths'): TemplateResult {

@@ -209,7 +209,7 @@ export class RecordingsPage extends Page {
     const name = new Intl.DateTimeFormat(this.context.locale, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' });
     return html`<li>
       <div class="day-name">
-        <h2>${name.format(Date.parse(day.date))}</h2>
+        <h2><time datetime=${day.date}>${name.format(Date.parse(day.date))}</time></h2>
         <p class="muted">${summaryOf(bars, cells)} ${hours === 24 ? nothing : html`<b>${t('A day of {hours} hours', { hours })}</b>`}</p>
       </div>
       <svg
