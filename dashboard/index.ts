@@ -22,6 +22,7 @@ import { OverviewPage } from './pages/overview.ts';
 import { ProjectsPage } from './pages/projects.ts';
 import { QualityPage } from './pages/quality.ts';
 import { RecordingPage } from './pages/recording.ts';
+import { RecordingsPage } from './pages/recordings.ts';
 import { QuestionnairePage } from './pages/questionnaire.ts';
 import { QuestionnairesPage } from './pages/questionnaires.ts';
 import { ReportPage } from './pages/report.ts';
@@ -55,7 +56,10 @@ const entries: readonly Entry[] = [
     group: 'Monitor',
     admin: false,
     open: (context) => new UsersPage(context),
-    openOne: (context) => (context.argument.endsWith('/report') ? new ReportPage(context) : new UserPage(context)),
+    openOne: (context) => {
+      if (context.argument.endsWith('/report')) return new ReportPage(context);
+      return context.argument.endsWith('/recordings') ? new RecordingsPage(context) : new UserPage(context);
+    },
   },
   {
     path: 'recordings',
@@ -242,7 +246,7 @@ function shell(who: Member): TemplateResult {
       <p class="name">${who.display_name || who.email} <span class="muted">${t(who.role)}</span></p>
       <button type="button" @click=${() => void signOut()}>${t('Sign out')}</button>
     </header>
-    <div class="shell">
+    <div class="shell ${page?.isWide === true ? 'wide' : ''}">
       <nav id="sections" aria-label=${t('Sections')} class=${menuOpen ? 'open' : ''}>
         <ul>
           ${group('Monitor')} ${group('Settings')}

@@ -60,6 +60,8 @@ export abstract class Page {
   protected readonly lead: string = '';
   /** Takes the whole screen: without sections and header. */
   readonly isWhole: boolean = false;
+  /** Uses all of a large screen: what it shows is the finer the wider it is. */
+  readonly isWide: boolean = false;
   /** 0: loads once. */
   protected readonly refreshMs: number = 0;
   protected abstract load(): Promise<void>;

@@ -7,19 +7,26 @@ import type { PickDetail } from '../../widgets/recording/recording-pick.ts';
 import type { BioRecording } from '../../widgets/recording/recording.ts';
 import { t } from '../language.ts';
 import { Marks } from '../marks.ts';
+import { neighboursOf } from '../neighbours.ts';
+import type { Neighbours } from '../neighbours.ts';
 import { Page } from '../page.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
 import { loadNames } from '../who.ts';
 
+/** A recording was left by key or button for the one before or after it: where the keyboard goes on. */
+let walkedBy: 'keys' | 'before' | 'after' | null = null;
+
 type View = Readonly<{ at: string; speed: number; gain: number; row: number; channels: string }>;
 
 export class RecordingPage extends Page {
+  override readonly isWide = true;
   #stream: Stream | null = null;
   #user: Xuser | null = null;
   /** Of the person's clocks; '': not known, then the browser's. */
   #zone = '';
   #held: Readonly<{ subjectId: string; projectId: string }> | null = null;
+  #neighbours: Neighbours = { before: null, after: null };
 
   /** What the address said at first: the viewer moves on by itself, and must not be called back. */
   readonly #given = new URLSearchParams(this.context.query);
@@ -50,18 +57,77 @@ export class RecordingPage extends Page {
     this.#zone = user.time_zone ?? projects.find(({ id }) => id === user.project_id)?.time_zone ?? '';
     await this.#marks.load(this.#stream, this.context.query.get('at'), loadNames(this.context.member, this.canAdmin));
     this.#held ??= { subjectId: this.#user.xuser_id, projectId: this.#user.project_id };
+    const stream = this.#stream;
+    void this.run(async () => {
+      this.#neighbours = await neighboursOf(stream);
+      // Drawn in the next frame.
+      if (walkedBy !== null) requestAnimationFrame(() => requestAnimationFrame(() => this.#goOnWithKeys()));
+    });
   }
 
-  #exactTime(iso: string): TemplateResult {
+  /** Walking from one recording to the next leaves the keyboard where it was. */
+  #goOnWithKeys(): void {
+    const [by, viewer] = [walkedBy, document.querySelector<BioRecording>('bio-recording')];
+    walkedBy = null;
+    const link = by === 'keys' ? null : document.querySelector<HTMLElement>(`.neighbours a.${by}`);
+    (link ?? viewer)?.focus();
+  }
+
+  /** The address of a neighbour, looked at as this one. From behind one comes to its end, as in a book. */
+  #addressOf(stream: Stream, isBefore: boolean): string {
+    const kept = new URLSearchParams(
+      ['speed', 'gain', 'row', 'channels'].flatMap((name) => {
+        const value = this.context.query.get(name);
+        return value === null ? [] : [[name, value]];
+      }),
+    );
+    if (isBefore && stream.last_sample_at !== null) kept.set('at', stream.last_sample_at);
+    return `#/recordings/${stream.id}${kept.size === 0 ? '' : `?${kept.toString()}`}`;
+  }
+
+  #walk(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.key !== '<' && event.key !== '>')) return;
+    const isBefore = event.key === '<';
+    const stream = isBefore ? this.#neighbours.before : this.#neighbours.after;
+    event.preventDefault();
+    if (stream === null) return;
+    walkedBy = 'keys';
+    location.hash = this.#addressOf(stream, isBefore);
+  }
+
+  #neighbourBar(user: Xuser): TemplateResult {
+    const { before, after } = this.#neighbours;
+    const link = (stream: Stream | null, name: 'before' | 'after', word: string): TemplateResult =>
+      stream === null
+        ? html`<span class="muted ${name}">${name === 'before' ? t('No earlier recording') : t('No later recording')}</span>`
+        : html`<a
+            class="button ${name}"
+            aria-keyshortcuts=${name === 'before' ? '<' : '>'}
+            href=${this.#addressOf(stream, name === 'before')}
+            @click=${() => {
+              walkedBy = name;
+            }}
+            >${word}<span class="muted">${stream.device_id} · ${this.#exactTime(stream.recorded_from!, 'minutes')}</span></a
+          >`;
+    const day = this.#stream?.last_sample_at ?? null;
+    return html`<div class="neighbours" role="group" aria-label=${t('Recordings of this person')}>
+      ${link(before, 'before', t('Previous recording'))}
+      <a class="button" href="#/users/${user.xuser_id}/recordings${day === null ? '' : `?on=${encodeURIComponent(day)}`}"
+        >${t('All recordings')}</a
+      >
+      ${link(after, 'after', t('Next recording'))}
+    </div>`;
+  }
+
+  #exactTime(iso: string, to: 'tenths' | 'minutes' = 'tenths'): TemplateResult {
     const shown = new Intl.DateTimeFormat(this.context.locale, {
       year: 'numeric',
       month: 'short',
       day: 'numeric',
       hour: '2-digit',
       minute: '2-digit',
-      second: '2-digit',
       hourCycle: 'h23',
-      fractionalSecondDigits: 1,
+      ...(to === 'minutes' ? {} : ({ second: '2-digit', fractionalSecondDigits: 1 } as const)),
       ...(this.#zone === '' ? {} : { timeZone: this.#zone }),
     });
     return html`<time datetime=${iso}>${shown.format(Date.parse(iso))}</time>`;
@@ -76,10 +142,14 @@ export class RecordingPage extends Page {
   }
 
   protected override body(): TemplateResult | typeof nothing {
-    if (this.#stream === null || this.#held === null) return nothing;
+    if (this.#stream === null || this.#held === null || this.#user === null) return nothing;
     const given = (name: string): string | typeof nothing => this.#given.get(name) ?? nothing;
-    return html`<section class="card">
-        <p class="muted">${t('Device {name}', { name: `${this.#stream.device_id} ${this.#stream.firmware}`.trim() })}</p>
+    return html`<section class="card" @keydown=${(event: KeyboardEvent) => this.#walk(event)}>
+        ${this.#neighbourBar(this.#user)}
+        <p class="muted">
+          ${t('Device {name}', { name: `${this.#stream.device_id} ${this.#stream.firmware}`.trim() })} ·
+          ${t('Keys < and >: previous and next recording')}
+        </p>
         <bio-provider .operator=${this.#held}>
           <bio-recording
             stream=${this.#stream.id}

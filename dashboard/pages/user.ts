@@ -145,7 +145,10 @@ export class UserPage extends Page {
       </bio-provider>
       ${this.#measured.view()} ${this.#reported.view()}
       <section class="card">
-        <h2>${t('Recordings')}</h2>
+        <div class="card-head">
+          <h2>${t('Recordings')}</h2>
+          <a class="button" href="#/users/${user.xuser_id}/recordings">${t('All recordings')}</a>
+        </div>
         ${this.#streamFields()}
         ${
           this.#streams.length > 0

@@ -58,6 +58,7 @@ async function addressesOf({ send, service }: DashboardFixture): Promise<string[
     `settings/questionnaires/${project!.id}/pain-diary`, // not written yet: the texts of one that ships are edited as they are
     `users/${person}`,
     `users/${person}/report`,
+    `users/${person}/recordings`,
     `episodes/${episodeId}`,
     `recordings/${(await streams())[0]!.id}`,
   ];

@@ -33,31 +33,42 @@ function samples(): Int32Array {
   return values;
 }
 
-/** @returns ids of the stream and of the person */
-export async function sendViewed({ service, send }: DashboardFixture): Promise<{ stream: string; person: string }> {
-  const project = (await send<{ project_key: string }[]>('GET', '/api/v1/projects'))[0]!;
-  const user = { external_id: 'viewed', project_key: project.project_key, display_name: 'Vera Viewed' };
-  const person = (await send<{ xuser_id: string }>('POST', '/api/v1/xusers', user)).xuser_id;
+const CHANNEL = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+const SECOND = { ...CHANNEL, code: 'ecg.v5', lead: 'V5' };
+
+/** @param bootId hexadecimal; each is a recording of its own @param gap seconds of which no packets are sent
+ *  @param pause from its second `at` on, everything was recorded so many seconds later */
+type Sent = Readonly<{
+  subject: string;
+  deviceId: string;
+  bootId: string;
+  startMs: number;
+  seconds: number;
+  gap?: readonly [number, number];
+  pause?: Readonly<{ at: number; sec: number }>;
+}>;
+
+/** Sends a recording of at most ten minutes as packets of ten seconds. */
+export async function sendRecording({ service }: DashboardFixture, sent: Sent): Promise<void> {
   const values = samples();
-  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
-  const second = { ...channel, code: 'ecg.v5', lead: 'V5' };
-  for (let seq = 0; seq < SECONDS / 10; seq++) {
-    if (10 * seq >= GAP[0] && 10 * seq < GAP[1]) continue;
-    const t0DeviceNs = BigInt(seq) * 10_000_000_000n;
+  for (let seq = 0; seq < sent.seconds / 10; seq++) {
+    if (sent.gap !== undefined && 10 * seq >= sent.gap[0] && 10 * seq < sent.gap[1]) continue;
+    const pauseSec = sent.pause !== undefined && 10 * seq >= sent.pause.at ? sent.pause.sec : 0;
+    const t0DeviceNs = BigInt(10 * seq + pauseSec) * 1_000_000_000n;
     const part = values.slice(seq * 10 * FS, (seq + 1) * 10 * FS);
     const packet = encodePacket({
       schemaVersion: 1,
-      deviceId: 'viewed patch',
-      bootId: '07'.repeat(16),
+      deviceId: sent.deviceId,
+      bootId: sent.bootId,
       seq,
       t0DeviceNs,
-      t0UnixNs: BigInt(startMs) * 1_000_000n + t0DeviceNs,
+      t0UnixNs: BigInt(sent.startMs) * 1_000_000n + t0DeviceNs,
       sentUnixNs: 0n,
-      subject: 'viewed',
+      subject: sent.subject,
       firmware: '',
       blocks: [
-        { channel, tOffsetNs: 0, samples: part, qmask: null },
-        { channel: second, tOffsetNs: 0, samples: part.map((value) => value >> 1), qmask: null },
+        { channel: CHANNEL, tOffsetNs: 0, samples: part, qmask: null },
+        { channel: SECOND, tOffsetNs: 0, samples: part.map((value) => value >> 1), qmask: null },
       ],
       measurements: [],
       events: [],
@@ -69,6 +80,29 @@ export async function sendViewed({ service, send }: DashboardFixture): Promise<{
     });
     expect(answer.status, await answer.text()).toBe(202);
   }
+}
+
+/** @returns id of the person */
+export async function addPerson({ send }: DashboardFixture, externalId: string, name: string, timeZone?: string): Promise<string> {
+  const project = (await send<{ project_key: string }[]>('GET', '/api/v1/projects'))[0]!;
+  const user = { external_id: externalId, project_key: project.project_key, display_name: name };
+  const person = (await send<{ xuser_id: string }>('POST', '/api/v1/xusers', user)).xuser_id;
+  if (timeZone !== undefined) await send('PATCH', `/api/v1/xusers/${person}`, { time_zone: timeZone });
+  return person;
+}
+
+/** @returns ids of the stream and of the person */
+export async function sendViewed(dashboard: DashboardFixture): Promise<{ stream: string; person: string }> {
+  const { send } = dashboard;
+  const person = await addPerson(dashboard, 'viewed', 'Vera Viewed');
+  await sendRecording(dashboard, {
+    subject: 'viewed',
+    deviceId: 'viewed patch',
+    bootId: '07'.repeat(16),
+    startMs,
+    seconds: SECONDS,
+    gap: GAP,
+  });
   const stream = (await send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${person}`))[0]!.id;
   await send('POST', '/api/v1/annotations', { stream_id: stream, kind: 'note', starts_at: at(NOTE_SEC), text: 'walked' });
   await until(async () => {

@@ -163,8 +163,13 @@ export class RecordingSource {
     return answer.map(envelopeOf);
   }
 
-  whole(channels: readonly string[], signal: AbortSignal): Promise<Envelope[]> {
-    return this.envelopes(this.startMs, this.endMs + 1000, OVERVIEW_BUCKETS, channels, signal);
+  /** The recording, or a part of it, as finely as a screen is wide. */
+  whole(
+    channels: readonly string[],
+    signal: AbortSignal,
+    [fromMs, toMs]: readonly [number, number] = [this.startMs, this.endMs + 1000],
+  ): Promise<Envelope[]> {
+    return this.envelopes(fromMs, toMs, OVERVIEW_BUCKETS, channels, signal);
   }
 
   /** Where gaps of a channel are in a part of the recording. */
@@ -258,8 +263,8 @@ export class RecordingSource {
     this.#onTile();
   }
 
-  /** Heart rate of the person over the time of the recording; where it has no ECG, pulse rate. */
-  async rate(signal: AbortSignal): Promise<Rate> {
+  /** Heart rate of the person over the time of the recording, or a part of it; where it has no ECG, pulse rate. */
+  async rate(signal: AbortSignal, [fromMs, toMs]: readonly [number, number] = [this.startMs, this.endMs + 1]): Promise<Rate> {
     const list = await catalog(this.session);
     const { subject_id: subjectId } = this.stream;
     const biosignal = findBiosignal(list, this.#stream.channels.some(({ kind }) => kind === 'ecg') ? 'HR' : 'HR-PPG');
@@ -268,7 +273,7 @@ export class RecordingSource {
       body: {
         subject_id: subjectId,
         series: [{ biosignal_id: biosignal.id }],
-        range: { from: new Date(this.startMs).toISOString(), to: new Date(this.endMs + 1).toISOString() },
+        range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
         max_points: RATE_POINTS,
         fill: 'null',
       },

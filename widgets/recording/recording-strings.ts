@@ -2,6 +2,10 @@
 export const recordingTexts = {
   recordingLabel: 'Recording of {device}, {range}',
   wholeRecording: 'Whole recording: range of the signal, coverage and quality, heart rate, episodes',
+  wholeDay: 'Day of {date}: range of the signal, coverage and quality, heart rate, episodes',
+  dayHint: 'D and Shift with D go to the next and previous day',
+  previousDay: 'Previous day',
+  nextDay: 'Next day',
   disclosure: 'Page of {minutes} min, a row for each {seconds} s',
   strip: 'Strip',
   stripLabel: 'Strip of {seconds} s from {time}, {speed} mm/s, {gain} mm/mV',

@@ -20,7 +20,7 @@
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
 import { fieldCss } from '../shared/field-css.ts';
-import { atWallTime, wallTime } from '../shared/days.ts';
+import { addDays, atWallTime, startOfDay, wallTime } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 import { sentenceOf } from '../shared/strings.ts';
@@ -36,6 +36,7 @@ import { recordingTexts } from './recording-strings.ts';
 import { readStrip } from './strip-reading.ts';
 import { maybeBad, maybeGaps, nextStretch } from './recording-jumps.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
+import { RecordingDay } from './recording-day.ts';
 import { RecordingSource, TILE_MS } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment, Tile } from './recording-source.ts';
 
@@ -60,6 +61,8 @@ const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
 const REFRESH_MS = 5000;
 const DAY_MS = 86_400_000;
+/** A recording that is longer is one of days. */
+const LONG_MS = 1.2 * DAY_MS;
 
 const css = `${fieldCss}
 .bar { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin-block-end: 8px; font-size: .875rem; }
@@ -70,7 +73,7 @@ const css = `${fieldCss}
 .views { display: grid; gap: 8px; direction: ltr; }
 canvas { display: block; inline-size: 100%; background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; touch-action: pan-y; }
 .whole { block-size: 150px; cursor: pointer; }
-.rows { block-size: 460px; cursor: pointer; }
+.rows { block-size: clamp(460px, 45vh, 1100px); cursor: pointer; }
 .strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; }
 .reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between; }
 .warn { color: var(--_suspect); font-weight: 600; }
@@ -108,6 +111,8 @@ export class BioRecording extends BioElement {
   /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
   readonly #pageQualities = new Map<string, Quality | null>();
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
+  /** The day that is shown of a recording of days; null: not asked for. */
+  #day: RecordingDay | null = null;
   /** Of which channel the whole recording is shown. */
   #wholeOf = '';
   #atMs = NaN;
@@ -127,7 +132,10 @@ export class BioRecording extends BioElement {
   #queued = 0;
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #pointers = new Map<number, { x: number; y: number }>();
+  /** The day in which a pointer came down. */
+  #heldDay: readonly [number, number] = [0, 0];
   #pinchPx = 0;
+  #isFocusWanted = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -174,6 +182,8 @@ export class BioRecording extends BioElement {
     this.#pages.clear();
     this.#pageQualities.clear();
     this.#wholeOf = '';
+    this.#day?.close();
+    this.#day = null;
     [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
   }
 
@@ -235,6 +245,7 @@ export class BioRecording extends BioElement {
           };
           for (const pages of [this.#pages, this.#pageQualities]) for (const key of pages.keys()) if (isNew(key)) pages.delete(key);
           this.#loadWhole(source, signal);
+          if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
           this.requestUpdate();
         })
         .catch(() => undefined)
@@ -298,9 +309,11 @@ export class BioRecording extends BioElement {
     this.requestUpdate();
   }
 
-  /** The keyboard goes to the strip. */
+  /** The keyboard goes to the strip, once it is there. */
   override focus(): void {
-    this.root.querySelector<HTMLElement>('.views')?.focus();
+    const views = this.root.querySelector<HTMLElement>('.views');
+    this.#isFocusWanted = views === null;
+    views?.focus();
   }
 
   /** @param time ISO 8601, to the middle of the strip */
@@ -367,6 +380,22 @@ export class BioRecording extends BioElement {
   get #pageFromMs(): number {
     const { startMs } = this.#source!;
     return startMs + Math.floor((this.#atMs - startMs) / this.#pageMs) * this.#pageMs;
+  }
+
+  /** Between the whole and a page lies a day, where there is more than one. */
+  get #isOfDays(): boolean {
+    const { startMs, endMs } = this.#source!;
+    return endMs - startMs > LONG_MS;
+  }
+
+  /** The day of the clocks that has the middle of the strip. */
+  get #daySpan(): readonly [number, number] {
+    const fromMs = startOfDay(this.#atMs, this.timeZone);
+    return [fromMs, addDays(fromMs, 1, this.timeZone)];
+  }
+
+  #moveDays(days: number): void {
+    this.#moveTo(addDays(this.#atMs, days, this.timeZone));
   }
 
   #moveTo(ms: number): void {
@@ -451,6 +480,8 @@ export class BioRecording extends BioElement {
       ',': () => this.#moveTo(this.#atMs - FINE_MS),
       '.': () => this.#moveTo(this.#atMs + FINE_MS),
       c: () => this.#set(() => this.#toggleCalipers()),
+      d: () => this.#moveDays(1),
+      D: () => this.#moveDays(-1),
       '[': () => this.#setEnd('from'),
       ']': () => this.#setEnd('to'),
       ...(this.#isMarking ? this.#markKeys : {}),
@@ -551,11 +582,18 @@ export class BioRecording extends BioElement {
     } else this.#moveTo(this.#atMs + (event.deltaX + event.deltaY) / pxPerMs(this.#speed));
   }
 
-  #pickWhole(event: PointerEvent): void {
-    if (event.buttons === 0 || this.#source === null) return;
+  #pickIn(event: PointerEvent, [fromMs, toMs]: readonly [number, number]): void {
+    if (event.buttons === 0) return;
     const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
-    const { startMs, endMs } = this.#source;
-    this.#moveTo(startMs + ((event.clientX - left) / width) * (endMs - startMs));
+    this.#moveTo(Math.min(toMs - 1, Math.max(fromMs, fromMs + ((event.clientX - left) / width) * (toMs - fromMs))));
+  }
+
+  /** The frame of the page follows the wheel, from day to day. */
+  #wheelDay(event: WheelEvent): void {
+    event.preventDefault();
+    const [fromMs, toMs] = this.#daySpan;
+    const { width } = (event.currentTarget as Element).getBoundingClientRect();
+    this.#moveTo(this.#atMs + ((event.deltaX + event.deltaY) * (toMs - fromMs)) / width);
   }
 
   #pickRow(event: PointerEvent): void {
@@ -577,6 +615,7 @@ export class BioRecording extends BioElement {
   }
 
   protected override rendered(): void {
+    if (this.#isFocusWanted) this.focus();
     this.#draw();
   }
 
@@ -606,7 +645,7 @@ export class BioRecording extends BioElement {
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
     const pageFromMs = this.#pageFromMs;
-    const whole = surface('whole');
+    const [whole, daySpan] = [surface('whole'), this.#isOfDays ? this.#daySpan : null];
     if (whole !== null)
       drawWhole(whole, {
         startMs: source.startMs,
@@ -615,10 +654,18 @@ export class BioRecording extends BioElement {
         quality: this.#quality,
         rate: this.#rate,
         marks: this.#marks,
-        page: [pageFromMs, pageFromMs + this.#pageMs],
+        page: daySpan ?? [pageFromMs, pageFromMs + this.#pageMs],
         strip,
         time: (ms) => this.#tick(ms),
       });
+    const dayOn = surface('day');
+    if (dayOn !== null && daySpan !== null) {
+      const [startMs, endMs] = daySpan;
+      const { envelope, quality, rate } = this.#dayAt(source, daySpan);
+      const page = [pageFromMs, pageFromMs + this.#pageMs] as const;
+      const time = (ms: number): string => this.#hour(ms);
+      drawWhole(dayOn, { startMs, endMs, envelope, quality, rate, marks: this.#marks, page, strip, time });
+    }
     const qualities = this.#pageQuality(source, pageFromMs);
     const rows = surface('rows');
     if (rows !== null)
@@ -682,6 +729,15 @@ export class BioRecording extends BioElement {
       absent,
       gap: this.#say('gap'),
     });
+  }
+
+  #dayAt(source: RecordingSource, span: readonly [number, number]): RecordingDay {
+    const channel = this.#channels[0]!;
+    if (this.#day?.span[0] !== span[0] || this.#day.channel !== channel) {
+      this.#day?.close();
+      this.#day = new RecordingDay(source, channel, span, () => this.#draw());
+    }
+    return this.#day;
   }
 
   /** The words change once it stands still: a trace that is dragged tells nothing. */
@@ -791,6 +847,11 @@ export class BioRecording extends BioElement {
     if (endMs - startMs < 0.9 * DAY_MS) return this.#clock(ms, false);
     const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
     return new Intl.DateTimeFormat(this.locale, { month: 'short', day: 'numeric', ...clock, timeZone: this.timeZone }).format(ms);
+  }
+
+  #hour(ms: number): string {
+    const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+    return new Intl.DateTimeFormat(this.locale, { ...clock, timeZone: this.timeZone }).format(ms);
   }
 
   #number(value: number, digits: number): string {
@@ -914,6 +975,12 @@ export class BioRecording extends BioElement {
             aria-valuetext=${this.#clock(this.#atMs, true)}
             @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
         /></label>
+        ${
+          this.#isOfDays
+            ? html`<button type="button" @click=${() => this.#moveDays(-1)}>${this.#say('previousDay')}</button>
+                <button type="button" @click=${() => this.#moveDays(1)}>${this.#say('nextDay')}</button>`
+            : nothing
+        }
         <input
           type="datetime-local"
           step="1"
@@ -927,20 +994,15 @@ export class BioRecording extends BioElement {
           }}
         />
       </div>
-      <div
-        class="views"
-        tabindex="0"
-        role="group"
-        aria-label=${this.#isMarking ? `${this.#say('stripHint')}. ${this.#say('markHint')}` : this.#say('stripHint')}
-        @keydown=${(event: KeyboardEvent) => this.#key(event)}
-      >
+      <div class="views" tabindex="0" role="group" aria-label=${this.#hint()} @keydown=${(event: KeyboardEvent) => this.#key(event)}>
         <canvas
           class="whole"
           role="img"
           aria-label=${this.#say('wholeRecording')}
-          @pointerdown=${(event: PointerEvent) => this.#pickWhole(event)}
-          @pointermove=${(event: PointerEvent) => this.#pickWhole(event)}
+          @pointerdown=${(event: PointerEvent) => this.#pickIn(event, [startMs, endMs])}
+          @pointermove=${(event: PointerEvent) => this.#pickIn(event, [startMs, endMs])}
         ></canvas>
+        ${this.#isOfDays ? this.#dayCanvas() : nothing}
         <canvas
           class="rows"
           role="img"
@@ -965,6 +1027,30 @@ export class BioRecording extends BioElement {
         ></canvas>
       </div>
     </section>`;
+  }
+
+  #hint(): string {
+    const keys = [
+      'stripHint',
+      ...(this.#isOfDays ? (['dayHint'] as const) : []),
+      ...(this.#isMarking ? (['markHint'] as const) : []),
+    ] as const;
+    return keys.map((key) => this.#say(key)).join('. ');
+  }
+
+  #dayCanvas(): TemplateResult {
+    const pick = (event: PointerEvent): void => {
+      if (event.type === 'pointerdown') this.#heldDay = this.#daySpan;
+      this.#pickIn(event, this.#heldDay);
+    };
+    return html`<canvas
+      class="whole day"
+      role="img"
+      aria-label=${this.#say('wholeDay', { date: this.#date(this.#daySpan[0]) })}
+      @pointerdown=${pick}
+      @pointermove=${pick}
+      @wheel=${(event: WheelEvent) => this.#wheelDay(event)}
+    ></canvas>`;
   }
 
   #markChoice(): TemplateResult {

@@ -1,0 +1,343 @@
+/** All recordings of a person: #/users/<id>/recordings?from=…&to=…, a row for each day of their clocks. A click opens the viewer there. */
+import { html, nothing, svg } from 'lit-html';
+import type { TemplateResult } from 'lit-html';
+import { formatNumber } from '../../widgets/shared/format.ts';
+import { plural, t } from '../language.ts';
+import { Page } from '../page.ts';
+import { chips, duration, emptyState, tableOf } from '../parts.ts';
+import { barsIn, cellsOf, coverOf, dateAt, daysOf, linesOf, midnight, shifted, ticksOf } from '../recording-days.ts';
+import type { Bar, Cell, Day, Recorded } from '../recording-days.ts';
+import { call, callList, callNext } from '../service.ts';
+import type { Stream, Xuser } from '../service.ts';
+
+type Listed = Recorded & Readonly<{ stream: Stream }>;
+type Choice = '1' | '7' | '30';
+
+/** Days that are shown at once, at most: a row each. */
+const DAYS_MAX = 92;
+/** Recordings of a range that are read, at most: of thousands a row shows nothing any more. */
+const PAGES_MAX = 5;
+const PAGE = 1000;
+/** Of heart rate: a minute of a day, an hour of a month. */
+const POINTS_MAX = 1500;
+/** Height of what is above the bars of a day, and of a bar. */
+const BARS_PX = 80;
+const LANE_PX = 26;
+const EMPTY_PX = 40;
+const flags = ['good', 'suspect', 'bad'] as const;
+const dates = /^\d{4}-\d{2}-\d{2}$/;
+
+export class RecordingsPage extends Page {
+  override readonly isWide = true;
+  protected override readonly refreshMs = 60_000;
+  #user: Xuser | null = null;
+  #zone = '';
+  #from = '';
+  #to = '';
+  #recordings: readonly Listed[] = [];
+  #cells: readonly Cell[] = [];
+  /** There are more than are read. */
+  #isCut = false;
+  /** The nearest outside of the range. */
+  #earlier: Stream | null = null;
+  #later: Stream | null = null;
+
+  override get title(): string {
+    const name = this.#user === null ? '' : this.#user.display_name || this.#user.external_id;
+    return name === '' ? t('Recordings') : t('Recordings of {name}', { name });
+  }
+
+  protected override async load(): Promise<void> {
+    if (this.#user === null) await this.#loadPerson();
+    await this.#loadRange();
+  }
+
+  async #loadPerson(): Promise<void> {
+    const [xuserId = ''] = this.context.argument.split('/');
+    const [user, projects] = await Promise.all([
+      call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId } }),
+      call('GET', '/api/v1/projects'),
+    ]);
+    this.#user = user;
+    this.#zone = user.time_zone ?? projects.find(({ id }) => id === user.project_id)?.time_zone ?? 'UTC';
+    const { query } = this.context;
+    const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
+    if (dates.test(from) && dates.test(to)) this.#choose(from, to);
+    else {
+      const last = dateAt(await this.#lastMs(user), this.#zone);
+      this.#choose(shifted(last, -6), last);
+    }
+  }
+
+  /** Of the days that are shown when nobody chose them: the time that the address names, or the newest sample. */
+  async #lastMs(user: Xuser): Promise<number> {
+    const named = Date.parse(this.context.query.get('on') ?? '');
+    if (!Number.isNaN(named)) return named;
+    const [newest] = await call('GET', '/api/v1/streams', { query: { subject_id: user.xuser_id, limit: 1 } });
+    return newest === undefined ? Date.now() : Date.parse(newest.last_sample_at ?? newest.started_at);
+  }
+
+  /** @param from @param to dates; at most so many days from the first */
+  #choose(from: string, to: string): void {
+    const [first, last] = from <= to ? [from, to] : [to, from];
+    const most = shifted(first, DAYS_MAX - 1);
+    [this.#from, this.#to] = [first, last > most ? most : last];
+  }
+
+  #show(from: string, to: string): void {
+    this.#choose(from, to);
+    this.keep({ from: this.#from, to: this.#to, on: '' });
+    void this.run(() => this.#loadRange());
+  }
+
+  get #count(): number {
+    return Math.round((Date.parse(this.#to) - Date.parse(this.#from)) / 864e5) + 1;
+  }
+
+  async #loadRange(): Promise<void> {
+    const [from, to] = [this.#from, this.#to];
+    const subject = this.#user!.xuser_id;
+    const [since, until] = [midnight(from, this.#zone), midnight(shifted(to, 1), this.#zone)].map((ms) => new Date(ms).toISOString()) as [
+      string,
+      string,
+    ];
+    const one = async (query: { until?: string; since?: string; sort: 'newest' | 'oldest' }): Promise<Stream | null> =>
+      (await call('GET', '/api/v1/streams', { query: { subject_id: subject, limit: 1, ...query } }))[0] ?? null;
+    const [found, chart, earlier, later] = await Promise.all([
+      streamsBetween(subject, since, until),
+      call('POST', '/api/v1/charts/query', {
+        body: {
+          subject_id: subject,
+          series: [{ feature: 'hr_ecg' }, { feature: 'hr_ppg' }],
+          range: { from: since, to: until },
+          max_points: POINTS_MAX,
+          resolution: '1m',
+          tz: this.#zone,
+          detail: true,
+        },
+      }),
+      one({ until: since, sort: 'newest' }),
+      one({ since: until, sort: 'oldest' }),
+    ]);
+    if (from !== this.#from || to !== this.#to) return; // another range was chosen meanwhile
+    this.#recordings = found.streams.flatMap(recordedOf);
+    this.#isCut = found.isCut;
+    this.#cells = cellsOf(chart);
+    [this.#earlier, this.#later] = [earlier, later];
+  }
+
+  // ------------------------------------------------------------------------------------------------ what is shown
+
+  protected override actions(): TemplateResult | typeof nothing {
+    const user = this.#user;
+    return user === null ? nothing : html`<a class="button" href="#/users/${user.xuser_id}">${user.display_name || user.external_id}</a>`;
+  }
+
+  protected override body(): TemplateResult {
+    const days = daysOf(this.#from, this.#to, this.#zone);
+    return html`<section class="card">
+      ${this.#fields()}
+      ${this.#isCut ? html`<p class="attention">${t('There are more recordings than are shown: choose fewer days.')}</p>` : nothing}
+      ${this.#recordings.length === 0 ? this.#nothingHere() : html`${this.#days(days)} ${this.#list()}`}
+    </section>`;
+  }
+
+  #fields(): TemplateResult {
+    const count = this.#count;
+    const move = (by: number): void => this.#show(shifted(this.#from, by), shifted(this.#to, by));
+    const field = (word: string, value: string, set: (date: string) => void): TemplateResult =>
+      html`<label
+        >${word}<input
+          type="date"
+          required
+          .value=${value}
+          @change=${(event: Event) => {
+            const { value: date } = event.target as HTMLInputElement;
+            if (dates.test(date)) set(date);
+          }}
+      /></label>`;
+    const choices = [
+      ['1', t('1 day')],
+      ['7', t('7 days')],
+      ['30', t('30 days')],
+    ] as const satisfies readonly (readonly [Choice, string])[];
+    return html`<div class="row days-fields">
+      <button type="button" @click=${() => move(-count)}>${count === 1 ? t('Previous day') : t('Previous {count} days', { count })}</button>
+      ${field(t('First day'), this.#from, (date) => this.#show(date, date > this.#to ? date : this.#to))}
+      ${field(t('Last day'), this.#to, (date) => this.#show(date < this.#from ? date : this.#from, date))}
+      <button type="button" @click=${() => move(count)}>${count === 1 ? t('Next day') : t('Next {count} days', { count })}</button>
+      ${chips(t('Days'), choices, String(count) as Choice, (choice) => this.#show(shifted(this.#to, 1 - Number(choice)), this.#to))}
+    </div>`;
+  }
+
+  /** Between recordings that lie far apart one need not search. */
+  #nothingHere(): TemplateResult {
+    const jump = (stream: Stream | null, word: string, end: 'first' | 'last'): TemplateResult | typeof nothing => {
+      if (stream === null) return nothing;
+      const date = dateAt(Date.parse((end === 'last' ? stream.last_sample_at : stream.recorded_from) ?? stream.started_at), this.#zone);
+      const go = (): void => {
+        const by = this.#count - 1;
+        if (end === 'last') this.#show(shifted(date, -by), date);
+        else this.#show(date, shifted(date, by));
+      };
+      return html`<button type="button" @click=${go}>${word}</button>`;
+    };
+    return html`${emptyState(t('Nothing was recorded on these days'), t('A recording starts with the first packet of a device.'))}
+      <div class="row centred">
+        ${jump(this.#earlier, t('Earlier recordings'), 'last')} ${jump(this.#later, t('Later recordings'), 'first')}
+      </div>`;
+  }
+
+  #days(days: readonly Day[]): TemplateResult {
+    const rates = this.#cells.flatMap(({ rate }) => rate ?? []);
+    const low = Math.floor(Math.min(50, ...rates) / 10) * 10;
+    const high = Math.ceil(Math.max(100, ...rates) / 10) * 10;
+    return html`<p class="muted">
+        ${t('Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its colour the quality. Bars: recordings.', { low, high })}
+      </p>
+      <ol class="plain days">
+        ${days.map((day) => this.#day(day, low, high))}
+      </ol>`;
+  }
+
+  #day(day: Day, low: number, high: number): TemplateResult {
+    const bars = barsIn(day, this.#recordings);
+    const cells = this.#cells.filter(({ fromMs, toMs }) => fromMs < day.endMs && toMs > day.startMs);
+    const lanes = Math.max(0, ...bars.map(({ lane }) => lane + 1));
+    const hours = (day.endMs - day.startMs) / 36e5;
+    const at = (ms: number): string => `${(100 * (ms - day.startMs)) / (day.endMs - day.startMs)}%`;
+    const name = new Intl.DateTimeFormat(this.context.locale, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' });
+    return html`<li>
+      <div class="day-name">
+        <h2><time datetime=${day.date}>${name.format(Date.parse(day.date))}</time></h2>
+        <p class="muted">${summaryOf(bars, cells)} ${hours === 24 ? nothing : html`<b>${t('A day of {hours} hours', { hours })}</b>`}</p>
+      </div>
+      <svg
+        class="day-lane"
+        height=${lanes === 0 ? EMPTY_PX : BARS_PX + lanes * LANE_PX}
+        role="group"
+        aria-label=${t('Recordings')}
+        @click=${(event: MouseEvent) => this.#openUnder(event, day)}
+      >
+        ${ticksOf(day, this.#zone).map(
+          ({ hour, timeMs }) =>
+            svg`<line class="tick" x1=${at(timeMs)} x2=${at(timeMs)} y1="0" y2="100%" /><text x=${at(timeMs)} dx="3" y="11">${hour}</text>`,
+        )}
+        <svg class="day-rate" width="100%" height="60" viewBox="0 0 1000 100" preserveAspectRatio="none" aria-hidden="true">
+          ${linesOf(day, cells, low, high).map((points) => svg`<polyline points=${points} />`)}
+        </svg>
+        <svg class="day-ribbon" width="100%" y="63" height="12" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
+          ${cells.map((cell) => ribbonOf(day, cell))}
+        </svg>
+        ${bars.map((bar) => this.#bar(day, bar, at))}
+      </svg>
+    </li>`;
+  }
+
+  /** A link to its beginning for the keyboard; where a pointer clicks is the picture's. */
+  #bar(day: Day, { of, fromMs, toMs, lane }: Bar<Listed>, at: (ms: number) => string): TemplateResult {
+    const [from, to] = [this.#clock(fromMs), this.#clock(toMs)];
+    const words = t('{device}, {from} to {to}', { device: of.stream.device_id, from, to });
+    const width = at(day.startMs + toMs - fromMs);
+    const y = BARS_PX + lane * LANE_PX;
+    return svg`<a class="bar" href=${addressOf(of, fromMs)} aria-label=${words} data-id=${of.id}>
+      <title>${words}</title>
+      <svg x=${at(fromMs)} y=${y} width=${width} height=${LANE_PX - 2}><rect width="100%" height="100%" /><text x="6" y="16">${of.stream.device_id}</text></svg>
+      <rect class="edge" x=${at(fromMs)} y=${y} width=${width} height=${LANE_PX - 2} />
+    </a>`;
+  }
+
+  /** The recording that was on at the time under the pointer: the one whose bar was hit, else the first. By keyboard there is no place. */
+  #openUnder(event: MouseEvent, { startMs, endMs }: Day): void {
+    if (event.detail === 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
+    const ms = startMs + ((event.clientX - left) / width) * (endMs - startMs);
+    const hit = (event.target as Element).closest<SVGElement>('.bar')?.dataset['id'];
+    const of = this.#recordings.find(({ id, fromMs, toMs }) => (hit === undefined ? fromMs <= ms && toMs > ms : id === hit));
+    if (of !== undefined) location.hash = addressOf(of, Math.min(of.toMs, Math.max(of.fromMs, ms)));
+  }
+
+  /** The same in words, with what is between. */
+  #list(): TemplateResult {
+    const { locale } = this.context;
+    let reachedMs = NaN;
+    const rows = this.#recordings.map((one) => {
+      const pauseMs = one.fromMs - reachedMs;
+      reachedMs = Number.isNaN(reachedMs) ? one.toMs : Math.max(reachedMs, one.toMs);
+      return { ...one, pauseMs };
+    });
+    return html`<details>
+      <summary>${t('As a list ({count})', { count: formatNumber(locale, rows.length) })}</summary>
+      ${tableOf<(typeof rows)[number]>(
+        [
+          { name: t('Recorded from'), cell: (row) => html`<a href=${addressOf(row, row.fromMs)}>${this.#dateAndTime(row.fromMs)}</a>` },
+          { name: t('To'), cell: (row) => this.#dateAndTime(row.toMs) },
+          { name: t('Duration'), kind: 'num', cell: (row) => duration(row.toMs - row.fromMs) },
+          { name: t('Nothing recorded before'), kind: 'num', cell: (row) => (row.pauseMs > 0 ? duration(row.pauseMs) : '–') },
+          { name: t('Device'), cell: (row) => row.stream.device_id },
+        ],
+        rows,
+      )}
+    </details>`;
+  }
+
+  #clock(ms: number): string {
+    return new Intl.DateTimeFormat(this.context.locale, {
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+      timeZone: this.#zone,
+    }).format(ms);
+  }
+
+  #dateAndTime(ms: number): TemplateResult {
+    const shown = new Intl.DateTimeFormat(this.context.locale, {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      hourCycle: 'h23',
+      timeZone: this.#zone,
+    });
+    return html`<time datetime=${new Date(ms).toISOString()}>${shown.format(ms)}</time>`;
+  }
+}
+
+const addressOf = ({ id }: Recorded, ms: number): string => `#/recordings/${id}?at=${encodeURIComponent(new Date(ms).toISOString())}`;
+
+/** None of one that has only begun: its times are not saved yet. */
+function recordedOf(stream: Stream): readonly Listed[] {
+  const { id, recorded_from: from, last_sample_at: to } = stream;
+  return from === null || to === null || stream.channels.length === 0
+    ? []
+    : [{ id, fromMs: Date.parse(from), toMs: Date.parse(to), stream }];
+}
+
+async function streamsBetween(subject: string, since: string, until: string): Promise<{ streams: readonly Stream[]; isCut: boolean }> {
+  let page = await callList('/api/v1/streams', { query: { subject_id: subject, since, until, sort: 'oldest', limit: PAGE } });
+  const streams = [...page.items];
+  for (let pages = 1; page.next !== null && pages < PAGES_MAX; pages++) {
+    page = await callNext('/api/v1/streams', page.next);
+    streams.push(...page.items);
+  }
+  return { streams, isCut: page.next !== null };
+}
+
+/** How much of a day was recorded, in words. */
+function summaryOf(bars: readonly Bar<Listed>[], cells: readonly Cell[]): string {
+  if (bars.length === 0) return t('nothing recorded');
+  const { recordedMs, gapsMs } = coverOf(bars);
+  const rates = cells.flatMap(({ rate }) => (rate === null ? [] : [Math.round(rate)]));
+  return [
+    plural(bars.length, '{time} in 1 recording', '{time} in {count} recordings', { time: duration(recordedMs) }),
+    ...(gapsMs.length === 0
+      ? []
+      : [plural(gapsMs.length, '1 gap, {time}', '{count} gaps, {time}', { time: duration(gapsMs.reduce((sum, ms) => sum + ms, 0)) })]),
+    ...(rates.length === 0 ? [] : [t('heart rate {low} to {high} /min', { low: Math.min(...rates), high: Math.max(...rates) })]),
+  ].join(' · ');
+}
+
+function ribbonOf({ startMs, endMs }: Day, { fromMs, toMs, covered, flag }: Cell): TemplateResult {
+  const [x, to] = [fromMs, toMs].map((ms) => Math.min(1000, Math.max(0, (1000 * (ms - startMs)) / (endMs - startMs)))) as [number, number];
+  const height = Math.max(1, 10 * covered);
+  return svg`<rect class=${flags[flag]} x=${x.toFixed(1)} y=${(10 - height).toFixed(1)} width=${(to - x).toFixed(1)} height=${height.toFixed(1)} />`;
+}
