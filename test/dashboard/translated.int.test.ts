@@ -162,6 +162,12 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
       const left = async (): Promise<string[]> => (await unmarked(page)).filter((text) => !isData(text));
       await expect.poll(left, { timeout: 10_000, message: address }).toEqual([]);
     }
+    // The live page is a page of its own, without an account.
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/live#demo=${dashboard.service.demoSecret}`);
+    await page.locator('.link.live').waitFor({ timeout: 20_000 });
+    await expect
+      .poll(async () => (await unmarked(page)).filter((text) => !isData(text)), { timeout: 10_000, message: 'live page' })
+      .toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
   }, 120_000);
@@ -178,6 +184,13 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
         await expectRoom(page, `${address} at a desk`);
         await page.setViewportSize({ width: 390, height: 844 });
         await expectRoom(page, `${address} on a phone`);
+      }
+      expect(await violations(page)).toEqual([]);
+      await page.goto(`${dashboard.service.baseUrl}/dashboard/live#demo=${dashboard.service.demoSecret}`);
+      await page.locator('.link.live').waitFor({ timeout: 20_000 });
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        await expectRoom(page, `live page, ${width} px`);
       }
       expect(await violations(page)).toEqual([]);
       expect(errors).toEqual([]);
@@ -219,6 +232,16 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
     await expect.poll(() => page.getByRole('alert').textContent()).toMatch(/^\s*Introuvable, ou non visible pour vous\. \(.+\)/);
     await goTo(page, 'settings/projects');
     await page.getByText('Durée, jours').or(page.getByText('Échantillons, jours')).waitFor();
+    await page.context().close();
+  });
+
+  // promise: dashboard-languages
+  it('is chosen on the live page as well, and goes before what the address asks for', async () => {
+    const { page } = await dashboard.open(`/dashboard/live?lang=de#demo=${dashboard.service.demoSecret}`, { locale: 'en-GB' });
+    await page.getByRole('heading', { level: 1, name: 'Live-Monitor' }).waitFor();
+    await page.getByLabel('Sprache').selectOption('Français');
+    await page.getByText('Aucune alarme.').waitFor();
+    await page.locator('.link.live').waitFor({ timeout: 20_000 });
     await page.context().close();
   });
 });
