@@ -45,7 +45,7 @@ export class WallPage extends Page {
   #users: readonly Xuser[] = [];
   /** Refreshes until people are read again. */
   #peopleIn = 0;
-  /** There are devices that the service does not list: nobody heard of for long is missing. */
+  /** There are devices that the service does not list: those that were heard longest ago are missing. */
   #isCut = false;
   #group = this.context.query.get('group') ?? '';
   #second = secondValues.find(({ key }) => key === this.context.query.get('value')) ?? secondValues[0]!;

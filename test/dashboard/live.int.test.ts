@@ -75,7 +75,7 @@ async function lose(proxy: TcpProxy, page: Page, within: string): Promise<void> 
       const top = document.querySelector(selector)!;
       const all = [...deep(top), ...(top.shadowRoot === null ? [] : deep(top.shadowRoot))];
       const traces = all.filter(({ localName }) => localName === 'bio-live-trace');
-      const says = ({ textContent }: Element | ShadowRoot): boolean => textContent?.includes(words) === true;
+      const says = ({ textContent }: Element | ShadowRoot): boolean => (textContent ?? '').includes(words);
       const isSaid =
         traces.length > 0 && traces.every((trace) => says(trace.shadowRoot!)) && all.filter((e) => e.matches('.link')).every(says);
       return isSaid && !all.some((element) => element.matches('.tile:not(.old)')) ? Date.now() : 0;

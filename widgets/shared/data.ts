@@ -81,10 +81,8 @@ export async function queryChart(session: Session, request: ChartRequest, signal
   const [list, { subjectId }] = await Promise.all([catalog(session), session.identity()]);
   const columns = request.series.map((wanted) => ({ wanted, biosignal: findBiosignal(list, wanted) }));
   const features = columns.filter(({ biosignal }) => biosignal === undefined).map(({ wanted }) => wanted);
-  const titles = new Map<string, string>();
   if (features.length > 0) {
     const methods = await session.get('/api/v1/methods', { signal });
-    for (const { name, title, current } of methods) if (current) titles.set(name, title);
     const unknown = features.find((wanted) => !methods.some(({ name }) => name === wanted));
     if (unknown !== undefined) throw unknownBiosignal(unknown);
   }
@@ -117,7 +115,7 @@ export async function queryChart(session: Session, request: ChartRequest, signal
     const flags = rows.map((_, i) => answer.qmask?.[i]?.[column] ?? 0);
     const [good, n, due] = [of('good_n'), of('n'), of('expected_n')];
     return {
-      name: biosignal?.name ?? (titles.get(wanted) || (head?.name ?? wanted)),
+      name: biosignal?.name ?? head?.name ?? wanted,
       key: wanted,
       unit: biosignal?.unit ?? head?.unit ?? '',
       timesMs,
