@@ -5,8 +5,9 @@ import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { formatNumber } from '../widgets/shared/format.ts';
 import { drawOnce } from './draw-once.ts';
-import { chooseLanguage, language, languages, locale, problemOf, t } from './language.ts';
-import type { LanguageName, PlainPhrase } from './language.ts';
+import { locale, problemOf, t } from './language.ts';
+import type { PlainPhrase } from './language.ts';
+import { languageMenu } from './language-menu.ts';
 import { formValues } from './page.ts';
 import type { Page, PageContext } from './page.ts';
 import { ApiKeysPage } from './pages/api-keys.ts';
@@ -256,16 +257,6 @@ function shell(who: Member): TemplateResult {
       <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
     </div>
     ${search.view()} ${signInAgain.view(who)}`;
-}
-
-/** Each language by its own name, for those who do not read the one that is shown. */
-function languageMenu(): TemplateResult {
-  return html`<label class="language"
-    ><span class="vh">${t('Language')}</span
-    ><select @change=${(event: Event) => chooseLanguage((event.target as HTMLSelectElement).value as LanguageName)}>
-      ${Object.entries(languages).map(([tag, name]) => html`<option value=${tag} lang=${tag} ?selected=${tag === language}>${name}</option>`)}
-    </select></label
-  >`;
 }
 
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {

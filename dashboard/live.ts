@@ -4,6 +4,7 @@ import type { BioProvider } from '../widgets/provider/provider.ts';
 import { fetchDemoSession } from './demo-session.ts';
 import { drawOnce } from './draw-once.ts';
 import { locale, t } from './language.ts';
+import { languageMenu } from './language-menu.ts';
 import { filtersOf } from './live-view.ts';
 import { LiveMonitor } from './monitor.ts';
 
@@ -26,8 +27,7 @@ function draw(): void {
         </a>
         <h1>${t('Live monitor')}</h1>
         <p class="who">${t('Demo patient, simulated device')}</p>
-        ${monitor.status()}
-        <a href="/dashboard/">${t('Dashboard')}</a>
+        ${monitor.status()} ${languageMenu()} <a href="/dashboard/">${t('Dashboard')}</a>
       </header>
       ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
       <main>${monitor.view()}</main>

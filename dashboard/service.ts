@@ -41,6 +41,18 @@ export async function callNext<P extends PathOf<'GET'>>(_path: P, next: string):
   };
 }
 
+/** A list to its end, page after page. */
+export async function callAll<P extends PathOf<'GET'>>(path: P, ...args: Args<'GET', P>): Promise<AnswerAt<'GET', P>> {
+  const all: unknown[] = [];
+  let page = await callList(path, ...args);
+  all.push(...(page.items as readonly unknown[]));
+  while (page.next !== null) {
+    page = await callNext(path, page.next);
+    all.push(...(page.items as readonly unknown[]));
+  }
+  return all as AnswerAt<'GET', P>;
+}
+
 async function ask(method: string, address: string, body?: unknown, etag = ''): Promise<Response> {
   try {
     return await fetchJson(address, {

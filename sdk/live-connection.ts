@@ -5,7 +5,7 @@
  *  - connecting: a socket is being opened, for at most 10 s, or is open and no new frame has arrived. Its failure plans another one.
  *  - live: frames arrive.
  *  - stale: no frame for 3 s, but the service answers: the device is not sending.
- *  - offline: the service has not answered a ping for 2 s, at most 4 s after it was last heard. After 8 s the socket is given up.
+ *  - offline: the service has not answered a ping for 2 s, at most 3.5 s after it was last heard. After 8 s the socket is given up.
  *  - waiting: until the next attempt, or, after the token expired or was refused, for a new one. renew() ends both.
  *  - refused: by a close code that says that reconnecting is useless. Only renew() starts over.
  *  - closed: by close(). Final.
@@ -67,7 +67,8 @@ const ANSWER_MS = 2000;
 const GIVE_UP_MS = 8000;
 /** Time for a handshake, ms. */
 const HANDSHAKE_MS = 10_000;
-const WATCH_MS = 500;
+/** Between two looks at the clock: each of the two times above can last this much longer, ms. */
+const WATCH_MS = 250;
 const CONNECTING = 0;
 const OPEN = 1;
 const TOKEN_EXPIRED = 4001;

@@ -3,13 +3,14 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { ConnectionState } from '../../sdk/live-connection.ts';
+import { formatNumber } from '../../widgets/shared/format.ts';
 import { traceTextFor } from '../../widgets/shared/trace-strings.ts';
 import { toggleFullScreen } from '../full-screen.ts';
 import { groupField, loadGroups } from '../group-filter.ts';
 import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { emptyState, skeleton } from '../parts.ts';
-import { call } from '../service.ts';
+import { call, callAll } from '../service.ts';
 import type { Device, Group, Xuser } from '../service.ts';
 import { WallFeed } from '../wall/wall-feed.ts';
 import { WallGrid } from '../wall/wall-grid.ts';
@@ -18,6 +19,8 @@ import type { Link, WallPerson } from '../wall/wall-tile.ts';
 import { secondValues } from '../wall/wall-values.ts';
 
 const REFRESH_MS = 10_000;
+/** Names, and who is in a group, are read at every such refresh: there may be thousands of people. */
+const PEOPLE_EVERY = 6;
 const LIST_MAX = 1000;
 const sizes = [4, 9, 16, 25, 36] as const;
 const SIZE = 36;
@@ -39,6 +42,11 @@ export class WallPage extends Page {
   override readonly isWhole = true;
   protected override readonly refreshMs = REFRESH_MS;
   #groups: readonly Group[] = [];
+  #users: readonly Xuser[] = [];
+  /** Refreshes until people are read again. */
+  #peopleIn = 0;
+  /** There are devices that the service does not list: those that were heard longest ago are missing. */
+  #isCut = false;
   #group = this.context.query.get('group') ?? '';
   #second = secondValues.find(({ key }) => key === this.context.query.get('value')) ?? secondValues[0]!;
   #size: number = sizes.find((size) => String(size) === this.context.query.get('size')) ?? SIZE;
@@ -80,14 +88,23 @@ export class WallPage extends Page {
 
   protected override async load(): Promise<void> {
     const group = this.#group === '' ? undefined : this.#group;
-    const [devices, users, groups] = await Promise.all([
+    const [devices] = await Promise.all([
       call('GET', '/api/v1/devices', { query: { limit: LIST_MAX, group_id: group } }),
-      call('GET', '/api/v1/xusers', { query: { limit: LIST_MAX, group_id: group, sort: 'external_id' } }),
+      this.#peopleIn-- > 0 ? null : this.#loadPeople(group),
+    ]);
+    this.#isCut = devices.length >= LIST_MAX;
+    this.#people = peopleOf(devices, this.#users, (id, isSending) => isSending || group !== undefined || this.#tiles.has(id));
+    this.#show();
+  }
+
+  async #loadPeople(group: string | undefined): Promise<void> {
+    const [users, groups] = await Promise.all([
+      callAll('/api/v1/xusers', { query: { limit: LIST_MAX, group_id: group, sort: 'external_id' } }),
       loadGroups(),
     ]);
+    this.#users = users;
     this.#groups = groups;
-    this.#people = peopleOf(devices, users, (id, isSending) => isSending || group !== undefined || this.#tiles.has(id));
-    this.#show();
+    this.#peopleIn = PEOPLE_EVERY - 1;
   }
 
   get #parts(): number {
@@ -117,6 +134,7 @@ export class WallPage extends Page {
     this.#turn(1);
     if (!isOther) return;
     this.#tiles.clear();
+    this.#peopleIn = 0;
     void this.run(() => this.load());
   }
 
@@ -146,6 +164,13 @@ export class WallPage extends Page {
       <main id="main" tabindex="-1" aria-label=${t('People')}>${this.isReady ? this.body() : skeleton()}</main>
       <footer class="notice">
         ${t('No alarms. Not a medical device.')}
+        ${
+          this.#isCut
+            ? html`<span
+                >${t('Of all devices, the {count} that were heard last.', { count: formatNumber(this.context.locale, LIST_MAX) })}</span
+              >`
+            : nothing
+        }
         <span class="wall-speed">${t('{speed} mm/s, height fitted', { speed: this.#grid.mmPerS })}</span>
       </footer>
     </div>`;

@@ -39,8 +39,8 @@ export type ReportData = Readonly<{
 const trends = [
   { features: ['hr_ecg', 'hr_ppg'], biosignals: 'HR', heading: t('Heart rate') },
   { features: ['hrv_rmssd_60s'], biosignals: 'RMSSD', heading: t('RMSSD, windows of 60 s') },
-  { features: ['hrv_sdnn_300s'], biosignals: 'hrv_sdnn_300s', heading: t('SDNN, windows of 5 min') },
-  { features: ['resp_rate'], biosignals: 'resp_rate', heading: t('Respiratory rate') },
+  { features: ['hrv_sdnn_300s'], biosignals: 'SDNN', heading: t('SDNN, windows of 5 min') },
+  { features: ['resp_rate'], biosignals: 'RESP', heading: t('Respiratory rate') },
 ] as const;
 const reported = /^(hr_|hrv_|prv_|sqi_|resp_rate|spo2|perfusion_|temp_|af_)/;
 

@@ -134,7 +134,7 @@ export class ReportView {
     const { nights, range } = this.#data;
     if (nights.length === 0) return nothing;
     const days = range.toMs - range.fromMs > DAYS_MAX * 864e5 + 36e5;
-    return html`<section>
+    return html`<section class="nights">
       <h2>${t('Rest and nights')}</h2>
       ${days ? html`<p class="muted">${t('The last {count} days of the range.', { count: DAYS_MAX })}</p>` : nothing}
       ${tableOf<Night>(

@@ -8,7 +8,9 @@ import { de } from '../../dashboard/lang/de.ts';
 import { es } from '../../dashboard/lang/es.ts';
 import { fr } from '../../dashboard/lang/fr.ts';
 import type { Translation } from '../../dashboard/language.ts';
+import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { errorTable } from '../../src/errors.ts';
+import { de as german } from '../../widgets/lang/de.ts';
 
 const root = join(import.meta.dirname, '../../dashboard');
 const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -83,6 +85,12 @@ describe('the texts of the dashboard', () => {
       for (const form of formsOf(translation)) expect(valuesOf(form), english).toEqual(valuesOf(english));
       expect(formsOf(translation).join('').trim(), english).not.toBe('');
     }
+  });
+
+  it('include the title of every method', () => {
+    const { phrases } = german;
+    const missing = featureMethods.map(({ title }) => title).filter((title) => !(title in de) && !(title in phrases));
+    expect([...new Set(missing)]).toEqual([]);
   });
 
   it('include a sentence for every error of the service', () => {

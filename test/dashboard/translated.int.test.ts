@@ -162,16 +162,25 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
       await goTo(page, address);
       const left = async (): Promise<string[]> => (await unmarked(page)).filter((text) => !isData(text));
       await expect.poll(left, { timeout: 10_000, message: address }).toEqual([]);
+      await inEachDialog(page, async (name) => {
+        await expect.poll(left, { timeout: 10_000, message: `${address}, ${name}` }).toEqual([]);
+      });
     }
+    // The live page is a page of its own, without an account.
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/live#demo=${dashboard.service.demoSecret}`);
+    await page.locator('.link.live').waitFor({ timeout: 20_000 });
+    await expect
+      .poll(async () => (await unmarked(page)).filter((text) => !isData(text)), { timeout: 10_000, message: 'live page' })
+      .toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
   }, 120_000);
 
   // English is looked at in test/dashboard/pages.int.test.ts.
   it.each(Object.keys(languages).filter((name) => name !== 'en'))(
-    'has room for it on a desk and on a phone, and no axe violation: %s',
+    'has room for it on a desk and on a phone, and no axe violation in the dark, in dialogs either: %s',
     async (language) => {
-      const { page, errors } = await opened(language);
+      const { page, errors } = await opened(language, { colorScheme: 'dark' }); // the light is looked at in English
       expect(await page.evaluate(() => document.documentElement.lang)).toBe(language);
       for (const address of addresses) {
         await page.setViewportSize({ width: 1280, height: 900 });
@@ -179,6 +188,17 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
         await expectRoom(page, `${address} at a desk`);
         await page.setViewportSize({ width: 390, height: 844 });
         await expectRoom(page, `${address} on a phone`);
+        expect(await violations(page), address).toEqual([]);
+        await picture(page, `${language}-${address.replaceAll('/', '-').replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id')}`);
+        await inEachDialog(page, async (name) => {
+          expect(await violations(page, 'dialog'), `${address}, ${name}`).toEqual([]);
+        });
+      }
+      await page.goto(`${dashboard.service.baseUrl}/dashboard/live#demo=${dashboard.service.demoSecret}`);
+      await page.locator('.link.live').waitFor({ timeout: 20_000 });
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        await expectRoom(page, `live page, ${width} px`);
       }
       expect(await violations(page)).toEqual([]);
       expect(errors).toEqual([]);
@@ -222,7 +242,38 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
     await page.getByText('Durée, jours').or(page.getByText('Échantillons, jours')).waitFor();
     await page.context().close();
   });
+
+  // promise: dashboard-languages
+  it('is chosen on the live page as well, and goes before what the address asks for', async () => {
+    const { page } = await dashboard.open(`/dashboard/live?lang=de#demo=${dashboard.service.demoSecret}`, { locale: 'en-GB' });
+    await page.getByRole('heading', { level: 1, name: 'Live-Monitor' }).waitFor();
+    await page.getByLabel('Sprache').selectOption('Français');
+    await page.getByText('Aucune alarme.').waitFor();
+    await page.locator('.link.live').waitFor({ timeout: 20_000 });
+    await page.context().close();
+  });
 });
+
+/** Opens every dialog of a page that its main part has a button for, each name once. */
+async function inEachDialog(page: Page, look: (name: string) => Promise<void>): Promise<void> {
+  const buttons = page.locator('main [aria-haspopup=dialog]:enabled');
+  const names = new Set((await buttons.allTextContents()).map((name) => name.trim()));
+  for (const name of names) {
+    const button = buttons.filter({ hasText: name }).first();
+    if (!(await button.isVisible())) continue;
+    await button.click();
+    const dialog = page.locator('dialog[open]');
+    await dialog.waitFor();
+    await look(name);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  }
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env['BIO_TEST_PICTURES'];
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+}
 
 async function expectRoom(page: Page, where: string): Promise<void> {
   // Charts follow a window that becomes narrower in the next frame.

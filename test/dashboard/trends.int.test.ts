@@ -41,7 +41,7 @@ beforeAll(async () => {
     startUnixNs: BigInt(START_MS) * 1_000_000n,
     packetMs: 10_000,
   });
-  for (let i = 0; i < 14; i++) {
+  for (let i = 0; i < 42; i++) {
     const { packet } = next();
     const sent = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
       method: 'POST',
@@ -54,8 +54,13 @@ beforeAll(async () => {
   const [startedAt, endedAt] = [20_000, 30_000].map((ms) => new Date(START_MS + ms).toISOString());
   const found = { subject_id: person, stream_id: stream, kind: 'tachycardia', title: TITLE, started_at: startedAt, ended_at: endedAt };
   episode = (await send<{ id: string }>('POST', '/api/v1/episodes', found)).id;
-  const range = { from: new Date(START_MS).toISOString(), to: new Date(START_MS + 200_000).toISOString() };
-  const chart = { subject_id: person, series: [{ feature: 'hr_ecg' }, { feature: 'hrv_rmssd_60s' }], range, detail: true };
+  const range = { from: new Date(START_MS).toISOString(), to: new Date(START_MS + 420_000).toISOString() };
+  const chart = {
+    subject_id: person,
+    series: [{ feature: 'hr_ecg' }, { feature: 'hrv_rmssd_60s' }, { feature: 'hrv_sdnn_300s' }],
+    range,
+    detail: true,
+  };
   await until(async () => {
     const { detail } = await send<{ detail: { totals: { good_n: number }[] } }>('POST', '/api/v1/charts/query', chart);
     return detail.totals.every(({ good_n: good }) => good > 0);
@@ -136,6 +141,40 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.getByLabel('From', { exact: true }).fill('2026-03-30');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.getByText('from is not before to').waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each(['en', 'de', 'fr', 'es'])('has a report with every column in sight at a desk and on paper: %s', async (locale) => {
+    const address = `/dashboard/#/users/${person}/report?from=2026-03-28&to=2026-03-28`;
+    const { page } = await dashboard.open(address, { storageState: dashboard.signedIn, locale, viewport: { width: 1280, height: 900 } });
+    await page.locator('.report bio-trend-chart canvas').first().waitFor();
+    const cut = (): Promise<string[]> =>
+      page.evaluate(() =>
+        [...document.querySelectorAll('.report .scroll')]
+          .filter((box) => box.querySelector('table')!.scrollWidth > box.clientWidth + 1)
+          .map((box) => box.parentElement!.querySelector('h2')?.textContent ?? ''),
+      );
+    expect(await cut()).toEqual([]);
+    // A4 within its margins.
+    await page.emulateMedia({ media: 'print' });
+    await page.setViewportSize({ width: 688, height: 1000 });
+    expect(await cut()).toEqual([]);
+    const folder = process.env['BIO_TEST_PICTURES'];
+    if (folder !== undefined) await page.screenshot({ path: `${folder}/report-${locale}.png`, fullPage: true });
+    // No value is called by its name of code.
+    expect(await page.locator('.report bio-trend-chart .legend').allTextContents()).not.toContainEqual(expect.stringContaining('_'));
+    await page.context().close();
+  });
+
+  it('has a report of days without a recording, which says so', async () => {
+    const address = `/dashboard/#/users/${person}/report?from=2026-01-01&to=2026-01-02`;
+    const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn });
+    const shown = page.locator('.report');
+    await shown.getByText('No value was computed in this range.').waitFor();
+    await shown.getByText('None in this range.').waitFor();
+    expect(await shown.locator('bio-trend-chart, table').count()).toBe(0);
+    expect(await violations(page, 'main')).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
   });

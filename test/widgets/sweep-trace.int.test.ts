@@ -137,4 +137,31 @@ describe.skipIf(chromiumPath === null)('a sweeping trace', () => {
     expect(inked).toBeGreaterThan(200);
     expect(specks).toEqual([]);
   });
+
+  it('is there in other colours and at another size without a further frame: paper has none', async () => {
+    const inked = await page.evaluate(() => {
+      const [grid, front] = [document.createElement('canvas'), document.createElement('canvas')];
+      const colors = { trace: '#000', suspect: '#000', bad: '#000', gridMinor: '#eee', gridMajor: '#ddd' };
+      const trace = new parts.SweepTrace(grid, front, { kind: 'fixed', mmPerUnit: 10 }, colors, () => {});
+      const ring = new parts.TraceRing(100, 40);
+      trace.setRing(ring);
+      trace.resize(600, 120, 1);
+      const originMs = 1_700_000_000_000;
+      const samples = Array.from({ length: 2000 }, (_, i) => Math.sin(i / 8));
+      ring.put(BigInt(originMs) * 1_000_000n, samples, null);
+      const count = (): number => {
+        const { data } = front.getContext('2d')!.getImageData(0, 0, front.width, front.height);
+        return data.filter((value, i) => i % 4 === 3 && value > 128).length;
+      };
+      trace.draw(originMs + 20_000);
+      const shown = count();
+      trace.setColors({ ...colors, trace: '#0a0' });
+      const recolored = count();
+      trace.resize(500, 120, 1);
+      return { shown, recolored, resized: count() };
+    });
+    expect(inked.shown).toBeGreaterThan(200);
+    expect(inked.recolored).toBe(inked.shown);
+    expect(inked.resized).toBeGreaterThan(inked.shown / 2);
+  });
 });

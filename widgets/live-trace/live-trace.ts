@@ -64,13 +64,12 @@ export class BioLiveTrace extends BioElement {
       if (timeMs !== null && this.#trace !== null) this.#trace.draw(timeMs);
     };
     this.#frameRequest = requestAnimationFrame(loop);
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    const forced = matchMedia('(forced-colors: active)');
+    const queries = ['(prefers-color-scheme: dark)', '(forced-colors: active)', 'print'].map((query) => matchMedia(query));
     const recolor = (): void => this.#recolor();
-    for (const query of [scheme, forced]) query.addEventListener('change', recolor);
+    for (const query of queries) query.addEventListener('change', recolor);
     this.during(() => {
       cancelAnimationFrame(this.#frameRequest);
-      for (const query of [scheme, forced]) query.removeEventListener('change', recolor);
+      for (const query of queries) query.removeEventListener('change', recolor);
     });
   }
 

@@ -39,6 +39,8 @@ export class SweepTrace {
   #centre = 0;
   #pxPerUnit = PX_PER_MM * 10;
   #drawnTo: number | null = null;
+  /** Time of the last draw, Unix ms. */
+  #shownMs: number | null = null;
   #sweep = -1;
   #erasedMs = 0;
   #scaled = false;
@@ -67,6 +69,7 @@ export class SweepTrace {
 
   setRing(ring: TraceRing | null): void {
     this.#ring = ring;
+    if (ring === null) this.#shownMs = null;
     this.#scaled = false;
     this.redraw();
   }
@@ -97,13 +100,15 @@ export class SweepTrace {
     this.redraw();
   }
 
-  /** Forgets what is on the screen; the next draw starts over with everything that the ring still holds. */
+  /** Draws anew what is on the screen, with everything that the ring still holds. At once: a page that is printed, or a trace that stands
+   *  still, has no next frame. */
   redraw(): void {
     this.#drawnTo = null;
     const context = this.#front.getContext('2d');
     if (context === null) return;
     context.clearRect(0, 0, this.#front.width, this.#front.height);
     this.#drawGrid();
+    if (this.#shownMs !== null) this.draw(this.#shownMs);
   }
 
   /** Draws up to a time. Call once per animation frame.
@@ -112,6 +117,7 @@ export class SweepTrace {
     const context = this.#front.getContext('2d');
     const ring = this.#ring;
     if (context === null || ring === null || this.#widthPx < 20 || ring.end === 0) return;
+    this.#shownMs = timeMs;
     const sweepMs = this.sweepSeconds * 1000;
     const sweep = Math.floor(timeMs / sweepMs);
     const clearMs = timeMs + (ERASE_PX / this.#widthPx) * sweepMs;
