@@ -161,6 +161,22 @@ const goals: readonly Goal[] = [
       isShare: true,
     })),
   ),
+  ...ecgDatabases.flatMap((database) =>
+    (
+      [
+        ['V', 'se', 'ventricular beats', 'Se', 93],
+        ['V', 'ppv', 'ventricular beats', '+P', 95],
+        ['S', 'se', 'supraventricular beats', 'Se', 75],
+        ['S', 'ppv', 'supraventricular beats', '+P', 60],
+      ] as const
+    ).map(([kind, key, what, measure, target]): Goal => ({
+      goal: 'S11',
+      what: `${what}, ${database}: ${measure} %`,
+      path: ['beat-origin', database, kind, key],
+      better: 'higher',
+      target,
+    })),
+  ),
   ...(
     [
       ['cinc2017', 0.95],
