@@ -20,9 +20,9 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
   const { rows } = await db.query<{ ids: number[] | null; seconds: number[] | null; methods: Method[] | null }>(
     prepared(
       `with own as (
-         select array_agg(id order by coalesce(recorded_from, started_at), id) as ids, array_agg(greatest(0, extract(epoch from
+         select array_agg(id order by coalesce(recorded_from, to_timestamp(epoch_ns / 1e9::float8)), id) as ids, array_agg(greatest(0, extract(epoch from
            least(coalesce(ended_at, last_sample_at, 'infinity'), $4::timestamptz) - greatest(to_timestamp(epoch_ns / 1e9::float8), $3::timestamptz)))::float8
-           order by coalesce(recorded_from, started_at), id) as seconds
+           order by coalesce(recorded_from, to_timestamp(epoch_ns / 1e9::float8)), id) as seconds
          from stream where organization_id = $1 and xuser_id = $2
          and coalesce(recorded_from, '-infinity') < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day')
        select own.ids, own.seconds, (
