@@ -613,6 +613,13 @@ table task_schedule row level security
   title text not null
   weekdays smallint[] not null default '{}'::smallint[]
   xuser_id uuid not null
+table unfinished_erasure
+  erased_at timestamp with time zone not null default now()
+  organization_id uuid not null
+  person_id uuid not null
+  project_id uuid not null
+  stream_ids integer[] not null
+  stream_uuids uuid[] not null
 table unit_conversion
   code text not null default ''::text
   factor double precision not null
@@ -875,6 +882,7 @@ task_schedule: task_schedule_times_check CHECK (((cardinality(times) >= 1) AND (
 task_schedule: task_schedule_title_check CHECK (((title <> ''::text) AND (length(title) <= 200)))
 task_schedule: task_schedule_weekdays_check CHECK (((weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND ((every = 'day'::text) OR (cardinality(weekdays) > 0))))
 task_schedule: task_schedule_xuser_id_fkey FOREIGN KEY (xuser_id) REFERENCES xuser(id) ON DELETE CASCADE
+unfinished_erasure: unfinished_erasure_pkey PRIMARY KEY (person_id)
 unit_conversion: unit_conversion_pkey PRIMARY KEY (given, unit, code)
 webhook: webhook_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organization(id) ON DELETE CASCADE
 webhook: webhook_pkey PRIMARY KEY (id)

@@ -166,6 +166,7 @@ async function databaseFindings(console: Console, config: Config, onPort: (port:
         await backlog(database),
         ...(await setAside(database)),
         ...(await housekeeping(database)),
+        ...(await erasures(database)),
         ...(await secretFindings(database, config)),
       ];
     } finally {
@@ -364,6 +365,25 @@ async function housekeeping(database: Database): Promise<Finding[]> {
     findings.push({ check: 'timescaledb', state: 'warning', found: `${job}: ${why}`, advice: JOB_ADVICE });
   }
   return findings;
+}
+
+/** Reports erasures that a kill has interrupted and that nothing finishes. */
+async function erasures({ pool }: Database): Promise<Finding[]> {
+  const { rows: has } = await pool.query<{ there: boolean }>(`select to_regclass('unfinished_erasure') is not null as there`);
+  if (has[0]?.there !== true) return [];
+  const { rows } = await pool.query<{ id: string; since: string }>(
+    `select person_id as id, to_char(erased_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as since
+     from unfinished_erasure where erased_at < now() - interval '1 minute' order by erased_at limit 20`,
+  );
+  if (rows.length === 0) return [];
+  return [
+    {
+      check: 'erasures',
+      state: 'warning',
+      found: `interrupted, so rows may be left: ${rows.map(({ id, since }) => `${id} (${since} UTC)`).join(', ')}`,
+      advice: "a running service finishes them within seconds; if none runs, give 'biosignal erase UUID' again",
+    },
+  ];
 }
 
 const JOB_ADVICE = 'until it runs, old data are not compressed and charts of older data get slower: see timescaledb_information.job_errors';

@@ -1,9 +1,10 @@
 /** `biosignal erase`: erases everything of one user, with a receipt. */
 import { writeFile } from 'node:fs/promises';
+import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
-import { eraseUser } from '../records/erase.ts';
+import { eraseUser, finishErasures } from '../records/erase.ts';
 import { commandLine } from './acts.ts';
-import type { Command } from './command.ts';
+import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
 import { findOrganization } from './organizations.ts';
@@ -16,7 +17,8 @@ export const erase: Command = {
   description: `USER is the uuid or external id of a user record. Samples, beats, values, rollups, records and the user record are deleted immediately and permanently;
 the receipt counts what was deleted and what is left (0), and holds no health data. Raw packets are logged in batches of many devices and
 disappear with the log's partitions, at the time the receipt states. Devices that recorded nobody else are deleted too. What the database
-server keeps outside its tables is yours to expire: archived WAL, lagging standbys, disk snapshots, backups.`,
+server keeps outside its tables is yours to expire: archived WAL, lagging standbys, disk snapshots, backups. If the command is killed, give
+it again: with the uuid when the user record is gone already. A running service finishes it as well.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
     yes: { type: 'boolean', doc: 'Erase. Without --yes the command only says what it would erase.' },
@@ -35,7 +37,7 @@ server keeps outside its tables is yours to expire: archived WAL, lagging standb
         [orgId, wanted],
       );
       const [user] = rows;
-      if (user === undefined) throw new PipelineError('not_found', `no user '${wanted}'`);
+      if (user === undefined) return await finishOrRefuse(pool, wanted, console);
       if (rows.length > 1) throw new UsageError(`'${wanted}' is a user of several projects: give the uuid`);
       if (!options.flag('yes')) {
         console.out(
@@ -56,3 +58,12 @@ server keeps outside its tables is yours to expire: archived WAL, lagging standb
     });
   },
 };
+
+/** An erasure that was killed has left no user, and perhaps rows. @throws PipelineError not_found: neither */
+async function finishOrRefuse(pool: Pool, wanted: string, console: Console): Promise<number> {
+  const { rows } = await pool.query('select from unfinished_erasure where person_id::text = $1', [wanted]);
+  if (rows.length === 0) throw new PipelineError('not_found', `no user '${wanted}'`);
+  await finishErasures(pool, wanted);
+  console.out(`user ${wanted} was erased before, by a process that was interrupted; what it had left is erased now (audit log)`);
+  return EXIT_OK;
+}

@@ -18,7 +18,7 @@ import type { Manifest, TableEntry } from './backup.ts';
 const left = new Set(
   (
     'cluster_setting cluster_node unit_conversion retention episode_event signing_key service_secret derived_open packet_log packet_log_checkpoint ' +
-    'operator_session idempotency project_retention_swept public_key_use'
+    'operator_session idempotency project_retention_swept public_key_use unfinished_erasure'
   ).split(' '),
 );
 

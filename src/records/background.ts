@@ -1,12 +1,34 @@
-/** Background work of src/records: episodes by rule, occurrences of recurring tasks. */
+/** Background work of src/records: episodes by rule, occurrences of recurring tasks, erasures that were interrupted. */
 import type { Pool } from 'pg';
 import { startEpisodeRules } from './episode-rules.ts';
+import { finishErasures } from './erase.ts';
 import { startOccurrences } from './occurrences.ts';
 
+/** Period of looking for erasures that were interrupted, ms. */
+const ERASURES_MS = 5000;
+
+type Options = Readonly<{ pool: Pool; onError: (error: unknown) => void }>;
+
 /** Starts the jobs. Several nodes may run them: each round is taken by one node.  @returns how to stop */
-export function startRecordsWork(options: Readonly<{ pool: Pool; onError: (error: unknown) => void }>): () => Promise<void> {
-  const stops = [startEpisodeRules(options), startOccurrences(options)];
+export function startRecordsWork(options: Options): () => Promise<void> {
+  const stops = [startEpisodeRules(options), startOccurrences(options), startErasures(options)];
   return async () => {
     for (const stop of stops) await stop();
+  };
+}
+
+function startErasures({ pool, onError }: Options): () => Promise<void> {
+  let running: Promise<unknown> | null = null;
+  const look = (): void => {
+    running ??= finishErasures(pool)
+      .catch(onError)
+      .finally(() => (running = null));
+  };
+  look();
+  // job: erasures: finishes erasures whose process was killed, at the start and every five seconds
+  const timer = setInterval(look, ERASURES_MS).unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
   };
 }

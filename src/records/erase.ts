@@ -4,7 +4,8 @@
  *  The user is disabled first, in a transaction of its own: tokens stop working, and open feeds and recordings end. Then everything is
  *  deleted in one transaction with the receipt's entry in the audit log, so there is never an erasure without a receipt, or a receipt
  *  without an erasure. A service may be storing rows of the user at that moment (the command is a process of its own): they are waited
- *  for, deleted, and have an entry of their own.
+ *  for, deleted, and have an entry of their own. Until then the user is in the table unfinished_erasure: when this process is killed, any
+ *  service finishes the erasure.
  *
  *  Plain SQL where the table comes from the catalog, and where a deletion and the count after it share a condition. */
 import type { Pool, PoolClient } from 'pg';
@@ -16,7 +17,7 @@ import { PipelineError } from '../errors.ts';
 import { build, now, run } from '../storage/database/build.ts';
 import type { SubjectId } from '../signal.ts';
 import { waitLong } from '../storage/database/database.ts';
-import { pairLocks } from '../storage/database/locks.ts';
+import { erasureLock, pairLocks } from '../storage/database/locks.ts';
 import { untilErasureIsSeen } from '../storage/erased-streams.ts';
 import { mayHoldEntriesOf } from '../storage/log-batch.ts';
 
@@ -57,8 +58,9 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   const client = await pool.connect();
   const waitAsBefore = waitLong(client); // years of samples
   try {
+    await client.query(`select pg_advisory_lock_shared(${erasureLock(subjectId)})`); // nobody finishes it meanwhile
     const note = async (stores: readonly StoreReceipt[], { devicesShared, packetLogUntil }: Kept): Promise<void> =>
-      await audit(client, options.actor ?? { caller: { kind: 'cli', orgId, account: '' }, remoteAddress: '', requestId: '' }, {
+      await audit(client, options.actor ?? nobody(orgId), {
         action: 'xuser.erased',
         targetKind: 'xuser',
         targetId: subjectId,
@@ -68,13 +70,15 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
       });
     const erased = await inTransaction(client, async () => {
       const rows = await eraseRows(client, orgId, subjectId);
+      await noteUnfinished(client, { orgId, projectId: user.project_id }, rows.person);
       const erasedMs = Date.now();
       const packetLogUntil = new Date(erasedMs + (await packetLogHours(client)) * 3_600_000).toISOString();
       await emitEvent(client as unknown as Pool, { orgId, projectId: user.project_id }, 'xuser.erased', { xuser_id: subjectId });
       await note(rows.stores, { ...rows, packetLogUntil });
       return { ...rows, erasedMs, packetLogUntil };
     });
-    const late = await eraseLate(client, erased.person, async (stores) => await note(stores, erased));
+    const late = await eraseLate(client, subjectId, async (stores) => await note(stores, erased));
+    await client.query(`select pg_advisory_unlock_shared(${erasureLock(subjectId)})`);
     waitAsBefore();
     client.release();
     return {
@@ -108,19 +112,79 @@ type Kept = Readonly<{ devicesShared: number; packetLogUntil: string }>;
 type Erased = Readonly<{ stores: readonly StoreReceipt[]; devicesShared: number; person: Person }>;
 type Store = Readonly<{ store: string; deleted: number; count: () => Promise<number> }>;
 
-/** Deletes rows that were being stored when the erasure was committed. From then on writers leave out rows of the user. */
+/** The actor of what nobody is known to have asked for. */
+const nobody = (orgId: string): Actor => ({ caller: { kind: 'cli', orgId, account: '' }, remoteAddress: '', requestId: '' });
+
+/** Notes in the transaction of the erasure what is needed to finish it. */
+async function noteUnfinished(
+  client: PoolClient,
+  { orgId, projectId }: Readonly<{ orgId: string; projectId: string }>,
+  { subjectId, streamIds, streamUuids }: Person,
+): Promise<void> {
+  await run(
+    client,
+    build
+      .insertInto('unfinished_erasure')
+      .values({ person_id: subjectId, organization_id: orgId, project_id: projectId, stream_ids: [...streamIds], stream_uuids: [...streamUuids] })
+      .onConflict((twice) => twice.doNothing()), // two at once: the first one knew the streams
+  );
+}
+
+type Unfinished = Readonly<{ person: Person; orgId: string; projectId: string }>;
+
+/** Deletes rows that were being stored when the erasure was committed. From then on writers leave out rows of the user.
+ *  @returns nothing when another process has finished the erasure */
 async function eraseLate(
   client: PoolClient,
-  person: Person,
-  note: (late: readonly StoreReceipt[]) => Promise<void>,
+  personId: string,
+  note: (late: readonly StoreReceipt[], of: Unfinished) => Promise<void>,
 ): Promise<readonly StoreReceipt[]> {
   await untilErasureIsSeen(client);
   return await inTransaction(client, async () => {
     await keepRefreshOut(client);
+    const finished = build.deleteFrom('unfinished_erasure').where('person_id', '=', personId);
+    const { rows } = await run(client, finished.returning(['organization_id', 'project_id', 'stream_ids', 'stream_uuids']));
+    const row = rows[0];
+    if (row === undefined) return [];
+    const person: Person = { subjectId: personId, streamIds: row.stream_ids, streamUuids: row.stream_uuids };
     const late = await receiptOf(await eraseUnreferenced(client, await personalTables(client), person));
-    if (late.some(({ deleted }) => deleted > 0)) await note(late);
+    if (late.some(({ deleted }) => deleted > 0)) await note(late, { person, orgId: row.organization_id, projectId: row.project_id });
     return late;
   });
+}
+
+/** Finishes erasures whose process has ended before it had deleted what was being stored. Any number of services may call it at once.
+ *  @param only one person; default: everybody  @returns how many it finished
+ *  @throws the first error, after all have been tried */
+export async function finishErasures(pool: Pool, only?: string): Promise<number> {
+  const unfinished = build.selectFrom('unfinished_erasure').select('person_id');
+  const { rows } = await run(pool, only === undefined ? unfinished : unfinished.where('person_id', '=', only));
+  let finished = 0;
+  const failures: unknown[] = [];
+  for (const { person_id: id } of rows)
+    await finishErasure(pool, id).then(
+      (done) => (finished += done ? 1 : 0),
+      (error: unknown) => failures.push(error),
+    );
+  if (failures.length > 0) throw failures[0];
+  return finished;
+}
+
+/** @returns false: the process that erases them is alive, or another one is finishing it */
+async function finishErasure(pool: Pool, personId: string): Promise<boolean> {
+  const client = await pool.connect();
+  waitLong(client);
+  try {
+    const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${erasureLock(personId)}) as got`);
+    if (rows[0]?.got !== true) return false;
+    await eraseLate(client, personId, async (stores, { orgId, projectId }) => {
+      const entry = { action: 'xuser.erased', targetKind: 'xuser', targetId: personId, subjectId: personId, projectId };
+      await audit(client, nobody(orgId), { ...entry, detail: { stores, interrupted: true } });
+    });
+    return true;
+  } finally {
+    client.release(true); // with its lock and settings
+  }
 }
 
 /** `work` between begin and commit; again, up to ATTEMPTS_MAX times, when the server ended it in favour of a writer that it was in a

@@ -1,4 +1,6 @@
 /** Erasure in the whole service while the person is being recorded and watched; and what happens when it cannot be done. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
@@ -75,13 +77,15 @@ it('ends what is open here within a second when another node erases the user', a
 });
 
 // promise: erasure
-it('deletes rows that are being stored and keeps waiting rows out when another process erases the user', async () => {
+// job: erasures
+it('deletes rows that are being stored and keeps waiting rows out when another process erases the user, also one that is killed', async () => {
   const own = await runService();
   const { xuser_id: id } = await own.token('storing');
+  const { xuser_id: other } = await own.token('left by a kill');
   const { pool } = own.database;
-  const packets = packetsOf('storing-1', id, 36, 1000);
+  const packets = [packetsOf('storing-1', id, 36, 1000), packetsOf('storing-2', other, 36, 1000)];
   const send = async (from: number, to: number): Promise<void> => {
-    for (const packet of packets.slice(from, to)) expect((await own.ingest(packet)).status).toBe(202);
+    for (let i = from; i < to; i++) for (const one of packets) expect((await own.ingest(one[i]!)).status).toBe(202);
   };
   // Every statement that stores samples waits at a gate.
   const gate = await own.database.connect();
@@ -91,7 +95,10 @@ it('deletes rows that are being stored and keeps waiting rows out when another p
      select pg_advisory_lock(1)`,
   );
   await send(0, 18);
-  const { rows: streams } = await pool.query<{ id: number }>('select id from stream where xuser_id = $1', [id]);
+  const { rows: streams } = await pool.query<{ id: number }>('select id from stream where xuser_id = any($1) order by xuser_id = $2', [
+    [id, other],
+    other,
+  ]);
   const waiting = async (): Promise<number> =>
     (await pool.query(`select from pg_stat_activity where datname = current_database() and wait_event = 'advisory' and query ~* '^copy'`))
       .rowCount ?? 0;
@@ -99,8 +106,21 @@ it('deletes rows that are being stored and keeps waiting rows out when another p
   await send(18, 36);
   const erasing = eraseUser(pool, own.org.orgId, id, { actor: null }); // as the command does: without this node's endSubject
   await expect.poll(async () => (await pool.query('select from xuser where id = $1', [id])).rowCount, { timeout: 30_000 }).toBe(0);
+  const command = ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'erase', other, '--yes'];
+  const killed = spawn(process.execPath, command, { env: { ...process.env, DATABASE_URL: own.database.url }, stdio: 'ignore' });
+  await expect.poll(async () => (await pool.query('select from xuser where id = $1', [other])).rowCount, { timeout: 30_000 }).toBe(0);
+  killed.kill('SIGKILL');
+  await once(killed, 'exit');
   await gate.query('select pg_advisory_unlock(1)');
   const { stores } = await erasing;
+  const leftByKill = `select from sample_block where stream_id = $1`;
+  await expect.poll(async () => (await pool.query(leftByKill, [streams[1]!.id])).rowCount, { timeout: 30_000 }).toBe(0);
+  const entries = await pool.query<{ detail: { interrupted?: true; stores: { store: string; deleted: number }[] } }>(
+    `select detail from audit_log where action = 'xuser.erased' and target_id = $1 order by id desc`,
+    [other],
+  );
+  expect(entries.rows[0]?.detail.interrupted).toBe(true);
+  expect(entries.rows[0]?.detail.stores.find(({ store }) => store === 'sample_block')?.deleted).toBeGreaterThan(0);
   const samples = stores.find(({ store }) => store === 'sample_block');
   // A writer that has kept rows for longer than the erasure took.
   const writer = new DerivedWriter(own.database, { currentMethods: [] });

@@ -307,6 +307,7 @@ const exceptions: Readonly<Record<string, Readonly<{ reason: string; roles: read
   rollup_dirty: { reason: 'what the rollups note of features, which api sees through their views', roles: ['worker'] },
   feature_1h_kept: { reason: 'a rollup, which api sees through its view', roles: [] },
   feature_1d_kept: { reason: 'a rollup, which api sees through its view', roles: [] },
+  unfinished_erasure: { reason: 'of people who are no longer there: erasure acts as the owner', roles: [] },
   project_retention_swept: { reason: "the housekeeping's own notes", roles: [] },
 };
 

@@ -37,6 +37,8 @@ export const namedLocks = {
   derived: 'biosignal derived ',
   /** And the organization: it is moved by one command at a time, and not sent back or removed by another. */
   move: 'biosignal move ',
+  /** And the person: held shared while they are erased, alone while an erasure that was interrupted is finished. */
+  erasure: 'biosignal erasure ',
   /** And the organization: entries of its audit chain one after the other (sql/000016-audit.sql). */
   audit: 'biosignal audit ',
 } as const;
@@ -45,3 +47,4 @@ export const namedLocks = {
 export const derivedLock = (streamId: number): string => `hashtextextended('${namedLocks.derived}${streamId}', 0)`;
 export const hashedLock = (name: (typeof namedLocks)['signingKey' | 'episodeRules']): string => `hashtextextended('${name}', 0)`;
 export const moveLock = (orgId: string): string => `hashtextextended('${namedLocks.move}${orgId}', 0)`;
+export const erasureLock = (personId: string): string => `hashtextextended('${namedLocks.erasure}${personId}', 0)`;

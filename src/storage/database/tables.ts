@@ -848,6 +848,14 @@ export interface Tables {
     created_at: Generated<Stamp>;
     ended_at: Stamp | null;
   };
+  unfinished_erasure: {
+    person_id: string;
+    organization_id: string;
+    project_id: string;
+    stream_ids: number[];
+    stream_uuids: string[];
+    erased_at: Generated<Stamp>;
+  };
   unit_conversion: {
     given: string;
     unit: string;
