@@ -8,6 +8,7 @@ import { eraseUser } from '../records/erase.ts';
 import { openDatabase } from '../storage/database/database.ts';
 import type { Database } from '../storage/database/database.ts';
 import { moveLock } from '../storage/database/locks.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { audit } from '../tenancy/audit.ts';
 import { commandLine } from './acts.ts';
@@ -93,8 +94,10 @@ export async function removeOrganization(pool: Pool, orgId: string, to: string, 
       console.signal.throwIfAborted();
       await eraseUser(pool, orgId, id, { actor: commandLine(console, orgId) });
     }
-    await audit(pool, commandLine(console, orgId), { action: 'organization.removed', targetKind: 'organization', targetId: orgId });
-    await pool.query('delete from organization where id = $1', [orgId]);
+    await transaction(pool, async (client) => {
+      await audit(client, commandLine(console, orgId), { action: 'organization.removed', targetKind: 'organization', targetId: orgId });
+      await client.query('delete from organization where id = $1', [orgId]);
+    });
     console.out(`removed, with ${rows.length} users`);
     return EXIT_OK;
   });
@@ -154,7 +157,9 @@ async function needMoving(pool: Pool, orgId: string): Promise<void> {
 }
 
 async function setMoving(pool: Pool, orgId: string, moving: boolean, console: Console): Promise<void> {
-  await pool.query(`update organization set moving_at = case when $2 then coalesce(moving_at, now()) end where id = $1`, [orgId, moving]);
   const action = moving ? 'organization.moving' : 'organization.stayed';
-  await audit(pool, commandLine(console, orgId), { action, targetKind: 'organization', targetId: orgId });
+  await transaction(pool, async (client) => {
+    await client.query(`update organization set moving_at = case when $2 then coalesce(moving_at, now()) end where id = $1`, [orgId, moving]);
+    await audit(client, commandLine(console, orgId), { action, targetKind: 'organization', targetId: orgId });
+  });
 }
