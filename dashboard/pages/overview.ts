@@ -18,7 +18,7 @@ const REFRESH_MS = 10_000;
 /** Hours that the quality is of. */
 const HOURS = 24;
 
-type Readiness = Readonly<{ status: string; parts: readonly Readonly<{ name: string; ok: boolean; detail: string }>[] }>;
+type Readiness = Readonly<{ status: string; parts: readonly Readonly<{ name: string; ok: boolean; detail?: string }>[] }>;
 
 export class OverviewPage extends Page {
   override readonly title = t('Overview');
@@ -136,7 +136,7 @@ export class OverviewPage extends Page {
     if (this.#service === null) return html`<p class="muted">${t('The state of the service is unknown.')}</p>`;
     return html`<ul class="plain rows">
       ${this.#service.parts.map(
-        ({ name, ok, detail }) =>
+        ({ name, ok, detail = '' }) =>
           html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} <span class="muted" lang="en">${detail}</span></li>`,
       )}
     </ul>`;

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import { isLoopbackAddress } from '../config.ts';
 import { defineRoute } from './route.ts';
-import type { Route } from './route.ts';
+import type { AuthRequest, Route } from './route.ts';
 import { exactly, oneOf } from './schemas.ts';
 
 /** A part of the service, and whether it works. */
@@ -23,14 +23,22 @@ export type ServiceDeps = Readonly<{
   standby?: () => boolean;
   /** Text in the Prometheus exposition format. */
   metrics: () => Promise<string>;
-  /** Bearer token for /metrics from other machines; empty: loopback only. */
+  /** Bearer token for /metrics and for details of /readyz from other machines; empty: loopback only. */
   metricsToken: string;
+  /** Has the request a credential that may read details of /readyz? Default: none has. Resolves soon, also while the database is away. */
+  mayReadDetails?: (request: Pick<AuthRequest, 'bearer' | 'header' | 'method'>) => Promise<boolean>;
 }>;
 
 const Health = exactly({ status: Type.Literal('ok'), version: Type.String() });
 const Readiness = exactly({
   status: oneOf(['ready', 'not_ready', 'standby']),
-  parts: Type.Array(exactly({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })),
+  parts: Type.Array(
+    exactly({
+      name: Type.String(),
+      ok: Type.Boolean(),
+      detail: Type.Optional(Type.String({ description: 'Numbers and reasons, for who runs the service.' })),
+    }),
+  ),
 });
 
 const getHealth = ({ version }: ServiceDeps) =>
@@ -45,17 +53,20 @@ const getHealth = ({ version }: ServiceDeps) =>
     handler: async () => ({ status: 200, json: { status: 'ok', version } }),
   });
 
-const getReadiness = ({ parts: allParts, standby }: ServiceDeps) =>
+const getReadiness = (deps: ServiceDeps) =>
   defineRoute({
     method: 'GET',
     path: '/readyz',
     operationId: 'getReadiness',
     tag: 'Service',
     summary: 'Can it take traffic?',
+    description:
+      'Anyone is told which parts work. `detail` is added from loopback, with the bearer token BIO_METRICS_TOKEN, in a session of the ' +
+      'dashboard, and with a key of scope admin that the service has seen before.',
     access: { public: true },
     responses: {
       200: {
-        description: 'Every part that traffic needs works; one that is not `ok` is without what its detail says.',
+        description: 'Every part that traffic needs works; one that is not `ok` is not needed for it.',
         schema: Readiness,
       },
       503: {
@@ -63,11 +74,11 @@ const getReadiness = ({ parts: allParts, standby }: ServiceDeps) =>
         schema: Readiness,
       },
     },
-    handler: async () => {
-      const parts = await allParts();
+    handler: async (request) => {
+      const [parts, detailed] = await Promise.all([deps.parts(), maySeeDetails(deps, request)]);
       const ready = parts.every(({ ok, needed = true }) => ok || !needed);
-      const why = standby?.() === true ? 'standby' : 'not_ready';
-      const said = parts.map(({ name, ok, detail }) => ({ name, ok, detail }));
+      const why = deps.standby?.() === true ? 'standby' : 'not_ready';
+      const said = parts.map(({ name, ok, detail }) => ({ name, ok, ...(detailed ? { detail } : {}) }));
       return ready ? { status: 200, json: { status: 'ready', parts: said } } : { status: 503, json: { status: why, parts: said } };
     },
   });
@@ -83,9 +94,9 @@ const getMetrics = ({ metrics, metricsToken }: ServiceDeps) =>
     access: { public: true },
     responses: { 200: { description: 'Prometheus text format.', contentType: 'text/plain; version=0.0.4; charset=utf-8' } },
     errors: ['credential_missing', 'credential_invalid'],
-    handler: async ({ header, remoteAddress }) => {
-      const given = header('authorization');
-      if (!(given === '' && isLoopbackAddress(remoteAddress)) && !sameToken(given, metricsToken)) {
+    handler: async (request) => {
+      const given = request.header('authorization');
+      if (!isScraper(request, metricsToken)) {
         throw new PipelineError(
           given === '' ? 'credential_missing' : 'credential_invalid',
           'Send Authorization: Bearer with the metrics token.',
@@ -94,6 +105,20 @@ const getMetrics = ({ metrics, metricsToken }: ServiceDeps) =>
       return { status: 200, text: await metrics(), contentType: 'text/plain; version=0.0.4; charset=utf-8' };
     },
   });
+
+type Asking = Readonly<{ header: (lowerCaseName: string) => string; remoteAddress: string }>;
+
+/** From this machine without a credential, or with the metrics token. */
+function isScraper({ header, remoteAddress }: Asking, metricsToken: string): boolean {
+  const given = header('authorization');
+  return (given === '' && isLoopbackAddress(remoteAddress)) || sameToken(given, metricsToken);
+}
+
+async function maySeeDetails({ metricsToken, mayReadDetails }: ServiceDeps, request: Asking): Promise<boolean> {
+  if (isScraper(request, metricsToken)) return true;
+  const bearer = /^Bearer +(\S+)$/i.exec(request.header('authorization'))?.[1] ?? null;
+  return (await mayReadDetails?.({ bearer, header: request.header, method: 'GET' })) ?? false;
+}
 
 function sameToken(header: string, token: string): boolean {
   const given = Buffer.from(header);

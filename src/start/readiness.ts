@@ -1,6 +1,8 @@
 /** Parts of the service as /readyz lists them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import type { Auth } from '../auth/auth.ts';
+import type { AuthRequest } from '../http/route.ts';
 import type { Part } from '../http/service-routes.ts';
 import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
 import { inspectSecret } from '../records/secret-change.ts';
@@ -55,4 +57,16 @@ export async function waitingSecret(database: Database, config: Config): Promise
   const silence = sleep(READY_TIMEOUT_MS, [], { ref: false });
   const asked = inspectSecret(database, config).then(secretParts, () => []); // an unavailable database is reported as a part of its own
   return await Promise.race([asked, silence]);
+}
+
+/** May the sender of a request read the details of /readyz? Sessions of the dashboard may, and keys of scope admin. Only a credential that
+ *  this process has verified before is looked at: others are counted elsewhere, against guessing. */
+export async function mayReadDetails(auth: Auth, request: Omit<AuthRequest, 'access'>): Promise<boolean> {
+  const asked: AuthRequest = { ...request, access: { operator: 'viewer', key: 'admin' } };
+  if (!auth.isVerified(asked)) return false;
+  const verified = Promise.resolve(auth.authenticate(asked)).then(
+    (caller) => caller.kind === 'operator' || (caller.kind === 'key' && caller.scopes.includes('admin')),
+    () => false, // ended, or the database is away
+  );
+  return await Promise.race([verified, sleep(READY_TIMEOUT_MS, false, { ref: false })]);
 }

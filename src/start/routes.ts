@@ -24,6 +24,7 @@ import { routesByOrganization } from '../tenancy/organization-routes.ts';
 import type { ReadAudit } from '../tenancy/read-audit.ts';
 import { webhooksApi } from '../webhooks/api.ts';
 import type { WebhookNetworks } from '../webhooks/webhook-networks.ts';
+import { mayReadDetails } from './readiness.ts';
 import type { Sealing } from './sealing.ts';
 
 type RouteParts = Readonly<{
@@ -94,6 +95,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
       metricsToken: config.metricsToken,
       metrics: metricsText,
       parts,
+      mayReadDetails: (request) => mayReadDetails(auth, request),
     }),
     ...demoRoutes,
   ];

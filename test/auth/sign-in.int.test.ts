@@ -1,5 +1,6 @@
 /** Signing in to the dashboard in the whole service: its audit entries, whom guesses lock out, and its cookies. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApiKey } from '../../src/auth/api-keys.ts';
 import { DeviceCookies } from '../../src/auth/device-cookies.ts';
 import { signIn } from '../../src/tenancy/operators.ts';
 import { runCommand, EXIT_FAILED, EXIT_OK } from '../../src/cli/command.ts';
@@ -231,6 +232,34 @@ describe('BIO_SECRET', () => {
     const metrics = async (headers: Record<string, string>): Promise<number> =>
       (await running.send('GET', '/metrics', { as: '', headers })).status;
     expect([await metrics(from('10.5.0.9')), await metrics(from('127.0.0.1'))]).toEqual([401, 200]);
+  });
+
+  // promise: details-guarded
+  it('details of /readyz are for this machine, the dashboard and keys that may administer; others are told what works', async () => {
+    type Parts = { status: string; parts: { name: string; ok: boolean; detail?: string }[] };
+    const ready = async (headers: Record<string, string>, as = ''): Promise<readonly [status: number, parts: number, details: number]> => {
+      const { status, body } = await running.send<Parts>('GET', '/readyz', { as, headers });
+      return [status, body.parts.length, body.parts.filter(({ detail }) => detail !== undefined).length];
+    };
+    const [status, count, details] = await ready(from('127.0.0.1'));
+    expect([status, details]).toEqual([200, count]);
+    expect(count).toBeGreaterThan(5);
+    const far = from('10.5.0.9');
+    const { key: reader } = await createApiKey(running.database.pool, { orgId: running.org.orgId, name: 'reader', scopes: ['read'] });
+    const admin = running.org.apiKey.key;
+    for (const as of [admin, reader]) await running.send('GET', '/api/v1/xusers', { as, headers: far }); // the service verifies them
+    const found = await Promise.all([ready(far), ready(far, reader), ready(far, `${admin}x`), ready(far, admin)]);
+    expect(found.map(([code, parts, told]) => [code, parts === count, told])).toEqual([
+      [200, true, 0],
+      [200, true, 0],
+      [200, true, 0],
+      [200, true, count],
+    ]);
+    await member('looks@x.example');
+    const headers = { ...far, cookie: sent(cookiesOf(await tryAt('looks@x.example', password, far))) };
+    expect((await ready(headers))[2]).toBe(0); // a session that no request has used here is not looked up
+    expect((await running.send('GET', '/api/v1/xusers', { as: '', headers })).status).toBe(200);
+    expect((await ready(headers))[2]).toBe(count);
   });
 
   // promise: secret-needed
