@@ -165,7 +165,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     metrics.credentialsRefused.inc({ reason: 'sign_in' });
     reads.signInRefused(account, from);
   };
-  const disk = new DiskPart(database, config);
+  const disk = new DiskPart(database, config, logger);
   disk.parts();
   const apiRoutes = await apiRoutesOf({
     config,

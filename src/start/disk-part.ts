@@ -1,6 +1,7 @@
 /** The part `disk` of /readyz: how large the database is, and for the embedded one how much room is left. */
 import { statfs } from 'node:fs/promises';
 import type { Config } from '../config.ts';
+import type { Logger } from '../http/logger.ts';
 import type { Part } from '../http/service-routes.ts';
 import type { Database } from '../storage/database/database.ts';
 
@@ -13,13 +14,16 @@ const FREE_BYTES_MIN = GIB;
 export class DiskPart {
   readonly #database: Database;
   readonly #config: Config;
+  readonly #logger: Logger;
   #part: Part | null = null;
   #askedMs = -Infinity;
   #asking = false;
+  #roomFailed = false;
 
-  constructor(database: Database, config: Config) {
+  constructor(database: Database, config: Config, logger: Logger) {
     this.#database = database;
     this.#config = config;
+    this.#logger = logger;
   }
 
   /** What was found last, at most KEPT_MS and one request ago; never waits. Nothing before the first answer. */
@@ -43,10 +47,18 @@ export class DiskPart {
   }
 
   async #withRoom(size: string): Promise<Part> {
-    const { bavail, blocks, bsize } = await statfs(this.#config.dataDir);
-    const free = bavail * bsize;
-    const detail = `${size}, ${gibibytes(free)} of ${gibibytes(blocks * bsize)} free`;
-    return { name: 'disk', ok: free >= FREE_BYTES_MIN, detail, needed: false };
+    try {
+      const { bavail, blocks, bsize } = await statfs(this.#config.dataDir);
+      const free = bavail * bsize;
+      this.#roomFailed = false;
+      const detail = `${size}, ${gibibytes(free)} of ${gibibytes(blocks * bsize)} free`;
+      return { name: 'disk', ok: free >= FREE_BYTES_MIN, detail, needed: false };
+    } catch (err) {
+      const reason = err instanceof Error ? err.message : String(err);
+      if (!this.#roomFailed) this.#logger.warn({ err }, 'disk: the free room of BIO_DATA_DIR is not known');
+      this.#roomFailed = true;
+      return { name: 'disk', ok: false, detail: `${size}, free room is not known: ${reason}`, needed: false };
+    }
   }
 }
 
