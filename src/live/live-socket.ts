@@ -38,8 +38,9 @@ export type LiveSocketOptions = Readonly<{
   socketsMax: Readonly<{ user: number; key: number }>;
   /** uuid of the subject that a caller names by uuid or external id; null when there is none or the caller may not see it. */
   resolveSubject: (caller: Caller, subject: string) => Promise<SubjectId | null>;
-  /** Called when a viewer begins to see the frames of a person. @returns to be called when they no longer do */
-  watched?: ((caller: Caller, subjectId: SubjectId, from: From) => () => void) | undefined;
+  /** Called when a viewer begins to see the frames of a person, and when a new credential keeps the view open. @param foundBy the caller for
+   *  whom resolveSubject found the person @returns to be called when they no longer do */
+  watched?: ((caller: Caller, subjectId: SubjectId, from: From, foundBy: Caller) => () => void) | undefined;
   countViewers?: (delta: 1 | -1) => void;
   /** Gets the last frames from the node that has them, before the first viewer of a selection joins. null: they are here. Never rejects */
   fetchFrames?: ((subjectId: SubjectId, selection: string) => Promise<void> | null) | undefined;
@@ -80,6 +81,8 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
 /** One subject on a socket. Its caller is its own object: request-scope.ts notes by it which person it sees. */
 type View = {
   caller: Caller;
+  /** The caller for whom the person was found. A credential sent in band later is of somebody who may see the same. */
+  foundBy: Caller;
   readonly outbox: Outbox;
   unwatch: (() => void) | null;
   subjectId: SubjectId | null;
@@ -116,7 +119,7 @@ class Viewer implements SocketHandlers {
     const caller = { ...given };
     const peer = this.#isMany ? closingBy(this.#peer, (code) => this.#gone(view, subject, code)) : this.#peer;
     const outbox = new Outbox(peer, this.#options.viewerQueueBytesMax, caller.kind === 'user');
-    const view: View = { caller, outbox, unwatch: null, subjectId: null, group: null };
+    const view: View = { caller, foundBy: caller, outbox, unwatch: null, subjectId: null, group: null };
     return view;
   }
 
@@ -128,6 +131,7 @@ class Viewer implements SocketHandlers {
       this.#options.resolveSubject(caller, subject).then(
         (found) => {
           if (this.#closed) return;
+          view.foundBy = caller;
           if (found === null) outbox.peer.close('not_found', 'No such subject.');
           else if (this.#options.hub.endedCount !== endedCount) this.#open(view, subject, after);
           else this.#begin(view, found, after);
@@ -185,7 +189,8 @@ class Viewer implements SocketHandlers {
   /** Notes the view under the credential that keeps it open. */
   #watch(view: View): void {
     view.unwatch?.();
-    view.unwatch = view.subjectId === null ? null : (this.#options.watched?.(view.caller, view.subjectId, this.#from) ?? null);
+    const { caller, foundBy, subjectId } = view;
+    view.unwatch = subjectId === null ? null : (this.#options.watched?.(caller, subjectId, this.#from, foundBy) ?? null);
   }
 
   /** Ends the view of one of several. */

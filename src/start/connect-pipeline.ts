@@ -15,6 +15,7 @@ import type { LogOwner } from '../storage/log-ownership.ts';
 import type { Caller } from '../caller.ts';
 import type { ConflictAudit } from '../tenancy/conflict-audit.ts';
 import type { ReadAudit } from '../tenancy/read-audit.ts';
+import { keepScope } from '../tenancy/request-scope.ts';
 import type { RoleDatabases } from '../storage/database/roles.ts';
 
 type PipelineParts = Readonly<{
@@ -45,7 +46,10 @@ export async function connectPipeline(parts: PipelineParts): Promise<RunningPipe
       conflicts.note({ caller, remoteAddress, requestId, streamId, deviceId, bootId, seq }),
     ...(route === undefined ? {} : { route }),
     ...(fetchFrames === undefined ? {} : { fetchFrames }),
-    watched: (caller, subjectId, from) => (caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, from)),
+    watched: (caller, subjectId, from, foundBy) => {
+      keepScope(foundBy, caller);
+      return caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, from);
+    },
   });
 }
 

@@ -22,3 +22,9 @@ export function noteProject(caller: Caller, projectId: string): void {
 export function scopeOf(caller: Caller): RequestScope {
   return scopes.get(caller) ?? NOTHING;
 }
+
+/** Notes that what `before` turned out to be about is what `after` is about: a new credential on the same socket. */
+export function keepScope(before: Caller, after: Caller): void {
+  const scope = scopes.get(before);
+  if (scope !== undefined && before !== after) scopes.set(after, scope);
+}

@@ -167,7 +167,7 @@ describe.each(['live', 'ingest'] as const)('an open %s socket', (kind) => {
   });
 });
 
-it('a live view is in the audit log under the key that it goes on with', async () => {
+it('a live view is in the audit log under the key that it goes on with, and in its project', async () => {
   const [first, second] = [await key(['read']), await key(['read'])];
   const open = await connect(paths.live, first.key);
   await expect.poll(() => open.texts.some((text) => text.includes('"ready"'))).toBe(true);
@@ -175,7 +175,7 @@ it('a live view is in the audit log under the key that it goes on with', async (
   await expect.poll(() => open.texts.some((text) => text.includes('"auth"'))).toBe(true);
   for (const { record } of [first, second]) {
     const { body } = await running.send<unknown[]>('GET', `/api/v1/audit-log?action=live.started&actor_id=${record.id}`);
-    expect(body).toHaveLength(1);
+    expect(body).toMatchObject([{ project_id: running.org.projectId }]);
   }
   open.socket.close();
 });
