@@ -15,7 +15,7 @@ import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 
 /** How long an answer is remembered, ms: after a move, requests go to the former cell so long, which answers 503. */
-const KNOWN_MS = 2000;
+export const KNOWN_MS = 2000;
 const KNOWN_MAX = 50_000;
 const ASK_MS = 2000;
 
@@ -109,25 +109,33 @@ export class CellDirectory {
     const id = `${question.text} ${String(question.value)}`;
     const known = this.#known.get(id);
     if (known !== undefined && known.untilMs > performance.now()) return known.found;
-    const answers = await Promise.allSettled(
-      this.#cells.map(async (cell) => {
-        const { rows } = await cell.pool.query<{ moving: boolean }>(question.text, [question.value]);
-        return rows[0] === undefined ? null : { cell, moving: rows[0].moving };
-      }),
-    );
-    const found = answers.flatMap((one) => (one.status === 'fulfilled' && one.value !== null ? [one.value] : []));
-    // After a move both databases have it, and the former one says that it was moved.
-    const best = found.find(({ moving }) => !moving) ?? found[0];
-    if (best === undefined) return answers.some(({ status }) => status === 'rejected') ? 'away' : null;
-    if (best.moving) return best;
+    const asked = this.#cells.map(async (cell) => {
+      const { rows } = await cell.pool.query<{ moving: boolean }>(question.text, [question.value]);
+      return rows[0] === undefined ? null : { cell, moving: rows[0].moving };
+    });
+    // After a move both databases have it, and the former one says that it was moved. A database that does not answer is not waited for
+    // when another one has it.
+    const here = await Promise.any(asked.map(async (one) => await hereOrThrow(one))).catch(() => null);
+    if (here === null) {
+      const answers = await Promise.allSettled(asked);
+      const moved = answers.find((one) => one.status === 'fulfilled' && one.value !== null);
+      if (moved?.status === 'fulfilled') return moved.value;
+      return answers.some(({ status }) => status === 'rejected') ? 'away' : null;
+    }
     if (this.#known.size >= KNOWN_MAX) this.#known.clear();
-    this.#known.set(id, { found: best, untilMs: performance.now() + KNOWN_MS });
-    return best;
+    this.#known.set(id, { found: here, untilMs: performance.now() + KNOWN_MS });
+    return here;
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#cells.map(({ pool }) => pool.end()));
   }
+}
+
+async function hereOrThrow(asked: Promise<Found | null>): Promise<Found> {
+  const found = await asked;
+  if (found === null || found.moving) throw new Error('not here');
+  return found;
 }
 
 const placed = ({ name, upstream }: Cell): Answer => ({ status: 200, headers: { 'bio-cell': name, 'bio-cell-upstream': upstream } });

@@ -7,6 +7,7 @@
 import type { Pool } from 'pg';
 import { build, inSec, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
+import { isHere } from '../tenancy/moving.ts';
 import { WebhookNetworks } from './webhook-networks.ts';
 import { sendMessage } from './webhook-request.ts';
 import type { Outcome } from './webhook-request.ts';
@@ -168,7 +169,7 @@ async function takeDue(pool: Pool, countMax: number, room: ReadonlyMap<string, n
          where webhook_id = w.id and status = 'pending' and next_attempt_at <= now()
          order by next_attempt_at limit ${WEBHOOK_IN_FLIGHT_MAX}
        ) d
-       where w.disabled_at is null and w.gone_at is null
+       where w.disabled_at is null and w.gone_at is null and ${isHere('w.organization_id')}
      ), fair as (
        select f.*, row_number() over (partition by organization_id order by place, next_attempt_at) as place_of_organization,
          coalesce((select free from room where key = '${ORGANIZATION}' || f.organization_id), ${ORGANIZATION_IN_FLIGHT_MAX}) as organization_free
