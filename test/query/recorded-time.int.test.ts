@@ -297,6 +297,9 @@ describe.concurrent('a recording keeps the start that it states', () => {
     expect(await answers(name, inside)).toEqual(everything);
     expect(await answers(name, windows.now)).toEqual(nothing);
 
+    // A table without rows is not written.
+    const tables = await run(exportRecordings, name, '--format', 'parquet', '--out', join(work, name));
+    expect(tables.map((path) => path.split('.').at(-2))).toEqual(['samples', 'beats', 'features']);
     const [edf] = await run(exportRecordings, name, '--format', 'edf', '--out', join(work, name));
     const file = await openRecording(edf!);
     expect(file.startUnixNs).toBe(BigInt(startMs) * 1_000_000n);

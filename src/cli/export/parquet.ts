@@ -116,7 +116,7 @@ async function writeRows(
   metadata: Metadata,
 ): Promise<string[]> {
   let table: Table | null = null; // a table without rows is not written: some readers refuse an empty list of row groups
-  let after: readonly [string, string, string] = ['-1', '', ''];
+  let after: readonly [string, string, string] = [String(BigInt(bounds[1] as string) - 1n), '', '']; // before every row of the range
   for (;;) {
     const { rows }: { rows: Row[] } = await pool.query<Row>(sql, [...bounds, ...after]);
     if (rows.length > 0) {
