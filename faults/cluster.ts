@@ -6,6 +6,8 @@ import type { Command } from '../src/cli/command.ts';
 import { cluster } from '../src/cli/cluster.ts';
 import { reprocess } from '../src/cli/reprocess.ts';
 import type { Random } from '../src/cli/simulator/random.ts';
+import type { PostgresPair } from './lib/postgres-pair.ts';
+import { nextRelease } from './upgrade.ts';
 import { eraseWhileSending } from './lib/erased-person.ts';
 import type { Node, Nodes } from './lib/nodes.ts';
 import type { World } from './lib/world.ts';
@@ -17,6 +19,8 @@ const RECOVER_MS_MAX = 120_000;
 /** A node that hangs is followed after 10 s. */
 const PAUSE_MS = 15_000;
 const NATS_AWAY_MS = 30_000;
+/** All nodes are asked all the time for so long. */
+const BUSY_MS = 10_000;
 
 /** Until every device has had a packet acknowledged that it made after `sinceMs`. */
 async function untilEach(world: World, sinceMs: number): Promise<void> {
@@ -25,10 +29,16 @@ async function untilEach(world: World, sinceMs: number): Promise<void> {
 }
 
 /** A round's time is the longest that a packet waited for its acknowledgement. */
-const fault = (name: string, about: string, strike: (world: World, nodes: Nodes, random: Random) => Promise<void>): Scenario => ({
+const fault = (
+  name: string,
+  about: string,
+  strike: (world: World, nodes: Nodes, random: Random) => Promise<void>,
+  { world = {}, ...more }: Pick<Scenario, 'world' | 'rounds'> = {},
+): Scenario => ({
   name: `cluster-${name}`,
   about: `three nodes: ${about}`,
-  world: { cluster: true, deviceCount: 12 },
+  ...more,
+  world: { cluster: true, deviceCount: 12, ...world },
   round: async (world, random) => {
     const nodes = world.nodes!;
     world.watch();
@@ -57,6 +67,69 @@ async function command(world: World, what: Command, ...args: string[]): Promise<
     signal: new AbortController().signal,
   });
   if (code !== 0) throw new Error(`biosignal ${what.name} ${args.join(' ')}: ${err.join(' ')}`);
+}
+
+/** The nodes one after the other are stopped in order and started with something changed, as in a rolling upgrade. */
+async function startAnew(nodes: Nodes, change: Parameters<Node['service']['change']>[0], which = nodes.all): Promise<void> {
+  for (const node of which) {
+    if (nodes.isAwake(node) && (await nodes.rest(node)) !== 0)
+      throw new Error(`SIGTERM of ${node.name}:\n${node.service.log.slice(-2000)}`);
+    node.service.change(change);
+    nodes.wake(node);
+    await nodes.untilShared();
+  }
+}
+
+let releases = 0;
+
+/** The next release comes to one node while the others run this one, which then take partitions of the newer schema, too. */
+async function upgradeNodes(world: World, nodes: Nodes, random: Random): Promise<void> {
+  const root = nextRelease(world.workDir, ++releases);
+  const [first, second, third] = nodes.all.toSorted(() => random.next() - 0.5) as [Node, Node, Node];
+  await startAnew(nodes, { root }, [first]);
+  await nodes.lose(second); // for good: this release does not start again on the newer schema
+  await nodes.untilShared();
+  if (!(await nodes.owners()).includes(third.name)) throw new Error('the node of the former release has no partitions');
+  await startAnew(nodes, { root }, [second, third]);
+}
+
+/** The password of the database changes while nodes run, and one of them loses its connections before it is told. */
+async function changePassword(world: World, nodes: Nodes, random: Random): Promise<void> {
+  const password = `p${Math.floor(1e9 * random.next())}`;
+  const isFirst = (await world.sql(`select from pg_roles where rolname = 'rotated'`)).length === 0;
+  await world.sql(`${isFirst ? 'create' : 'alter'} role rotated with login superuser password '${password}'`);
+  await untilEach(world, performance.now());
+  if (!isFirst) anyOf(nodes, random).database.mode = 'pass'; // resets what is open: its new connections are refused
+  for (const node of nodes.all) {
+    const url = new URL(world.postgres.url);
+    Object.assign(url, { username: 'rotated', password, port: String(node.database.port) });
+    await startAnew(nodes, { env: { DATABASE_URL: url.href } }, [node]);
+  }
+}
+
+/** Requests at all nodes at once, so that every pool is full. */
+async function askEverything(world: World, nodes: Nodes): Promise<void> {
+  const headers = { authorization: `Bearer ${world.credential}` };
+  const untilMs = performance.now() + BUSY_MS;
+  const paths = ['/api/v1/devices?limit=1000', '/api/v1/fleet/counts', '/api/v1/signal-quality?hours=24', '/api/v1/streams?subject_id=d0'];
+  let used = 0;
+  const ask = async ({ service }: Node, i: number): Promise<void> => {
+    for (let n = i; performance.now() < untilMs; n++) {
+      const answer = await fetch(`${service.url}${paths[n % paths.length]!}`, { headers }).catch(() => null);
+      await answer?.arrayBuffer();
+      if (answer !== null && answer.status >= 500) throw new Error(`${paths[n % paths.length]!} was answered ${answer.status}`);
+    }
+  };
+  const count = async (): Promise<void> => {
+    for (; performance.now() < untilMs; await sleep(500)) {
+      const rows = await world.sql<{ n: number }>(`select count(*)::int as n from pg_stat_activity where backend_type = 'client backend'`);
+      used = Math.max(used, rows[0]!.n);
+    }
+  };
+  await Promise.all([count(), ...nodes.all.flatMap((node) => Array.from({ length: 40 }, (_, i) => ask(node, i)))]);
+  const refused = nodes.all.filter(({ service }) => /too many clients|53300/.test(service.log));
+  if (refused.length > 0) throw new Error(`${used} connections were in use, and ${refused.length} nodes were refused more`);
+  process.stderr.write(`cluster-connections: at most ${used} of 100 in use\n`);
 }
 
 /** A node gives its partitions away and has them back. */
@@ -138,5 +211,23 @@ export const clusterScenarios: readonly Scenario[] = [
     const moved = moveAway(world, await nodes.largest());
     await eraseWhileSending(world, `erased-${Math.floor(1e9 * random.next())}`);
     await moved;
+  }),
+  fault(
+    'promotion',
+    'the primary is lost for good, its synchronous standby is promoted, and gets a standby',
+    async (world, nodes) => {
+      const pair = world.postgres as PostgresPair;
+      await pair.promote();
+      await nodes.untilShared();
+      await untilEach(world, performance.now());
+      await pair.renewStandby();
+    },
+    { world: { standby: true } },
+  ),
+  fault('upgrade', 'the next release comes to one after the other, and one of the former is lost meanwhile', upgradeNodes, { rounds: 10 }),
+  fault('password', 'the password of the database changes, one after the other is started with it', changePassword, { rounds: 10 }),
+  fault('connections', 'all are busy with requests, with 100 connections allowed', askEverything, {
+    rounds: 5,
+    world: { env: { BIO_DB_CONNECTIONS_MAX: '30' } },
   }),
 ];

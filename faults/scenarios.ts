@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Random } from '../src/cli/simulator/random.ts';
-import type { PrivatePostgres } from './lib/private-postgres.ts';
+import type { DatabaseServer, PrivatePostgres } from './lib/private-postgres.ts';
 import type { ServiceProcess } from './lib/service.ts';
 import type { World, WorldOptions } from './lib/world.ts';
 
@@ -83,7 +83,7 @@ async function servingAgain(world: World, since: number): Promise<number> {
   }
 }
 
-async function restartUntilUp(postgres: PrivatePostgres): Promise<void> {
+async function restartUntilUp(postgres: DatabaseServer): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
       await postgres.restart();

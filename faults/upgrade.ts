@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..');
 const ENDED_MAX = 20;
 
 /** This release with one migration more for every upgrade so far. @returns its folder */
-function nextRelease(workDir: string, upgrades: number): string {
+export function nextRelease(workDir: string, upgrades: number): string {
   const folder = join(workDir, `release-${upgrades}`);
   mkdirSync(folder);
   for (const part of ['src', 'sdk', 'sql', 'faults', 'package.json']) cpSync(join(root, part), join(folder, part), { recursive: true });

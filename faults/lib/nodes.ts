@@ -106,6 +106,17 @@ export class Nodes {
     return await node.service.terminate();
   }
 
+  /** Kills a node for good. */
+  async lose(node: Node): Promise<void> {
+    this.#resting.add(node);
+    this.#supervised.get(node)?.();
+    await node.service.kill();
+  }
+
+  isAwake(node: Node): boolean {
+    return !this.#resting.has(node);
+  }
+
   wake(node: Node): void {
     this.#resting.delete(node);
     node.service.start();
@@ -159,12 +170,12 @@ async function startNode(
   const name = `n${number}`;
   const service = new ServiceProcess(await freePort(), {
     env: {
+      BIO_DB_CONNECTIONS_MAX: '14',
       ...env,
       DATABASE_URL: url.replace(`:${postgresPort}/`, `:${database.port}/`),
       BIO_NATS_URL: `nats://127.0.0.1:${messages.port}`,
       BIO_NODE_NAME: name,
       BIO_DSP_WORKERS: '1',
-      BIO_DB_CONNECTIONS_MAX: '14',
     },
   });
   await service.untilReady();

@@ -1,5 +1,6 @@
 /** A PostgreSQL of the harness's own, from the embedded binaries, that can be killed like a machine that loses power (but for the disk's
  *  own cache): every process at once, with SIGKILL. */
+import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '../../src/storage/database/embedded-postgres.ts';
@@ -10,7 +11,20 @@ export type PostgresSettings = Readonly<Record<string, string>>;
 /** Fsync and synchronous_commit stay on: what is tested is that an acknowledged packet is on the disk. */
 const defaults: PostgresSettings = { shared_buffers: '64MB', max_wal_size: '256MB', checkpoint_timeout: '5min' };
 
-export class PrivatePostgres {
+/** A server that a world runs on. */
+export type DatabaseServer = Readonly<{
+  dataDir: string;
+  /** Of the superuser, straight to the server. */
+  url: string;
+  port: number;
+  alive: boolean;
+  kill: () => Promise<void>;
+  pause: (paused: boolean) => void;
+  restart: () => Promise<void>;
+  stop: () => Promise<void>;
+}>;
+
+export class PrivatePostgres implements DatabaseServer {
   readonly dataDir: string;
   readonly #settings: PostgresSettings;
   readonly #port: number;
@@ -66,8 +80,17 @@ export class PrivatePostgres {
   }
 }
 
+/** SIGKILL to a server that was spawned here and to all its processes. */
+export async function killAll(child: ChildProcess): Promise<void> {
+  const pids = pidsOf(child.pid ?? 0);
+  const gone = child.exitCode === null && child.signalCode === null ? new Promise<void>((done) => child.once('exit', () => done())) : null;
+  for (const pid of pids) kill(pid, 'SIGKILL');
+  await gone;
+  for (let waited = 0; pids.some(isRunning) && waited < 2000; waited += 10) await sleep(10);
+}
+
 /** A process and its children; [] when it has gone. */
-function pidsOf(parent: number): number[] {
+export function pidsOf(parent: number): number[] {
   if (!isRunning(parent)) return [];
   const pids = [parent];
   for (const name of readdirSync('/proc')) {

@@ -17,7 +17,7 @@ export type ServiceOptions = Readonly<{
 
 export class ServiceProcess {
   readonly port: number;
-  readonly #options: ServiceOptions;
+  #options: ServiceOptions;
   #child: ChildProcess;
   #gone: Promise<number>;
   /** What it wrote, the last 20 kB: warnings and errors. */
@@ -65,6 +65,11 @@ export class ServiceProcess {
   /** Stops every thread where it is (SIGSTOP), or lets them go on. */
   pause(paused: boolean): void {
     this.#child.kill(paused ? 'SIGSTOP' : 'SIGCONT');
+  }
+
+  /** From the next start on. */
+  change({ env = {}, root }: Partial<Pick<ServiceOptions, 'env' | 'root'>>): void {
+    this.#options = { ...this.#options, env: { ...this.#options.env, ...env }, ...(root === undefined ? {} : { root }) };
   }
 
   /** The one before must be gone. */

@@ -14,7 +14,8 @@ import type { Comparison } from './clean-run.ts';
 import { Fleet } from './fleet.ts';
 import type { FleetOptions } from './fleet.ts';
 import { PrivatePostgres } from './private-postgres.ts';
-import type { PostgresSettings } from './private-postgres.ts';
+import type { DatabaseServer, PostgresSettings } from './private-postgres.ts';
+import { PostgresPair } from './postgres-pair.ts';
 import { freePort } from './free-port.ts';
 import { Nodes, Viewer } from './nodes.ts';
 import { ServiceProcess } from './service.ts';
@@ -30,6 +31,8 @@ export type WorldOptions = Readonly<{
   prepare?: (workDir: string) => Promise<() => Promise<void>>;
   /** With the cluster made and the server stopped. */
   arrange?: (postgres: PrivatePostgres, workDir: string) => Promise<void>;
+  /** A primary with a synchronous standby, as Debian packages PostgreSQL; `postgres` is a PostgresPair then. */
+  standby?: boolean;
   env?: Readonly<Record<string, string>>;
   nodeFlags?: readonly string[];
   /** A service that ends by itself while it is waited for is started again, as an init system does. */
@@ -59,7 +62,7 @@ export type Verdict = Readonly<{
 
 export class World {
   readonly workDir: string;
-  readonly postgres: PrivatePostgres;
+  readonly postgres: DatabaseServer;
   readonly proxy: TcpProxy;
   readonly front: TcpProxy | null;
   ledger: string;
@@ -97,12 +100,7 @@ export class World {
     const workDir = mkdtempSync(join(tmpdir(), `biosignal-faults-${options.name}-`));
     chmodSync(workDir, 0o755); // started as root, the server runs as another account
     const undo = (await options.prepare?.(workDir)) ?? (async () => undefined);
-    const postgres = await PrivatePostgres.start(join(workDir, 'data'), options.postgresSettings);
-    if (options.arrange !== undefined) {
-      await postgres.stop();
-      await options.arrange(postgres, workDir);
-      await postgres.restart();
-    }
+    const postgres = options.standby === true ? await PostgresPair.start(workDir) : await startPostgres(options, workDir);
     const proxy = await TcpProxy.start(postgres.port);
     const env = {
       DATABASE_URL: postgres.url.replace(`:${postgres.port}/`, `:${proxy.port}/`),
@@ -229,6 +227,15 @@ export class World {
     await this.#undo();
     rmSync(this.workDir, { recursive: true, force: true });
   }
+}
+
+async function startPostgres({ postgresSettings, arrange }: WorldOptions, workDir: string): Promise<PrivatePostgres> {
+  const postgres = await PrivatePostgres.start(join(workDir, 'data'), postgresSettings);
+  if (arrange === undefined) return postgres;
+  await postgres.stop();
+  await arrange(postgres, workDir);
+  await postgres.restart();
+  return postgres;
 }
 
 function fleetOptions(options: WorldOptions, url: string, credential: string, ledger: string, seed: number): FleetOptions {
