@@ -204,6 +204,15 @@ test('a scrape of the common port tells of every process under its name, and /re
   // Nothing is added up or said twice.
   expect(lines.filter((line) => line.startsWith('# TYPE bio_packets_total '))).toHaveLength(1);
   expect(new Set(of(lines, 'bio_packets_total')).size).toBe(of(lines, 'bio_packets_total').length);
+  // What the alerts and the dashboard ask for is there, of every process.
+  const asked = ['prometheus/alerts.yml', 'grafana/biosignal.json']
+    .map((file) => readFileSync(join(import.meta.dirname, '../../ops', file), 'utf8'))
+    .join('\n');
+  const names = [...asked.matchAll(/\b((?:bio|process|nodejs)_[a-z_]+[a-z])\b/g)].map(([, name]) => name!);
+  const nodesOf = (name: string): number =>
+    new Set(lines.flatMap((line) => (line.startsWith(`${name}{`) ? [/node="([^"]+)"/.exec(line)?.[1]] : []))).size;
+  expect(new Set(names).size).toBeGreaterThan(30);
+  expect([...new Set(names)].filter((name) => nodesOf(name) !== 3)).toEqual([]);
   const ready = (await (await fetch(`${baseUrl}/readyz`)).json()) as { parts: { name: string; ok: boolean; detail: string }[] };
   expect(ready.parts.find(({ name }) => name === 'bus')).toMatchObject({ ok: true, detail: 'open, to 2 other nodes' });
 

@@ -1,9 +1,10 @@
 /** The rules of ops/prometheus fire when they should and are silent when they should, for one instance, for two, and for a cluster. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 
 const folder = join(import.meta.dirname, '../../ops/prometheus');
 type Cases = Readonly<{
@@ -22,6 +23,25 @@ const hasPromtool = ((): boolean => {
 
 it.runIf(hasPromtool)('the alert rules fire in the cases of alerts.test.yml, and not in the others', () => {
   expect(execFileSync('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: folder, encoding: 'utf8' })).toContain('SUCCESS');
+});
+
+// Prometheus itself reads them: a file of rules with the expression of each panel.
+it.runIf(hasPromtool)('the expressions of the Grafana dashboard are PromQL', () => {
+  const { panels } = JSON.parse(readFileSync(join(folder, '../grafana/biosignal.json'), 'utf8')) as {
+    panels: readonly { title: string; targets: readonly { expr: string }[] }[];
+  };
+  const rules = panels.flatMap(({ targets }, i) =>
+    targets.map(({ expr }, k) => ({ record: `panel:${i}_${k}`, expr: expr.replaceAll('$__rate_interval', '5m') })),
+  );
+  expect(rules.length).toBeGreaterThan(30);
+  const work = mkdtempSync(join(tmpdir(), 'biosignal-panels-'));
+  try {
+    writeFileSync(join(work, 'panels.yml'), stringify({ groups: [{ name: 'panels', rules }] }));
+    const said = execFileSync('promtool', ['check', 'rules', 'panels.yml'], { cwd: work, encoding: 'utf8' });
+    expect(said).toContain(`${rules.length} rules found`);
+  } finally {
+    rmSync(work, { recursive: true });
+  }
 });
 
 it('each rule about owners, nodes and restarts has a case in which it fires and one in which it does not', () => {
