@@ -302,7 +302,7 @@ function placeOf({ url, where, passwordFile }: DatabaseAddress): string {
   return `${where}: ${host}:${port}, database ${database}, user ${user}, ${password}`;
 }
 
-/** Reports which instance accepts packets. */
+/** Reports which instance accepts packets, or which nodes share them. */
 async function owner(database: Database, onPort: (port: number) => void): Promise<Finding> {
   const { rows: has } = await database.pool.query<{ there: boolean }>(
     `select exists (select from pg_attribute where attrelid = to_regclass('packet_log_checkpoint') and attname = 'owner_name') as there`,
@@ -312,9 +312,15 @@ async function owner(database: Database, onPort: (port: number) => void): Promis
     `select owner is not null as owned, owner_name as name, epoch::text, extract(epoch from clock_timestamp() - renewed_at)::float8 as age
      from packet_log_checkpoint order by renewed_at`,
   );
-  const row = rows[0]; // of several partitions the one that was confirmed longest ago
-  if (row === undefined || !row.owned) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
-  const found = `${row.name} owns the packet log (epoch ${row.epoch}), confirmed ${row.age.toFixed(0)} s ago`;
+  const owned = rows.filter((each) => each.owned);
+  const row = owned[0]; // of several partitions the one that was confirmed longest ago
+  if (row === undefined) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
+  if (owned.length < rows.length) return withoutOwner(rows.length - owned.length, rows.length);
+  const names = [...new Set(owned.map(({ name }) => name))].toSorted();
+  const found =
+    names.length > 1
+      ? `${names.length} nodes share the packet log (${names.join(', ')}), each confirmed within ${Math.ceil(row.age)} s`
+      : `${row.name} owns the packet log (epoch ${row.epoch}), confirmed ${row.age.toFixed(0)} s ago`;
   const [, host, port = '0'] = /^(.*):(\d+)$/.exec(row.name) ?? [];
   if (row.age < OWNER_SILENT_SEC && host === hostname() && Number(port) > 0) onPort(Number(port));
   if (row.age < OWNER_SILENT_SEC) return { check: 'owner', state: 'ok', found };
@@ -325,6 +331,13 @@ async function owner(database: Database, onPort: (port: number) => void): Promis
     advice: 'it was killed, hangs or is cut off from the database; a second instance would have taken over',
   };
 }
+
+const withoutOwner = (count: number, all: number): Finding => ({
+  check: 'owner',
+  state: 'warning',
+  found: `${count} of ${all} partitions have no owner: packets of their people are refused`,
+  advice: "a node takes them within seconds; if none does, see 'biosignal cluster status'",
+});
 
 /** Packets that are durable but not yet in the tables that queries read. */
 async function backlog(database: Database): Promise<Finding> {

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { cluster } from '../../src/cli/cluster.ts';
 import type { Command } from '../../src/cli/command.ts';
+import { doctor } from '../../src/cli/doctor.ts';
 import { simulate } from '../../src/cli/simulate.ts';
 import { verify } from '../../src/cli/verify.ts';
 import { freePort } from '../../faults/lib/free-port.ts';
@@ -154,7 +155,8 @@ test('three processes: any of them takes any device and any viewer, two are kill
 
   const verified = await run(verify, ledger, '--json');
   expect(verified.code, verified.out.join('')).toBe(0);
-}, 180_000);
+  await until(shared, 60_000); // on a busy machine the killed ones are not back yet
+}, 240_000);
 
 // promise: drain-gives
 // setting: BIO_NODE_NAME, BIO_NODE_ADDRESS
@@ -204,15 +206,15 @@ test('a scrape of the common port tells of every process under its name, and /re
   // Nothing is added up or said twice.
   expect(lines.filter((line) => line.startsWith('# TYPE bio_packets_total '))).toHaveLength(1);
   expect(new Set(of(lines, 'bio_packets_total')).size).toBe(of(lines, 'bio_packets_total').length);
-  // What the alerts and the dashboard ask for is there, of every process.
-  const asked = ['prometheus/alerts.yml', 'grafana/biosignal.json']
-    .map((file) => readFileSync(join(import.meta.dirname, '../../ops', file), 'utf8'))
-    .join('\n');
-  const names = [...asked.matchAll(/\b((?:bio|process|nodejs)_[a-z_]+[a-z])\b/g)].map(([, name]) => name!);
-  const nodesOf = (name: string): number =>
-    new Set(lines.flatMap((line) => (line.startsWith(`${name}{`) ? [/node="([^"]+)"/.exec(line)?.[1]] : []))).size;
-  expect(new Set(names).size).toBeGreaterThan(30);
-  expect([...new Set(names)].filter((name) => nodesOf(name) !== 3)).toEqual([]);
+  // What the alerts and the dashboard ask for is there.
+  const asked = ['prometheus/alerts.yml', 'grafana/biosignal.json'].map((file) =>
+    readFileSync(join(import.meta.dirname, '../../ops', file), 'utf8'),
+  );
+  const names = new Set([...asked.join('\n').matchAll(/\b((?:bio|process|nodejs)_[a-z_]+[a-z])\b/g)].map(([, name]) => name!));
+  expect(names.size).toBeGreaterThan(30);
+  expect([...names].filter((name) => !lines.some((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `)))).toEqual([]);
+  const checked = await ran(doctor, [], { env: { DATABASE_URL: database.url, PORT: new URL(baseUrl).port }, cwd: work });
+  expect(checked.out.join('\n')).toContain('3 nodes share the packet log (ward/1, ward/2, ward/3), each confirmed within');
   const ready = (await (await fetch(`${baseUrl}/readyz`)).json()) as { parts: { name: string; ok: boolean; detail: string }[] };
   expect(ready.parts.find(({ name }) => name === 'bus')).toMatchObject({ ok: true, detail: 'open, to 2 other nodes' });
 
