@@ -13,7 +13,7 @@ const chapters: readonly (readonly [title: string, files: RegExp])[] = [
   ['Who', /-(tenancy|people-devices|groups)\.sql$/],
   ['What is recorded and made of it', /-(streams|catalog|samples|derived-values|derived-minutes)\.sql$/],
   ['What people enter, and what happened', /-(self-reports|episodes-webhooks|annotations|rules|rule-emails)\.sql$/],
-  ['The books', /-(retention|partitions|cluster-nodes|rollups|audit)\.sql$/],
+  ['The books', /-(retention|partitions|cluster-nodes|rollups|audit|unfinished-erasures)\.sql$/],
 ];
 
 /** What columns without a foreign key name, by their name: tables that grow have none, a check for each row would cost more than the

@@ -326,7 +326,12 @@ export const settings = {
     networks,
     'Private networks (CIDR, comma-separated) that webhooks may call, also over plain HTTP, e.g. 10.1.0.0/16. Empty: none.',
   ),
-  metricsToken: setting('BIO_METRICS_TOKEN', '', text, 'Bearer token that lets other machines read /metrics, and the details of /readyz. Empty: loopback only.'),
+  metricsToken: setting(
+    'BIO_METRICS_TOKEN',
+    '',
+    text,
+    'Bearer token that lets other machines read /metrics, and the details of /readyz. Empty: loopback only.',
+  ),
   demo: setting('BIO_DEMO', false, flag, 'Create a demo organization and stream a simulated device into it.'),
 } as const;
 

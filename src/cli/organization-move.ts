@@ -159,7 +159,10 @@ async function needMoving(pool: Pool, orgId: string): Promise<void> {
 async function setMoving(pool: Pool, orgId: string, moving: boolean, console: Console): Promise<void> {
   const action = moving ? 'organization.moving' : 'organization.stayed';
   await transaction(pool, async (client) => {
-    await client.query(`update organization set moving_at = case when $2 then coalesce(moving_at, now()) end where id = $1`, [orgId, moving]);
+    await client.query(`update organization set moving_at = case when $2 then coalesce(moving_at, now()) end where id = $1`, [
+      orgId,
+      moving,
+    ]);
     await audit(client, commandLine(console, orgId), { action, targetKind: 'organization', targetId: orgId });
   });
 }

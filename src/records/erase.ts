@@ -125,7 +125,13 @@ async function noteUnfinished(
     client,
     build
       .insertInto('unfinished_erasure')
-      .values({ person_id: subjectId, organization_id: orgId, project_id: projectId, stream_ids: [...streamIds], stream_uuids: [...streamUuids] })
+      .values({
+        person_id: subjectId,
+        organization_id: orgId,
+        project_id: projectId,
+        stream_ids: [...streamIds],
+        stream_uuids: [...streamUuids],
+      })
       .onConflict((twice) => twice.doNothing()), // two at once: the first one knew the streams
   );
 }
