@@ -114,7 +114,8 @@ export function knownError(error: unknown): PipelineError {
     });
   }
   const lost =
-    error instanceof Error && /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered)/.test(error.message);
+    error instanceof Error &&
+    /^(Connection terminated|timeout expired|timeout exceeded when trying to connect|Client has encountered)/.test(error.message);
   if (lost || /^(08...|53...|57P..|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/.test(code)) {
     return new PipelineError('unavailable', 'The database does not answer at the moment.', { cause: error, retryAfterSec: 1 });
   }

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import pg from 'pg';
 import { expect, test } from 'vitest';
 import { PipelineError } from '../errors.ts';
-import { EXIT_OK, EXIT_USAGE, runCommand } from './command.ts';
+import { EXIT_OK, EXIT_UNAVAILABLE, EXIT_USAGE, runCommand } from './command.ts';
 import type { Command } from './command.ts';
 
 const command: Command = {
@@ -75,3 +79,22 @@ test.each(['2024-02-31T00:00:00Z', '2023-02-29T12:00:00+02:00', '2024-04-31T00:0
     expect(await greetBy(at, '--since', '2024-02-29T00:00:00Z')).toMatchObject({ code: EXIT_OK });
   },
 );
+
+// promise: exit-codes
+test('a database that accepts a connection and says nothing is unavailable, and the message names it', async () => {
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const connectionString = `postgres://bio:x@127.0.0.1:${port}/biosignal`;
+  const connect = async (): Promise<number> => {
+    const client = new pg.Client({ connectionString, connectionTimeoutMillis: 50 });
+    client.on('error', () => undefined);
+    await client.connect();
+    return EXIT_OK;
+  };
+  expect(await greetBy({ ...command, run: connect }, 'ann')).toEqual({
+    code: EXIT_UNAVAILABLE,
+    said: 'biosignal greet: the database does not answer: timeout expired',
+  });
+  silent.close();
+});

@@ -235,11 +235,15 @@ function explain(name: string, error: unknown, console: Console): number {
   // fetch only says that it failed; its cause says why.
   const source = error instanceof TypeError && error.cause instanceof Error ? error.cause : error;
   const message = source instanceof Error ? source.message : String(source);
-  console.err(`biosignal ${name}: ${message === '' ? (code ?? 'failed') : message}`);
+  const silent = code === null && lostDatabase.test(message);
+  console.err(`biosignal ${name}: ${silent ? 'the database does not answer: ' : ''}${message === '' ? (code ?? 'failed') : message}`);
   if (code === null && console.env['BIO_LOG_LEVEL'] === 'debug' && error instanceof Error) console.err(error.stack ?? '');
   if (source !== error) console.err(isServiceRunning);
-  return code !== null && awayCodes.has(code) ? EXIT_UNAVAILABLE : EXIT_FAILED;
+  return silent || (code !== null && awayCodes.has(code)) ? EXIT_UNAVAILABLE : EXIT_FAILED;
 }
+
+/** Errors of the driver itself, which have no code. */
+const lostDatabase = /^(timeout expired|timeout exceeded when trying to connect|Connection terminated)/;
 
 export const isServiceRunning = "Is the service running ('npm start'), and is this its address (--to or BIO_URL)?";
 
