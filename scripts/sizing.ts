@@ -1,5 +1,5 @@
-/** `npm run sizing`: how many devices machines and nodes carry, computed from what a packet and a device cost. The costs below are those that
- *  docs/sizing.md says were measured; put your own in their place: `npm run sizing -- --main 60 --alone 55`. Prints the tables of
+/** `npm run sizing`: how many devices machines and nodes carry, computed from what a packet and a device cost. The costs below are those
+ *  that docs/sizing.md says were measured; put your own in their place: `npm run sizing -- --main 60 --alone 55`. Prints the tables of
  *  docs/sizing.md ("Machines") and docs/operator.md ("What a node carries"); test/docs/sizing.test.ts holds them.
  *
  *    --main US     main thread, a packet of a device that is watched (bench live-load, P1)

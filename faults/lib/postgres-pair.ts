@@ -1,5 +1,5 @@
-/** A primary and its synchronous standby, PostgreSQL as Debian packages it, made by the scripts of ops/timescaledb that compose.cluster.yaml
- *  uses. Behind one address, which follows the primary, as a tool for failover or a provider of databases keeps one. */
+/** A primary and its synchronous standby, PostgreSQL as Debian packages it, made by the scripts of ops/timescaledb, as in
+ *  compose.cluster.yaml. Behind one address, which follows the primary, as a tool for failover or a provider of databases keeps one. */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, openSync, closeSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';

@@ -38,8 +38,8 @@ export type LiveSocketOptions = Readonly<{
   socketsMax: Readonly<{ user: number; key: number }>;
   /** uuid of the subject that a caller names by uuid or external id; null when there is none or the caller may not see it. */
   resolveSubject: (caller: Caller, subject: string) => Promise<SubjectId | null>;
-  /** Called when a viewer begins to see the frames of a person, and when a new credential keeps the view open. @param foundBy the caller for
-   *  whom resolveSubject found the person @returns to be called when they no longer do */
+  /** Called when a viewer begins to see the frames of a person, and when a new credential keeps the view open.
+   *  @param foundBy the caller for whom resolveSubject found the person  @returns to be called when they no longer do */
   watched?: ((caller: Caller, subjectId: SubjectId, from: From, foundBy: Caller) => () => void) | undefined;
   countViewers?: (delta: 1 | -1) => void;
   /** Gets the last frames from the node that has them, before the first viewer of a selection joins. null: they are here. Never rejects */
@@ -81,7 +81,7 @@ export function liveSocketRoute(options: LiveSocketOptions): SocketRoute {
 /** One subject on a socket. Its caller is its own object: request-scope.ts notes by it which person it sees. */
 type View = {
   caller: Caller;
-  /** The caller for whom the person was found. A credential sent in band later is of somebody who may see the same. */
+  /** The caller for whom the person was found. A credential sent in band later is of a caller who may see the same. */
   foundBy: Caller;
   readonly outbox: Outbox;
   unwatch: (() => void) | null;

@@ -17,6 +17,6 @@ it('docs/sizing.md states the costs that the tables are computed from', () => {
   expect(stated.filter((words) => !text.includes(words))).toEqual([]);
 });
 
-it('dearer packets are fewer devices', () => {
+it('packets that cost twice as much are half as many devices', () => {
   expect(nodesTable({ ...measured, aloneUs: 2 * measured.aloneUs })).toContain('| 1 | 440 |');
 });
