@@ -93,14 +93,19 @@ async function upgradeNodes(world: World, nodes: Nodes, random: Random): Promise
   await startAnew(nodes, { root }, [second, third]);
 }
 
-/** The password of the database changes while nodes run, and one of them loses its connections before it is told. */
+/** The password of the database changes while nodes run, and one of them loses its connections before it is told: an operator who sees it
+ *  ends that one first. */
 async function changePassword(world: World, nodes: Nodes, random: Random): Promise<void> {
   const password = `p${Math.floor(1e9 * random.next())}`;
   const isFirst = (await world.sql(`select from pg_roles where rolname = 'rotated'`)).length === 0;
   await world.sql(`${isFirst ? 'create' : 'alter'} role rotated with login superuser password '${password}'`);
   await untilEach(world, performance.now());
-  if (!isFirst) anyOf(nodes, random).database.mode = 'pass'; // resets what is open: its new connections are refused
-  for (const node of nodes.all) {
+  const [cut, ...others] = nodes.all.toSorted(() => random.next() - 0.5) as [Node, ...Node[]];
+  if (!isFirst) {
+    cut.database.mode = 'pass'; // resets what is open: its new connections are refused
+    await nodes.lose(cut);
+  }
+  for (const node of [cut, ...others]) {
     const url = new URL(world.postgres.url);
     Object.assign(url, { username: 'rotated', password, port: String(node.database.port) });
     await startAnew(nodes, { env: { DATABASE_URL: url.href } }, [node]);

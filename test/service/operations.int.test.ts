@@ -11,11 +11,12 @@ import { readConfig } from '../../src/config.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { startService } from '../../src/server.ts';
 import { createLogger } from '../../src/start/create-logger.ts';
+import { DiskPart } from '../../src/start/disk-part.ts';
 import type { Service } from '../../src/server.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
-import { testDatabase } from '../helpers/database.ts';
+import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
 const canary = { subject: 'canary-jane-roe', name: 'Canary Name Roe', journal: 'canary dear diary', device: 'canary-strap' } as const;
@@ -163,6 +164,26 @@ test('no secret, identifier or text of a person is in logs, metrics or errors, w
     expect(ready.includes(secret), `/readyz has ${secret}`).toBe(false);
     expect(seen.join('\n').includes(secret), `an error has ${secret}`).toBe(false);
   }
+});
+
+test('where the free room of the disk cannot be read, the part says so, and the log once', async () => {
+  // As with the embedded database, whose folder is on a disk that is gone.
+  const config = readConfig({ BIO_DATA_DIR: '/nowhere/at/all' });
+  const disk = new DiskPart(
+    database,
+    config,
+    createLogger('warn', new Writable({ write: (chunk: Buffer, _e, done) => ((log += chunk.toString()), done()) })),
+  );
+  await until(() => disk.parts().length === 1);
+  expect(disk.parts()).toEqual([
+    {
+      name: 'disk',
+      ok: false,
+      detail: expect.stringMatching(/^database \d+ MiB, free room is not known: ENOENT/) as string,
+      needed: false,
+    },
+  ]);
+  expect(log.split('the free room of BIO_DATA_DIR is not known')).toHaveLength(2);
 });
 
 // promise: health
