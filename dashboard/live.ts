@@ -15,7 +15,12 @@ app.replaceChildren();
 let problem: string | null = null;
 const queueDraw = drawOnce(() => draw());
 const monitor = new LiveMonitor(locale, queueDraw, new URLSearchParams(location.search), (view) => {
-  const query = new URLSearchParams(Object.entries(filtersOf(view)).filter(([, value]) => value !== ''));
+  // What else the address says, such as its language, stays.
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(filtersOf(view))) {
+    if (value === '') query.delete(name);
+    else query.set(name, value);
+  }
   history.replaceState(null, '', `${location.pathname}${query.size === 0 ? '' : `?${query.toString()}`}${location.hash}`);
 });
 

@@ -1,12 +1,13 @@
 /** The report alone, without the frame of the dashboard: `biosignal report` prints it. Person and range are in the fragment,
- *  which no request and no log sees. The attribute `data-report` of the page says when it can be printed, or that it cannot. */
+ *  which no request and no log sees. The attribute `data-report` of the page says when it can be printed, or that it cannot; `data-note`
+ *  a sentence for the person who prints it. */
 import { html, render } from 'lit-html';
 import '../widgets/bio-widgets.ts';
 import { Session } from '../widgets/shared/session.ts';
 import { locale, problemOf, t } from './language.ts';
 import { versionOf } from './pages/report.ts';
 import { readReport } from './report/report-data.ts';
-import { isComplete, ReportView } from './report/report-view.ts';
+import { earlierNote, isComplete, ReportView } from './report/report-view.ts';
 
 const LOOK_EVERY_MS = 100;
 /** So often it is looked for the charts and strips: a minute. */
@@ -34,6 +35,7 @@ async function show(): Promise<void> {
     await new Promise<void>((resolve) => {
       globalThis.setTimeout(resolve, LOOK_EVERY_MS);
     });
+  if (data.isEarlier) page['note'] = earlierNote();
   if (isComplete(document)) end('ready');
   else end('failed', t('the charts and strips were not there within a minute'));
 }

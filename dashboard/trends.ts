@@ -5,13 +5,12 @@ import { ApiError } from '../sdk/fetch-json.ts';
 import { problemOf, t } from './language.ts';
 import { call } from './service.ts';
 import type { Xuser } from './service.ts';
+import { inLanguage } from './strips.ts';
 
 type Point = Readonly<{ time: string; stream_id: string | null }>;
 type Range = Readonly<{ range: string | null; from: string | null; to: string | null }>;
 type Filters = Readonly<Record<string, string>>;
 
-/** Days back in which a daily value must lie for its chart to be shown. */
-const DAILY_DAYS = 30;
 /** Around a point, ms. */
 const PEEK_MS = 5000;
 const durations = /^\d+[smhdw]$/;
@@ -51,11 +50,11 @@ export class Trends {
     this.#zone = zone;
     const params = { projectId: user.project_id };
     const catalog = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params });
-    const since = new Date(Date.now() - DAILY_DAYS * 864e5).toISOString();
     const wanted = catalog.filter(({ abbreviation }) => ['STEPS', 'STEPS-D', 'SLEEP'].includes(abbreviation));
     const found = await Promise.all(
       wanted.map(async ({ id, abbreviation }) => {
-        const query = { biosignal_id: id, subject_id: user.xuser_id, since, quality_max: 1, limit: 1 };
+        // However long ago: the chart leads there.
+        const query = { biosignal_id: id, subject_id: user.xuser_id, quality_max: 1, limit: 1 };
         const values = await call('GET', '/api/v1/observations', { query });
         return values.length > 0 ? abbreviation : null;
       }),
@@ -126,7 +125,7 @@ export class Trends {
     }
     const atMs = Date.parse(point.time);
     const [since, until] = [atMs - PEEK_MS, atMs + PEEK_MS].map((ms) => encodeURIComponent(new Date(ms).toISOString()));
-    const href = `/api/v1/streams/${point.stream_id}/strip?since=${since}&until=${until}`;
+    const href = inLanguage(`/api/v1/streams/${point.stream_id}/strip?since=${since}&until=${until}`);
     return html`<section class="card" role="status">
       <div class="card-head">
         <h2>${t('Trace at {time}', { time: this.#page.time(point.time) })}</h2>

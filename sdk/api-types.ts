@@ -464,7 +464,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/streams/{streamId}/strip';
     params: { streamId: string };
-    query: { since: string; until: string; channel?: string | undefined; format?: 'svg' | 'png' | 'csv' | 'wfdb' | undefined };
+    query: { since: string; until: string; channel?: string | undefined; format?: 'svg' | 'png' | 'csv' | 'wfdb' | undefined; lang?: 'en' | 'de' | 'fr' | 'es' | undefined };
     body: undefined;
     answer: unknown;
   };

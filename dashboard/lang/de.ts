@@ -663,8 +663,8 @@ export const de = {
   'Nothing was recorded on these days': 'An diesen Tagen wurde nichts aufgezeichnet',
   'Earlier recordings': 'Frühere Aufzeichnungen',
   'Later recordings': 'Spätere Aufzeichnungen',
-  'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its colour the quality. Bars: recordings.':
-    'Linie: Herzfrequenz, {low} bis {high} /min. Band: Höhe ist, wie viel empfangen wurde, Farbe die Qualität. Balken: Aufzeichnungen.',
+  'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
+    'Linie: Herzfrequenz, {low} bis {high} /min. Band: Höhe ist, wie viel empfangen wurde, Muster die Qualität. Balken: Aufzeichnungen.',
   'A day of {hours} hours': 'Ein Tag von {hours} Stunden',
   '{device}, {from} to {to}': '{device}, {from} bis {to}',
   'As a list ({count})': 'Als Liste ({count})',
@@ -873,6 +873,9 @@ export const de = {
   'There are more; these are the latest {count}.': 'Es gibt mehr; dies sind die letzten {count}.',
   ongoing: 'dauert an',
   'severity: {severity}': 'Schweregrad: {severity}',
+  'First {count} s': 'Erste {count} s',
+  'Nothing was recorded in the last {count} days. The report is of the {count} days up to the newest recording.':
+    'In den letzten {count} Tagen wurde nichts aufgezeichnet. Der Bericht ist über die {count} Tage bis zur neuesten Aufzeichnung.',
   'It has no strip.': 'Sie hat keinen Streifen.',
   'not reviewed': 'nicht geprüft',
   'Report, {name}': 'Bericht, {name}',

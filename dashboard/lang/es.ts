@@ -660,8 +660,8 @@ export const es: Translations = {
   'Nothing was recorded on these days': 'No se registró nada en estos días',
   'Earlier recordings': 'Registros anteriores',
   'Later recordings': 'Registros posteriores',
-  'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its colour the quality. Bars: recordings.':
-    'Línea: frecuencia cardiaca, de {low} a {high} /min. Cinta: su altura es cuánto se recibió; su color, la calidad. Barras: registros.',
+  'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
+    'Línea: frecuencia cardiaca, de {low} a {high} /min. Cinta: su altura es cuánto se recibió; su aspecto, la calidad. Barras: registros.',
   'A day of {hours} hours': 'Un día de {hours} horas',
   '{device}, {from} to {to}': '{device}, de {from} a {to}',
   'As a list ({count})': 'Como lista ({count})',
@@ -870,6 +870,9 @@ export const es: Translations = {
   'There are more; these are the latest {count}.': 'Hay más; estos son los {count} últimos.',
   ongoing: 'en curso',
   'severity: {severity}': 'gravedad: {severity}',
+  'First {count} s': 'Primeros {count} s',
+  'Nothing was recorded in the last {count} days. The report is of the {count} days up to the newest recording.':
+    'No se registró nada en los últimos {count} días. El informe abarca los {count} días hasta el registro más reciente.',
   'It has no strip.': 'No tiene tira.',
   'not reviewed': 'sin revisar',
   'Report, {name}': 'Informe, {name}',

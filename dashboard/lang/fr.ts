@@ -665,8 +665,8 @@ export const fr: Translations = {
   'Nothing was recorded on these days': 'Rien n’a été enregistré ces jours-là',
   'Earlier recordings': 'Enregistrements antérieurs',
   'Later recordings': 'Enregistrements ultérieurs',
-  'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its colour the quality. Bars: recordings.':
-    'Ligne : fréquence cardiaque, de {low} à {high} /min. Ruban : sa hauteur indique ce qui a été reçu, sa couleur la qualité. Barres : enregistrements.',
+  'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
+    'Ligne : fréquence cardiaque, de {low} à {high} /min. Ruban : sa hauteur indique ce qui a été reçu, son aspect la qualité. Barres : enregistrements.',
   'A day of {hours} hours': 'Une journée de {hours} heures',
   '{device}, {from} to {to}': '{device}, de {from} à {to}',
   'As a list ({count})': 'Sous forme de liste ({count})',
@@ -876,6 +876,9 @@ export const fr: Translations = {
   'There are more; these are the latest {count}.': 'Il y en a davantage ; voici les {count} derniers.',
   ongoing: 'en cours',
   'severity: {severity}': 'gravité : {severity}',
+  'First {count} s': 'Les {count} premières s',
+  'Nothing was recorded in the last {count} days. The report is of the {count} days up to the newest recording.':
+    'Rien n’a été enregistré ces {count} derniers jours. Le rapport porte sur les {count} jours jusqu’à l’enregistrement le plus récent.',
   'It has no strip.': 'Il n’a pas de bande.',
   'not reviewed': 'non examiné',
   'Report, {name}': 'Rapport, {name}',

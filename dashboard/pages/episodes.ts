@@ -213,13 +213,13 @@ export class EpisodePage extends Page {
       }`;
   }
 
-  #strip({ artifact: strip, address }: StripPicture): TemplateResult {
+  #strip({ artifact: strip, address, title }: StripPicture): TemplateResult {
     return html`<figure class="strip">
-      <div class="strip-scroll" tabindex="0" role="region" aria-label=${strip.title || t('Strip')}>
-        <img src=${address} alt=${strip.title || t('Strip of the waveform')} />
+      <div class="strip-scroll" tabindex="0" role="region" aria-label=${title || t('Strip')}>
+        <img src=${address} alt=${title || t('Strip of the waveform')} />
       </div>
       <figcaption>
-        ${strip.title} ${strip.channel_code === null ? nothing : html`<code>${strip.channel_code}</code>`}
+        ${title} ${strip.channel_code === null ? nothing : html`<code>${strip.channel_code}</code>`}
         ${strip.starts_at === null ? nothing : this.time(strip.starts_at)}
       </figcaption>
     </figure>`;

@@ -24,6 +24,8 @@ const POINTS_MAX = 1500;
 const BARS_PX = 80;
 const LANE_PX = 26;
 const EMPTY_PX = 40;
+const RIBBON_Y = 63;
+const RIBBON_PX = 12;
 const flags = ['good', 'suspect', 'bad'] as const;
 const dates = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -193,8 +195,18 @@ export class RecordingsPage extends Page {
     const low = Math.floor(Math.min(50, ...rates) / 10) * 10;
     const high = Math.ceil(Math.max(100, ...rates) / 10) * 10;
     return html`<p class="muted">
-        ${t('Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its colour the quality. Bars: recordings.', { low, high })}
+        ${t('Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.', { low, high })}
       </p>
+      <ul class="key" aria-label=${t('Key')}>
+        ${([t('good'), t('suspect'), t('unusable')] as const).map(
+          (word, i) =>
+            html`<li>
+              <svg class="day-ribbon" viewBox="0 0 14 14" aria-hidden="true">
+                ${i === 0 ? linesOfRibbon : nothing}${filled(i as Cell['flag'], { x: 0, y: 0, width: 14, height: 14 })}</svg
+              >${word}
+            </li>`,
+        )}
+      </ul>
       <ol class="plain days">
         ${days.map((day) => this.#day(day, low, high))}
       </ol>`;
@@ -226,8 +238,8 @@ export class RecordingsPage extends Page {
         <svg class="day-rate" width="100%" height="60" viewBox="0 0 1000 100" preserveAspectRatio="none" aria-hidden="true">
           ${linesOf(day, cells, low, high).map((points) => svg`<polyline points=${points} />`)}
         </svg>
-        <svg class="day-ribbon" width="100%" y="63" height="12" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-          ${cells.map((cell) => ribbonOf(day, cell))}
+        <svg class="day-ribbon" width="100%" y=${RIBBON_Y} height=${RIBBON_PX} aria-hidden="true">
+          ${cells.map((cell) => ribbonOf(day, cell, at))}
         </svg>
         ${bars.map((bar) => this.#bar(day, bar, at))}
       </svg>
@@ -336,8 +348,24 @@ function summaryOf(bars: readonly Bar<Listed>[], cells: readonly Cell[]): string
   ].join(' · ');
 }
 
-function ribbonOf({ startMs, endMs }: Day, { fromMs, toMs, covered, flag }: Cell): TemplateResult {
-  const [x, to] = [fromMs, toMs].map((ms) => Math.min(1000, Math.max(0, (1000 * (ms - startMs)) / (endMs - startMs)))) as [number, number];
-  const height = Math.max(1, 10 * covered);
-  return svg`<rect class=${flags[flag]} x=${x.toFixed(1)} y=${(10 - height).toFixed(1)} width=${(to - x).toFixed(1)} height=${height.toFixed(1)} />`;
+function ribbonOf({ startMs, endMs }: Day, { fromMs, toMs, covered, flag }: Cell, at: (ms: number) => string): TemplateResult {
+  const [from, to] = [Math.max(startMs, fromMs), Math.min(endMs, toMs)];
+  const height = Math.max(1, RIBBON_PX * covered);
+  const y = (RIBBON_PX - height).toFixed(1);
+  return filled(flag, { x: at(from), y, width: at(startMs + to - from), height: height.toFixed(1) });
 }
+
+type Place = Readonly<Record<'x' | 'y' | 'width' | 'height', string | number>>;
+
+function filled(flag: Cell['flag'], { x, y, width, height }: Place): TemplateResult {
+  const look = flags[flag];
+  return svg`<rect class=${look} x=${x} y=${y} width=${width} height=${height} />${
+    flag === 0 ? nothing : svg`<rect fill="url(#lines-${look})" x=${x} y=${y} width=${width} height=${height} />`
+  }`;
+}
+
+/** Slanted lines on what is suspect, crossed ones on what is unusable: told apart without colour. */
+const linesOfRibbon = svg`<defs>
+  <pattern id="lines-suspect" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M-1 1 1-1M0 6 6 0M5 7l2-2" /></pattern>
+  <pattern id="lines-bad" width="5" height="5" patternUnits="userSpaceOnUse"><path d="M0 5 5 0M0 0l5 5" /></pattern>
+</defs>`;

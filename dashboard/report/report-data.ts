@@ -13,7 +13,7 @@ const STREAMS_MAX = 200;
 /** Series of one request. */
 const SERIES_MAX = 16;
 /** Days that a report is of when it is not asked for others. */
-const USUAL_DAYS = 7;
+export const USUAL_DAYS = 7;
 
 export type Range = Readonly<{ fromMs: number; toMs: number }>;
 type Method = Answer<'listMethods'>[number];
@@ -24,6 +24,8 @@ export type ReportData = Readonly<{
   user: Answer<'getUser'>;
   timeZone: string;
   range: Range;
+  /** Nothing was recorded in the usual days: these end with the newest recording. */
+  isEarlier: boolean;
   streams: Answer<'listStreams'>;
   /** Methods that have values in the range, each version apart. */
   lines: readonly MethodLine[];
@@ -50,7 +52,9 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
   const user = await session.get('/api/v1/xusers/{xuserId}', { params: { xuserId: subjectId } });
   const projects = await session.get('/api/v1/projects');
   const timeZone = user.time_zone ?? projects.find(({ id }) => id === user.project_id)?.time_zone ?? 'UTC';
-  const range = rangeOf(asked, timeZone, nowMs);
+  const usual = rangeOf(asked, timeZone, nowMs);
+  const earlier = asked.get('from') || asked.get('to') ? null : await earlierDays(session, subjectId, usual, timeZone);
+  const range = earlier ?? usual;
   const between = { since: new Date(range.fromMs).toISOString(), until: new Date(range.toMs).toISOString() };
   const [streams, methods, list, nights] = await Promise.all([
     session.get('/api/v1/streams', { query: { subject_id: subjectId, ...between, limit: STREAMS_MAX } }),
@@ -65,6 +69,7 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
     user,
     timeZone,
     range,
+    isEarlier: earlier !== null,
     streams,
     lines,
     nights,
@@ -97,6 +102,15 @@ async function readLines(session: Session, subjectId: string, methods: readonly 
   return lines.toSorted((a, b) =>
     a.method.name < b.method.name ? -1 : a.method.name > b.method.name ? 1 : a.method.version - b.method.version,
   );
+}
+
+/** As many days up to the newest recording, where that ended before the usual ones; null: it did not, or there is none. */
+async function earlierDays(session: Session, subjectId: string, usual: Range, timeZone: string): Promise<Range | null> {
+  const [newest] = await session.get('/api/v1/streams', { query: { subject_id: subjectId, limit: 1 } });
+  const endMs = Date.parse(newest?.last_sample_at ?? '');
+  if (Number.isNaN(endMs) || endMs > usual.fromMs) return null;
+  const toMs = addDays(startOfDay(endMs - 1, timeZone), 1, timeZone);
+  return { fromMs: addDays(toMs, -USUAL_DAYS, timeZone), toMs };
 }
 
 /** Times or days of an address; a day is included. Without any, the last seven days.

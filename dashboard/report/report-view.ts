@@ -6,7 +6,7 @@ import { named, t } from '../language.ts';
 import { figure, percent, tableOf } from '../parts.ts';
 import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
-import { DAYS_MAX, EPISODES_MAX } from './report-data.ts';
+import { DAYS_MAX, EPISODES_MAX, USUAL_DAYS } from './report-data.ts';
 import type { EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
 import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
 import { severityName } from '../pages/episodes.ts';
@@ -48,6 +48,7 @@ export class ReportView {
           <dt>${t('Made')}</dt>
           <dd>${t('{time} by biosignal {version}', { time: this.#time(madeAtMs), version })}</dd>
         </dl>
+        ${this.#data.isEarlier ? html`<p class="range-note">${earlierNote()}</p>` : nothing}
         <p class="disclaimer"><strong>${DISCLAIMER}</strong></p>
       </header>
       ${this.#summary()} ${this.#recordings()} ${this.#trends()} ${this.#nights()} ${this.#methods()} ${this.#episodes()}
@@ -216,7 +217,7 @@ export class ReportView {
         ${time(episode.started_at)}${episode.ended_at === null ? `, ${t('ongoing')}` : ` – ${time(episode.ended_at)}`};
         ${t('severity: {severity}', { severity: severityName(episode.severity) })}; ${words[episode.status]}
       </p>
-      ${strips.map(({ artifact: { title }, address }) => {
+      ${strips.map(({ title, address }) => {
         // Two episodes have a strip of the same title; a region is found by its name.
         const name = `${title || t('Strip')}, ${episode.title || episode.kind}, ${time(episode.started_at)}`;
         return html`<figure class="paper" tabindex="0" role="region" aria-label=${name}>
@@ -227,6 +228,10 @@ export class ReportView {
     </section>`;
   }
 }
+
+/** Why the report is not of the last days. */
+export const earlierNote = (): string =>
+  t('Nothing was recorded in the last {count} days. The report is of the {count} days up to the newest recording.', { count: USUAL_DAYS });
 
 const words = { open: t('not reviewed'), closed: t('reviewed'), cancelled: t('dismissed') } as const;
 

@@ -27,7 +27,11 @@ The key (scope read) is taken from BIO_KEY alone, never from an option: command 
 it is in no address. The file can be read by its owner only.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
-    since: { type: 'string', value: 'TIME', doc: "First time, or first day (2026-03-01) of the user's time zone. Default: seven days." },
+    since: {
+      type: 'string',
+      value: 'TIME',
+      doc: "First time, or first day (2026-03-01) of the user's time zone. Default: seven days, up to the newest recording where none is as new.",
+    },
     until: { type: 'string', value: 'TIME', doc: 'Last time, or last day, which is included. Default: now.' },
     out: { type: 'string', value: 'FILE', doc: 'Default: report-USER.pdf.' },
     language: { type: 'string', value: 'TAG', doc: 'Language of the report: en, de, fr or es. Default: that of Chromium.' },
@@ -55,10 +59,11 @@ it is in no address. The file can be read by its owner only.`,
     if (language !== '' && !languages.includes(language)) throw new UsageError(`--language is one of ${languages.join(', ')}`);
     if (language !== '') url.searchParams.set('lang', language);
     url.hash = new URLSearchParams(asked).toString();
-    const pdf = await printPage({ chromium, url, credential: key, timeoutMs, signal: console.signal });
+    const { pdf, note } = await printPage({ chromium, url, credential: key, timeoutMs, signal: console.signal });
     const file = resolve(console.cwd, options.text('out') || `report-${safe(user.external_id)}.pdf`);
     await writeWhole(file, pdf);
-    console.out(json ? JSON.stringify({ file, bytes: pdf.length }, null, 2) : file);
+    if (note !== '') console.err(note);
+    console.out(json ? JSON.stringify({ file, bytes: pdf.length, note }, null, 2) : file);
     return EXIT_OK;
   },
 };

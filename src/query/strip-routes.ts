@@ -20,6 +20,8 @@ import { stripPng } from './strip-png.ts';
 import { stripWfdb } from './strip-wfdb.ts';
 import { layOutStrip, stripSvg } from './strip.ts';
 import type { StripOf } from './strip.ts';
+import { stripLanguages } from './strip-words.ts';
+import type { StripLanguage } from './strip-words.ts';
 import type { Turns } from './turns.ts';
 
 const STRIP_SEC_MAX = 60;
@@ -51,6 +53,7 @@ const getStrip = ({ db, turns, recentSamples, onDamaged }: Deps) =>
       until: Timestamp,
       channel: Type.Optional(Type.String({ maxLength: 32, description: 'Absent: the first for a picture, all for data.' })),
       format: orDefault(oneOf(formats, { default: 'svg' })),
+      lang: orDefault(oneOf(stripLanguages, { default: 'en', description: 'Of the words on a picture.' })),
     },
     responses: {
       200: {
@@ -138,7 +141,7 @@ function replyOf(
   format: Format,
   segments: readonly SampleSegment[],
   range: Readonly<{ fromNs: bigint; toNs: bigint }>,
-  given: Readonly<{ since: string }>,
+  given: Readonly<{ since: string; lang: StripLanguage }>,
   header: Header,
 ): WrittenReply<200> {
   const name = `strip_${given.since.replaceAll(/[^0-9TZ]/g, '')}`;
@@ -157,7 +160,7 @@ function replyOf(
     case 'png': {
       const own = segments.filter((segment) => segment.code === header.channel);
       const durationSec = Number(range.toNs - range.fromNs) / 1e9;
-      const strip = layOutStrip({ ...header, segments: own, fromNs: range.fromNs, durationSec });
+      const strip = layOutStrip({ ...header, segments: own, fromNs: range.fromNs, durationSec, language: given.lang });
       if (format === 'png') return { status: 200, bytes: stripPng(strip), contentType: 'image/png' };
       const headers = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" };
       return { status: 200, text: stripSvg(strip), contentType: 'image/svg+xml', headers };

@@ -2,6 +2,8 @@
  *  calibration pulse, person and time above, the service's beats marked. Gaps stay empty; unusable samples are grey and dashed. */
 import type { ChannelKind } from '../signal.ts';
 import type { SampleSegment } from './samples.ts';
+import { stripWords } from './strip-words.ts';
+import type { StripLanguage } from './strip-words.ts';
 
 export const PX_PER_MM = 4;
 const MM_PER_SEC = 25;
@@ -66,12 +68,14 @@ export type StripOf = Readonly<{
   beats: readonly StripBeat[];
   /** Method that found the beats; empty without beats. */
   method: string;
+  language?: StripLanguage;
 }>;
 
 const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'V', artefact: 'x', interpolated: 'i' };
 
 export function layOutStrip(of: StripOf): Strip {
   const { segments, fromNs, durationSec, beats } = of;
+  const words = stripWords[of.language ?? 'en'];
   const [low, high] = extentOf(segments);
   const unit = segments[0]?.unit ?? '';
   const scale = scaleOf(unit, high - low);
@@ -100,9 +104,9 @@ export function layOutStrip(of: StripOf): Strip {
     header: [
       `${of.person}, ${leadOf(segments[0], of.channel)}`,
       `${clockOf(fromMs, of.timeZone)}, ${format(durationSec)} s`,
-      `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, beats: ${of.method}`}`,
+      `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, ${words.beats}: ${of.method}`}`,
     ],
-    footer: 'V: ectopic, x: artefact; hatched: suspect; dashed: unusable',
+    footer: words.key,
     good,
     bad,
     pulse: pulseOf(middle, scale.pulseMm),

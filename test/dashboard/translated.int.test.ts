@@ -247,6 +247,9 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
   it('is chosen on the live page as well, and goes before what the address asks for', async () => {
     const { page } = await dashboard.open(`/dashboard/live?lang=de#demo=${dashboard.service.demoSecret}`, { locale: 'en-GB' });
     await page.getByRole('heading', { level: 1, name: 'Live-Monitor' }).waitFor();
+    // What is chosen is put into the address, next to its language.
+    await page.getByLabel('Vorschub').selectOption({ index: 0 });
+    expect(page.url()).toMatch(/\?lang=de&speed=12\.5#/);
     await page.getByLabel('Sprache').selectOption('Français');
     await page.getByText('Aucune alarme.').waitFor();
     await page.locator('.link.live').waitFor({ timeout: 20_000 });

@@ -118,6 +118,35 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  // promise: newest-data
+  it('of last year: the chart keeps its controls where it is empty, and leads to the newest data', async () => {
+    const { page, errors } = await dashboard.open(`/dashboard/#/users/${person}`, { storageState: dashboard.signedIn });
+    const chart = page.locator('bio-trend-chart#trend');
+    await chart.getByText('No data in this period').waitFor();
+    expect(await violations(page, 'main')).toEqual([]);
+    const period = (): Promise<string | null> => chart.locator('.tools .muted').last().textContent();
+    const before = await period();
+    await chart.getByRole('button', { name: 'Earlier' }).click();
+    await expect.poll(period).not.toBe(before);
+    // By keyboard, too: the plot is there.
+    await chart.locator('.stack').focus();
+    await page.keyboard.press('Backspace');
+    await expect.poll(period).toBe(before);
+    await chart.getByRole('button', { name: 'Newest data' }).press('Enter');
+    await chart.locator('.legend').first().waitFor();
+    expect(await page.evaluate(() => document.activeElement?.shadowRoot?.activeElement?.className)).toBe('stack');
+    await page.keyboard.press('End');
+    await expect.poll(() => chart.locator('.readout').textContent()).toMatch(/Mar 28, 2026.*Heart rate from ECG: \d+/s);
+    const kept = new URLSearchParams((await page.evaluate(() => location.hash)).split('?')[1]);
+    const [from, to] = ['from', 'to'].map((name) => Date.parse(kept.get(name) ?? '')) as [number, number];
+    expect(to - from).toBe(864e5);
+    expect(Math.abs(to - (START_MS + 420_000))).toBeLessThan(120_000);
+    await page.reload();
+    await chart.locator('.legend').first().waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: report-whole
   it('has a report with methods, coverage and strips; it fits a phone, and paper has no controls', async () => {
     const address = `/dashboard/#/users/${person}/report?from=2026-03-28&to=2026-03-28`;
@@ -179,6 +208,27 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  // promise: report-range
+  it('of last year: a report of no range in particular is of the days up to the newest recording, and says so', async () => {
+    const { page, errors } = await dashboard.open(`/dashboard/#/users/${person}/report`, {
+      storageState: dashboard.signedIn,
+      locale: 'de',
+    });
+    const shown = page.locator('.report');
+    await shown.getByText('In den letzten 7 Tagen wurde nichts aufgezeichnet.').waitFor();
+    expect(
+      await page.locator('input[type=date]').evaluateAll((fields) => fields.map((field) => (field as HTMLInputElement).value)),
+    ).toEqual(['2026-03-22', '2026-03-28']);
+    expect(await shown.textContent()).toMatch(/derived:hrv_rmssd_60s_v\d/);
+    const strip = shown.locator('.paper img');
+    expect(await strip.getAttribute('alt')).toBe('Erste 10 s');
+    const svg = await (await page.request.get(dashboard.service.baseUrl + (await strip.getAttribute('src'))!)).text();
+    expect(svg).toContain('schraffiert: fraglich');
+    expect(svg).toContain('Schläge: derived:r_peaks');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('has an episode with the strip that the service draws', async () => {
     const { page } = await dashboard.open(`/dashboard/#/episodes/${episode}`, { storageState: dashboard.signedIn });
     await expect.poll(() => loaded(page, '.strip img')).toBe(true);
@@ -211,6 +261,9 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
     expect([code, err]).toEqual([0, []]);
     const pdf = await readFile(out, 'latin1');
     expect(pdf).toContain('/Lang (de)');
+    // Without a range: the days up to the newest recording.
+    const without = await run(['anna', '--language', 'de', '--out', out]);
+    expect(without.err.join(' ')).toContain('Der Bericht ist über die 7 Tage bis zur neuesten Aufzeichnung.');
     const refused = await run(['anna', '--language', 'nl']);
     expect(refused.code).toBe(2);
     expect(refused.err.join(' ')).toContain('--language is one of en, de, fr, es');

@@ -390,6 +390,14 @@ describe('charts', () => {
     expect(strict.qmask).toEqual([[0], [2], [1], [0]]);
   });
 
+  it('call a feature as the catalog does; one that it has not by the title of its method', async () => {
+    const { values } = await chart({ series: [{ feature: 'hrv_sdnn_300s' }, { feature: 'hrv_mean_nn_300s' }], range });
+    expect(values).toMatchObject([
+      { name: 'HRV SDNN, 5 min', feature: 'hrv_sdnn_300s', biosignal_id: null },
+      { name: 'Mean NN interval', feature: 'hrv_mean_nn_300s' },
+    ]);
+  });
+
   it('give the same from raw values and from rollups', async () => {
     const series = [
       { biosignal_id: 20, agg: 'max' },

@@ -11,7 +11,7 @@ import { fixtureToken, startFixture } from '../helpers/browser-fixture.ts';
 import type { Fixture } from '../helpers/browser-fixture.ts';
 import { chromiumPath, launchChromium } from '../helpers/chromium.ts';
 import { violations } from '../helpers/dashboard.ts';
-import { serveWidgetAnswers, widgetPage } from '../helpers/widget-answers.ts';
+import { detailOf, serveWidgetAnswers, widgetPage } from '../helpers/widget-answers.ts';
 
 const HOUR_MS = 3_600_000;
 const FROM_MS = Date.UTC(2026, 2, 28, 6);
@@ -224,6 +224,35 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await untilDrawn(chart, 3);
     expect(fromMs - newest().fromMs).toBeGreaterThan(0.5 * HOUR_MS);
     expect(await chart.locator('.plot').evaluate((plot) => getComputedStyle(plot).touchAction)).toBe('pan-y');
+    await close();
+  });
+
+  it('looks for the newest data, however long ago; says when there are none, or when it cannot say', async () => {
+    const newestMs = Date.UTC(2025, 2, 3, 14, 7);
+    let is: 'there' | 'none' | 'failed' = 'failed';
+    fixture.on('POST', '/api/v1/charts/query', ({ body }) => {
+      const { range, resolution } = body as Asked;
+      const stepMs = resolution === '1d' ? 24 * HOUR_MS : 60_000;
+      const ms = Math.floor(newestMs / stepMs) * stepMs;
+      if (resolution !== undefined && is === 'failed') return { status: 500, json: { code: 'internal', status: 500 } };
+      const isThere = is === 'there' && Date.parse(range.from) <= ms && Date.parse(range.to) > ms;
+      const [data, qmask] = isThere ? [[[ms, 61]], [[0]]] : [[], []];
+      return { json: { range, resolution: '1m', values: [{ agg: 'mean' }], data, qmask, detail: detailOf(data, qmask) } };
+    });
+    fixture.on('GET', '/api/v1/observations', { json: [] });
+    const { page, chart, errors, close } = await open(['biosignals="HR" range="24h"']);
+    await chart.getByRole('button', { name: 'Newest data' }).click();
+    await chart.getByText('The search failed').waitFor();
+    is = 'none';
+    await chart.getByRole('button', { name: 'Newest data' }).click();
+    await chart.getByText('No data, at no other time either').waitFor();
+    is = 'there';
+    await chart.getByRole('button', { name: 'Newest data' }).click();
+    await chart.locator('.legend').waitFor();
+    expect(newest()).toEqual({ fromMs: newestMs + 60_000 - 24 * HOUR_MS, toMs: newestMs + 60_000 });
+    expect(await chart.getByText('No data in this period').count()).toBe(0);
+    expect(await violations(page, 'main')).toEqual([]);
+    expect(errors.filter((error) => !error.includes('500'))).toEqual([]);
     await close();
   });
 

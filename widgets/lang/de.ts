@@ -170,6 +170,9 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   sdnn: 'SDNN',
   covered: 'Erfasst',
   openRecording: 'Aufzeichnung öffnen',
+  newest: 'Neueste Daten',
+  newestNone: 'Keine Daten, auch zu keiner anderen Zeit',
+  newestFailed: 'Das Nachsehen ist fehlgeschlagen',
   keys: 'Über einen Abschnitt ziehen vergrößert ihn. Tasten: + und - zoomen, Umschalt und Pfeil verschieben, Rücktaste geht zurück',
 };
 

@@ -170,6 +170,9 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   sdnn: 'SDNN',
   covered: 'Cubierto',
   openRecording: 'Abrir el registro',
+  newest: 'Datos más recientes',
+  newestNone: 'No hay datos, tampoco en otro momento',
+  newestFailed: 'La búsqueda ha fallado',
   keys: 'Arrastre sobre un tramo para ampliarlo. Teclas: + y - amplían y reducen, Mayús con una flecha desplaza, Retroceso vuelve atrás',
 };
 

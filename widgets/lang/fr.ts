@@ -170,6 +170,9 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   sdnn: 'SDNN',
   covered: 'Couvert',
   openRecording: 'Ouvrir l’enregistrement',
+  newest: 'Données les plus récentes',
+  newestNone: 'Aucune donnée, à aucun autre moment non plus',
+  newestFailed: 'La recherche a échoué',
   keys: 'Faites glisser sur un intervalle pour l’agrandir. Touches : + et - zoom, Maj avec une flèche déplace, Retour arrière revient',
 };
 

@@ -169,6 +169,9 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   sdnn: 'SDNN',
   covered: '覆盖率',
   openRecording: '打开记录',
+  newest: '最新数据',
+  newestNone: '任何时间都没有数据',
+  newestFailed: '查找失败',
   keys: '拖过一段可放大;按键:+ 和 - 缩放,Shift 加方向键移动,退格键返回',
 };
 

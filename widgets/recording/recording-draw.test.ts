@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { rangeOf } from './recording-draw.ts';
+import { drawStrip, rangeOf } from './recording-draw.ts';
+import type { Surface } from './recording-draw.ts';
 
 const STEP_MS = 50;
 /** Ten minutes with a beat of 1 mV each second; off the skin, at 5 mV, for a share of it. */
@@ -20,4 +21,24 @@ it('scales a page by its beats while an electrode is off for minutes of it', () 
 it('shows what there is of a signal that is flat, and of none', () => {
   expect(rangeOf([{ min: [3, 3], max: [3, 3], stepMs: 1000 }])).toEqual({ low: 2, high: 4 });
   expect(rangeOf([])).toEqual({ low: -1, high: 1 });
+});
+
+it('goes on with a line over the edge of what was asked for at once, and breaks it at a gap', () => {
+  const calls: [name: string, x: number][] = [];
+  const draws = (_: object, name: string) =>
+    name === 'measureText' ? () => ({ width: 10 }) : (x: number) => void calls.push([name, Math.round(x)]);
+  const colors = { trace: 'trace' } as Surface['colors'];
+  const context = new Proxy({}, { get: draws, set: () => true }) as CanvasRenderingContext2D;
+  const segment = (fromSec: number) => ({
+    ...{ channel: 'temp', kind: 'temp', unit: 'Cel', rateHz: 1, qmask: null },
+    ...{ t0Ms: fromSec * 1000, samples: [33, 34] },
+  });
+  const nothing = { beats: [], corrected: null, pick: null, hasMiddle: false, marks: [], calipers: null, qualities: [], absent: [] };
+  const lane = { channel: 'temp', label: 'temp', kind: 'temp', segments: [segment(0), segment(2), segment(5)] };
+  const words = { computed: '', corrected: '' };
+  drawStrip({ context, width: 700, height: 100, colors }, { ...nothing, fromMs: 0, speed: 25, gain: 10, lanes: [lane], words, gap: '' });
+  const steps = calls.map(([name, x]) => (name.endsWith('To') ? `${name} ${x}` : name)).join(', ');
+  const at = (sec: number): number => Math.round((sec * 25 * 96) / 25.4);
+  expect(steps).toContain(`beginPath, moveTo ${at(1)}, lineTo ${at(2)}, lineTo ${at(3)}, stroke`);
+  expect(steps).toContain(`beginPath, moveTo ${at(5)}, lineTo ${at(6)}, stroke`);
 });

@@ -95,10 +95,13 @@ function envelopeIn(
   context.beginPath();
   const wide = envelope.stepMs * perMs;
   let before: number | null = null;
+  let run: (readonly [x: number, top: number, bottom: number])[] = [];
   for (let i = first; i < end; i++) {
     const [min, max] = [envelope.min[i], envelope.max[i]];
     if (min == null || max == null) {
       before = null;
+      bandIn(context, run);
+      run = [];
       continue;
     }
     const px = x + (envelope.t0Ms + (i + 0.5) * envelope.stepMs - fromMs) * perMs;
@@ -107,20 +110,68 @@ function envelopeIn(
     else context.lineTo(px, Math.abs(before - top) < Math.abs(before - bottom) ? top : bottom);
     context.moveTo(px, top);
     context.lineTo(px, Math.max(bottom, top + 0.5));
-    if (wide > 1 && bottom - top > 1) context.fillRect(px - wide / 2, top, wide + 0.5, bottom - top); // no stripes between wide buckets
+    if (wide > SLOPED_PX) run.push([px, top, bottom]);
+    else if (wide > 1 && bottom - top > 1) context.fillRect(px - wide / 2, top, wide + 0.5, bottom - top); // no stripes between wide buckets
     before = bottom;
   }
   context.stroke();
+  bandIn(context, run);
 }
 
-/** Quality and coverage of a stretch as a ribbon: height says how much is there, colour how far to trust it, as the device flagged it. Over
- *  it, as high as much of a bucket is not good, how the service judges it. */
+/** Buckets wider than this are joined by slopes: a slow signal is no staircase. */
+const SLOPED_PX = 3;
+
+/** From the greatest to the least value, from bucket to bucket. */
+function bandIn(context: CanvasRenderingContext2D, run: readonly (readonly [x: number, top: number, bottom: number])[]): void {
+  if (run.length < 2) return;
+  const band = new Path2D();
+  for (const [x, top] of run) band.lineTo(x, top);
+  for (const [x, , bottom] of run.toReversed()) band.lineTo(x, bottom);
+  context.fill(band);
+}
+
+const CELL_PX = 4;
+const patterns = new Map<string, CanvasPattern>();
+
+/** What a ribbon is filled with: plain where it is good, slanted lines where suspect, crossed ones where bad. So looks differ, not only
+ *  colours. */
+function fillOf({ context, colors }: Surface, flag: number): string | CanvasPattern {
+  if (flag === 0) return colors.muted;
+  const color = flag === 2 ? colors.bad : colors.suspect;
+  const ratio = context.getTransform().a;
+  const key = `${flag} ${color} ${ratio}`;
+  const known = patterns.get(key);
+  if (known !== undefined) return known;
+  const cell = new OffscreenCanvas(Math.round(CELL_PX * ratio), Math.round(CELL_PX * ratio));
+  const ink = cell.getContext('2d')!;
+  const size = cell.width;
+  ink.strokeStyle = color;
+  ink.lineWidth = size / 3;
+  for (const shift of [-size, 0, size]) {
+    ink.moveTo(shift, size);
+    ink.lineTo(shift + size, 0);
+    if (flag === 2) {
+      ink.moveTo(shift, 0);
+      ink.lineTo(shift + size, size);
+    }
+  }
+  ink.stroke();
+  const pattern = context.createPattern(cell, 'repeat')!;
+  pattern.setTransform(new DOMMatrix().scale(1 / ratio));
+  patterns.set(key, pattern);
+  return pattern;
+}
+
+/** Quality and coverage of a stretch as a ribbon: height says how much is there, its filling how far to trust it, as the device flagged it.
+ *  Over it, as high as much of a bucket is not good, how the service judges it. */
 function ribbon(
-  { context, colors }: Surface,
+  surface: Surface,
   envelope: Envelope,
   judged: readonly Quality[],
   box: Readonly<{ x: number; y: number; width: number; height: number; fromMs: number; toMs: number }>,
 ): void {
+  const { context, colors } = surface;
+  const fills = [0, 1, 2].map((flag) => fillOf(surface, flag));
   const due = Math.max(1, (envelope.rateHz * envelope.stepMs) / 1000);
   const perMs = box.width / (box.toMs - box.fromMs);
   for (let i = 0; i < envelope.n.length; i++) {
@@ -130,7 +181,7 @@ function ribbon(
     const n = envelope.n[i]!;
     const there = Math.min(1, n / due);
     const [bad, suspect] = [envelope.bad[i]! / Math.max(1, n), envelope.suspect[i]! / Math.max(1, n)];
-    context.fillStyle = bad > 0.5 ? colors.bad : bad + suspect > 0.5 ? colors.suspect : colors.muted;
+    context.fillStyle = fills[bad > 0.5 ? 2 : bad + suspect > 0.5 ? 1 : 0]!;
     const from = Math.floor(Math.max(box.x, px));
     context.fillRect(from, box.y + box.height * (1 - there), Math.ceil(Math.min(box.x + box.width, px + wide)) - from, box.height * there);
   }
@@ -139,12 +190,17 @@ function ribbon(
       const high = box.height * (1 - goodShares[i]!);
       const [from, to] = [timesMs[i]!, timesMs[i]! + stepMs].map((ms) => box.x + (ms - box.fromMs) * perMs) as [number, number];
       if (high < 0.5 || to < box.x || from > box.x + box.width) continue;
-      context.fillStyle = flag === 2 ? colors.bad : colors.suspect;
       const left = Math.floor(Math.max(box.x, from));
-      context.fillRect(left, box.y + box.height - high, Math.max(1, Math.ceil(Math.min(box.x + box.width, to)) - left), high);
+      const place = [left, box.y + box.height - high, Math.max(1, Math.ceil(Math.min(box.x + box.width, to)) - left), high] as const;
+      for (const fill of [colors.surface, fills[flag === 2 ? 2 : 1]!]) {
+        context.fillStyle = fill;
+        context.fillRect(...place);
+      }
     }
   }
 }
+
+export type Tick = Readonly<{ ms: number; text: string }>;
 
 /** The whole recording: signal, coverage and quality, heart rate, marks, and where the page and the strip are. */
 export function drawWhole(
@@ -158,7 +214,7 @@ export function drawWhole(
     marks: readonly Mark[];
     page: readonly [number, number];
     strip: readonly [number, number];
-    time: (ms: number) => string;
+    ticks: (fromMs: number, toMs: number, width: number) => readonly Tick[];
   }>,
 ): void {
   const { context, width, height, colors } = surface;
@@ -167,6 +223,18 @@ export function drawWhole(
   const xOf = (ms: number): number => ((ms - startMs) / spanMs) * width;
   const box = { x: 0, width, fromMs: startMs, toMs: endMs };
   const [signal, rhythm] = [height * 0.34, height * 0.38];
+  let writtenTo = -Infinity;
+  for (const { ms, text } of whole.ticks(startMs, endMs, width)) {
+    context.fillStyle = colors.line;
+    context.fillRect(Math.round(xOf(ms)), 0, 1, height - 16);
+    const half = context.measureText(text).width / 2;
+    const x = Math.min(width - half, Math.max(half, xOf(ms)));
+    if (x - half < writtenTo + 8) continue;
+    writtenTo = x + half;
+    context.fillStyle = colors.muted;
+    context.textAlign = 'center';
+    context.fillText(text, x, height - 4);
+  }
   if (envelope !== null) {
     envelopeIn(surface, envelope, { ...box, y: 14, height: signal - 16 }, rangeOf([envelope]));
     ribbon(surface, envelope, quality === null ? [] : [quality], { ...box, y: signal + 2, height: 8 });
@@ -184,13 +252,6 @@ export function drawWhole(
       context.lineTo(xOf(mark.startMs), markY + 8);
       context.fill();
     }
-  }
-  context.fillStyle = colors.muted;
-  const ticks = Math.max(2, Math.floor(width / 140));
-  for (let i = 0; i <= ticks; i++) {
-    const ms = startMs + (spanMs * i) / ticks;
-    context.textAlign = i === 0 ? 'left' : i === ticks ? 'right' : 'center';
-    context.fillText(whole.time(ms), xOf(ms), height - 4);
   }
   if (rate !== null) rateScaleIn(surface, rate, signal + 14, rhythm - 6);
   frame(surface, xOf(page[0]), xOf(page[1]), colors.muted);
@@ -294,7 +355,7 @@ export function drawRows(
     for (const envelope of envelopes) {
       if (envelope.t0Ms >= rowFromMs + rowMs || envelope.t0Ms + envelope.n.length * envelope.stepMs <= rowFromMs) continue;
       envelopeIn(surface, envelope, box, scale);
-      ribbon(surface, envelope, rows.qualities, { ...box, y: box.y + box.height - 3, height: 3 });
+      ribbon(surface, envelope, rows.qualities, { ...box, y: box.y + box.height - 5, height: 5 });
     }
     context.strokeStyle = colors.line;
     context.lineWidth = 1;
@@ -398,6 +459,8 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
   const gap = (from: number, to: number): void => gapsIn(context, colors, [from, to], middle, xOf, strip);
   if (lane.channel === strip.lanes[0]?.channel) judgedIn(context, colors, strip.qualities, xOf, middle, tall, width);
   let endX = 0;
+  /** The last sample that was drawn, and when the next one is due. */
+  let last: Readonly<{ x: number; y: number; nextMs: number }> | null = null;
   for (const segment of visible) {
     const startX = xOf(segment.t0Ms);
     if (startX - endX > 4) gap(endX, startX);
@@ -405,7 +468,10 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
     context.strokeStyle = colors.trace;
     context.lineWidth = 1.25;
     context.beginPath();
-    let isOpen = false;
+    // Segments are as long as what was asked for at once: a line goes on over their edges.
+    let isOpen = last !== null && Math.abs(segment.t0Ms - last.nextMs) < 500 / segment.rateHz;
+    if (isOpen) context.moveTo(last!.x, last!.y);
+    last = null;
     const first = Math.max(0, Math.floor(((0 - startX) / (xOf(1) - xOf(0)) / 1000) * segment.rateHz) - 1);
     for (let k = first; k < segment.samples.length; k++) {
       const x = xOf(segment.t0Ms + (k * 1000) / segment.rateHz);
@@ -416,6 +482,7 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
         if (isOpen) context.lineTo(x, y);
         else context.moveTo(x, y);
         isOpen = true;
+        if (k === segment.samples.length - 1) last = { x, y, nextMs: segment.t0Ms + ((k + 1) * 1000) / segment.rateHz };
       }
       if (x > width) break;
     }

@@ -1,7 +1,8 @@
 /** Reads one recording for the viewer: in tiles that are kept, at most one request in flight for each kind of question, and answers to
  *  questions that nobody asks any more are dropped. */
 import type { Answer } from '../../sdk/request.ts';
-import { findBiosignal, catalog, medianStep } from '../shared/data.ts';
+import { medianStep } from '../shared/buckets.ts';
+import { catalog, findBiosignal } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
 import { badOf, gapsOf } from './recording-jumps.ts';
 import type { Flags } from './recording-jumps.ts';

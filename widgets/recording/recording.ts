@@ -26,8 +26,9 @@ import type { Session } from '../shared/session.ts';
 import { sentenceOf } from '../shared/strings.ts';
 import { tokenColor } from '../shared/theme.ts';
 import { traceTextFor } from '../shared/trace-strings.ts';
+import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
-import type { Colors } from './recording-draw.ts';
+import type { Colors, Tick } from './recording-draw.ts';
 import { correctBeats } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
@@ -60,6 +61,8 @@ const STILL_PX = 6;
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
 const REFRESH_MS = 5000;
+/** Between two times below the whole recording, at least. */
+const TICK_PX = 60;
 const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
@@ -645,6 +648,7 @@ export class BioRecording extends BioElement {
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
     const pageFromMs = this.#pageFromMs;
+    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#ticks(fromMs, toMs, width);
     const [whole, daySpan] = [surface('whole'), this.#isOfDays ? this.#daySpan : null];
     if (whole !== null)
       drawWhole(whole, {
@@ -656,15 +660,14 @@ export class BioRecording extends BioElement {
         marks: this.#marks,
         page: daySpan ?? [pageFromMs, pageFromMs + this.#pageMs],
         strip,
-        time: (ms) => this.#tick(ms),
+        ticks,
       });
     const dayOn = surface('day');
     if (dayOn !== null && daySpan !== null) {
       const [startMs, endMs] = daySpan;
       const { envelope, quality, rate } = this.#dayAt(source, daySpan);
       const page = [pageFromMs, pageFromMs + this.#pageMs] as const;
-      const time = (ms: number): string => this.#hour(ms);
-      drawWhole(dayOn, { startMs, endMs, envelope, quality, rate, marks: this.#marks, page, strip, time });
+      drawWhole(dayOn, { startMs, endMs, envelope, quality, rate, marks: this.#marks, page, strip, ticks });
     }
     const qualities = this.#pageQuality(source, pageFromMs);
     const rows = surface('rows');
@@ -841,17 +844,13 @@ export class BioRecording extends BioElement {
     return new Intl.DateTimeFormat(this.locale, { month: 'short', day: 'numeric', timeZone: this.timeZone }).format(ms);
   }
 
-  /** Below the whole recording: of days, with the day. */
-  #tick(ms: number): string {
-    const { startMs, endMs } = this.#source!;
-    if (endMs - startMs < 0.9 * DAY_MS) return this.#clock(ms, false);
-    const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
-    return new Intl.DateTimeFormat(this.locale, { month: 'short', day: 'numeric', ...clock, timeZone: this.timeZone }).format(ms);
-  }
-
-  #hour(ms: number): string {
-    const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
-    return new Intl.DateTimeFormat(this.locale, { ...clock, timeZone: this.timeZone }).format(ms);
+  /** Below the whole recording and a day: whole times of the clock, a midnight by its date. */
+  #ticks(fromMs: number, toMs: number, width: number): Tick[] {
+    const steps = timeSteps.filter((step) => (step * 1000 * width) / (toMs - fromMs) >= TICK_PX);
+    const step = steps[0] ?? timeSteps.at(-1)!;
+    const splits = timeSplits(fromMs / 1000, toMs / 1000, step, this.timeZone);
+    const texts = tickTexts(splits, step, toMs - fromMs, this.locale, this.timeZone, 'h23');
+    return splits.map((sec, i) => ({ ms: sec * 1000, text: texts[i]! }));
   }
 
   #number(value: number, digits: number): string {

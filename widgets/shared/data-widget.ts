@@ -47,9 +47,13 @@ export abstract class DataWidget<T> extends BioElement {
     return html`<div class="skeleton"></div>
       <div class="skeleton"></div>`;
   }
-  /** Shown when there is nothing. */
-  protected emptyText(): string {
+  /** Said when there is nothing. */
+  protected emptyText(): string | TemplateResult {
     return this.text('empty');
+  }
+  /** Whether data are those of a period without any: its content is shown, so that it can be left. */
+  protected isEmpty(_data: T): boolean {
+    return false;
   }
   /** Time of the newest value when that is too old to stand for now, else null. */
   protected staleSince(_data: T, _nowMs: number): number | null {
@@ -147,7 +151,7 @@ export abstract class DataWidget<T> extends BioElement {
       this.data = data;
       this.#error = null;
       this.#loadedAtMs = Date.now();
-      state = data === null ? 'empty' : this.staleSince(data, Date.now()) === null ? 'ready' : 'stale';
+      state = data === null || this.isEmpty(data) ? 'empty' : this.staleSince(data, Date.now()) === null ? 'ready' : 'stale';
     } catch (error) {
       if (signal.aborted) return;
       this.#error = error instanceof ApiError ? error : pageFault('The answer could not be read.');
@@ -188,20 +192,13 @@ export abstract class DataWidget<T> extends BioElement {
           ? this.content(this.data)
           : busy
             ? html`<div class="stack" aria-hidden="true">${this.placeholder()}</div>`
-            : this.#state === 'empty'
-              ? this.emptyContent()
-              : nothing
+            : nothing
       }
     </section>`;
   }
 
   /** At the end of the heading's line. */
   protected headEnd(): TemplateResult | typeof nothing {
-    return nothing;
-  }
-
-  /** Content of an empty card, next to the note. */
-  protected emptyContent(): TemplateResult | typeof nothing {
     return nothing;
   }
 

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import type { Biosignal, Observation, Series } from './data.ts';
 import { isCounted as isSummed } from '../../src/query/observations.ts';
-import { findBiosignal, isCounted, medianStep, newestOf } from './data.ts';
+import { medianStep } from './buckets.ts';
+import { findBiosignal, isCounted, newestOf } from './data.ts';
 
 const list = [
   { id: 8, name: 'Heart rate', abbreviation: 'HR', loinc_code: '8867-4' },

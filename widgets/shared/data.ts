@@ -1,6 +1,7 @@
 /** Requests of the widgets: the catalog (once per session), chart series, the newest observation. */
 import type { ApiError } from '../../sdk/fetch-json.ts';
 import type { Answer, BodyOf } from '../../sdk/request.ts';
+import { medianStep } from './buckets.ts';
 import { pageFault } from './session.ts';
 import type { Session } from './session.ts';
 
@@ -201,13 +202,6 @@ export async function todayOf(
     if (value !== null) return { biosignal_id: all[i]!.id, value, unit, name };
   }
   return null;
-}
-
-/** @param timesMs ascending  @returns the usual distance, ms */
-export function medianStep(timesMs: readonly number[]): number {
-  const steps = timesMs.slice(1).map((time, i) => time - timesMs[i]!);
-  steps.sort((a, b) => a - b);
-  return steps[Math.floor(steps.length / 2)] ?? 60_000;
 }
 
 /** The newest observation; of a feature that is no biosignal the last value of its chart. null: there is none. */

@@ -15,6 +15,8 @@ export type Shown = View &
     live: boolean;
     /** One value for each day. */
     daily: boolean;
+    /** The range has no value of any series. */
+    empty: boolean;
   }>;
 
 export type ChartHost = Readonly<{
@@ -59,6 +61,8 @@ export type MovesModule = Readonly<{ startMoves: (host: ChartHost) => Moves }>;
 export type Moves = Readonly<{
   /** The row of controls, and what they opened; nothing without the attribute `tools`. */
   tools: () => TemplateResult | typeof nothing;
+  /** Leads from a range without data to the newest. */
+  newest: () => TemplateResult | typeof nothing;
   /** Asks for the lines to compare with; then puts them on the time axis of the chart's own. */
   compared: (session: Session, request: ChartRequest, signal: AbortSignal) => Promise<(own: readonly Series[]) => readonly Series[]>;
   cursorMoved: (timeMs: number | null) => void;

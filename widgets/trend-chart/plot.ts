@@ -1,11 +1,10 @@
 /** One uPlot: the series of one unit over time, each line before a band from the least to the greatest value of its buckets. Bad values are
  *  gaps, suspect ones are hollow triangles; a ribbon below the plot is as high as what is missing of good values. */
 import UPlot from 'uplot';
-import { atWallTime, wallTime } from '../shared/days.ts';
-import { medianStep } from '../shared/data.ts';
+import { medianStep, WHOLE } from '../shared/buckets.ts';
 import type { Series } from '../shared/data.ts';
-import { formatNumber } from '../shared/format.ts';
 import type { ReferenceRange } from '../shared/reference-range.ts';
+import { daySteps, tickTexts, timeSplits, timeSteps } from './ticks.ts';
 
 export type PlotColors = Readonly<{
   ink: string;
@@ -55,9 +54,6 @@ export const plotCss = `
 
 const dashes: readonly number[][] = [[], [8, 4], [2, 4], [12, 4, 2, 4]];
 const RIBBON_PX = 8;
-/** Below this share of good values a bucket says so. */
-export const WHOLE = 0.99;
-
 export type PlotRows = Readonly<{
   timesSec: number[];
   /** null breaks the line, undefined does not. */
@@ -107,11 +103,9 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
   const rows = withHoles(series);
   const { columns, rowOf } = rows;
   // The bar of a day stands on its noon, and a pointer reads the bar that it is on.
-  const timesSec = daily ? rows.timesSec.map((time) => time + 43_200) : rows.timesSec;
-  const time = new Intl.DateTimeFormat(locale, zoned({ timeStyle: 'short' }, timeZone));
-  const seconds = new Intl.DateTimeFormat(locale, zoned({ timeStyle: 'medium' }, timeZone));
-  const hour = new Intl.DateTimeFormat('en', zoned({ hour: 'numeric', hourCycle: 'h23' }, timeZone));
-  const day = new Intl.DateTimeFormat(locale, zoned({ day: 'numeric', month: 'short' }, timeZone));
+  const noonSec = daily ? 43_200 : 0;
+  const timesSec = rows.timesSec.map((time) => time + noonSec);
+  const hasValues = columns.flat().some((value) => typeof value === 'number');
   const axis = {
     stroke: colors.muted,
     font: `12px ${options.font}`,
@@ -141,18 +135,19 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
       axes: [
         {
           ...axis,
-          space: 80,
+          space: 60,
           size: 30,
-          incrs: daily ? timeSteps.slice(-4) : timeSteps,
-          splits: (_self, _axis, from, to, step) => timeSplits(from, to, step, timeZone),
-          values: (_, splits, _axis, _space, step) =>
-            splits.map((split) => {
-              if (step >= 86_400) return day.format(split * 1000);
-              const midnight = view().toMs - view().fromMs > 36 * 36e5 && Number(hour.format(split * 1000)) === 0;
-              return (midnight ? day : step < 60 ? seconds : time).format(split * 1000);
-            }),
+          incrs: [...(daily ? daySteps : timeSteps)],
+          splits: (_self, _axis, from, to, step) => timeSplits(from, to, step, timeZone).map((sec) => sec + noonSec),
+          values: (_, splits, _axis, _space, step) => tickTexts(splits, step, view().toMs - view().fromMs, locale, timeZone),
         },
-        { ...axis, size: 52, space: 28, values: (_, splits) => splits.map((split) => formatNumber(locale, split, 4)) },
+        // Without a value there is no scale.
+        {
+          ...axis,
+          size: 52,
+          space: 28,
+          values: (_, splits, _axis, _space, step) => splits.map((split) => (hasValues ? valueText(split, step, locale) : '')),
+        },
       ],
       series: [
         {},
@@ -178,7 +173,7 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
               self,
               series.filter(({ compared }) => !compared),
               rows,
-              daily ? 43_200 : 0,
+              noonSec,
               colors,
             ),
         ],
@@ -197,18 +192,23 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
   return plot;
 }
 
-/** A line through the values: null breaks it, undefined does not. */
+/** With as many decimals as the step between two: 57.5 stands above 55.0. */
+function valueText(value: number, step: number, locale: string): string {
+  const digits = /\.(\d+)/.exec(String(step))?.[1]!.length ?? 0;
+  return new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value);
+}
+
+/** A line through the values: null breaks it, undefined does not. One that stands alone is a dot. */
 const linePath: UPlot.Series.PathBuilder = (plot, column, from, to) => {
   const stroke = new Path2D();
-  let drawn = false;
-  for (let i = from; i <= to; i++) {
-    const value = plot.data[column]![i];
-    if (value === null) drawn = false;
-    if (value === null || value === undefined) continue;
-    const at = [plot.valToPos(plot.data[0][i]!, 'x', true), plot.valToPos(value, 'y', true)] as const;
-    if (drawn) stroke.lineTo(...at);
-    else stroke.moveTo(...at);
-    drawn = true;
+  let run: [x: number, y: number][] = [];
+  for (let i = from; i <= to + 1; i++) {
+    const value = i > to ? null : plot.data[column]![i];
+    if (typeof value === 'number') run.push([plot.valToPos(plot.data[0][i]!, 'x', true), plot.valToPos(value, 'y', true)]);
+    if (value !== null) continue;
+    run.forEach((at, k) => (k === 0 ? stroke.moveTo(...at) : stroke.lineTo(...at)));
+    if (run.length === 1) stroke.arc(...run[0]!, UPlot.pxRatio, 0, 7);
+    run = [];
   }
   return { stroke, flags: 1 };
 };
@@ -228,28 +228,6 @@ function barPaths(place: number, count: number): UPlot.Series.PathBuilder {
     }
     return { stroke: null, fill, flags: 1 };
   };
-}
-
-/** Whole hours and days are those of the clock: in a zone of +05:30 too, and when the clocks change. None at the very end, where its label
- *  would be cut. */
-export function timeSplits(fromSec: number, toSec: number, stepSec: number, timeZone: string | undefined): number[] {
-  const splits: number[] = [];
-  const wall = (sec: number): number => wallTime(sec * 1000, timeZone) / 1000;
-  const byClock = stepSec >= 3600;
-  const start = byClock ? wall(fromSec) : fromSec;
-  // An hour more, for a day of 25.
-  const end = byClock ? wall(toSec) + 3600 : toSec;
-  for (let at = Math.floor(start / stepSec) * stepSec; at <= end; at += stepSec) {
-    const sec = byClock ? atWallTime(at * 1000, timeZone) / 1000 : at;
-    if (sec >= fromSec && sec < toSec && sec > (splits.at(-1) ?? -Infinity)) splits.push(sec);
-  }
-  return splits;
-}
-
-const timeSteps = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000];
-
-function zoned(options: Intl.DateTimeFormatOptions, timeZone: string | undefined): Intl.DateTimeFormatOptions {
-  return timeZone === undefined ? options : { ...options, timeZone };
 }
 
 /** At least a tenth of the value from top to bottom, or a still line would look like a storm; the reference range is kept in view when
@@ -289,10 +267,13 @@ function drawReference(plot: UPlot, reference: ReferenceRange | null, colors: Pl
 }
 
 /** From the least to the greatest value of each bucket; broken where the line may be. */
-function drawBand({ ctx, valToPos }: UPlot, { timesMs, lows, highs }: Series, color: string): void {
+function drawBand({ ctx, bbox, valToPos }: UPlot, { timesMs, lows, highs }: Series, color: string): void {
   const rows = [...timesMs.keys()].filter((i) => (lows[i] ?? highs[i] ?? null) !== null);
   const nearMs = medianStep(rows.map((i) => timesMs[i]!)) * 1.9;
   ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
   ctx.globalAlpha = 0.2;
   ctx.fillStyle = ctx.strokeStyle = color;
   for (let from = 0, to = 0; from < rows.length; from = to) {
@@ -318,7 +299,7 @@ function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: 
   const dpr = UPlot.pxRatio;
   const stepSec = stepMs / 1000;
   const right = bbox.left + bbox.width;
-  const top = bbox.top + bbox.height - RIBBON_PX * dpr;
+  const bottom = bbox.top + bbox.height;
   ctx.save();
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
@@ -330,16 +311,19 @@ function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: 
     const worst = Math.max(...series.map((item) => item.flags[row] ?? 0));
     const share = Math.min(...series.map((item) => (item.values[row] === null ? 1 : item.shares[row]!)));
     if (worst === 0 && share > WHOLE) continue;
-    const x = plot.valToPos(times[i]! - aheadSec, 'x', true);
-    const end = Math.min(right, plot.valToPos(times[i]! - aheadSec + stepSec, 'x', true));
+    const x = Math.floor(plot.valToPos(times[i]! - aheadSec, 'x', true));
+    // To the next, where it follows: days have 23 to 25 hours, and values may come between two buckets.
+    const nextSec = times[i + 1]! - times[i]! <= 1.9 * stepSec ? times[i + 1]! : times[i]! + stepSec;
+    const width = Math.max(dpr, Math.ceil(Math.min(right, plot.valToPos(nextSec - aheadSec, 'x', true))) - x);
     const missing = series.every((item) => item.values[row] === null);
-    if (missing) {
-      ctx.fillStyle = colors.bad;
-      ctx.fillRect(x, top, Math.max(dpr, end - x), RIBBON_PX * dpr);
-      continue;
-    }
-    const height = (1 - share) * RIBBON_PX * dpr;
-    hatch(ctx, x, end, top + RIBBON_PX * dpr - height, height, dpr, colors.suspect);
+    const height = (missing ? 1 : 1 - share) * RIBBON_PX * dpr;
+    const from = bottom - height;
+    ctx.fillStyle = missing ? colors.bad : colors.suspect;
+    ctx.globalAlpha = missing ? 1 : 0.35;
+    ctx.fillRect(x, from, width, height);
+    ctx.globalAlpha = 1;
+    if (missing) continue;
+    hatch(ctx, x, x + width, from, height, dpr, colors.suspect);
     const middle = plot.valToPos(times[i]!, 'x', true);
     if (middle - lastTriangle < 10 * dpr) continue;
     for (const item of series) {
@@ -358,7 +342,7 @@ function hatch(ctx: CanvasRenderingContext2D, from: number, to: number, top: num
   ctx.lineWidth = 1.5 * dpr;
   ctx.setLineDash([]);
   ctx.beginPath();
-  for (let x = Math.ceil(from / period) * period; x < Math.max(to, from + period); x += period) {
+  for (let x = Math.ceil(from / period) * period; x < to; x += period) {
     ctx.moveTo(x, top + height);
     ctx.lineTo(x + height, top);
   }

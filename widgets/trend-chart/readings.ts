@@ -1,12 +1,12 @@
 /** The numbers of a chart in words: its legend, the readout of a row, the table. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { WHOLE } from '../shared/buckets.ts';
 import type { Series } from '../shared/data.ts';
 import { formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
 import type { traceTextFor } from '../shared/trace-strings.ts';
 import type { Shown } from './moves-host.ts';
-import { WHOLE } from './plot.ts';
 
 type TextArguments = Parameters<typeof traceTextFor> extends [string, ...infer Rest] ? Rest : never;
 export type Saying = Readonly<{ locale: string; timeZone: string | undefined; text: (...of: TextArguments) => string }>;

@@ -48,7 +48,7 @@ import type UPlot from 'uplot';
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { catalog, findBiosignal, isDaily, latestObservation, newestOf, queryChart } from '../shared/data.ts';
-import type { Aggregate } from '../shared/data.ts';
+import type { Aggregate, Series } from '../shared/data.ts';
 import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
 import { convertUnit, formatTime } from '../shared/format.ts';
 import { parseReference } from '../shared/reference-range.ts';
@@ -78,7 +78,8 @@ const css = `${fieldCss}${plotCss}
 .plot { inline-size: 100%; min-inline-size: 0; overflow: hidden; block-size: var(--bio-plot-height, 180px); border-radius: 6px; }
 .readout { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 16px; }
 .tools { justify-content: space-between; margin-block-start: 8px; }
-.ranges button { padding: 4px 10px; min-block-size: 32px; font-size: .875rem; }
+.ranges button { unicode-bidi: plaintext; padding: 4px 10px; min-block-size: 32px; font-size: .875rem; }
+td:first-child { white-space: nowrap; }
 .live { display: grid; gap: 10px; margin-block-end: 12px; }
 bio-live-trace { --bio-trace-height: 140px; }
 `;
@@ -212,7 +213,7 @@ export class BioTrendChart extends DataWidget<Shown> {
     kit: { html, nothing, queryChart, sentenceOf },
   };
 
-  protected override async load(session: Session, signal: AbortSignal): Promise<Shown | null> {
+  protected override async load(session: Session, signal: AbortSignal): Promise<Shown> {
     const wanted = (this.getAttribute('biosignals') ?? 'HR')
       .split(',')
       .map((item) => item.trim())
@@ -240,19 +241,30 @@ export class BioTrendChart extends DataWidget<Shown> {
       ...(this.hasAttribute('compare') && { fill: 'null' as const }),
     };
     const moves = ['tools', 'compare', 'link'].some((name) => this.hasAttribute(name)) ? await this.#move() : null;
-    const [found, others, ...newest] = await Promise.all([
+    const [answer, others, ...newest] = await Promise.all([
       queryChart(session, request, signal),
       moves?.compared(session, request, signal) ?? null,
       ...biosignals.map(async (biosignal) =>
         biosignal === undefined || !live || daily ? null : latestObservation(session, biosignal, request.rangeMs, this.timeZone, signal),
       ),
     ]);
-    const series = [...found, ...(others?.(found) ?? [])].map((item, i) => {
-      const shown = { ...item, name: this.named(item.name), newest: newestOf(item, newest[i] ?? null) };
-      return convertUnit(shown, this.setting('units'));
-    });
+    const found = answer.map((item) => ({ ...item, name: this.named(item.name) }));
+    const series = [...found, ...(others?.(found) ?? [])].map((item, i) =>
+      convertUnit({ ...item, newest: newestOf(item, newest[i] ?? null) }, this.setting('units')),
+    );
     this.#preview = null;
-    return series.some((item) => item.newest !== null || item.range[1] !== null) ? { series, fromMs, toMs, live, daily } : null;
+    const empty = series.every((item) => item.newest === null && item.range[1] === null);
+    // From a period without data one can get away.
+    if (empty && !this.hasAttribute('readonly')) await this.#move();
+    return { series, fromMs, toMs, live, daily, empty };
+  }
+
+  protected override isEmpty({ empty }: Shown): boolean {
+    return empty;
+  }
+
+  protected override emptyText() {
+    return html`${super.emptyText()} ${this.#moves?.newest() ?? nothing}`;
   }
 
   protected override refreshMs(): number {
@@ -327,9 +339,9 @@ export class BioTrendChart extends DataWidget<Shown> {
   }
 
   protected override content(data: Shown) {
-    const groups = byUnit(data.series);
+    const asTable = this.#asTable && !data.empty;
     return html`${
-        this.#asTable
+        asTable
           ? tableOf(data, this.heading(), this.#say)
           : html`<div
               class="stack"
@@ -338,28 +350,29 @@ export class BioTrendChart extends DataWidget<Shown> {
               aria-label=${this.#say.text('chartLabel', { name: this.heading(), range: this.#period(data), summary: summaryOf(data, this.#say) })}
               @keydown=${(event: KeyboardEvent) => this.#onKey(event, data)}
             >
-              ${groups.map(
+              ${plotsOf(data).map(
                 (group, i) =>
-                  html`${legendOf(group, this.#say)}
+                  html`${data.empty ? nothing : legendOf(group, this.#say)}
                     <div class="plot" part="plot" data-group=${i}></div>`,
               )}
             </div>`
       }
       ${this.#moves?.tools() ?? nothing}
-      ${this.#asTable ? nothing : html`<p class="readout" aria-live="polite">${readoutOf(data, this.#cursor, this.#say)}</p>`}
+      ${asTable || data.empty ? nothing : html`<p class="readout" aria-live="polite">${readoutOf(data, this.#cursor, this.#say)}</p>`}
       <div class="row tools">
         <span class="muted">${this.#ends(data)}</span>
         <button
           type="button"
           class="quiet"
           part="button"
+          ?hidden=${data.empty}
           @click=${() => {
             this.#asTable = !this.#asTable;
             this.#destroyPlots();
             this.requestUpdate();
           }}
         >
-          ${this.#say.text(this.#asTable ? 'showChart' : 'showTable')}
+          ${this.#say.text(asTable ? 'showChart' : 'showTable')}
         </button>
       </div>`;
   }
@@ -413,7 +426,7 @@ export class BioTrendChart extends DataWidget<Shown> {
     this.#plotted = key;
     this.#width = width;
     const colors = this.#colors();
-    this.#plots = byUnit(this.data.series).map((series, i) => {
+    this.#plots = plotsOf(this.data).map((series, i) => {
       const box = boxes[i]!;
       return createPlot(box, {
         series,
@@ -468,6 +481,9 @@ export class BioTrendChart extends DataWidget<Shown> {
     };
   }
 }
+
+/** What each plot has: without data there is one, with the time axis alone. */
+const plotsOf = ({ series, empty }: Shown): readonly (readonly Series[])[] => (empty ? [series] : byUnit(series));
 
 const unitOf = { s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' } as const;
 

@@ -36,9 +36,12 @@ export type PrintJob = Readonly<{
   signal: AbortSignal;
 }>;
 
+/** @param note a sentence of the page for the person who prints it; '' where it has none */
+export type Printed = Readonly<{ pdf: Buffer; note: string }>;
+
 /** Opens the page, waits until its attribute `data-report` says that it is complete, and prints it.
  *  @throws PipelineError with the page's own sentence when it could not be made */
-export async function printPage({ chromium, url, credential, timeoutMs, signal }: PrintJob): Promise<Buffer> {
+export async function printPage({ chromium, url, credential, timeoutMs, signal }: PrintJob): Promise<Printed> {
   const profile = await mkdtemp(join(tmpdir(), 'bio-report-'));
   const browser = new Browser(chromium, profile);
   try {
@@ -54,16 +57,16 @@ export async function printPage({ chromium, url, credential, timeoutMs, signal }
     await page('Emulation.setDeviceMetricsOverride', { width: 688, height: 1000, deviceScaleFactor: 2, mobile: false });
     const { errorText } = await page<{ errorText?: string }>('Page.navigate', { url: url.href });
     if (errorText !== undefined) throw new PipelineError('unavailable', `${url.origin}/dashboard/report cannot be opened: ${errorText}`);
-    await untilComplete(page, timeoutMs, signal);
+    const note = await untilComplete(page, timeoutMs, signal);
     const { data } = await page<{ data: string }>('Page.printToPDF', {
       preferCSSPageSize: true,
       printBackground: true,
       displayHeaderFooter: true,
       headerTemplate: '<span></span>',
       footerTemplate:
-        '<div style="font-size:7pt;width:100%;padding:0 14mm;display:flex;justify-content:space-between"><span class="title"></span><span>Page <span class="pageNumber"></span> of <span class="totalPages"></span></span></div>',
+        '<div style="font-size:7pt;width:100%;padding:0 14mm;display:flex;justify-content:space-between"><span class="title"></span><span><span class="pageNumber"></span> / <span class="totalPages"></span></span></div>',
     });
-    return Buffer.from(data, 'base64');
+    return { pdf: Buffer.from(data, 'base64'), note };
   } finally {
     await browser.close();
     await rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
@@ -86,13 +89,14 @@ async function askApi({ url, method, headers, postData }: Asked, credential: str
 
 type Call = <T = unknown>(method: string, params?: object) => Promise<T>;
 
-async function untilComplete(page: Call, timeoutMs: number, signal: AbortSignal): Promise<void> {
+/** @returns the note of the page */
+async function untilComplete(page: Call, timeoutMs: number, signal: AbortSignal): Promise<string> {
   const endMs = performance.now() + timeoutMs;
   const expression = 'JSON.stringify({ ...document.documentElement.dataset })';
   for (;;) {
     const { result } = await page<{ result: { value?: string } }>('Runtime.evaluate', { expression });
-    const { report, problem } = JSON.parse(result.value ?? '{}') as { report?: string; problem?: string };
-    if (report === 'ready') return;
+    const { report, problem, note = '' } = JSON.parse(result.value ?? '{}') as { report?: string; problem?: string; note?: string };
+    if (report === 'ready') return note;
     if (report !== undefined) throw new PipelineError('internal', `the report could not be made: ${problem}`);
     if (performance.now() > endMs) throw new PipelineError('unavailable', `the report was not complete after ${timeoutMs / 1000} s`);
     await sleep(LOOK_EVERY_MS, undefined, { signal });

@@ -6,6 +6,7 @@ import { byUnit } from '../by-unit.ts';
 import type { ChartHost, Shown } from '../moves-host.ts';
 import type { View } from '../plot.ts';
 import { csvOf, fileName, pngOf, save, svgOf } from './download.ts';
+import { endingWith, newestEnd } from './newest.ts';
 import { datesOf, NIGHTS_MAX, readNights } from './nights.ts';
 import type { Night } from './nights.ts';
 import { stepped, zoomed } from './view.ts';
@@ -28,10 +29,14 @@ export const controlsCss = `
 
 const DAY_MS = 864e5;
 
+type Search = 'idle' | 'searching' | 'newestNone' | 'newestFailed';
+
 export class Controls {
   readonly #host: ChartHost;
   readonly #say: Say;
   readonly #point: () => void;
+  /** Newest data: not asked for, being looked for, or why the chart is not there. */
+  #search: Search = 'idle';
   /** Rest and nights: of which days, and what is known of them; null: closed. */
   #nights: { of: string; found: readonly Night[] | 'loading' | 'failed' } | null = null;
 
@@ -56,7 +61,7 @@ export class Controls {
         <div>
           ${(['csv', 'png', 'svg'] as const).map(
             (kind) =>
-              html`<button type="button" part="button" @click=${() => void this.#download(kind)}>
+              html`<button type="button" part="button" ?disabled=${data.empty} @click=${() => void this.#download(kind)}>
                 <span class="vh">${this.#say('download')} </span>${kind.toUpperCase()}
               </button>`,
           )}
@@ -73,6 +78,40 @@ export class Controls {
       </div>
       <p class="muted hint">${this.#say('keys')}</p>
       ${this.#nightsTable(data)}`;
+  }
+
+  /** Of a range without data: to where there are some. */
+  newest(): TemplateResult {
+    const { html } = this.#host.kit;
+    const search = this.#search;
+    return html`<button type="button" part="button" ?disabled=${search === 'searching'} @click=${() => void this.#toNewest()}>
+        ${this.#say('newest')}
+      </button>
+      ${search === 'newestNone' || search === 'newestFailed' ? this.#say(search) : ''}`;
+  }
+
+  async #toNewest(): Promise<void> {
+    const [data, session] = [this.#host.data(), this.#host.session()];
+    if (data === null || session === null) return;
+    const state = (search: Search): void => {
+      this.#search = search;
+      this.#host.redraw();
+    };
+    state('searching');
+    try {
+      const { queryChart } = this.#host.kit;
+      const endMs = await newestEnd(
+        (request) => queryChart(session, request),
+        data.series.map(({ key }) => key),
+      );
+      if (endMs === null) return state('newestNone');
+      state('idle');
+      // The button goes; the keyboard stays in the chart.
+      this.#host.root.querySelector<HTMLElement>('.stack')?.focus();
+      this.#host.show(endingWith(data, endMs, this.#host.timeZone()));
+    } catch {
+      state('newestFailed');
+    }
   }
 
   #steps(data: Shown): TemplateResult {
@@ -158,13 +197,16 @@ export class Controls {
     const { root } = this.#host;
     const zone = this.#host.timeZone();
     const title = root.querySelector('.title')?.textContent?.trim() ?? '';
-    const period = [data.fromMs, data.toMs].map((ms) => formatTime(this.#host.locale(), ms, zone)).join(' – ');
+    const style = data.daily ? 'date' : 'full';
+    const period = [data.fromMs, data.daily ? data.toMs - 1 : data.toMs]
+      .map((ms) => formatTime(this.#host.locale(), ms, zone, style))
+      .join(' – ');
     const labels = { title, period: zone === undefined ? period : `${period} (${zone})` };
     const name = `${fileName(title, data, zone)}.${kind}`;
     if (kind === 'csv') save(name, new Blob([csvOf(data.series, zone)], { type: 'text/csv;charset=utf-8' }));
     else if (kind === 'svg') save(name, new Blob([svgOf(this.#host, byUnit(data.series), labels)], { type: 'image/svg+xml' }));
     else {
-      const picture = await pngOf(this.#host, labels);
+      const picture = await pngOf(this.#host, byUnit(data.series), labels);
       if (picture !== null) save(name, picture);
     }
   }

@@ -1,7 +1,7 @@
 /** Arithmetic of what moves a chart, without a browser. */
 import { expect, it } from 'vitest';
 import type { Series } from '../../shared/data.ts';
-import { timeSplits } from '../plot.ts';
+import { tickTexts, timeSplits } from '../ticks.ts';
 import { alignedTo, comparisonOf } from './compare.ts';
 import { csvOf, localIso } from './download.ts';
 import { rowAt } from './moves.ts';
@@ -61,6 +61,36 @@ it('has axes of whole hours and days of the clock', () => {
   ]);
   // 02:00 comes twice; the axis has it once.
   expect(splits('2026-10-25T00:00Z', '2026-10-25T03:00Z', 3600, 'Europe/Berlin')).toEqual(['2026-10-25T00:00', '2026-10-25T02:00']);
+  // Below an hour it has both.
+  expect(splits('2026-10-25T00:30Z', '2026-10-25T02:00Z', 1800, 'Europe/Berlin')).toEqual([
+    '2026-10-25T00:30',
+    '2026-10-25T01:00',
+    '2026-10-25T01:30',
+  ]);
+  expect(splits('2026-01-01T00:00Z', '2026-01-01T01:00Z', 1800, 'Asia/Kathmandu')).toEqual(['2026-01-01T00:15', '2026-01-01T00:45']);
+  // Weeks begin on Monday, months on their first day.
+  expect(splits('2026-03-18T00:00Z', '2026-04-02T00:00Z', 604_800, 'UTC')).toEqual(['2026-03-23T00:00', '2026-03-30T00:00']);
+  expect(splits('2026-01-15T00:00Z', '2026-04-02T00:00Z', 2_629_800, 'Europe/Berlin')).toEqual([
+    '2026-01-31T23:00',
+    '2026-02-28T23:00',
+    '2026-03-31T22:00',
+  ]);
+  expect(splits('2016-07-01T00:00Z', '2026-07-01T00:00Z', 60 * 2_629_800, 'UTC')).toEqual(['2020-01-01T00:00', '2025-01-01T00:00']);
+});
+
+it('tells a midnight by its date, and a month with its year', () => {
+  const texts = (times: readonly string[], step: number, hours: number): string[] =>
+    tickTexts(
+      times.map((time) => at(time) / 1000),
+      step,
+      hours * HOUR_MS,
+      'en-GB',
+      'Europe/Berlin',
+    );
+  expect(texts(['2026-03-28T17:00Z', '2026-03-28T23:00Z', '2026-03-29T04:00Z'], 21_600, 24)).toEqual(['18:00', '29 Mar', '06:00']);
+  expect(texts(['2026-03-28T23:00Z'], 600, 1)).toEqual(['00:00']);
+  expect(texts(['2026-02-28T23:00Z'], 2_629_800, 2000)).toEqual(['Mar 2026']);
+  expect(texts(['2025-12-31T23:00Z'], 12 * 2_629_800, 80_000)).toEqual(['2026']);
 });
 
 const series = (timesMs: number[], values: (number | null)[], more: Partial<Series> = {}): Series => ({

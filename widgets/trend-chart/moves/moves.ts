@@ -33,6 +33,7 @@ export function startMoves(host: ChartHost): Moves {
 
   return {
     tools: (): TemplateResult => controls.view(),
+    newest: () => controls.newest(),
     compared: async (session, request, signal) => {
       const wanted = element.getAttribute('compare');
       const comparison = comparisonOf(wanted, request.rangeMs, host.timeZone());
@@ -44,7 +45,7 @@ export function startMoves(host: ChartHost): Moves {
       const suffix = controls.nameOf(wanted!);
       return (own) =>
         others.flatMap((other, i) => {
-          const name = say('comparedWith', { name: other.name, with: suffix });
+          const name = say('comparedWith', { name: own[i]?.name ?? '', with: suffix });
           return own[i] === undefined ? [] : [alignedTo(own[i], other, comparison.shift, name)];
         });
     },

@@ -31,6 +31,9 @@ export const moveTexts = {
   sdnn: 'SDNN',
   covered: 'Covered',
   openRecording: 'Open the recording',
+  newest: 'Newest data',
+  newestNone: 'No data, at no other time either',
+  newestFailed: 'The search failed',
   keys: 'Drag over a stretch to zoom in; keys + and - zoom, Shift and an arrow move, Backspace goes back',
 } as const;
 
