@@ -273,7 +273,7 @@ const phrases: Record<string, string> = {
   // PHQ-9 and GAD-7, after the published versions for Spain (Pfizer and the MAPI Institute; García-Campayo 2010,
   // doi:10.1186/1477-7525-8-8), but not compared with them word by word: the person who answers reads so
   'Over the last 2 weeks, how often have you been bothered by any of the following problems?':
-    'Durante las últimas 2 semanas, ¿con qué frecuencia le han molestado los siguientes problemas? (Traducción no verificada)',
+    'Durante las últimas 2 semanas, ¿con qué frecuencia le han molestado los siguientes problemas? (Traducción no oficial)',
   'Not at all': 'Ningún día',
   'Several days': 'Varios días',
   'More than half the days': 'Más de la mitad de los días',
@@ -306,7 +306,7 @@ const phrases: Record<string, string> = {
 
   // WHO-5, after the published Spanish version, likewise (WHO Collaborating Centre in Mental Health, 1998)
   'WHO-5 well-being index': 'Índice de bienestar WHO-5',
-  'Over the last two weeks': 'Durante las últimas dos semanas (Traducción no verificada)',
+  'Over the last two weeks': 'Durante las últimas dos semanas (Traducción no oficial)',
   'I have felt cheerful and in good spirits': 'Me he sentido alegre y de buen humor',
   'I have felt calm and relaxed': 'Me he sentido tranquilo y relajado',
   'I have felt active and vigorous': 'Me he sentido activo y enérgico',

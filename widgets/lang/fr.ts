@@ -273,7 +273,7 @@ const phrases: Record<string, string> = {
   // PHQ-9 and GAD-7, after the published versions for France (Pfizer and the MAPI Institute; free to use), but not compared with them word
   // by word: the person who answers reads so
   'Over the last 2 weeks, how often have you been bothered by any of the following problems?':
-    'Au cours des deux dernières semaines, à quelle fréquence avez-vous été gêné(e) par les problèmes suivants ? (Traduction non vérifiée)',
+    'Au cours des deux dernières semaines, à quelle fréquence avez-vous été gêné(e) par les problèmes suivants ? (Traduction non officielle)',
   'Not at all': 'Jamais',
   'Several days': 'Plusieurs jours',
   'More than half the days': 'Plus de la moitié du temps',
@@ -306,7 +306,7 @@ const phrases: Record<string, string> = {
 
   // WHO-5, after the published French version, likewise (WHO Collaborating Centre in Mental Health, 1998)
   'WHO-5 well-being index': 'Indice de bien-être OMS-5',
-  'Over the last two weeks': 'Au cours des deux dernières semaines (Traduction non vérifiée)',
+  'Over the last two weeks': 'Au cours des deux dernières semaines (Traduction non officielle)',
   'I have felt cheerful and in good spirits': 'Je me suis senti(e) bien et de bonne humeur',
   'I have felt calm and relaxed': 'Je me suis senti(e) calme et tranquille',
   'I have felt active and vigorous': 'Je me suis senti(e) plein(e) d’énergie et vigoureux(se)',
