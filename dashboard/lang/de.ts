@@ -620,6 +620,10 @@ export const de = {
   'not complete': 'unvollständig',
   'There was more than a trial looks at. Try a shorter range or one person.':
     'Es gab mehr, als ein Test ansieht. Versuchen Sie einen kürzeren Zeitraum oder eine Person.',
+  'With this value': 'Mit diesem Wert',
+  'There was nothing to try it on': 'Es gab nichts, woran sie erprobt werden konnte',
+  'No recording of this range has this value: no device sent a signal that it is computed from.':
+    'Keine Aufzeichnung dieses Zeitraums hat diesen Wert: Kein Gerät sendete ein Signal, aus dem er berechnet wird.',
   'It would have opened none': 'Sie hätte keine geöffnet',
   'Nothing was written.': 'Es wurde nichts geschrieben.',
   Lasted: 'Dauerte',
@@ -908,7 +912,6 @@ export const de = {
   'no data yet': 'noch keine Daten',
   yes: 'ja',
   no: 'nein',
-  'The service did not answer.': 'Der Dienst hat nicht geantwortet.',
   'with {name}': 'bei {name}',
   'Nothing found': 'Nichts gefunden',
   '{count} results': { one: '{count} Treffer', other: '{count} Treffer' },

@@ -618,6 +618,10 @@ export const es: Translations = {
   'not complete': 'incompleto',
   'There was more than a trial looks at. Try a shorter range or one person.':
     'Había más de lo que examina una prueba. Pruebe con un periodo más corto o una sola persona.',
+  'With this value': 'Con este valor',
+  'There was nothing to try it on': 'No había nada con qué probarla',
+  'No recording of this range has this value: no device sent a signal that it is computed from.':
+    'Ningún registro de este periodo tiene este valor: ningún dispositivo envió una señal de la que se calcule.',
   'It would have opened none': 'No habría abierto ninguno',
   'Nothing was written.': 'No se ha escrito nada.',
   Lasted: 'Duró',
@@ -905,7 +909,6 @@ export const es: Translations = {
   'no data yet': 'sin datos todavía',
   yes: 'sí',
   no: 'no',
-  'The service did not answer.': 'El servicio no ha respondido.',
   'with {name}': 'con {name}',
   'Nothing found': 'No se encontró nada',
   '{count} results': { one: '{count} resultado', other: '{count} resultados' },

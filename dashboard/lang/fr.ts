@@ -622,6 +622,10 @@ export const fr: Translations = {
   'not complete': 'incomplet',
   'There was more than a trial looks at. Try a shorter range or one person.':
     'Il y avait plus que ce qu’un essai examine. Essayez une période plus courte ou une seule personne.',
+  'With this value': 'Avec cette valeur',
+  'There was nothing to try it on': 'Il n’y avait rien sur quoi l’essayer',
+  'No recording of this range has this value: no device sent a signal that it is computed from.':
+    'Aucun enregistrement de cette période n’a cette valeur : aucun appareil n’a envoyé de signal dont elle est calculée.',
   'It would have opened none': 'Elle n’en aurait ouvert aucun',
   'Nothing was written.': 'Rien n’a été écrit.',
   Lasted: 'Durée',
@@ -911,7 +915,6 @@ export const fr: Translations = {
   'no data yet': 'pas encore de données',
   yes: 'oui',
   no: 'non',
-  'The service did not answer.': 'Le service n’a pas répondu.',
   'with {name}': 'avec {name}',
   'Nothing found': 'Rien trouvé',
   '{count} results': { one: '{count} résultat', other: '{count} résultats' },
