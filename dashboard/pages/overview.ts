@@ -7,6 +7,7 @@ import { Page } from '../page.ts';
 import { badge, emptyState, figure, percent, personLink, tableOf } from '../parts.ts';
 import type { Answer } from '../../sdk/request.ts';
 import { call } from '../service.ts';
+import { detailInWords } from '../service-details.ts';
 import type { Device, EpisodeLine, QualityOfUser } from '../service.ts';
 import { whose } from './devices.ts';
 import { severityBadge } from './episodes.ts';
@@ -138,9 +139,14 @@ export class OverviewPage extends Page {
     if (this.#service === null) return html`<p class="muted">${t('The state of the service is unknown.')}</p>`;
     return html`<ul class="plain rows">
       ${this.#service.parts.map(
-        ({ name, ok, detail }) =>
-          html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} <span class="muted" lang="en">${detail}</span></li>`,
+        ({ name, ok, detail }) => html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} ${said(detail)}</li>`,
       )}
     </ul>`;
   }
+}
+
+/** What the page has no words for stays as the service says it. */
+function said(detail: string): TemplateResult {
+  const words = detailInWords(detail);
+  return words === null ? html`<span class="muted" lang="en">${detail}</span>` : html`<span class="muted">${words}</span>`;
 }
