@@ -98,7 +98,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   strip: 'Tira',
   stripLabel: 'Tira de {seconds} s desde {time}, {speed} mm/s, {gain} mm/mV',
   stripHint:
-    'Flechas para desplazarse, Re Pág y Av Pág para una página, Inicio y Fin para los extremos, más y menos para la velocidad, N y P para el evento siguiente y anterior, Mayús con N y P para la marca siguiente y anterior, coma y punto para 10 ms, C coloca el compás, los corchetes ponen sus puntas en el centro de la tira',
+    'Flechas para desplazarse, Re Pág y Av Pág para una página, Inicio y Fin para los extremos, más y menos para la velocidad, N y P para el evento siguiente y anterior, Mayús con N y P para la marca siguiente y anterior, coma y punto para 10 ms, G va a una hora, C coloca el compás, los corchetes ponen sus puntas en el centro de la tira',
   markHint:
     'M marca el centro de la tira, los corchetes ponen ahí el principio y el fin de un tramo, B y Mayús con B eligen el latido siguiente y anterior, A añade uno, Intro pasa a lo que es, Esc abandona',
   mark: 'Marcar',
