@@ -1,6 +1,7 @@
 /** Search and order of a list that the page holds whole; both are kept in the address, as `search` and `sort`. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { formatNumber } from '../widgets/shared/format.ts';
 import { locale, t } from './language.ts';
 import { moreButton, sortField } from './parts.ts';
 
@@ -64,10 +65,15 @@ export class ListChoice<Row> {
 
   /** Below the list, when it goes on. @param count of rows in the list */
   more(count: number): TemplateResult | typeof nothing {
-    return moreButton(count > this.#drawn ? '' : null, () => {
+    if (count <= this.#drawn) return nothing;
+    const more = (): void => {
       this.#drawn += this.#step;
       this.#place.redraw();
-    });
+    };
+    // Paper has no button, and says that it is not all.
+    const number = (n: number): string => formatNumber(locale, n);
+    return html`<p class="muted">${t('{part} of {parts}', { part: number(this.#drawn), parts: number(count) })}</p>
+      ${moreButton('', more)}`;
   }
 
   /** Draws the beginning of another list. */
