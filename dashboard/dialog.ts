@@ -5,7 +5,6 @@ import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
 import { problemOf, t } from './language.ts';
 import type { Content } from './parts.ts';
-import { sessionEnded } from './sign-in-again.ts';
 
 export type Question = Readonly<{
   title: string;
@@ -68,7 +67,6 @@ export class Dialog {
       question.after?.();
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      else if (error.status === 401) sessionEnded();
       this.#problem = problemOf(error);
     } finally {
       this.#busy = false;

@@ -112,7 +112,10 @@ const app = document.querySelector<HTMLElement>('#app')!;
 app.replaceChildren();
 const redraw = drawOnce(() => draw());
 const search = new Search(redraw, locale);
-const signInAgain = new SignInAgain(redraw, () => page?.signedInAgain());
+const signInAgain = new SignInAgain(redraw, () => {
+  page?.signedInAgain();
+  search.signedInAgain();
+});
 
 /** undefined: not asked yet; null: nobody is signed in. */
 let member: Member | null | undefined;
@@ -133,7 +136,7 @@ function navigate(): void {
   current = entry;
   page?.leave();
   menuOpen = false;
-  const context: PageContext = { redraw, locale, member, argument, query: new URLSearchParams(filters), recount: () => void count() };
+  const context: PageContext = { redraw, locale, member, argument, query: new URLSearchParams(filters), recount };
   page = entry === null ? new NotFoundPage(context) : argument === '' ? entry.open(context) : entry.openOne!(context);
   page.start();
   document.title = `${entry === null ? t('Not found') : nameOf(entry)} · biosignal`;
@@ -157,6 +160,12 @@ function find(address: string, allowed: readonly Entry[]): Readonly<{ entry: Ent
 
 async function count(): Promise<void> {
   counts = (await call('GET', '/api/v1/fleet/counts').catch(() => null)) ?? counts;
+  redraw();
+}
+
+function recount(known: typeof counts = null): void {
+  if (known === null) return void count();
+  counts = known;
   redraw();
 }
 
@@ -262,7 +271,8 @@ function shell(who: Member): TemplateResult {
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {
   if (counts === null) return nothing;
   const { episodes_open: open } = counts;
-  if (path === 'episodes') return open === 0 ? nothing : html` <span class="count">${open}<span class="vh"> ${t('open')}</span></span>`;
+  if (path === 'episodes')
+    return open === 0 ? nothing : html` <span class="count">${formatNumber(locale, open)}<span class="vh"> ${t('open')}</span></span>`;
   const many: Readonly<Record<string, readonly [count: number, of: string]>> = {
     users: [counts.people, ''],
     devices: [counts.devices, ''],
@@ -285,6 +295,10 @@ globalThis.addEventListener('keydown', (event) => {
 setInterval(() => {
   if (!document.hidden && member !== null && member !== undefined) void count();
 }, COUNT_MS);
-member = await call('GET', '/auth/session').catch(() => null);
+member = await call('GET', '/auth/session').catch((error: unknown) => {
+  // 401: nobody is signed in. Anything else is said, above the fields.
+  if (!(error instanceof ApiError) || error.status !== 401) problem = problemOf(error);
+  return null;
+});
 navigate();
 draw();

@@ -3,14 +3,17 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatAge } from '../widgets/shared/format.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
+import type { Answer } from '../sdk/request.ts';
 import { Dialog } from './dialog.ts';
 import type { Question } from './dialog.ts';
 import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
-import { sessionEnded } from './sign-in-again.ts';
+import { sessionEnded } from './session-ended.ts';
 import type { Member, Project } from './service.ts';
+
+type Counts = Answer<'getFleetCounts'>;
 
 export type PageContext = Readonly<{
   redraw: () => void;
@@ -20,8 +23,8 @@ export type PageContext = Readonly<{
   argument: string;
   /** Filters of the address, after its `?`. */
   query: URLSearchParams;
-  /** Call when a number shown next to a section may have changed. */
-  recount: () => void;
+  /** Call when a number shown next to a section may have changed. @param counts the new ones, where the page knows them */
+  recount: (counts?: Counts | null) => void;
 }>;
 
 /** @param isOvertaken another member saved first: the page shows an old version

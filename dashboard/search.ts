@@ -3,7 +3,8 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
-import { plural, t } from './language.ts';
+import type { Answer } from '../sdk/request.ts';
+import { plural, problemOf, t } from './language.ts';
 import { call } from './service.ts';
 
 /** Pause in typing after which the service is asked, ms. */
@@ -43,6 +44,11 @@ export class Search {
     this.#show([], '');
   }
 
+  /** Asks again for what was refused. */
+  signedInAgain(): void {
+    if (this.#isOpen && this.#words !== '') void this.#ask();
+  }
+
   #close(): void {
     clearTimeout(this.#timer);
     this.#asked += 1; // an answer under way is too late
@@ -67,9 +73,14 @@ export class Search {
   async #ask(): Promise<void> {
     this.#asked += 1;
     const mine = this.#asked;
-    const found = await call('GET', '/api/v1/search', { query: { q: this.#words } }).catch(() => null);
+    let found: Answer<'search'>;
+    try {
+      found = await call('GET', '/api/v1/search', { query: { q: this.#words } });
+    } catch (error) {
+      if (mine === this.#asked) this.#show([], problemOf(error));
+      return;
+    }
     if (mine !== this.#asked) return;
-    if (found === null) return this.#show([], t('The service did not answer.'));
     const time = new Intl.DateTimeFormat(this.#locale, { dateStyle: 'medium', timeStyle: 'short' });
     const hits: Hit[] = [
       ...found.people.map((one) => ({
@@ -149,7 +160,7 @@ export class Search {
         ${this.#hits.map(
           (hit, i) =>
             html`<li id="hit-${i}" role="option" aria-selected=${i === this.#chosen ? 'true' : 'false'} @click=${() => this.#go(hit)}>
-              <span class="muted">${hit.kind}</span> <b>${hit.name}</b> <span class="muted">${hit.note}</span>
+              <span class="muted">${hit.kind}</span> <b><bdi>${hit.name}</bdi></b> <span class="muted"><bdi>${hit.note}</bdi></span>
             </li>`,
         )}
       </ul>

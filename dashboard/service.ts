@@ -3,6 +3,7 @@ import { ApiError, fetchJson } from '../sdk/fetch-json.ts';
 import { addressOf } from '../sdk/request.ts';
 import type { Answer, AnyRequest, BodyOf, Method, OperationAt, PathOf, RequestArguments } from '../sdk/request.ts';
 import { t } from './language.ts';
+import { sessionEnded } from './session-ended.ts';
 
 type Tagged = Readonly<{ etag?: string }>;
 type Args<M extends Method, P extends string> = RequestArguments<OperationAt<M, P>, Tagged>;
@@ -65,6 +66,8 @@ async function ask(method: string, address: string, body?: unknown, etag = ''): 
     if (!(error instanceof ApiError)) {
       throw new ApiError(0, { code: 'network', detail: t('The service did not respond. Check your connection and try again.') });
     }
+    // Whoever asked, also where a failure is not shown. Signing in is refused with 401, too.
+    if (error.status === 401 && !address.startsWith('/auth/')) sessionEnded();
     const fields = error.errors.map(({ pointer, detail }) => `${pointer.replace(/^\/(body|query)?\/?/, '')} ${detail}`).join('; ');
     if (fields !== '') error.message = fields;
     throw error;
@@ -77,6 +80,7 @@ export type ApiKey = Answer<'listApiKeys'>[number];
 export type NewApiKey = Answer<'createApiKey'>;
 export type SdkKey = Answer<'listSdkKeys'>[number];
 export type Xuser = Answer<'getUser'>;
+export type ListedUser = Answer<'listUsers'>[number];
 export type Stream = Answer<'listStreams'>[number];
 export type AuditEntry = Answer<'listAuditLog'>[number];
 export type Device = Answer<'listDevices'>[number];

@@ -5,12 +5,8 @@ import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
 import { problemOf, t } from './language.ts';
 import { call } from './service.ts';
+import { ENDED } from './session-ended.ts';
 import type { Member } from './service.ts';
-
-const ENDED = 'bio:session-ended';
-
-/** Say it when the service refuses the cookie. */
-export const sessionEnded = (): void => void globalThis.dispatchEvent(new Event(ENDED));
 
 export class SignInAgain {
   readonly #redraw: () => void;

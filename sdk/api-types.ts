@@ -142,7 +142,7 @@ export type Operations = {
     params: {};
     query: { project_id?: string | undefined; group_id?: string | undefined; external_id?: string | undefined; search?: string | undefined; sort?: 'newest' | 'external_id' | 'name' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
-    answer: readonly { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean }[];
+    answer: readonly { xuser_id: string; external_id: string; project_id: string; display_name: string; time_zone: string | null; created_at: string; updated_at: string; disabled: boolean; is_flowing: boolean }[];
   };
   /** Read one user */
   getUser: {
@@ -518,7 +518,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/devices';
     params: {};
-    query: { project_id?: string | undefined; group_id?: string | undefined; limit?: number | undefined };
+    query: { project_id?: string | undefined; group_id?: string | undefined; flowing?: boolean | undefined; limit?: number | undefined };
     body: undefined;
     answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; display_name: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[]; set_aside: number }[];
   };
@@ -655,7 +655,7 @@ export type Operations = {
     params: { projectId: string };
     query: {};
     body: { rule: { name: string; kind?: string; subject_id?: string | null; group_id?: string | null; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold?: number | null; sustain_sec: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; email_to?: readonly string[]; quiet_from?: string | null; quiet_to?: string | null; enabled?: boolean }; since: string; until: string };
-    answer: { since: string; until: string; episodes: readonly { subject_id: string; external_id: string; stream_id: string; started_at: string; ended_at: string | null; extreme: number; duration_sec: number }[]; episode_count: number; person_count: number; covered_sec: number; recording_count: number; complete: boolean };
+    answer: { since: string; until: string; episodes: readonly { subject_id: string; external_id: string; stream_id: string; started_at: string; ended_at: string | null; extreme: number; duration_sec: number }[]; episode_count: number; person_count: number; covered_sec: number; recording_count: number; with_value_count: number; complete: boolean };
   };
   /** List the rules of a project */
   listRules: {

@@ -320,6 +320,7 @@ export const settings = {
     'Mail server for e-mail of rules: smtp://user:password@host:587 or smtps://host. Without TLS only on this machine. Empty: rules send no e-mail.',
   ),
   mailFrom: setting('BIO_MAIL_FROM', '', text, 'Address that e-mail of rules is from; needed with BIO_SMTP_URL.'),
+  mailLanguage: setting('BIO_MAIL_LANGUAGE', 'en', oneOf('en', 'de', 'fr', 'es'), 'Language of e-mail of rules: en, de, fr or es.'),
   webhookNetworks: setting(
     'BIO_WEBHOOK_NETWORKS',
     [] as readonly string[],

@@ -144,7 +144,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   stops.push(startWebhookDeliverer({ pool: database.pool, networks, onError: notDelivered }));
   if (config.smtpUrl !== '') {
     const notSent = (err: unknown): void => logger.warn({ err }, 'rules: e-mail could not be read or noted');
-    const mail = { smtpUrl: config.smtpUrl, from: config.mailFrom, publicUrl: address.replace(/\/+$/, '') };
+    const mail = { smtpUrl: config.smtpUrl, from: config.mailFrom, language: config.mailLanguage, publicUrl: address.replace(/\/+$/, '') };
     stops.push(startRuleEmails({ pool: database.pool, ...mail, onError: notSent }));
   }
   const workFailed = (err: unknown): void => logger.warn({ err }, 'records: background work failed');

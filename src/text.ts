@@ -32,6 +32,9 @@ export function withoutRefused(text: string): string {
     .trim();
 }
 
+/** Removes what turns the direction of the text behind it, such as U+202E, where nothing isolates a name from its sentence. */
+export const withoutDirections = (text: string): string => text.replaceAll(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
+
 /** Cleans text, and cuts it after a whole character to at most `bytesMax` bytes of UTF-8. */
 export function fitText(text: string, kind: TextKind, bytesMax: number): string {
   const clean = refusedCharacter(text, kind) === null ? text : withoutRefused(text);

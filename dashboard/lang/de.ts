@@ -620,6 +620,10 @@ export const de = {
   'not complete': 'unvollständig',
   'There was more than a trial looks at. Try a shorter range or one person.':
     'Es gab mehr, als ein Test ansieht. Versuchen Sie einen kürzeren Zeitraum oder eine Person.',
+  'With this value': 'Mit diesem Wert',
+  'There was nothing to try it on': 'Es gab nichts, woran sie erprobt werden konnte',
+  'No recording of this range has this value: no device sent a signal that it is computed from.':
+    'Keine Aufzeichnung dieses Zeitraums hat diesen Wert: Kein Gerät sendete ein Signal, aus dem er berechnet wird.',
   'It would have opened none': 'Sie hätte keine geöffnet',
   'Nothing was written.': 'Es wurde nichts geschrieben.',
   Lasted: 'Dauerte',
@@ -911,7 +915,6 @@ export const de = {
   'no data yet': 'noch keine Daten',
   yes: 'ja',
   no: 'nein',
-  'The service did not answer.': 'Der Dienst hat nicht geantwortet.',
   'with {name}': 'bei {name}',
   'Nothing found': 'Nichts gefunden',
   '{count} results': { one: '{count} Treffer', other: '{count} Treffer' },
@@ -1109,5 +1112,28 @@ export const de = {
   stream: 'Aufzeichnung',
   webhook: 'Webhook',
   xuser: 'Person',
+  '{bytes} bytes waiting': '{bytes} Byte warten',
+  '{rows} rows or packets since the start': '{rows} Zeilen oder Pakete seit dem Start',
+  'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
+    '{ms} ms Rückstand, {crashes} Abstürze von Rechenprozessen, {streams} Aufzeichnungen noch nachzulesen',
+  'lag {ms} ms, {crashes} worker crashes': '{ms} ms Rückstand, {crashes} Abstürze von Rechenprozessen',
+  'database {size}, {free} of {room} free': 'Datenbank {size}, {free} von {room} frei',
+  'database {size}': 'Datenbank {size}',
+  'TimescaleDB, community licence': 'TimescaleDB, Community-Lizenz',
+  'TimescaleDB, Apache licence: no columnstore': 'TimescaleDB, Apache-Lizenz: kein Spaltenspeicher',
+  'plain PostgreSQL: no hypertables, no columnstore; native partitions instead':
+    'einfaches PostgreSQL: keine Hypertabellen, kein Spaltenspeicher; stattdessen eigene Partitionen',
+  'no answer within {ms} ms': 'keine Antwort innerhalb von {ms} ms',
+  'open, to 1 other node': 'offen, zu 1 anderen Knoten',
+  'open, to {nodes} other nodes': 'offen, zu {nodes} anderen Knoten',
+  'away: devices and viewers of people of other nodes are refused':
+    'nicht erreichbar: Geräte und Betrachter von Personen anderer Knoten werden abgewiesen',
+  'not confirmed for {sec} s: another instance may have taken over':
+    'seit {sec} s nicht bestätigt: eine andere Instanz könnte übernommen haben',
+  'degraded: the database has taken nothing for {sec} s; devices are answered 503':
+    'eingeschränkt: die Datenbank hat seit {sec} s nichts angenommen; Geräte erhalten 503',
+  'a job fails: {job}': 'ein Hintergrundauftrag schlägt fehl: {job}',
+  'Not a medical device and no diagnosis.': 'Kein Medizinprodukt und keine Diagnose.',
+  'Page {page} of {pages}': 'Seite {page} von {pages}',
   disk: 'Datenträger',
 } as const satisfies Readonly<Record<string, Translation>>;

@@ -618,6 +618,10 @@ export const es: Translations = {
   'not complete': 'incompleto',
   'There was more than a trial looks at. Try a shorter range or one person.':
     'Había más de lo que examina una prueba. Pruebe con un periodo más corto o una sola persona.',
+  'With this value': 'Con este valor',
+  'There was nothing to try it on': 'No había nada con qué probarla',
+  'No recording of this range has this value: no device sent a signal that it is computed from.':
+    'Ningún registro de este periodo tiene este valor: ningún dispositivo envió una señal de la que se calcule.',
   'It would have opened none': 'No habría abierto ninguno',
   'Nothing was written.': 'No se ha escrito nada.',
   Lasted: 'Duró',
@@ -908,7 +912,6 @@ export const es: Translations = {
   'no data yet': 'sin datos todavía',
   yes: 'sí',
   no: 'no',
-  'The service did not answer.': 'El servicio no ha respondido.',
   'with {name}': 'con {name}',
   'Nothing found': 'No se encontró nada',
   '{count} results': { one: '{count} resultado', other: '{count} resultados' },
@@ -1105,5 +1108,28 @@ export const es: Translations = {
   stream: 'registro',
   webhook: 'webhook',
   xuser: 'persona',
+  '{bytes} bytes waiting': '{bytes} bytes en espera',
+  '{rows} rows or packets since the start': '{rows} filas o paquetes desde el inicio',
+  'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
+    'retraso de {ms} ms, {crashes} fallos de procesos de cálculo, {streams} registros por releer',
+  'lag {ms} ms, {crashes} worker crashes': 'retraso de {ms} ms, {crashes} fallos de procesos de cálculo',
+  'database {size}, {free} of {room} free': 'base de datos {size}, {free} libres de {room}',
+  'database {size}': 'base de datos {size}',
+  'TimescaleDB, community licence': 'TimescaleDB, licencia comunitaria',
+  'TimescaleDB, Apache licence: no columnstore': 'TimescaleDB, licencia Apache: sin almacenamiento en columnas',
+  'plain PostgreSQL: no hypertables, no columnstore; native partitions instead':
+    'PostgreSQL simple: sin hipertablas ni almacenamiento en columnas; en su lugar, particiones nativas',
+  'no answer within {ms} ms': 'sin respuesta en {ms} ms',
+  'open, to 1 other node': 'abierto, con 1 nodo más',
+  'open, to {nodes} other nodes': 'abierto, con {nodes} nodos más',
+  'away: devices and viewers of people of other nodes are refused':
+    'no disponible: se rechazan dispositivos y espectadores de personas de otros nodos',
+  'not confirmed for {sec} s: another instance may have taken over':
+    'sin confirmar desde hace {sec} s: otra instancia puede haber tomado el relevo',
+  'degraded: the database has taken nothing for {sec} s; devices are answered 503':
+    'degradado: la base de datos no acepta nada desde hace {sec} s; los dispositivos reciben 503',
+  'a job fails: {job}': 'una tarea falla: {job}',
+  'Not a medical device and no diagnosis.': 'Ni producto sanitario ni diagnóstico.',
+  'Page {page} of {pages}': 'Página {page} de {pages}',
   disk: 'disco',
 };

@@ -622,6 +622,10 @@ export const fr: Translations = {
   'not complete': 'incomplet',
   'There was more than a trial looks at. Try a shorter range or one person.':
     'Il y avait plus que ce qu’un essai examine. Essayez une période plus courte ou une seule personne.',
+  'With this value': 'Avec cette valeur',
+  'There was nothing to try it on': 'Il n’y avait rien sur quoi l’essayer',
+  'No recording of this range has this value: no device sent a signal that it is computed from.':
+    'Aucun enregistrement de cette période n’a cette valeur : aucun appareil n’a envoyé de signal dont elle est calculée.',
   'It would have opened none': 'Elle n’en aurait ouvert aucun',
   'Nothing was written.': 'Rien n’a été écrit.',
   Lasted: 'Durée',
@@ -914,7 +918,6 @@ export const fr: Translations = {
   'no data yet': 'pas encore de données',
   yes: 'oui',
   no: 'non',
-  'The service did not answer.': 'Le service n’a pas répondu.',
   'with {name}': 'avec {name}',
   'Nothing found': 'Rien trouvé',
   '{count} results': { one: '{count} résultat', other: '{count} résultats' },
@@ -1110,5 +1113,28 @@ export const fr: Translations = {
   stream: 'enregistrement',
   webhook: 'webhook',
   xuser: 'personne',
+  '{bytes} bytes waiting': '{bytes} octets en attente',
+  '{rows} rows or packets since the start': '{rows} lignes ou paquets depuis le démarrage',
+  'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
+    'retard de {ms} ms, {crashes} arrêts de processus de calcul, {streams} enregistrements à relire',
+  'lag {ms} ms, {crashes} worker crashes': 'retard de {ms} ms, {crashes} arrêts de processus de calcul',
+  'database {size}, {free} of {room} free': 'base de données {size}, {free} libres sur {room}',
+  'database {size}': 'base de données {size}',
+  'TimescaleDB, community licence': 'TimescaleDB, licence communautaire',
+  'TimescaleDB, Apache licence: no columnstore': 'TimescaleDB, licence Apache : pas de stockage en colonnes',
+  'plain PostgreSQL: no hypertables, no columnstore; native partitions instead':
+    'PostgreSQL simple : ni hypertables ni stockage en colonnes ; partitions natives à la place',
+  'no answer within {ms} ms': 'pas de réponse en {ms} ms',
+  'open, to 1 other node': 'ouvert, vers 1 autre nœud',
+  'open, to {nodes} other nodes': 'ouvert, vers {nodes} autres nœuds',
+  'away: devices and viewers of people of other nodes are refused':
+    'injoignable : les appareils et les spectateurs des personnes d’autres nœuds sont refusés',
+  'not confirmed for {sec} s: another instance may have taken over':
+    'non confirmé depuis {sec} s : une autre instance a peut-être pris le relais',
+  'degraded: the database has taken nothing for {sec} s; devices are answered 503':
+    'dégradé : la base de données n’accepte rien depuis {sec} s ; les appareils reçoivent 503',
+  'a job fails: {job}': 'une tâche échoue : {job}',
+  'Not a medical device and no diagnosis.': 'Ni dispositif médical ni diagnostic.',
+  'Page {page} of {pages}': 'Page {page} sur {pages}',
   disk: 'disque',
 };

@@ -59,10 +59,11 @@ export class DevicesPage extends Page {
     const attention = devices.filter((device) => faultsOf(device).length > 0);
     const chosen = { all: devices, attention, sending, silent: devices.filter((device) => !device.is_flowing) }[this.#filter];
     const shown = this.#list.of(chosen);
+    const number = (count: number): string => formatNumber(this.context.locale, count);
     return html`<dl class="figures">
-        ${figure(t('Devices'), devices.length)} ${figure(t('Sending now'), sending.length, 'good')}
-        ${figure(t('Silent'), devices.length - sending.length, 'off')}
-        ${figure(t('Need attention'), attention.length, attention.length > 0 ? 'warn' : null)}
+        ${figure(t('Devices'), number(devices.length))} ${figure(t('Sending now'), number(sending.length), 'good')}
+        ${figure(t('Silent'), number(devices.length - sending.length), 'off')}
+        ${figure(t('Need attention'), number(attention.length), attention.length > 0 ? 'warn' : null)}
       </dl>
       <section class="card">
         ${this.#list.fields(devices.length, t("Part of a device's or user's name"))}
@@ -81,7 +82,8 @@ export class DevicesPage extends Page {
             this.context.redraw();
           },
         )}
-        ${shown.length === 0 ? emptyState(t('No devices here'), t('No device matches this filter right now.')) : this.#table(shown)}
+        ${shown.length === 0 ? emptyState(t('No devices here'), t('No device matches this filter right now.')) : this.#table(this.#list.drawn(shown))}
+        ${this.#list.more(shown.length)}
         ${
           devices.length < LIST_MAX
             ? nothing

@@ -5,7 +5,9 @@ import { formatNumber } from '../../widgets/shared/format.ts';
 import { named, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { badge, emptyState, figure, percent, personLink, tableOf } from '../parts.ts';
+import type { Answer } from '../../sdk/request.ts';
 import { call } from '../service.ts';
+import { detailInWords } from '../service-details.ts';
 import type { Device, EpisodeLine, QualityOfUser } from '../service.ts';
 import { whose } from './devices.ts';
 import { severityBadge } from './episodes.ts';
@@ -24,17 +26,17 @@ export class OverviewPage extends Page {
   override readonly title = t('Overview');
   protected override readonly lead = t('What is happening now. Updates every ten seconds.');
   protected override readonly refreshMs = REFRESH_MS;
-  #devices: readonly Device[] = [];
+  #sending: readonly Device[] = [];
   #worst: readonly QualityOfUser[] = [];
   #episodes: readonly EpisodeLine[] = [];
-  #open = { episodes_open: 0, episodes_open_high: 0 };
+  #counts: Answer<'getFleetCounts'> | null = null;
   #service: Readiness | null = null;
   #packetsPerSec: number | null = null;
   #before: Readonly<{ atMs: number; packets: ReadonlyMap<string, number> }> | null = null;
 
   protected override async load(): Promise<void> {
-    [this.#devices, this.#worst, this.#episodes, this.#open, this.#service] = await Promise.all([
-      call('GET', '/api/v1/devices', { query: { limit: DEVICES_MAX } }),
+    [this.#sending, this.#worst, this.#episodes, this.#counts, this.#service] = await Promise.all([
+      call('GET', '/api/v1/devices', { query: { limit: DEVICES_MAX, flowing: true } }),
       call('GET', '/api/v1/signal-quality', { query: { hours: HOURS, limit: SHOWN } }),
       call('GET', '/api/v1/fleet/episodes', { query: { limit: SHOWN, status: 'open' } }),
       call('GET', '/api/v1/fleet/counts'),
@@ -45,12 +47,12 @@ export class OverviewPage extends Page {
       ),
     ]);
     this.#measure();
-    this.context.recount(); // the section and this page say the same
+    this.context.recount(this.#counts); // the section and this page say the same
   }
 
   /** Packets stored since the last look, of recordings that both looks saw. */
   #measure(): void {
-    const now = { atMs: performance.now(), packets: new Map(this.#devices.map(({ stream_id: id, packets }) => [id ?? '', packets])) };
+    const now = { atMs: performance.now(), packets: new Map(this.#sending.map(({ stream_id: id, packets }) => [id ?? '', packets])) };
     const before = this.#before;
     this.#before = now;
     if (before === null) return;
@@ -60,20 +62,21 @@ export class OverviewPage extends Page {
   }
 
   protected override body(): TemplateResult {
-    const sending = this.#devices.filter((device) => device.is_flowing);
-    const { episodes_open: open, episodes_open_high: high } = this.#open;
-    const many = this.#devices.length === DEVICES_MAX ? '+' : '';
+    const sending = this.#sending;
+    const { episodes_open: open = 0, episodes_open_high: high = 0, devices = 0 } = this.#counts ?? {};
+    const many = sending.length === DEVICES_MAX ? '+' : '';
+    const number = (count: number): string => formatNumber(this.context.locale, count);
     const rate =
       this.#packetsPerSec === null
         ? html`<span class="muted">${t('measuring')}</span>`
         : formatNumber(this.context.locale, this.#packetsPerSec, 2);
     return html`<dl class="figures">
-        ${figure(t('Sending now'), html`<a href="#/devices?show=sending">${sending.length}</a>`, sending.length > 0 ? 'good' : null)}
-        ${figure(t('Devices'), html`<a href="#/devices">${this.#devices.length}${many}</a>`)} ${figure(t('Packets per second'), rate)}
+        ${figure(t('Sending now'), html`<a href="#/devices?show=sending">${number(sending.length)}${many}</a>`, sending.length > 0 ? 'good' : null)}
+        ${figure(t('Devices'), html`<a href="#/devices">${number(devices)}</a>`)} ${figure(t('Packets per second'), rate)}
         ${figure(
           t('Open episodes'),
-          html`<a href="#/episodes">${open}</a
-            >${high === 0 ? nothing : html` <span class="aside">${t('{count} high', { count: high })}</span>`}`,
+          html`<a href="#/episodes">${number(open)}</a
+            >${high === 0 ? nothing : html` <span class="aside">${t('{count} high', { count: number(high) })}</span>`}`,
           open > 0 ? 'warn' : null,
         )}
       </dl>
@@ -136,9 +139,14 @@ export class OverviewPage extends Page {
     if (this.#service === null) return html`<p class="muted">${t('The state of the service is unknown.')}</p>`;
     return html`<ul class="plain rows">
       ${this.#service.parts.map(
-        ({ name, ok, detail = '' }) =>
-          html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} <span class="muted" lang="en">${detail}</span></li>`,
+        ({ name, ok, detail }) => html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} ${said(detail)}</li>`,
       )}
     </ul>`;
   }
+}
+
+/** What the page has no words for stays as the service says it. */
+function said(detail: string): TemplateResult {
+  const words = detailInWords(detail);
+  return words === null ? html`<span class="muted" lang="en">${detail}</span>` : html`<span class="muted">${words}</span>`;
 }

@@ -13,6 +13,8 @@ export const signalName = (feature: string): string => signalNames[feature] ?? f
 const periods = ['24', '72', '168'] as const;
 const HEIGHT = 40;
 const GAP = 1;
+/** A row of seven days has up to a thousand elements. */
+const ROWS = 25;
 
 export class QualityPage extends Page {
   override readonly title = t('Signal quality');
@@ -29,6 +31,7 @@ export class QualityPage extends Page {
       gaps: { name: t('Most gaps first'), by: (user) => -valuesOf(user, 'n') },
     },
     (user) => [user.external_id, user.display_name],
+    ROWS,
   );
 
   protected override async load(): Promise<void> {
@@ -80,9 +83,9 @@ export class QualityPage extends Page {
         </li>
       </ul>
       <ul class="quality-list">
-        ${shown.map((user) => this.#row(user))}
+        ${this.#list.drawn(shown).map((user) => this.#row(user))}
       </ul>
-      ${shown.length === 0 ? emptyState(t('No users found'), t('No id or name contains this text.')) : ''}
+      ${this.#list.more(shown.length)} ${shown.length === 0 ? emptyState(t('No users found'), t('No id or name contains this text.')) : ''}
       <p class="quality-axis muted" aria-hidden="true">
         <span>${t('{count} hours ago', { count: this.#hours })}</span><span>${t('now')}</span>
       </p>

@@ -1,6 +1,7 @@
 /** Rules of a project: make one, try it on history, change it, switch it on and off. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { keyed } from 'lit-html/directives/keyed.js';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { named, plural, t } from '../language.ts';
@@ -44,7 +45,8 @@ export class RulesPage extends ProjectPage {
     (rule) => [rule.name, rule.feature, rule.external_id, rule.enabled ? 'on' : 'off', rule.severity],
   );
   #draft: Draft | null = null;
-  #tried: Readonly<{ name: string; range: string; trial: TriedRule }> | null = null;
+  /** @param ofForm of the rule that is being written, not of one in the list */
+  #tried: Readonly<{ name: string; range: string; trial: TriedRule; ofForm: boolean }> | null = null;
   #trying = false;
 
   protected override async loadProject(): Promise<void> {
@@ -76,7 +78,9 @@ export class RulesPage extends ProjectPage {
             : this.#table()
         }
       </section>
-      ${this.#draft === null ? nothing : this.#form(this.#draft)} ${this.#result()}`;
+      ${this.#tried?.ofForm === false ? this.#result() : nothing}
+      ${this.#draft === null ? nothing : keyed(this.#draft, this.#form(this.#draft))}
+      <div role="status" class="vh">${this.#spoken()}</div>`;
   }
 
   #table(): TemplateResult {
@@ -99,7 +103,7 @@ export class RulesPage extends ProjectPage {
   #rowActions(rule: Rule): TemplateResult {
     const params = { projectId: this.project.id, ruleId: rule.id };
     const of = html`<span class="vh"> ${rule.name}</span>`;
-    const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(rule.name, bodyOf(rule), '7')}>
+    const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(rule.name, bodyOf(rule), '7', false)}>
       ${t('Try')}${of}
     </button>`;
     if (!this.canEdit) return tryIt;
@@ -139,17 +143,16 @@ export class RulesPage extends ProjectPage {
   }
 
   #whom({ subject_id: id, external_id: name, group_id: group }: Rule): TemplateResult | string {
-    if (id !== null) return html`<a href="#/users/${id}">${name}</a>`;
+    if (id !== null) return html`<a href="#/users/${id}"><bdi>${name}</bdi></a>`;
     if (group === null) return t('everybody');
     return html`<a href="#/users?group=${group}">${this.#groups.find((one) => one.id === group)?.name ?? t('a group')}</a>`;
   }
 
   #write(draft: Draft): void {
-    this.#draft = null;
-    this.context.redraw(); // a form of its own for each rule
     this.#draft = draft;
+    this.#tried = null;
     this.context.redraw();
-    document.querySelector<HTMLElement>('#rule-form [name=name]')?.focus();
+    requestAnimationFrame(() => document.querySelector<HTMLElement>('#rule-form [name=name]')?.focus()); // once it is drawn
   }
 
   async #edit({ id }: Rule): Promise<void> {
@@ -212,7 +215,7 @@ export class RulesPage extends ProjectPage {
         ${choice(
           'severity',
           t('Severity'),
-          severities.map((one) => [one, one] as const),
+          severities.map((one) => [one, severityName(one)] as const),
           rule?.severity ?? 'medium',
         )}
         ${text('subject_id', t('Person, by external id (empty: everybody)'), rule?.external_id ?? '')}
@@ -222,7 +225,7 @@ export class RulesPage extends ProjectPage {
         ${text('quiet_to', t('No e-mail until'), rule?.quiet_to ?? '', 'time')} ${choice('range', t('Try on the'), ranges, '7')}
         <div class="row">
           <button class="primary" name="do" value="save">${t('Save')}</button>
-          <button name="do" value="try" ?disabled=${this.#trying}>${t('Try on history')}</button>
+          <button name="do" value="try" formnovalidate ?disabled=${this.#trying}>${t('Try on history')}</button>
           <button
             type="button"
             @click=${() => {
@@ -234,14 +237,21 @@ export class RulesPage extends ProjectPage {
           </button>
         </div>
       </form>
+      ${this.#tried?.ofForm === true ? this.#result() : nothing}
     </section>`;
   }
 
   async #submit(event: SubmitEvent, { rule, etag }: Draft): Promise<void> {
-    const { text } = formValues(event);
+    const { form, text } = formValues(event);
     const body = bodyOfForm(text);
     const wanted = event.submitter instanceof HTMLButtonElement ? event.submitter.value : 'save';
-    if (wanted === 'try') return this.#try(body.name, body, text('range'));
+    if (wanted === 'try') {
+      // A trial needs no name yet.
+      const wrong = form.querySelector<HTMLInputElement>('input:invalid:not([name=name])');
+      if (wrong !== null) return void wrong.reportValidity();
+      const name = body.name || t('New rule');
+      return this.#try(name, { ...body, name }, text('range'), true);
+    }
     await this.change(async () => {
       const params = { projectId: this.project.id };
       if (rule === null) await call('POST', '/api/v1/projects/{projectId}/rules', { params, body });
@@ -250,7 +260,7 @@ export class RulesPage extends ProjectPage {
     });
   }
 
-  async #try(name: string, rule: Body, range: string): Promise<void> {
+  async #try(name: string, rule: Body, range: string, ofForm: boolean): Promise<void> {
     this.#trying = true;
     this.#tried = null;
     this.context.redraw();
@@ -258,32 +268,48 @@ export class RulesPage extends ProjectPage {
       const untilMs = Date.now();
       const body = { rule, since: new Date(untilMs - Number(range) * DAY_MS).toISOString(), until: new Date(untilMs).toISOString() };
       const trial = await call('POST', '/api/v1/projects/{projectId}/rules/try', { params: { projectId: this.project.id }, body });
-      this.#tried = { name, range, trial };
+      this.#tried = { name, range, trial, ofForm };
     });
     this.#trying = false;
     this.context.redraw();
-    document.querySelector<HTMLElement>('#rule-trial')?.scrollIntoView({ block: 'nearest' });
+    // Once it is drawn.
+    requestAnimationFrame(() => document.querySelector<HTMLElement>('#rule-trial')?.scrollIntoView({ block: 'nearest' }));
   }
 
-  #result(): TemplateResult {
-    if (this.#tried === null) return html`<div role="status" class="vh">${this.#trying ? t('Trying the rule') : ''}</div>`;
+  /** For those who do not see the page. */
+  #spoken(): string {
+    if (this.#tried === null) return this.#trying ? t('Trying the rule') : '';
+    return plural(this.#tried.trial.episode_count, '1 episode', '{count} episodes');
+  }
+
+  #result(): TemplateResult | typeof nothing {
+    if (this.#tried === null) return nothing;
     const { name, range, trial } = this.#tried;
     const words = ranges.find(([value]) => value === range)?.[1] ?? '';
     return html`<section class="card" id="rule-trial">
       <h2>${t('{name}, tried on: {range}', { name, range: words })}</h2>
-      <div role="status" class="vh">${plural(trial.episode_count, '1 episode', '{count} episodes')}</div>
       <dl class="figures">
         ${figure(t('Episodes'), trial.episode_count)} ${figure(t('People'), trial.person_count)}
         ${figure(t('Time covered'), duration(trial.covered_sec * 1000))} ${figure(t('Recordings looked at'), trial.recording_count)}
+        ${figure(t('With this value'), trial.with_value_count, trial.with_value_count === 0 ? 'warn' : null)}
       </dl>
       ${trial.complete ? nothing : html`<p>${badge('warn', t('not complete'))} ${t('There was more than a trial looks at. Try a shorter range or one person.')}</p>`}
-      ${trial.episodes.length === 0 ? emptyState(t('It would have opened none'), t('Nothing was written.')) : this.#triedTable(trial.episodes)}
+      ${
+        trial.with_value_count === 0
+          ? emptyState(
+              t('There was nothing to try it on'),
+              t('No recording of this range has this value: no device sent a signal that it is computed from.'),
+            )
+          : trial.episodes.length === 0
+            ? emptyState(t('It would have opened none'), t('Nothing was written.'))
+            : this.#triedTable(trial.episodes)
+      }
     </section>`;
   }
 
   #triedTable(episodes: readonly TriedEpisode[]): TemplateResult {
     const columns = [
-      { name: t('User'), cell: (one: TriedEpisode) => html`<a href="#/users/${one.subject_id}">${one.external_id}</a>` },
+      { name: t('User'), cell: (one: TriedEpisode) => html`<a href="#/users/${one.subject_id}"><bdi>${one.external_id}</bdi></a>` },
       { name: t('Started'), cell: (one: TriedEpisode) => this.time(one.started_at, 'medium') },
       {
         name: t('Lasted'),

@@ -6,7 +6,7 @@ import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { badge, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
 import { call, callList, callNext } from '../service.ts';
-import type { Group, Project, Xuser } from '../service.ts';
+import type { Group, ListedUser, Project } from '../service.ts';
 
 const PAGE = 100;
 const sorts = [
@@ -19,10 +19,9 @@ type Sort = (typeof sorts)[number][0];
 export class UsersPage extends Page {
   override readonly title = t('Users');
   protected override readonly lead = t('Open a user for the live monitor, trends and recordings.');
-  #users: readonly Xuser[] = [];
+  #users: readonly ListedUser[] = [];
   #next: string | null = null;
   #projects: readonly Project[] = [];
-  #sending: ReadonlySet<string> = new Set();
   #search = this.context.query.get('search') ?? '';
   #project = this.context.query.get('project') ?? '';
   #groups: readonly Group[] = [];
@@ -38,17 +37,15 @@ export class UsersPage extends Page {
       group_id: given(this.#group),
       sort: this.#sort,
     };
-    const [users, projects, devices, groups] = await Promise.all([
+    const [users, projects, groups] = await Promise.all([
       callList('/api/v1/xusers', { query }),
       call('GET', '/api/v1/projects'),
-      call('GET', '/api/v1/devices', { query: { limit: 1000 } }),
       loadGroups(),
     ]);
     this.#groups = groups;
     this.#users = users.items;
     this.#next = users.next;
     this.#projects = projects;
-    this.#sending = new Set(devices.filter((device) => device.is_flowing).map((device) => device.xuser_id ?? ''));
   }
 
   async #more(): Promise<void> {
@@ -149,13 +146,13 @@ export class UsersPage extends Page {
   }
 
   #table(): TemplateResult {
-    return tableOf<Xuser>(
+    return tableOf<ListedUser>(
       [
         { name: t('External id'), cell: (user) => html`<a href="#/users/${user.xuser_id}"><bdi>${user.external_id}</bdi></a>` },
         { name: t('Name'), cell: (user) => (user.display_name === '' ? '–' : html`<bdi>${user.display_name}</bdi>`) },
         {
           name: t('Now'),
-          cell: (user) => (this.#sending.has(user.xuser_id) ? badge('good', t('live')) : html`<span class="muted">–</span>`),
+          cell: (user) => (user.is_flowing ? badge('good', t('live')) : html`<span class="muted">–</span>`),
         },
         { name: t('Project'), cell: (user) => this.#projects.find((project) => project.id === user.project_id)?.name ?? '' },
         { name: t('Created'), cell: (user) => html`${this.time(user.created_at)} ${user.disabled ? `(${t('disabled')})` : ''}` },

@@ -59,7 +59,7 @@ export class ReportView {
 
   #number(value: number | null, unit: string): string {
     const label = unitLabel(unit);
-    return value === null ? '–' : `${formatNumber(this.#locale, value)}${label === '' ? '' : ` ${label}`}`;
+    return value === null ? '–' : `${formatNumber(this.#locale, value)}${label === '' ? '' : `\u00a0${label}`}`;
   }
 
   #summary(): TemplateResult {

@@ -13,6 +13,7 @@ const SPEEDS = [25, 12.5, 6.25] as const;
 const SWEEP_S_MIN = 3;
 
 const dark: TraceColors = { trace: '#46e08c', suspect: '#f0b449', bad: '#ff9186', gridMinor: '#16222a', gridMajor: '#21333d' };
+const paper: TraceColors = { trace: '#14181d', suspect: '#8a5200', bad: '#b3261e', gridMinor: '#f3f4f6', gridMajor: '#d9dde2' };
 const forced: TraceColors = { trace: 'CanvasText', suspect: 'CanvasText', bad: 'CanvasText', gridMinor: 'Canvas', gridMajor: 'GrayText' };
 
 export type Shown = Readonly<{ link: Link; second: WallValue; locale: string }>;
@@ -20,6 +21,7 @@ export type Shown = Readonly<{ link: Link; second: WallValue; locale: string }>;
 export class WallGrid {
   readonly element = document.createElement('ul');
   readonly #forced = matchMedia('(forced-colors: active)');
+  readonly #print = matchMedia('print');
   #tiles: readonly WallTile[] = [];
   #shown: Shown;
   #mmPerS: number = SPEEDS[0];
@@ -40,7 +42,7 @@ export class WallGrid {
   }
 
   get colors(): TraceColors {
-    return this.#forced.matches ? forced : dark;
+    return this.#forced.matches ? forced : this.#print.matches ? paper : dark;
   }
 
   /** Begins to draw. @returns how to stop */
@@ -52,11 +54,11 @@ export class WallGrid {
     };
     this.#frameRequest = requestAnimationFrame(loop);
     this.#room.observe(this.element);
-    this.#forced.addEventListener('change', this.#recolor);
+    for (const query of [this.#forced, this.#print]) query.addEventListener('change', this.#recolor);
     return () => {
       cancelAnimationFrame(this.#frameRequest);
       this.#room.disconnect();
-      this.#forced.removeEventListener('change', this.#recolor);
+      for (const query of [this.#forced, this.#print]) query.removeEventListener('change', this.#recolor);
     };
   }
 

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { audit } from '../tenancy/audit.ts';
+import { FLOWING_SEC } from '../tenancy/flowing.ts';
 import { orgOf, ownProject, ownSubjectOf } from '../tenancy/record-ownership.ts';
 import type { OwnedProject } from '../tenancy/record-ownership.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
@@ -29,9 +30,6 @@ export const BiosignalSchema = exactly({
   source_type: oneOf(sourceTypes),
   is_flowing: Type.Boolean({ description: 'True within 10 s of its first data, false 10 s after its last.' }),
 });
-
-/** Age of the newest packet above which a stream is no longer flowing. */
-export const FLOWING_SEC = 10;
 
 /** Sources of each derived feature, by its name: kinds or codes of channels that one stream must have together, or one of several such
  *  sets. */

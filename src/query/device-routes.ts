@@ -2,12 +2,12 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
+import { FLOWING_SEC } from '../tenancy/flowing.ts';
 import { groupIdOf } from '../tenancy/groups.ts';
 import { orgOf, projectIdOf } from '../tenancy/record-ownership.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, GroupQuery, LimitQuery, nullable, orDefault, ProjectQuery, Timestamp, Uuid } from '../http/schemas.ts';
-import { FLOWING_SEC } from './biosignal-routes.ts';
 
 const BATTERY_CODE = 'battery';
 /** Age at which a battery report no longer describes the present. */
@@ -72,7 +72,12 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
       'Of each its newest recording, and that of everybody else who sent with it within a day, so that nobody who falls silent is hidden behind ' +
       'another person with the same device. Those that were heard last come first.',
     access: { key: 'read', operator: 'viewer' },
-    query: { project_id: ProjectQuery, group_id: GroupQuery, limit: LimitQuery(200, 1000) },
+    query: {
+      project_id: ProjectQuery,
+      group_id: GroupQuery,
+      flowing: Type.Optional(Type.Boolean({ description: 'true: those that send now; false: the others.' })),
+      limit: LimitQuery(200, 1000),
+    },
     responses: { 200: { description: 'Devices.', schema: Type.Array(DeviceSchema) } },
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
@@ -107,7 +112,11 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
              and m.biosignal_id = (select id from biosignal where code = $5 and project_id is null)
            order by m.time desc limit 1) b on true
          where d.organization_id = $1 and ($2::uuid is null or coalesce(s.project_id, d.project_id) = $2)
+           and coalesce(s.project_id, d.project_id, d.organization_id)
+             not in (select p.id from project p where p.organization_id = $1 and p.archived_at is not null)
            and ($8::uuid is null or x.id in (select g.xuser_id from person_group_member g where g.group_id = $8))
+           and ($9::boolean is null or $9 =
+             (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)))
          order by s.last_packet_at desc nulls last, d.external_id limit $7`,
         [
           orgOf(caller),
@@ -118,6 +127,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
           BATTERY_DAYS,
           limit,
           await groupIdOf(db, caller, query.group_id),
+          query.flowing ?? null,
         ],
       );
       return { status: 200, json: rows };
@@ -171,6 +181,7 @@ const getSignalQuality = ({ db }: Deps) =>
          select x.id as xuser_id, x.external_id, x.display_name, l.feature, l.hours
          from listed l join xuser x on x.id = l.xuser_id
          where not 'sharing' = any(missing_consents(x.id))
+           and x.project_id not in (select p.id from project p where p.organization_id = $1 and p.archived_at is not null)
          order by l.good_share, x.external_id, l.feature limit $4`,
         [orgOf(caller), await projectIdOf(db, caller, wanted), hours, limit, await groupIdOf(db, caller, query.group_id)],
       );

@@ -20,6 +20,9 @@ const SearchSchema = exactly({
 });
 type Found = Static<typeof SearchSchema>;
 
+/** Projects of which nothing is found. SQL: part of each statement. */
+const archived = 'select id from project where organization_id = $1 and archived_at is not null';
+
 type Deps = Readonly<{ db: Pool }>;
 
 const search = ({ db }: Deps) =>
@@ -31,7 +34,7 @@ const search = ({ db }: Deps) =>
     summary: 'Find people, devices and recordings',
     description:
       'People by external id or name, devices by their number or name, in any case; recordings by the beginning of their id, and the newest of ' +
-      'the people and devices found. What begins with the words comes first.',
+      'the people and devices found. What begins with the words comes first. Nothing of archived projects is found.',
     access: { key: 'read', operator: 'viewer' },
     query: { q: Type.String({ minLength: 1, maxLength: 255 }), limit: LimitQuery(FOUND, FOUND_MAX) },
     responses: { 200: { description: 'What was found, of each kind.', schema: SearchSchema } },
@@ -42,7 +45,7 @@ const search = ({ db }: Deps) =>
       const people = await db.query<Found['people'][number]>(
         `select x.id as xuser_id, x.external_id, x.display_name from xuser x
          where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3)
-           and (position($4 in lower(x.external_id)) > 0 or position($4 in lower(x.display_name)) > 0)
+           and x.project_id not in (${archived}) and (position($4 in lower(x.external_id)) > 0 or position($4 in lower(x.display_name)) > 0)
          order by least(nullif(position($4 in lower(x.external_id)), 0), nullif(position($4 in lower(x.display_name)), 0)), lower(x.external_id), x.id
          limit $5`,
         place,
@@ -55,6 +58,7 @@ const search = ({ db }: Deps) =>
            order by s.started_at desc limit 1) s on true
          left join xuser x on x.id = coalesce(s.xuser_id, d.xuser_id)
          where d.organization_id = $1 and ($2::uuid is null or d.project_id = $2 or s.xuser_id is not null) and ($3::uuid is null or x.id = $3)
+           and coalesce(x.project_id, d.project_id, d.organization_id) not in (${archived})
            and (position($4 in lower(d.external_id)) > 0 or position($4 in lower(d.name)) > 0)
          order by least(nullif(position($4 in lower(d.external_id)), 0), nullif(position($4 in lower(d.name)), 0)), lower(d.external_id), d.id
          limit $5`,
@@ -66,6 +70,7 @@ const search = ({ db }: Deps) =>
            to_json(coalesce(s.recorded_from, s.started_at)) #>> '{}' as started_at
          from stream s join xuser x on x.id = s.xuser_id join device d on d.id = s.device_id
          where s.organization_id = $1 and ($2::uuid is null or s.project_id = $2) and ($3::uuid is null or s.xuser_id = $3)
+           and s.project_id not in (${archived})
            and (s.uuid between $5::uuid and $6::uuid or s.xuser_id = any ($7::uuid[]) or s.device_id = any ($8::uuid[]))
            and not 'sharing' = any (missing_consents(x.id))
          order by s.started_at desc, s.id limit $4`,

@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
+import { FLOWING_SEC } from '../tenancy/flowing.ts';
 import { ownStream, ownSubject } from '../tenancy/record-ownership.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
@@ -10,7 +11,6 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { channelKinds, timeSources } from '../signal.ts';
-import { FLOWING_SEC } from './biosignal-routes.ts';
 
 const ChannelSchema = exactly({
   code: Type.String(),

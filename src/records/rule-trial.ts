@@ -22,6 +22,7 @@ export type Trial = Readonly<{
   person_count: number;
   covered_sec: number;
   recording_count: number;
+  with_value_count: number;
   complete: boolean;
 }>;
 export type TrialRange = Readonly<{
@@ -53,13 +54,16 @@ export async function tryRule(db: Db, rule: EpisodeRule, range: TrialRange): Pro
   const episodes: TriedEpisode[] = [];
   let complete = found.length === recordings.length;
   let examined = 0;
+  let withValue = 0;
   for (const recording of recordings) {
-    const stretches = await stretchesOf(db, rule, recording, stopMs);
+    const methodId = await methodOf(db, rule.feature, recording);
+    const stretches = methodId === null ? [] : await stretchesOf(db, rule, methodId, recording, stopMs);
     if (stretches === null) {
       complete = false;
       break;
     }
     examined += 1;
+    withValue += Number(methodId !== null);
     for (const stretch of stretches) episodes.push(episodeOf(recording, stretch));
   }
   episodes.sort((a, b) => (a.started_at < b.started_at ? -1 : 1));
@@ -69,6 +73,7 @@ export async function tryRule(db: Db, rule: EpisodeRule, range: TrialRange): Pro
     person_count: new Set(episodes.map(({ subject_id: id }) => id)).size,
     covered_sec: episodes.reduce((sum, { duration_sec: lasted }) => sum + lasted, 0),
     recording_count: examined,
+    with_value_count: withValue,
     complete,
   };
 }
@@ -92,9 +97,13 @@ async function recordingsOf(db: Db, { projectId, subjectId, groupId, sinceMs, un
 }
 
 /** @returns null when the time is over */
-async function stretchesOf(db: Db, rule: EpisodeRule, recording: Recording, stopMs: number): Promise<readonly Stretch[] | null> {
-  const methodId = await methodOf(db, rule.feature, recording);
-  if (methodId === null) return [];
+async function stretchesOf(
+  db: Db,
+  rule: EpisodeRule,
+  methodId: number,
+  recording: Recording,
+  stopMs: number,
+): Promise<readonly Stretch[] | null> {
   const finder = new StretchFinder(rule);
   const stretches: Stretch[] = [];
   for (let fromMs = recording.from_ms; fromMs < recording.to_ms; fromMs += WINDOW_MS) {

@@ -58,19 +58,20 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
   const readers = serviceTurns(config);
   const onDamaged = damagedMinutes(logger, metrics);
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
+  const flowingStreams = (): readonly number[] => pipeline.flowingStreams();
   const deviceSecret = await serviceSecret(database, 'device cookies');
   return [
     ...pipeline.routes,
     ...routesByOrganization(
       (db) => [
         ...authApi({ pool: db, auth, secureCookies, deviceSecret, signInRefused, tries }),
-        ...tenancyApi({ db, cursors, version, config, flushReads: reads.flush }),
+        ...tenancyApi({ db, cursors, flowingStreams, version, config, flushReads: reads.flush }),
         ...queryApi({
           db,
           cursors,
           config,
           ...readers,
-          flowingStreams: () => pipeline.flowingStreams(),
+          flowingStreams,
           recentSamples:
             questions?.recent ?? ((streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs)),
           onDamaged,

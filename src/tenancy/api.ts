@@ -13,7 +13,9 @@ import { projectRoutes } from './project-routes.ts';
 import { projectSettingsRoutes } from './project-settings-routes.ts';
 import { xuserRoutes } from './xuser-routes.ts';
 
-export type TenancyApiDeps = Readonly<{ db: Pool; cursors: Cursors }> & BootstrapDeps & Pick<AuditDeps, 'flushReads'>;
+export type TenancyApiDeps = Readonly<{ db: Pool; cursors: Cursors; flowingStreams?: () => readonly number[] }> &
+  BootstrapDeps &
+  Pick<AuditDeps, 'flushReads'>;
 
 export function tenancyApi(deps: TenancyApiDeps): readonly Route[] {
   return [

@@ -39,6 +39,10 @@ export function ownSubjectOf(caller: Caller): string | null {
   return caller.kind === 'user' || caller.kind === 'key' ? caller.subjectId : null;
 }
 
+/** Ids of the archived projects of a caller's organization: what is in them is neither listed nor found. */
+export const archivedProjects = (caller: Caller) =>
+  build.selectFrom('project').select('id').where('organization_id', '=', orgOf(caller)).where('archived_at', 'is not', null);
+
 /** Finds the user that a request is about. A user token, or direct mode, implies its own user and refuses any other.
  *  @param requested uuid or external id of the user; '' when the request names nobody. An external id is unique within a project: a caller
  *  that reaches several projects with that id must choose one (header project-key) or use the uuid.
@@ -106,7 +110,8 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
         `select s.id, s.uuid, s.xuser_id, s.organization_id, s.project_id, d.external_id as device_id,
          case when p.consent_required = '{}' then '{}' else missing_consents(s.xuser_id) end as missing
        from stream s join device d on d.id = s.device_id join project p on p.id = s.project_id
-       where s.uuid = $1 and s.organization_id = $2 and ($3::uuid is null or s.project_id = $3) and ($4::uuid is null or s.xuser_id = $4)`,
+       where s.uuid = $1 and s.organization_id = $2 and ($3::uuid is null or s.project_id = $3) and ($4::uuid is null or s.xuser_id = $4)
+         and p.archived_at is null`,
         [streamId, orgOf(caller), projectOf(caller), ownSubjectOf(caller)],
       ),
     );

@@ -15,8 +15,9 @@ import { transaction } from '../storage/database/transaction.ts';
 import { answerOnce } from './answer-once.ts';
 import type { Db } from '../storage/database/database.ts';
 import { emitEvent } from './events.ts';
+import { hasFlowingStream } from './flowing.ts';
 import { groupIdOf } from './groups.ts';
-import { orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './record-ownership.ts';
+import { archivedProjects, orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './record-ownership.ts';
 import type { OwnedProject } from './record-ownership.ts';
 import { ExternalId, ProjectKey } from './xuser-schemas.ts';
 import { changeXuser, readXuser, resolveXuser, xuserColumns } from './xusers.ts';
@@ -34,6 +35,11 @@ export const XuserSchema = exactly({
   disabled: Type.Boolean({ description: 'A disabled user gets no tokens, and those it has stop working.' }),
 });
 
+const ListedXuserSchema = exactly({
+  ...XuserSchema.properties,
+  is_flowing: Type.Boolean({ description: 'A device of this user sends now.' }),
+});
+
 const TimeZone = Type.String({ minLength: 1, maxLength: 64 });
 
 /** Sort orders of the list: a page's cursor is the last row's value here, and its id. Users without a name come last. */
@@ -48,7 +54,7 @@ const orders = {
 } as const;
 const orderNames = ['newest', 'external_id', 'name'] as const;
 
-type Deps = Readonly<{ db: Pool; cursors: Cursors }>;
+type Deps = Readonly<{ db: Pool; cursors: Cursors; flowingStreams?: () => readonly number[] }>;
 
 const resolveUser = ({ db }: Deps) =>
   defineRoute({
@@ -97,7 +103,7 @@ const resolveUser = ({ db }: Deps) =>
     },
   });
 
-const listUsers = ({ db, cursors }: Deps) =>
+const listUsers = ({ db, cursors, flowingStreams = () => [] }: Deps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/xusers',
@@ -117,7 +123,7 @@ const listUsers = ({ db, cursors }: Deps) =>
       limit: LimitQuery(100, 1000),
       cursor: CursorQuery,
     },
-    responses: { 200: { description: 'Users.', schema: Type.Array(XuserSchema), headers: ['Link'] } },
+    responses: { 200: { description: 'Users.', schema: Type.Array(ListedXuserSchema), headers: ['Link'] } },
     errors: ['cursor_invalid', 'not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: projectId, external_id: externalId, search, sort, limit } = query;
@@ -131,8 +137,9 @@ const listUsers = ({ db, cursors }: Deps) =>
       let users = build
         .selectFrom('xuser')
         .select(xuserColumns)
+        .select(hasFlowingStream(flowingStreams()).as('is_flowing'))
         .select(sql<string>`to_json(${key}) #>> '{}'`.as('page_key'));
-      users = users.where('organization_id', '=', orgOf(caller));
+      users = users.where('organization_id', '=', orgOf(caller)).where('project_id', 'not in', archivedProjects(caller));
       if (project !== null) users = users.where('project_id', '=', project);
       if (group !== null)
         users = users.where('id', 'in', build.selectFrom('person_group_member').select('xuser_id').where('group_id', '=', group));
@@ -156,7 +163,7 @@ const listUsers = ({ db, cursors }: Deps) =>
           .limit(limit + 1),
       );
       const { items, headers } = page(list, rows, (last) => [last.page_key, last.xuser_id]);
-      return { status: 200, json: items.map(({ page_key: _key, ...user }): Xuser => user), headers };
+      return { status: 200, json: items.map(({ page_key: _key, ...user }) => user), headers };
     },
   });
 

@@ -1,13 +1,13 @@
 /** E-mail of rules: tells addresses of episodes that a rule has opened, several in one message. An entry is `pending` from the episode on
  *  until the mail server has taken a message with it (`sent`), or it refused for good or the last attempt failed (`failed`). In the quiet
- *  hours of its rule it waits.
- *
- *  A message names no person and no value, because mail is read by others on its way; it has links for those who may sign in. */
+ *  hours of its rule it waits. */
 import { createHash } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import type { Pool } from 'pg';
 import { isLoopbackHost } from '../config.ts';
 import { isHere } from '../tenancy/moving.ts';
+import { writeMessage } from './rule-email-message.ts';
+import type { Line, MailLanguage, Message } from './rule-email-message.ts';
 
 /** Waits before attempts 2, 3 …, s. */
 const RETRY_SEC = [60, 300, 1800, 7200, 21_600] as const;
@@ -32,12 +32,12 @@ export type RuleEmailOptions = Readonly<{
   from: string;
   /** Address of the service, for links. */
   publicUrl: string;
+  language: MailLanguage;
   pollMs?: number;
   onError: (error: unknown) => void;
 }>;
 
-type Line = Readonly<{ id: string; episode: string; title: string; severity: string; began: string; status: string }>;
-type Message = Readonly<{ recipient: string; project: string; time_zone: string; lines: readonly Line[] }>;
+type Taken = Message & Readonly<{ recipient: string }>;
 
 /** Sends what is due, on one node at a time per message.  @returns how to stop */
 export function startRuleEmails(options: RuleEmailOptions): () => Promise<void> {
@@ -111,9 +111,9 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** Takes what is due by project and address, and moves its next attempt on, so that no other node takes it. */
-async function takeDue(pool: Pool): Promise<readonly Message[]> {
+async function takeDue(pool: Pool): Promise<readonly Taken[]> {
   // SQL: an update whose rows are grouped; a function of the schema decides what is quiet.
-  const { rows } = await pool.query<Message>(
+  const { rows } = await pool.query<Taken>(
     `with due as (
        select e.id, e.project_id, e.recipient,
          row_number() over (partition by e.project_id, e.recipient order by e.created_at, e.id) as place,
@@ -138,29 +138,9 @@ async function takeDue(pool: Pool): Promise<readonly Message[]> {
   return rows;
 }
 
-/** A message about episodes, in plain text. */
-function mailOf({ from, publicUrl }: RuleEmailOptions, { recipient, project, time_zone: timeZone, lines }: Message): Mail {
-  const episodes = lines.length === 1 ? 'An episode was opened' : `${lines.length} episodes were opened`;
-  const time = new Intl.DateTimeFormat('en-GB', { timeZone, dateStyle: 'medium', timeStyle: 'short' });
-  const list = lines.map(({ episode, title, severity, began, status }) =>
-    [
-      `- ${title}${severity === 'none' ? '' : ` (${severity})`}, began ${time.format(new Date(began))} (${timeZone}), ${status} now`,
-      `  ${publicUrl}/dashboard/#/episodes/${episode}`,
-    ].join('\n'),
-  );
-  const text = [
-    `${episodes} by rules of the project ${project}:`,
-    ...list,
-    'Sign in to see whose they are: this message names nobody, because others can read it on its way.',
-    'Not an alarm system. Not a medical device. This message can be late, or never arrive.',
-  ];
-  return {
-    from,
-    to: { name: '', address: recipient },
-    subject: `biosignal: ${episodes.toLowerCase()}`,
-    text: `${text.join('\n\n')}\n`,
-    messageId: messageIdOf(lines),
-  };
+function mailOf({ from, publicUrl, language }: RuleEmailOptions, message: Taken): Mail {
+  const { subject, text } = writeMessage(message, language, publicUrl);
+  return { from, to: { name: '', address: message.recipient }, subject, text, messageId: messageIdOf(message.lines) };
 }
 
 /** The same for the same entries, so that receivers know a message that comes again; another when an entry has joined, so that they do not

@@ -31,9 +31,18 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
 
     await page.getByRole('link', { name: 'Rules', exact: true }).click();
     await page.getByRole('button', { name: 'New rule' }).click();
-    await page.getByLabel('Name').fill('Anything at all');
+    await expect.poll(() => page.getByLabel('Name').evaluate((field) => field === document.activeElement)).toBe(true);
     await page.getByLabel('Threshold', { exact: true }).fill('20');
     await page.getByLabel('For at least, seconds').fill('0');
+    // A value that nobody's sensor gives; and a trial needs no name.
+    await page.locator('#rule-form [name=feature]').selectOption('spo2');
+    await page.getByRole('button', { name: 'Try on history' }).click();
+    await page.locator('#rule-trial').getByText('There was nothing to try it on').waitFor();
+    await expect
+      .poll(() => page.locator('#rule-trial h2').evaluate((head) => head.getBoundingClientRect().bottom <= innerHeight))
+      .toBe(true);
+    await page.locator('#rule-form [name=feature]').selectOption('hr_ecg');
+    await page.getByLabel('Name').fill('Anything at all');
     await page.getByLabel('Group').selectOption({ label: 'Ward 3' });
     await expect
       .poll(

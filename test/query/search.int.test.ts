@@ -57,3 +57,17 @@ it('finds nothing of another organization, and no recordings of people who do no
   await running.database.pool.query(`update project set consent_required = '{sharing}'`);
   expect((await find('bed-12')).recordings).toEqual([]);
 });
+
+it('nothing of an archived project is found, listed or counted, and its recordings cannot be opened', async () => {
+  const lists = ['xusers', 'devices', 'signal-quality', 'fleet/episodes'];
+  const listed = async (name: string): Promise<unknown> => (await running.send('GET', `/api/v1/${name}`)).body;
+  await running.database.pool.query(`update project set consent_required = '{}'`);
+  const [recording] = (await find('bed-12')).recordings;
+  await running.send('POST', '/api/v1/episodes', { body: { subject_id: 'Bed-12', kind: 'fall', started_at: new Date().toISOString() } });
+  for (const name of lists) expect(await listed(name), name).not.toEqual([]);
+  await running.database.pool.query('update project set archived_at = now()');
+  expect(await find('bed-12')).toEqual({ people: [], devices: [], recordings: [] });
+  for (const name of lists) expect(await listed(name), name).toEqual([]);
+  expect(await listed('fleet/counts')).toMatchObject({ people: 0, devices: 0, episodes_open: 0 });
+  expect((await running.send('GET', `/api/v1/streams/${recording!.stream_id}`)).status).toBe(404);
+});

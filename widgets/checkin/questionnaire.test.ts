@@ -2,6 +2,9 @@
 import { expect, it } from 'vitest';
 import { missing, optionLabel, responseItems, textsOf } from './questionnaire.ts';
 import type { Answers, Item } from './questionnaire.ts';
+import { es } from '../lang/es.ts';
+import { fr } from '../lang/fr.ts';
+import { shippedQuestionnaires } from '../../src/records/shipped-questionnaires.ts';
 
 const items: Item[] = [
   { linkId: 'intro', type: 'display', text: 'Read this' },
@@ -41,4 +44,14 @@ it('leaves out what was answered and is hidden again', () => {
 it('lists every text that a person reads', () => {
   expect(textsOf(items)).toEqual(['Read this', 'Any pain?', 'No', 'Anything else?', 'Where?', 'Place']);
   expect([{ valueInteger: 3 }, { valueString: 'x' }, { valueCoding: { code: 'c' } }].map(optionLabel)).toEqual(['3', 'x', 'c']);
+});
+
+// promise: unofficial-translations
+it.each([
+  ['fr', fr, 'Traduction non officielle'],
+  ['es', es, 'Traducción no oficial'],
+])('PHQ-9, GAD-7 and WHO-5 say below their title that their translation is unofficial: %s', (_, { phrases }, mark) => {
+  const published = shippedQuestionnaires.filter(({ code }) => code !== 'daily-checkin');
+  expect(published.map(({ code }) => code)).toEqual(['phq-9', 'gad-7', 'who-5']);
+  for (const { text } of published) expect(phrases[text.description!]).toContain(mark);
 });

@@ -98,7 +98,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   strip: 'Tira',
   stripLabel: 'Tira de {seconds} s desde {time}, {speed} mm/s, {gain} mm/mV',
   stripHint:
-    'Flechas para desplazarse, Re Pág y Av Pág para una página, Inicio y Fin para los extremos, más y menos para la velocidad, N y P para el evento siguiente y anterior, Mayús con N y P para la marca siguiente y anterior, coma y punto para 10 ms, C coloca el compás, los corchetes ponen sus puntas en el centro de la tira',
+    'Flechas para desplazarse, Re Pág y Av Pág para una página, Inicio y Fin para los extremos, más y menos para la velocidad, N y P para el evento siguiente y anterior, Mayús con N y P para la marca siguiente y anterior, coma y punto para 10 ms, G va a una hora, C coloca el compás, los corchetes ponen sus puntas en el centro de la tira',
   markHint:
     'M marca el centro de la tira, los corchetes ponen ahí el principio y el fin de un tramo, B y Mayús con B eligen el latido siguiente y anterior, A añade uno, Intro pasa a lo que es, Esc abandona',
   mark: 'Marcar',
@@ -276,7 +276,7 @@ const phrases: Record<string, string> = {
   // PHQ-9 and GAD-7, after the published versions for Spain (Pfizer and the MAPI Institute; García-Campayo 2010,
   // doi:10.1186/1477-7525-8-8), but not compared with them word by word: the person who answers reads so
   'Over the last 2 weeks, how often have you been bothered by any of the following problems?':
-    'Durante las últimas 2 semanas, ¿con qué frecuencia le han molestado los siguientes problemas? (Traducción no verificada)',
+    'Durante las últimas 2 semanas, ¿con qué frecuencia le han molestado los siguientes problemas? (Traducción no oficial)',
   'Not at all': 'Ningún día',
   'Several days': 'Varios días',
   'More than half the days': 'Más de la mitad de los días',
@@ -309,7 +309,7 @@ const phrases: Record<string, string> = {
 
   // WHO-5, after the published Spanish version, likewise (WHO Collaborating Centre in Mental Health, 1998)
   'WHO-5 well-being index': 'Índice de bienestar WHO-5',
-  'Over the last two weeks': 'Durante las últimas dos semanas (Traducción no verificada)',
+  'Over the last two weeks': 'Durante las últimas dos semanas (Traducción no oficial)',
   'I have felt cheerful and in good spirits': 'Me he sentido alegre y de buen humor',
   'I have felt calm and relaxed': 'Me he sentido tranquilo y relajado',
   'I have felt active and vigorous': 'Me he sentido activo y enérgico',

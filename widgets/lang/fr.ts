@@ -98,7 +98,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   strip: 'Bande',
   stripLabel: 'Bande de {seconds} s à partir de {time}, {speed} mm/s, {gain} mm/mV',
   stripHint:
-    'Flèches pour se déplacer, Page précédente et Page suivante pour une page, Début et Fin pour les extrémités, plus et moins pour la vitesse, N et P pour l’événement suivant et précédent, Maj avec N et P pour le repère suivant et précédent, virgule et point pour 10 ms, C pose le compas, les crochets placent ses pointes au milieu de la bande',
+    'Flèches pour se déplacer, Page précédente et Page suivante pour une page, Début et Fin pour les extrémités, plus et moins pour la vitesse, N et P pour l’événement suivant et précédent, Maj avec N et P pour le repère suivant et précédent, virgule et point pour 10 ms, G va à une heure, C pose le compas, les crochets placent ses pointes au milieu de la bande',
   markHint:
     'M pose un repère au milieu de la bande, les crochets y placent le début et la fin d’un intervalle, B et Maj avec B choisissent le battement suivant et précédent, A en ajoute un, Entrée passe à ce que c’est, Échap abandonne',
   mark: 'Marquer',
@@ -276,7 +276,7 @@ const phrases: Record<string, string> = {
   // PHQ-9 and GAD-7, after the published versions for France (Pfizer and the MAPI Institute; free to use), but not compared with them word
   // by word: the person who answers reads so
   'Over the last 2 weeks, how often have you been bothered by any of the following problems?':
-    'Au cours des deux dernières semaines, à quelle fréquence avez-vous été gêné(e) par les problèmes suivants ? (Traduction non vérifiée)',
+    'Au cours des deux dernières semaines, à quelle fréquence avez-vous été gêné(e) par les problèmes suivants ? (Traduction non officielle)',
   'Not at all': 'Jamais',
   'Several days': 'Plusieurs jours',
   'More than half the days': 'Plus de la moitié du temps',
@@ -309,7 +309,7 @@ const phrases: Record<string, string> = {
 
   // WHO-5, after the published French version, likewise (WHO Collaborating Centre in Mental Health, 1998)
   'WHO-5 well-being index': 'Indice de bien-être OMS-5',
-  'Over the last two weeks': 'Au cours des deux dernières semaines (Traduction non vérifiée)',
+  'Over the last two weeks': 'Au cours des deux dernières semaines (Traduction non officielle)',
   'I have felt cheerful and in good spirits': 'Je me suis senti(e) bien et de bonne humeur',
   'I have felt calm and relaxed': 'Je me suis senti(e) calme et tranquille',
   'I have felt active and vigorous': 'Je me suis senti(e) plein(e) d’énergie et vigoureux(se)',

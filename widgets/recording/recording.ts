@@ -147,7 +147,14 @@ export class BioRecording extends BioElement {
     sizes.observe(this);
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     scheme.addEventListener('change', again);
+    // At once: a page is printed before the next frame. Paper is light, whatever the screen is.
+    const paper = matchMedia('print');
+    const onPaper = (): void => {
+      if (this.#source !== null) this.#drawAll(this.#source);
+    };
+    paper.addEventListener('change', onPaper);
     this.during(() => {
+      paper.removeEventListener('change', onPaper);
       sizes.disconnect();
       scheme.removeEventListener('change', again);
       cancelAnimationFrame(this.#queued);
@@ -482,6 +489,7 @@ export class BioRecording extends BioElement {
       P: () => void this.#go(false, 'jumpMark'),
       ',': () => this.#moveTo(this.#atMs - FINE_MS),
       '.': () => this.#moveTo(this.#atMs + FINE_MS),
+      g: () => this.root.querySelector<HTMLElement>('.goto input[type=datetime-local]')?.focus(),
       c: () => this.#set(() => this.#toggleCalipers()),
       d: () => this.#moveDays(1),
       D: () => this.#moveDays(-1),

@@ -1,6 +1,7 @@
 /** Numbers, units and times as people of a locale write them. */
 
 const ucumToPrint: Readonly<Record<string, string>> = {
+  '%/s2': '%/s²',
   '/min': '/min',
   '{beats}/min': '/min',
   '1': '',

@@ -57,14 +57,13 @@ export async function printPage({ chromium, url, credential, timeoutMs, signal }
     await page('Emulation.setDeviceMetricsOverride', { width: 688, height: 1000, deviceScaleFactor: 2, mobile: false });
     const { errorText } = await page<{ errorText?: string }>('Page.navigate', { url: url.href });
     if (errorText !== undefined) throw new PipelineError('unavailable', `${url.origin}/dashboard/report cannot be opened: ${errorText}`);
-    const note = await untilComplete(page, timeoutMs, signal);
+    const { note, ...footer } = await untilComplete(page, timeoutMs, signal);
     const { data } = await page<{ data: string }>('Page.printToPDF', {
       preferCSSPageSize: true,
       printBackground: true,
       displayHeaderFooter: true,
       headerTemplate: '<span></span>',
-      footerTemplate:
-        '<div style="font-size:7pt;width:100%;padding:0 14mm;display:flex;justify-content:space-between"><span class="title"></span><span><span class="pageNumber"></span> / <span class="totalPages"></span></span></div>',
+      footerTemplate: footerTemplateOf(footer),
     });
     return { pdf: Buffer.from(data, 'base64'), note };
   } finally {
@@ -87,16 +86,30 @@ async function askApi({ url, method, headers, postData }: Asked, credential: str
   return { status: response.status, type: type ?? 'application/octet-stream', body: Buffer.from(await response.arrayBuffer()) };
 }
 
+type Footer = Readonly<{ notice: string; page: string }>;
 type Call = <T = unknown>(method: string, params?: object) => Promise<T>;
 
-/** @returns the note of the page */
-async function untilComplete(page: Call, timeoutMs: number, signal: AbortSignal): Promise<string> {
+/** The foot of every page: whose report, what it is not, which page of how many. Each page may be read alone.
+ *  @param words of the page that is printed, `{page}` and `{pages}` for the numbers */
+function footerTemplateOf({ notice, page }: Footer): string {
+  const text = (words: string): string => words.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  const number = text(page).replace('{page}', '<span class="pageNumber"></span>').replace('{pages}', '<span class="totalPages"></span>');
+  const cut = 'white-space:nowrap;overflow:hidden;text-overflow:ellipsis;min-width:0';
+  return (
+    '<div style="font-size:7pt;width:100%;padding:0 14mm;display:flex;gap:8mm;justify-content:space-between">' +
+    `<bdi class="title" style="${cut}"></bdi><span style="white-space:nowrap">${text(notice)}</span><span style="white-space:nowrap">${number}</span></div>`
+  );
+}
+
+/** @returns the note of the page, and the words at the foot of its pages */
+async function untilComplete(page: Call, timeoutMs: number, signal: AbortSignal): Promise<Footer & { note: string }> {
   const endMs = performance.now() + timeoutMs;
   const expression = 'JSON.stringify({ ...document.documentElement.dataset })';
   for (;;) {
     const { result } = await page<{ result: { value?: string } }>('Runtime.evaluate', { expression });
-    const { report, problem, note = '' } = JSON.parse(result.value ?? '{}') as { report?: string; problem?: string; note?: string };
-    if (report === 'ready') return note;
+    const said = JSON.parse(result.value ?? '{}') as Partial<Record<'report' | 'problem' | 'note' | 'notice' | 'pageOf', string>>;
+    const { report, problem, note = '', notice = '', pageOf = '{page} / {pages}' } = said;
+    if (report === 'ready') return { note, notice, page: pageOf };
     if (report !== undefined) throw new PipelineError('internal', `the report could not be made: ${problem}`);
     if (performance.now() > endMs) throw new PipelineError('unavailable', `the report was not complete after ${timeoutMs / 1000} s`);
     await sleep(LOOK_EVERY_MS, undefined, { signal });

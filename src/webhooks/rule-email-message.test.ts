@@ -1,0 +1,24 @@
+/** The message of rules, in each language that it is sent in. */
+import { expect, it } from 'vitest';
+import { mailLanguages, writeMessage } from './rule-email-message.ts';
+
+const line = { id: '1', episode: 'e1', title: 'Fast\u202E, at night', severity: 'high', began: '2026-03-01T22:30:00Z', status: 'open' };
+const message = { project: 'Ward 3', time_zone: 'Europe/Berlin', lines: [line] };
+
+it.each([
+  ['en', 'an episode was opened', 'Fast, at night (high), began 1 Mar 2026, 23:30 (Europe/Berlin), open now'],
+  ['de', 'eine Episode wurde eröffnet', 'Fast, at night (hoch), begann 01.03.2026, 23:30 (Europe/Berlin), jetzt offen'],
+  ['fr', 'un épisode a été ouvert', 'Fast, at night (élevée), commencé le 1 mars 2026, 23:30 (Europe/Berlin), maintenant en cours'],
+  ['es', 'se ha abierto un episodio', 'Fast, at night (alta), empezó el 1 mar 2026, 23:30 (Europe/Berlin), ahora abierto'],
+] as const)('is written in %s', (language, subject, list) => {
+  const mail = writeMessage(message, language, 'https://bio.example');
+  expect(mail.subject).toBe(`biosignal: ${subject}`);
+  expect(mail.text).toContain(`- ${list}\n  https://bio.example/dashboard/#/episodes/e1\n`);
+});
+
+it('says in every language what it is not, and counts', () => {
+  const texts = mailLanguages.map((language) => writeMessage({ ...message, lines: [line, line] }, language, '').text);
+  expect(new Set(texts).size).toBe(mailLanguages.length);
+  for (const text of texts) expect(text).toMatch(/medical device|Medizinprodukt|dispositif médical|producto sanitario/);
+  for (const text of texts) expect(text.split('\n\n')[0]).toContain('2 ');
+});
