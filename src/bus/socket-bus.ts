@@ -134,7 +134,7 @@ class Peer {
     this.#onEnd = onEnd;
     this.#socket = connect(path);
     this.#socket.unref();
-    this.#socket.write(encodeFrame('hello', 0, self, Buffer.alloc(0)));
+    for (const piece of encodeFrame('hello', 0, self, Buffer.alloc(0))) this.#socket.write(piece);
     const reader = new FrameReader(FRAME_BYTES_MAX);
     this.#socket.on('data', (bytes) => {
       try {
@@ -189,10 +189,10 @@ class Peer {
 }
 
 /** Writes of one turn of the loop go to the system together: a commit answers all the messages whose packets it holds. */
-function writeSoon(socket: Socket, frame: Buffer): void {
+function writeSoon(socket: Socket, frame: readonly Uint8Array[]): void {
   if (socket.writableCorked === 0) {
     socket.cork();
     setImmediate(() => socket.uncork());
   }
-  socket.write(frame);
+  for (const piece of frame) socket.write(piece);
 }
