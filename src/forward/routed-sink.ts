@@ -70,8 +70,8 @@ export class RoutedSink implements PacketSink {
   readonly #lanes = new Map<NodeId, Lane>();
   /** By the promise that their packets got. */
   readonly #unsettled = new Map<Promise<void | OwnersWord>, Batch>();
-  /** Runs while a message is being filled, of whichever owner. */
-  #timer: NodeJS.Timeout | null = null;
+  /** A timer runs at whose end all messages are sent that are being filled. */
+  #isTimed = false;
   /** How to end what each node is asked. */
   readonly #asked = new Map<NodeId, Set<(reason: Error) => void>>();
 
@@ -163,7 +163,10 @@ export class RoutedSink implements PacketSink {
   #newBatch(owner: NodeId, likelyBytes: number): Batch {
     const settled = Promise.withResolvers<void | OwnersWord>();
     settled.promise.catch(() => undefined); // ingest handles it
-    this.#timer ??= setTimeout(() => this.#flushAll(), CALM_LINGER_MS);
+    if (!this.#isTimed) {
+      this.#isTimed = true;
+      setTimeout(() => this.#flushAll(), CALM_LINGER_MS);
+    }
     const batch: Batch = { owner, message: new PacketMessage(likelyBytes), settled, sinceMs: performance.now(), hurried: null };
     this.#unsettled.set(settled.promise, batch);
     return batch;
@@ -171,7 +174,7 @@ export class RoutedSink implements PacketSink {
 
   /** To all owners at the same time: one turn of the loop, and with NATS one write. */
   #flushAll(): void {
-    this.#timer = null;
+    this.#isTimed = false;
     for (const lane of this.#lanes.values()) this.#flush(lane);
   }
 

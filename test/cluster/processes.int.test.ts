@@ -243,6 +243,7 @@ test('what three processes computed while two were killed is what one computes',
   await alone.close();
 }, 120_000);
 
+// promise: lines-name-nodes
 test('the processes end when the command that started them is killed, and leave the port to the next', async () => {
   const own = await testDatabase();
   const port = await freePort();
