@@ -1,7 +1,7 @@
-/** Processor time of a packet between the socket and the sink, at its owner and passed on by another node: decoding, admission, the message
- *  and its answer at both ends, and nothing else; no sockets of devices, no database. One process takes packets of 100 ms with 4 channels of
- *  250 Hz and offers them to its own sink or passes them on to a second process; both sinks commit every 40 ms. What the loop of the
- *  generator costs is taken off. Unix sockets and, where nats-server is installed, NATS; what is compared takes turns.
+/** Processor time of a packet between the socket and the sink, at its owner and passed on by another node: decoding, admission, the
+ *  message and its answer at both ends, and nothing else; no sockets of devices, no database. One process takes packets of 100 ms with
+ *  4 channels of 250 Hz and offers them to its own sink or passes them on to a second process; both sinks commit every 40 ms. What the
+ *  loop of the generator costs is taken off. Unix sockets and, where nats-server is installed, NATS; what is compared takes turns.
  *  BENCH_RATE: packets a second, 667 as between each two of three nodes with 600 devices. BENCH_SEC of each turn (3).
  *
  *  sh scripts/with-runtime.sh bench/micro/passed-on.bench.ts */

@@ -1,5 +1,5 @@
-/** A thread that packs batches. Each partition is packed by itself, and a small frame costs almost as much as a large one: eight of them in a
- *  batch of 80 packets cost the main thread 310 µs, one 120 µs, and handing the batch over to this thread 55 µs
+/** A thread that packs batches. Each partition is packed by itself, and a small frame costs almost as much as a large one: eight of them in
+ *  a batch of 80 packets cost the main thread 310 µs, one 120 µs, and handing the batch over to this thread 55 µs
  *  (`npm run bench -- pack-thread`, next to other work). */
 import { Worker } from 'node:worker_threads';
 import type { Piece } from './log-pieces.ts';
