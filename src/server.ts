@@ -75,7 +75,7 @@ export type Service = Readonly<{
  *  @throws PipelineError or Error with a sentence that says what to change; nothing keeps running */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, signal } = options;
-  const logger: Logger = options.logger ?? createLogger(config.logLevel);
+  const logger: Logger = options.logger ?? createLogger(config.logLevel, config.nodeName);
   const stops = new Stops(logger, config.stopTimeoutMs);
   if (signal === undefined) return await startParts(options, logger, stops);
   const givenUp = new Promise<never>((_, reject) => {
@@ -148,7 +148,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     stops.push(startRuleEmails({ pool: database.pool, ...mail, onError: notSent }));
   }
   const workFailed = (err: unknown): void => logger.warn({ err }, 'records: background work failed');
-  stops.push(startRecordsWork({ pool: database.pool, onError: workFailed }));
+  stops.push(startRecordsWork({ pool: database.pool, isTurn: () => nodes === null || nodes.isFirst(), onError: workFailed }));
 
   const conflicts = conflictAudit(database.pool, reads.batch, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
   stops.push(() => conflicts.stop());

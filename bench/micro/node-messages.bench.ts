@@ -1,6 +1,7 @@
 /** Processor time of a message between two nodes, at both ends, by the number of packets in it: what is passed on waits for others, because
  *  a message costs as much as many packets. A process asks, another reads the packets and answers 30 ms later as an owner does after its
- *  commit; 4 ms lie between messages. Unix sockets and, where nats-server is installed, NATS; the sizes take turns.
+ *  commit; 4 ms lie between messages. Both do nothing else, so that caches are cold at each message: a busy node pays less. Unix sockets
+ *  and, where nats-server is installed, NATS; the sizes take turns.
  *
  *  sh scripts/with-runtime.sh bench/micro/node-messages.bench.ts */
 import { fork } from 'node:child_process';

@@ -6,15 +6,22 @@ export const frameTypes = ['hello', 'ask', 'answer', 'failure', 'note'] as const
 export type FrameType = (typeof frameTypes)[number];
 export type Frame = Readonly<{ type: FrameType; id: number; kind: string; body: Buffer }>;
 
-export function encodeFrame(type: FrameType, id: number, kind: string, body: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(HEAD + kind.length + body.length);
-  frame.writeUInt32BE(frame.length - 4, 0);
-  frame.writeUInt8(frameTypes.indexOf(type), 4);
-  frame.writeUInt32BE(id, 5);
-  frame.writeUInt8(kind.length, 9);
-  frame.write(kind, HEAD, 'latin1');
-  frame.set(body, HEAD + kind.length);
-  return frame;
+/** A body from this size on is not copied, bytes: a copy has memory of its own from half of Node's pool on. */
+const LARGE_BODY = 4096;
+
+/** @returns the pieces of the frame; a large body is one of them, and belongs to the socket from now on */
+export function encodeFrame(type: FrameType, id: number, kind: string, body: Uint8Array): readonly Uint8Array[] {
+  const isLarge = body.length >= LARGE_BODY;
+  const bodyAt = HEAD + kind.length;
+  const head = Buffer.allocUnsafe(bodyAt + (isLarge ? 0 : body.length));
+  head.writeUInt32BE(bodyAt + body.length - 4, 0);
+  head.writeUInt8(frameTypes.indexOf(type), 4);
+  head.writeUInt32BE(id, 5);
+  head.writeUInt8(kind.length, 9);
+  head.write(kind, HEAD, 'latin1');
+  if (isLarge) return [head, body];
+  head.set(body, bodyAt);
+  return [head];
 }
 
 /** Cuts what a socket received into frames. */

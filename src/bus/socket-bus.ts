@@ -14,6 +14,8 @@ import type { Frame } from './frames.ts';
 
 /** What may wait for one node, bytes. */
 const QUEUE_BYTES_MAX = 32 * 1024 * 1024;
+/** Read at once from a node that answers, bytes. */
+const READ_BYTES = 64 * 1024;
 const FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 1024;
 
 type Question = { resolve: (answer: Buffer) => void; reject: (error: Error) => void; timer: NodeJS.Timeout };
@@ -132,17 +134,19 @@ class Peer {
 
   constructor(path: string, self: NodeId, onEnd: () => void) {
     this.#onEnd = onEnd;
-    this.#socket = connect(path);
-    this.#socket.unref();
-    this.#socket.write(encodeFrame('hello', 0, self, Buffer.alloc(0)));
     const reader = new FrameReader(FRAME_BYTES_MAX);
-    this.#socket.on('data', (bytes) => {
+    const take = (length: number, memory: Uint8Array): boolean => {
       try {
-        for (const frame of reader.push(bytes)) this.#settle(frame);
+        for (const frame of reader.push(Buffer.from(memory.subarray(0, length)))) this.#settle(frame);
       } catch {
         this.end(noAnswer('it sent what is no message'));
       }
-    });
+      return true;
+    };
+    // Answers are short. Without memory of its own each read would take 64 kB, which the garbage collector counts.
+    this.#socket = connect({ path, onread: { buffer: Buffer.alloc(READ_BYTES), callback: take } });
+    this.#socket.unref();
+    for (const piece of encodeFrame('hello', 0, self, Buffer.alloc(0))) this.#socket.write(piece);
     this.#socket.on('error', () => this.end(noAnswer('it is not there')));
     this.#socket.on('close', () => this.end(noAnswer('it has gone')));
   }
@@ -189,10 +193,10 @@ class Peer {
 }
 
 /** Writes of one turn of the loop go to the system together: a commit answers all the messages whose packets it holds. */
-function writeSoon(socket: Socket, frame: Buffer): void {
+function writeSoon(socket: Socket, frame: readonly Uint8Array[]): void {
   if (socket.writableCorked === 0) {
     socket.cork();
     setImmediate(() => socket.uncork());
   }
-  socket.write(frame);
+  for (const piece of frame) socket.write(piece);
 }

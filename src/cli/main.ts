@@ -86,6 +86,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT_OK);
   throw error;
 });
+// A node whose parent was killed has nobody to speak to, and still stops in order.
+process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
 
 process.exitCode = await main(process.argv.slice(2), {
   out: (line) => void process.stdout.write(`${line}\n`),

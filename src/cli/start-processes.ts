@@ -18,13 +18,10 @@ import type { Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { LISTENING } from './start.ts';
 import { cutIntoPartitions } from './partitions.ts';
+import { ENDS_MAX, QUICK_MS, Restarts } from './restarts.ts';
 
 /** Partitions of a database that several nodes share for the first time: enough for eight nodes to have three each. */
 const PARTITIONS = 24;
-/** Pause before a node that ended is started again, ms; doubled while it ends within a minute, up to the longest. */
-const AGAIN_MS = 500;
-const AGAIN_MS_MAX = 30_000;
-const QUICK_MS = 60_000;
 /** Cores for the database and the kernel: with `auto`, every other core has a node. */
 const PROCESSES_MAX = 64;
 
@@ -36,7 +33,7 @@ function processCount(text: string): number {
   return count;
 }
 
-type Node = { child: ChildProcess | null; againMs: number };
+type Node = { readonly name: string; readonly restarts: Restarts; child: ChildProcess | null; startedMs: number };
 
 /** Runs until it is told to stop. @param processes a number, or auto @returns the exit code */
 export async function startProcesses(processes: string, console: Console, json: boolean): Promise<number> {
@@ -47,23 +44,28 @@ export async function startProcesses(processes: string, console: Console, json: 
   const busDir = config.busDir === '' ? mkdtempSync(join(tmpdir(), 'biosignal-')) : config.busDir;
   const embedded = config.databaseUrl === '' ? await startEmbeddedPostgres({ dataDir: config.dataDir }) : null;
   const url = embedded?.socketUrl ?? config.databaseUrl;
-  const nodes: Node[] = Array.from({ length: count }, () => ({ child: null, againMs: AGAIN_MS }));
+  const name = config.nodeName === '' ? `${hostname()}:${config.port}` : config.nodeName;
+  const nodes = Array.from({ length: count }, (_, i): Node => {
+    return { name: `${name}/${i + 1}`, restarts: new Restarts(), child: null, startedMs: 0 };
+  });
+  // Another that works is worth more than an exit code that a supervisor sees.
+  const isUseless = ({ restarts }: Node): boolean =>
+    restarts.isHopeless && !nodes.some(({ child, startedMs }) => child !== null && performance.now() - startedMs > QUICK_MS);
   try {
     await prepare(url, config, console);
-    const name = config.nodeName === '' ? `${hostname()}:${config.port}` : config.nodeName;
     const envOf = (i: number): NodeJS.ProcessEnv => ({
       ...console.env,
       DATABASE_URL: url,
       BIO_BUS_DIR: busDir,
       BIO_SHARE_PORT: '1',
-      BIO_NODE_NAME: `${name}/${i + 1}`,
+      BIO_NODE_NAME: nodes[i]!.name,
       ...(i > 0 && { BIO_DEMO: '0' }),
     });
     // The first node makes the first key and the demo; the others find them.
-    const first = nodes[0]!;
-    const running = [keep(first, envOf(0), console)];
-    await ready(config, console.signal);
-    running.push(...nodes.slice(1).map((node, i) => keep(node, envOf(i + 1), console)));
+    const run = (node: Node, i: number): Promise<void> => keep(node, envOf(i), console, isUseless);
+    const first = run(nodes[0]!, 0);
+    await Promise.race([ready(config, console.signal), first]);
+    const running = [first, ...nodes.slice(1).map((node, i) => run(node, i + 1))];
     const scheme = config.tlsCert === '' ? 'http' : 'https';
     const baseUrl = `${scheme}://${config.host}:${config.port}`;
     if (json) console.out(JSON.stringify({ base_url: baseUrl, pid: process.pid, processes: count }));
@@ -114,24 +116,27 @@ async function ready(config: Config, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Runs one node, and starts it again when it ends before the command is told to stop. */
-async function keep(node: Node, env: NodeJS.ProcessEnv, { signal, err }: Console): Promise<void> {
+/** Runs one node, and starts it again when it ends before the command is told to stop.
+ *  @throws Error when it ends again and again, and no node works */
+async function keep(node: Node, env: NodeJS.ProcessEnv, { signal, err }: Console, isUseless: (node: Node) => boolean): Promise<void> {
   const stop = (): void => void node.child?.kill('SIGTERM');
   signal.addEventListener('abort', stop, { once: true });
   while (!signal.aborted) {
-    const startedMs = performance.now();
-    const child = fork(process.argv[1]!, ['start'], { env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+    node.startedMs = performance.now();
+    const child = fork(process.argv[1]!, ['start'], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     node.child = child;
-    // Its log, but not that it listens: that is said once.
+    // Its log, whose lines name it, but not that it listens: that is said once.
     createInterface(child.stdout!).on('line', (line) => {
       if (!line.startsWith(LISTENING)) process.stdout.write(`${line}\n`);
     });
+    createInterface(child.stderr!).on('line', (line) => process.stderr.write(`${node.name}: ${line}\n`));
     const code = await new Promise<number | null>((done) => child.once('exit', done));
     node.child = null;
     if (signal.aborted) return;
-    if (performance.now() - startedMs > QUICK_MS) node.againMs = AGAIN_MS;
-    err(`biosignal start: a process has ended (${code ?? 'killed'}); it is started again`);
-    await sleep(node.againMs, undefined, { signal }).catch(() => undefined); // told to stop: nothing is started again
-    node.againMs = Math.min(AGAIN_MS_MAX, 2 * node.againMs);
+    const pauseMs = node.restarts.noteEnd(performance.now() - node.startedMs);
+    const ended = `${node.name} has ended (${code ?? 'killed'})`;
+    if (isUseless(node)) throw new Error(`${ended} ${ENDS_MAX} times within a minute of its start, and no other works`);
+    err(`biosignal start: ${ended}; it is started again in ${pauseMs / 1000} s`);
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined); // told to stop: nothing is started again
   }
 }

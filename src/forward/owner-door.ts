@@ -15,7 +15,7 @@ import type { ForwardedPacket } from './wire.ts';
 type Guest = Readonly<{ session: Session; sender: Sender }>;
 
 /** The commit that keeps a packet; null: it is durable. */
-type Kept = Readonly<{ seq: number; commit: Commit | null; isRepeat: boolean }>;
+type Kept = Readonly<{ session: Session; seq: number; commit: Commit | null; isRepeat: boolean }>;
 /** isFinal: its stream must be opened again. */
 type Refused = Readonly<{ why: string; isFinal: boolean }>;
 
@@ -42,26 +42,24 @@ class OwnerDoor {
     const { packets, isHurried } = decodePackets(body);
     const commits = new Set<Commit>();
     const closed = new Set<StreamId>();
-    const repeats: { streamId: StreamId; seq: number }[] = [];
+    const taken: Kept[] = [];
     let why = '';
     for (const packet of packets) {
       let offered = this.#offer(packet);
       // A turn for each packet would cost more than what it waits for.
       if (offered instanceof Promise) offered = await offered;
       if ('seq' in offered) {
+        taken.push(offered);
         if (offered.commit !== null) commits.add(offered.commit);
-        if (offered.isRepeat) repeats.push({ streamId: packet.streamId, seq: offered.seq });
       } else {
         why = offered.why;
         if (offered.isFinal) closed.add(packet.streamId);
       }
     }
-    if (isHurried) this.#ingest.hurry();
+    if (isHurried) for (const commit of commits) this.#ingest.hurry(commit);
     const settled = await Promise.allSettled(Array.from(commits, (commit) => commit.durable));
     for (const commit of settled) if (commit.status === 'rejected') throw commit.reason;
-    const streams = new Set(packets.map(({ streamId }) => streamId));
-    const highs = Array.from(streams, (streamId) => [streamId, this.#guests.get(streamId)?.session.durableHigh ?? 0] as const);
-    return { kept: why === '', closed: [...closed], why, repeats, highs };
+    return { kept: why === '', closed: [...closed], why, repeats: repeatsOf(taken), highs: highsOf(taken) };
   }
 
   #offer({ streamId, receivedNs, bytes }: ForwardedPacket, attempt = 1): Kept | Refused | Promise<Kept | Refused> {
@@ -72,19 +70,29 @@ class OwnerDoor {
     if (isRejected(packet)) return { why: packet.detail, isFinal: true };
     const { seq } = packet;
     const offered = this.#ingest.offer(session, packet, bytes, receivedNs, sender);
-    if (offered instanceof Commit) return { seq, commit: offered, isRepeat: false };
+    if (offered instanceof Commit) return { session, seq, commit: offered, isRepeat: false };
     if (offered === 'busy') return { why: 'it is at its limit', isFinal: session.closed };
     if (offered === 'recall') {
       if (attempt > 2) return { why: 'an earlier packet with this number cannot be compared', isFinal: true };
       return this.#ingest.recall(session, seq).then(() => this.#offer({ streamId, receivedNs, bytes }, attempt + 1));
     }
     if (isRejected(offered)) return { why: offered.detail, isFinal: true };
-    return { seq, commit: offered.commit, isRepeat: true };
+    return { session, seq, commit: offered.commit, isRepeat: true };
   }
 
   #forgetClosed(): void {
     for (const [streamId, { session }] of this.#guests) if (session.closed) this.#guests.delete(streamId);
   }
+}
+
+const repeatsOf = (taken: readonly Kept[]): Refusals['repeats'] =>
+  taken.filter(({ isRepeat }) => isRepeat).map(({ session: { streamId }, seq }) => ({ streamId, seq }));
+
+/** Of streams with a number above one of this message; of the others the sender knows it. In most messages there are none. */
+function highsOf(taken: readonly Kept[]): Refusals['highs'] {
+  const highs = new Map<StreamId, number>();
+  for (const { session, seq } of taken) if (session.durableHigh > seq) highs.set(session.streamId, session.durableHigh);
+  return [...highs];
 }
 
 /** Takes what other nodes forward from now on. @param local the sink of this node, which refuses what it does not own */

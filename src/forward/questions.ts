@@ -12,7 +12,7 @@ const ERASE_MS = 20_000;
 
 /** As BlockRun of the storage. */
 export type Run = Readonly<{ k0: number; samples: Int32Array | Float32Array; qmask: Uint8Array | null }>;
-type Recent<R> = (streamId: number, channelNo: number, fromNs: bigint, toNs: bigint) => R;
+type Recent<R> = (streamId: number, channelNo: number, fromNs: bigint, toNs: bigint, lack?: () => void) => R;
 type Asked = Readonly<{ streamId: number; channelNo: number; fromNs: bigint; toNs: bigint }>;
 type SentRun = Readonly<{ k0: number; isFloat: boolean; samples: string; qmask: string | null }>;
 
@@ -43,16 +43,18 @@ export class Questions {
     });
   }
 
-  /** Acknowledged samples that are not stored yet, wherever they are. */
-  recent: Recent<Promise<readonly Run[]>> = async (streamId, channelNo, fromNs, toNs) => {
+  /** Acknowledged samples that are not stored yet, wherever they are. @param lack is called when their owner does not answer */
+  recent: Recent<Promise<readonly Run[]>> = async (streamId, channelNo, fromNs, toNs, lack) => {
     const { bus, view, recent } = this.#parts;
     const subjectId = await this.#subjectOf(streamId);
     const owner = subjectId === null ? null : view.ownerOf(subjectId);
+    if (owner === null && subjectId !== null) lack?.(); // its last owner had them, and the next reads them back
     if (owner === null || owner === view.self) return recent(streamId, channelNo, fromNs, toNs);
     const asked: Asked = { streamId, channelNo, fromNs, toNs };
     try {
       return decodeObject<readonly SentRun[]>(await bus.request(owner, 'recent', encodeObject(asked), RECENT_MS)).map(received);
     } catch {
+      lack?.();
       return []; // as if they came a moment later
     }
   };

@@ -12,7 +12,7 @@ import type { Session } from '../ingest/session.ts';
 import type { Admitted, OwnersWord, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
 import type { Tally } from '../metrics.ts';
 import type { ClockFit, StreamId, SubjectId } from '../signal.ts';
-import { BATCH_HEAD, decodeObject, encodeObject, PACKET_HEAD, PacketMessage } from './wire.ts';
+import { BATCH_HEAD, decodeObject, decodePackets, encodeObject, PACKET_HEAD, PacketMessage } from './wire.ts';
 
 /** How long packets wait for others while a request waits for them, and while only sockets do, ms. A message costs main threads as much
  *  as ten packets; a socket is acknowledged every 180 ms (ack-schedule.ts), so that it does not wait longer for it. */
@@ -37,16 +37,21 @@ export type Refusals = Readonly<{
   why: string;
   /** Packets that were durable before. */
   repeats: readonly Readonly<{ streamId: StreamId; seq: number }>[];
+  /** The highest number that is durable, of streams with one above a number of this message. */
   highs: readonly (readonly [StreamId, number])[];
 }>;
 
 type Remote = Readonly<{ owner: NodeId; subjectId: SubjectId }>;
-type Batch = Readonly<{
-  message: PacketMessage;
-  streams: Set<StreamId>;
-  settled: PromiseWithResolvers<void | OwnersWord>;
-}>;
-type Lane = { batch: Batch | null; waitingBytes: number };
+type Batch = {
+  readonly owner: NodeId;
+  readonly message: PacketMessage;
+  readonly settled: PromiseWithResolvers<void | OwnersWord>;
+  /** performance.now() of the first packet. */
+  readonly sinceMs: number;
+  /** Sends it before those of other owners, because a request waits for it; null: only sockets wait. */
+  hurried: NodeJS.Timeout | null;
+};
+type Lane = { batch: Batch | null; waitingBytes: number; lastBytes: number };
 
 export type RouteParts = Readonly<{
   /** The sink of this node. */
@@ -63,10 +68,10 @@ export class RoutedSink implements PacketSink {
   readonly #parts: RouteParts;
   readonly #remote = new Map<StreamId, Remote>();
   readonly #lanes = new Map<NodeId, Lane>();
-  /** Runs while a message is being filled, of whichever owner; since when, and whether a request waits. */
-  #timer: NodeJS.Timeout | null = null;
-  #filledMs = 0;
-  #isHurried = false;
+  /** By the promise that their packets got. */
+  readonly #unsettled = new Map<Promise<void | OwnersWord>, Batch>();
+  /** A timer runs at whose end all messages are sent that are being filled. */
+  #isTimed = false;
   /** How to end what each node is asked. */
   readonly #asked = new Map<NodeId, Set<(reason: Error) => void>>();
 
@@ -99,22 +104,24 @@ export class RoutedSink implements PacketSink {
     const lane = this.#laneOf(remote.owner);
     const size = PACKET_HEAD + bytes.length;
     if (lane.waitingBytes + size > WAITING_BYTES_MAX) return 'busy';
-    if (lane.batch !== null && lane.batch.message.length + size > BATCH_BYTES_MAX) this.#flush(remote.owner, lane);
-    lane.batch ??= this.#newBatch();
+    if (lane.batch !== null && lane.batch.message.length + size > BATCH_BYTES_MAX) this.#flush(lane);
+    lane.batch ??= this.#newBatch(remote.owner, lane.lastBytes);
     lane.batch.message.add({ streamId: session.streamId, receivedNs: admitted.receivedNs, bytes });
-    lane.batch.streams.add(session.streamId);
     lane.waitingBytes += size;
     this.#parts.forwarded.inc();
     return lane.batch.settled.promise;
   }
 
-  hurry(): void {
-    this.#parts.local.hurry();
-    // They wait for others all the same: one message for each costs more than the time that it saves.
-    if (this.#timer === null || this.#isHurried) return;
-    this.#isHurried = true;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#flushAll(), Math.max(0, this.#filledMs + LINGER_MS - performance.now()));
+  hurry(durable: Promise<void | OwnersWord>): void {
+    const batch = this.#unsettled.get(durable);
+    if (batch === undefined) {
+      this.#parts.local.hurry(durable);
+      return;
+    }
+    const lane = this.#lanes.get(batch.owner);
+    if (lane?.batch !== batch || batch.hurried !== null) return; // it was sent, or will be
+    // It waits for others all the same: one message for each costs more than the time that it saves.
+    batch.hurried = setTimeout(() => this.#flush(lane), Math.max(0, batch.sinceMs + LINGER_MS - performance.now()));
   }
 
   async packetHashes(streamId: StreamId, firstSeq: number, count: number): Promise<Float64Array> {
@@ -147,42 +154,47 @@ export class RoutedSink implements PacketSink {
   #laneOf(owner: NodeId): Lane {
     let lane = this.#lanes.get(owner);
     if (lane === undefined) {
-      lane = { batch: null, waitingBytes: 0 };
+      lane = { batch: null, waitingBytes: 0, lastBytes: 0 };
       this.#lanes.set(owner, lane);
     }
     return lane;
   }
 
-  #newBatch(): Batch {
+  #newBatch(owner: NodeId, likelyBytes: number): Batch {
     const settled = Promise.withResolvers<void | OwnersWord>();
     settled.promise.catch(() => undefined); // ingest handles it
-    if (this.#timer === null) {
-      this.#filledMs = performance.now();
-      this.#timer = setTimeout(() => this.#flushAll(), CALM_LINGER_MS);
+    if (!this.#isTimed) {
+      this.#isTimed = true;
+      setTimeout(() => this.#flushAll(), CALM_LINGER_MS);
     }
-    return { message: new PacketMessage(), streams: new Set(), settled };
+    const batch: Batch = { owner, message: new PacketMessage(likelyBytes), settled, sinceMs: performance.now(), hurried: null };
+    this.#unsettled.set(settled.promise, batch);
+    return batch;
   }
 
   /** To all owners at the same time: one turn of the loop, and with NATS one write. */
   #flushAll(): void {
-    for (const [owner, lane] of this.#lanes) this.#flush(owner, lane);
-    this.#timer = null;
-    this.#isHurried = false;
+    this.#isTimed = false;
+    for (const lane of this.#lanes.values()) this.#flush(lane);
   }
 
-  #flush(owner: NodeId, lane: Lane): void {
+  #flush(lane: Lane): void {
     const { batch } = lane;
     if (batch === null) return;
     lane.batch = null;
-    const bytes = batch.message.finish(this.#isHurried);
+    const { owner, hurried, message, settled } = batch;
+    if (hurried !== null) clearTimeout(hurried);
+    const bytes = message.finish(hurried !== null);
+    lane.lastBytes = bytes.length;
     this.#ask(owner, 'packets', bytes, ANSWER_MS)
       .then((answer) => this.#settle(batch, decodeObject<Refusals>(answer)))
       .catch((error: unknown) => {
         this.#parts.view.lookAgain();
-        for (const streamId of batch.streams) this.#remote.delete(streamId);
-        batch.settled.reject(notKept((error as Error).message));
+        for (const { streamId } of decodePackets(bytes).packets) this.#remote.delete(streamId);
+        settled.reject(notKept((error as Error).message));
       })
       .finally(() => {
+        this.#unsettled.delete(settled.promise);
         lane.waitingBytes -= bytes.length - BATCH_HEAD;
         if (lane.waitingBytes === 0 && lane.batch === null) this.#lanes.delete(owner);
       });
@@ -191,7 +203,8 @@ export class RoutedSink implements PacketSink {
   #settle(batch: Batch, { kept, closed, why, repeats, highs }: Refusals): void {
     for (const streamId of closed) this.#remote.delete(streamId);
     if (closed.length > 0) this.#parts.view.lookAgain();
-    if (kept) batch.settled.resolve({ repeats: repeatsOf(repeats), highs: new Map(highs) });
+    if (kept)
+      batch.settled.resolve(repeats.length + highs.length === 0 ? undefined : { repeats: repeatsOf(repeats), highs: new Map(highs) });
     else batch.settled.reject(notKept(why));
   }
 

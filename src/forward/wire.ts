@@ -30,13 +30,18 @@ export type ForwardedPacket = Readonly<{ streamId: StreamId; receivedNs: bigint;
 export const PACKET_HEAD = 16;
 /** Bytes before the first packet. */
 export const BATCH_HEAD = 2;
-/** Room of a message that begins, bytes: two dozen packets of 300 bytes. It doubles. */
+/** Room of a message that begins, bytes, unless the one before was larger. It doubles. */
 const BATCH_ROOM = 8192;
 
 /** A message of packets that is being filled: each packet is copied once, into it. */
 export class PacketMessage {
-  #body = Buffer.allocUnsafe(BATCH_ROOM);
+  #body: Buffer;
   #length = BATCH_HEAD;
+
+  /** @param likely size, bytes: that of the message before */
+  constructor(likely = 0) {
+    this.#body = Buffer.allocUnsafe(Math.max(BATCH_ROOM, Math.ceil(1.25 * likely)));
+  }
 
   /** Size of the message, bytes. */
   get length(): number {

@@ -174,8 +174,8 @@ export class Ingest {
   }
 
   /** A caller is blocked on this commit: flush soon instead of waiting for more packets. */
-  hurry(): void {
-    this.#sink.hurry();
+  hurry({ durable }: Commit): void {
+    this.#sink.hurry(durable);
   }
 
   /** Fetches the stored hashes of an older number and its neighbours, so that its packet can be offered again.
@@ -183,7 +183,7 @@ export class Ingest {
   async recall(session: Session, seq: number): Promise<void> {
     const commit = this.#commitOf(session, seq);
     if (commit !== null) {
-      this.#sink.hurry();
+      this.hurry(commit);
       await commit.durable.catch(() => undefined); // not kept: its number is free again
     }
     if (session.closed || !session.seqs.has(seq)) return;

@@ -241,7 +241,7 @@ async function offerOne(
 }
 
 async function settle(ingest: Ingest, commit: Commit): Promise<void> {
-  ingest.hurry();
+  ingest.hurry(commit);
   try {
     await commit.durable;
   } catch (error) {

@@ -95,8 +95,9 @@ export interface PacketSink {
   /** Saves the clock fit of a stream; called about once a minute. */
   noteClock(streamId: StreamId, fit: ClockFit): void;
 
-  /** Asks for an early group commit, because a request is waiting for packets to become durable. */
-  hurry(): void;
+  /** Asks for an early group commit, because a request is waiting for packets to become durable.
+   *  @param durable the promise of these packets, from accept */
+  hurry(durable: Promise<void | OwnersWord>): void;
 
   /** Closes the stream of an idle session, which is dropped from memory; afterwards openStream must find everything durable. */
   closeStream(session: Session): Promise<void>;

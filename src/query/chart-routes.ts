@@ -22,6 +22,7 @@ import { resolutions } from './chart-resolution.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { computedFeatures, needFeatures } from './known-features.ts';
+import { INCOMPLETE, NewestSamples } from './newest-samples.ts';
 import { findBiosignal, isCounted } from './observations.ts';
 import type { RecentSamples } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
@@ -172,7 +173,7 @@ const queryChart = (
       'rows wait for one another; 429 when too many of one credential wait.',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     body: ChartBody,
-    responses: { 200: { description: 'The chart.', schema: ChartSchema } },
+    responses: { 200: { description: 'The chart.', schema: ChartSchema, headers: [INCOMPLETE] } },
     errors: ['not_found', 'range_too_large'],
     handler: async ({ caller, body, signal }) => {
       const subject = await ownSubject(db, caller, body.subject_id ?? '');
@@ -181,6 +182,7 @@ const queryChart = (
       const named: Named[] = [];
       for (const [i, series] of body.series.entries())
         named.push(await namedSeries(db, { methods, computed }, subject.projectId, series, i));
+      const newest = new NewestSamples(recentSamples);
       const query: ChartQuery = {
         orgId: subject.orgId,
         subjectId: subject.id,
@@ -193,7 +195,7 @@ const queryChart = (
         qualityMax: body.quality_max ?? 1,
         fill: body.fill ?? 'none',
         detail: body.detail ?? false,
-        ...(recentSamples && { recent: recentSamples }),
+        ...(newest.recent && { recent: newest.recent }),
         ...(onDamaged && { onDamaged }),
       };
       const who = callerKey(caller);
@@ -214,7 +216,8 @@ const queryChart = (
       const data = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => [chart.tsMs[i], ...(chart.values[i] ?? [])]);
       const qmask = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => chart.qmask[i]);
       const detail = chart.detail === undefined ? '' : `,"detail":${await detailJson(chart.detail)}`;
-      return { status: 200, text: `${head.slice(0, -1)},"data":${data},"qmask":${qmask}${detail}}`, contentType: 'application/json' };
+      const text = `${head.slice(0, -1)},"data":${data},"qmask":${qmask}${detail}}`;
+      return { status: 200, text, contentType: 'application/json', headers: newest.headers };
     },
   });
 

@@ -11,6 +11,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, NanosInteger, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
+import { INCOMPLETE, NewestSamples } from './newest-samples.ts';
 import { encodeOverviews } from '../proto/query-codec.ts';
 import type { OverviewMessage } from '../proto/query-codec.ts';
 import { channelKinds } from '../signal.ts';
@@ -76,7 +77,7 @@ const getOverview = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSampl
       ),
     },
     responses: {
-      200: { description: 'By channel.', schema: Type.Array(OverviewSchema), alternatives: { [PROTOBUF]: null } },
+      200: { description: 'By channel.', schema: Type.Array(OverviewSchema), alternatives: { [PROTOBUF]: null }, headers: [INCOMPLETE] },
     },
     errors: ['not_found', 'range_too_large', 'not_acceptable'],
     handler: async ({ caller, params, query, header, signal }) => {
@@ -100,16 +101,17 @@ const getOverview = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSampl
           rowsMax,
         }),
       );
+      const newest = new NewestSamples(recentSamples);
       const overviews: OverviewMessage[] = [];
       for (const channel of plan?.channels ?? []) {
         if (plan === null) break;
         const buckets = await turns.run(who, plan.rowCount > LARGE_ROWS, signal, () =>
-          readOverview(db, plan, channel, recentSamples, onDamaged),
+          readOverview(db, plan, channel, newest.recent, onDamaged),
         );
         const overview = trimmed(plan, channel, buckets);
         if (overview !== null) overviews.push(overview);
       }
-      const headers = { vary: 'accept' };
+      const headers = { vary: 'accept', ...newest.headers };
       if (type === PROTOBUF) return { status: 200, bytes: encodeOverviews(overviews), contentType: PROTOBUF, headers };
       const texts: string[] = [];
       for (const overview of overviews) texts.push(await jsonOf(overview));

@@ -12,6 +12,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, NanosInteger, nullable, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
+import { INCOMPLETE, NewestSamples } from './newest-samples.ts';
 import { channelKinds, gridTimeNs } from '../signal.ts';
 import { encodeSegments } from '../proto/query-codec.ts';
 import { readSamples } from './samples.ts';
@@ -68,7 +69,7 @@ const getSamples = ({ db, cursors, turns, recentSamples, onDamaged }: Deps) =>
         description: 'Samples.',
         schema: Type.Array(SegmentSchema),
         alternatives: { [CSV]: null, [PROTOBUF]: null, [ARROW]: null },
-        headers: ['Link'],
+        headers: ['Link', INCOMPLETE],
       },
     },
     errors: ['not_found', 'cursor_invalid', 'not_acceptable'],
@@ -85,6 +86,7 @@ const getSamples = ({ db, cursors, turns, recentSamples, onDamaged }: Deps) =>
           errors: [{ pointer: '/query/until', code: 'order', detail: 'lies before since' }],
         });
       }
+      const newest = new NewestSamples(recentSamples);
       const { segments, nextFromNs } = await turns.run(callerKey(caller), false, signal, () =>
         readSamples(db, {
           streamId: stream.id,
@@ -93,11 +95,12 @@ const getSamples = ({ db, cursors, turns, recentSamples, onDamaged }: Deps) =>
           toNs,
           rowsMax: ROWS_MAX,
           samplesMax: SAMPLES_MAX,
-          ...(recentSamples === undefined ? {} : { recent: recentSamples }),
+          ...(newest.recent && { recent: newest.recent }),
           ...(onDamaged && { onDamaged }),
         }),
       );
-      const headers = { vary: 'accept', ...nextPage(list, nextFromNs === null ? null : [nextFromNs.toString()]) };
+      const page = nextPage(list, nextFromNs === null ? null : [nextFromNs.toString()]);
+      const headers = { vary: 'accept', ...page, ...newest.headers };
       if (type === CSV) return { status: 200, stream: csvOf(segments, query.raw), contentType: `${CSV}; charset=utf-8`, headers };
       if (type === PROTOBUF) return { status: 200, bytes: encodeSegments(segments), contentType: PROTOBUF, headers };
       if (type === ARROW) {

@@ -29,12 +29,14 @@ export type SampleQuery = Readonly<{
   onDamaged?: OnDamaged;
 }>;
 
-/** Runs of a channel that this process has accepted and not yet stored, in or near [fromNs, toNs) of the device clock. */
+/** Runs of a channel that were accepted and are not stored yet, in or near [fromNs, toNs) of the device clock.
+ *  @param lack is called when another node has them and does not answer */
 export type RecentSamples = (
   streamId: number,
   channelNo: number,
   fromNs: bigint,
   toNs: bigint,
+  lack?: () => void,
 ) => readonly BlockRun[] | Promise<readonly BlockRun[]>;
 
 /** Consecutive samples of one channel configuration. physical = (digital - baseline) / gain. */

@@ -10,6 +10,7 @@ import type { Route, WrittenReply } from '../http/route.ts';
 import { oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { gridTimeNs } from '../signal.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
+import { INCOMPLETE, NewestSamples } from './newest-samples.ts';
 import { csvOf, nanosOf } from './sample-routes.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples } from './samples.ts';
@@ -60,6 +61,7 @@ const getStrip = ({ db, turns, recentSamples, onDamaged }: Deps) =>
         description: 'The strip.',
         contentType: 'image/svg+xml',
         alternatives: { 'image/png': null, 'text/csv': null, 'application/zip': null },
+        headers: [INCOMPLETE],
       },
     },
     errors: ['not_found', 'range_too_large'],
@@ -71,6 +73,7 @@ const getStrip = ({ db, turns, recentSamples, onDamaged }: Deps) =>
         throw new PipelineError('range_too_large', `A strip is longer than 0 s and at most ${STRIP_SEC_MAX} s.`);
       }
       const channels = query.channel === undefined ? null : [query.channel];
+      const newest = new NewestSamples(recentSamples);
       const { segments } = await turns.run(callerKey(caller), false, signal, () =>
         readSamples(db, {
           streamId: stream.id,
@@ -78,13 +81,14 @@ const getStrip = ({ db, turns, recentSamples, onDamaged }: Deps) =>
           fromNs,
           toNs,
           rowsMax: ROWS_MAX,
-          ...(recentSamples && { recent: recentSamples }),
+          ...(newest.recent && { recent: newest.recent }),
           ...(onDamaged && { onDamaged }),
         }),
       );
       const picture = query.format === 'svg' || query.format === 'png';
       const header = picture ? await headerOf(db, stream, query, segments, onDamaged) : NO_HEADER;
-      return replyOf(query.format, segments, { fromNs, toNs }, query, header);
+      const reply = replyOf(query.format, segments, { fromNs, toNs }, query, header);
+      return { ...reply, headers: { ...reply.headers, ...newest.headers } };
     },
   });
 

@@ -7,9 +7,10 @@ import { startOccurrences } from './occurrences.ts';
 /** Period of looking for erasures that were interrupted, ms. */
 const ERASURES_MS = 5000;
 
-type Options = Readonly<{ pool: Pool; onError: (error: unknown) => void }>;
+type Options = Readonly<{ pool: Pool; isTurn: () => boolean; onError: (error: unknown) => void }>;
 
-/** Starts the jobs. Several nodes may run them: each round is taken by one node.  @returns how to stop */
+/** Starts the jobs. Several nodes may run them: one takes each round.
+ *  @param options.isTurn whether rounds that read everything are this node's  @returns how to stop */
 export function startRecordsWork(options: Options): () => Promise<void> {
   const stops = [startEpisodeRules(options), startOccurrences(options), startErasures(options)];
   return async () => {

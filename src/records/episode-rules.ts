@@ -24,6 +24,8 @@ export type RuleOptions = Readonly<{
   pool: Pool;
   rules?: readonly EpisodeRule[];
   periodMs?: number;
+  /** Whether rounds are this node's: each of three nodes with a round of its own costs the database three. */
+  isTurn?: () => boolean;
   onError?: (error: unknown) => void;
 }>;
 
@@ -38,6 +40,7 @@ export function startEpisodeRules(options: RuleOptions): () => Promise<void> {
   const onError = options.onError ?? (() => undefined);
   // job: episode-rules: opens, prolongs and closes episodes from stored values, every 15 s
   const timer = setInterval(() => {
+    if (options.isTurn?.() === false) return;
     running = running.then(() => applyRules(options.pool, options.rules ?? ownRules)).catch(onError);
   }, options.periodMs ?? PERIOD_MS);
   timer.unref();

@@ -5,11 +5,11 @@ import type { Config } from '../config.ts';
 import { describeError } from '../http/logger.ts';
 import type { Logger } from '../http/logger.ts';
 
-/** @param destination default: standard output */
-export function createLogger(level: Config['logLevel'], destination?: DestinationStream): Logger {
+/** @param node its name, in every line; '': in none  @param destination default: standard output */
+export function createLogger(level: Config['logLevel'], node: string, destination?: DestinationStream): Logger {
   const options = {
     level,
-    base: null,
+    base: node === '' ? null : { node },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { err: (error: unknown) => describeError(error) },
   };

@@ -33,6 +33,8 @@ export type Nodes = Readonly<{
   shareTries: (tries: SharedTries) => void;
   /** For /readyz. */
   parts: () => readonly Part[];
+  /** Whether this node does what one node has to do for all: the first of those that live. Two may think so for a moment. */
+  isFirst: () => boolean;
   /** Text of /metrics. */
   metrics: () => Promise<string>;
 }>;
@@ -69,6 +71,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     },
     shareTries: (tries) => shareTries(bus, membership, tries),
     parts: () => [busPart(bus, membership)],
+    isFirst: () => membership.nodes()[0]?.id === membership.self,
     metrics: options.config.sharePort
       ? metricsOfPort({ bus, view: membership, metrics: options.metrics, self: instance.name })
       : () => options.metrics.registry.metrics(),

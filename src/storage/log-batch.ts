@@ -1,8 +1,6 @@
 /** Bytes of one batch of packet_log: packets, each behind a head, packed in frames that are read one by one. Batches of earlier releases
  *  are such packets without frames. Frames before and after damaged bytes remain readable, and packets outside of frames. */
-import { promisify } from 'node:util';
-import { constants, zstdCompress, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import type { ZstdOptions } from 'node:zlib';
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { StreamId } from '../signal.ts';
 
 export type LogEntry = Readonly<{
@@ -38,8 +36,8 @@ const FRAME_HEAD = 8;
 const FRAME_BYTES = 64 * 1024;
 /** Unpacked bytes of a frame; more than any packet may have. */
 const FRAME_BYTES_MAX = 64 * 1024 * 1024;
-/** Frames from this size on are packed by another thread, bytes: handing one over costs the main thread as much as packing this. */
-const LATER_BYTES = 16 * 1024;
+/** Size of a small frame, bytes. */
+const SMALL_BYTES = 16 * 1024;
 const ZSTD_MAGIC = 0xfd2f_b528;
 /** A window of a frame, and a table that small frames fill quickly: half the processor time of the defaults, the same size. */
 const WINDOW_LOG = 16;
@@ -54,17 +52,16 @@ const packing = {
   },
 };
 /** What small frames are packed into need not be larger than they are, bytes: most of the time of packing one would go into that memory. */
-const packingSmall = { ...packing, chunkSize: LATER_BYTES };
-const packLater = promisify<Buffer, ZstdOptions, Buffer>(zstdCompress);
+const packingSmall = { ...packing, chunkSize: SMALL_BYTES };
 
 /** Packs the entries of a batch. @returns the entries themselves if they are smaller */
-export async function packBatch(entries: Buffer): Promise<Buffer> {
+export function packBatch(entries: Buffer): Buffer {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for (let from = 0; from < entries.length;) {
     const { count, to } = nextFrame(entries, from);
     const { head, packets } = splitFrame(entries.subarray(from, to), count);
-    const packed = packets.length < LATER_BYTES ? zstdCompressSync(packets, packingSmall) : await packLater(packets, packing);
+    const packed = zstdCompressSync(packets, packets.length < SMALL_BYTES ? packingSmall : packing);
     head.writeUInt32LE(packed.length, 4);
     pieces.push(head, packed);
     bytes += head.length + packed.length;

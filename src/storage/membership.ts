@@ -84,7 +84,8 @@ export class Membership implements LogOwner, ClusterView {
   #connectedMs = 0;
   #lookedMs = 0;
   #clockOffMs = 0;
-  #isClockTold = false;
+  /** As it was last told: 1 ahead, -1 behind, 0 neither. */
+  #clockTold = 0;
   #wake: () => void = () => undefined;
 
   private constructor(database: Database, partitionCount: number, options: MemberOptions) {
@@ -399,13 +400,13 @@ export class Membership implements LogOwner, ClusterView {
   /** @param databaseMs what the database's clock said between two moments of this one */
   #noteClock(databaseMs: number, beforeMs: number, afterMs: number): void {
     this.#clockOffMs = databaseMs < beforeMs ? beforeMs - databaseMs : Math.min(0, afterMs - databaseMs);
-    const isOff = Math.abs(this.#clockOffMs) > CLOCK_OFF_MS;
-    if (isOff === this.#isClockTold) return;
-    this.#isClockTold = isOff;
+    const off = Math.abs(this.#clockOffMs) > CLOCK_OFF_MS ? Math.sign(this.#clockOffMs) : 0;
+    if (off === this.#clockTold) return;
+    this.#clockTold = off;
     const sec = (Math.abs(this.#clockOffMs) / 1000).toFixed(1);
-    if (isOff)
+    if (off !== 0)
       this.#fault(
-        `this machine's clock is ${sec} s ${this.#clockOffMs > 0 ? 'ahead of' : 'behind'} the database's: run a time service on both`,
+        `this machine's clock is ${sec} s ${off > 0 ? 'ahead of' : 'behind'} the database's: run a time service on both`,
         undefined,
       );
     else this.#options.onMove?.({}, "cluster: this machine's clock agrees with the database's again");

@@ -16,11 +16,14 @@ import { PipelineError } from '../errors.ts';
 import type { StreamId } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database/database.ts';
-import { ENTRY_HEAD, packBatch, readBatch, streamIdsOf } from './log-batch.ts';
+import { ENTRY_HEAD, readBatch, streamIdsOf } from './log-batch.ts';
 import type { Damage, LogEntry, ReadPacket } from './log-batch.ts';
+import { areEqual, packByPartition, readHeads } from './log-pieces.ts';
+import type { Piece } from './log-pieces.ts';
 import { isNotOwner } from './fence.ts';
 import { Ownership } from './log-ownership.ts';
 import type { LogOwner } from './log-ownership.ts';
+import { PackThread } from './pack-thread.ts';
 import { Partitions } from './schema/partitions.ts';
 import { saveStreams } from './stream-registry.ts';
 import type { RefusedStreams, StreamRegistry } from './stream-registry.ts';
@@ -65,6 +68,8 @@ export const RETRY_FOR_MS = 8000;
 /** Bytes per row of a part: four rows fill a page, so that batches share their last page. Besides these bytes a row has 24 of header, 24 of
  *  columns before them, 4 of length and 2 of the partition behind them, and four of 2,032 fit the 8,168 of a page with 4 more each. */
 const PART_BYTES = 1978;
+/** A smaller batch of one partition is packed at once, bytes: handing it to a thread costs the main thread as much. */
+const PACK_LATER_BYTES = 16 * 1024;
 /** Period of probing an unavailable database, ms. */
 const PROBE_MS = 500;
 
@@ -93,6 +98,7 @@ export class PacketLog {
   readonly #ownership: LogOwner;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
+  readonly #packThread = new PackThread();
   #durablePosition: number;
   #checkpointed: number;
   #checkpointing: Promise<void> = Promise.resolve();
@@ -279,6 +285,7 @@ export class PacketLog {
     }
     assert(this.#queueBytes === 0, 'the packet log was closed with packets that wait');
     await this.#connection.close();
+    await this.#packThread.close();
     await this.#release();
   }
 
@@ -388,16 +395,23 @@ export class PacketLog {
     if (error === null) {
       assert(batch.position > this.#durablePosition, `batch ${batch.position} of the packet log after ${this.#durablePosition}`);
       this.#durablePosition = batch.position;
-      for (const entry of readHeads(batch.buffer, batch.bytes)) this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
+      for (const entry of readHeads(batch.buffer.subarray(0, batch.bytes)))
+        this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
     }
     if (batch.buffer.length <= 1024 * 1024) this.#spare = batch.buffer;
     if (error === null) batch.resolve();
     else batch.reject(error);
   }
 
+  async #pack({ buffer, bytes, partitions }: OpenBatch): Promise<readonly Piece[]> {
+    const entries = buffer.subarray(0, bytes);
+    const packed = bytes < PACK_LATER_BYTES && areEqual(partitions) ? null : await this.#packThread.pack(entries, partitions);
+    return packed ?? packByPartition(entries, partitions);
+  }
+
   async #write(batch: OpenBatch): Promise<void> {
     const timeUs = Math.floor(Date.now() * 1000);
-    const pieces = await packByPartition(batch);
+    const pieces = await this.#pack(batch);
     await this.#connection.run(async (client) => {
       await this.#partitions.ensure(client, 'packet_log', [timeUs]);
       try {
@@ -441,29 +455,6 @@ function batchesOf(parts: readonly BatchPart[]): readonly Readonly<{ position: n
   return batches;
 }
 
-/** Packets of a batch that are of one partition. */
-type Piece = Readonly<{ partition: number; count: number; data: Buffer }>;
-
-/** Packs the packets of each partition by themselves, in their order: the owner of a partition reads its own rows. */
-async function packByPartition({ buffer, bytes, partitions }: OpenBatch): Promise<readonly Piece[]> {
-  const first = partitions[0]!;
-  const count = partitions.length;
-  if (partitions.every((partition) => partition === first))
-    return [{ partition: first, count, data: await packBatch(buffer.subarray(0, bytes)) }];
-  const groups = new Map<number, Buffer[]>();
-  let i = 0;
-  for (const { at, length } of readHeads(buffer, bytes)) {
-    const partition = partitions[i++]!;
-    const entries = groups.get(partition) ?? [];
-    entries.push(buffer.subarray(at - ENTRY_HEAD, at + length));
-    groups.set(partition, entries);
-  }
-  const packed = Array.from(groups, async ([partition, entries]) => {
-    return { partition, count: entries.length, data: await packBatch(Buffer.concat(entries)) };
-  });
-  return await Promise.all(packed);
-}
-
 function batchRows(position: number, pieces: readonly Piece[], timeUs: number): CopyBuffer {
   const bytes = pieces.reduce((sum, { data }) => sum + data.length, 0);
   const rows = new CopyBuffer(bytes + (pieces.length + 1) * 1024 + (bytes / PART_BYTES) * 64);
@@ -480,23 +471,6 @@ function batchRows(position: number, pieces: readonly Piece[], timeUs: number): 
     }
   }
   return rows;
-}
-
-function* readHeads(
-  buffer: Buffer,
-  end: number,
-): Generator<Readonly<{ streamId: StreamId; seq: number; receivedNs: bigint; at: number; length: number }>> {
-  for (let at = 0; at < end;) {
-    const length = buffer.readUInt32LE(at + 20);
-    yield {
-      streamId: buffer.readUInt32LE(at) as StreamId,
-      seq: buffer.readUInt32LE(at + 4) + buffer.readUInt32LE(at + 8) * 4_294_967_296,
-      receivedNs: buffer.readBigInt64LE(at + 12),
-      at: at + ENTRY_HEAD,
-      length,
-    };
-    at += ENTRY_HEAD + length;
-  }
 }
 
 async function refuseDamage(_damage: Damage, position: number): Promise<never> {

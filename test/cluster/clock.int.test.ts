@@ -29,7 +29,7 @@ test('a node whose clock leaps says how far it is off, until it is right again, 
     expect(Math.abs(await offSec())).toBeLessThan(1);
     for (const [stepMs, told] of [
       [HOUR_MS, "this machine's clock is 3[56]\\d\\d\\.\\d s ahead of the database's"],
-      [-2 * HOUR_MS, ''],
+      [-2 * HOUR_MS, "this machine's clock is 3[56]\\d\\d\\.\\d s behind the database's"],
     ] as const) {
       node.send({ clockStepMs: stepMs });
       await until(async () => Math.sign(stepMs) * (await offSec()) > 3000, 10_000);
@@ -37,7 +37,7 @@ test('a node whose clock leaps says how far it is off, until it is right again, 
     }
     node.send({ clockStepMs: HOUR_MS });
     await until(async () => Math.abs(await offSec()) < 1, 10_000);
-    expect(node.log.match(/this machine's clock is/g)).toHaveLength(1);
+    expect(node.log.match(/this machine's clock is/g)).toHaveLength(2);
     expect(await ownersOf(database)).toEqual(owners);
   } finally {
     await node.terminate();

@@ -25,7 +25,7 @@ async function forwarded(baseUrl: string): Promise<number> {
   return Number(/^bio_packets_forwarded_total\S* (\d+)/m.exec(text)?.[1] ?? 0);
 }
 
-// promise: lost-owner
+// promise: lost-owner, incomplete-said
 test.runIf(hasNatsServer)(
   'a packet on its way to a node that is killed is refused at once, and stored by the next owner',
   async () => {
@@ -59,6 +59,13 @@ test.runIf(hasNatsServer)(
 
     const passedOn = await forwarded(service.baseUrl);
     other.pause(true);
+    // It has the newest samples in memory.
+    const streams = await database.pool.query<{ uuid: string }>('select uuid from stream where xuser_id = $1', [theirs!.id]);
+    const range = `since=${new Date(Date.now() - 3_600_000).toISOString()}&until=${new Date(Date.now() + 60_000).toISOString()}`;
+    const samples = await fetch(`${service.baseUrl}/api/v1/streams/${streams.rows[0]!.uuid}/samples?${range}`, {
+      headers: { authorization: `Bearer ${apiKey.key}` },
+    });
+    expect([samples.status, samples.headers.get('bio-incomplete')]).toEqual([200, 'newest']);
     const sentMs = performance.now();
     const answer = fetch(`${service.baseUrl}/ingest/raw-packet`, {
       method: 'POST',

@@ -254,6 +254,7 @@ test('what three processes computed while two were killed is what one computes',
   await alone.close();
 }, 120_000);
 
+// promise: lines-name-nodes
 test('the processes end when the command that started them is killed, and leave the port to the next', async () => {
   const own = await testDatabase();
   const port = await freePort();
@@ -266,13 +267,20 @@ test('the processes end when the command that started them is killed, and leave 
         DATABASE_URL: own.url,
         PORT: String(port),
         BIO_DB_CONNECTIONS_MAX: '14',
-        BIO_LOG_LEVEL: 'error',
+        BIO_LOG_LEVEL: 'info',
+        BIO_NODE_NAME: 'bed',
         BIO_DEMO: '0',
       },
       stdio: ['ignore', 'pipe', 'ignore'],
     },
   );
-  for await (const line of createInterface(killed.stdout!)) if (line.includes('"processes"')) break;
+  const logged: string[] = [];
+  for await (const line of createInterface(killed.stdout!)) {
+    if (line.includes('"processes"')) break;
+    logged.push(line);
+  }
+  expect(logged.length).toBeGreaterThan(0);
+  for (const line of logged) expect(JSON.parse(line)).toMatchObject({ node: 'bed/1' });
   const nodes = readFileSync(`/proc/${killed.pid}/task/${killed.pid}/children`, 'utf8').trim().split(' ').map(Number);
   expect(nodes).toHaveLength(2);
   try {

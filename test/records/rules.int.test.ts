@@ -1,6 +1,6 @@
 /** Rules that people make, in the whole service: from the packets of a device to an episode and its events. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { applyRules } from '../../src/records/episode-rules.ts';
+import { applyRules, startEpisodeRules } from '../../src/records/episode-rules.ts';
 import { until } from '../helpers/database.ts';
 import { ecgPackets } from '../helpers/ecg-packets.ts';
 import { runService } from '../helpers/running-service.ts';
@@ -255,4 +255,23 @@ describe('the endpoints of rules', () => {
     for (const { description } of described.flatMap(([, methods]) => Object.values(methods)))
       expect(description).toContain('Not an alarm system. Not a medical device.');
   });
+});
+
+it('rounds begin when it is the turn of this node, and not before', async () => {
+  const { pool } = running.database;
+  let asked = 0;
+  let rounds = 0;
+  let isTurn = false;
+  const work: typeof pool = Object.assign(Object.create(pool) as typeof pool, {
+    connect: () => {
+      rounds++;
+      return pool.connect();
+    },
+  });
+  const stop = startEpisodeRules({ pool: work, rules: [], periodMs: 10, isTurn: () => ++asked > 0 && isTurn });
+  await until(() => asked > 5);
+  expect(rounds).toBe(0);
+  isTurn = true;
+  await until(() => rounds > 0);
+  await stop();
 });

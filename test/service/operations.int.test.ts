@@ -41,7 +41,7 @@ beforeAll(async () => {
     },
   });
   const config = readConfig({ DATABASE_URL: url.href, PORT: '0', BIO_LOG_LEVEL: 'trace' });
-  service = await startService({ config, logger: createLogger('trace', sink) });
+  service = await startService({ config, logger: createLogger('trace', '', sink) });
   secrets.push(org.apiKey.key, ...Object.values(canary));
   if (url.password !== '') secrets.push(url.password); // a test server may trust without one
 });
@@ -154,7 +154,7 @@ test('no secret, identifier or text of a person is in logs, metrics or errors, w
   expect(String((failed as { detail?: string }).detail)).toContain(canary.subject); // otherwise this test tests nothing
   expect(String(typed)).toContain(canary.subject);
   const sink = new Writable({ write: (chunk: Buffer, _e, done) => ((log += chunk.toString()), done()) });
-  for (const err of [failed, typed]) createLogger('trace', sink).error({ err }, 'canary');
+  for (const err of [failed, typed]) createLogger('trace', '', sink).error({ err }, 'canary');
   expect(log).toContain('canary"'); // the two lines are there
   const metrics = await (await fetch(new URL('/metrics', service.baseUrl))).text();
   const ready = await (await fetch(new URL('/readyz', service.baseUrl))).text();

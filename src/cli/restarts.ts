@@ -1,0 +1,23 @@
+/** Restarts of a process that ends by itself: pauses that grow while it ends soon after each start, up to a limit. */
+
+/** Pause before the first restart, ms; doubled with each end within QUICK_MS of a start, up to the longest. */
+const PAUSE_MS = 500;
+const PAUSE_MS_MAX = 30_000;
+/** A process that has run for longer works, ms. */
+export const QUICK_MS = 60_000;
+/** Quick ends in a row after which the cause will not go away by itself: two minutes of pauses, more than a restart of the database. */
+export const ENDS_MAX = 10;
+
+export class Restarts {
+  #quickEnds = 0;
+
+  /** @param ranMs how long the process ran @returns the pause before its next start, ms */
+  noteEnd(ranMs: number): number {
+    this.#quickEnds = ranMs > QUICK_MS ? 0 : this.#quickEnds + 1;
+    return Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** Math.max(0, this.#quickEnds - 1));
+  }
+
+  get isHopeless(): boolean {
+    return this.#quickEnds >= ENDS_MAX;
+  }
+}
