@@ -51,17 +51,18 @@ export type ShapedBeat = Readonly<{
   firstOfRun: number;
 }>;
 
+const names = [...timingTermNames, ...shapeTermNames];
 /** Timing first. A term that a function does not use has no weight. */
-const used = {
+const used: Readonly<Record<'V' | 'S' | 'F', readonly string[]>> = {
+  F: names,
   V: ['early', 'pause', 'drop', 'alike', 'unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide'],
   S: ['early', 'pause', 'quite_early', 'very_early', 'next', 'before', 'drop', 'unlike', 'wider', 'steeper', 'no_p', 'p_rest'],
 };
 /** Not fitted on: their ventricular (207) and supraventricular beats (207, 201) look as the usual ones of the recording do. */
-const left = { V: new Set(['207']), S: new Set(['207', '201']) };
+const left = { V: new Set(['207']), S: new Set(['207', '201']), F: new Set<string>() };
 /** So many beats of a kind of a recording count in full; of more, each counts less. */
-const most = { V: { yes: 300, no: 500 }, S: { yes: 200, no: 500 } };
+const most = { V: { yes: 300, no: 500 }, S: { yes: 200, no: 500 }, F: { yes: 300, no: 500 } };
 const ridge = 1;
-const names = [...timingTermNames, ...shapeTermNames];
 
 /** Beats of the first lead, or of both, with their terms, segment by segment as the engine does it. */
 export function shapedBeats(recording: EcgRecording, leadCount: 1 | 2): ShapedBeat[] {
@@ -188,7 +189,7 @@ function fitSecond(of: ReadonlyMap<string, readonly ShapedBeat[]>, V: Weights): 
   return [(constant - ventricularMin) / first + ventricularMin, wider / first];
 }
 
-function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S', against: readonly Origin[]): Weights {
+function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S' | 'F', against: readonly Origin[]): Weights {
   const at = used[kind].map((name) => (names as readonly string[]).indexOf(name));
   const examples: Example[] = [];
   for (const [name, all] of of) {
@@ -235,6 +236,16 @@ function judgeAlone(
   if (ventricular > ventricularMin) return { called: 'V', logits: [ventricular, supraventricular] };
   if (supraventricular > supraventricularMin && !isOff) return { called: 'S', logits: [ventricular, supraventricular] };
   return { called: 'N', logits: [ventricular, Math.min(supraventricular, supraventricularMin)] };
+}
+
+/** Would a third function of all terms tell fusion beats? @returns of a recording, by weights of the others, how many it would find */
+export function foundFusion(
+  own: readonly ShapedBeat[],
+  others: ReadonlyMap<string, readonly ShapedBeat[]>,
+): Readonly<{ found: number; all: number }> {
+  const weights = fitOne(others, 'F', ['N', 'S', 'V', '-']);
+  const fusion = own.filter(({ origin, terms }) => origin === 'F' && terms.length > 0);
+  return { found: fusion.filter(({ terms }) => logit(weights, terms) > 0).length, all: fusion.length };
 }
 
 /** The tables of the sources. */

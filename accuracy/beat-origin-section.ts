@@ -1,6 +1,6 @@
 /** Ventricular and supraventricular beats by AAMI EC57 (score-kinds.ts), beat by beat, first lead and both, no recording's labels known
  *  beforehand. Gross: sums over recordings. Paced recordings are left out. */
-import { callOrigins, fitOrigins, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
+import { callOrigins, fitOrigins, foundFusion, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
 import type { ShapedBeat } from './beat-origin-fit.ts';
 import { ecgChannels } from './ecg-detection-section.ts';
 import { beatClassOf } from '../src/query/beat-classes.ts';
@@ -10,8 +10,8 @@ import { streamRows } from './hrv-stream.ts';
 import { readCinc } from './rhythm-section.ts';
 import { loadMitdb, loadQtdb } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
-import { noScores, scoreKinds } from './score-kinds.ts';
-import type { CalledBeat, KindScores, Score } from './score-kinds.ts';
+import { noScores, originsOfCalls, scoreKinds } from './score-kinds.ts';
+import type { Call, CalledBeat, KindScores, Score } from './score-kinds.ts';
 import type { ChosenOn, DatabaseFigure, Options, Section } from './section.ts';
 
 /** What the service says of each beat, as the API does. */
@@ -72,7 +72,39 @@ export function scoreDatabases(databases: readonly Database[], leadCount: 1 | 2,
     return { database, chosenOn: leaveOut === null ? chosenOn : 'no', gross, recordings: scores };
   });
   if (leaveOut !== null) notes.push(...weightTables(fitOrigins(beatsWhere(shaped, () => true))));
+  if (leaveOut === 'recording' && leadCount === 1) notes.push(fusionNote(shaped));
   return scored;
+}
+
+/** How many fusion beats there are, where, and how many would be found. */
+function fusionNote(shaped: ReadonlyMap<string, Shaped>): string {
+  const found = [...shaped].flatMap(([name, { beats }]) => {
+    if (!beats.some(({ origin }) => origin === 'F')) return [];
+    return [
+      {
+        name,
+        ...foundFusion(
+          beats,
+          beatsWhere(shaped, (other) => other !== name),
+        ),
+      },
+    ];
+  });
+  const sum = (key: 'found' | 'all'): number => found.reduce((total, of) => total + of[key], 0);
+  const most = found.reduce((a, b) => (b.all > a.all ? b : a));
+  return `Fusion beats: ${sum('all')} in ${found.length} recordings, ${most.all} of them in ${most.name}. A third function, fitted on the other recordings, would find ${sum('found')}, in ${most.name} ${most.found}.`;
+}
+
+/** What the service says of fusion beats. */
+function callsOfFusion(databases: readonly Database[]): string {
+  const counts: Record<Call, number> = { N: 0, S: 0, V: 0, Q: 0 };
+  for (const [, , recordings] of databases)
+    for (const recording of recordings) {
+      if (!recording.codes.includes('F')) continue;
+      const calls = called(recording, 1);
+      originsOfCalls(recording, calls).forEach((origin, i) => void (origin === 'F' && counts[calls[i]!.called]++));
+    }
+  return `Fusion beats are called ${Object.entries(counts).map(([call, n]) => `${call} ${n}`).join(', ')} times.`; // prettier-ignore
 }
 
 export async function run(dataDir: string, { leaveOut }: Options): Promise<Section | null> {
@@ -100,7 +132,7 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
         byDatabase.push({ what: `${what} beats${leads}: Se; +P, %`, database, chosenOn, n, figure: `${se}; ${ppv}` });
       }
     }
-  if (leaveOut === null) notes.push(...(await callsOfLabels(dataDir)));
+  if (leaveOut === null) notes.push(callsOfFusion(databases), ...(await callsOfLabels(dataDir)));
   return { title: 'Kinds of beats', rows, json, byDatabase, notes };
 }
 

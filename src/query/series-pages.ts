@@ -243,7 +243,7 @@ export class BeatPage {
         const confidence = points.confidences[i]! / 100;
         const ofBeat = beatClassOf(this.#judged, points.kinds[i]!, points.reasons[i]!, points.flags[i]!, confidence);
         this.#classes.push(ofBeat === null ? 0 : 1 + beatClasses.indexOf(ofBeat));
-        this.#confidence.push(confidence);
+        this.#confidence.push(ofBeat === null || ofBeat === 'Q' ? NaN : confidence);
         this.#qmask.push(points.flags[i]!);
       }
       this.#nextMinute = minute + 1;

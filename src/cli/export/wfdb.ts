@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { writeAnnotations } from '../../formats/wfdb-annotations.ts';
 import { writeRecord } from '../../formats/wfdb-write.ts';
 import { beatClassOf, judgesKinds } from '../../query/beat-classes.ts';
+import type { BeatClass } from '../../query/beat-classes.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { exportMarks } from './annotations.ts';
 import { isNamedByLead, MISSING } from '../client/recording.ts';
@@ -40,7 +41,7 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
     .map((row) => ({
       sample: Math.round((Number(row.ts_ns - startNs) / 1e9) * fs),
       code: codeOf(row),
-      number: row.confidence === null ? NO_CONFIDENCE : Math.round(100 * row.confidence),
+      number: confidenceOf(row),
     }))
     .filter(({ sample }) => sample >= 0);
   const path = join(folder, `${name}.bio`);
@@ -62,9 +63,15 @@ const NO_CONFIDENCE = -1;
 /** Where no class is known: normal, ectopic (early, of unknown origin), artefact, interpolated. */
 const codesOfKinds = ['N', 'S', '|', '?'] as const;
 
-function codeOf({ kind, reason, qmask, confidence, method_code: method }: BeatToWrite): string {
-  return beatClassOf(judgesKinds(method), kind, reason, qmask, confidence) ?? codesOfKinds[kind] ?? '?';
+const classOf = ({ kind, reason, qmask, confidence, method_code: method }: BeatToWrite): BeatClass | null =>
+  beatClassOf(judgesKinds(method), kind, reason, qmask, confidence);
+
+function confidenceOf(beat: BeatToWrite): number {
+  const of = classOf(beat);
+  return beat.confidence === null || of === null || of === 'Q' ? NO_CONFIDENCE : Math.round(100 * beat.confidence);
 }
+
+const codeOf = (beat: BeatToWrite): string => classOf(beat) ?? codesOfKinds[beat.kind] ?? '?';
 
 /** WFDB needs positive gains (a reader may take others for "not stated"), whole baselines and, here, 16 bits: a lead with negative gain is
  *  written inverted with its baseline, which keeps its physical values; values outside 16 bits are shifted, or divided when their range is
