@@ -1,13 +1,19 @@
 /** Is a kind of beat right as often as its confidence says? First lead, beats that count by EC57 (score-kinds.ts). Rows named `of the other`
  *  have weights and scale of the other database; those in use know both. Fusion beats and those that nobody could name are left out. */
+import { beatKinds } from '../src/dsp/rows/feature-rows.ts';
+import type { BeatRow } from '../src/dsp/rows/feature-rows.ts';
+import { encodeBeats, MINUTE_NS } from '../src/storage/derived-block.ts';
 import { callOrigins, fitOrigins, paced, shapedBeats } from './beat-origin-fit.ts';
 import { called } from './beat-origin-section.ts';
+import { ecgChannels } from './ecg-detection-section.ts';
+import { streamRows } from './hrv-stream.ts';
 import { loadMitdb, loadQtdb } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
 import { originsOfCalls } from './score-kinds.ts';
 import type { Call, CalledBeat } from './score-kinds.ts';
 import type { ChosenOn, DatabaseFigure, Section } from './section.ts';
 
+const MINUTE = BigInt(MINUTE_NS);
 /** Lower ends of the classes of confidence. */
 const bins = [0, 0.5, 0.7, 0.9, 0.99];
 const kinds = ['N', 'S', 'V'] as const;
@@ -34,6 +40,26 @@ function calibrationError(beats: readonly Judged[]): number {
 
 const binned = (beats: readonly Judged[]): Judged[][] =>
   bins.map((from, i) => beats.filter(({ confidence }) => confidence >= from && confidence < (bins[i + 1] ?? 2)));
+
+/** What a confidence costs in beat_block, bits a beat: minutes of one recording, with and without. */
+function storedBits({ leads, fs }: EcgRecording): { bits: number; beats: number } {
+  const { beats } = streamRows(ecgChannels(leads.slice(0, 1), fs));
+  const minutes = new Map<bigint, BeatRow[]>();
+  for (const beat of beats) minutes.set(beat.tNs / MINUTE, [...(minutes.get(beat.tNs / MINUTE) ?? []), beat]);
+  let bytes = 0;
+  for (const minute of minutes.values()) {
+    const points = {
+      ns: minute.map(({ tNs }) => Number(tNs % MINUTE)),
+      intervalUs: minute.map(({ ibiMs }) => Math.round(ibiMs * 1000)),
+      kinds: minute.map(({ kind }) => beatKinds.indexOf(kind)),
+      flags: minute.map(({ quality }) => quality),
+      reasons: minute.map(({ reason }) => reason),
+    };
+    const known = encodeBeats({ ...points, confidences: minute.map(({ confidence }) => Math.round(100 * confidence)) });
+    bytes += known.codec.length - encodeBeats({ ...points, confidences: minute.map(() => Number.NaN) }).codec.length;
+  }
+  return { bits: 8 * bytes, beats: beats.length };
+}
 
 export async function run(dataDir: string): Promise<Section | null> {
   const databases = [['mitdb', await loadMitdb(dataDir)] as const, ['qtdb', await loadQtdb(dataDir)] as const].map(
@@ -66,5 +92,10 @@ export async function run(dataDir: string): Promise<Section | null> {
       byDatabase.push({ what, database, chosenOn, n: String(judged.length), figure: (100 * error).toFixed(2) });
     }
   });
-  return { title: 'Confidence of kinds of beats', rows, json, byDatabase };
+  const notes = databases.map(([database, recordings]) => {
+    const stored = recordings.map(storedBits);
+    const bits = stored.reduce((sum, of) => sum + of.bits, 0) / stored.reduce((sum, of) => sum + of.beats, 0);
+    return `Stored, ${database}: ${bits.toFixed(1)} bits a beat.`;
+  });
+  return { title: 'Confidence of kinds of beats', rows, json, byDatabase, notes };
 }

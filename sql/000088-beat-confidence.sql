@@ -1,11 +1,8 @@
 -- A confidence for each beat: form F of the codec of beats (docs/wire-format.md, src/storage/derived-block.ts) has it, form E, of earlier
 -- releases and of beats that have none, stays as it is. What reads beats is made anew, because it has one column more.
 
-drop view api.beat;
-drop view beat;
-drop function api.beat_values(timestamptz, timestamptz);
-drop function beat_values(timestamptz, timestamptz);
-drop function beat_points(timestamptz, integer, text, bytea);
+drop view api.beat, beat;
+drop function api.beat_values(timestamptz, timestamptz), beat_values(timestamptz, timestamptz), beat_points(timestamptz, integer, text, bytea);
 
 -- The beats of a row of beat_block, as in 65. confidence: hundredths; null: unknown.
 create function beat_points(minute timestamptz, n integer, reasons text, codec bytea)
@@ -70,11 +67,7 @@ do $$
 begin
   execute regexp_replace(replace(pg_get_functiondef('beat_values'::regproc), 'FUNCTION public.', 'FUNCTION api.'),
     ' from (beat_block|derived_open) ', ' from api.\1 ', 'g');
-end
-$$;
-create view api.beat as select * from api.beat_values('-infinity', 'infinity');
-do $$
-begin
+  create view api.beat as select * from api.beat_values('-infinity', 'infinity');
   if exists (select from pg_roles where rolname = 'biosignal_api') then
     grant select on api.beat to biosignal_api;
   end if;

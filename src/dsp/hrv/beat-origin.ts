@@ -187,9 +187,9 @@ function isFast(beats: Timing, start: number, j: number, longest: number): boole
 /** Of what is called so, how often it is right, as a logistic function of the logits (Platt 1999): constant, ventricular logit, supraventricular
  *  logit. Fitted on all beats of both databases as they come, where the weights were fitted on at most some hundreds of each recording. */
 export const confidenceWeights: Readonly<Record<'usual' | 'ventricular' | 'supraventricular', readonly number[]>> = {
-  usual: [1.1, -0.51, -0.22],
-  ventricular: [0.04, 0.57, 0],
-  supraventricular: [0.74, 0, 0.22],
+  usual: [1.096, -0.508, -0.215],
+  ventricular: [0.036, 0.571, 0],
+  supraventricular: [0.744, 0, 0.219],
 };
 export function confidenceOf(
   [constant = 0, first = 0, second = 0]: readonly number[],
