@@ -1,5 +1,6 @@
-/** Is a kind of beat right as often as its confidence says? First lead, beats that count by EC57 (score-kinds.ts). Rows named `of the other`
- *  have weights and scale of the other database; those in use know both. Fusion beats and those that nobody could name are left out. */
+/** Is a kind of beat right as often as its confidence says? First lead, beats that count by EC57 (score-kinds.ts). Rows named
+ *  `of the other` have weights and scale of the other database; those in use know both. Fusion beats and those that nobody could name are
+ *  left out. */
 import { beatKinds } from '../src/dsp/rows/feature-rows.ts';
 import type { BeatRow } from '../src/dsp/rows/feature-rows.ts';
 import { encodeBeats, MINUTE_NS } from '../src/storage/derived-block.ts';

@@ -1,7 +1,7 @@
 /** Ventricular and supraventricular beats by AAMI EC57 (score-kinds.ts), beat by beat, first lead and both, no recording's labels known
  *  beforehand. Gross: sums over recordings. Paced recordings are left out. */
-import { callOrigins, fitOrigins, foundFusion, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
-import type { ShapedBeat } from './beat-origin-fit.ts';
+import { callOrigins, fitOrigins, foundFusion, originOf, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
+import type { Origin, ShapedBeat } from './beat-origin-fit.ts';
 import { ecgChannels } from './ecg-detection-section.ts';
 import { beatClassOf } from '../src/query/beat-classes.ts';
 import { beatKinds } from '../src/dsp/rows/feature-rows.ts';
@@ -95,16 +95,15 @@ function fusionNote(shaped: ReadonlyMap<string, Shaped>): string {
   return `Fusion beats: ${sum('all')} in ${found.length} recordings, ${most.all} of them in ${most.name}. A third function, fitted on the other recordings, would find ${sum('found')}, in ${most.name} ${most.found}.`;
 }
 
-/** What the service says of fusion beats. */
-function callsOfFusion(databases: readonly Database[]): string {
+/** What the service says of beats of a kind that no score counts. */
+function callsOf(what: string, origin: Origin, recordings: readonly EcgRecording[]): string {
   const counts: Record<Call, number> = { N: 0, S: 0, V: 0, Q: 0 };
-  for (const [, , recordings] of databases)
-    for (const recording of recordings) {
-      if (!recording.codes.includes('F')) continue;
-      const calls = called(recording, 1);
-      originsOfCalls(recording, calls).forEach((origin, i) => void (origin === 'F' && counts[calls[i]!.called]++));
-    }
-  return `Fusion beats are called ${Object.entries(counts).map(([call, n]) => `${call} ${n}`).join(', ')} times.`; // prettier-ignore
+  for (const recording of recordings) {
+    if (!recording.codes.some((code) => originOf(code) === origin)) continue;
+    const calls = called(recording, 1);
+    originsOfCalls(recording, calls).forEach((of, i) => void (of === origin && counts[calls[i]!.called]++));
+  }
+  return `${what} are called ${Object.entries(counts).map(([call, n]) => `${call} ${n}`).join(', ')} times.`; // prettier-ignore
 }
 
 export async function run(dataDir: string, { leaveOut }: Options): Promise<Section | null> {
@@ -132,7 +131,12 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
         byDatabase.push({ what: `${what} beats${leads}: Se; +P, %`, database, chosenOn, n, figure: `${se}; ${ppv}` });
       }
     }
-  if (leaveOut === null) notes.push(callsOfFusion(databases), ...(await callsOfLabels(dataDir)));
+  if (leaveOut === null) {
+    const all = databases.flatMap(([, , recordings]) => recordings);
+    const ofPaced = (await loadMitdb(dataDir)).filter(({ name }) => paced.has(name));
+    notes.push(callsOf('Fusion beats', 'F', all), callsOf('Beats of 102 and 104 that are paced', 'Q', ofPaced));
+    notes.push(...(await callsOfLabels(dataDir)));
+  }
   return { title: 'Kinds of beats', rows, json, byDatabase, notes };
 }
 

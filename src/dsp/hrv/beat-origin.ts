@@ -184,13 +184,15 @@ function isFast(beats: Timing, start: number, j: number, longest: number): boole
   return longest < fastShare * usual && interval(beats, start, j) < firstShare * usual && sorted[n >> 2]! > firstShare * usual;
 }
 
-/** Of what is called so, how often it is right, as a logistic function of the logits (Platt 1999): constant, ventricular logit, supraventricular
- *  logit. Fitted on all beats of both databases as they come, where the weights were fitted on at most some hundreds of each recording. */
+/** Of what is called so, how often it is right, as a logistic function of the logits (Platt 1999): constant, ventricular logit,
+ *  supraventricular logit. Fitted on all beats of both databases as they come, where the weights were fitted on at most some hundreds of
+ *  each recording. */
 export const confidenceWeights: Readonly<Record<'usual' | 'ventricular' | 'supraventricular', readonly number[]>> = {
   usual: [1.096, -0.508, -0.215],
   ventricular: [0.036, 0.571, 0],
   supraventricular: [0.744, 0, 0.219],
 };
+
 export function confidenceOf(
   [constant = 0, first = 0, second = 0]: readonly number[],
   ventricular: number,
