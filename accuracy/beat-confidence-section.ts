@@ -21,7 +21,8 @@ const kinds = ['N', 'S', 'V'] as const;
 
 type Judged = Readonly<{ called: Call; confidence: number; isRight: boolean }>;
 
-function judgedOf(recording: EcgRecording, calls: readonly CalledBeat[]): Judged[] {
+/** Calls that count and have a confidence. */
+export function judgedOf(recording: EcgRecording, calls: readonly CalledBeat[]): Judged[] {
   return originsOfCalls(recording, calls).flatMap((origin, i): Judged[] => {
     const { called: call, confidence } = calls[i]!;
     if (origin === null || origin === 'F' || origin === 'Q' || call === 'Q' || Number.isNaN(confidence)) return [];

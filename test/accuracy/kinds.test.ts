@@ -3,7 +3,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { scoreDatabases } from '../../accuracy/beat-origin-section.ts';
+import { judgedOf } from '../../accuracy/beat-confidence-section.ts';
+import { called, scoreDatabases } from '../../accuracy/beat-origin-section.ts';
 import { loadMitdb, loadQtdb } from '../../accuracy/mitdb-recordings.ts';
 import type { EcgRecording } from '../../accuracy/mitdb-recordings.ts';
 import { scoreKinds } from '../../accuracy/score-kinds.ts';
@@ -75,5 +76,19 @@ describe.skipIf(!hasData)('kinds of beats', () => {
     const [often, right] = shares(await loadQtdb(dataDir), ['sel821', 'sel891'], 'S');
     expect(often).toBeGreaterThanOrEqual(0.95);
     expect(right).toBeGreaterThanOrEqual(0.82);
+  });
+
+  test('a confidence says how often a kind is right: two recordings with aberrated beats and many of each kind', async () => {
+    const recordings = [...(await loadMitdb(dataDir)), ...(await loadQtdb(dataDir))].filter(({ name }) => ['203', 'sel891'].includes(name));
+    expect(recordings.length).toBe(2);
+    const judged = recordings.flatMap((recording) => judgedOf(recording, called(recording, 1)));
+    const right = (from: number, to: number): number => {
+      const of = judged.filter(({ confidence }) => confidence >= from && confidence < to);
+      expect(of.length).toBeGreaterThan(100);
+      return of.filter(({ isRight }) => isRight).length / of.length;
+    };
+    expect(right(0, 0.9)).toBeLessThan(0.9);
+    expect(right(0.9, 0.99)).toBeGreaterThan(0.9);
+    expect(right(0.99, 2)).toBeGreaterThan(0.98);
   });
 });
