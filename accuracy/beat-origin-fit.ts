@@ -3,6 +3,7 @@ import { BeatShapes, shapeMeasures } from '../src/dsp/ecg/beat-shapes.ts';
 import { RPeakDetector } from '../src/dsp/ecg/r-peaks.ts';
 import { shapeTermNames, shapeTerms, widerThanUsual } from '../src/dsp/ecg/shape-evidence.ts';
 import {
+  confidenceOf,
   firstOfRun,
   isFibrillation,
   supraventricularMin,
@@ -16,6 +17,7 @@ import type { Example, Weights } from './engine-windows.ts';
 import { fitLogistic } from './engine-windows.ts';
 import { matchRecording } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
+import type { CalledBeat } from './score-kinds.ts';
 
 /** AAMI EC57: normal, supraventricular, ventricular, fusion, unknown (paced, too); `-`: no beat. */
 export type Origin = 'N' | 'S' | 'V' | 'F' | 'Q' | '-';
@@ -49,17 +51,18 @@ export type ShapedBeat = Readonly<{
   firstOfRun: number;
 }>;
 
+const names = [...timingTermNames, ...shapeTermNames];
 /** Timing first. A term that a function does not use has no weight. */
-const used = {
+const used: Readonly<Record<'V' | 'S' | 'F', readonly string[]>> = {
+  F: names,
   V: ['early', 'pause', 'drop', 'alike', 'unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide'],
   S: ['early', 'pause', 'quite_early', 'very_early', 'next', 'before', 'drop', 'unlike', 'wider', 'steeper', 'no_p', 'p_rest'],
 };
 /** Not fitted on: their ventricular (207) and supraventricular beats (207, 201) look as the usual ones of the recording do. */
-const left = { V: new Set(['207']), S: new Set(['207', '201']) };
+const left = { V: new Set(['207']), S: new Set(['207', '201']), F: new Set<string>() };
 /** So many beats of a kind of a recording count in full; of more, each counts less. */
-const most = { V: { yes: 300, no: 500 }, S: { yes: 200, no: 500 } };
+const most = { V: { yes: 300, no: 500 }, S: { yes: 200, no: 500 }, F: { yes: 300, no: 500 } };
 const ridge = 1;
-const names = [...timingTermNames, ...shapeTermNames];
 
 /** Beats of the first lead, or of both, with their terms, segment by segment as the engine does it. */
 export function shapedBeats(recording: EcgRecording, leadCount: 1 | 2): ShapedBeat[] {
@@ -134,14 +137,36 @@ function withTerms(
   };
 }
 
+type Confidences = Readonly<Record<'N' | 'V' | 'S', Weights>>;
 /** `second`: for a ventricular beat, what a second lead adds. */
-export type OriginWeights = Readonly<{ V: Weights; S: Weights; second: Weights }>;
+export type OriginWeights = Readonly<{ V: Weights; S: Weights; second: Weights; confidence: Confidences }>;
 
 /** @param of beats by recording */
 export function fitOrigins(of: ReadonlyMap<string, readonly ShapedBeat[]>): OriginWeights {
   const V = fitOne(of, 'V', ['N', 'S', '-']);
-  return { V, S: fitOne(of, 'S', ['N', '-']), second: fitSecond(of, V) };
+  const weights = { V, S: fitOne(of, 'S', ['N', '-']), second: fitSecond(of, V) };
+  return { ...weights, confidence: fitConfidence(of, weights) };
 }
+
+/** How often a call is right, by its logits: every beat as often as it is. Fusion beats, and those that nobody could name, say nothing. */
+function fitConfidence(of: ReadonlyMap<string, readonly ShapedBeat[]>, weights: Omit<OriginWeights, 'confidence'>): Confidences {
+  const examples: Record<'N' | 'V' | 'S', Example[]> = { N: [], V: [], S: [] };
+  for (const beats of of.values())
+    judgeAll(beats, weights).forEach(({ called, logits }, i) => {
+      const { origin } = beats[i]!;
+      if (logits === null || origin === 'F' || origin === 'Q') return;
+      examples[called].push({ features: logits.filter((_, j) => asked[called][j]), isRight: origin === called, weight: 1 });
+    });
+  const fitted = (called: 'N' | 'V' | 'S'): Weights => {
+    const [constant = 0, ...rest] = examples[called].length === 0 ? [] : fitLogistic(examples[called], confidenceRidge);
+    return [constant, ...asked[called].map((is) => (is ? (rest.shift() ?? 0) : 0))];
+  };
+  return { N: fitted('N'), V: fitted('V'), S: fitted('S') };
+}
+
+/** Which of both logits, ventricular and supraventricular, a confidence is made of. */
+const asked = { N: [true, true], V: [true, false], S: [false, true] };
+const confidenceRidge = 0.01;
 
 const logit = (w: Weights, terms: readonly number[]): number => terms.reduce((sum, term, j) => sum + w[j + 1]! * term, w[0]!);
 
@@ -164,7 +189,7 @@ function fitSecond(of: ReadonlyMap<string, readonly ShapedBeat[]>, V: Weights): 
   return [(constant - ventricularMin) / first + ventricularMin, wider / first];
 }
 
-function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S', against: readonly Origin[]): Weights {
+function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S' | 'F', against: readonly Origin[]): Weights {
   const at = used[kind].map((name) => (names as readonly string[]).indexOf(name));
   const examples: Example[] = [];
   for (const [name, all] of of) {
@@ -182,26 +207,55 @@ function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S',
   return [constant, ...names.map((name) => weights[used[kind].indexOf(name)] ?? 0)];
 }
 
-/** What these weights call each beat of a recording. */
-export function callOrigins(beats: readonly ShapedBeat[], weights: OriginWeights): ('N' | 'V' | 'S')[] {
-  const own = beats.map((beat) => callOrigin(beat, weights));
-  return own.map((call, i) => (call === 'N' && own[beats[i]!.firstOfRun] === 'S' ? 'S' : call));
+/** What these weights call each beat of a recording, and how sure that is: as `beatOrigin` of the sources. */
+export function callOrigins(beats: readonly ShapedBeat[], weights: OriginWeights): CalledBeat[] {
+  return judgeAll(beats, weights).map(({ called, logits }, i) => {
+    const confidence = logits === null ? Number.NaN : confidenceOf(weights.confidence[called], ...logits);
+    return { sec: beats[i]!.sec, called, confidence };
+  });
 }
 
-function callOrigin({ terms, widerInSecond, isFibrillation: isOff }: ShapedBeat, weights: OriginWeights): 'N' | 'V' | 'S' {
-  if (terms.length === 0) return 'N';
-  const second = Number.isNaN(widerInSecond) ? 0 : weights.second[0]! + weights.second[1]! * widerInSecond;
-  if (logit(weights.V, terms) + second > ventricularMin) return 'V';
-  return logit(weights.S, terms) > supraventricularMin && !isOff ? 'S' : 'N';
+/** `logits`: ventricular and supraventricular; null: unknown. */
+type JudgedBeat = Readonly<{ called: 'N' | 'V' | 'S'; logits: readonly [number, number] | null }>;
+
+function judgeAll(beats: readonly ShapedBeat[], weights: Omit<OriginWeights, 'confidence'>): JudgedBeat[] {
+  const own = beats.map((beat) => judgeAlone(beat, weights));
+  return own.map((judged, i) => {
+    const first = own[beats[i]!.firstOfRun];
+    return judged.called === 'N' && first?.called === 'S' ? first : judged;
+  });
+}
+
+function judgeAlone(
+  { terms, widerInSecond, isFibrillation: isOff }: ShapedBeat,
+  { V, S, second }: Omit<OriginWeights, 'confidence'>,
+): JudgedBeat {
+  if (terms.length === 0) return { called: 'N', logits: null };
+  const ventricular = logit(V, terms) + (Number.isNaN(widerInSecond) ? 0 : second[0]! + second[1]! * widerInSecond);
+  const supraventricular = logit(S, terms);
+  if (ventricular > ventricularMin) return { called: 'V', logits: [ventricular, supraventricular] };
+  if (supraventricular > supraventricularMin && !isOff) return { called: 'S', logits: [ventricular, supraventricular] };
+  return { called: 'N', logits: [ventricular, Math.min(supraventricular, supraventricularMin)] };
+}
+
+/** Would a third function of all terms tell fusion beats? @returns of a recording, by weights of the others, how many it would find */
+export function foundFusion(
+  own: readonly ShapedBeat[],
+  others: ReadonlyMap<string, readonly ShapedBeat[]>,
+): Readonly<{ found: number; all: number }> {
+  const weights = fitOne(others, 'F', ['N', 'S', 'V', '-']);
+  const fusion = own.filter(({ origin, terms }) => origin === 'F' && terms.length > 0);
+  return { found: fusion.filter(({ terms }) => logit(weights, terms) > 0).length, all: fusion.length };
 }
 
 /** The tables of the sources. */
-export function weightTables({ V, S, second }: OriginWeights): string[] {
+export function weightTables({ V, S, second, confidence }: OriginWeights): string[] {
   const split = 1 + timingTermNames.length;
   const list = (w: Weights): string => `[${w.map((x) => Number(x.toFixed(3))).join(', ')}]`;
   return [
     `ventricularTimingWeights ${list(V.slice(0, split))}; ventricularShapeWeights ${list(V.slice(split))}`,
     `supraventricularTimingWeights ${list(S.slice(0, split))}; supraventricularShapeWeights ${list(S.slice(split))}`,
+    `confidenceWeights usual ${list(confidence.N)}; ventricular ${list(confidence.V)}; supraventricular ${list(confidence.S)}`,
     ...(second[1] === 0 ? [] : [`secondLeadWeights ${list(second)}`]),
   ];
 }

@@ -1,48 +1,27 @@
-/** Ventricular and supraventricular beats by AAMI EC57, beat by beat, first lead and both, no recording's labels known beforehand. Gross:
- *  sums over recordings; a beat that was not detected counts as not found, a false detection as one falsely called. As is usual (de Chazal
- *  et al. 2004, doi:10.1109/TBME.2004.827359), a fusion beat called ventricular is no error, nor is an unknown one; paced recordings and
- *  flutter are left out. */
-import { callOrigins, fitOrigins, originOf, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
+/** Ventricular and supraventricular beats by AAMI EC57 (score-kinds.ts), beat by beat, first lead and both, no recording's labels known
+ *  beforehand. Gross: sums over recordings. Paced recordings are left out. */
+import { callOrigins, fitOrigins, foundFusion, originOf, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
 import type { Origin, ShapedBeat } from './beat-origin-fit.ts';
 import { ecgChannels } from './ecg-detection-section.ts';
+import { beatClassOf } from '../src/query/beat-classes.ts';
+import { beatKinds } from '../src/dsp/rows/feature-rows.ts';
 import type { BeatRow } from '../src/dsp/rows/feature-rows.ts';
 import { streamRows } from './hrv-stream.ts';
-import { matchSec } from './match-beats.ts';
 import { readCinc } from './rhythm-section.ts';
-import { loadMitdb, loadQtdb, matchRecording } from './mitdb-recordings.ts';
+import { loadMitdb, loadQtdb } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
+import { noScores, originsOfCalls, scoreKinds } from './score-kinds.ts';
+import type { Call, CalledBeat, KindScores, Score } from './score-kinds.ts';
 import type { ChosenOn, DatabaseFigure, Options, Section } from './section.ts';
 
-type Called = Readonly<{ sec: number; called: string }>;
-type Score = { found: number; all: number; falsely: number };
-
-const forgiven: Readonly<Record<'V' | 'S', readonly Origin[]>> = { V: ['F', 'Q'], S: ['Q'] };
-
-function called({ leads, fs }: EcgRecording, leadCount: number): Called[] {
+/** What the service says of each beat, as the API does. */
+export function called({ leads, fs }: EcgRecording, leadCount: number): CalledBeat[] {
   const { beats } = streamRows(ecgChannels(leads.slice(0, leadCount), fs));
-  return beats
-    .filter(({ kind }) => kind !== 'interpolated')
-    .map(({ tNs, reason }) => ({
-      sec: Number(tNs) / 1e9,
-      called: reason === 'ventricular' ? 'V' : reason === 'supraventricular' ? 'S' : 'N',
-    }));
-}
-
-function score(recording: EcgRecording, calls: readonly Called[]): { V: Score; S: Score } {
-  const { fs, codes, beats, flutter, countFromSec } = recording;
-  const { referenceOf } = matchRecording(recording, calls.map(({ sec }) => sec * fs)); // prettier-ignore
-  const inFlutter = (sec: number): boolean => flutter.some(([a, b]) => sec > a / fs - matchSec && sec < b / fs + matchSec);
-  const scores = { V: { found: 0, all: 0, falsely: 0 }, S: { found: 0, all: 0, falsely: 0 } };
-  for (const kind of ['V', 'S'] as const) {
-    beats.forEach((at, i) => void (at >= countFromSec * fs && originOf(codes[i]!) === kind && scores[kind].all++));
-    calls.forEach(({ sec, called: call }, i) => {
-      if (call !== kind || sec < countFromSec || inFlutter(sec)) return;
-      const origin = referenceOf[i]! < 0 ? '-' : originOf(codes[referenceOf[i]!]!);
-      if (origin === kind) scores[kind].found++;
-      else if (!forgiven[kind].includes(origin)) scores[kind].falsely++;
-    });
-  }
-  return scores;
+  return beats.flatMap(({ tNs, kind, reason, quality, confidence }): CalledBeat[] => {
+    const called = beatClassOf(true, beatKinds.indexOf(kind), reason, quality, confidence);
+    // an artefact is a beat that was found and then doubted: EC57 has no such thing
+    return kind === 'interpolated' ? [] : [{ sec: Number(tNs) / 1e9, called: called ?? 'Q', confidence }];
+  });
 }
 
 type Shaped = Readonly<{ database: string; beats: readonly ShapedBeat[] }>;
@@ -70,11 +49,9 @@ async function callsOfLabels(dataDir: string): Promise<string[]> {
   });
 }
 
-type Gross = { V: Score; S: Score };
+type Gross = KindScores;
 type Database = readonly [string, ChosenOn, readonly EcgRecording[]];
 type Scored = Readonly<{ database: string; chosenOn: ChosenOn; gross: Gross; recordings: readonly (readonly [string, Gross])[] }>;
-
-const noScores = (): Gross => ({ V: { found: 0, all: 0, falsely: 0 }, S: { found: 0, all: 0, falsely: 0 } });
 
 /** Calls in use, or with `leaveOut` those of weights fitted on the other recordings or the other database. */
 export function scoreDatabases(databases: readonly Database[], leadCount: 1 | 2, leaveOut: Options['leaveOut'], notes: string[]): Scored[] {
@@ -88,18 +65,45 @@ export function scoreDatabases(databases: readonly Database[], leadCount: 1 | 2,
       const { name } = recording;
       const weights = leaveOut === 'recording' ? fitOrigins(beatsWhere(shaped, (other) => other !== name)) : ofOtherDatabase;
       const beats = shaped.get(name)?.beats ?? [];
-      const calls =
-        weights === null
-          ? called(recording, leadCount)
-          : callOrigins(beats, weights).map((call, i) => ({ sec: beats[i]!.sec, called: call }));
-      const own = score(recording, calls);
+      const own = scoreKinds(recording, weights === null ? called(recording, leadCount) : callOrigins(beats, weights));
       for (const kind of ['V', 'S'] as const) for (const key of ['found', 'all', 'falsely'] as const) gross[kind][key] += own[kind][key];
       return [name, own];
     });
     return { database, chosenOn: leaveOut === null ? chosenOn : 'no', gross, recordings: scores };
   });
   if (leaveOut !== null) notes.push(...weightTables(fitOrigins(beatsWhere(shaped, () => true))));
+  if (leaveOut === 'recording' && leadCount === 1) notes.push(fusionNote(shaped));
   return scored;
+}
+
+/** How many fusion beats there are, where, and how many would be found. */
+function fusionNote(shaped: ReadonlyMap<string, Shaped>): string {
+  const found = [...shaped].flatMap(([name, { beats }]) => {
+    if (!beats.some(({ origin }) => origin === 'F')) return [];
+    return [
+      {
+        name,
+        ...foundFusion(
+          beats,
+          beatsWhere(shaped, (other) => other !== name),
+        ),
+      },
+    ];
+  });
+  const sum = (key: 'found' | 'all'): number => found.reduce((total, of) => total + of[key], 0);
+  const most = found.reduce((a, b) => (b.all > a.all ? b : a));
+  return `Fusion beats: ${sum('all')} in ${found.length} recordings, ${most.all} of them in ${most.name}. A third function, fitted on the other recordings, would find ${sum('found')}, in ${most.name} ${most.found}.`;
+}
+
+/** What the service says of beats of a kind that no score counts. */
+function callsOf(what: string, origin: Origin, recordings: readonly EcgRecording[]): string {
+  const counts: Record<Call, number> = { N: 0, S: 0, V: 0, Q: 0 };
+  for (const recording of recordings) {
+    if (!recording.codes.some((code) => originOf(code) === origin)) continue;
+    const calls = called(recording, 1);
+    originsOfCalls(recording, calls).forEach((of, i) => void (of === origin && counts[calls[i]!.called]++));
+  }
+  return `${what} are called ${Object.entries(counts).map(([call, n]) => `${call} ${n}`).join(', ')} times.`; // prettier-ignore
 }
 
 export async function run(dataDir: string, { leaveOut }: Options): Promise<Section | null> {
@@ -127,7 +131,12 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
         byDatabase.push({ what: `${what} beats${leads}: Se; +P, %`, database, chosenOn, n, figure: `${se}; ${ppv}` });
       }
     }
-  if (leaveOut === null) notes.push(...(await callsOfLabels(dataDir)));
+  if (leaveOut === null) {
+    const all = databases.flatMap(([, , recordings]) => recordings);
+    const ofPaced = (await loadMitdb(dataDir)).filter(({ name }) => paced.has(name));
+    notes.push(callsOf('Fusion beats', 'F', all), callsOf('Beats of 102 and 104 that are paced', 'Q', ofPaced));
+    notes.push(...(await callsOfLabels(dataDir)));
+  }
   return { title: 'Kinds of beats', rows, json, byDatabase, notes };
 }
 

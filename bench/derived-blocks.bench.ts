@@ -24,7 +24,16 @@ const RATE_HZ = 125;
 const STEPS_PER_UNIT = 1000;
 const EPOCH_SEC = 1_767_225_600;
 
-type Point = Readonly<{ series: number; ns: number; steps: number; flag: number; intervalUs: number; kind: number; reason: string }>;
+type Point = Readonly<{
+  series: number;
+  ns: number;
+  steps: number;
+  flag: number;
+  intervalUs: number;
+  kind: number;
+  reason: string;
+  confidence: number;
+}>;
 type Series = Readonly<{ kind: 'beat' | 'feature'; name: string; channelNo: number }>;
 
 /** Points of one device by the second in which they are due, and its series. */
@@ -50,7 +59,7 @@ function recordedPoints(): { series: Series[]; seconds: Point[][] } {
     const ns = Number(tNs) - FROM_SEC * 1e9;
     seconds[Math.floor(ns / 1e9)]?.push({ ...point, ns });
   };
-  for (const { method, channelNo, tNs, ibiMs, kind, quality, reason } of rows.beats)
+  for (const { method, channelNo, tNs, ibiMs, kind, quality, reason, confidence } of rows.beats)
     add(tNs, {
       series: seriesOf('beat', method, channelNo),
       steps: 0,
@@ -58,6 +67,7 @@ function recordedPoints(): { series: Series[]; seconds: Point[][] } {
       intervalUs: Math.round(ibiMs * 1000),
       kind: kind === 'normal' ? 0 : 1,
       reason,
+      confidence: Math.round(100 * confidence),
     });
   for (const [feature, values] of rows.features)
     for (const { tNs, value, qmask, channelNo } of values)
@@ -68,6 +78,7 @@ function recordedPoints(): { series: Series[]; seconds: Point[][] } {
         intervalUs: 0,
         kind: 0,
         reason: '',
+        confidence: NaN,
       });
   return { series, seconds };
 }
@@ -155,6 +166,7 @@ function rowOf(device: Device, no: number, minute: number, points: readonly Poin
       intervalUs: points.map((p) => p.intervalUs),
       kinds: points.map((p) => p.kind),
       reasons: points.map((p) => p.reason),
+      confidences: points.map((p) => p.confidence),
     });
     return [...head, block.n, ...Array.from({ length: 15 }, () => null), block.codec];
   }

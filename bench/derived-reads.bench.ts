@@ -47,6 +47,7 @@ const beatMinutes = Array.from({ length: 50 }, (_, k) => {
     kinds: sixty.map((sec) => ((k + sec) % 40 === 0 ? 1 : 0)),
     flags: sixty.map(() => 0),
     reasons: sixty.map((sec) => ((k + sec) % 40 === 0 ? 'early' : '')),
+    confidences: sixty.map((sec) => ((k + sec) % 40 === 0 ? 80 : 100 - ((k + sec) % 3))),
   });
 });
 

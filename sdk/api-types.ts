@@ -430,7 +430,7 @@ export type Operations = {
     params: { streamId: string };
     query: { since?: string | undefined; until?: string | undefined; method_code?: string | undefined; cursor?: string | undefined; channel?: string | undefined; ts_unit?: 'ns' | 'ms' | undefined; limit?: number | undefined };
     body: undefined;
-    answer: readonly { method_code: string; channel: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; accepted: readonly boolean[]; qmask: readonly number[] }[];
+    answer: readonly { method_code: string; channel: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; accepted: readonly boolean[]; aami: readonly ('N' | 'S' | 'V' | 'Q' | null)[]; confidence: readonly (number | null)[]; qmask: readonly number[] }[];
   };
   /** Compare beats as computed with beats as corrected */
   getCorrections: {

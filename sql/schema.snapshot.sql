@@ -976,8 +976,9 @@ api.beat
     interval_ms,
     kind,
     qmask,
-    reason
-   FROM api.beat_values('-infinity'::timestamp with time zone, 'infinity'::timestamp with time zone) beat_values("time", ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason);
+    reason,
+    confidence
+   FROM api.beat_values('-infinity'::timestamp with time zone, 'infinity'::timestamp with time zone) beat_values("time", ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason, confidence);
 api.beat_block with (security_barrier=true)
  SELECT r."time",
     r.stream_id,
@@ -1158,8 +1159,9 @@ beat
     interval_ms,
     kind,
     qmask,
-    reason
-   FROM beat_values('-infinity'::timestamp with time zone, 'infinity'::timestamp with time zone) beat_values("time", ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason);
+    reason,
+    confidence
+   FROM beat_values('-infinity'::timestamp with time zone, 'infinity'::timestamp with time zone) beat_values("time", ts_ns, stream_id, channel_no, method_id, interval_ms, kind, qmask, reason, confidence);
 feature
  SELECT "time",
     ts_ns,
@@ -1491,7 +1493,7 @@ UNION ALL
 
 -- columns of views
 
-api.beat: time timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text
+api.beat: time timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text, confidence double precision
 api.beat_block: time timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n smallint, reasons text, codec bytea
 api.derived_open: stream_id integer, version bigint, data bytea
 api.device_event: time timestamp with time zone, ts_ns bigint, id uuid, stream_id integer, code text, content text
@@ -1502,7 +1504,7 @@ api.feature_1m: bucket timestamp with time zone, stream_id integer, method_id sm
 api.feature_block: time timestamp with time zone, sum bigint, good_sum bigint, suspect_sum bigint, stream_id integer, min integer, max integer, first integer, last integer, good_min integer, good_max integer, good_first integer, good_last integer, suspect_min integer, suspect_max integer, method_id smallint, channel_no smallint, n smallint, value_n smallint, good_n smallint, suspect_n smallint, codec bytea
 api.measurement: time timestamp with time zone, ts_ns bigint, id uuid, organization_id uuid, project_id uuid, xuser_id uuid, biosignal_id integer, value double precision, unit text, qmask smallint, method_code text, device_id uuid, stream_id integer, given_value double precision, given_unit text
 api.sample_block: time timestamp with time zone, start_ns bigint, stream_id integer, n integer, min real, max real, mean real, channel_no smallint, suspect_n smallint, bad_n smallint, codec bytea
-beat: time timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text
+beat: time timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text, confidence double precision
 feature: time timestamp with time zone, ts_ns bigint, value double precision, stream_id integer, method_id smallint, channel_no smallint, qmask smallint
 feature_1d: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
 feature_1h: bucket timestamp with time zone, stream_id integer, method_id smallint, channel_no smallint, n bigint, value_n bigint, good_n bigint, suspect_n bigint, sum numeric, good_sum numeric, suspect_sum numeric, min double precision, good_min double precision, suspect_min double precision, max double precision, good_max double precision, suspect_max double precision, first double precision, good_first double precision, last double precision, good_last double precision
@@ -1514,11 +1516,12 @@ feature_minute: bucket timestamp with time zone, stream_id integer, method_id sm
 -- functions
 
 CREATE OR REPLACE FUNCTION api.beat_values(from_time timestamp with time zone, to_time timestamp with time zone)
- RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text)
+ RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text, confidence double precision)
  LANGUAGE sql
  STABLE PARALLEL SAFE
 AS $function$
-  select x.time, p.ts_ns, b.stream_id, b.channel_no, b.method_id, p.interval_us / 1000::double precision, p.kind, p.qmask, p.reason
+  select x.time, p.ts_ns, b.stream_id, b.channel_no, b.method_id, p.interval_us / 1000::double precision, p.kind, p.qmask, p.reason,
+    p.confidence / 100::double precision
   from (
     select f.time, f.stream_id, f.method_id, f.channel_no, f.n::integer, f.reasons, f.codec from api.beat_block f
     where f.time > from_time - interval '1 minute' and f.time < to_time
@@ -1634,7 +1637,7 @@ AS $function$
   )::text, 'UTF8')
 $function$
 CREATE OR REPLACE FUNCTION public.beat_points(minute timestamp with time zone, n integer, reasons text, codec bytea)
- RETURNS TABLE(ts_ns bigint, interval_us bigint, kind smallint, qmask smallint, reason text)
+ RETURNS TABLE(ts_ns bigint, interval_us bigint, kind smallint, qmask smallint, reason text, confidence smallint)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE ROWS 80
 AS $function$
@@ -1643,32 +1646,41 @@ AS $function$
       when 1 then (b.ts_ns - max(b.ts_ns) filter (where b.code >> 8 & 3 <> 3) over (order by b.i rows between unbounded preceding and 1 preceding)) / 1000
       when 2 then block_bits(codec, 8 * b.written_at + 32 * (count(*) filter (where b.code >> 12 = 2) over (order by b.i rows unbounded preceding))::integer - 32, 32)
     end,
-    (b.code >> 8 & 3)::smallint, (b.code >> 10 & 3)::smallint, case when b.code & 255 = 0 then '' else split_part(reasons, E'\x01', b.code & 255) end
+    (b.code >> 8 & 3)::smallint, (b.code >> 10 & 3)::smallint, case when b.code & 255 = 0 then '' else split_part(reasons, E'\x01', b.code & 255) end,
+    case when b.doubt between 1 and 101 then (101 - b.doubt)::smallint end
   from (
     select i, h.start_ns + h.unit_ns * (i * h.step + block_bits(codec, 8 * h.times_at + i * h.time_width, h.time_width)) as ts_ns,
-      block_bits(codec, 112 + 16 * block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer, 16)::integer as code,
-      h.codes_at + (n * h.code_width + 7) / 8 as written_at
+      block_bits(codec, 8 * h.codes_from + 16 * block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer, 16)::integer as code,
+      block_bits(codec, 8 * (h.codes_at + (n * h.code_width + 7) / 8) + i * h.doubt_width, h.doubt_width) as doubt,
+      h.codes_at + (n * h.code_width + 7) / 8 + (n * h.doubt_width + 7) / 8 as written_at
     from (
       select w.*, power(10, w.exponent)::bigint as unit_ns, block_width(w.known) as code_width, w.times_at + (n * w.time_width + 7) / 8 as codes_at,
-        -- times and codes are there, and what is left are intervals of four bytes
-        case when w.known > 0 and is_block_line(n, w.exponent, w.step, w.time_width)
-            and (length(codec) - w.times_at - (n * w.time_width + 7) / 8 - (n * block_width(w.known) + 7) / 8) between 0 and 4 * n
+        -- times, codes and confidences are there, and what is left are intervals of four bytes
+        case when w.known > 0 and w.doubt_width <= 7 and is_block_line(n, w.exponent, w.step, w.time_width)
+            and (length(codec) - w.times_at - (n * w.time_width + 7) / 8 - (n * block_width(w.known) + 7) / 8 - (n * w.doubt_width + 7) / 8)
+              between 0 and 4 * n
           then n - 1 else -1 end as last
       from (
         select date_part('epoch', minute)::bigint * 1000000000 + block_bits(codec, 8, 48) - 140737488355328 as start_ns,
           case when s.has_head then get_byte(codec, 0) & 15 else 0 end as exponent, block_bits(codec, 56, 40) as step,
-          case when s.has_head then get_byte(codec, 12) else 0 end as time_width, s.known, 14 + 2 * s.known as times_at
-        from (select length(codec) > 13 as has_head, case when length(codec) > 13 then get_byte(codec, 13) else 0 end as known offset 0) s
+          case when s.has_head then get_byte(codec, 12) else 0 end as time_width, s.known,
+          case when s.is_sure then get_byte(codec, 14) else 0 end as doubt_width,
+          case when s.is_sure then 15 else 14 end as codes_from, case when s.is_sure then 15 else 14 end + 2 * s.known as times_at
+        from (
+          select length(codec) > 13 as has_head, case when length(codec) > 13 then get_byte(codec, 13) else 0 end as known,
+            case when length(codec) > 14 then get_byte(codec, 0) >= 240 else false end as is_sure
+          offset 0) s
         offset 0) w
       offset 0) h
     cross join generate_series(0, h.last) i) b
 $function$
 CREATE OR REPLACE FUNCTION public.beat_values(from_time timestamp with time zone, to_time timestamp with time zone)
- RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text)
+ RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text, confidence double precision)
  LANGUAGE sql
  STABLE PARALLEL SAFE
 AS $function$
-  select x.time, p.ts_ns, b.stream_id, b.channel_no, b.method_id, p.interval_us / 1000::double precision, p.kind, p.qmask, p.reason
+  select x.time, p.ts_ns, b.stream_id, b.channel_no, b.method_id, p.interval_us / 1000::double precision, p.kind, p.qmask, p.reason,
+    p.confidence / 100::double precision
   from (
     select f.time, f.stream_id, f.method_id, f.channel_no, f.n::integer, f.reasons, f.codec from beat_block f
     where f.time > from_time - interval '1 minute' and f.time < to_time

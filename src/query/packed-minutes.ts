@@ -65,7 +65,7 @@ export function* beatMinutes(bytes: Buffer, streamId: number, onDamaged?: OnDama
 }
 
 const NO_VALUES: FeaturePoints = { ns: [], steps: [], flags: [] };
-const NO_BEATS: BeatPoints = { ns: [], intervalUs: [], kinds: [], flags: [], reasons: [] };
+const NO_BEATS: BeatPoints = { ns: [], intervalUs: [], kinds: [], flags: [], reasons: [], confidences: [] };
 
 function tell(damaged: Omit<DamagedMinute, 'reason'>, { detail: reason }: Rejected, onDamaged: OnDamaged | undefined): void {
   if (onDamaged === undefined) throw new Error(`minute ${damaged.minute} of a ${damaged.kind} of stream ${damaged.streamId}: ${reason}`);

@@ -1,5 +1,6 @@
 /** A page of values or of beats, filled from packed minutes until it is full. */
 import type { Buffer } from 'node:buffer';
+import { beatClasses, beatClassOf, judgesKinds } from './beat-classes.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { setTime } from './json-columns.ts';
 import { beatMinutes, featureMinutes } from './packed-minutes.ts';
@@ -192,6 +193,10 @@ export type BeatColumns = Readonly<{
   kinds: Uint8Array;
   /** 1: the interval to the previous beat may be used, as variability uses it. */
   accepted: Uint8Array;
+  /** By AAMI EC57: 1 + position in `beatClasses`; 0: none. */
+  classes: Uint8Array;
+  /** Probability that its class is right, 0 to 1; NaN: unknown. */
+  confidence: Float64Array;
   qmask: Uint8Array;
   next: string | null;
 }>;
@@ -204,10 +209,14 @@ export class BeatPage {
   readonly #intervalMs: number[] = [];
   readonly #kinds: number[] = [];
   readonly #accepted: number[] = [];
+  readonly #classes: number[] = [];
+  readonly #confidence: number[] = [];
   readonly #qmask: number[] = [];
+  readonly #judged: boolean;
   #nextMinute = 0;
 
-  constructor(filter: Source & Readonly<{ limit: number }>, range: Range) {
+  constructor(filter: Source & Readonly<{ limit: number }>, methodCode: string, range: Range) {
+    this.#judged = judgesKinds(methodCode);
     this.#source = filter;
     this.#limit = filter.limit;
     this.#range = range;
@@ -231,6 +240,10 @@ export class BeatPage {
         this.#intervalMs.push(us / 1000);
         this.#kinds.push(points.kinds[i]!);
         this.#accepted.push(!Number.isNaN(us) && points.reasons[i] === '' ? 1 : 0);
+        const confidence = points.confidences[i]! / 100;
+        const ofBeat = beatClassOf(this.#judged, points.kinds[i]!, points.reasons[i]!, points.flags[i]!, confidence);
+        this.#classes.push(ofBeat === null ? 0 : 1 + beatClasses.indexOf(ofBeat));
+        this.#confidence.push(ofBeat === null || ofBeat === 'Q' ? NaN : confidence);
         this.#qmask.push(points.flags[i]!);
       }
       this.#nextMinute = minute + 1;
@@ -245,6 +258,8 @@ export class BeatPage {
       intervalMs: new Float64Array(this.#intervalMs),
       kinds: new Uint8Array(this.#kinds),
       accepted: new Uint8Array(this.#accepted),
+      classes: new Uint8Array(this.#classes),
+      confidence: new Float64Array(this.#confidence),
       qmask: new Uint8Array(this.#qmask),
       next: tsNs.length >= this.#limit ? nextOf(tsNs.at(-1)!) : null,
     };

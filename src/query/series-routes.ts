@@ -21,6 +21,7 @@ import {
   Uuid,
 } from '../http/schemas.ts';
 import { encodeFeatureSeries } from '../proto/query-codec.ts';
+import { beatClasses } from './beat-classes.ts';
 import type { MethodDescription } from './biosignal-routes.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { JsonColumns } from './json-columns.ts';
@@ -35,8 +36,9 @@ const PROTOBUF = 'application/x-protobuf';
 const LARGE_LIMIT = 10_000;
 /** Room for a value, or a beat, with its time and its flag, as JSON. */
 const BYTES_OF_VALUE = 72;
-const BYTES_OF_BEAT = 80;
+const BYTES_OF_BEAT = 90;
 const writtenKinds = beatKinds.map((kind) => `"${kind}"`);
+const writtenClasses = ['null', ...beatClasses.map((name) => `"${name}"`)];
 
 const FeatureSeriesSchema = Type.Object(
   {
@@ -62,6 +64,15 @@ const BeatSeriesSchema = exactly({
     description:
       'Is the interval an NN interval? Those that are make heart rate variability: in a window (end - length, end] the intervals with both beats inside, and ' +
       'for differences those whose interval before is accepted and inside, too.',
+  }),
+  aami: Type.Array(nullable(oneOf(beatClasses)), {
+    description:
+      'Where the beat began, by AAMI EC57, from its shape and timing: N normal, S supraventricular, V ventricular (fusion beats, F, are not told from ' +
+      'them), Q: its shape cannot be judged (a bad signal, or no usual beat to compare with). null: no beat of the heart was seen there (artefact, ' +
+      'interpolated), or the method does not judge it (PPG, r_peaks_v9 and before).',
+  }),
+  confidence: Type.Array(nullable(Type.Number({ minimum: 0, maximum: 1 })), {
+    description: 'Probability that N, S or V is right, in hundredths; null where it is not known.',
   }),
   qmask: Type.Array(QualityMask),
 });
@@ -171,7 +182,7 @@ const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
     tag: 'Streams',
     summary: 'Read the beats of a stream',
     description:
-      'One element per channel and method: times, intervals, what kind of beat it is, whether its interval is accepted for variability, and its flag. ' +
+      'One element per channel and method: times, intervals, what kind of beat it is, whether its interval is accepted for variability, where it began and how sure that is, and its flag. ' +
       'The limit is per element: a page ends for all of them where the first full one does, so that pages give each beat once.',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     params: { streamId: Uuid },
@@ -199,11 +210,13 @@ const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
         intervalMs: one.intervalMs.subarray(0, count),
         kinds: one.kinds.subarray(0, count),
         accepted: one.accepted.subarray(0, count),
+        classes: one.classes.subarray(0, count),
+        confidence: one.confidence.subarray(0, count),
         qmask: one.qmask.subarray(0, count),
       }));
       const json = new JsonColumns(series.reduce((bytes, { tsNs }) => bytes + 200 + BYTES_OF_BEAT * tsNs.length, 2));
       let before = '[';
-      for (const { methodCode, channelCode, tsNs, intervalMs, kinds, accepted, qmask } of series) {
+      for (const { methodCode, channelCode, tsNs, intervalMs, kinds, accepted, classes, confidence, qmask } of series) {
         await breathe();
         json.text(`${before}{"method_code":${JSON.stringify(methodCode)},"channel":${JSON.stringify(channelCode)},"ts_${query.ts_unit}":`);
         json.times(tsNs, query.ts_unit);
@@ -213,6 +226,10 @@ const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
         json.choices(writtenKinds, kinds);
         json.text(',"accepted":');
         json.choices(['false', 'true'], accepted);
+        json.text(',"aami":');
+        json.choices(writtenClasses, classes);
+        json.text(',"confidence":');
+        json.numbers(confidence);
         json.text(',"qmask":');
         json.numbers(qmask);
         json.text('}');

@@ -186,7 +186,7 @@ export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readon
   const series: BeatSeries[] = [];
   for (const row of await ask(since ?? '-infinity', limit, null)) {
     await breathe();
-    const page = new BeatPage(filter, row);
+    const page = new BeatPage(filter, row.code, row);
     await fill(page, row, limit, (from, wanted) => ask(from, wanted, row));
     if (!page.isEmpty) series.push({ methodCode: row.code, channelCode: row.channel_code, ...page.columns() });
   }

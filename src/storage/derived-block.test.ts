@@ -74,6 +74,24 @@ describe('beats', () => {
     );
   });
 
+  test('what has no confidence is stored as before, and a confidence takes the bits of the greatest doubt', () => {
+    const beats = (confidences: readonly number[]): Parameters<typeof encodeBeats>[0] => ({
+      ns: confidences.map((_, i) => i * 1e9),
+      intervalUs: confidences.map((_, i) => (i === 0 ? NaN : 1e6)),
+      kinds: confidences.map(() => 0),
+      flags: confidences.map(() => 0),
+      reasons: confidences.map(() => ''),
+      confidences,
+    });
+    const sixty = (of: number): number[] => Array.from({ length: 60 }, () => of);
+    const bytes = (confidences: readonly number[]): number => encodeBeats(beats(confidences)).codec.length;
+    expect(encodeBeats(beats(sixty(NaN))).codec[0]! >> 4).toBe(0xe);
+    expect(bytes(sixty(100)) - bytes(sixty(NaN))).toBe(1 + Math.ceil(60 / 8));
+    expect(bytes([...sixty(98), 97]) - bytes([...sixty(NaN), NaN])).toBe(1 + Math.ceil((61 * 3) / 8));
+    expect(bytes([...sixty(100), 0]) - bytes([...sixty(NaN), NaN])).toBe(1 + Math.ceil((61 * 7) / 8));
+    for (const wrong of [-1, 101, 0.5]) expect(() => encodeBeats(beats([wrong]))).toThrow(/confidence/);
+  });
+
   test('a cut or changed row is an error or other points, never a throw', () => {
     fc.assert(
       fc.property(beatPoints, fc.nat(), fc.nat(), (points, at, value) => {

@@ -26,6 +26,8 @@ export type BeatPoints = Readonly<{
   flags: readonly number[];
   /** Why it is not normal; '' when it is. */
   reasons: readonly string[];
+  /** How sure its kind is, whole hundredths, 0 to 100; NaN: unknown. */
+  confidences: readonly number[];
 }>;
 
 /** Columns of feature_block, as they are stored: null where another column says it. */
@@ -71,6 +73,10 @@ const INTERVAL_US_MAX = 2 ** 32 - 1;
 /** High nibble of the first byte; the low one is the power of ten. */
 const FEATURE = 0xd0;
 const BEAT = 0xe0;
+/** Beats of which at least one has a confidence. */
+const SURE_BEAT = 0xf0;
+/** Of a confidence as it is written: one more than what it lacks, so that sure beats take few bits; 0: unknown. */
+const CONFIDENCE_MAX = 100;
 const EXPONENT_MAX = 9;
 const NO_VALUE = 4;
 /** Of a beat's code: no interval, that to the last beat before it in the row that was seen, or one that is written. */
@@ -170,8 +176,11 @@ function packFeatures(ns: readonly number[], steps: readonly number[], flags: re
 }
 
 /** @throws RangeError when an interval or their number is beyond what a row holds */
-export function encodeBeats({ ns, intervalUs, kinds, flags, reasons }: BeatPoints): BeatBlock {
+export function encodeBeats({ ns, intervalUs, kinds, flags, reasons, confidences }: BeatPoints): BeatBlock {
   const n = checkedCount(ns);
+  const doubts = confidences.map(doubtOf);
+  const doubtWidth = widthOf(doubts.reduce((a, b) => Math.max(a, b), 0));
+  const version = doubtWidth === 0 ? BEAT : SURE_BEAT;
   const named = [...new Set(reasons)].filter((reason) => reason !== '');
   const written: number[] = [];
   let seenNs: number | null = null;
@@ -189,15 +198,28 @@ export function encodeBeats({ ns, intervalUs, kinds, flags, reasons }: BeatPoint
   const line = lineOf(ns);
   const known = [...new Set(codes)];
   const codeWidth = widthOf(known.length - 1);
-  let at = HEAD + LINE + 1 + 2 * known.length;
-  const out = new Uint8Array(at + bytesOf(n, line.width) + bytesOf(n, codeWidth) + 4 * written.length);
-  putLine(out, BEAT, line);
+  const codesFrom = codesOfBeats(version);
+  let at = codesFrom + 2 * known.length;
+  const out = new Uint8Array(at + bytesOf(n, line.width) + bytesOf(n, codeWidth) + bytesOf(n, doubtWidth) + 4 * written.length);
+  putLine(out, version, line);
   out[HEAD + LINE] = known.length;
-  for (const [i, code] of known.entries()) out.set([code >> 8, code & 255], HEAD + LINE + 1 + 2 * i);
+  if (version === SURE_BEAT) out[HEAD + LINE + 1] = doubtWidth;
+  for (const [i, code] of known.entries()) out.set([code >> 8, code & 255], codesFrom + 2 * i);
   at = putNumbers(out, at, n, line.width, (i) => line.rest[i]!);
   at = putNumbers(out, at, n, codeWidth, (i) => known.indexOf(codes[i]!));
+  at = putNumbers(out, at, n, doubtWidth, (i) => doubts[i]!);
   putNumbers(out, at, written.length, 32, (i) => written[i]!);
   return { n, reasons: named.length === 0 ? null : named.join(REASON_SEPARATOR), codec: out };
+}
+
+/** Where the codes of beats begin. */
+const codesOfBeats = (version: number): number => HEAD + LINE + (version === SURE_BEAT ? 2 : 1);
+
+function doubtOf(confidence: number): number {
+  if (Number.isNaN(confidence)) return 0;
+  if (!(Number.isInteger(confidence) && confidence >= 0 && confidence <= CONFIDENCE_MAX))
+    throw new RangeError(`a confidence of ${confidence} hundredths, 0 to ${CONFIDENCE_MAX} can be stored`);
+  return CONFIDENCE_MAX + 1 - confidence;
 }
 
 function checkedCount(ns: readonly number[]): number {
@@ -300,24 +322,38 @@ function decodeOne(codec: Uint8Array, sum: number | null): FeaturePoints | Rejec
 
 export function decodeBeats({ n, reasons, codec }: BeatBlock): BeatPoints | Rejected {
   const named = reasons?.split(REASON_SEPARATOR);
-  const line = getLine(codec, BEAT, n);
+  const version = codec.length > 0 && (codec[0]! & 0xf0) === SURE_BEAT ? SURE_BEAT : BEAT;
+  const line = getLine(codec, version, n);
   if (typeof line === 'string') return damaged(line);
   const known = codec[HEAD + LINE];
-  if (known === undefined || known === 0) return damaged('head of its kinds');
+  const doubtWidth = version === SURE_BEAT ? codec[HEAD + LINE + 1] : 0;
+  if (known === undefined || known === 0 || doubtWidth === undefined || doubtWidth > 7) return damaged('head of its kinds');
   const codeWidth = widthOf(known - 1);
-  const timesAt = HEAD + LINE + 1 + 2 * known;
+  const codesFrom = codesOfBeats(version);
+  const timesAt = codesFrom + 2 * known;
   const codesAt = timesAt + bytesOf(n, line.width);
-  let writtenAt = codesAt + bytesOf(n, codeWidth);
+  const doubtsAt = codesAt + bytesOf(n, codeWidth);
+  let writtenAt = doubtsAt + bytesOf(n, doubtWidth);
   if (codec.length < writtenAt) return damaged(`${codec.length} bytes`);
   const ns = getTimes(codec, timesAt, n, line);
   if (ns === null) return damaged('times');
-  const found = { ns, intervalUs: [] as number[], kinds: [] as number[], flags: [] as number[], reasons: [] as string[] };
+  const found = {
+    ns,
+    intervalUs: [] as number[],
+    kinds: [] as number[],
+    flags: [] as number[],
+    reasons: [] as string[],
+    confidences: [] as number[],
+  };
   let seenNs = NaN;
   for (let i = 0; i < n; i++) {
     const index = getBits(codec, 8 * codesAt + i * codeWidth, codeWidth);
     if (index >= known) return damaged('kinds');
-    const code = codec[HEAD + LINE + 1 + 2 * index]!;
-    const reason = codec[HEAD + LINE + 2 + 2 * index]!;
+    const code = codec[codesFrom + 2 * index]!;
+    const reason = codec[codesFrom + 1 + 2 * index]!;
+    const doubt = getBits(codec, 8 * doubtsAt + i * doubtWidth, doubtWidth);
+    if (doubt > CONFIDENCE_MAX + 1) return damaged('confidence');
+    found.confidences.push(doubt === 0 ? NaN : CONFIDENCE_MAX + 1 - doubt);
     const text = reason === 0 ? '' : named?.[reason - 1];
     const how = code >> 4;
     if (text === undefined || ((code >> 2) & 3) === 3 || how > interval.written) return damaged('kinds');

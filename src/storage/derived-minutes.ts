@@ -18,7 +18,12 @@ export type Point = Readonly<{
   intervalUs: number;
   kind: number;
   reason: string;
+  /** Whole hundredths, 0 to 100; NaN: unknown. */
+  confidence: number;
 }>;
+
+/** What a value has in the columns of beats. */
+export const aFeature = { intervalUs: NaN, kind: 0, reason: '', confidence: NaN } as const;
 
 export type Minute = {
   readonly kind: SeriesKind;
@@ -60,7 +65,7 @@ const INT2_MAX = 32_767;
 
 /** @throws RowFault when a row could not hold it */
 export function checkPoint(point: Point, channelNo: number): Point {
-  const { flag, steps, intervalUs, kind, reason } = point;
+  const { flag, steps, intervalUs, kind, reason, confidence } = point;
   if (!Number.isInteger(flag) || flag < 0 || flag > FLAG_MAX)
     throw new RowFault(`a quality flag of ${flag}, 0 to ${FLAG_MAX} can be stored`);
   if (!(Number.isNaN(steps) || Math.abs(steps) <= STEP_COUNT_MAX))
@@ -68,6 +73,7 @@ export function checkPoint(point: Point, channelNo: number): Point {
   if (!(Number.isNaN(intervalUs) || (intervalUs >= 0 && intervalUs < 2 ** 32)))
     throw new RowFault(`an interval of ${intervalUs / 1000} ms`);
   if (!(kind >= 0 && kind <= KIND_MAX)) throw new RowFault('a beat of an unknown kind');
+  if (!(Number.isNaN(confidence) || (confidence >= 0 && confidence <= 100))) throw new RowFault(`a confidence of ${confidence / 100}`);
   // eslint-disable-next-line no-control-regex
   if (/[\u0000\u0001]/.test(reason)) throw new RowFault('a reason with a control character');
   if (!Number.isInteger(channelNo) || channelNo < -1 || channelNo > INT2_MAX) throw new RowFault(`channel ${channelNo}`);
@@ -106,6 +112,7 @@ export function beatBlockOf(points: readonly Point[]): BeatBlock {
     kinds: points.map(({ kind }) => kind),
     flags: points.map(({ flag }) => flag),
     reasons: points.map(({ reason }) => reason),
+    confidences: points.map(({ confidence }) => confidence),
   };
   return orRowFault(() => encodeBeats(arrays));
 }
@@ -122,7 +129,7 @@ function orRowFault<T>(encode: () => T): T {
 export function pointsOfFeatures(row: Pick<FeatureBlock, 'n' | 'min' | 'sum' | 'codec'>): Point[] {
   const decoded = decodeFeatures(row);
   if (isRejected(decoded)) throw new RowFault(`the stored row that it belongs to is damaged: ${decoded.detail}`);
-  return decoded.ns.map((ns, i) => ({ ns, flag: decoded.flags[i]!, steps: decoded.steps[i]!, intervalUs: NaN, kind: 0, reason: '' }));
+  return decoded.ns.map((ns, i) => ({ ...aFeature, ns, flag: decoded.flags[i]!, steps: decoded.steps[i]! }));
 }
 
 /** @throws RowFault likewise */
@@ -136,6 +143,7 @@ export function pointsOfBeats(row: BeatBlock): Point[] {
     intervalUs: decoded.intervalUs[i]!,
     kind: decoded.kinds[i]!,
     reason: decoded.reasons[i]!,
+    confidence: decoded.confidences[i]!,
   }));
 }
 

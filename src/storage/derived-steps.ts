@@ -12,8 +12,10 @@ export type DerivedBeat = Readonly<{
   ibiMs: number;
   kind: 'normal' | 'ectopic' | 'artefact' | 'interpolated';
   reason: string;
+  /** Probability that its kind is right, 0 to 1; NaN: unknown. */
+  confidence: number;
   quality: 0 | 1 | 2;
-  /** e.g. `derived:r_peaks_v9`. */
+  /** e.g. `derived:r_peaks_v10`. */
   method: string;
 }>;
 

@@ -22,6 +22,7 @@ import {
   minutesOfOpenRow,
   openRowOf,
   placeOf,
+  aFeature,
   pointsOfBeats,
   pointsOfFeatures,
   withPoints,
@@ -268,18 +269,19 @@ export class DerivedStore {
       }
       into.points.push(checkPoint({ ...point, ns }, channelNo));
     };
-    for (const { method, channelNo, tNs, quality, ibiMs, kind, reason } of rows.beats)
+    for (const { method, channelNo, tNs, quality, ibiMs, kind, reason, confidence } of rows.beats)
       add('beat', this.#method('beat', method, BEAT_NAME).id, channelNo, epochNs + tNs, {
         flag: quality,
         steps: NaN,
         intervalUs: Math.round(ibiMs * 1000),
         kind: beatKinds.indexOf(kind),
         reason,
+        confidence: Math.round(confidence * 100),
       });
     for (const { feature, methodCode, channelNo, tNs, value, qmask } of rows.features) {
       const { id, perUnit } = this.#method('feature', methodCode, feature);
       const steps = Math.round(value * perUnit) + 0;
-      add('feature', id, channelNo, epochNs + tNs, { flag: qmask, steps, intervalUs: NaN, kind: 0, reason: '' });
+      add('feature', id, channelNo, epochNs + tNs, { ...aFeature, flag: qmask, steps });
     }
     for (const [key, { minute, points }] of added)
       minutes.set(key, { ...minute, points: withPoints(minute.points, points), changed: true });

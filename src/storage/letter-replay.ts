@@ -29,7 +29,10 @@ export async function replayRows(letter: LetterToReplay, stream: RowStream, { bl
       void rows.add(
         {
           streamId,
-          beats: beats.map((beat) => ({ ...beat, tNs: BigInt(beat.tNs), ibiMs: beat.ibiMs ?? NaN }) as DerivedBeat),
+          // letters of earlier releases have no confidence
+          beats: beats.map(
+            (beat) => ({ ...beat, tNs: BigInt(beat.tNs), ibiMs: beat.ibiMs ?? NaN, confidence: beat.confidence ?? NaN }) as DerivedBeat,
+          ),
           features: features.map((feature) => ({ ...feature, tNs: BigInt(feature.tNs), value: feature.value ?? NaN }) as DerivedFeature),
           replaces: null,
         },

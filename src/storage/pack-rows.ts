@@ -218,7 +218,7 @@ class Packing {
   async #beats(part: string, first: number, last: number): Promise<void> {
     let [ns, intervalUs, beatKinds, flags, reasons]: [number[], number[], number[], number[], string[]] = [[], [], [], [], []];
     const minutes = new Minutes(this.#writer, this.#partitions, 'beat', (blocks, key) => {
-      putBeatBlock(blocks, key, encodeBeats({ ns, intervalUs, kinds: beatKinds, flags, reasons }));
+      putBeatBlock(blocks, key, encodeBeats({ ns, intervalUs, kinds: beatKinds, flags, reasons, confidences: ns.map(() => NaN) }));
       [ns, intervalUs, beatKinds, flags, reasons] = [[], [], [], [], []];
     });
     const put = (row: CopyRow): void => {

@@ -172,7 +172,13 @@ test('WFDB: the same samples, with the detected beats', async () => {
     [333, 17, 'mV'],
   ]);
   const beats = files.find((file) => file.endsWith('.bio'));
-  if (beats !== undefined) expect((await readAnnotations(beats)).length).toBeGreaterThan(80);
+  if (beats === undefined) return;
+  const found = await readAnnotations(beats);
+  expect(found.length).toBeGreaterThan(80);
+  // normal by AAMI, and how sure in per cent
+  const sure = found.filter(({ code, number }) => code === 'N' && number >= 90 && number <= 100);
+  expect(sure.length).toBeGreaterThan(70);
+  for (const { code, number } of found) expect(number === -1, `${code} ${number}`).toBe(!['N', 'S', 'V'].includes(code));
 });
 
 // promise: export-edf, round-trip

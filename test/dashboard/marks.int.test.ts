@@ -166,6 +166,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
       .filter({ hasText: /heart rate \d/ })
       .waitFor(); // its beats are there
     await page.keyboard.press('b');
+    await page.getByText(/Chosen: beat at .*, [NSV] by AAMI, \d+% sure/).waitFor();
     await panel(page)
       .getByText(/Computed as ectopic/)
       .waitFor();

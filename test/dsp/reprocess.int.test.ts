@@ -121,7 +121,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
-    'r_peaks_v9',
+    'r_peaks_v10',
     'pulse_peaks_v3',
     'hr_ppg_v7',
     'hr_ppg_motion_v6',

@@ -20,6 +20,8 @@ const times = fc
 
 const steps = fc.oneof(fc.integer({ min: 6000, max: 9000 }), fc.integer({ min: -STEP_COUNT_MAX, max: STEP_COUNT_MAX }), fc.constant(NaN));
 const flag = fc.constantFrom(0, 0, 0, 0, 1, 2);
+/** All known, some, none. */
+const confidence = fc.oneof(fc.integer({ min: 95, max: 100 }), fc.integer({ min: 0, max: 100 }), fc.constant(NaN));
 const reason = fc.constantFrom('', '', 'premature', 'missed_before');
 
 export const featurePoints: fc.Arbitrary<FeaturePoints> = fc
@@ -38,8 +40,9 @@ export const beatPoints: fc.Arbitrary<BeatPoints> = fc
       minLength: 1,
       maxLength: 40,
     }),
+    sure: fc.oneof(fc.array(confidence, { minLength: 1, maxLength: 30 }), fc.constant([NaN])),
   })
-  .map(({ ns, seed }) => {
+  .map(({ ns, seed, sure }) => {
     const found = ns.map((t, i) => ({ t, made: seed[i % seed.length]! }));
     let seen = NaN;
     const intervalUs = found.map(({ t, made: [kind, , , how] }) => {
@@ -53,5 +56,6 @@ export const beatPoints: fc.Arbitrary<BeatPoints> = fc
       kinds: found.map(({ made }) => made[0]),
       flags: found.map(({ made }) => made[1]),
       reasons: found.map(({ made }) => made[2]),
+      confidences: ns.map((_, i) => sure[i % sure.length]!),
     };
   });

@@ -52,7 +52,7 @@ export async function derivedRows(database: Pick<Database, 'pool'>, deviceId: st
   );
   const { rows } = await database.pool.query<{ row: string; t: number }>(
     `select (t.ts_ns - s.epoch_ns)::float8 / 1e9 as t, concat_ws(' ', m.code, t.channel_no, t.ts_ns - s.epoch_ns, t.rest) as row
-     from (select stream_id, method_id, channel_no, ts_ns, concat_ws(' ', interval_ms, kind, qmask, reason) as rest
+     from (select stream_id, method_id, channel_no, ts_ns, concat_ws(' ', interval_ms, kind, qmask, reason, confidence) as rest
            from beat where stream_id = any($1)
            union all select stream_id, method_id, channel_no, ts_ns, concat_ws(' ', value, qmask) from feature where stream_id = any($1)) t
      join stream s on s.id = t.stream_id join method m on m.id = t.method_id order by row`,

@@ -8,7 +8,7 @@ import { Partitions } from '../../src/storage/schema/partitions.ts';
 
 type Row = Readonly<{ ts_ns: bigint; stream_id: number; method_id: number; channel_no: number; qmask: number }>;
 type Value = Row & Readonly<{ value: number | null; per_unit: number }>;
-type Beat = Row & Readonly<{ interval_ms: number | null; kind: number; reason: string }>;
+type Beat = Row & Readonly<{ interval_ms: number | null; kind: number; reason: string; confidence?: number | null }>;
 type Minute<T> = { key: { streamId: number; methodId: number; channelNo: number; minute: number }; rows: T[] };
 
 /** Stores the values that a query gives: ts_ns, value, stream_id, method_id, channel_no, qmask. Joins them with minutes that are there.
@@ -44,7 +44,7 @@ export async function putFeatures(database: Database, query: string, values: rea
 }
 
 /** Stores the beats that a query gives, in minutes that have none: ts_ns, stream_id, method_id, channel_no, interval_ms, kind, qmask,
- *  reason. */
+ *  reason; confidence, where they have one. */
 export async function putBeats(database: Database, query: string, values: readonly unknown[] = []): Promise<number> {
   const { rows } = await database.pool.query<Beat>(`select * from (${query}) x order by ts_ns`, [...values]);
   const buffer = new CopyBuffer();
@@ -59,6 +59,7 @@ export async function putBeats(database: Database, query: string, values: readon
         kinds: points.map(({ kind }) => kind),
         flags: points.map(({ qmask }) => qmask),
         reasons: points.map(({ reason }) => reason),
+        confidences: points.map(({ confidence }) => (confidence === undefined || confidence === null ? NaN : Math.round(100 * confidence))),
       }),
     );
   await store(database, 'beat_block', beatBlockColumns, minutes, buffer);

@@ -170,6 +170,8 @@ describe('beats', () => {
       interval_ms: [null, 1000, 1000],
       kind: ['normal', 'ectopic', 'normal'],
       accepted: [false, true, true],
+      aami: [null, null, null], // by a method that does not judge it
+      confidence: [null, null, null],
       qmask: [0, 0, 0],
     });
     const [ms] = await api.json<Record<string, unknown[]>[]>('GET', `/api/v1/streams/${stream.uuid}/beats?limit=3&ts_unit=ms`, {

@@ -209,7 +209,15 @@ test("minutes, chart and goal agree on the steps of today in the person's time z
   await fetch(`${service.baseUrl}/api/v1/goals/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${org.apiKey.key}` } });
 });
 
-type Beats = { method_code: string; ts_ms: number[]; interval_ms: (number | null)[]; kind: string[]; accepted: boolean[] };
+type Beats = {
+  method_code: string;
+  ts_ms: number[];
+  interval_ms: (number | null)[];
+  kind: string[];
+  accepted: boolean[];
+  aami: (string | null)[];
+  confidence: (number | null)[];
+};
 
 /** RMSSD, SDNN and the mean of NN intervals as a script would: from the beats of /beats alone, by what their description says. */
 function variability({ ts_ms: at, interval_ms: intervals, accepted }: Beats, fromMs: number, toMs: number): Record<string, number> {
@@ -236,13 +244,25 @@ function variability({ ts_ms: at, interval_ms: intervals, accepted }: Beats, fro
 }
 
 const bigeminy = recording('mitdb/119.hea');
-// promise: window-end, beats-accepted
+// promise: window-end, beats-accepted, beats-aami
 test.skipIf(bigeminy === null)('HRV of every window, including those with ectopic beats, can be recomputed from the beats', async () => {
   await run(importRecordings, [bigeminy!, '--subject', 'mit-119', '--start', '2026-01-05T08:00:00Z']);
   await computed('mit-119', 'hrv_sdnn_300s');
   const [stream] = await send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=mit-119');
   const [beats] = await send<Beats[]>('GET', `/api/v1/streams/${stream!.id}/beats?limit=100000&ts_unit=ms`);
   expect(beats!.kind.filter((kind) => kind === 'ectopic').length).toBeGreaterThan(100);
+  // 444 of its beats are annotated as ventricular; kinds and confidences agree
+  const of = (aami: string): (number | null)[] => beats!.confidence.filter((_, i) => beats!.aami[i] === aami);
+  expect(Math.abs(of('V').length - 444)).toBeLessThan(10);
+  expect(of('N').length).toBeGreaterThan(1500);
+  for (const [aami, sure] of [
+    ['V', 0.9],
+    ['N', 0.97],
+  ] as const)
+    // prettier-ignore
+    expect(of(aami).filter((confidence) => confidence! >= sure).length).toBeGreaterThan(0.9 * of(aami).length);
+  expect(of('Q').length).toBeLessThan(30);
+  for (const [i, aami] of beats!.aami.entries()) expect(beats!.confidence[i] === null, `${i} ${aami}`).toBe(aami === 'Q' || aami === null);
   const methods = await send<{ code: string; step: number | null }[]>('GET', '/api/v1/methods');
   let windows = 0;
   let corrected = 0;

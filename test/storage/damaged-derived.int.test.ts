@@ -44,6 +44,7 @@ test('whatever the bytes are, SQL unpacks or leaves out, and what is unpacked is
     kinds: ns.map((_, i) => i % 3),
     flags: ns.map(() => 0),
     reasons: ns.map((_, i) => (i % 3 === 0 ? '' : 'early')),
+    confidences: ns.map((_, i) => (i % 4 === 0 ? NaN : below(101))),
   });
   const open = packOpenFeatures({ ns, steps: ns.map(() => 600 + below(100)), flags: ns.map(() => 0) });
   const openRow = encodeOpenMinutes([

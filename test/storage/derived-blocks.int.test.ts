@@ -70,6 +70,7 @@ test('feature_points and beat_points in SQL give the points that the codec was g
           kind: beats.kinds[i],
           qmask: beats.flags[i],
           reason: beats.reasons[i],
+          confidence: Number.isNaN(beats.confidences[i]) ? null : beats.confidences[i],
         })),
       );
     }),

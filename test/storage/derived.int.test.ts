@@ -34,6 +34,7 @@ const beat = (t: number, kind: DerivedBeat['kind'] = 'normal'): DerivedBeat => (
   ibiMs: t === 0 ? NaN : 1000,
   kind,
   reason: kind === 'normal' ? '' : 'premature',
+  confidence: kind === 'normal' ? NaN : 0.87,
   quality: 0,
   method: 'derived:r_peaks_v2',
 });
@@ -61,12 +62,13 @@ test('rows come back as they were added, exact in time and value', async () => {
     [1, 60.1, 'derived:hr_ecg_v2'],
     [2, null, 'derived:hr_ecg_v2'],
   ]);
-  const { rows } = await database.pool.query('select ts_ns, interval_ms, kind, reason from beat where stream_id = $1 order by time', [
-    stream.streamId,
-  ]);
+  const { rows } = await database.pool.query(
+    'select ts_ns, interval_ms, kind, reason, confidence from beat where stream_id = $1 order by time',
+    [stream.streamId],
+  );
   expect(rows).toEqual([
-    { ts_ns: testEpochNs + 123_000n, interval_ms: null, kind: 0, reason: '' },
-    { ts_ns: testEpochNs + second + 123_000n, interval_ms: 1000, kind: 1, reason: 'premature' },
+    { ts_ns: testEpochNs + 123_000n, interval_ms: null, kind: 0, reason: '', confidence: null },
+    { ts_ns: testEpochNs + second + 123_000n, interval_ms: 1000, kind: 1, reason: 'premature', confidence: 0.87 },
   ]);
   const { rows: made } = await run(database.pool, build.selectFrom('method').selectAll().where('name', '=', 'hr_ecg'));
   expect(made[0]).toMatchObject({ kind: 'feature', code: 'derived:hr_ecg_v2', cadence_hz: 1, step: 0.01, unit: '/min' });

@@ -73,7 +73,8 @@ async function answers(client: pg.Client): Promise<Answers> {
     (await all(name, 'bucket')).map((row) => ({ ...row, ...numbersOf(row, ['sum', 'good_sum', 'suspect_sum']) }));
   return {
     feature: await all('feature', 'ts_ns'),
-    beat: await all('beat', 'ts_ns'),
+    // beats have had a confidence since then; these have none
+    beat: (await all('beat', 'ts_ns')).map((row) => ({ confidence: null, ...row })),
     feature_1m: await rollup('feature_1m'),
     feature_1h: await rollup('feature_1h'),
     feature_1d: await rollup('feature_1d'),

@@ -48,7 +48,16 @@ beforeAll(async () => {
     const second = month * MONTH_SEC;
     blocks.push(stream.streamId, stream.epochNs, [ecg.rateNanoHz], [testRun(0, second * 250, 250)], 1);
     const tNs = BigInt(second) * SECOND;
-    const beat = { channelNo: 0, tNs, ibiMs: 1, kind: 'normal', reason: '', quality: 0, method: 'derived:r_peaks_v1' } as const;
+    const beat = {
+      channelNo: 0,
+      tNs,
+      ibiMs: 1,
+      kind: 'normal',
+      reason: '',
+      confidence: NaN,
+      quality: 0,
+      method: 'derived:r_peaks_v1',
+    } as const;
     const feature = { feature: 'hr_ecg', channelNo: -1, tNs, value: 60, qmask: 0, methodCode: 'derived:hr_ecg_v1' } as const;
     waits.push(rows.add({ streamId: stream.streamId, beats: [beat], features: [feature], replaces: null }, stream.epochNs));
     const spo2 = {

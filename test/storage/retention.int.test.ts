@@ -58,7 +58,16 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       for (let hour = 0; hour < hours; hour++) {
         blocks.push(stream.streamId, epochNs, [ecg.rateNanoHz], [testRun(0, hour * HOUR_SEC * 250, 250)], 1);
         const tNs = BigInt(hour * HOUR_SEC) * 1_000_000_000n;
-        const beat = { channelNo: 0, tNs, ibiMs: 1, kind: 'normal', reason: '', quality: 0, method: 'derived:r_peaks_v1' } as const;
+        const beat = {
+          channelNo: 0,
+          tNs,
+          ibiMs: 1,
+          kind: 'normal',
+          reason: '',
+          confidence: NaN,
+          quality: 0,
+          method: 'derived:r_peaks_v1',
+        } as const;
         const feature = { feature: 'hr_ecg', channelNo: -1, tNs, value: 60, qmask: 0, methodCode: 'derived:hr_ecg_v1' } as const;
         added.push(derived.add({ streamId: stream.streamId, beats: [beat], features: [feature], replaces: null }, epochNs));
       }

@@ -33,7 +33,16 @@ beforeAll(async () => {
       [testRun(0, 0, 250)],
       1,
     );
-    const beat = { channelNo: 0, tNs: 1n, ibiMs: 1, kind: 'normal', reason: '', quality: 0, method: 'derived:r_peaks_v1' } as const;
+    const beat = {
+      channelNo: 0,
+      tNs: 1n,
+      ibiMs: 1,
+      kind: 'normal',
+      reason: '',
+      confidence: NaN,
+      quality: 0,
+      method: 'derived:r_peaks_v1',
+    } as const;
     const feature = { feature: 'hr_ecg', channelNo: -1, tNs: 1n, value: 60, qmask: 0, methodCode: 'derived:hr_ecg_v1' } as const;
     await derived.add({ streamId: stream.streamId, beats: [beat], features: [feature], replaces: null }, stream.epochNs);
     const spo2 = {

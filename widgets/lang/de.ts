@@ -108,6 +108,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   pickedMoment: 'Gewählt: {from}',
   pickedStretch: 'Gewählt: {from} bis {to}',
   pickedBeat: 'Gewählt: Schlag um {from}',
+  pickedKind: 'Gewählt: Schlag um {from}, {kind} nach AAMI',
+  pickedSure: 'Gewählt: Schlag um {from}, {kind} nach AAMI, zu {sure} sicher',
   pickedNoBeat: 'Gewählt: {from}, wo kein Schlag gefunden wurde',
   rowComputed: 'berechnet',
   rowCorrected: 'korrigiert',

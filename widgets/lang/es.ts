@@ -108,6 +108,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   pickedMoment: 'Elegido: {from}',
   pickedStretch: 'Elegido: de {from} a {to}',
   pickedBeat: 'Elegido: latido a las {from}',
+  pickedKind: 'Elegido: latido a las {from}, {kind} según AAMI',
+  pickedSure: 'Elegido: latido a las {from}, {kind} según AAMI, seguro al {sure}',
   pickedNoBeat: 'Elegido: {from}, donde no se encontró ningún latido',
   rowComputed: 'calculado',
   rowCorrected: 'corregido',

@@ -108,6 +108,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   pickedMoment: 'Choisi : {from}',
   pickedStretch: 'Choisi : de {from} à {to}',
   pickedBeat: 'Choisi : battement à {from}',
+  pickedKind: 'Choisi : battement à {from}, {kind} selon l’AAMI',
+  pickedSure: 'Choisi : battement à {from}, {kind} selon l’AAMI, sûr à {sure}',
   pickedNoBeat: 'Choisi : {from}, où aucun battement n’a été trouvé',
   rowComputed: 'calculé',
   rowCorrected: 'corrigé',

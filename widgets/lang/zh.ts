@@ -107,6 +107,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   pickedMoment: '已选:{from}',
   pickedStretch: '已选:{from} 至 {to}',
   pickedBeat: '已选:{from} 的搏动',
+  pickedKind: '已选:{from} 的搏动，AAMI 分类 {kind}',
+  pickedSure: '已选:{from} 的搏动，AAMI 分类 {kind}，可信度 {sure}',
   pickedNoBeat: '已选:{from},此处没有检出搏动',
   rowComputed: '计算',
   rowCorrected: '修正',

@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import type { Beat, Mark } from './recording-source.ts';
 
-const beatAt = (timeMs: number, kind = 'normal'): Beat => ({ timeMs, intervalMs: 800, kind, qmask: 0, channel: 'ecg.ii' });
+const beatAt = (timeMs: number, kind = 'normal'): Beat => ({
+  timeMs,
+  intervalMs: 800,
+  kind,
+  aami: null,
+  confidence: null,
+  qmask: 0,
+  channel: 'ecg.ii',
+});
 const said = (startMs: number, beat: string | null, rest: Partial<Mark> = {}): Mark => {
   return { id: String(startMs), startMs, endMs: startMs, label: '', source: 'annotation', beat, channel: null, madeMs: 1, ...rest };
 };

@@ -12,6 +12,7 @@ export type CorrectedBeat = Readonly<{
   intervalMs: number | null;
   /** What was computed; '': nothing was found there. */
   kind: string;
+  aami: string | null;
   /** What a person says that it is: N, S, V, F, Q, or none; null: nobody has. */
   said: string | null;
   qmask: number;
@@ -44,8 +45,11 @@ export function correctBeats(beats: readonly Beat[], marks: readonly Mark[]): re
     else added.push({ timeMs: startMs, said: what! });
   }
   const all = [
-    ...beats.map((beat) => ({ timeMs: beat.timeMs, kind: beat.kind, qmask: beat.qmask, said: said.get(beat) ?? null })),
-    ...added.map((beat) => ({ ...beat, kind: '', qmask: 0 })),
+    ...beats.map((beat) => {
+      const { timeMs, kind, aami, qmask } = beat;
+      return { timeMs, kind, aami, qmask, said: said.get(beat) ?? null };
+    }),
+    ...added.map((beat) => ({ ...beat, kind: '', aami: null, qmask: 0 })),
   ].toSorted((a, b) => a.timeMs - b.timeMs);
   let lastMs = NaN;
   return all.map((beat) => {

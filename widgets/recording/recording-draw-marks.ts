@@ -3,7 +3,11 @@ import type { CorrectedBeat } from './corrected-beats.ts';
 import type { Surface } from './recording-draw.ts';
 import type { Beat } from './recording-source.ts';
 
-const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'V', artefact: '×', interpolated: '○' };
+const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'E', artefact: '×', interpolated: '○' };
+
+/** S or V where its class is known; E: early, of unknown origin. */
+const letterOf = ({ aami, kind }: Readonly<{ aami: string | null; kind: string }>): string =>
+  aami === 'S' || aami === 'V' ? aami : (letters[kind] ?? '');
 
 /** A mark above each beat and the interval to the one before, in ms. */
 export function beatsIn({ context, width, colors }: Surface, beats: readonly Beat[], xOf: (ms: number) => number): void {
@@ -16,7 +20,7 @@ export function beatsIn({ context, width, colors }: Surface, beats: readonly Bea
     context.moveTo(x, 16);
     context.lineTo(x, 22);
     context.stroke();
-    const letter = letters[beat.kind] ?? '';
+    const letter = letterOf(beat);
     if (letter !== '') {
       context.fillStyle = colors.bad;
       context.fillText(letter, x, 13);
@@ -38,7 +42,7 @@ export function correctedIn(
   words: Readonly<{ computed: string; corrected: string }>,
 ): void {
   context.textAlign = 'center';
-  for (const { timeMs, intervalMs, kind, said, qmask } of beats) {
+  for (const { timeMs, intervalMs, kind, aami, said, qmask } of beats) {
     const x = xOf(timeMs);
     if (x < -40 || x > width + 40) continue;
     if (intervalMs !== null && intervalMs * (xOf(1) - xOf(0)) > 30) {
@@ -49,7 +53,7 @@ export function correctedIn(
       context.fillStyle = context.strokeStyle = qmask === 0 ? colors.ink : colors.muted;
       tick(context, x);
       context.fillStyle = colors.bad;
-      context.fillText(letters[kind] ?? '', x, CORRECTED_Y + 13);
+      context.fillText(letterOf({ aami, kind }), x, CORRECTED_Y + 13);
       continue;
     }
     context.fillStyle = colors.accent;

@@ -36,7 +36,17 @@ export type Segment = Readonly<{
   qmask: readonly number[] | null;
 }>;
 
-export type Beat = Readonly<{ timeMs: number; intervalMs: number | null; kind: string; qmask: number; channel: string }>;
+export type Beat = Readonly<{
+  timeMs: number;
+  intervalMs: number | null;
+  kind: string;
+  /** N, S, V or Q by AAMI; null: unknown. */
+  aami: string | null;
+  /** Probability that it is N, S or V, 0 to 1; null: unknown. */
+  confidence: number | null;
+  qmask: number;
+  channel: string;
+}>;
 export type Mark = Readonly<{
   id: string;
   startMs: number;
@@ -395,7 +405,16 @@ function beatsOf(list: Answer<'getBeats'>): Beat[] {
   const series = list.find(({ method_code: method }) => method.includes('r_peaks')) ?? list[0];
   if (series === undefined) return [];
   return (series.ts_ms ?? []).map((timeMs, i) => {
-    const { interval_ms: intervals, kind, qmask, channel } = series;
-    return { timeMs, intervalMs: intervals[i] ?? null, kind: kind[i] ?? 'normal', qmask: qmask[i] ?? 0, channel };
+    const { interval_ms: intervals, kind, aami, confidence, qmask, channel } = series;
+    return {
+      timeMs,
+      intervalMs: intervals[i] ?? null,
+      kind: kind[i] ?? 'normal',
+      // a service of an earlier release has neither
+      aami: (aami as typeof aami | undefined)?.[i] ?? null,
+      confidence: (confidence as typeof confidence | undefined)?.[i] ?? null,
+      qmask: qmask[i] ?? 0,
+      channel,
+    };
   });
 }

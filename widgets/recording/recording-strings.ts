@@ -20,6 +20,8 @@ export const recordingTexts = {
   pickedMoment: 'Chosen: {from}',
   pickedStretch: 'Chosen: {from} to {to}',
   pickedBeat: 'Chosen: beat at {from}',
+  pickedKind: 'Chosen: beat at {from}, {kind} by AAMI',
+  pickedSure: 'Chosen: beat at {from}, {kind} by AAMI, {sure} sure',
   pickedNoBeat: 'Chosen: {from}, where no beat was found',
   rowComputed: 'computed',
   rowCorrected: 'corrected',

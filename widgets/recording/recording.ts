@@ -346,8 +346,16 @@ export class BioRecording extends BioElement {
   #picked(pick: Pick): string {
     const [from, to] = [Math.min(pick.fromMs, pick.toMs), Math.max(pick.fromMs, pick.toMs)];
     const values = { from: this.#clock(from, false, 3), to: this.#clock(to, false, 3) };
-    if (pick.beat !== null) return this.#say(pick.beat === 'added' ? 'pickedNoBeat' : 'pickedBeat', values);
+    if (pick.beat === 'added') return this.#say('pickedNoBeat', values);
+    if (pick.beat !== null) return this.#pickedBeat(pick.beat, values);
     return this.#say(to > from ? 'pickedStretch' : 'pickedMoment', values);
+  }
+
+  #pickedBeat({ aami, confidence }: Beat, values: Readonly<{ from: string }>): string {
+    if (aami === null) return this.#say('pickedBeat', values);
+    if (confidence === null || aami === 'Q') return this.#say('pickedKind', { ...values, kind: aami });
+    const sure = new Intl.NumberFormat(this.locale, { style: 'percent' }).format(confidence);
+    return this.#say('pickedSure', { ...values, kind: aami, sure });
   }
 
   /** By keyboard: the next beat after the one that is picked, or the one nearest to the middle. */

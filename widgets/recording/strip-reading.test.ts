@@ -3,7 +3,15 @@ import type { Beat } from './recording-source.ts';
 import { readStrip } from './strip-reading.ts';
 
 const strip = (qmasks: readonly number[], intervalMs: number | null = 800): Beat[] =>
-  qmasks.map((qmask, i) => ({ timeMs: 800 * i, intervalMs: qmask === 2 ? 200 : intervalMs, kind: 'normal', qmask, channel: 'ecg.ii' }));
+  qmasks.map((qmask, i) => ({
+    timeMs: 800 * i,
+    intervalMs: qmask === 2 ? 200 : intervalMs,
+    kind: 'normal',
+    aami: 'N',
+    confidence: 1,
+    qmask,
+    channel: 'ecg.ii',
+  }));
 
 // promise: strip-in-words
 it('one unusable beat leaves the others of a strip good, and counts for nothing in its heart rate', () => {

@@ -39,7 +39,7 @@ async function* annotationsOf(pool: Pool, whose: Whose, { fromNs, toNs }: Range)
   }
 }
 
-/** Beats of one record as they were computed. */
+/** Beats of one record as they were computed, and what WFDB calls each of them. */
 export type RecordBeats = Readonly<{ tsNs: BigInt64Array; kinds: Uint8Array; codes: readonly string[] }>;
 
 /** Of one record: `.mrk` has what was marked, `.cor` all beats as people corrected them.
@@ -68,7 +68,7 @@ export async function exportMarks(
     const corrected = correctBeats({ ...beats, ...unused }, corrections).beats;
     const codes = corrected.map(({ tsNs, said, index }) => ({
       sample: sampleAt(tsNs),
-      code: said ?? beats.codes[beats.kinds[index]!] ?? '?',
+      code: said ?? beats.codes[index] ?? '?',
     }));
     files.push(await write(join(folder, `${name}.cor`), codes));
   }

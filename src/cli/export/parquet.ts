@@ -28,6 +28,8 @@ const beatFields: readonly Field[] = [
   { name: 'interval_ms', type: 'double', nullable: true },
   { name: 'kind', type: 'utf8' },
   { name: 'accepted', type: 'int8' }, // 1: the interval is an NN interval, as variability uses it
+  { name: 'reason', type: 'utf8' }, // e.g. ventricular
+  { name: 'confidence', type: 'double', nullable: true }, // probability that it is ventricular, supraventricular or neither, as the reason says
   { name: 'qmask', type: 'int8' },
 ];
 const featureFields: readonly Field[] = [
@@ -92,7 +94,7 @@ const fromLast = `timestamptz 'epoch' + (greatest($2::int8, $4::int8) / 1000 - 1
 // Pages by the key after the last row, so that a long recording is never held whole.
 const beatSql = `select c.code as channel, m.code as method_code, b.ts_ns as ts, b.interval_ms,
     (array['normal', 'ectopic', 'artefact', 'interpolated'])[b.kind + 1] as kind,
-    (b.interval_ms is not null and b.reason = '')::integer as accepted, b.qmask
+    (b.interval_ms is not null and b.reason = '')::integer as accepted, b.reason, b.confidence, b.qmask
   from beat_values(${fromLast}) b join method m on m.id = b.method_id
     join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
   where b.stream_id = $1 and b.ts_ns >= $2 and b.ts_ns < $3 and (b.ts_ns, c.code, m.code) > ($4, $5, $6)

@@ -3,6 +3,8 @@
 import { join } from 'node:path';
 import { writeAnnotations } from '../../formats/wfdb-annotations.ts';
 import { writeRecord } from '../../formats/wfdb-write.ts';
+import { beatClassOf, judgesKinds } from '../../query/beat-classes.ts';
+import type { BeatClass } from '../../query/beat-classes.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { exportMarks } from './annotations.ts';
 import { isNamedByLead, MISSING } from '../client/recording.ts';
@@ -21,28 +23,55 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   const comments = [`stream ${stream.uuid}`, ...columns.map(({ config }) => `channel ${config.code} unit ${config.unit}`)];
   await writeRecord(folder, { name, fs, leads, comments, startUnixNs: startNs }, 16);
   const files = [join(folder, `${name}.hea`), join(folder, `${name}.dat`)];
-  const { rows } = await pool.query<{ ts_ns: bigint; kind: number }>(
-    `select distinct on (b.ts_ns) b.ts_ns, b.kind
+  const { rows } = await pool.query<BeatToWrite>(
+    `select distinct on (b.ts_ns) b.ts_ns, b.kind, b.reason, b.qmask, b.confidence, m.code as method_code
      from beat_values(timestamptz 'epoch' + ($3::int8 / 1000 - 1) * interval '1 microsecond', timestamptz 'epoch' + ($4::int8 / 1000 + 1) * interval '1 microsecond') b
      join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
-     where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4 order by b.ts_ns`,
+     join method m on m.id = b.method_id
+     where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4 order by b.ts_ns, m.id desc`,
     [stream.id, columns.map(({ config }) => config.code), String(range.fromNs), String(range.toNs)],
   );
-  // normal, ectopic (premature, of unknown origin), artefact, interpolated
-  const codes = ['N', 'S', '|', '?'] as const;
   const marked = await exportMarks(
     job,
     { name, startNs, fs, channels: columns.map(({ config }) => config.code) },
-    { tsNs: BigInt64Array.from(rows, (row) => row.ts_ns), kinds: Uint8Array.from(rows, (row) => row.kind), codes },
+    { tsNs: BigInt64Array.from(rows, (row) => row.ts_ns), kinds: Uint8Array.from(rows, (row) => row.kind), codes: rows.map(codeOf) },
   );
   if (rows.length === 0) return [...files, ...marked];
   const annotations = rows
-    .map(({ ts_ns: ts, kind }) => ({ sample: Math.round((Number(ts - startNs) / 1e9) * fs), code: codes[kind] ?? '?' }))
+    .map((row) => ({
+      sample: Math.round((Number(row.ts_ns - startNs) / 1e9) * fs),
+      code: codeOf(row),
+      number: confidenceOf(row),
+    }))
     .filter(({ sample }) => sample >= 0);
   const path = join(folder, `${name}.bio`);
   await writeAnnotations(path, annotations);
   return [...files, path, ...marked];
 }
+
+type BeatToWrite = Readonly<{
+  ts_ns: bigint;
+  kind: number;
+  reason: string;
+  qmask: number;
+  confidence: number | null;
+  method_code: string;
+}>;
+
+/** `num` of a beat whose class has no confidence; others have it in per cent. */
+const NO_CONFIDENCE = -1;
+/** Where no class is known: normal, ectopic (early, of unknown origin), artefact, interpolated. */
+const codesOfKinds = ['N', 'S', '|', '?'] as const;
+
+const classOf = ({ kind, reason, qmask, confidence, method_code: method }: BeatToWrite): BeatClass | null =>
+  beatClassOf(judgesKinds(method), kind, reason, qmask, confidence);
+
+function confidenceOf(beat: BeatToWrite): number {
+  const of = classOf(beat);
+  return beat.confidence === null || of === null || of === 'Q' ? NO_CONFIDENCE : Math.round(100 * beat.confidence);
+}
+
+const codeOf = (beat: BeatToWrite): string => classOf(beat) ?? codesOfKinds[beat.kind] ?? '?';
 
 /** WFDB needs positive gains (a reader may take others for "not stated"), whole baselines and, here, 16 bits: a lead with negative gain is
  *  written inverted with its baseline, which keeps its physical values; values outside 16 bits are shifted, or divided when their range is

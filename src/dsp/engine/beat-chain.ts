@@ -2,8 +2,7 @@
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, SUSPECT } from '../../signal.ts';
 import { ecgFlag, ecgRateFlag } from '../ecg/quality.ts';
-import type { BeatVerdict } from '../hrv/beats.ts';
-import { BeatTrack, Gaps, classifyBeat, interpolatedBeat, intervalMaxUs } from '../hrv/beats.ts';
+import { BeatTrack, Gaps, classifyBeat, interpolatedBeat, intervalMaxUs, noVerdict } from '../hrv/beats.ts';
 import { bridgedBeat, bridgedBeats } from '../hrv/bridged-beats.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { BeatValues } from '../hrv/values.ts';
@@ -22,8 +21,17 @@ import { SegmentRunner } from './runner.ts';
 import { positionUs } from '../kernels/segment-grid.ts';
 
 export type RowSink = ValueSink & {
-  /** kind, reason: positions in `beatKinds`, `beatReasons`. */
-  beat(channelNo: number, tUs: number, ibiMs: number, kind: number, reason: number, flag: QualityFlag, source: 'ecg' | 'ppg'): void;
+  /** kind, reason: positions in `beatKinds`, `beatReasons`; confidence: that of the kind, 0 to 1, NaN: unknown. */
+  beat(
+    channelNo: number,
+    tUs: number,
+    ibiMs: number,
+    kind: number,
+    reason: number,
+    confidence: number,
+    flag: QualityFlag,
+    source: 'ecg' | 'ppg',
+  ): void;
   quality(channelNo: number, tUs: number, sqi: number, flag: QualityFlag): void;
 };
 
@@ -68,7 +76,7 @@ const PULSE_HZ = 32;
 /** From the start of a second to the end of the 10 s by which ECG judges it. */
 const judgedAfterUs = 6_000_000;
 const none = new Float64Array(0);
-const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
+const verdict = noVerdict();
 
 /** Remembers rows of which every lead is NaN. */
 export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCount: number, n: number, k: number, rateNanoHz: number): void {
@@ -282,26 +290,29 @@ export class BeatChain implements Chain, RowTaker {
     if (bridged.length > 0) this.#bridge(i, bridged);
     else if (verdict.missed > 0) this.#interpolate(i, verdict.missed);
     const ibiMs = starts[i] === 1 ? Number.NaN : (tUs[i]! - tUs[i - 1]!) / 1000;
-    this.#sink.beat(this.group.channelNo, tUs[i]!, ibiMs, verdict.kind, verdict.reason, flag[i] as QualityFlag, this.group.source);
+    const { kind, reason, confidence } = verdict;
+    this.#sink.beat(this.group.channelNo, tUs[i]!, ibiMs, kind, reason, confidence, flag[i] as QualityFlag, this.group.source);
   }
 
   /** Rows for beats in lost samples before beat i; at best suspect. Features do not know them. */
   #bridge(i: number, atUs: Float64Array): void {
     const { flag } = this.#track;
     const quality = Math.max(SUSPECT, flag[i]!, flag[i - 1]!) as QualityFlag;
-    for (const at of atUs)
-      this.#sink.beat(this.group.channelNo, Math.round(at), Number.NaN, bridgedBeat.kind, bridgedBeat.reason, quality, this.group.source);
+    for (const at of atUs) this.#unseen(Math.round(at), bridgedBeat, quality);
   }
 
   /** Rows for beats that were not seen before beat i, evenly spaced; at best suspect. Features do not know them. */
   #interpolate(i: number, count: number): void {
     const { tUs, flag } = this.#track;
-    const { kind, reason } = interpolatedBeat;
     const quality = Math.max(SUSPECT, flag[i]!, flag[i - 1]!) as QualityFlag;
     for (let j = 1; j <= count; j++) {
       const at = Math.round(tUs[i - 1]! + (j * (tUs[i]! - tUs[i - 1]!)) / (count + 1));
-      this.#sink.beat(this.group.channelNo, at, Number.NaN, kind, reason, quality, this.group.source);
+      this.#unseen(at, interpolatedBeat, quality);
     }
+  }
+
+  #unseen(tUs: number, { kind, reason }: Readonly<{ kind: number; reason: number }>, quality: QualityFlag): void {
+    this.#sink.beat(this.group.channelNo, tUs, Number.NaN, kind, reason, Number.NaN, quality, this.group.source);
   }
 }
 

@@ -73,7 +73,7 @@ describe('StreamEngine', () => {
     const values = (channels: readonly ChannelConfig[], runs: readonly SampleRun[]): string[] => {
       const found: string[] = [];
       feed(channels, runs, 0.5, (_, { beats, features }) => {
-        for (const b of beats) found.push(`beat ${b.tNs} ${b.ibiMs} ${b.kind}`);
+        for (const b of beats) found.push(`beat ${b.tNs} ${b.ibiMs} ${b.kind} ${b.confidence}`);
         for (const f of features) found.push(`${f.feature} ${f.tNs} ${f.value}`);
       });
       return found.toSorted();

@@ -14,7 +14,7 @@
 import type { ChannelConfig, QualityFlag, Samples, Spo2Calibration } from '../../signal.ts';
 import { STEP_COUNT_MAX, fromSteps, toSteps } from '../../signal.ts';
 import type { RowBuffer } from '../rows/row-buffer.ts';
-import { rowCode } from '../rows/row-buffer.ts';
+import { packVerdict, rowCode } from '../rows/row-buffer.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
 import { Eda, emptyResponses } from '../slow/eda.ts';
 import { EcgKernel } from '../ecg/kernel.ts';
@@ -141,9 +141,19 @@ export class StreamEngine implements RowSink {
     for (const chain of this.#chains) chain.close();
   }
 
-  beat(channelNo: number, tUs: number, ibiMs: number, kind: number, reason: number, flag: QualityFlag, source: 'ecg' | 'ppg'): void {
-    if (tUs >= this.#fromUs)
-      this.#rows.add(source === 'ecg' ? rowCode.ecgBeat : rowCode.ppgBeat, channelNo, tUs, ibiMs, kind * 64 + reason, flag);
+  beat(
+    channelNo: number,
+    tUs: number,
+    ibiMs: number,
+    kind: number,
+    reason: number,
+    confidence: number,
+    flag: QualityFlag,
+    source: 'ecg' | 'ppg',
+  ): void {
+    if (tUs < this.#fromUs) return;
+    const code = source === 'ecg' ? rowCode.ecgBeat : rowCode.ppgBeat;
+    this.#rows.add(code, channelNo, tUs, ibiMs, packVerdict(kind, reason, confidence), flag);
   }
 
   /** Rounds a value to whole steps of its method: the only place that does, so kernels and flags use the value before rounding. Leaves out

@@ -1,8 +1,8 @@
 /** PR, QRS and QT of a stream: the beats of its first group of ECG leads delineated in the first lead, medians of a minute. */
 import { GOOD, SUSPECT } from '../../signal.ts';
 import { AFTER_SEC, Delineator, noBoundaries } from '../ecg/delineation.ts';
-import type { BeatTrack, BeatVerdict, Gaps } from '../hrv/beats.ts';
-import { classifyBeat, intervalMaxUs } from '../hrv/beats.ts';
+import type { BeatTrack, Gaps } from '../hrv/beats.ts';
+import { classifyBeat, intervalMaxUs, noVerdict } from '../hrv/beats.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
 import type { SampleRing } from './sample-ring.ts';
@@ -44,7 +44,7 @@ export const corrected = {
 
 // shared by every stream of the thread: nothing of them outlives a call
 const boundaries = noBoundaries();
-const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
+const verdict = noVerdict();
 const own = { pr: new Float64Array(512), qrs: new Float64Array(512), qt: new Float64Array(512) };
 const count = { pr: 0, qrs: 0, qt: 0 };
 

@@ -1,8 +1,8 @@
 /** Values of the pulse wave of a stream: the pulses of its first group of wavelengths measured one by one in the first wavelength, medians
  *  of a minute. */
 import { GOOD, SUSPECT } from '../../signal.ts';
-import type { BeatTrack, BeatVerdict, Gaps } from '../hrv/beats.ts';
-import { classifyBeat } from '../hrv/beats.ts';
+import type { BeatTrack, Gaps } from '../hrv/beats.ts';
+import { classifyBeat, noVerdict } from '../hrv/beats.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { PULSE_MAX_SEC, PulseWaveMeter, pulseWaveMeasures } from '../ppg/pulse-wave.ts';
 import type { PulseWaveMeasure, SamplesFrom } from '../ppg/pulse-wave.ts';
@@ -36,7 +36,7 @@ export const PULSE_SPREAD_GOOD: Readonly<Record<PulseWaveMeasure, number>> = {
 const width = pulseWaveMeasures.length;
 
 // shared by every stream of the thread: nothing of them outlives a call
-const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
+const verdict = noVerdict();
 const own = pulseWaveMeasures.map(() => new Float64Array(256));
 const counts = new Int32Array(width);
 

@@ -2,8 +2,8 @@
  *  longest interval between two beats. */
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
-import type { BeatTrack, BeatVerdict, Gaps } from '../hrv/beats.ts';
-import { classifyByIntervals } from '../hrv/beats.ts';
+import type { BeatTrack, Gaps } from '../hrv/beats.ts';
+import { classifyByIntervals, noVerdict } from '../hrv/beats.ts';
 import { isEctopicOrigin, ventricularOrigin } from '../hrv/beat-origin.ts';
 import {
   ECTOPIC_MIN,
@@ -60,7 +60,7 @@ const adjacent = new Uint8Array(MOST);
 const isVentricular = new Uint8Array(MOST);
 const endUs = new Float64Array(MOST);
 const starts = new Int32Array(MOST);
-const verdict: BeatVerdict = { kind: 0, reason: 0, missed: 0 };
+const verdict = noVerdict();
 
 /** For a good index: share of the window that intervals cover, share of beats that are good. */
 const COVERED_GOOD = 0.8;

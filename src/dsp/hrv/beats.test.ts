@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BeatTrack, Gaps, classifyBeat } from './beats.ts';
+import { BeatTrack, Gaps, classifyBeat, noVerdict } from './beats.ts';
 import { beatKinds, beatReasons } from '../rows/feature-rows.ts';
 
 /** Kind and reason of every beat of a list of times in s that is not a plain normal beat. */
@@ -7,7 +7,7 @@ function remarks(beatSec: readonly number[]): string[] {
   const track = new BeatTrack();
   for (const t of beatSec) track.push(Math.round(t * 1e6), 1, 0);
   track.endChain();
-  const out = { kind: 0, reason: 0, missed: 0 };
+  const out = noVerdict();
   const found: string[] = [];
   for (let i = 0; i < track.count; i++) {
     classifyBeat(track, i, out);
@@ -32,7 +32,7 @@ describe('beats by kind and reason', () => {
       for (const t of beatSec) track.push(Math.round(t * 1e6), 1, 0);
       track.endChain();
       for (let i = 0; i < track.count; i++) track.flag[i] = i >= doubtfulFrom ? 1 : 0;
-      const out = { kind: 0, reason: 0, missed: 0 };
+      const out = noVerdict();
       return Array.from({ length: track.count }, (_, i) => (classifyBeat(track, i, out), out.missed));
     };
     const sum = (counts: number[]): number => counts.reduce((a, b) => a + b, 0);

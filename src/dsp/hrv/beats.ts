@@ -2,6 +2,7 @@
 import { GOOD } from '../../signal.ts';
 import type { CorrectionState } from './rr-correction.ts';
 import { beatOrigin, isSureOrigin, isEctopicOrigin, ventricularOrigin } from './beat-origin.ts';
+import type { JudgedOrigin } from './beat-origin.ts';
 import { isEctopic, isJump, isOutlier, isSmallJump, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
 
 /** Two beats further apart have no interval: one of them was not seen, or there was nothing to see. 20 beats/min. */
@@ -81,6 +82,8 @@ export class BeatTrack {
   flag = new Uint8Array(64);
   /** Where it began, see beat-origin.ts. */
   origin = new Uint8Array(64);
+  /** Probability that it began there, 0 to 1; NaN: unknown. */
+  originConfidence = new Float32Array(64);
   /** What the shape says for a ventricular and a supraventricular origin. */
   ventricular = new Float32Array(64);
   supraventricular = new Float32Array(64);
@@ -121,6 +124,7 @@ export class BeatTrack {
     this.starts[i] = starts ? 1 : 0;
     this.verdict[i] = 0;
     this.origin[i] = 0;
+    this.originConfidence[i] = Number.NaN;
     this.ventricular[i] = ventricular;
     this.supraventricular[i] = supraventricular;
     this.shiftMs[i] = shiftMs;
@@ -144,8 +148,10 @@ export class BeatTrack {
   #judge(ended: boolean): void {
     const judged = judgeIntervals(this, this.#chainStart, this.count, ended, this.#correction);
     for (let i = this.judged; i < judged; i++) {
-      const origin = beatOrigin(this, this.#chainStart, i);
+      beatOrigin(this, this.#chainStart, i, judgedOrigin);
+      const { origin, confidence } = judgedOrigin;
       this.origin[i] = origin;
+      this.originConfidence[i] = confidence;
       if (!isEctopicOrigin(origin)) continue;
       const bits = isSureOrigin(origin) ? isEctopic | isSurelyEctopic : isEctopic;
       this.verdict[i]! |= bits;
@@ -167,9 +173,9 @@ export class BeatTrack {
     const end = Math.min(this.judged, this.handedOut);
     while (n < end && this.tUs[n]! < tUs) n++;
     if (n < 32) return;
-    const { tUs: times, confidence, verdict, starts, flag, origin, ventricular, supraventricular, shiftMs, pLikeness } = this;
-    for (const column of [times, confidence, verdict, starts, flag, origin, ventricular, supraventricular, shiftMs, pLikeness])
-      column.copyWithin(0, n, this.count);
+    const { tUs: times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular } = this;
+    const columns = [times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular];
+    for (const column of [...columns, this.shiftMs, this.pLikeness]) column.copyWithin(0, n, this.count);
     this.count -= n;
     this.judged -= n;
     this.handedOut -= n;
@@ -191,6 +197,7 @@ export class BeatTrack {
     this.starts = grow(this.starts, new Uint8Array(length));
     this.flag = grow(this.flag, new Uint8Array(length));
     this.origin = grow(this.origin, new Uint8Array(length));
+    this.originConfidence = grow(this.originConfidence, new Float32Array(length));
     this.ventricular = grow(this.ventricular, new Float32Array(length));
     this.supraventricular = grow(this.supraventricular, new Float32Array(length));
     this.shiftMs = grow(this.shiftMs, new Float32Array(length));
@@ -198,8 +205,13 @@ export class BeatTrack {
   }
 }
 
-/** `kind`, `reason`: positions in `beatKinds`, `beatReasons`; `missed`: interpolated beats that belong before it. */
-export type BeatVerdict = { kind: number; reason: number; missed: number };
+const judgedOrigin: JudgedOrigin = { origin: 0, confidence: Number.NaN };
+
+/** `kind`, `reason`: positions in `beatKinds`, `beatReasons`; `missed`: interpolated beats that belong before it; `confidence`: probability
+ *  that it is ventricular, supraventricular or neither, as the reason says; NaN: unknown. */
+export type BeatVerdict = { kind: number; reason: number; missed: number; confidence: number };
+
+export const noVerdict = (): BeatVerdict => ({ kind: 0, reason: 0, missed: 0, confidence: Number.NaN });
 
 /** What an interpolated beat is. */
 export const interpolatedBeat = { kind: 3, reason: 8 } as const;
@@ -210,6 +222,7 @@ export function classifyBeat(track: BeatTrack, i: number, out: BeatVerdict): voi
   out.kind = 0;
   out.reason = 0;
   out.missed = 0;
+  out.confidence = track.originConfidence[i]!;
   const origin = track.origin[i]!;
   if (isEctopicOrigin(origin)) {
     set(out, ectopic, origin === ventricularOrigin ? ventricular : supraventricular);
@@ -217,10 +230,12 @@ export function classifyBeat(track: BeatTrack, i: number, out: BeatVerdict): voi
   }
   if (track.starts[i] === 0 && isEctopicOrigin(track.origin[i - 1]!)) out.reason = followsEctopic;
   else judgeByIntervals(track, i, out, anyBit);
+  if (out.kind === artefact) out.confidence = Number.NaN;
 }
 
 /** As if nothing were known of the beats' shapes. */
 export function classifyByIntervals(track: BeatTrack, i: number, out: BeatVerdict): void {
+  out.confidence = Number.NaN;
   out.kind = 0;
   out.reason = 0;
   out.missed = 0;

@@ -3,7 +3,7 @@ import type { ChannelConfig, ChannelNo, QualityFlag, Samples, Spo2Calibration, S
 import type { BeatRow, FeatureOutput, FeatureRow, QualityRow } from '../rows/feature-rows.ts';
 import { beatKinds, beatReasons } from '../rows/feature-rows.ts';
 import { beatMethods, featureMethods } from '../rows/methods.ts';
-import { rowCode, rowWidth } from '../rows/row-buffer.ts';
+import { readVerdict, rowCode, rowWidth } from '../rows/row-buffer.ts';
 
 // ---- to the worker
 
@@ -169,13 +169,14 @@ function readRow(packed: Float64Array, at: number, output: { beats: BeatRow[]; f
   } else if (code === rowCode.quality) {
     output.quality.push({ channelNo, tNs, sqi: packed[at + 3]!, flag: packed[at + 4]! as QualityFlag });
   } else {
-    const verdict = packed[at + 4]!;
+    const { kind, reason, confidence } = readVerdict(packed[at + 4]!);
     output.beats.push({
       channelNo,
       tNs,
       ibiMs: packed[at + 3]!,
-      kind: beatKinds[verdict >> 6]!,
-      reason: beatReasons[verdict & 63]!,
+      kind: beatKinds[kind]!,
+      reason: beatReasons[reason]!,
+      confidence,
       quality: packed[at + 5]! as QualityFlag,
       method: (code === rowCode.ecgBeat ? beatMethods.ecg : beatMethods.ppg).code,
     });

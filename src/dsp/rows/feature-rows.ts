@@ -45,8 +45,11 @@ export type BeatRow = Readonly<{
   ibiMs: number;
   kind: BeatKind;
   reason: BeatReason;
+  /** Probability that it is ventricular, supraventricular or neither, as its reason says, in hundredths; NaN: it could not be compared with
+   *  the usual beat, or is no beat. */
+  confidence: number;
   quality: QualityFlag;
-  /** Method code of the detector, e.g. `derived:r_peaks_v9`. */
+  /** Method code of the detector, e.g. `derived:r_peaks_v10`. */
   method: string;
 }>;
 

@@ -43,6 +43,7 @@ export const retiredBeatMethods: readonly Method[] = [
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
+  earlier(beatMethods.ecg, 9, 'the same beats and kinds, without a confidence.'),
   earlier(
     beatMethods.ecg,
     8,

@@ -2,8 +2,22 @@
 
 /** First number of a row. */
 export const rowCode = { ecgBeat: 0, ppgBeat: 1, quality: 2, feature: 16 } as const;
-/** code, channelNo, t µs, then: a beat ibi, kind * 64 + reason, flag; a quality sqi, flag; a feature value, flag. */
+/** code, channelNo, t µs, then: a beat ibi, verdict (see packVerdict), flag; a quality sqi, flag; a feature value, flag. */
 export const rowWidth = 6;
+
+/** Steps of a confidence, per unit. */
+export const CONFIDENCE_STEPS = 100;
+const VERDICT_BITS = 8;
+
+/** Kind, reason and confidence of a beat as one number. @param confidence rounded to hundredths; NaN: unknown */
+export const packVerdict = (kind: number, reason: number, confidence: number): number =>
+  ((Number.isNaN(confidence) ? 0 : Math.round(confidence * CONFIDENCE_STEPS) + 1) << VERDICT_BITS) | (kind << 6) | reason;
+
+/** @param verdict of packVerdict */
+export function readVerdict(verdict: number): { kind: number; reason: number; confidence: number } {
+  const steps = (verdict >> VERDICT_BITS) - 1;
+  return { kind: (verdict >> 6) & 3, reason: verdict & 63, confidence: steps < 0 ? Number.NaN : steps / CONFIDENCE_STEPS };
+}
 
 /** Rows as numbers, growing. */
 export class RowBuffer {

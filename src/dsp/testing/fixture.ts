@@ -162,8 +162,8 @@ export class RowTable {
       this.rows.set(key, value);
       this.#times.set(key, tNs);
     };
-    for (const { channelNo, tNs, method, ibiMs, kind, reason, quality } of output.beats)
-      add(streamId, `${method} ${channelNo}`, tNs, `${ibiMs} ${kind} ${reason} ${quality}`);
+    for (const { channelNo, tNs, method, ibiMs, kind, reason, confidence, quality } of output.beats)
+      add(streamId, `${method} ${channelNo}`, tNs, `${ibiMs} ${kind} ${reason} ${confidence} ${quality}`);
     for (const { feature, channelNo, tNs, value, qmask, methodCode } of output.features)
       add(streamId, `${feature} ${channelNo}`, tNs, `${value} ${qmask} ${methodCode}`);
     for (const { channelNo, tNs, sqi, flag } of output.quality) add(streamId, `quality ${channelNo}`, tNs, `${sqi} ${flag}`);

@@ -100,6 +100,7 @@ export interface Tables {
     kind: number | null;
     qmask: number | null;
     reason: string | null;
+    confidence: number | null;
   };
   beat_block: {
     time: Stamp;
