@@ -92,6 +92,8 @@ export class BeatTrack {
   flagged = 0;
   /** Beats before this one have been handed out as rows. */
   handedOut = 0;
+  /** Was the shape of any beat known? Pulse beats have none, and no origin. */
+  #hasShapes = false;
   #chainStart = 0;
   #chainOpen = false;
   #correction: CorrectionState = newCorrection(0);
@@ -125,6 +127,7 @@ export class BeatTrack {
     this.supraventricular[i] = supraventricular;
     this.shiftMs[i] = shiftMs;
     this.pLikeness[i] = pLikeness;
+    this.#hasShapes ||= ventricular === ventricular;
     this.count = i + 1;
     this.#judge(false);
   }
@@ -144,7 +147,7 @@ export class BeatTrack {
   #judge(ended: boolean): void {
     const judged = judgeIntervals(this, this.#chainStart, this.count, ended, this.#correction);
     for (let i = this.judged; i < judged; i++) {
-      const origin = beatOrigin(this, this.#chainStart, i);
+      const origin = this.#hasShapes ? beatOrigin(this, this.#chainStart, i) : 0;
       this.origin[i] = origin;
       if (!isEctopicOrigin(origin)) continue;
       const bits = isSureOrigin(origin) ? isEctopic | isSurelyEctopic : isEctopic;
