@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LedgerWriter } from '../src/cli/client/ledger.ts';
 import { runCommand } from '../src/cli/command.ts';
-import type { Console } from '../src/cli/command.ts';
+import type { Command, Console } from '../src/cli/command.ts';
+import { reprocess } from '../src/cli/reprocess.ts';
 import { verify } from '../src/cli/verify.ts';
 import type { Clean } from './clean.ts';
 import { compareAggregates } from './compare/aggregates.ts';
@@ -17,20 +18,20 @@ import { compareWebhooks } from './compare/webhooks.ts';
 import { compareWeights } from './compare/weights.ts';
 import { compareWindows } from './compare/windows.ts';
 import type { Boot, Oracle } from './oracle.ts';
-import { derivedRows, differences } from './rows.ts';
+import { countsOf, derivedRows, differences } from './rows.ts';
 import type { Rows } from './rows.ts';
 
 /** Rows may still be on their way: they differ when nothing has changed for so long. */
 const QUIET_MS = 12_000;
 const WAIT_MS_MAX = 180_000;
 
-/** @returns beats and values that were compared */
-export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
+/** @returns beats and values that were compared, by the name of their method */
+export async function judge(oracle: Oracle, clean: Clean): Promise<ReadonlyMap<string, number>> {
   await oracle.stage.untilServing();
   const boots = oracle.standing;
   const wanted = await clean.rowsOf(boots);
   await compareSamples(oracle, boots);
-  const isSettled = await compareDerived(oracle, boots, wanted);
+  const isSettled = (await compareDerived(oracle, boots, wanted)) && (await compareReprocessed(oracle, boots, wanted));
   await compareBeatChannels(oracle, boots);
   await compareRecordings(oracle);
   await compareReports(oracle);
@@ -43,7 +44,7 @@ export async function judge(oracle: Oracle, clean: Clean): Promise<number> {
   await compareGone(oracle);
   await compareAudit(oracle);
   await compareWebhooks(oracle);
-  return [...wanted.values()].reduce((sum, rows) => sum + rows.size, 0);
+  return countsOf(wanted);
 }
 
 /** By `biosignal verify`, from a ledger as a client keeps it. */
@@ -58,6 +59,11 @@ async function compareSamples(oracle: Oracle, boots: readonly Boot[]): Promise<v
     }
   }
   ledger.close();
+  await mustRun(oracle, 'samples', verify, [name, '--wait', '60']);
+}
+
+/** Runs a command of `biosignal` on the database. */
+async function mustRun(oracle: Oracle, kind: string, command: Command, args: readonly string[]): Promise<boolean> {
   const out: string[] = [];
   const console: Console = {
     out: (line) => void out.push(line),
@@ -67,8 +73,17 @@ async function compareSamples(oracle: Oracle, boots: readonly Boot[]): Promise<v
     cwd: oracle.stage.workDir,
     signal: new AbortController().signal,
   };
-  const code = await runCommand(verify, [name, '--wait', '60'], console);
-  oracle.expect('samples', code === 0, () => `verify: ${out.join('\n')}`);
+  const code = await runCommand(command, [...args], console);
+  oracle.expect(kind, code === 0, () => `${command.name}: ${out.join('\n')}`);
+  return code === 0;
+}
+
+/** `biosignal reprocess` writes the same again. */
+async function compareReprocessed(oracle: Oracle, boots: readonly Boot[], wanted: Rows): Promise<boolean> {
+  const devices = [...new Set(boots.filter(({ bootId }) => (wanted.get(bootId)?.size ?? 0) > 0).map(({ deviceId }) => deviceId))];
+  if (devices.length === 0) return true;
+  const args = [...devices.flatMap((id) => ['--device', id]), '--ended'];
+  return (await mustRun(oracle, 'derived', reprocess, args)) && (await compareDerived(oracle, boots, wanted));
 }
 
 /** @returns are they there, the same? */

@@ -8,7 +8,8 @@ const DAY_SEC = 86_400;
 /** How long ago recordings begin: now, in the morning, weeks ago (synced late), a year ago (imported). */
 const starts = [700, 700, 6 * 3600, 16 * DAY_SEC, 400 * DAY_SEC, 400 * DAY_SEC];
 const wallClocks: readonly WallClock[] = [0, 0, 0, 0, -9 * 365 * DAY_SEC, 3 * 365 * DAY_SEC, 47, 'none'];
-const channelSets = [['ecg.ii'], ['ppg.ir', 'acc.x'], ['ecg.ii', 'ppg.ir', 'acc.x'], ['ecg.ii', 'eda', 'temp.skin'], ['ppg.ir', 'ppg.red']];
+export const wrist = ['ppg.ir', 'acc.x', 'acc.y', 'acc.z'];
+const channelSets = [['ecg.ii'], wrist, ['ecg.ii', 'ppg.ir', 'acc.x'], ['ecg.ii', 'eda', 'temp.skin'], ['ppg.ir', 'ppg.red']];
 const words = [
   'good',
   'tired; slept badly',
@@ -31,7 +32,7 @@ const afterMs = (random: Random): number => whole(random, 0, 600);
 /** By actor: what they do, and how often at the same time. */
 const makers: Readonly<Record<'devices' | 'people' | 'operators' | 'world', readonly (readonly [weight: number, Maker])[]>> = {
   devices: [
-    [9, (r) => ({ do: 'send', device: device(r), sec: pick(r, [4, 8, 20, 45, 70]), via: via(r) })],
+    [9, (r) => ({ do: 'send', device: device(r), sec: pick(r, [4, 8, 20, 45, 330]), via: via(r) })],
     [4, (r) => ({ do: 'record', device: device(r), sec: pick(r, [3, 15, 40]) })],
     [4, (r) => ({ do: 'upload', device: device(r), order: pick(r, ['in order', 'newest first', 'shuffled']), via: via(r) })],
     [2, (r) => ({ do: 'skip', device: device(r), sec: pick(r, [0.5, 7, 90, 4000]) })],

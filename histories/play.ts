@@ -11,7 +11,8 @@ import type { Complaint } from './oracle.ts';
 import type { Clean } from './clean.ts';
 import type { Stage } from './stage.ts';
 
-export type Outcome = Readonly<{ complaints: readonly Complaint[]; packets: number; rows: number; ms: number }>;
+/** `rows`: beats and values that were compared, by the name of their method. */
+export type Outcome = Readonly<{ complaints: readonly Complaint[]; packets: number; rows: ReadonlyMap<string, number>; ms: number }>;
 
 /** Lanes in which something is being done at the same time. */
 const BUSY_MAX = 3;
@@ -22,7 +23,7 @@ export async function play(history: History, stage: Stage, clean: Clean): Promis
   await stage.untilServing();
   const oracle = new Oracle(history.seed, stage, await stage.newOrganization(`history ${history.seed}`));
   const lanes = new Lanes();
-  let rows = 0;
+  let rows: ReadonlyMap<string, number> = new Map();
   try {
     for (const [index, command] of history.commands.entries()) {
       const run = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 /** A device of a history: records a simulated person packet by packet, keeps what it has not sent, has a wall clock that may be wrong. */
 import { createSimulatedDevice, simulatedChannels } from '../src/cli/simulator/device.ts';
 import type { SimulatedChannel } from '../src/cli/simulator/device.ts';
+import { activities, rhythms } from '../src/cli/simulator/body.ts';
 import { createPacketSource } from '../src/cli/simulator/packets.ts';
 import type { SimulatedPacket } from '../src/cli/simulator/packets.ts';
 import type { Packet } from '../src/proto/packet.ts';
@@ -17,8 +18,15 @@ export type RecorderOptions = Readonly<{
   wallClock: WallClock;
   driftPpm: number;
   channels: readonly string[];
-  packetMs?: number;
+  /** Default: by the seed, as rhythm and activity are. */
+  packetMs?: number | undefined;
 }>;
+
+/** Lengths of packets, ms: a device has one of them. */
+const packetLengths = [1000, 1000, 400, 1730];
+
+/** Every combination has a seed. */
+const byDigit = <T>(from: readonly T[], seed: number, place: number): T => from[Math.floor(seed / place) % from.length]!;
 
 /** A device without a clock is put where its first packet ends: what follows may lie this far ahead, s. */
 const AHEAD_SEC_MAX = 400;
@@ -36,13 +44,15 @@ export class Recorder {
   kept: Packet[] = [];
 
   constructor(options: RecorderOptions) {
-    const { seed, deviceId, bootId, subject, startMs, driftPpm, packetMs = 1000 } = options;
+    const { seed, deviceId, bootId, subject, startMs, driftPpm } = options;
+    const packetMs = options.packetMs ?? byDigit(packetLengths, seed, 12);
     this.#options = options;
     this.#packetMs = packetMs;
     this.#channels = new Set(options.channels);
     this.#seqOffset = seed % 3 === 0 ? 1 : 0;
     this.wallClock = options.wallClock;
-    const device = createSimulatedDevice({ seed, channels: simulatedChannels, pvcPercent: 3 });
+    const [rhythm, activity] = [byDigit(rhythms, seed, 1), byDigit(activities, seed, 3)];
+    const device = createSimulatedDevice({ seed, channels: simulatedChannels, pvcPercent: 3, rhythm, activity });
     const startUnixNs = BigInt(Math.round(startMs)) * 1_000_000n;
     this.#next = createPacketSource(device, { deviceId, bootId, subject, startUnixNs, packetMs, skewPpm: driftPpm });
   }

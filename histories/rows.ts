@@ -23,6 +23,17 @@ export async function derivedRows(
   return new Map([...Map.groupBy(rows, ({ boot }) => boot)].map(([boot, own]) => [boot, new Set(own.map(({ row }) => row))]));
 }
 
+/** Rows by the name of their method: a comparison of none proves nothing. */
+export function countsOf(rows: Rows): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const own of rows.values())
+    for (const row of own) {
+      const name = row.slice(0, row.indexOf(' '));
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  return counts;
+}
+
 /** What differs, in words; nothing: they are the same. */
 export function differences(got: Rows, wanted: Rows, boots: readonly Boot[]): string[] {
   const none: ReadonlySet<string> = new Set();

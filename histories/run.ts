@@ -2,7 +2,8 @@
  *  an oracle. The first one that fails is cut down and printed, so that it can be played again.
  *
  *  npm run histories -- [--minutes 10] [--seed S] [--only devices,people,operators,world, or commands] [--length 30] [--count N]
- *                       [--file HISTORY.json] [--keep-going] [--until PATTERN] [--no-shrink] [--out FOLDER] [--database URL] [--nodes N]
+ *                       [--rows] [--file HISTORY.json]
+ *                       [--keep-going] [--until PATTERN] [--no-shrink] [--out FOLDER] [--database URL] [--nodes N]
  *  --until: plays on after histories that fail, until a complaint, as "kind: text", matches. Exit code 1 when one fails.
  *  npm run histories -- --planted [NAME …] [--seed S] [--count 20] [--only …]   what they find: planted/run.ts. Exit code 1 when something
  *  is not found. */
@@ -33,6 +34,7 @@ const { values: options, positionals } = toolOptions({
     file: { type: 'string' },
     out: { type: 'string', default: '.cache/histories' },
     until: { type: 'string' },
+    rows: { type: 'boolean', default: false },
     'keep-going': { type: 'boolean', default: false },
     'no-shrink': { type: 'boolean', default: false },
   },
@@ -84,9 +86,12 @@ process.exit(failedCount === 0 ? 0 : 1); // whatever is still open
 
 function print({ seed, commands }: History, { complaints, packets, rows, ms }: Outcome): void {
   const verdict = complaints.length === 0 ? 'ok' : `FAILED: ${complaints.length} complaints`;
-  console.log(
-    `seed ${seed}: ${commands.length} commands, ${packets} packets, ${rows} beats and values, ${(ms / 1000).toFixed(1)} s  ${verdict}`,
-  );
+  const rowCount = [...rows.values()].reduce((sum, n) => sum + n, 0);
+  const what = `${commands.length} commands, ${packets} packets, ${rowCount} beats and values by ${rows.size} methods`;
+  console.log(`seed ${seed}: ${what}, ${(ms / 1000).toFixed(1)} s  ${verdict}`);
+  if (!options.rows) return;
+  const byName = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
+  console.log(`  ${byName.map(([name, n]) => `${name} ${n}`).join(', ')}`);
 }
 
 async function report(history: History, { complaints }: Outcome): Promise<void> {

@@ -6,6 +6,7 @@ import { encodeBatch } from '../../src/proto/packet-encode.ts';
 import { personOf } from '../commands.ts';
 import type { DeviceCommand, Upload } from '../commands.ts';
 import { deliver } from '../deliver.ts';
+import { wrist } from '../generate.ts';
 import type { Via } from '../deliver.ts';
 import type { Boot, Device, Oracle } from '../oracle.ts';
 import { encode, Recorder } from '../recorder.ts';
@@ -15,7 +16,7 @@ import { sendIllegal, sendOdd } from './odd.ts';
 type BootCommand = Extract<DeviceCommand, { do: 'boot' }>;
 type Running = Readonly<{ recorder: Recorder; boot: Boot }>;
 
-const usual: Omit<BootCommand, 'device'> = { do: 'boot', agoSec: 700, wallClock: 0, driftPpm: 0, channels: ['ecg.ii', 'ppg.ir'] };
+const usual: Omit<BootCommand, 'device'> = { do: 'boot', agoSec: 700, wallClock: 0, driftPpm: 0, channels: ['ecg.ii', ...wrist] };
 
 export async function runDeviceCommand(oracle: Oracle, command: DeviceCommand): Promise<void> {
   const device = oracle.device(command.device);
@@ -78,7 +79,7 @@ async function running(oracle: Oracle, index: number): Promise<Running> {
   return recorder !== null && boot !== null ? { recorder, boot } : await start(oracle, { ...usual, device: index });
 }
 
-async function start(oracle: Oracle, command: BootCommand, packetMs = 1000): Promise<Running> {
+async function start(oracle: Oracle, command: BootCommand, packetMs?: number): Promise<Running> {
   const device = oracle.device(command.device);
   const person = await oracle.person(personOf(command.device));
   const boot = oracle.openBoot(device.id, `boot ${device.bootCount++}`, person);

@@ -13,7 +13,9 @@ import type { NewOrganization } from '../../src/auth/organizations.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { importRecordings } from '../../src/cli/import.ts';
 import { simulate } from '../../src/cli/simulate.ts';
+import { simulatedChannels } from '../../src/cli/simulator/device.ts';
 import { readConfig } from '../../src/config.ts';
+import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { recording } from '../helpers/annotated-recordings.ts';
@@ -22,6 +24,11 @@ import { ran } from '../helpers/commands.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { refreshRollups } from '../../src/storage/maintenance.ts';
+import { de } from '../../widgets/lang/de.ts';
+import { es } from '../../widgets/lang/es.ts';
+import { fr } from '../../widgets/lang/fr.ts';
+import { zh } from '../../widgets/lang/zh.ts';
+import { unitLabel } from '../../widgets/shared/format.ts';
 import { patientFetch } from '../helpers/patient-fetch.ts';
 
 const HOURS = 2;
@@ -298,12 +305,12 @@ test('a time whose + was not escaped is refused with advice', async () => {
 
 describe.skipIf(chromiumPath === null)('in Chromium', () => {
   /** A page of the service's own origin with these widgets. */
-  async function open(body: string): Promise<Page> {
+  async function open(body: string, as = token): Promise<Page> {
     const page = await browser!.newPage({ viewport: { width: 1000, height: 1400 } });
     const { baseUrl } = service;
     const html = `<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="${baseUrl}/cdn/v1/bio-widgets.css">
       <script src="${baseUrl}/cdn/v1/bio-widgets.js"></script>
-      <bio-provider sdk-key="${org.sdkKey}" xuser-token="${token}" base-url="${baseUrl}" lang="en" tz="UTC">${body}</bio-provider>`;
+      <bio-provider sdk-key="${org.sdkKey}" xuser-token="${as}" base-url="${baseUrl}" lang="en" tz="UTC">${body}</bio-provider>`;
     await page.clock.setFixedTime(Date.now()); // one age for one time
     await page.route(`${baseUrl}/values`, (route) => route.fulfill({ contentType: 'text/html', body: html }));
     await page.goto(`${baseUrl}/values`);
@@ -355,6 +362,60 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     const share = detail.good_n[whole]![0]! / Math.max(detail.n[whole]![0]!, detail.expected_n[whole]![0]!);
     expect(cells.toReversed()[whole]![2]).toMatch(new RegExp(`(Good|Suspect|Unusable) ${Math.round(100 * share)}%`));
     expect(cells[0]![1]).toMatch(/^\d+ \(\d+ – \d+\)$|^–$/);
+    await page.context().close();
+  });
+
+  test('every computed value of the catalog is shown in words, with unit and flag, in every language; FHIR has its code', async () => {
+    const args = ['--subject', 'eve', '--device-prefix', 'eve-', '--duration', '700', '--speed', 'max', '--packet-ms', '10000'];
+    // breathing is computed from beats where no channel has it
+    const channels = simulatedChannels.filter((code) => code !== 'resp');
+    await run(simulate, [...args, '--pvc', '3', '--channels', channels.join()]);
+    await computed('eve', 'hr_ecg');
+    const { rows } = await database.pool.query<{ id: number; abbreviation: string; name: string; unit: string; loinc: string }>(
+      `select b.id, b.abbreviation, b.name, b.unit, b.loinc_code as loinc from biosignal b where b.source_type = 'derived' and b.feature <> 'resp_rate'
+       order by b.id`,
+    );
+    expect(rows.length).toBeGreaterThan(50);
+    for (const { id, abbreviation, name, unit, loinc } of rows) {
+      const answer = await patientFetch(`${service.baseUrl}/api/v1/observations?biosignal_id=${id}&subject_id=eve&limit=1&quality_max=1`, {
+        headers: { authorization: `Bearer ${org.apiKey.key}`, accept: 'application/fhir+json' },
+      });
+      const { entry } = (await answer.json()) as { entry?: { resource: { code: { text: string; coding: { code: string }[] }; valueQuantity: { code: string } } }[] }; // prettier-ignore
+      expect([abbreviation, entry?.length]).toEqual([abbreviation, 1]);
+      const { code, valueQuantity } = entry![0]!.resource;
+      const codes = code.coding.map((coding) => coding.code);
+      expect([code.text, valueQuantity.code, codes]).toEqual([name, unit, loinc === '' ? [abbreviation] : [loinc, abbreviation]]);
+    }
+    const { xuser_token: own } = await send<{ xuser_token: string }>('POST', '/api/v1/sdk/token', {
+      external_id: 'eve',
+      project_key: org.projectKey,
+    });
+    const languages = { de: de.phrases, es: es.phrases, fr: fr.phrases, zh: zh.phrases, en: {} as Readonly<Record<string, string>> };
+    const spoken = Object.keys(languages) as (keyof typeof languages)[];
+    const langOf = (i: number): keyof typeof languages => spoken[i % spoken.length]!;
+    const cards = rows.map(
+      ({ abbreviation }, i) => `<bio-trend-card biosignals="${abbreviation}" lang="${langOf(i)}" ${seconds}></bio-trend-card>`,
+    );
+    const others = featureMethods.filter(({ feature }) => ['prv_sd1_300s', 'prv_lf_300s', 'prv_lf_hf_300s'].includes(feature));
+    cards.push(...others.map(({ feature }) => `<bio-trend-card biosignals="${feature}" lang="de" ${seconds}></bio-trend-card>`));
+    const page = await open(cards.join(''), own);
+    const shown = await page.locator('bio-trend-card').evaluateAll((all) =>
+      all.map((card) => {
+        const text = (part: string): string => card.shadowRoot!.querySelector(part)?.textContent?.trim() ?? '';
+        return [text('h2'), text('[part=value]'), text('.unit'), text('[part=quality]')] as const;
+      }),
+    );
+    rows.forEach(({ abbreviation, name, unit }, i) => {
+      const [title, value, label, flag] = shown[i]!;
+      expect([abbreviation, title.replaceAll('\u00a0', ' ')]).toEqual([abbreviation, languages[langOf(i)][name] ?? name]);
+      expect([abbreviation, value, label]).toEqual([abbreviation, expect.stringMatching(/\d/), unitLabel(unit)]);
+      expect([abbreviation, flag.length > 0]).toEqual([abbreviation, true]);
+    });
+    // named and measured as their methods say, not by their codes
+    expect(shown.slice(rows.length).map(([title, , label]) => [title.replaceAll('\u00a0', ' '), label])).toEqual(
+      others.map(({ title, unit }) => [de.phrases[title] ?? '', unitLabel(unit)]),
+    );
+    if (process.env['BIO_SHOTS']) await page.screenshot({ path: process.env['BIO_SHOTS'], fullPage: true });
     await page.context().close();
   });
 

@@ -81,12 +81,10 @@ export type ChartRequest = Readonly<{
 export async function queryChart(session: Session, request: ChartRequest, signal?: AbortSignal): Promise<Series[]> {
   const [list, { subjectId }] = await Promise.all([catalog(session), session.identity()]);
   const columns = request.series.map((wanted) => ({ wanted, biosignal: findBiosignal(list, wanted) }));
-  const features = columns.filter(({ biosignal }) => biosignal === undefined).map(({ wanted }) => wanted);
-  if (features.length > 0) {
-    const methods = await session.get('/api/v1/methods', { signal });
-    const unknown = features.find((wanted) => !methods.some(({ name }) => name === wanted));
-    if (unknown !== undefined) throw unknownBiosignal(unknown);
-  }
+  const methods = columns.every(({ biosignal }) => biosignal) ? [] : await session.get('/api/v1/methods', { signal });
+  const methodOf = (wanted: string) => methods.find(({ name }) => name === wanted);
+  const unknown = columns.find(({ wanted, biosignal }) => !biosignal && !methodOf(wanted));
+  if (unknown) throw unknownBiosignal(unknown.wanted);
   const { toMs = Date.now() } = request;
   // What is undefined is not sent.
   const body = {
@@ -116,9 +114,9 @@ export async function queryChart(session: Session, request: ChartRequest, signal
     const flags = rows.map((_, i) => answer.qmask?.[i]?.[column] ?? 0);
     const [good, n, due] = [of('good_n'), of('n'), of('expected_n')];
     return {
-      name: biosignal?.name ?? head?.name ?? wanted,
+      name: biosignal?.name ?? (methodOf(wanted)?.title || wanted),
       key: wanted,
-      unit: biosignal?.unit ?? head?.unit ?? '',
+      unit: (biosignal ?? methodOf(wanted))?.unit ?? '',
       timesMs,
       stepMs,
       values: rows.map((row, i) => {

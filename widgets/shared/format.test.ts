@@ -34,6 +34,9 @@ it('a value has the decimals that suit its unit, and a dash where there is none'
   expect(formatValue('en', 61.6, '/min')).toBe('62');
   expect(formatValue('de', 36.55, 'Cel')).toBe('36,6');
   expect(formatValue('en', null, '/min')).toBe('–');
+  expect(['ms2', '%/s2', 'm/s2', 'ms', '{runs}', '1'].map(unitLabel)).toEqual(['ms²', '%/s²', 'm/s²', 'ms', '', '']);
+  // an index of fibrillation, a ratio of the pulse's waves
+  expect([0.044, -0.652, 31.4].map((value) => formatValue('en', value, '1'))).toEqual(['0.04', '-0.65', '31']);
 });
 
 it('an age is told in its largest unit', () => {

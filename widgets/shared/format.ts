@@ -9,14 +9,13 @@ const ucumToPrint: Readonly<Record<string, string>> = {
   '[degF]': '°F',
   uS: 'µS',
   uV: 'µV',
-  ms2: 'ms²',
   'mm[Hg]': 'mmHg',
   '[g]': 'g',
 };
 
-/** UCUM to what is printed: `Cel` is °C, `{score}` is nothing. */
+/** UCUM to what is printed: `Cel` is °C, `ms2` is ms², `{score}` is nothing. */
 export function unitLabel(ucum: string): string {
-  return ucumToPrint[ucum] ?? (ucum[0] === '{' ? '' : ucum);
+  return ucumToPrint[ucum] ?? (ucum[0] === '{' ? '' : ucum.replace('s2', 's²'));
 }
 
 /** @param digits significant digits at most; whole numbers keep all of theirs */
@@ -45,11 +44,11 @@ export function convertUnit<S extends Measured>(series: S, units: string | null)
   return { ...series, unit: '[degF]', values: to(values), lows: to(lows), highs: to(highs), range: to(range), newest: newer };
 }
 
-/** Decimals that suit the unit: a heart rate has none, a temperature one. */
+/** Decimals that suit the unit: a heart rate has none, a temperature one, a ratio or an index two. */
 export function formatValue(locale: string, value: number | null, unit: string): string {
   if (value === null || !Number.isFinite(value)) return '–';
-  const decimals = unit === 'Cel' || unit === '[degF]' ? 1 : Math.abs(value) < 10 ? 1 : 0;
-  const exact = unit === '/min' || unit === 'ms' || unit === '{steps}' ? 0 : decimals;
+  const decimals = unit === 'Cel' || unit === '[degF]' ? 1 : Math.abs(value) >= 10 ? 0 : unit === '1' ? 2 : 1;
+  const exact = /^(\/min|ms|{steps})$/.test(unit) ? 0 : decimals;
   return new Intl.NumberFormat(locale, { minimumFractionDigits: unit[0] === '{' ? 0 : exact, maximumFractionDigits: exact }).format(value);
 }
 

@@ -48,8 +48,9 @@ export class StreamEngine implements RowSink {
   readonly #chains: Chain[] = [];
   /** By channelNo: what takes its samples. */
   readonly #routes: Route[][];
-  /** Chains with something new, each once. */
+  /** Chains with something new, each once: the first so many. */
   readonly #touched: Chain[] = [];
+  #touchedCount = 0;
   readonly #stock: KernelStock;
   readonly #spo2: Spo2Calibration | null;
   /** What was final before a flush, which may have to be taken back; below 0 in the first seconds of a boot. Null: not flushed. */
@@ -104,7 +105,8 @@ export class StreamEngine implements RowSink {
   }
 
   #touch(chain: Chain): void {
-    if (!this.#touched.includes(chain)) this.#touched.push(chain);
+    for (let i = 0; i < this.#touchedCount; i++) if (this.#touched[i] === chain) return;
+    this.#touched[this.#touchedCount++] = chain;
   }
 
   /** Nothing more of a channel before index k. */
@@ -118,8 +120,8 @@ export class StreamEngine implements RowSink {
 
   /** Processes what was taken. How it was cut into calls changes nothing. */
   settle(): void {
-    for (let i = 0; i < this.#touched.length; i++) this.#touched[i]!.advance();
-    this.#touched.length = 0;
+    for (let i = 0; i < this.#touchedCount; i++) this.#touched[i]!.advance();
+    this.#touchedCount = 0;
   }
 
   /** The data end here, or continue more than a context (16 s) later. */

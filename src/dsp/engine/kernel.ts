@@ -136,8 +136,8 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
     for (let i = 0; i < beats.count; i++) {
       const position = beats.position[i]!;
       const tUs = positionUs(originK + position, rateNanoHz);
-      const [isInverted, isDoubtful] = [kernel.isInverted(position), kernel.isPolarityDoubtful(position)];
-      add(out, tUs, beats.confidence[i]!, isInverted ? 1 : 0, itemKind.event, isDoubtful ? 1 : 0);
+      const isInverted = kernel.isInverted(position) ? 1 : 0;
+      add(out, tUs, beats.confidence[i]!, isInverted, itemKind.event, kernel.isPolarityDoubtful(position) ? 1 : 0);
     }
     for (let i = 0; i < rates.count; i++) {
       const bpm = rates.bpm[i]!;

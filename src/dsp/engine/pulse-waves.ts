@@ -4,6 +4,7 @@ import { GOOD, SUSPECT } from '../../signal.ts';
 import type { BeatTrack, Gaps } from '../hrv/beats.ts';
 import { classifyBeat, noVerdict } from '../hrv/beats.ts';
 import type { ValueSink } from '../hrv/values.ts';
+import { medianOf } from '../hrv/median.ts';
 import { PULSE_MAX_SEC, PulseWaveMeter, pulseWaveMeasures } from '../ppg/pulse-wave.ts';
 import type { PulseWaveMeasure, SamplesFrom } from '../ppg/pulse-wave.ts';
 import { pulseWaveFeatures } from '../rows/methods-pulse-wave.ts';
@@ -161,10 +162,10 @@ export class BeatPulseWaves {
     for (let m = 0; m < width; m++) {
       const n = counts[m]!;
       if (n < PULSES_MIN) continue;
-      const sorted = own[m]!.subarray(0, n).sort();
-      const middle = medianOf(sorted);
-      for (let i = 0; i < n; i++) sorted[i] = Math.abs(sorted[i]! - middle);
-      const isGood = n >= PULSES_SHARE_GOOD * pulses && medianOf(sorted.sort()) <= PULSE_SPREAD_GOOD[pulseWaveMeasures[m]!];
+      const x = own[m]!;
+      const middle = medianOf(x, n);
+      for (let i = 0; i < n; i++) x[i] = Math.abs(x[i]! - middle);
+      const isGood = n >= PULSES_SHARE_GOOD * pulses && medianOf(x, n) <= PULSE_SPREAD_GOOD[pulseWaveMeasures[m]!];
       this.#sink.value(methods[m]!, -1, tUs, middle, isGood ? GOOD : SUSPECT);
     }
   }
@@ -206,9 +207,4 @@ export class BeatPulseWaves {
     this.#measured = new Float32Array(2 * measured.length);
     this.#measured.set(measured);
   }
-}
-
-function medianOf(sorted: Float64Array): number {
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
 }

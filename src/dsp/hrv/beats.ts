@@ -95,6 +95,8 @@ export class BeatTrack {
   flagged = 0;
   /** Beats before this one have been handed out as rows. */
   handedOut = 0;
+  /** Was the shape of any beat known? Pulse beats have none, and no origin. */
+  #hasShapes = false;
   #chainStart = 0;
   #chainOpen = false;
   #correction: CorrectionState = newCorrection(0);
@@ -129,6 +131,7 @@ export class BeatTrack {
     this.supraventricular[i] = supraventricular;
     this.shiftMs[i] = shiftMs;
     this.pLikeness[i] = pLikeness;
+    this.#hasShapes ||= ventricular === ventricular;
     this.count = i + 1;
     this.#judge(false);
   }
@@ -148,6 +151,7 @@ export class BeatTrack {
   #judge(ended: boolean): void {
     const judged = judgeIntervals(this, this.#chainStart, this.count, ended, this.#correction);
     for (let i = this.judged; i < judged; i++) {
+      if (!this.#hasShapes) break; // no beat of a pulse has a kind
       beatOrigin(this, this.#chainStart, i, judgedOrigin);
       const { origin, confidence } = judgedOrigin;
       this.origin[i] = origin;

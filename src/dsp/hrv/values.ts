@@ -10,6 +10,7 @@ import { bandPowers } from './frequency.ts';
 import { fiveMinuteValues, hangsOnExtremes, isOfSpread } from './five-minutes.ts';
 import { rangeMs } from './geometric.ts';
 import { isOneBeatOff } from './one-beat-off.ts';
+import { medianOf } from './median.ts';
 import type { Method } from '../rows/methods.ts';
 import { fiveMinuteMethods } from '../rows/methods-five-minutes.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
@@ -105,12 +106,6 @@ export const meanOffMax = 2;
 
 /** Intervals of the heart rate at hand: 8 s hold at most 40. */
 const intervals = new Float64Array(64);
-
-function medianInterval(count: number): number {
-  const sorted = intervals.subarray(0, Math.min(count, intervals.length)).sort();
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
-}
 
 /** Shares of intervals of a window at which its flag turns, see flagOf. */
 export const excludedSuspect = 0.05;
@@ -219,7 +214,7 @@ export class BeatValues {
     }
     if (count < 2 || sum < method.coverageMin * method.windowSec * secondUs) return;
     const mean = sum / count;
-    const rate = (60 * secondUs) / (this.#names.waits ? medianInterval(count) : mean);
+    const rate = (60 * secondUs) / (this.#names.waits ? medianOf(intervals, Math.min(count, intervals.length)) : mean);
     // an R peak's second may not have been judged yet, or it may: what is not always known is not used
     const isUneven = longest > longestMax * mean || Math.abs(rate - (60 * secondUs) / mean) > meanOffMax;
     const pulse = worst === GOOD && isUneven ? SUSPECT : (worst as QualityFlag);

@@ -33,6 +33,7 @@ export const HOLD_SEC = 0.25;
 export const STUCK_SEC = 0.7;
 const BLOCK_SEC = 0.5;
 const TICK_SEC = 0.1;
+const FS_MAX = 2000;
 
 /** Weights of the path, tuned on 27 BIDMC and 6 IEEE SPC recordings together; see docs/dsp/pulse-and-slow.md for the split-half check. */
 export const weights = {
@@ -76,6 +77,15 @@ function slotOf(id: number): number {
 /** Candidates waiting for their level; at most AHEAD / MERGE = 17. */
 const WAITING = 32;
 const WAITING_MASK = WAITING - 1;
+
+// of the rises at hand, at most a tick; shared by every instance of the thread: nothing of them outlives a call
+const ticks = (): Float64Array => new Float64Array(Math.ceil(TICK_SEC * FS_MAX));
+const rises = ticks();
+const leadRises = ticks();
+const sums = ticks();
+const steeps = ticks();
+/** One sample of each lead. */
+const held: Float64Array[] = [];
 
 /** Slope-sum candidates, best path.
  *  @see the head of this file
@@ -132,10 +142,12 @@ export class PpgBeatDetector implements BeatDetector {
   /** Last emitted node, or nodeBase - 1 when there is none since the start. */
   #committed = -1;
   #nodeBase = 0;
+  /** As long as no node comes, no beat can be emitted before this sample. */
+  #readyAt = Number.POSITIVE_INFINITY;
 
   /** @param fs Hz, 20 … 2000  @param leadCount wavelengths, >= 1  @throws RangeError when either is out of range */
   constructor(fs: number, leadCount = 1) {
-    if (!(fs >= 20 && fs <= 2000)) throw new RangeError(`fs = ${fs} Hz: 20 … 2000`);
+    if (!(fs >= 20 && fs <= FS_MAX)) throw new RangeError(`fs = ${fs} Hz: 20 … ${FS_MAX}`);
     if (!(leadCount >= 1)) throw new RangeError(`leadCount = ${leadCount}`);
     this.#fs = fs;
     this.#leads = Array.from({ length: leadCount }, () => new PpgLead(fs, AHEAD_SEC));
@@ -150,7 +162,7 @@ export class PpgBeatDetector implements BeatDetector {
     this.#ibiMax = IBI_MAX_SEC * fs;
     this.#rise = new MovingSum(Math.round(RISE_SEC * fs));
     this.#steep = new MovingSum(Math.max(1, Math.round(STEEP_SEC * fs)));
-    const ring = ringSize((RISE_SEC + MERGE_SEC) * fs + 4);
+    const ring = ringSize((RISE_SEC + MERGE_SEC + TICK_SEC) * fs + 4);
     this.#steepRing = new Float64Array(ring);
     this.#steepMask = ring - 1;
     this.#level = new BlockLevel();
@@ -166,32 +178,66 @@ export class PpgBeatDetector implements BeatDetector {
   }
 
   push(leads: readonly Float64Array[], from: number, to: number, out: FoundBeats): void {
-    if (this.#leads.length === 1) {
-      const x = leads[0]!;
-      const lead = this.#leads[0]!;
-      for (let i = from; i < to; i++) {
-        const value = x[i]!;
-        if (value - value === 0) {
-          this.#unchanged = value === lead.last ? this.#unchanged + 1 : 0;
-          if (this.#unchanged >= this.#stuck) {
-            this.#standStill(out);
-            continue;
-          }
-          if (this.#missing > this.#hold) this.#restart();
-          this.#missing = 0;
-          this.#accept(lead.push(value), out);
-        } else if (this.#missing < this.#hold) {
-          this.#missing++;
-          this.#accept(lead.push(lead.last), out);
-        } else this.#skip(out);
+    let waiting = 0; // rises that were not looked at yet
+    let due = this.#due();
+    for (let i = from; i < to;) {
+      const end = this.#missing > this.#hold ? i : this.#runEnd(leads, i, Math.min(to, i + due - waiting));
+      if (end > i) {
+        this.#filter(leads, i, end, waiting);
+        this.#missing = 0;
+        waiting += end - i;
+        i = end;
+        if (waiting < due) continue;
+        this.#accept(waiting, out);
+      } else {
+        if (waiting > 0) this.#accept(waiting, out);
+        this.#pushOne(leads, i++, out);
       }
-      return;
+      waiting = 0;
+      due = this.#due();
     }
-    for (let i = from; i < to; i++) this.#pushFused(leads, i, out);
+    if (waiting > 0) this.#accept(waiting, out);
   }
 
-  /** A sample counts as present when any lead has it; a lead without holds its last value and adds nothing. */
-  #pushFused(leads: readonly Float64Array[], i: number, out: FoundBeats): void {
+  /** Samples until something but the search for maxima is due: a block's end, a look at the path, a candidate's look-ahead. */
+  #due(): number {
+    const due = Math.min(this.#blockLeft, this.#tickLeft);
+    if (this.#waitHead === this.#waitTail) return due;
+    return Math.min(due, Math.max(1, this.#waiting[3 * (this.#waitHead & WAITING_MASK)]! + this.#ahead + 1 - this.#n));
+  }
+
+  /** Where the samples from `from` on end that every lead has and that do not stand still. */
+  #runEnd(leads: readonly Float64Array[], from: number, to: number): number {
+    let end = to;
+    for (let c = 0; c < this.#leads.length; c++) {
+      const x = leads[c]!;
+      let i = from;
+      while (i < end && x[i]! - x[i]! === 0) i++;
+      end = i;
+    }
+    const x = leads[0]!;
+    let before = this.#leads[0]!.last;
+    let unchanged = this.#unchanged;
+    for (let i = from; i < end; i++) {
+      const value = x[i]!;
+      const next = value === before && !this.#isChanged(leads, i, from) ? unchanged + 1 : 0;
+      if (next >= this.#stuck) end = i;
+      else unchanged = next;
+      before = value;
+    }
+    this.#unchanged = unchanged;
+    return end;
+  }
+
+  /** Does any lead's sample differ from the one before it, which is in the leads from `from` on? */
+  #isChanged(leads: readonly Float64Array[], i: number, from: number): boolean {
+    for (let c = 0; c < this.#leads.length; c++) if (leads[c]![i] !== (i > from ? leads[c]![i - 1] : this.#leads[c]!.last)) return true;
+    return false;
+  }
+
+  /** A sample that a lead has not, that stands still, or that follows a gap. It counts as present when any lead has it; a lead
+   *  without holds its last value and adds nothing. */
+  #pushOne(leads: readonly Float64Array[], i: number, out: FoundBeats): void {
     let present = false;
     let changed = false;
     for (let c = 0; c < this.#leads.length; c++) {
@@ -213,14 +259,28 @@ export class PpgBeatDetector implements BeatDetector {
       this.#skip(out);
       return;
     }
-    let sum = 0;
+    for (let c = 0; c < this.#leads.length; c++) {
+      while (held.length <= c) held.push(new Float64Array(1));
+      const value = leads[c]![i]!;
+      held[c]![0] = value - value === 0 ? value : this.#leads[c]!.last;
+    }
+    this.#filter(held, 0, 1, 0);
+    this.#accept(1, out);
+  }
+
+  /** Rises of samples [from, to) into `rises` from `at` on: of one lead as they are, of several each over its scale. */
+  #filter(leads: readonly Float64Array[], from: number, to: number, at: number): void {
+    if (this.#leads.length === 1) {
+      this.#leads[0]!.push(leads[0]!, from, to, rises, at);
+      return;
+    }
+    rises.fill(0, at, at + to - from);
     for (let c = 0; c < this.#leads.length; c++) {
       const lead = this.#leads[c]!;
-      const value = leads[c]![i]!;
-      const rise = lead.push(value - value === 0 ? value : lead.last);
-      if (lead.scale > 0) sum += rise / lead.scale;
+      lead.push(leads[c]!, from, to, leadRises, 0);
+      const { scale } = lead;
+      if (scale > 0) for (let j = 0; j < to - from; j++) rises[at + j] = rises[at + j]! + leadRises[j]! / scale;
     }
-    this.#accept(sum, out);
   }
 
   flush(out: FoundBeats): void {
@@ -271,39 +331,51 @@ export class PpgBeatDetector implements BeatDetector {
     this.#topAt = -1;
     this.#waitHead = this.#waitTail = 0;
     this.#nodeEnd = this.#nodeBase = 0;
+    this.#readyAt = Number.POSITIVE_INFINITY;
     this.#committed = -1;
   }
 
-  /** @param rise the (fused) positive difference of the newest sample */
-  #accept(rise: number, out: FoundBeats): void {
-    const n = this.#n;
-    this.#newest = n;
-    const sum = this.#rise.push(rise);
-    const steep = this.#steep.push(rise);
-    this.#steepRing[n & this.#steepMask] = steep;
-    this.#level.push(sum);
-    this.#steepLevel.push(steep);
-    this.#period.push(sum);
-    // a maximum of the slope sum at n - 1
-    if (sum > this.#previousRise) this.#rising = true;
-    else if (sum < this.#previousRise && this.#rising) {
-      this.#rising = false;
-      this.#offer(n - 1, this.#previousRise);
-    }
-    this.#previousRise = sum;
-    if (this.#topAt >= 0 && n - this.#topAt >= this.#merge) this.#closeTop();
-    if (--this.#blockLeft === 0) {
+  /** Looks at `count` rises, at most as many as are due: what is due comes after the last of them. */
+  #accept(count: number, out: FoundBeats): void {
+    const first = this.#n;
+    this.#n = first + count;
+    this.#newest = first + count - 1;
+    this.#rise.push(rises, count, sums);
+    this.#steep.push(rises, count, steeps);
+    for (let i = 0; i < count; i++) this.#steepRing[(first + i) & this.#steepMask] = steeps[i]!;
+    this.#level.push(sums, count);
+    this.#steepLevel.push(steeps, count);
+    this.#period.push(sums, count);
+    this.#findTops(first, count);
+    this.#blockLeft -= count;
+    if (this.#blockLeft === 0) {
       this.#blockLeft = this.#block;
       this.#level.closeBlock();
       this.#steepLevel.closeBlock();
       for (const lead of this.#leads) lead.closeBlock(this.#block);
     }
-    if (this.#waitHead < this.#waitTail && n - this.#waiting[3 * (this.#waitHead & WAITING_MASK)]! >= this.#ahead) this.#admit();
-    if (--this.#tickLeft === 0) {
-      this.#tickLeft = this.#tick;
-      if (this.#nodeEnd > this.#nodeBase) this.#commit(n - this.#ahead - this.#lag, out);
+    if (this.#waitHead < this.#waitTail && this.#newest - this.#waiting[3 * (this.#waitHead & WAITING_MASK)]! >= this.#ahead) this.#admit();
+    this.#tickLeft -= count;
+    if (this.#tickLeft > 0) return;
+    this.#tickLeft = this.#tick;
+    const until = this.#newest - this.#ahead - this.#lag;
+    if (until >= this.#readyAt) this.#commit(until, out);
+  }
+
+  /** Maxima of the slope sum, each known one sample later. */
+  #findTops(first: number, count: number): void {
+    let previous = this.#previousRise;
+    for (let i = 0; i < count; i++) {
+      const sum = sums[i]!;
+      if (sum > previous) this.#rising = true;
+      else if (sum < previous && this.#rising) {
+        this.#rising = false;
+        this.#offer(first + i - 1, previous);
+      }
+      previous = sum;
+      if (this.#topAt >= 0 && first + i - this.#topAt >= this.#merge) this.#closeTop();
     }
-    this.#n = n + 1;
+    this.#previousRise = previous;
   }
 
   #offer(at: number, rise: number): void {
@@ -344,6 +416,7 @@ export class PpgBeatDetector implements BeatDetector {
     const periodSamples = this.#period.periodSec * this.#fs;
     const periodic = Math.max(0, (this.#period.periodicity - weights.periodicityMin) / (1 - weights.periodicityMin));
     if (this.#nodeEnd - Math.max(this.#committed, this.#nodeBase) >= NODES - 1) return; // cannot happen, see NODES
+    this.#readyAt = Number.NEGATIVE_INFINITY;
     const id = this.#nodeEnd++;
     const slot = slotOf(id);
     this.#nodes[AT + slot] = at;
@@ -408,7 +481,7 @@ export class PpgBeatDetector implements BeatDetector {
     this.#nodes[STEP + slot] = 0;
   }
 
-  /** Emits the beats of the best path that lie at or before a sample. */
+  /** Emits the beats of the best path that lie at or before a sample; notes from which sample on there will be another. */
   #commit(until: number, out: FoundBeats): void {
     for (;;) {
       const first = Math.max(this.#committed + 1, this.#nodeBase);
@@ -421,11 +494,15 @@ export class PpgBeatDetector implements BeatDetector {
           end = id;
         }
       }
-      if (end < 0) return;
+      if (end < 0) {
+        this.#readyAt = Number.POSITIVE_INFINITY;
+        return;
+      }
       let id = end;
       while (this.#nodes[FROM + slotOf(id)]! > this.#committed) id = this.#nodes[FROM + slotOf(id)]!;
       const slot = slotOf(id);
-      if (this.#nodes[AT + slot]! > until) return;
+      this.#readyAt = this.#nodes[AT + slot]!;
+      if (this.#readyAt > until) return;
       appendBeat(out, this.#nodes[POSITION + slot]!, this.#confidence(slot));
       // paths that do not pass through the emitted beat are dead
       for (let other = first; other < this.#nodeEnd; other++) {

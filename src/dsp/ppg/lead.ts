@@ -1,5 +1,6 @@
 /** One wavelength of PPG: its band-pass, its last seconds, and the upstroke around a sample. */
 import { highPass, lowPass } from '../kernels/biquad.ts';
+import type { Biquad } from '../kernels/biquad.ts';
 
 const HIGH_PASS_HZ = 0.3;
 const LOW_PASS_HZ = 8;
@@ -33,10 +34,8 @@ export class PpgLead {
   readonly #footSamples: number;
   readonly #fallSamples: number;
   readonly #delay: number;
-  readonly #hb: readonly [number, number];
-  readonly #ha: readonly [number, number];
-  readonly #lb: readonly [number, number];
-  readonly #la: readonly [number, number];
+  readonly #high: Biquad;
+  readonly #low: Biquad;
   #fresh = true;
   #x2 = 0;
   #h1 = 0;
@@ -58,12 +57,8 @@ export class PpgLead {
     // group delay of a Butterworth pair at low frequency: sqrt(2) / (2 pi f)
     const lowPassHz = Math.min(LOW_PASS_HZ, 0.4 * fs);
     this.#delay = (Math.SQRT2 / (2 * Math.PI * lowPassHz)) * fs;
-    const high = highPass(HIGH_PASS_HZ, fs);
-    const low = lowPass(lowPassHz, fs);
-    this.#hb = [high.b0, high.b1];
-    this.#ha = [high.a1, high.a2];
-    this.#lb = [low.b0, low.b1];
-    this.#la = [low.a1, low.a2];
+    this.#high = highPass(HIGH_PASS_HZ, fs);
+    this.#low = lowPass(lowPassHz, fs);
   }
 
   reset(): void {
@@ -73,29 +68,48 @@ export class PpgLead {
     this.#blockRise = 0;
   }
 
-  /** Filters one sample. @returns its rise over the sample before, 0 when it falls */
-  push(value: number): number {
+  /** Filters x[from, to). @param rises gets, from `at` on, the rise of each sample over the one before, 0 when it falls */
+  push(x: Float64Array, from: number, to: number, rises: Float64Array, at: number): void {
     if (this.#fresh) {
       this.#fresh = false;
-      this.last = this.#x2 = value;
+      this.last = this.#x2 = x[from]!;
       this.#h1 = this.#h2 = this.#y1 = this.#y2 = 0;
     }
-    const hb = this.#hb;
-    const ha = this.#ha;
-    const lb = this.#lb;
-    const la = this.#la;
-    const h = hb[0] * (value + this.#x2) + hb[1] * this.last - ha[0] * this.#h1 - ha[1] * this.#h2;
-    const y = lb[0] * (h + this.#h2) + lb[1] * this.#h1 - la[0] * this.#y1 - la[1] * this.#y2;
-    const rise = y > this.#y1 ? y - this.#y1 : 0;
-    this.#x2 = this.last;
-    this.last = value;
-    this.#h2 = this.#h1;
-    this.#h1 = h;
-    this.#y2 = this.#y1;
-    this.#y1 = y;
-    this.#ring[this.#count++ & this.#mask] = y;
-    this.#blockRise += rise;
-    return rise;
+    const { b0: hb0, b1: hb1, a1: ha1, a2: ha2 } = this.#high;
+    const { b0: lb0, b1: lb1, a1: la1, a2: la2 } = this.#low;
+    const ring = this.#ring;
+    const mask = this.#mask;
+    let x1 = this.last;
+    let x2 = this.#x2;
+    let h1 = this.#h1;
+    let h2 = this.#h2;
+    let y1 = this.#y1;
+    let y2 = this.#y2;
+    let count = this.#count;
+    let blockRise = this.#blockRise;
+    for (let i = from, out = at; i < to; i++) {
+      const value = x[i]!;
+      const h = hb0 * (value + x2) + hb1 * x1 - ha1 * h1 - ha2 * h2;
+      const y = lb0 * (h + h2) + lb1 * h1 - la1 * y1 - la2 * y2;
+      const rise = y > y1 ? y - y1 : 0;
+      x2 = x1;
+      x1 = value;
+      h2 = h1;
+      h1 = h;
+      y2 = y1;
+      y1 = y;
+      ring[count++ & mask] = y;
+      blockRise += rise;
+      rises[out++] = rise;
+    }
+    this.last = x1;
+    this.#x2 = x2;
+    this.#h1 = h1;
+    this.#h2 = h2;
+    this.#y1 = y1;
+    this.#y2 = y2;
+    this.#count = count;
+    this.#blockRise = blockRise;
   }
 
   closeBlock(samples: number): void {

@@ -21,18 +21,26 @@ export class MovingSum {
     this.#sum = 0;
   }
 
-  /** The sum is rebuilt each time the ring wraps, so that rounding does not pile up. */
-  push(value: number): number {
+  /** Takes `count` values. The sum is rebuilt each time the ring wraps, so that rounding does not pile up.
+   *  @param sums gets the sum at each of them */
+  push(values: Float64Array, count: number, sums: Float64Array): void {
     const ring = this.#ring;
-    this.#sum += value - ring[this.#next]!;
-    ring[this.#next] = value;
-    if (++this.#next === this.width) {
-      this.#next = 0;
-      let sum = 0;
-      for (let i = 0; i < this.width; i++) sum += ring[i]!;
-      this.#sum = sum;
+    const { width } = this;
+    let next = this.#next;
+    let sum = this.#sum;
+    for (let i = 0; i < count; i++) {
+      const value = values[i]!;
+      sum += value - ring[next]!;
+      ring[next] = value;
+      if (++next === width) {
+        next = 0;
+        sum = 0;
+        for (let j = 0; j < width; j++) sum += ring[j]!;
+      }
+      sums[i] = sum > 0 ? sum : 0;
     }
-    return this.#sum > 0 ? this.#sum : 0;
+    this.#next = next;
+    this.#sum = sum;
   }
 }
 
@@ -53,8 +61,10 @@ export class BlockLevel {
     this.#cached = -1;
   }
 
-  push(value: number): void {
-    if (value > this.#running) this.#running = value;
+  push(values: Float64Array, count: number): void {
+    let running = this.#running;
+    for (let i = 0; i < count; i++) if (values[i]! > running) running = values[i]!;
+    this.#running = running;
   }
 
   closeBlock(): void {

@@ -96,8 +96,14 @@ export class PulseLight {
 
   /** Samples of one part: averages them down, and counts those that stand still. */
   #take(x: Float64Array, from: number, to: number): void {
-    const [decimation, stuck] = [this.#decimation, this.#stuck];
-    let [sum, summed, phase, unchanged, last] = [this.#sum, this.#summed, this.#phase, this.#unchanged, this.#last];
+    const decimation = this.#decimation;
+    const stuck = this.#stuck;
+    let sum = this.#sum;
+    let summed = this.#summed;
+    let phase = this.#phase;
+    let unchanged = this.#unchanged;
+    let last = this.#last;
+    let count = 0;
     for (let i = from; i < to; i++) {
       const value = x[i]!;
       if (value - value === 0) {
@@ -108,37 +114,67 @@ export class PulseLight {
         last = value;
       }
       if (++phase < decimation) continue;
-      if (summed > 0) this.#accept(sum / summed);
+      if (summed > 0) averaged[count++] = sum / summed;
+      if (count === averaged.length) {
+        this.#accept(count);
+        count = 0;
+      }
       this.#present += summed;
       this.#level += sum;
       sum = summed = phase = 0;
     }
-    [this.#sum, this.#summed, this.#phase, this.#unchanged, this.#last] = [sum, summed, phase, unchanged, last];
+    this.#accept(count);
+    this.#sum = sum;
+    this.#summed = summed;
+    this.#phase = phase;
+    this.#unchanged = unchanged;
+    this.#last = last;
   }
 
-  #accept(value: number): void {
-    const [high, low, s] = [this.#high, this.#low, this.#state];
+  /** The first `count` of `averaged`, all of one part. */
+  #accept(count: number): void {
+    if (count === 0) return;
+    const high = this.#high;
+    const low = this.#low;
+    const s = this.#state;
     if (this.#isFresh) {
-      s[0] = (high.b1 + high.b2) * value;
-      s[1] = high.b2 * value;
+      s[0] = (high.b1 + high.b2) * averaged[0]!;
+      s[1] = high.b2 * averaged[0]!;
       s[2] = s[3] = 0;
     }
-    const h = high.b0 * value + s[0]!;
-    s[0] = high.b1 * value - high.a1 * h + s[1]!;
-    s[1] = high.b2 * value - high.a2 * h;
-    const y = low.b0 * h + s[2]!;
-    s[2] = low.b1 * h - low.a1 * y + s[3]!;
-    s[3] = low.b2 * h - low.a2 * y;
     this.#isFresh = false;
     const part = this.#part;
-    if (y < this.#least[part]!) this.#least[part] = y;
-    if (y > this.#greatest[part]!) this.#greatest[part] = y;
-    if (this.#counts[part]!++ === 0) this.#first = value;
-    else this.#steps[part]! += (value - this.#before) ** 2;
-    const off = value - this.#first;
-    this.#sums[part]! += off;
-    this.#squares[part]! += off * off;
-    this.#before = value;
+    let least = this.#least[part]!;
+    let greatest = this.#greatest[part]!;
+    if (this.#counts[part] === 0) this.#first = averaged[0]!;
+    let before = this.#counts[part] === 0 ? averaged[0]! : this.#before;
+    let steps = this.#steps[part]!;
+    let sum = this.#sums[part]!;
+    let squares = this.#squares[part]!;
+    const first = this.#first;
+    for (let i = 0; i < count; i++) {
+      const value = averaged[i]!;
+      const h = high.b0 * value + s[0]!;
+      s[0] = high.b1 * value - high.a1 * h + s[1]!;
+      s[1] = high.b2 * value - high.a2 * h;
+      const y = low.b0 * h + s[2]!;
+      s[2] = low.b1 * h - low.a1 * y + s[3]!;
+      s[3] = low.b2 * h - low.a2 * y;
+      if (y < least) least = y;
+      if (y > greatest) greatest = y;
+      steps += (value - before) ** 2;
+      const off = value - first;
+      sum += off;
+      squares += off * off;
+      before = value;
+    }
+    this.#least[part] = least;
+    this.#greatest[part] = greatest;
+    this.#counts[part]! += count;
+    this.#steps[part] = steps;
+    this.#sums[part] = sum;
+    this.#squares[part] = squares;
+    this.#before = before;
   }
 
   #close(out: FoundValues): void {
@@ -184,3 +220,4 @@ export class PulseLight {
 
 // shared by every instance of the thread: nothing of them outlives a call
 const swings = new Float64Array(SWING_PARTS);
+const averaged = new Float64Array(64);

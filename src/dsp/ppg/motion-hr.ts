@@ -164,7 +164,7 @@ export class PpgMotionHeartRate {
     }
     notePeaks(frame);
     noteShares(frame);
-    noteMotion(frame);
+    if (this.#acc.length > 0) noteMotion(frame);
     if (this.#frames === 0) this.#score.set(emission);
     else this.#step(frame);
     this.#frames++;
@@ -185,9 +185,20 @@ export class PpgMotionHeartRate {
     for (let k = 0; k < STATES; k++) {
       const here = score[k]!;
       if (!(here > jump)) continue;
+      // from the state itself outwards: a step costs more the wider it is, and beyond some width more than a jump
       const last = Math.min(STATES - 1, k + REACH);
-      for (let s = Math.max(0, k - REACH); s <= last; s++) {
+      for (let s = k; s <= last; s++) {
+        const candidate = here + kernel[s - k + REACH]!;
+        if (candidate <= jump) break;
+        if (candidate > next[s]!) {
+          next[s] = candidate;
+          back[s] = k;
+        }
+      }
+      const first = Math.max(0, k - REACH);
+      for (let s = k - 1; s >= first; s--) {
         const candidate = here + kernel[k - s + REACH]!;
+        if (candidate <= jump) break;
         if (candidate > next[s]!) {
           next[s] = candidate;
           back[s] = k;
@@ -240,16 +251,19 @@ export class PpgMotionHeartRate {
    *  @returns false when no wavelength has a usable window */
   #cleanSpectrum(index: number): boolean {
     clean.fill(0);
-    taken.fill(0);
     let known = 0;
     for (let c = 0; c < this.#ppg.length; c++) if (this.#ppg[c]!.tapered(index, this.#leadWindows[c]!)) known++;
-    if (known === 0) return false;
+    if (known === 0) {
+      taken.fill(0);
+      return false;
+    }
     let moving = 0;
     for (let a = 0; a < this.#acc.length; a++) if (this.#acc[a]!.tapered(index, this.#axisWindows[a]!)) moving++;
     if (moving > 0) this.#filter.fit(this.#leadWindows, this.#axisWindows);
     const { size } = planOf(this.#fs);
     togetherWindow.fill(0);
-    takenTogether.fill(0);
+    if (moving > 0) takenTogether.fill(0);
+    else taken.fill(0);
     for (let c = 0; c < this.#ppg.length; c++) {
       const window = this.#leadWindows[c]!;
       let power = 0;
@@ -261,7 +275,10 @@ export class PpgMotionHeartRate {
       if (moving > 0) for (let t = 0; t < size; t++) takenTogether[t] = takenTogether[t]! + scale * takenWindow[t]!;
     }
     const max = spectrum(this.#fs, togetherWindow, clean);
-    if (!(max > 0)) return false;
+    if (!(max > 0)) {
+      taken.fill(0);
+      return false;
+    }
     for (let s = 0; s < 2 * STATES; s++) clean[s] = clean[s]! / max;
     if (moving > 0) spectrum(this.#fs, takenTogether, taken);
     return true;
@@ -286,7 +303,7 @@ function newFrame(): Frame {
 
 function notePeaks({ peak }: Frame): void {
   let highest = -1; // first of the highest within reach of the state
-  let refined = 0;
+  let past = 0; // of the refined peak, past `refinedOf`
   let refinedOf = -1;
   for (let state = 0; state < STATES; state++) {
     const first = Math.max(0, state - PEAK_REACH);
@@ -297,13 +314,14 @@ function notePeaks({ peak }: Frame): void {
     } else if (emission[last]! > emission[highest]!) highest = last;
     const at = emission[state]! < emission[highest]! ? highest : state;
     if (at !== refinedOf) {
-      const left = emission[at - 1] ?? emission[at]!;
-      const right = emission[at + 1] ?? emission[at]!;
+      // numbers throughout: a read beyond the ends would make each of them an object
+      const left = emission[Math.max(0, at - 1)]!;
+      const right = emission[Math.min(STATES - 1, at + 1)]!;
       const bend = left - 2 * emission[at]! + right;
-      refined = bend < 0 ? at + Math.max(-0.5, Math.min(0.5, (0.5 * (left - right)) / bend)) : at;
+      past = bend < 0 ? Math.max(-0.5, Math.min(0.5, (0.5 * (left - right)) / bend)) : 0;
       refinedOf = at;
     }
-    peak[state] = Math.round((refined - state) * PEAK_SCALE);
+    peak[state] = Math.round((at + past - state) * PEAK_SCALE);
   }
 }
 

@@ -11,6 +11,7 @@ const PERIOD_FS = 25;
 // shared by every instance of the thread: nothing of them outlives a call
 let windowed = new Float64Array(256);
 let correlation = new Float64Array(64);
+let squares = new Float64Array(256);
 let heads = new Float64Array(257);
 
 /** Period of the slope sum by autocorrelation over the last 6 s, at most twice a second. */
@@ -38,6 +39,7 @@ export class PeriodTracker {
     if (correlation.length < this.#lagMax + 2) correlation = new Float64Array(this.#lagMax + 2);
     if (windowed.length < size) {
       windowed = new Float64Array(size);
+      squares = new Float64Array(size);
       heads = new Float64Array(size + 1);
     }
   }
@@ -48,12 +50,17 @@ export class PeriodTracker {
     this.periodicity = 0;
   }
 
-  push(value: number): void {
-    this.#sum += value;
-    if (++this.#phase < this.#decimation) return;
-    this.#ring[this.#count++ % this.#ring.length] = this.#sum / this.#decimation;
-    this.#sum = 0;
-    this.#phase = 0;
+  push(values: Float64Array, count: number): void {
+    let sum = this.#sum;
+    let phase = this.#phase;
+    for (let i = 0; i < count; i++) {
+      sum += values[i]!;
+      if (++phase < this.#decimation) continue;
+      this.#ring[this.#count++ % this.#ring.length] = sum / this.#decimation;
+      sum = phase = 0;
+    }
+    this.#sum = sum;
+    this.#phase = phase;
   }
 
   update(): void {
@@ -88,66 +95,74 @@ export class PeriodTracker {
   }
 }
 
-/** Normalised autocorrelation at lags [first, last], into r. */
+/** Normalised autocorrelation at lags [first, last], into r. The energy of the earlier part is a running sum; products and the
+ *  energy of the later part are summed for four lags at once: each sum waits for its last addition, sums of other lags do not. */
 function correlate(x: Float64Array, n: number, first: number, last: number, r: Float64Array): void {
-  // The energy of the earlier part is a running sum; products and the energy of the later part are summed for four lags at once: each sum
-  // waits for its last addition, four of them do not wait for one another.
   heads[0] = 0;
-  for (let i = 0; i < n; i++) heads[i + 1] = heads[i]! + x[i]! * x[i]!;
+  for (let i = 0; i < n; i++) heads[i + 1] = heads[i]! + (squares[i] = x[i]! * x[i]!);
   let lag = first;
-  for (; lag + 3 <= last; lag += 4) {
-    let p0 = 0;
-    let p1 = 0;
-    let p2 = 0;
-    let p3 = 0;
-    let t0 = 0;
-    let t1 = 0;
-    let t2 = 0;
-    let t3 = 0;
-    let b0 = x[lag]!;
-    let b1 = x[lag + 1]!;
-    let b2 = x[lag + 2]!;
-    const end = n - lag - 3;
-    for (let i = 0; i < end; i++) {
-      const a = x[i]!;
-      const b3 = x[i + lag + 3]!;
-      p0 += a * b0;
-      p1 += a * b1;
-      p2 += a * b2;
-      p3 += a * b3;
-      t0 += b0 * b0;
-      t1 += b1 * b1;
-      t2 += b2 * b2;
-      t3 += b3 * b3;
-      b0 = b1;
-      b1 = b2;
-      b2 = b3;
-    }
-    // the last pairs of the three shorter lags
-    const u = x[end]!;
-    const v = x[end + 1]!;
-    const w = x[end + 2]!;
-    p0 = p0 + u * b0 + v * b1 + w * b2;
-    p1 = p1 + u * b1 + v * b2;
-    p2 += u * b2;
-    t0 = t0 + b0 * b0 + b1 * b1 + b2 * b2;
-    t1 = t1 + b1 * b1 + b2 * b2;
-    t2 += b2 * b2;
-    r[lag] = p0 / Math.sqrt(heads[n - lag]! * t0 + 1e-30);
-    r[lag + 1] = p1 / Math.sqrt(heads[n - lag - 1]! * t1 + 1e-30);
-    r[lag + 2] = p2 / Math.sqrt(heads[n - lag - 2]! * t2 + 1e-30);
-    r[lag + 3] = p3 / Math.sqrt(heads[n - lag - 3]! * t3 + 1e-30);
-  }
+  for (; lag + 3 <= last; lag += 4) correlateFour(x, n, lag, r);
   for (; lag <= last; lag++) {
     let product = 0;
     let tail = 0;
     for (let i = 0; i + lag < n; i++) {
-      const b = x[i + lag]!;
-      product += x[i]! * b;
-      tail += b * b;
+      product += x[i]! * x[i + lag]!;
+      tail += squares[i + lag]!;
     }
     r[lag] = product / Math.sqrt(heads[n - lag]! * tail + 1e-30);
   }
+}
+
+/** Likewise at `lag` and the three after it. */
+function correlateFour(x: Float64Array, n: number, lag: number, r: Float64Array): void {
+  const end = n - lag - 3;
+  let p0 = 0;
+  let p1 = 0;
+  let p2 = 0;
+  let p3 = 0;
+  let t0 = 0;
+  let t1 = 0;
+  let t2 = 0;
+  let t3 = 0;
+  let b0 = x[lag]!;
+  let b1 = x[lag + 1]!;
+  let b2 = x[lag + 2]!;
+  let s0 = squares[lag]!;
+  let s1 = squares[lag + 1]!;
+  let s2 = squares[lag + 2]!;
+  for (let i = 0; i < end; i++) {
+    const a = x[i]!;
+    const b3 = x[i + lag + 3]!;
+    const s3 = squares[i + lag + 3]!;
+    p0 += a * b0;
+    p1 += a * b1;
+    p2 += a * b2;
+    p3 += a * b3;
+    t0 += s0;
+    t1 += s1;
+    t2 += s2;
+    t3 += s3;
+    b0 = b1;
+    b1 = b2;
+    b2 = b3;
+    s0 = s1;
+    s1 = s2;
+    s2 = s3;
+  }
+  // the last pairs of the three shorter lags
+  const u = x[end]!;
+  const v = x[end + 1]!;
+  const w = x[end + 2]!;
+  p0 = p0 + u * b0 + v * b1 + w * b2;
+  p1 = p1 + u * b1 + v * b2;
+  p2 += u * b2;
+  t0 = t0 + s0 + s1 + s2;
+  t1 = t1 + s1 + s2;
+  t2 += s2;
+  r[lag] = p0 / Math.sqrt(heads[n - lag]! * t0 + 1e-30);
+  r[lag + 1] = p1 / Math.sqrt(heads[n - lag - 1]! * t1 + 1e-30);
+  r[lag + 2] = p2 / Math.sqrt(heads[n - lag - 2]! * t2 + 1e-30);
+  r[lag + 3] = p3 / Math.sqrt(heads[n - lag - 3]! * t3 + 1e-30);
 }
 
 function isPeak(r: Float64Array, i: number): boolean {

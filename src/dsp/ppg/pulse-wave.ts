@@ -107,7 +107,8 @@ export class PulseWaveMeter {
     }
     const x = given.subarray(0, length);
     if (!samplesFrom(first - half, x)) return false;
-    const [smooth, bend] = [this.#smooth, this.#bend];
+    const smooth = this.#smooth;
+    const bend = this.#bend;
     for (let i = 0; i < count; i++) {
       const centre = x[i + half]!;
       let y = smooth[half]! * centre;
@@ -141,7 +142,8 @@ export class PulseWaveMeter {
     const foot = steep - (level[steep]! - base) / steepness(steep);
     if (!(foot >= low - 1 && foot < top)) return false;
     const topAt = top + parabolaShift(level, top);
-    const [rise, fall] = [crossingBack(top, base + height / 2), crossingAhead(top, base + height / 2, nextLow)];
+    const rise = crossingBack(top, base + height / 2);
+    const fall = crossingAhead(top, base + height / 2, nextLow);
     values.fill(Number.NaN);
     values[0] = (1000 * (topAt - foot)) / rate;
     values[1] = (1000 * (fall - rise)) / rate;
@@ -163,7 +165,8 @@ export class PulseWaveMeter {
     if (e < 0) return;
     const notch = e + parabolaShift(second, e);
     if (notch <= topAt) return;
-    const [systolic, diastolic] = [area(foot, notch, base), area(notch, nextLow, base)];
+    const systolic = area(foot, notch, base);
+    const diastolic = area(notch, nextLow, base);
     // a high-pass may draw the fall below the line between the feet
     if (diastolic > 0) values[2] = diastolic / systolic;
     const c = greatestMaximum(b + 1, e - 1);
@@ -252,7 +255,8 @@ function levelAt(position: number): number {
 
 /** Integral of the level over its base, in samples. */
 function area(from: number, to: number, base: number): number {
-  const [first, last] = [Math.ceil(from), Math.floor(to)];
+  const first = Math.ceil(from);
+  const last = Math.floor(to);
   let sum = 0;
   for (let i = first; i < last; i++) sum += (level[i]! + level[i + 1]!) / 2 - base;
   sum += (first - from) * ((levelAt(from) + level[first]!) / 2 - base);

@@ -161,12 +161,14 @@ export class PulseKernel {
 
   #find(leads: readonly Float64Array[], from: number, to: number, out: FoundPulse): void {
     const { beats, rates, seconds } = out;
-    const [beat, rate] = [beats.count, rates.count];
+    const beat = beats.count;
+    const rate = rates.count;
     // the spectra of the rate know no sign
     if (this.#axisCount > 0) this.#motion.pushAcc(leads, from, to, rates, this.#leadCount);
     this.#motion.pushPpg(leads, from, to, rates);
     const upright = this.#upright(leads, from, to);
-    const [first, last] = upright === leads ? [from, to] : [0, to - from];
+    const first = upright === leads ? from : 0;
+    const last = first + to - from;
     this.#detector.push(upright, first, last, beats);
     this.#quality.pushBeats(beats, beat, beats.count);
     this.#quality.pushRates(rates, rate, rates.count);
@@ -186,7 +188,9 @@ export class PulseKernel {
     const sign = this.#turned ? -1 : 1;
     for (let l = 0; l < this.#leadCount; l++) {
       if ((turnedRows[l]?.length ?? 0) < to - from) turnedRows[l] = new Float64Array(this.#piece);
-      const [rows, given, offset] = [turnedRows[l]!, leads[l]!, this.#offset[l]!];
+      const rows = turnedRows[l]!;
+      const given = leads[l]!;
+      const offset = this.#offset[l]!;
       for (let i = from; i < to; i++) rows[i - from] = offset + sign * given[i]!;
     }
     return turnedRows;

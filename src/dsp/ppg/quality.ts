@@ -117,10 +117,12 @@ function probability({ constant, of }: Weights, features: Float64Array): number 
 // shared by every instance of the thread: nothing of them outlives a judgement
 const shapes = new Float64Array(BEATS_MAX * SHAPE);
 const template = new Float64Array(SHAPE);
+const offsets = new Float64Array(SHAPE);
 const scratch = new Float64Array(BEATS_MAX);
 const heights = new Float64Array(BEATS_MAX);
 let windowed = new Float64Array(512);
-const decimated = [new Float64Array(1)] as const;
+/** What a piece of the channel is averaged down to. */
+const decimated = new Float64Array(64);
 
 /** Parallel growable columns. */
 export type FoundQuality = {
@@ -225,22 +227,42 @@ export class PpgQuality {
   }
 
   push(x: Float64Array, from: number, to: number, out: FoundQuality): void {
+    const decimation = this.#decimation;
+    let sum = this.#sum;
+    let present = this.#present;
+    let phase = this.#phase;
+    let count = 0;
+    let due = this.#due();
     for (let i = from; i < to; i++) {
       const value = x[i]!;
       if (value - value === 0) {
-        this.#sum += value;
-        this.#present++;
+        sum += value;
+        present++;
       }
-      if (++this.#phase < this.#decimation) continue;
-      this.#accept(this.#present > 0 ? this.#sum / this.#present : Number.NaN);
-      this.#sum = this.#present = this.#phase = 0;
+      if (++phase < decimation) continue;
+      decimated[count++] = present > 0 ? sum / present : Number.NaN;
+      sum = present = phase = 0;
+      if (count < due) continue;
+      this.#accept(count);
+      count = 0;
       while (this.#isDue()) this.#judge(out);
+      due = this.#due();
     }
+    this.#accept(count);
+    this.#sum = sum;
+    this.#present = present;
+    this.#phase = phase;
   }
 
   /** The data ends here: judge the seconds that are complete. */
   flush(out: FoundQuality): void {
     while ((this.#judgedSec + 1) * this.#rate <= this.#n) this.#judge(out);
+  }
+
+  /** Decimated samples until a second may have to be judged. */
+  #due(): number {
+    const left = Math.ceil((this.#judgedSec + this.latencySec) * this.#rate) - this.#n;
+    return Math.max(1, Math.min(decimated.length, left));
   }
 
   #isDue(): boolean {
@@ -250,47 +272,75 @@ export class PpgQuality {
     return !this.#hasRates || frame < FIRST_FRAME || this.#rateFrame >= frame;
   }
 
-  /** One decimated sample: filters and sums. */
-  #accept(value: number): void {
+  /** The first `count` of `decimated`: filters and sums. */
+  #accept(count: number): void {
+    this.#second.push(decimated, 0, count, this.#other);
+    for (let at = 0; at < count;) {
+      if (this.#n >= (this.#nowSec + 1) * this.#rate)
+        this.#sums.fill(0, (++this.#nowSec % SECONDS) * SUMS, ((this.#nowSec % SECONDS) + 1) * SUMS);
+      const end = Math.min(count, at + Math.ceil((this.#nowSec + 1) * this.#rate) - this.#n);
+      this.#add(at, end);
+      at = end;
+    }
+  }
+
+  /** Decimated samples [from, to), all of one second. */
+  #add(from: number, to: number): void {
     const { high, low, noise } = this.#filters;
     const state = this.#state;
-    decimated[0][0] = value;
-    this.#second.push(decimated[0], 0, 1, this.#other);
-    let lost = 0;
-    if (value - value !== 0) {
-      value = this.#last;
-      lost = 1;
-      this.#flatRun = 0;
-    } else if (this.#fresh) {
-      this.#fresh = false;
-      state[0] = (high.b1 + high.b2) * value;
-      state[1] = high.b2 * value;
-      state[2] = state[3] = 0;
-    } else if (value === this.#last) {
-      if (++this.#flatRun >= FLAT_SEC * this.#rate) lost = 1;
-    } else this.#flatRun = 0;
-    this.#last = value;
-    const h = high.b0 * value + state[0]!;
-    state[0] = high.b1 * value - high.a1 * h + state[1]!;
-    state[1] = high.b2 * value - high.a2 * h;
-    const y = low.b0 * h + state[2]!;
-    state[2] = low.b1 * h - low.a1 * y + state[3]!;
-    state[3] = low.b2 * h - low.a2 * y;
-    const rough = noise.b0 * y + state[4]!;
-    state[4] = noise.b1 * y - noise.a1 * rough + state[5]!;
-    state[5] = noise.b2 * y - noise.a2 * rough;
-    if (this.#n >= (this.#nowSec + 1) * this.#rate)
-      this.#sums.fill(0, (++this.#nowSec % SECONDS) * SUMS, ((this.#nowSec % SECONDS) + 1) * SUMS);
-    this.#ring[this.#n++ % this.#ring.length] = y;
     const sums = this.#sums;
+    const ring = this.#ring;
     const at = (this.#nowSec % SECONDS) * SUMS;
-    const squared = y * y;
-    sums[at + COUNT]!++;
-    sums[at + LOST]! += lost;
-    sums[at + Y1]! += y;
-    sums[at + Y2]! += squared;
-    sums[at + Y3]! += squared * y;
-    sums[at + NOISE]! += rough * rough;
+    const flatMin = FLAT_SEC * this.#rate;
+    let last = this.#last;
+    let flatRun = this.#flatRun;
+    let slot = this.#n % ring.length;
+    let lost = sums[at + LOST]!;
+    let y1 = sums[at + Y1]!;
+    let y2 = sums[at + Y2]!;
+    let y3 = sums[at + Y3]!;
+    let power = sums[at + NOISE]!;
+    for (let i = from; i < to; i++) {
+      let value = decimated[i]!;
+      if (value - value !== 0) {
+        value = last;
+        lost++;
+        flatRun = 0;
+      } else if (this.#fresh) {
+        this.#fresh = false;
+        state[0] = (high.b1 + high.b2) * value;
+        state[1] = high.b2 * value;
+        state[2] = state[3] = 0;
+      } else if (value === last) {
+        if (++flatRun >= flatMin) lost++;
+      } else flatRun = 0;
+      last = value;
+      const h = high.b0 * value + state[0]!;
+      state[0] = high.b1 * value - high.a1 * h + state[1]!;
+      state[1] = high.b2 * value - high.a2 * h;
+      const y = low.b0 * h + state[2]!;
+      state[2] = low.b1 * h - low.a1 * y + state[3]!;
+      state[3] = low.b2 * h - low.a2 * y;
+      const rough = noise.b0 * y + state[4]!;
+      state[4] = noise.b1 * y - noise.a1 * rough + state[5]!;
+      state[5] = noise.b2 * y - noise.a2 * rough;
+      ring[slot] = y;
+      if (++slot === ring.length) slot = 0;
+      const squared = y * y;
+      y1 += y;
+      y2 += squared;
+      y3 += squared * y;
+      power += rough * rough;
+    }
+    sums[at + COUNT]! += to - from;
+    sums[at + LOST] = lost;
+    sums[at + Y1] = y1;
+    sums[at + Y2] = y2;
+    sums[at + Y3] = y3;
+    sums[at + NOISE] = power;
+    this.#last = last;
+    this.#flatRun = flatRun;
+    this.#n += to - from;
   }
 
   #judge(out: FoundQuality): void {
@@ -361,13 +411,14 @@ export class PpgQuality {
   /** Resamples each beat to SHAPE points, from 0.3 intervals before to 0.5 after its position, and compares it with their mean. */
   #shape(first: number, count: number, interval: number, origin: number, end: number): void {
     template.fill(0);
+    for (let k = 0; k < SHAPE; k++) offsets[k] = shapeAt[k]! * interval;
     for (let b = 0; b < count; b++) {
       const centre = this.#found.position[first + b]! + this.#rate * POSITION_DELAY_SEC;
       let min = Number.POSITIVE_INFINITY;
       let max = Number.NEGATIVE_INFINITY;
       let mean = 0;
       for (let k = 0; k < SHAPE; k++) {
-        const at = Math.max(0, Math.min(end - 2, centre + shapeAt[k]! * interval));
+        const at = Math.max(0, Math.min(end - 2, centre + offsets[k]!));
         const i = Math.floor(at);
         const left = windowed[i - origin]!;
         const y = left + (at - i) * (windowed[i + 1 - origin]! - left);

@@ -56,37 +56,50 @@ export class TwoAverageDetector {
     const state = this.#state;
     const ring = this.#ring;
     const mask = this.#mask;
-    const lag = (this.#long - this.#short) >> 1; // centres the short mean in the long one
+    const short = this.#short;
+    const long = this.#long;
+    const decay = this.#decay;
+    const lag = (long - short) >> 1; // centres the short mean in the long one
+    let last = this.#last;
+    let n = this.#n;
+    let shortSum = this.#shortSum;
+    let longSum = this.#longSum;
+    let mean = this.#mean;
     for (let i = from; i < to; i++) {
       let value = x[i]!;
-      if (value - value !== 0) value = this.#last;
+      if (value - value !== 0) value = last;
       else if (this.#fresh) {
         this.#fresh = false;
         state[0] = (b1 + b2) * value;
         state[1] = b2 * value;
         state[2] = state[3] = 0;
       }
-      this.#last = value;
+      last = value;
       const h = b0 * value + state[0]!;
       state[0] = b1 * value - a1 * h + state[1]!;
       state[1] = b2 * value - a2 * h;
       const y = low.b0 * h + state[2]!;
       state[2] = low.b1 * h - low.a1 * y + state[3]!;
       state[3] = low.b2 * h - low.a2 * y;
-      const n = this.#n++;
       ring[n & mask] = y;
       // what lies before the first sample reads as 0: the ring is longer than the long mean
       const squared = positiveSquare(y);
-      this.#longSum += squared - positiveSquare(ring[(n - this.#long) & mask]!);
-      this.#shortSum += positiveSquare(ring[(n - lag) & mask]!) - positiveSquare(ring[(n - lag - this.#short) & mask]!);
-      this.#mean += this.#decay * (squared - this.#mean);
-      const on = this.#shortSum / this.#short > this.#longSum / this.#long + 0.02 * this.#mean;
+      longSum += squared - positiveSquare(ring[(n - long) & mask]!);
+      shortSum += positiveSquare(ring[(n - lag) & mask]!) - positiveSquare(ring[(n - lag - short) & mask]!);
+      mean += decay * (squared - mean);
+      const on = shortSum / short > longSum / long + 0.02 * mean;
       const at = n - lag;
+      n++;
       if (on && this.#from < 0) this.#from = at;
-      if (this.#from < 0 || (on && at - this.#from < 1.5 * this.#long)) continue;
-      if (at - this.#from >= this.#short) this.#emit(at, out);
+      if (this.#from < 0 || (on && at - this.#from < 1.5 * long)) continue;
+      if (at - this.#from >= short) this.#emit(at, out);
       this.#from = on ? at : -1;
     }
+    this.#last = last;
+    this.#n = n;
+    this.#shortSum = shortSum;
+    this.#longSum = longSum;
+    this.#mean = mean;
   }
 
   /** The block [from, to) holds a beat: its top, and the steepest rise before it. */
