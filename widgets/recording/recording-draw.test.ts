@@ -30,8 +30,13 @@ it('goes on with a line over the edge of what was asked for at once, and breaks 
   const colors = { trace: 'trace' } as Surface['colors'];
   const context = new Proxy({}, { get: draws, set: () => true }) as CanvasRenderingContext2D;
   const segment = (fromSec: number) => ({
-    ...{ channel: 'temp', kind: 'temp', unit: 'Cel', rateHz: 1, qmask: null },
-    ...{ t0Ms: fromSec * 1000, samples: [33, 34] },
+    channel: 'temp',
+    kind: 'temp',
+    unit: 'Cel',
+    rateHz: 1,
+    qmask: null,
+    t0Ms: fromSec * 1000,
+    samples: [33, 34],
   });
   const nothing = { beats: [], corrected: null, pick: null, hasMiddle: false, marks: [], calipers: null, qualities: [], absent: [] };
   const lane = { channel: 'temp', label: 'temp', kind: 'temp', segments: [segment(0), segment(2), segment(5)] };
