@@ -8,7 +8,8 @@ import { moreButton, sortField } from './parts.ts';
 /** A number sorts the largest first, a text from A to Z; what has neither comes last. */
 export type Order<Row> = Readonly<{ name: string; by: (row: Row) => number | string | null }>;
 
-/** Rows that are drawn at first, and more at each wish: a table of 1,000 devices has 34,000 elements, and takes a second and more to draw. */
+/** Rows that are drawn at first, and more at each wish: a table of 1,000 devices has 34,000 elements,
+ *  and takes a second and more to draw. */
 const ROWS = 100;
 
 export type ListPlace = Readonly<{

@@ -1,6 +1,6 @@
 /** The report alone, without the frame of the dashboard: `biosignal report` prints it. Person and range are in the fragment,
- *  which no request and no log sees. The attribute `data-report` of the page says when it can be printed, or that it cannot; `data-notice` and
- *  `data-page-of` are for the foot of each page; `data-note` is a sentence for the person who prints it. */
+ *  which no request and no log sees. The attribute `data-report` of the page says when it can be printed, or that it cannot;
+ *  `data-notice` and `data-page-of` are for the foot of each page; `data-note` is a sentence for the person who prints it. */
 import { html, render } from 'lit-html';
 import '../widgets/bio-widgets.ts';
 import { Session } from '../widgets/shared/session.ts';

@@ -1,4 +1,4 @@
-/** What /readyz says about its parts, in the language of the page. Operators read it in English, with other tools; the page knows its
+/** Details of the parts of /readyz in the language of the page. Operators read it in English, with other tools; the page knows its
  *  sentences and looks them up. */
 import { t } from './language.ts';
 import type { Phrase } from './language.ts';

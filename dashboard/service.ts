@@ -66,7 +66,7 @@ async function ask(method: string, address: string, body?: unknown, etag = ''): 
     if (!(error instanceof ApiError)) {
       throw new ApiError(0, { code: 'network', detail: t('The service did not respond. Check your connection and try again.') });
     }
-    // Whoever asked, also where a failure is not shown. Signing in is refused with 401, too.
+    // For every request, also where a failure is not shown. Signing in is refused with 401, too.
     if (error.status === 401 && !address.startsWith('/auth/')) sessionEnded();
     const fields = error.errors.map(({ pointer, detail }) => `${pointer.replace(/^\/(body|query)?\/?/, '')} ${detail}`).join('; ');
     if (fields !== '') error.message = fields;

@@ -1,4 +1,4 @@
-/** What the service says about its parts has words in the languages of the dashboard. */
+/** Each detail of /readyz has words in the languages of the dashboard. */
 import { expect, it } from 'vitest';
 import { detailInWords, serviceSentences } from '../../dashboard/service-details.ts';
 import { serverWords } from '../../src/start/readiness.ts';
