@@ -139,7 +139,7 @@ export class OverviewPage extends Page {
     if (this.#service === null) return html`<p class="muted">${t('The state of the service is unknown.')}</p>`;
     return html`<ul class="plain rows">
       ${this.#service.parts.map(
-        ({ name, ok, detail }) => html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} ${said(detail)}</li>`,
+        ({ name, ok, detail = '' }) => html`<li>${badge(ok ? 'good' : 'bad', named(name.replaceAll('_', ' ')))} ${said(detail)}</li>`,
       )}
     </ul>`;
   }

@@ -172,7 +172,7 @@ test('where the free room of the disk cannot be read, the part says so, and the 
   const disk = new DiskPart(
     database,
     config,
-    createLogger('warn', new Writable({ write: (chunk: Buffer, _e, done) => ((log += chunk.toString()), done()) })),
+    createLogger('warn', '', new Writable({ write: (chunk: Buffer, _e, done) => ((log += chunk.toString()), done()) })),
   );
   await until(() => disk.parts().length === 1);
   expect(disk.parts()).toEqual([

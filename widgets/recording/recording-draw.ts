@@ -124,10 +124,10 @@ const SLOPED_PX = 3;
 /** From the greatest to the least value, from bucket to bucket. */
 function bandIn(context: CanvasRenderingContext2D, run: readonly (readonly [x: number, top: number, bottom: number])[]): void {
   if (run.length < 2) return;
-  const band = new Path2D();
-  for (const [x, top] of run) band.lineTo(x, top);
-  for (const [x, , bottom] of run.toReversed()) band.lineTo(x, bottom);
-  context.fill(band);
+  context.beginPath();
+  for (const [x, top] of run) context.lineTo(x, top);
+  for (const [x, , bottom] of run.toReversed()) context.lineTo(x, bottom);
+  context.fill();
 }
 
 const CELL_PX = 4;
