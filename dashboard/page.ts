@@ -10,7 +10,6 @@ import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
-import { sessionEnded } from './session-ended.ts';
 import type { Member, Project } from './service.ts';
 
 type Counts = Answer<'getFleetCounts'>;
@@ -142,7 +141,6 @@ export abstract class Page {
       return true;
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      else if (error.status === 401) sessionEnded();
       this.#problem = {
         text: problemOf(error),
         isOvertaken: error instanceof ApiError && error.status === 412,

@@ -54,20 +54,27 @@ export async function callAll<P extends PathOf<'GET'>>(path: P, ...args: Args<'G
   return all as AnswerAt<'GET', P>;
 }
 
+/** performance.now() of the last sign-in on this page. */
+let signedInMs = 0;
+
 async function ask(method: string, address: string, body?: unknown, etag = ''): Promise<Response> {
+  const askedMs = performance.now();
   try {
-    return await fetchJson(address, {
+    const response = await fetchJson(address, {
       method,
       credentials: 'same-origin',
       body,
       ...(etag === '' ? {} : { headers: { 'if-match': etag } }),
     });
+    if (method === 'POST' && address === '/auth/session') signedInMs = performance.now();
+    return response;
   } catch (error) {
     if (!(error instanceof ApiError)) {
       throw new ApiError(0, { code: 'network', detail: t('The service did not respond. Check your connection and try again.') });
     }
     // For every request, also where a failure is not shown. Signing in is refused with 401, too.
-    if (error.status === 401 && !address.startsWith('/auth/')) sessionEnded();
+    // One that was on its way while the member signed in again had the former session.
+    if (error.status === 401 && !address.startsWith('/auth/') && askedMs >= signedInMs) sessionEnded();
     const fields = error.errors.map(({ pointer, detail }) => `${pointer.replace(/^\/(body|query)?\/?/, '')} ${detail}`).join('; ');
     if (fields !== '') error.message = fields;
     throw error;

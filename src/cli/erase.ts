@@ -18,7 +18,7 @@ export const erase: Command = {
 the receipt counts what was deleted and what is left (0), and holds no health data. Raw packets are logged in batches of many devices and
 disappear with the log's partitions, at the time the receipt states. Devices that recorded nobody else are deleted too. What the database
 server keeps outside its tables is yours to expire: archived WAL, lagging standbys, disk snapshots, backups. If the command is killed, give
-it again: with the uuid when the user record is gone already. A running service finishes it as well.`,
+it again, with the uuid when the user record is gone already. A running service finishes it as well.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
     yes: { type: 'boolean', doc: 'Erase. Without --yes the command only says what it would erase.' },
@@ -37,7 +37,7 @@ it again: with the uuid when the user record is gone already. A running service 
         [orgId, wanted],
       );
       const [user] = rows;
-      if (user === undefined) return await finishOrRefuse(pool, wanted, console);
+      if (user === undefined) return await finishOrRefuse(pool, { orgId, wanted, mayErase: options.flag('yes') }, console);
       if (rows.length > 1) throw new UsageError(`'${wanted}' is a user of several projects: give the uuid`);
       if (!options.flag('yes')) {
         console.out(
@@ -59,11 +59,21 @@ it again: with the uuid when the user record is gone already. A running service 
   },
 };
 
-/** An erasure that was killed has left no user, and perhaps rows. @throws PipelineError not_found: neither */
-async function finishOrRefuse(pool: Pool, wanted: string, console: Console): Promise<number> {
-  const { rows } = await pool.query('select from unfinished_erasure where person_id::text = $1', [wanted]);
-  if (rows.length === 0) throw new PipelineError('not_found', `no user '${wanted}'`);
+type Wanted = Readonly<{ orgId: string; wanted: string; mayErase: boolean }>;
+
+/** An erasure that was killed has left no user, and perhaps rows.
+ *  @throws PipelineError not_found: neither; unavailable: another process is erasing them */
+async function finishOrRefuse(pool: Pool, { orgId, wanted, mayErase }: Wanted, console: Console): Promise<number> {
+  const isUnfinished = async (): Promise<boolean> =>
+    (await pool.query('select from unfinished_erasure where organization_id = $1 and person_id::text = $2', [orgId, wanted])).rows.length > 0;
+  const { rows } = await pool.query<{ there: boolean }>(`select to_regclass('unfinished_erasure') is not null as there`);
+  if (rows[0]?.there !== true || !(await isUnfinished())) throw new PipelineError('not_found', `no user '${wanted}'`);
+  if (!mayErase) {
+    console.out(`user ${wanted} was erased by a process that was interrupted, and rows may be left; add --yes to erase them`);
+    return EXIT_OK;
+  }
   await finishErasures(pool, wanted);
+  if (await isUnfinished()) throw new PipelineError('unavailable', `another process is erasing what is left of '${wanted}'; try again`);
   console.out(`user ${wanted} was erased before, by a process that was interrupted; what it had left is erased now (audit log)`);
   return EXIT_OK;
 }

@@ -252,13 +252,12 @@ async function namedSeries(db: Db, { methods, computed }: Features, projectId: s
     const { feature } = input;
     await needFeatures(db, computed, [feature]);
     // SQL: every chart of a feature runs it, and bench/queries.bench.ts measures that.
-    const { rows } = await db.query<{ unit: string; name: string | null }>(
+    const { rows } = await db.query<{ unit: string | null; name: string | null }>(
       prepared(
-        `select m.unit, (
+        `select (select unit from method where kind = 'feature' and name = $1 order by id desc limit 1) as unit, (
            select b.name from biosignal b left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $2
-           where b.feature = m.name and (b.project_id is null or b.project_id = $2) and not coalesce(pb.hidden, false)
-           order by b.id limit 1) as name
-         from method m where m.kind = 'feature' and m.name = $1 order by m.id desc limit 1`,
+           where b.feature = $1 and (b.project_id is null or b.project_id = $2) and not coalesce(pb.hidden, false)
+           order by b.id limit 1) as name`,
         [feature, projectId],
       ),
     );

@@ -56,7 +56,7 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   if (user === undefined) throw new PipelineError('not_found', 'There is no such user.');
   await options.endSubject?.(subjectId as SubjectId);
   const client = await pool.connect();
-  const waitAsBefore = waitLong(client); // years of samples
+  waitLong(client); // years of samples
   try {
     await client.query(`select pg_advisory_lock_shared(${erasureLock(subjectId)})`); // nobody finishes it meanwhile
     const note = async (stores: readonly StoreReceipt[], { devicesShared, packetLogUntil }: Kept): Promise<void> =>
@@ -78,9 +78,6 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
       return { ...rows, erasedMs, packetLogUntil };
     });
     const late = await eraseLate(client, subjectId, async (stores) => await note(stores, erased));
-    await client.query(`select pg_advisory_unlock_shared(${erasureLock(subjectId)})`);
-    waitAsBefore();
-    client.release();
     return {
       xuser_id: subjectId,
       erased_at: new Date(erased.erasedMs).toISOString(),
@@ -89,13 +86,14 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
       packet_log_until: erased.packetLogUntil,
     };
   } catch (error) {
-    client.release(true); // rolls back, and leaves no setting or lock behind
     if (/^(42P01|42703|42883)$/.test(sqlStateOf(error) ?? '')) {
       throw new PipelineError('conflict', 'Nothing was erased: the database is not of this version. Run biosignal migrate first.', {
         cause: error,
       });
     }
     throw error;
+  } finally {
+    client.release(true); // rolls back, and leaves no setting or lock behind
   }
 }
 

@@ -1,6 +1,7 @@
 /** Parts of the service as /readyz lists them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import type { Caller } from '../caller.ts';
 import type { Auth } from '../auth/auth.ts';
 import type { AuthRequest } from '../http/route.ts';
 import type { Part } from '../http/service-routes.ts';
@@ -64,7 +65,8 @@ export async function waitingSecret(database: Database, config: Config): Promise
 export async function mayReadDetails(auth: Auth, request: Omit<AuthRequest, 'access'>): Promise<boolean> {
   const asked: AuthRequest = { ...request, access: { operator: 'viewer', key: 'admin' } };
   if (!auth.isVerified(asked)) return false;
-  const verified = Promise.resolve(auth.authenticate(asked)).then(
+  const authenticate = async (): Promise<Caller> => await auth.authenticate(asked); // throws at once what it knows to have ended
+  const verified = authenticate().then(
     (caller) => caller.kind === 'operator' || (caller.kind === 'key' && caller.scopes.includes('admin')),
     () => false, // ended, or the database is away
   );

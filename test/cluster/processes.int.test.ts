@@ -193,6 +193,7 @@ async function scrapeOfAnother(scrape: () => Promise<readonly string[]>): Promis
 test('a scrape of the common port tells of every process under its name, and /readyz of the bus', async () => {
   const scrape = async (): Promise<readonly string[]> => (await (await fetch(`${baseUrl}/metrics`)).text()).split('\n');
   const of = (lines: readonly string[], name: string): readonly string[] => lines.filter((line) => line.startsWith(`${name}{`)).toSorted();
+  await (await fetch(`${baseUrl}/livez`)).text(); // metrics of requests are there from the first one on
   const lines = await scrape();
   expect(of(lines, 'bio_partitions')).toEqual([1, 2, 3].map((i) => `bio_partitions{node="ward/${i}"} 8`));
   expect(of(lines, 'bio_partitions_without_owner')).toEqual([1, 2, 3].map((i) => `bio_partitions_without_owner{node="ward/${i}"} 0`));

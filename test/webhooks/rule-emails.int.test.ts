@@ -19,7 +19,6 @@ const fast = { name: 'Fast, at night', feature: 'hr_ecg', comparison: 'above', t
 
 beforeAll(async () => {
   mail = await mailServer();
-  // setting: BIO_MAIL_LANGUAGE
   running = await runService({
     BIO_MAIL_LANGUAGE: 'de',
     BIO_SMTP_URL: mail.url,
@@ -62,6 +61,7 @@ const entries = async (rule: Rule): Promise<readonly { status: string; recipient
 describe('e-mail of a rule', () => {
   // promise: rule-emails
   // job: rule-emails
+  // setting: BIO_MAIL_LANGUAGE
   it('tells each address once of a new episode, in one message for all rules, without a name or a value', async () => {
     const rules = [
       await make({ ...fast, email_to: ['ward@bio.example', 'gone@bio.example'] }),

@@ -46,7 +46,6 @@ it('lists every text that a person reads', () => {
   expect([{ valueInteger: 3 }, { valueString: 'x' }, { valueCoding: { code: 'c' } }].map(optionLabel)).toEqual(['3', 'x', 'c']);
 });
 
-// promise: unofficial-translations
 it.each([
   ['fr', fr, 'Traduction non officielle'],
   ['es', es, 'Traducción no oficial'],
