@@ -28,7 +28,7 @@ const entries = Buffer.concat(
 );
 const one = Array.from({ length: PACKETS }, () => 0);
 const several = Array.from({ length: PACKETS }, (_, i) => (i * 7) % PARTITIONS);
-const thread = new PackThread();
+const thread = new PackThread({ onFault: (message, cause) => console.error(message, cause) });
 while ((await thread.pack(entries, several)) === null) await sleep(5);
 
 const ways: Readonly<Record<string, () => unknown>> = {

@@ -315,14 +315,14 @@ async function owner(database: Database, onPort: (port: number) => void): Promis
   const owned = rows.filter((each) => each.owned);
   const row = owned[0]; // of several partitions the one that was confirmed longest ago
   if (row === undefined) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
-  if (owned.length < rows.length) return withoutOwner(rows.length - owned.length, rows.length);
   const names = [...new Set(owned.map(({ name }) => name))].toSorted();
   const found =
     names.length > 1
       ? `${names.length} nodes share the packet log (${names.join(', ')}), each confirmed within ${Math.ceil(row.age)} s`
       : `${row.name} owns the packet log (epoch ${row.epoch}), confirmed ${row.age.toFixed(0)} s ago`;
-  const [, host, port = '0'] = /^(.*):(\d+)$/.exec(row.name) ?? [];
+  const [, host, port = '0'] = /^(.*):(\d+)(?:\/\d+)?$/.exec(row.name) ?? [];
   if (row.age < OWNER_SILENT_SEC && host === hostname() && Number(port) > 0) onPort(Number(port));
+  if (owned.length < rows.length) return withoutOwner(rows.length - owned.length, rows.length, found);
   if (row.age < OWNER_SILENT_SEC) return { check: 'owner', state: 'ok', found };
   return {
     check: 'owner',
@@ -332,10 +332,11 @@ async function owner(database: Database, onPort: (port: number) => void): Promis
   };
 }
 
-const withoutOwner = (count: number, all: number): Finding => ({
+/** @param others who owns the other partitions */
+const withoutOwner = (count: number, all: number, others: string): Finding => ({
   check: 'owner',
   state: 'warning',
-  found: `${count} of ${all} partitions have no owner: packets of their people are refused`,
+  found: `${count} of ${all} partitions have no owner: packets of their people are refused; ${others}`,
   advice: "a node takes them within seconds; if none does, see 'biosignal cluster status'",
 });
 

@@ -51,6 +51,9 @@ export async function startProcesses(processes: string, console: Console, json: 
   // Another that works is worth more than an exit code that a supervisor sees.
   const isUseless = ({ restarts }: Node): boolean =>
     restarts.isHopeless && !nodes.some(({ child, startedMs }) => child !== null && performance.now() - startedMs > QUICK_MS);
+  const ending = new AbortController();
+  const signal = AbortSignal.any([console.signal, ending.signal]);
+  const running: Promise<void>[] = [];
   try {
     await prepare(url, config, console);
     const envOf = (i: number): NodeJS.ProcessEnv => ({
@@ -62,10 +65,10 @@ export async function startProcesses(processes: string, console: Console, json: 
       ...(i > 0 && { BIO_DEMO: '0' }),
     });
     // The first node makes the first key and the demo; the others find them.
-    const run = (node: Node, i: number): Promise<void> => keep(node, envOf(i), console, isUseless);
-    const first = run(nodes[0]!, 0);
-    await Promise.race([ready(config, console.signal), first]);
-    const running = [first, ...nodes.slice(1).map((node, i) => run(node, i + 1))];
+    const run = (node: Node, i: number): void => void running.push(keep(node, envOf(i), { signal, err: console.err }, isUseless));
+    run(nodes[0]!, 0);
+    await Promise.race([ready(config, signal), running[0]]);
+    for (const [i, node] of nodes.entries()) if (i > 0) run(node, i);
     const scheme = config.tlsCert === '' ? 'http' : 'https';
     const baseUrl = `${scheme}://${config.host}:${config.port}`;
     if (json) console.out(JSON.stringify({ base_url: baseUrl, pid: process.pid, processes: count }));
@@ -76,7 +79,8 @@ export async function startProcesses(processes: string, console: Console, json: 
     if (!console.signal.aborted) throw error;
     return EXIT_FAILED;
   } finally {
-    for (const { child } of nodes) child?.kill('SIGTERM');
+    ending.abort(); // each is told to stop, and none is started again
+    await Promise.allSettled(running);
     await embedded?.stop();
     if (config.busDir === '') rmSync(busDir, { recursive: true, force: true });
   }
@@ -118,7 +122,12 @@ async function ready(config: Config, signal: AbortSignal): Promise<void> {
 
 /** Runs one node, and starts it again when it ends before the command is told to stop.
  *  @throws Error when it ends again and again, and no node works */
-async function keep(node: Node, env: NodeJS.ProcessEnv, { signal, err }: Console, isUseless: (node: Node) => boolean): Promise<void> {
+async function keep(
+  node: Node,
+  env: NodeJS.ProcessEnv,
+  { signal, err }: Pick<Console, 'signal' | 'err'>,
+  isUseless: (node: Node) => boolean,
+): Promise<void> {
   const stop = (): void => void node.child?.kill('SIGTERM');
   signal.addEventListener('abort', stop, { once: true });
   while (!signal.aborted) {

@@ -353,6 +353,10 @@ export async function startPipeline(options: PipelineOptions): Promise<RunningPi
       if (err === null) logger.warn({}, 'packet log: the database is back');
       else logger.error({ err }, 'packet log: the database takes nothing; devices are answered 503 until it does');
     },
+    onFault: (message, err) => {
+      metrics.errors.inc({ where: 'packet_log' });
+      logger.warn({ err }, message);
+    },
     onRefused: (refused) => {
       for (const { streamIds, why: err } of refused)
         pipeline.sayOnce({ err, streamIds }, 'packet log: a checkpoint could not save the numbers of streams; the next one tries again');

@@ -20,9 +20,16 @@ export function startRecordsWork(options: Options): () => Promise<void> {
 
 function startErasures({ pool, onError }: Options): () => Promise<void> {
   let running: Promise<unknown> | null = null;
+  let hasFailed = false; // said once, until it works again
   const look = (): void => {
     running ??= finishErasures(pool)
-      .catch(onError)
+      .then(
+        () => (hasFailed = false),
+        (error: unknown) => {
+          if (!hasFailed) onError(error);
+          hasFailed = true;
+        },
+      )
       .finally(() => (running = null));
   };
   look();

@@ -14,7 +14,7 @@ import { hashedLock, namedLocks } from '../storage/database/locks.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { creatorOf, lookBackSec } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
-import { isHere } from '../tenancy/moving.ts';
+import { isActive, isHere } from '../tenancy/moving.ts';
 import { ownRules } from './own-rules.ts';
 import { concernedByProjectRules, endOrphans } from './project-rules.ts';
 import { endUnconfirmed, OPEN_BY_RULE, recordStretch } from './rule-episodes.ts';
@@ -71,7 +71,7 @@ async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[
     `with method_of as (
        select id, steps_per_unit(step) as per_unit from method where kind = 'feature' and name = $1 order by id desc limit 1)
      select s.id, s.uuid, s.organization_id, s.project_id, s.xuser_id from stream s
-     where ${isHere('s.organization_id')} and (s.id in (select stream_id from episode where ${OPEN_BY_RULE} and created_by = $2)
+     where ${isHere('s.organization_id')} and ${isActive('s.project_id')} and (s.id in (select stream_id from episode where ${OPEN_BY_RULE} and created_by = $2)
         or s.last_packet_at > now() - make_interval(secs => $3::integer) and exists (
           select from method_of o
           cross join lateral (select newest_value(s.id, o.id) - make_interval(secs => $3::integer) as low offset 0) n

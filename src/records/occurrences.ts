@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import { build, inSec, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
-import { isHere } from '../tenancy/moving.ts';
+import { isActive, isHere } from '../tenancy/moving.ts';
 import type { Subject } from '../tenancy/record-ownership.ts';
 
 /** Time after which an occurrence that is not done is missed, h. */
@@ -33,7 +33,7 @@ async function make(db: Db, subjectId: string | null): Promise<number> {
        select s.*, ${zone} as zone, first.day as first, least((now() at time zone ${zone})::date + 1, first.day + ${DAYS_MAX - 1}) as until
        from task_schedule s join xuser x on x.id = s.xuser_id join project p on p.id = s.project_id
        cross join lateral (select coalesce(s.made_until + 1, (s.created_at at time zone ${zone})::date) as day) first
-       where s.ended_at is null and x.disabled_at is null and ${isHere('x.organization_id')} and ($1::uuid is null or s.xuser_id = $1)
+       where s.ended_at is null and x.disabled_at is null and ${isHere('x.organization_id')} and p.archived_at is null and ($1::uuid is null or s.xuser_id = $1)
          and (s.made_until is null or s.made_until < (now() at time zone ${zone})::date + 1)
        order by s.id limit ${SCHEDULES_MAX} for update of s
      ), made as (
@@ -86,6 +86,7 @@ export async function keepOccurrences(pool: Pool): Promise<void> {
       .set({ status: 'missed', status_at: sql<Date>`due + make_interval(hours => ${MISSED_AFTER_HOURS})` })
       .where('schedule_id', 'is not', null)
       .where(sql.raw<boolean>(isHere('task.organization_id')))
+      .where(sql.raw<boolean>(isActive('task.project_id')))
       .where('status', '=', 'due')
       .where('due', '<', inSec(-MISSED_AFTER_HOURS * 3600)),
   );

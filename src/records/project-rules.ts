@@ -1,6 +1,6 @@
 /** The rules that projects make, for the rounds of episode-rules.ts: which streams each concerns now, and episodes whose rule is gone. */
 import type { Db } from '../storage/database/database.ts';
-import { isHere } from '../tenancy/moving.ts';
+import { isActive, isHere } from '../tenancy/moving.ts';
 import { LOOK_BACK_SQL } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { endUnconfirmed, OPEN_BY_RULE } from './rule-episodes.ts';
@@ -57,7 +57,7 @@ export async function concernedByProjectRules(db: Db): Promise<readonly Readonly
        select id, steps_per_unit(step) as per_unit from method where kind = 'feature' and name = r.feature order by id desc limit 1) o
      cross join lateral (select make_interval(secs => ${LOOK_BACK_SQL}) as look_back) k
      join stream s on s.project_id = r.project_id and ${isFor('s.xuser_id')}
-     where r.is_enabled and ${isHere('r.organization_id')} and (
+     where r.is_enabled and ${isHere('r.organization_id')} and ${isActive('r.project_id')} and (
        s.id in (select e.stream_id from episode e where ${OPEN_BY_RULE} and e.organization_id = r.organization_id and e.created_by = 'rule:' || r.id)
        or s.last_packet_at > now() - k.look_back and exists (
          select from (select newest_value(s.id, o.id) - k.look_back as low offset 0) n

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
+import { until } from '../../test/helpers/until.ts';
 import type { StreamId } from '../signal.ts';
 import { ENTRY_HEAD, readBatch } from './log-batch.ts';
 import { packByPartition } from './log-pieces.ts';
@@ -20,12 +21,13 @@ function entries(): Buffer {
   return Buffer.concat(pieces);
 }
 
-const thread = new PackThread();
+const faults: string[] = [];
+const thread = new PackThread({ onFault: (message) => void faults.push(message), pauseMs: 100 });
 afterAll(() => thread.close());
 
-async function packed(): Promise<NonNullable<Awaited<ReturnType<PackThread['pack']>>>> {
+async function packed(by = thread): Promise<NonNullable<Awaited<ReturnType<PackThread['pack']>>>> {
   for (;;) {
-    const pieces = await thread.pack(entries(), partitions);
+    const pieces = await by.pack(entries(), partitions);
     if (pieces !== null) return pieces;
     await new Promise((turn) => setImmediate(turn));
   }
@@ -50,4 +52,30 @@ test('a thread that has ended is replaced, and a batch that it had is left to th
   await thread.close();
   await asked; // null, or the pieces, which came first: never a batch that waits for ever
   expect(await packed()).toHaveLength(3);
+});
+
+test('a thread that does not answer is ended, said to be, and its batch left to the caller; after a pause there is another', async () => {
+  const told: string[] = [];
+  const late = new PackThread({ onFault: (message) => void told.push(message), answerMs: 0, pauseMs: 50 });
+  const large = Buffer.concat(Array.from({ length: 200 }, entries));
+  const many = Array.from({ length: 200 }, () => partitions).flat();
+  const answers: unknown[] = [];
+  await until(async () => {
+    answers.push(await late.pack(large, many));
+    return told.length >= 2; // twice, so that there was another one
+  });
+  expect(told[0]).toContain('without its thread');
+  expect(answers.every((answer) => answer === null)).toBe(true);
+  await late.close();
+});
+
+test('a thread that ends before it is ready is not started again at once', async () => {
+  const told: unknown[] = [];
+  const early = new PackThread({ onFault: (_, cause) => void told.push(cause), pauseMs: 200 });
+  expect(await early.pack(entries(), partitions)).toBeNull();
+  await early.close();
+  const since = performance.now();
+  expect(await packed(early)).toHaveLength(3);
+  expect(performance.now() - since).toBeGreaterThan(150);
+  await early.close();
 });

@@ -8,28 +8,50 @@ export type ToPack = Readonly<{ entries: Uint8Array; partitions: Uint16Array }>;
 /** @param pieces partition, count and length of each, one piece after the other */
 export type PackedPieces = Readonly<{ pieces: Int32Array; bytes: Uint8Array }>;
 
+/** A batch takes the thread less than a millisecond. One that has waited this long is packed by the caller, ms. */
+const ANSWER_MS = 5000;
+/** Pause after a thread that ended before it was ready, and would do so again, ms. */
+const PAUSE_MS = 60_000;
+
+type Options = Readonly<{ onFault: (message: string, cause: unknown) => void; answerMs?: number; pauseMs?: number }>;
+
 export class PackThread {
+  readonly #options: Options;
   #worker: Worker | null = null;
   #isReady = false;
-  /** It ended before it was ready, and would do so again. */
-  #isBroken = false;
+  /** performance.now() before which no thread is started. */
+  #pausedUntilMs = 0;
   #asked: PromiseWithResolvers<readonly Piece[]> | null = null;
+  #isClosing = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
 
   /** Starts the thread with its first call. One batch at a time.
    *  @returns null while the thread is not ready or when it has ended: the caller packs the batch itself */
   async pack(entries: Buffer, partitions: readonly number[]): Promise<readonly Piece[] | null> {
-    if (this.#isBroken) return null;
+    if (this.#worker === null && performance.now() < this.#pausedUntilMs) return null;
     const worker = (this.#worker ??= this.#start());
     if (!this.#isReady) return null;
     const asked = Promise.withResolvers<readonly Piece[]>();
     this.#asked = asked;
     const message: ToPack = { entries: new Uint8Array(entries), partitions: Uint16Array.from(partitions) };
     worker.postMessage(message, [message.entries.buffer as ArrayBuffer]);
-    return await asked.promise.catch(() => null);
+    const late = setTimeout(() => void worker.terminate(), this.#options.answerMs ?? ANSWER_MS);
+    try {
+      return await asked.promise;
+    } catch {
+      return null;
+    } finally {
+      clearTimeout(late);
+    }
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#worker?.terminate();
+    this.#isClosing = false;
   }
 
   #start(): Worker {
@@ -39,16 +61,21 @@ export class PackThread {
       if (message === 'ready') this.#isReady = true;
       else this.#settle(message);
     });
-    const ended = (): void => {
+    const ended = (cause: unknown): void => {
       if (this.#worker !== worker) return;
       this.#worker = null;
-      this.#isBroken = !this.#isReady;
+      if (!this.#isReady) this.#pausedUntilMs = performance.now() + (this.#options.pauseMs ?? PAUSE_MS);
       this.#isReady = false;
+      if (!this.#isClosing) this.#options.onFault('the packet log packs without its thread for now', cause);
       this.#asked?.reject(new Error('the thread has ended'));
       this.#asked = null;
     };
     worker.on('error', ended);
-    worker.on('exit', ended);
+    worker.on('messageerror', (error) => {
+      ended(error);
+      void worker.terminate();
+    });
+    worker.on('exit', (code) => ended(new Error(`the thread ended with code ${code}`)));
     return worker;
   }
 

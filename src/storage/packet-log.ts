@@ -59,6 +59,8 @@ export type PacketLogOptions = Readonly<{
   onAway?: (reason: Error | null) => void;
   /** Called with streams whose sequence numbers a checkpoint could not save; the next checkpoint retries. */
   onRefused?: (refused: readonly RefusedStreams[]) => void;
+  /** Called when the thread that packs has ended; this one packs until there is another. */
+  onFault?: (message: string, cause: unknown) => void;
 }>;
 
 /** Packets of some partitions after a batch. */
@@ -91,14 +93,14 @@ type OpenBatch = {
 export class PacketLog {
   readonly #database: Database;
   readonly #registry: StreamRegistry;
-  readonly #options: Required<Omit<PacketLogOptions, 'onRetry' | 'onAway' | 'onRefused' | 'ownership' | 'lockWaitMs'>>;
+  readonly #options: Required<Omit<PacketLogOptions, 'onRetry' | 'onAway' | 'onRefused' | 'onFault' | 'ownership' | 'lockWaitMs'>>;
   readonly #onAway: (reason: Error | null) => void;
   readonly #onRefused: (refused: readonly RefusedStreams[]) => void;
 
   readonly #ownership: LogOwner;
   readonly #connection: WriterConnection;
   readonly #partitions: Partitions;
-  readonly #packThread = new PackThread();
+  readonly #packThread: PackThread;
   #durablePosition: number;
   #checkpointed: number;
   #checkpointing: Promise<void> = Promise.resolve();
@@ -132,6 +134,7 @@ export class PacketLog {
     this.#partitions = new Partitions(database);
     this.#onAway = options.onAway ?? (() => {});
     this.#onRefused = options.onRefused ?? (() => {});
+    this.#packThread = new PackThread({ onFault: options.onFault ?? (() => {}) });
     const answerTimeoutMs = Math.max(1000, this.#options.retryForMs);
     this.#connection = new WriterConnection(ownership.fence.fenced(database), {
       retryForMs: this.#options.retryForMs,

@@ -119,7 +119,7 @@ async function takeDue(pool: Pool): Promise<readonly Taken[]> {
          row_number() over (partition by e.project_id, e.recipient order by e.created_at, e.id) as place,
          dense_rank() over (order by e.project_id, e.recipient) as message
        from episode_email e join episode_rule r on r.id = e.rule_id join project p on p.id = e.project_id
-       where e.status = 'pending' and e.next_attempt_at <= now() and ${isHere('e.organization_id')} and not is_quiet(r.quiet_from, r.quiet_to, p.time_zone, now())
+       where e.status = 'pending' and e.next_attempt_at <= now() and ${isHere('e.organization_id')} and p.archived_at is null and not is_quiet(r.quiet_from, r.quiet_to, p.time_zone, now())
          and not exists (
            select from episode_email s where s.project_id = e.project_id and s.recipient = e.recipient and s.status = 'sent'
              and s.sent_at > now() - interval '${MESSAGE_EVERY_SEC} seconds')
