@@ -65,7 +65,8 @@ type Wanted = Readonly<{ orgId: string; wanted: string; mayErase: boolean }>;
  *  @throws PipelineError not_found: neither; unavailable: another process is erasing them */
 async function finishOrRefuse(pool: Pool, { orgId, wanted, mayErase }: Wanted, console: Console): Promise<number> {
   const isUnfinished = async (): Promise<boolean> =>
-    (await pool.query('select from unfinished_erasure where organization_id = $1 and person_id::text = $2', [orgId, wanted])).rows.length > 0;
+    (await pool.query('select from unfinished_erasure where organization_id = $1 and person_id::text = $2', [orgId, wanted])).rows.length >
+    0;
   const { rows } = await pool.query<{ there: boolean }>(`select to_regclass('unfinished_erasure') is not null as there`);
   if (rows[0]?.there !== true || !(await isUnfinished())) throw new PipelineError('not_found', `no user '${wanted}'`);
   if (!mayErase) {

@@ -36,7 +36,7 @@ export type BlockWriterOptions = Readonly<{
   /** Sealed rows are written this long after the first of them, ms: each COPY costs PostgreSQL milliseconds, and until then queries read
    *  them from memory. Default 1,000. */
   lingerMs?: number;
-  /** ... or at this size, bytes. Default 2 MiB. */
+  /** ... or at this size, bytes; a statement stores about twice as much at most. Default 2 MiB. */
   batchBytesMax?: number;
   /** An incomplete row of one second is sealed when nothing has arrived for it for this long, ms of wall time. Longer rows wait one second
    *  more for each further second, so that a gateway that sends every few seconds can fill them. Default 2,000. */
@@ -207,14 +207,21 @@ export class BlockWriter {
     this.#timer = null;
     if (this.#writing !== null || this.#ready.length === 0) return;
     assert(this.#inFlight.length === 0, 'a batch of samples is under way');
-    const batch = this.#ready;
-    this.#ready = [];
+    const batch = this.#ready.splice(0, this.#countOfBatch());
     this.#inFlight = batch;
     this.#writing = this.#store(batch).finally(() => {
       this.#inFlight = [];
       this.#writing = null;
       if (this.#ready.length > 0) this.#schedule();
     });
+  }
+
+  /** Sealed rows of one statement. All that waits after the log was read back would take longer than a statement may, at every attempt. */
+  #countOfBatch(): number {
+    let bytes = 0;
+    let count = 0;
+    while (count < this.#ready.length && bytes < 2 * this.#options.batchBytesMax) bytes += this.#ready[count++]!.bytes;
+    return count;
   }
 
   /** Retries until the batch is stored or set aside; only an abandoned writer gives up. */

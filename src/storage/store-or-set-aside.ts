@@ -1,7 +1,7 @@
 /** Retries a batch until it is stored, however long the database is unavailable. Rows that can never be stored are found by halving the
- *  batch, and set aside so that they hold up no others. */
+ *  batch, and set aside so that they hold up no others. A batch that took longer than a statement may is stored in halves. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failureOf } from './database/sql-states.ts';
+import { failureOf, sqlStateOf } from './database/sql-states.ts';
 
 export type StoreSteps<T> = Readonly<{
   /** Makes one attempt, all or nothing. @param careful some of the rows may be in the table already */
@@ -23,6 +23,8 @@ export type StoreSteps<T> = Readonly<{
 /** Pause between two attempts, ms: the first, and the longest. */
 const PAUSE_MS = 500;
 const PAUSE_MS_MAX = 5000;
+/** SQLSTATE of a statement that ran into its timeout. */
+const QUERY_CANCELED = '57014';
 /** Attempts when the database keeps reporting a duplicate row, or a missing partition that was just made. */
 const ATTEMPTS_MAX = 3;
 /** Failed attempts per batch after which the rest of a half is set aside as a whole: a constraint that refuses every row must not cost a
@@ -33,6 +35,10 @@ const REFUSALS_MAX = 200;
 export async function storeOrSetAside<T>(batch: T, careful: boolean, steps: StoreSteps<T>, refusals = { count: 0 }): Promise<void> {
   const refusal = await attempt(batch, careful, steps);
   if (refusal === null) return;
+  if (isTooLong(refusal)) {
+    for (const half of steps.halve(batch)!) await storeOrSetAside(half, careful, steps, refusals);
+    return;
+  }
   refusals.count += 1;
   const halves = refusals.count > REFUSALS_MAX ? null : steps.halve(batch);
   if (halves === null) await giveUp(batch, careful, steps, refusal);
@@ -42,13 +48,18 @@ export async function storeOrSetAside<T>(batch: T, careful: boolean, steps: Stor
 async function giveUp<T>(batch: T, careful: boolean, steps: StoreSteps<T>, refusal: unknown): Promise<void> {
   const [needed, rows] = steps.apart?.(batch) ?? [null, batch];
   if (needed !== null) {
-    const why = await attempt(needed, careful, steps);
+    const why = await attempt(needed, careful, { ...steps, halve: () => null });
     if (why !== null) return await steps.setAside(batch, why);
   }
   await steps.setAside(rows, refusal);
 }
 
-/** @returns null when the batch is stored or the writer was stopped, else why it never can be */
+/** @param error of a statement, or what a connection made of it after its own attempts */
+function isTooLong(error: unknown): boolean {
+  return sqlStateOf(error) === QUERY_CANCELED || sqlStateOf((error as Error | null)?.cause) === QUERY_CANCELED;
+}
+
+/** @returns null when the batch is stored or the writer was stopped, else why it never can be as one */
 async function attempt<T>(batch: T, isCareful: boolean, steps: StoreSteps<T>): Promise<unknown> {
   let careful = isCareful;
   let pauseMs = PAUSE_MS;
@@ -68,6 +79,7 @@ async function attempt<T>(batch: T, isCareful: boolean, steps: StoreSteps<T>): P
       }
       steps.onFault(error);
       await sleep(pauseMs);
+      if (isTooLong(error) && steps.halve(batch) !== null) return error;
       pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX);
     }
   }

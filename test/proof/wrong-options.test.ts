@@ -21,7 +21,10 @@ test.each([
   ['scripts/conform-planted.ts --fault 99', /--fault is a whole number from 1 to \d+, not "99"/],
   ['scripts/mutation.ts --unit test/proof/fuzz.test.ts', /test\/proof\/fuzz\.test\.ts is no file of src\/ that can be changed/],
   ['accuracy/run.ts --only ppg-quality --markdown docs/accuracy.md', /--markdown writes the whole document: without --only/],
-  ['accuracy/run.ts --only ecg-detction', /no section "ecg-detction"; there are beat-confidence, beat-origin, burden, delineation, ecg-detection, /],
+  [
+    'accuracy/run.ts --only ecg-detction',
+    /no section "ecg-detction"; there are beat-confidence, beat-origin, burden, delineation, ecg-detection, /,
+  ],
 ])(
   '%s ends with 2 and a sentence',
   (command, sentence) => {

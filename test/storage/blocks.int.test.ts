@@ -89,6 +89,21 @@ test('samples in any order, cut and repetition, written in any batches, give the
   );
 });
 
+test('however much waits, a statement stores a bounded part of it: one that is too long for its timeout would be for ever', async () => {
+  const stream = await newStream();
+  const writer = new BlockWriter(database, { batchBytesMax: 4096, lingerMs: 60_000 });
+  // As when the log is read back: all of it before the first statement.
+  writer.push(stream.streamId, stream.epochNs, ratesOf(stream), [testRun(0, 0, 100_000)], 1);
+  await writer.flush();
+  const { rows } = await database.pool.query<{ commits: number; rows: number }>(
+    'select count(distinct xmin::text)::int as commits, count(*)::int as rows from sample_block where stream_id = $1',
+    [stream.streamId],
+  );
+  expect(rows[0]!.rows).toBe(100);
+  expect(rows[0]!.commits).toBeGreaterThan(5);
+  await writer.close();
+});
+
 // job: incomplete-rows
 test('a second with a hole is stored after a while, and completed when the rest comes', async () => {
   const stream = await newStream();
