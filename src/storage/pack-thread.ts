@@ -38,7 +38,8 @@ export class PackThread {
     this.#asked = asked;
     const message: ToPack = { entries: new Uint8Array(entries), partitions: Uint16Array.from(partitions) };
     worker.postMessage(message, [message.entries.buffer as ArrayBuffer]);
-    const late = setTimeout(() => void worker.terminate(), this.#options.answerMs ?? ANSWER_MS);
+    const answerMs = this.#options.answerMs ?? ANSWER_MS;
+    const late = setTimeout(() => this.#end(worker, new Error(`no answer within ${answerMs} ms`)), answerMs);
     try {
       return await asked.promise;
     } catch {
@@ -58,25 +59,26 @@ export class PackThread {
     const worker = new Worker(new URL('./pack-worker.ts', import.meta.url), { name: 'pack' });
     worker.unref();
     worker.on('message', (message: 'ready' | PackedPieces) => {
+      if (this.#worker !== worker) return; // it was given up
       if (message === 'ready') this.#isReady = true;
       else this.#settle(message);
     });
-    const ended = (cause: unknown): void => {
-      if (this.#worker !== worker) return;
-      this.#worker = null;
-      if (!this.#isReady) this.#pausedUntilMs = performance.now() + (this.#options.pauseMs ?? PAUSE_MS);
-      this.#isReady = false;
-      if (!this.#isClosing) this.#options.onFault('the packet log packs without its thread for now', cause);
-      this.#asked?.reject(new Error('the thread has ended'));
-      this.#asked = null;
-    };
-    worker.on('error', ended);
-    worker.on('messageerror', (error) => {
-      ended(error);
-      void worker.terminate();
-    });
-    worker.on('exit', (code) => ended(new Error(`the thread ended with code ${code}`)));
+    worker.on('error', (error) => this.#end(worker, error));
+    worker.on('messageerror', (error) => this.#end(worker, error));
+    worker.on('exit', (code) => this.#end(worker, new Error(`the thread ended with code ${code}`)));
     return worker;
+  }
+
+  /** Nobody waits for the thread any more, however long it takes to end. */
+  #end(worker: Worker, cause: unknown): void {
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    if (!this.#isReady) this.#pausedUntilMs = performance.now() + (this.#options.pauseMs ?? PAUSE_MS);
+    this.#isReady = false;
+    if (!this.#isClosing) this.#options.onFault('the packet log packs without its thread for now', cause);
+    this.#asked?.reject(new Error('the thread has ended'));
+    this.#asked = null;
+    void worker.terminate();
   }
 
   #settle({ pieces, bytes }: PackedPieces): void {
