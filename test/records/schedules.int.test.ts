@@ -188,3 +188,27 @@ it('an answer late in the day counts for that morning, and a second one does not
   await answer(at(-30_000));
   expect(await ofDay()).toEqual(['done', 'due']);
 });
+
+it('tasks of an archived project rest: none is made, missed or moved until it is active again', async () => {
+  const { pool } = run.database;
+  const person = await personIn('resting', 'Asia/Tokyo');
+  const id = await schedule(person.xuser_id, { times: ['08:00', '20:00'] });
+  await tasksOf(person.xuser_token);
+  const behind = await schedule(person.xuser_id, { times: ['09:00'] });
+  const archive = async (time: Date | null): Promise<unknown> =>
+    await pool.query('update project set archived_at = $1 where id = $2', [time, run.org.projectId]);
+  const tasks = async (): Promise<readonly { schedule_id: string; due: Date; status: string }[]> =>
+    (await pool.query('select schedule_id, due, status from task where xuser_id = $1 order by schedule_id, due', [person.xuser_id])).rows;
+  await archive(new Date());
+  await ago(behind, 5);
+  await pool.query(`update xuser set time_zone = 'Europe/Berlin' where id = $1`, [person.xuser_id]);
+  const before = await tasks();
+  expect(before.every((task) => task.schedule_id === id)).toBe(true);
+  await keepOccurrences(pool);
+  expect(await tasks()).toEqual(before);
+  await archive(null);
+  await keepOccurrences(pool);
+  const after = await tasks();
+  expect(after.filter((task) => task.schedule_id === behind && task.status === 'missed').length).toBeGreaterThan(2);
+  expect(after.filter((task) => task.schedule_id === id)).not.toEqual(before);
+});
