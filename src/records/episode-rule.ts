@@ -39,5 +39,11 @@ export const lookBackSec = ({ sustainSec, releaseSec }: Pick<EpisodeRule, 'susta
 /** SQL: the same of a row r of episode_rule. */
 export const LOOK_BACK_SQL = `greatest(${LOOK_BACK_SEC}, r.sustain_sec + r.release_sec + ${LATE_SEC})`;
 
+/** Delivery and computation of a value that is not late, s. */
+const ON_ITS_WAY_SEC = 60;
+
+/** How long no packet has come of a recording that is silent for a rule, s of the service's clock. Its values cannot say so: they end. */
+export const silenceSec = ({ releaseSec }: Pick<EpisodeRule, 'releaseSec'>): number => releaseSec + ON_ITS_WAY_SEC;
+
 /** The creator of a rule's episodes, as it is in them. */
 export const creatorOf = ({ name, by }: EpisodeRule): string => by ?? `rule:${name}_v1`;

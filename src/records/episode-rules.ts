@@ -12,7 +12,7 @@ import { build, epochMs, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { hashedLock, namedLocks } from '../storage/database/locks.ts';
 import { transaction } from '../storage/database/transaction.ts';
-import { creatorOf, lookBackSec } from './episode-rule.ts';
+import { creatorOf, lookBackSec, silenceSec } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { isActive, isHere } from '../tenancy/moving.ts';
 import { ownRules } from './own-rules.ts';
@@ -98,7 +98,7 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
       .limit(1),
   );
   // Times of the values, not of the wall clock, so that replaying an old recording makes episodes too.
-  const { rows } = await db.query<{ newest: number | null; t: number[] | null; v: number[] | null }>(
+  const { rows } = await db.query<{ newest: number | null; is_silent: boolean; t: number[] | null; v: number[] | null }>(
     `with method_of as (select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
      trusted_of as (select id from method where kind = 'feature' and name = $6 order by id desc limit 1),
      newest as (select newest_value($1, (select id from method_of)) as time),
@@ -107,6 +107,7 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
        select h.time, h.qmask from range cross join lateral feature_values(range.low - interval '1 minute', 'infinity') h
        where h.stream_id = $1 and h.method_id = (select id from trusted_of))
      select (extract(epoch from (select time from newest)) * 1000)::float8 as newest,
+       coalesce((select s.last_packet_at < now() - make_interval(secs => $7::integer) from stream s where s.id = $1), false) as is_silent,
        array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
      from range cross join lateral feature_values(range.low, 'infinity') f
      where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask <= $5 and f.value is not null
@@ -120,11 +121,12 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
       (open.rows[0]?.start_ms ?? Number.MAX_SAFE_INTEGER / 1e4) / 1000,
       rule.qualityMax ?? 0,
       rule.trusted ?? null,
+      silenceSec(rule),
     ],
   );
-  const { newest = null, t, v } = rows[0] ?? {};
+  const { newest = null, is_silent: isSilent = false, t, v } = rows[0] ?? {};
   if (newest === null) return;
-  const stretches = findStretches(rule, t ?? [], v ?? [], newest);
+  const stretches = findStretches(rule, t ?? [], v ?? [], isSilent ? Infinity : newest);
   for (const stretch of stretches) await recordStretch(db, stream, rule, stretch);
   const [started] = open.rows;
   const isConfirmed = stretches.some(({ endMs }) => started !== undefined && endMs >= started.start_ms);

@@ -3,6 +3,7 @@
  *  Recording by recording, day by day: SQL finds the minutes with a value beyond the bound and unpacks those alone, and the same finder
  *  as in the rounds (stretches.ts) goes over them. A value within the bound changes nothing that a later one beyond it would not tell. */
 import type { Db } from '../storage/database/database.ts';
+import { silenceSec } from './episode-rule.ts';
 import type { EpisodeRule } from './episode-rule.ts';
 import { StretchFinder } from './stretches.ts';
 import type { Stretch } from './stretches.ts';
@@ -44,12 +45,20 @@ const WORK_MS_MAX = 10_000;
 /** Range that one statement unpacks at most, ms. */
 const WINDOW_MS = 86_400_000;
 
-type Recording = Readonly<{ id: number; uuid: string; xuser_id: string; external_id: string; from_ms: number; to_ms: number }>;
+type Recording = Readonly<{
+  id: number;
+  uuid: string;
+  xuser_id: string;
+  external_id: string;
+  from_ms: number;
+  to_ms: number;
+  is_over: boolean;
+}>;
 
 /** Tries a rule on a range.  @param rule of a project: without a trusted feature, beginning at its first value */
 export async function tryRule(db: Db, rule: EpisodeRule, range: TrialRange): Promise<Trial> {
   const stopMs = performance.now() + WORK_MS_MAX;
-  const found = await recordingsOf(db, range);
+  const found = await recordingsOf(db, rule, range);
   const recordings = found.slice(0, RECORDINGS_MAX);
   const episodes: TriedEpisode[] = [];
   let complete = found.length === recordings.length;
@@ -79,19 +88,24 @@ export async function tryRule(db: Db, rule: EpisodeRule, range: TrialRange): Pro
 }
 
 /** Recordings with samples in the range, one more than a trial takes. */
-async function recordingsOf(db: Db, { projectId, subjectId, groupId, sinceMs, untilMs }: TrialRange): Promise<readonly Recording[]> {
+async function recordingsOf(
+  db: Db,
+  rule: EpisodeRule,
+  { projectId, subjectId, groupId, sinceMs, untilMs }: TrialRange,
+): Promise<readonly Recording[]> {
   // SQL: the expression that the index of recordings is of, and missing_consents.
   const { rows } = await db.query<Recording>(
     `select s.id, s.uuid, s.xuser_id, x.external_id,
        greatest($3::float8, (extract(epoch from coalesce(s.recorded_from, s.started_at)) * 1000)::float8 - 60000) as from_ms,
-       least($4::float8, coalesce((extract(epoch from s.last_sample_at) * 1000)::float8 + 60000, $4::float8)) as to_ms
+       least($4::float8, coalesce((extract(epoch from s.last_sample_at) * 1000)::float8 + 60000, $4::float8)) as to_ms,
+       coalesce(s.last_packet_at < now() - make_interval(secs => $6::integer) and s.last_sample_at < to_timestamp($4::float8 / 1000), false) as is_over
      from stream s join xuser x on x.id = s.xuser_id
      where s.project_id = $1 and ($2::uuid is null or s.xuser_id = $2) and not 'sharing' = any (missing_consents(x.id))
        and ($5::uuid is null or s.xuser_id in (select g.xuser_id from person_group_member g where g.group_id = $5))
        and coalesce(s.recorded_from, s.started_at) < to_timestamp($4::float8 / 1000)
        and coalesce(s.last_sample_at, 'infinity') >= to_timestamp($3::float8 / 1000)
      order by s.started_at, s.id limit ${RECORDINGS_MAX + 1}`,
-    [projectId, subjectId, sinceMs, untilMs, groupId],
+    [projectId, subjectId, sinceMs, untilMs, groupId, silenceSec(rule)],
   );
   return rows;
 }
@@ -114,7 +128,7 @@ async function stretchesOf(
       if (ended !== null) stretches.push(ended);
     }
   }
-  const last = finder.finish(await newestMs(db, methodId, recording));
+  const last = finder.finish(recording.is_over ? Infinity : await newestMs(db, methodId, recording));
   return last === null ? stretches : [...stretches, last];
 }
 

@@ -119,6 +119,37 @@ describe('a rule of a project', () => {
     ]);
   });
 
+  // promise: rules-silent
+  it('ends an episode whose recording has fallen silent, where the last value was; it goes on when values come after all', async () => {
+    const { xuser_id: id } = await running.token('gone');
+    const rule = await make({ ...fast, subject_id: 'gone' });
+    await send('gone', id, 0, 220);
+    await valuesUntil(id, 200);
+    await opened(id, rule);
+    await round();
+    expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
+    // Minutes without a packet, on the service's clock.
+    const { pool } = running.database;
+    await pool.query(`update stream set last_packet_at = now() - interval '10 minutes' where xuser_id = $1`, [id]);
+    await round();
+    const [ended, ...others] = await episodesOf(id, rule);
+    expect(others).toEqual([]);
+    expect(ended).toMatchObject({ status: 'closed', summary: { ended_by: 'rule' } });
+    expect(secOf(ended!.ended_at!)).toBeGreaterThan(195);
+    const { body } = await running.send<{ episodes: { ended_at: string | null }[] }>('POST', `${path}/try`, {
+      body: { rule: { ...fast, subject_id: 'gone' }, since: new Date(startMs).toISOString(), until: new Date().toISOString() },
+    });
+    expect(body.episodes).toHaveLength(1);
+    expect(secOf(body.episodes[0]!.ended_at!)).toBeGreaterThan(195); // null: it would go on
+    await send('gone', id, 220, 250);
+    await valuesUntil(id, 240);
+    await until(async () => {
+      await round();
+      return (await episodesOf(id, rule))[0]!.status === 'open';
+    }, 30_000);
+    expect(await episodesOf(id, rule)).toMatchObject([{ id: ended!.id, ended_at: null }]);
+  });
+
   // promise: reopened-stays-open
   it('leaves the episode that it has ended to the person who opens it again, and opens another when the value is beyond it again', async () => {
     const { xuser_id: id } = await running.token('again');
