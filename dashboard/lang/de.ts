@@ -866,6 +866,8 @@ export const de = {
   Covered: 'Erfasst',
   'Heart rate variability': 'Herzfrequenzvariabilität',
   'Pulse rate variability': 'Pulsfrequenzvariabilität',
+  'Rhythm and conduction': 'Rhythmus und Erregungsleitung',
+  'Pulse wave': 'Pulswelle',
   'Other values': 'Weitere Werte',
   'Method and version': 'Verfahren und Version',
   Mean: 'Mittel',

@@ -863,6 +863,8 @@ export const es: Translations = {
   Covered: 'Cobertura',
   'Heart rate variability': 'Variabilidad de la frecuencia cardiaca',
   'Pulse rate variability': 'Variabilidad de la frecuencia del pulso',
+  'Rhythm and conduction': 'Ritmo y conducción',
+  'Pulse wave': 'Onda de pulso',
   'Other values': 'Otros valores',
   'Method and version': 'Método y versión',
   Mean: 'Media',

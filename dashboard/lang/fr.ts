@@ -869,6 +869,8 @@ export const fr: Translations = {
   Covered: 'Couverture',
   'Heart rate variability': 'Variabilité de la fréquence cardiaque',
   'Pulse rate variability': 'Variabilité de la fréquence du pouls',
+  'Rhythm and conduction': 'Rythme et conduction',
+  'Pulse wave': 'Onde de pouls',
   'Other values': 'Autres valeurs',
   'Method and version': 'Méthode et version',
   Mean: 'Moyenne',

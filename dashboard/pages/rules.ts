@@ -4,7 +4,8 @@ import type { TemplateResult } from 'lit-html';
 import { keyed } from 'lit-html/directives/keyed.js';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import type { BodyOf } from '../../sdk/request.ts';
-import { named, plural, t } from '../language.ts';
+import { plural, t } from '../language.ts';
+import { methodName } from '../method-name.ts';
 import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, duration, emptyState, figure, tableOf } from '../parts.ts';
@@ -136,7 +137,7 @@ export class RulesPage extends ProjectPage {
 
   #condition({ feature, comparison, threshold, end_threshold: end, sustain_sec: sec }: Rule): TemplateResult {
     const method = this.#methods.find(({ name }) => name === feature);
-    return html`${named(method?.title ?? feature)} ${t(comparison)} ${threshold} ${unitLabel(method?.unit ?? '')}
+    return html`${method === undefined ? feature : methodName(method)} ${t(comparison)} ${threshold} ${unitLabel(method?.unit ?? '')}
       <div class="muted">
         ${sec === 0 ? t('at once') : t('for {duration}', { duration: duration(sec * 1000) })}${end === null ? '' : `, ${comparison === 'above' ? t('until below {value}', { value: end }) : t('until above {value}', { value: end })}`}
       </div>`;
@@ -183,7 +184,7 @@ export class RulesPage extends ProjectPage {
         </select></label
       >`;
     const values = this.#methods.map(
-      ({ name, title, unit }) => [name, `${named(title)}${unit === '' ? '' : ` (${unitLabel(unit) || unit})`}`] as const,
+      (method) => [method.name, `${methodName(method)}${method.unit === '' ? '' : ` (${unitLabel(method.unit) || method.unit})`}`] as const,
     );
     return html`<section class="card" id="rule-form">
       <h2>${rule === null ? t('New rule') : t('Change {name}', { name: rule.name })}</h2>

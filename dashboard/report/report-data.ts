@@ -44,7 +44,6 @@ const trends = [
   { features: ['hrv_sdnn_300s'], biosignals: 'SDNN', heading: t('SDNN, windows of 5 min') },
   { features: ['resp_rate'], biosignals: 'RESP', heading: t('Respiratory rate') },
 ] as const;
-const reported = /^(hr_|hrv_|prv_|sqi_|resp_rate|spo2|perfusion_|temp_|af_)/;
 
 /** @param session for an operator, or with what the command line adds to each request */
 export async function readReport(session: Session, asked: URLSearchParams, nowMs: number): Promise<ReportData> {
@@ -81,7 +80,7 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
 
 /** Totals of the range for every version of every method that has values there. */
 async function readLines(session: Session, subjectId: string, methods: readonly Method[], range: Range): Promise<MethodLine[]> {
-  const wanted = methods.filter(({ kind, name }) => kind === 'feature' && reported.test(name));
+  const wanted = methods.filter(({ kind }) => kind === 'feature');
   const lines: MethodLine[] = [];
   for (let i = 0; i < wanted.length; i += SERIES_MAX) {
     const some = wanted.slice(i, i + SERIES_MAX);

@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
 import { named, t } from '../language.ts';
+import { methodName } from '../method-name.ts';
 import { figure, percent, tableOf } from '../parts.ts';
 import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
@@ -162,7 +163,9 @@ export class ReportView {
       [t('Heart rate variability'), /^hrv_/],
       [t('Pulse rate variability'), /^prv_/],
       [t('Signal quality'), /^sqi_/],
-      [t('Other values'), /^(?!hrv_|prv_|sqi_)/],
+      [t('Rhythm and conduction'), /^(af_|longest_rr|pr_|qrs_|qtc?_|ventricular_|supraventricular_)/],
+      [t('Pulse wave'), /^(pulse_|perfusion_|worn_)/],
+      [t('Other values'), /^(?!hrv_|prv_|sqi_|af_|longest_rr|pr_|qrs_|qtc?_|ventricular_|supraventricular_|pulse_|perfusion_|worn_)/],
     ];
     return html`${groups.map(([name, pattern]) => {
         const some = lines.filter(({ method }) => pattern.test(method.name));
@@ -177,7 +180,7 @@ export class ReportView {
             })),
             some.map(({ method, totals }) => ({
               cells: [
-                named(method.title || method.name),
+                methodName(method),
                 breakable(method.code),
                 this.#number(totals.mean, method.unit),
                 this.#number(totals.min, method.unit),
