@@ -17,7 +17,8 @@ export const erase: Command = {
   description: `USER is the uuid or external id of a user record. Samples, beats, values, rollups, records and the user record are deleted immediately and permanently;
 the receipt counts what was deleted and what is left (0), and holds no health data. Raw packets are logged in batches of many devices and
 disappear with the log's partitions, at the time the receipt states. Devices that recorded nobody else are deleted too. What the database
-server keeps outside its tables is yours to expire: archived WAL, lagging standbys, disk snapshots, backups. If the command is killed, give
+server keeps outside its tables is yours to expire: archived WAL, lagging standbys, disk snapshots, backups. Stop the devices of the user
+first: one that sends with a key of the organization and names the user makes the record anew with its next packet. If the command is killed, give
 it again, with the uuid when the user record is gone already. A running service finishes it as well.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
