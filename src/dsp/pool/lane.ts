@@ -65,6 +65,8 @@ export class FeatureLane {
   queueBytes = 0;
   batchCount = 0;
   sampleCount = 0;
+  /** Threads that were lost. */
+  lossCount = 0;
 
   constructor(options: LaneOptions) {
     this.#options = options;
@@ -299,6 +301,7 @@ export class FeatureLane {
   }
 
   #recover(batch: Batch, cause: unknown): void {
+    this.lossCount++;
     const lost = [...this.#queue.splice(0), this.#open];
     this.#open = new Batch();
     this.#openAlone = -1;

@@ -54,14 +54,14 @@ function newPool(table: RowTable, options: Partial<FeaturePoolOptions> = {}): Fe
 
 /** What a recomputation of everything from storage gives; without the stream's number. */
 const recomputed = new Map<readonly SampleRun[], Promise<string[]>>();
-function reference(runs: readonly SampleRun[] = whole): Promise<string[]> {
+function reference(runs: readonly SampleRun[] = whole, sec = lengthSec): Promise<string[]> {
   const known = recomputed.get(runs);
   if (known !== undefined) return known;
   const computing = (async () => {
     const table = new RowTable();
     const pool = newPool(table, { loadRuns: loadFrom(runs, channels) });
     pool.openStream(stream, channels);
-    await pool.recompute(stream, 0n, nanos(startSec + lengthSec));
+    await pool.recompute(stream, 0n, nanos(startSec + sec));
     expect(table.errors).toEqual([]);
     return rowsOf(table, stream);
   })();
@@ -465,6 +465,44 @@ describe('late data that cannot be read back', () => {
     await expect.poll(() => pool.isSettled(stream), { timeout: 60_000 }).toBe(true);
     expect(quarantined[0]!.runs.some((run) => run.samples.includes(123_456_789))).toBe(true);
     expect(pool.stats().crashCount).toBe(3);
+  });
+
+  test('is computed again when its worker was lost while it was being read', async () => {
+    const deadly = 8 as StreamId;
+    const long = madeUpStream(1, startSec, 1200); // so that its opening is far behind the live engine
+    const table = new RowTable();
+    const stored = loadFrom(long, channels);
+    let reading = Promise.withResolvers<void>();
+    let goesOn = Promise.resolve();
+    const pool = newPool(table, {
+      workerUrl: failingWorker,
+      retryMs: 1,
+      lateWaitMs: 10,
+      loadRuns: async (id, ...args) => {
+        if (id === deadly) return [];
+        reading.resolve();
+        await goesOn;
+        return await stored(id, ...args);
+      },
+    });
+    for (const id of [stream, deadly]) pool.openStream(id, channels);
+    const sent = packets(long, channels, seeded(31), 0.9, 1.1);
+    // Without the first ones: what they change is far behind the live engine.
+    const late = sent.splice(2, 4);
+    for (const packet of sent) pool.push(stream, packet);
+    await pool.settle();
+    const go = Promise.withResolvers<void>();
+    [reading, goesOn] = [Promise.withResolvers<void>(), go.promise];
+    for (const packet of late) pool.push(stream, packet);
+    await reading.promise;
+    await sleep(100); // so that the worker has the engine, and the batch that kills it is another one
+    pool.push(deadly, [{ ...long[0]!, samples: new Int32Array(250).fill(123_456_789) }]);
+    await expect.poll(() => pool.stats().crashCount, { timeout: 20_000 }).toBe(1);
+    go.resolve();
+    await expect.poll(() => pool.isSettled(stream), { timeout: 60_000 }).toBe(true);
+    await pool.settle();
+    await pool.idleFlush(0);
+    expect(differences(rowsOf(table, stream), await reference(long, 1200))).toEqual([]);
   });
 
   test('rows that are not taken are reported and computed again', async () => {

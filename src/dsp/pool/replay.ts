@@ -239,6 +239,12 @@ export class Replay {
   async computeBeside(stream: Stream, rows: RangeUs, loadRuns: LoadRuns): Promise<void> {
     await this.#takeTurn();
     const lane = this.#lanes[(stream.id + segmentIndexAt(rows.fromUs)) % this.#lanes.length]!;
+    const { lossCount } = lane;
+    // An engine without records under way is lost without a word, and the next thread does not know it.
+    const fence = async (): Promise<void> => {
+      await lane.fence();
+      if (lane.lossCount !== lossCount) throw new Error('the worker was lost');
+    };
     const isSuspect = stream.lateCrashes > 0;
     const chunkUs = isSuspect ? suspectChunkUs : loadChunkUs;
     const handle = this.#engines.newHandle();
@@ -261,11 +267,11 @@ export class Replay {
         orderer.release();
         stream.channels.forEach(({ rateNanoHz }, no) => lane.pass(handle, no as ChannelNo, Math.floor((end * rateNanoHz) / 1e15)));
         lane.control({ op: 'give', handle, endUs: end });
-        await lane.fence();
+        await fence();
       }
       lane.control({ op: 'flush', handle });
       lane.control({ op: 'close', handle });
-      await lane.fence();
+      await fence();
       stream.lateCrashes = 0;
     } finally {
       this.#engines.forgetBeside(handle, lane);
