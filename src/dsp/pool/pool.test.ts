@@ -602,6 +602,23 @@ describe('a batch that kills its worker', () => {
     });
 });
 
+test('a stream whose worker is lost while it is closed is closed with all of its rows', async () => {
+  const [table, deadly] = [new RowTable(), 8 as StreamId];
+  const stored = loadFrom(short, channels);
+  const pool = newPool(table, {
+    workerUrl: failingWorker,
+    retryMs: 1,
+    loadRuns: async (id, ...args) => (id === deadly ? [] : await stored(id, ...args)),
+  });
+  for (const id of [stream, deadly]) pool.openStream(id, channels);
+  for (const packet of packets(short, channels, seeded(33), 0.9, 1.1)) pool.push(stream, packet);
+  await pool.settle();
+  pool.push(deadly, [{ ...short[0]!, samples: new Int32Array(250).fill(123_456_789) }]);
+  expect(await pool.closeStream(stream)).toBe(true);
+  expect(pool.stats().crashCount).toBeGreaterThan(0);
+  expect(differences(rowsOf(table, stream), await reference(short))).toEqual([]);
+});
+
 test('a worker that takes longer to load than a batch may take is waited for', async () => {
   const table = new RowTable();
   const pool = newPool(table, { workerUrl: slowWorker, workerCount: 1, taskTimeoutMs: 2000 });

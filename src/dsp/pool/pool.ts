@@ -178,6 +178,8 @@ export class FeaturePool {
     this.#flush(stream);
     stream.lane.control({ op: 'close', handle: stream.handle });
     await stream.lane.fence().catch(() => {});
+    // The worker was lost: the stream is read back, with the rows of its end.
+    if (!this.isSettled(streamId) && !this.#closed) return await this.closeStream(streamId, deadlineMs);
     this.#engines.forget(stream);
     this.#streams.delete(streamId);
     return true;
