@@ -88,11 +88,13 @@ class OwnerDoor {
 const repeatsOf = (taken: readonly Kept[]): Refusals['repeats'] =>
   taken.filter(({ isRepeat }) => isRepeat).map(({ session: { streamId }, seq }) => ({ streamId, seq }));
 
-/** Of streams with a number above one of this message; of the others the sender knows it. In most messages there are none. */
+/** Of streams with a number above all of this message; of the others the sender knows it. In most messages there are none. */
 function highsOf(taken: readonly Kept[]): Refusals['highs'] {
-  const highs = new Map<StreamId, number>();
-  for (const { session, seq } of taken) if (session.durableHigh > seq) highs.set(session.streamId, session.durableHigh);
-  return [...highs];
+  const sent = new Map<Session, number>();
+  for (const { session, seq } of taken) sent.set(session, Math.max(seq, sent.get(session) ?? 0));
+  const highs: [StreamId, number][] = [];
+  for (const [session, seq] of sent) if (session.durableHigh > seq) highs.push([session.streamId, session.durableHigh]);
+  return highs;
 }
 
 /** Takes what other nodes forward from now on. @param local the sink of this node, which refuses what it does not own */

@@ -37,7 +37,7 @@ export type Refusals = Readonly<{
   why: string;
   /** Packets that were durable before. */
   repeats: readonly Readonly<{ streamId: StreamId; seq: number }>[];
-  /** The highest number that is durable, of streams with one above a number of this message. */
+  /** The highest number that is durable, of streams with one above all of this message. */
   highs: readonly (readonly [StreamId, number])[];
 }>;
 
