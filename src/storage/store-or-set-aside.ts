@@ -1,5 +1,6 @@
 /** Retries a batch until it is stored, however long the database is unavailable. Rows that can never be stored are found by halving the
- *  batch, and set aside so that they hold up no others. A batch that took longer than a statement may, or got no answer, is stored in halves. */
+ *  batch, and set aside so that they hold up no others. A batch that took longer than a statement may, or got no answer, is stored in
+ *  halves. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failureOf, NoAnswer, sqlStateOf } from './database/sql-states.ts';
 
