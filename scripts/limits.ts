@@ -217,6 +217,12 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       at: 'stopTimeoutMs',
       beyond: ['the process ends; acknowledged packets are replayed at the next start'],
     },
+    {
+      what: 'end of a node of `--processes`, after that',
+      unit: 'ms',
+      at: ['src/cli/start-processes.ts', 'KILL_AFTER_MS'],
+      beyond: ['it is killed, which the log says'],
+    },
   ],
   Retention: [
     { what: 'interval between deletions', unit: 's', at: 'retentionPeriodSec', beyond: ['expired rows are deleted'] },

@@ -162,7 +162,7 @@ async function databaseFindings(console: Console, config: Config, onPort: (port:
         ...(await connections(database, config)),
         await schema(database),
         await clock(database),
-        await owner(database, onPort),
+        ...(await owner(database, onPort)),
         await backlog(database),
         ...(await setAside(database)),
         ...(await housekeeping(database)),
@@ -303,34 +303,34 @@ function placeOf({ url, where, passwordFile }: DatabaseAddress): string {
 }
 
 /** Reports which instance accepts packets, or which nodes share them. */
-async function owner(database: Database, onPort: (port: number) => void): Promise<Finding> {
+async function owner(database: Database, onPort: (port: number) => void): Promise<Finding[]> {
+  const nobody: Finding = { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
   const { rows: has } = await database.pool.query<{ there: boolean }>(
     `select exists (select from pg_attribute where attrelid = to_regclass('packet_log_checkpoint') and attname = 'owner_name') as there`,
   );
-  if (has[0]?.there !== true) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
+  if (has[0]?.there !== true) return [nobody];
   const { rows } = await database.pool.query<{ owned: boolean; name: string; epoch: string; age: number }>(
     `select owner is not null as owned, owner_name as name, epoch::text, extract(epoch from clock_timestamp() - renewed_at)::float8 as age
      from packet_log_checkpoint order by renewed_at`,
   );
   const owned = rows.filter((each) => each.owned);
   const row = owned[0]; // of several partitions the one that was confirmed longest ago
-  if (row === undefined) return { check: 'owner', state: 'ok', found: 'no instance owns the packet log' };
-  const names = [...new Set(owned.map(({ name }) => name))].toSorted();
+  if (row === undefined) return [nobody];
+  const names = namesOf(owned);
   const found =
     names.length > 1
       ? `${names.length} nodes share the packet log (${names.join(', ')}), each confirmed within ${Math.ceil(row.age)} s`
       : `${row.name} owns the packet log (epoch ${row.epoch}), confirmed ${row.age.toFixed(0)} s ago`;
   const [, host, port = '0'] = /^(.*):(\d+)(?:\/\d+)?$/.exec(row.name) ?? [];
   if (row.age < OWNER_SILENT_SEC && host === hostname() && Number(port) > 0) onPort(Number(port));
-  if (owned.length < rows.length) return withoutOwner(rows.length - owned.length, rows.length, found);
-  if (row.age < OWNER_SILENT_SEC) return { check: 'owner', state: 'ok', found };
-  return {
-    check: 'owner',
-    state: 'warning',
-    found,
-    advice: 'it was killed, hangs or is cut off from the database; a second instance would have taken over',
-  };
+  const silent = owned.filter(({ age }) => age >= OWNER_SILENT_SEC);
+  const findings: Finding[] = [];
+  if (owned.length < rows.length) findings.push(withoutOwner(rows.length - owned.length, rows.length, found));
+  if (silent.length > 0) findings.push(silentOwner(silent, rows.length, found));
+  return findings.length > 0 ? findings : [{ check: 'owner', state: 'ok', found }];
 }
+
+const namesOf = (owned: readonly Readonly<{ name: string }>[]): string[] => [...new Set(owned.map(({ name }) => name))].toSorted();
 
 /** @param others who owns the other partitions */
 const withoutOwner = (count: number, all: number, others: string): Finding => ({
@@ -339,6 +339,18 @@ const withoutOwner = (count: number, all: number, others: string): Finding => ({
   found: `${count} of ${all} partitions have no owner: packets of their people are refused; ${others}`,
   advice: "a node takes them within seconds; if none does, see 'biosignal cluster status'",
 });
+
+/** @param silent partitions whose owner does not confirm them, the oldest first @param found who owns the packet log */
+function silentOwner(silent: readonly Readonly<{ name: string; age: number }>[], all: number, found: string): Finding {
+  const who = namesOf(silent).join(', ');
+  const silence = `packets of their people wait; confirmed ${silent[0]!.age.toFixed(0)} s ago`;
+  return {
+    check: 'owner',
+    state: 'warning',
+    found: all === 1 ? found : `${who} has ${silent.length} of ${all} partitions and gives no sign: ${silence}`,
+    advice: 'it was killed, hangs or is cut off from the database; a second instance would have taken over',
+  };
+}
 
 /** Packets that are durable but not yet in the tables that queries read. */
 async function backlog(database: Database): Promise<Finding> {

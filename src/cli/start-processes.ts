@@ -24,6 +24,8 @@ import { ENDS_MAX, QUICK_MS, Restarts } from './restarts.ts';
 const PARTITIONS = 24;
 /** Cores for the database and the kernel: with `auto`, every other core has a node. */
 const PROCESSES_MAX = 64;
+/** A node ends by itself this long after BIO_STOP_TIMEOUT_MS (start.ts), unless it hangs; one that has not ended is killed, ms. */
+const KILL_AFTER_MS = 7000;
 
 /** @param text a number, or auto: a node for every two cores, one at least */
 function processCount(text: string): number {
@@ -54,6 +56,7 @@ export async function startProcesses(processes: string, console: Console, json: 
   const ending = new AbortController();
   const signal = AbortSignal.any([console.signal, ending.signal]);
   const running: Promise<void>[] = [];
+  const endMs = config.stopTimeoutMs + KILL_AFTER_MS;
   try {
     await prepare(url, config, console);
     const envOf = (i: number): NodeJS.ProcessEnv => ({
@@ -65,7 +68,8 @@ export async function startProcesses(processes: string, console: Console, json: 
       ...(i > 0 && { BIO_DEMO: '0' }),
     });
     // The first node makes the first key and the demo; the others find them.
-    const run = (node: Node, i: number): void => void running.push(keep(node, envOf(i), { signal, err: console.err }, isUseless));
+    const run = (node: Node, i: number): void =>
+      void running.push(keep(node, { env: envOf(i), endMs, signal, err: console.err, isUseless }));
     run(nodes[0]!, 0);
     await Promise.race([ready(config, signal), running[0]]);
     for (const [i, node] of nodes.entries()) if (i > 0) run(node, i);
@@ -120,15 +124,27 @@ async function ready(config: Config, signal: AbortSignal): Promise<void> {
   }
 }
 
+type Keeping = Pick<Console, 'signal' | 'err'> &
+  Readonly<{
+    env: NodeJS.ProcessEnv;
+    /** A node that is told to stop is killed after this long, ms. */
+    endMs: number;
+    isUseless: (node: Node) => boolean;
+  }>;
+
 /** Runs one node, and starts it again when it ends before the command is told to stop.
  *  @throws Error when it ends again and again, and no node works */
-async function keep(
-  node: Node,
-  env: NodeJS.ProcessEnv,
-  { signal, err }: Pick<Console, 'signal' | 'err'>,
-  isUseless: (node: Node) => boolean,
-): Promise<void> {
-  const stop = (): void => void node.child?.kill('SIGTERM');
+async function keep(node: Node, { env, endMs, signal, err, isUseless }: Keeping): Promise<void> {
+  const stop = (): void => {
+    const { child } = node;
+    if (child === null) return;
+    child.kill('SIGTERM');
+    const hung = setTimeout(() => {
+      err(`biosignal start: ${node.name} has not ended within ${endMs / 1000} s, and is killed`);
+      child.kill('SIGKILL');
+    }, endMs);
+    child.once('exit', () => clearTimeout(hung));
+  };
   signal.addEventListener('abort', stop, { once: true });
   while (!signal.aborted) {
     node.startedMs = performance.now();

@@ -354,8 +354,8 @@ export async function startPipeline(options: PipelineOptions): Promise<RunningPi
       else logger.error({ err }, 'packet log: the database takes nothing; devices are answered 503 until it does');
     },
     onFault: (message, err) => {
-      metrics.errors.inc({ where: 'packet_log' });
-      logger.warn({ err }, message);
+      if (err !== null) metrics.errors.inc({ where: 'packet_log' });
+      logger.warn(err === null ? {} : { err }, message);
     },
     onRefused: (refused) => {
       for (const { streamIds, why: err } of refused)

@@ -2,12 +2,17 @@
 import type { StreamId } from '../signal.ts';
 import { ENTRY_HEAD, packBatch } from './log-batch.ts';
 
-/** Packets of a batch that are of one partition, packed. */
+/** Packets of a batch that are of one partition, packed or as they are. */
 export type Piece = Readonly<{ partition: number; count: number; data: Buffer }>;
 
 /** Packs the packets of each partition by themselves, in their order. @param partitions of each packet */
 export function packByPartition(entries: Buffer, partitions: ArrayLike<number>): readonly Piece[] {
-  if (areEqual(partitions)) return [{ partition: partitions[0]!, count: partitions.length, data: packBatch(entries) }];
+  return splitByPartition(entries, partitions).map((piece) => ({ ...piece, data: packBatch(piece.data) }));
+}
+
+/** The same without packing. */
+export function splitByPartition(entries: Buffer, partitions: ArrayLike<number>): readonly Piece[] {
+  if (areEqual(partitions)) return [{ partition: partitions[0]!, count: partitions.length, data: entries }];
   const groups = new Map<number, Buffer[]>();
   let i = 0;
   for (const { at, length } of readHeads(entries)) {
@@ -17,7 +22,7 @@ export function packByPartition(entries: Buffer, partitions: ArrayLike<number>):
     if (group === undefined) groups.set(partition, [entry]);
     else group.push(entry);
   }
-  return Array.from(groups, ([partition, group]) => ({ partition, count: group.length, data: packBatch(Buffer.concat(group)) }));
+  return Array.from(groups, ([partition, group]) => ({ partition, count: group.length, data: Buffer.concat(group) }));
 }
 
 export function areEqual(partitions: ArrayLike<number>): boolean {

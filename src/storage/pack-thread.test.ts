@@ -54,28 +54,54 @@ test('a thread that has ended is replaced, and a batch that it had is left to th
   expect(await packed()).toHaveLength(3);
 });
 
-test('a thread that does not answer is ended, said to be, and its batch left to the caller; after a pause there is another', async () => {
+const text = (told: readonly unknown[]): string[] => told.map(String);
+/** A thread of its own code. */
+const script = (code: string): URL => new URL(`data:text/javascript,${encodeURIComponent(code)}`);
+
+test('threads that do not answer are ended, after longer pauses each time; that is said once, and again when one packs', async () => {
   const told: string[] = [];
-  const late = new PackThread({ onFault: (message) => void told.push(message), answerMs: 0, pauseMs: 50 });
+  const options = { onFault: (message: string) => void told.push(message), answerMs: 0, pauseMs: 20 };
+  const late = new PackThread(options);
   const large = Buffer.concat(Array.from({ length: 200 }, entries));
   const many = Array.from({ length: 200 }, () => partitions).flat();
-  const answers: unknown[] = [];
+  const startedMs: number[] = [];
+  const note = (): void => void startedMs.push(performance.now());
+  process.on('worker', note);
   await until(async () => {
-    answers.push(await late.pack(large, many));
-    return told.length >= 2; // twice, so that there was another one
+    expect(await late.pack(large, many)).toBeNull();
+    return startedMs.length >= 5;
   });
-  expect(told[0]).toContain('without its thread');
-  expect(answers.every((answer) => answer === null)).toBe(true);
+  process.off('worker', note);
+  expect(told).toEqual(['the packet log packs without its thread for now']);
+  expect(startedMs[4]! - startedMs[3]!).toBeGreaterThanOrEqual(155); // 20, 40, 80, 160
+  options.answerMs = 5000;
+  expect(await packed(late)).toHaveLength(3);
+  expect(told).toEqual(['the packet log packs without its thread for now', 'the packet log packs with its thread again']);
   await late.close();
 });
 
 test('a thread that ends before it is ready is not started again at once', async () => {
   const told: unknown[] = [];
-  const early = new PackThread({ onFault: (_, cause) => void told.push(cause), pauseMs: 200 });
-  expect(await early.pack(entries(), partitions)).toBeNull();
+  const early = new PackThread({ onFault: (_, cause) => void told.push(cause), pauseMs: 60_000, workerUrl: script('process.exit(3)') });
+  await until(async () => {
+    expect(await early.pack(entries(), partitions)).toBeNull();
+    return told.length > 0;
+  });
+  expect(text(told)).toEqual(['Error: the thread ended with code 3']);
   await early.close();
-  const since = performance.now();
-  expect(await packed(early)).toHaveLength(3);
-  expect(performance.now() - since).toBeGreaterThan(150);
-  await early.close();
+});
+
+test('a thread that never becomes ready is ended, and said to be', async () => {
+  const told: unknown[] = [];
+  const deaf = new PackThread({
+    onFault: (_, cause) => void told.push(cause),
+    readyMs: 50,
+    workerUrl: script('setInterval(() => {}, 50)'),
+  });
+  await until(async () => {
+    expect(await deaf.pack(entries(), partitions)).toBeNull();
+    return told.length > 0;
+  });
+  expect(text(told)).toEqual(['Error: not ready within 50 ms']);
+  await deaf.close();
 });

@@ -8,17 +8,32 @@ export type ToPack = Readonly<{ entries: Uint8Array; partitions: Uint16Array }>;
 /** @param pieces partition, count and length of each, one piece after the other */
 export type PackedPieces = Readonly<{ pieces: Int32Array; bytes: Uint8Array }>;
 
-/** A batch takes the thread less than a millisecond. One that has waited this long is packed by the caller, ms. */
+/** A batch takes the thread less than a millisecond. One that has waited this long is left to the caller, ms. */
 const ANSWER_MS = 5000;
-/** Pause after a thread that ended before it was ready, and would do so again, ms. */
-const PAUSE_MS = 60_000;
+/** A thread that has not loaded after this long is ended, ms: on a starved machine that takes seconds. */
+const READY_MS = 60_000;
+/** Pause after the first thread that ended, ms; doubled with each that ends before it has packed a batch, up to the longest. */
+const PAUSE_MS = 1000;
+const PAUSE_MS_MAX = 60_000;
 
-type Options = Readonly<{ onFault: (message: string, cause: unknown) => void; answerMs?: number; pauseMs?: number }>;
+type Options = Readonly<{
+  /** Called with the first of several ends in a row, and with null once a thread packs again. */
+  onFault: (message: string, cause: unknown) => void;
+  answerMs?: number;
+  readyMs?: number;
+  pauseMs?: number;
+  workerUrl?: URL;
+}>;
 
+/** Modes: without a thread (none was needed yet, or the last one has ended and its pause is not over), loading, ready. An end in any of them
+ *  leads to the first; a batch that was packed ends the row of ends. */
 export class PackThread {
   readonly #options: Options;
   #worker: Worker | null = null;
   #isReady = false;
+  #loading: NodeJS.Timeout | undefined;
+  /** Threads that ended since a batch was packed. */
+  #ends = 0;
   /** performance.now() before which no thread is started. */
   #pausedUntilMs = 0;
   #asked: PromiseWithResolvers<readonly Piece[]> | null = null;
@@ -29,7 +44,7 @@ export class PackThread {
   }
 
   /** Starts the thread with its first call. One batch at a time.
-   *  @returns null while the thread is not ready or when it has ended: the caller packs the batch itself */
+   *  @returns null while the thread is not ready or when it has ended: the caller does without it */
   async pack(entries: Buffer, partitions: readonly number[]): Promise<readonly Piece[] | null> {
     if (this.#worker === null && performance.now() < this.#pausedUntilMs) return null;
     const worker = (this.#worker ??= this.#start());
@@ -56,12 +71,16 @@ export class PackThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./pack-worker.ts', import.meta.url), { name: 'pack' });
+    const { workerUrl = new URL('./pack-worker.ts', import.meta.url), readyMs = READY_MS } = this.#options;
+    const worker = new Worker(workerUrl, { name: 'pack' });
     worker.unref();
+    this.#loading = setTimeout(() => this.#end(worker, new Error(`not ready within ${readyMs} ms`)), readyMs).unref();
     worker.on('message', (message: 'ready' | PackedPieces) => {
       if (this.#worker !== worker) return; // it was given up
-      if (message === 'ready') this.#isReady = true;
-      else this.#settle(message);
+      if (message === 'ready') {
+        clearTimeout(this.#loading);
+        this.#isReady = true;
+      } else this.#settle(message);
     });
     worker.on('error', (error) => this.#end(worker, error));
     worker.on('messageerror', (error) => this.#end(worker, error));
@@ -72,10 +91,13 @@ export class PackThread {
   /** Nobody waits for the thread any more, however long it takes to end. */
   #end(worker: Worker, cause: unknown): void {
     if (this.#worker !== worker) return;
+    clearTimeout(this.#loading);
     this.#worker = null;
-    if (!this.#isReady) this.#pausedUntilMs = performance.now() + (this.#options.pauseMs ?? PAUSE_MS);
     this.#isReady = false;
-    if (!this.#isClosing) this.#options.onFault('the packet log packs without its thread for now', cause);
+    if (!this.#isClosing) {
+      this.#pausedUntilMs = performance.now() + Math.min(PAUSE_MS_MAX, (this.#options.pauseMs ?? PAUSE_MS) * 2 ** this.#ends);
+      if (++this.#ends === 1) this.#options.onFault('the packet log packs without its thread for now', cause);
+    }
     this.#asked?.reject(new Error('the thread has ended'));
     this.#asked = null;
     void worker.terminate();
@@ -91,5 +113,7 @@ export class PackThread {
     }
     this.#asked?.resolve(found);
     this.#asked = null;
+    if (this.#ends > 0) this.#options.onFault('the packet log packs with its thread again', null);
+    this.#ends = 0;
   }
 }

@@ -18,7 +18,7 @@ import { CopyBuffer, copyRows } from './copy-binary.ts';
 import type { Database } from './database/database.ts';
 import { ENTRY_HEAD, readBatch, streamIdsOf } from './log-batch.ts';
 import type { Damage, LogEntry, ReadPacket } from './log-batch.ts';
-import { areEqual, packByPartition, readHeads } from './log-pieces.ts';
+import { areEqual, packByPartition, readHeads, splitByPartition } from './log-pieces.ts';
 import type { Piece } from './log-pieces.ts';
 import { isNotOwner } from './fence.ts';
 import { Ownership } from './log-ownership.ts';
@@ -59,7 +59,7 @@ export type PacketLogOptions = Readonly<{
   onAway?: (reason: Error | null) => void;
   /** Called with streams whose sequence numbers a checkpoint could not save; the next checkpoint retries. */
   onRefused?: (refused: readonly RefusedStreams[]) => void;
-  /** Called when the thread that packs has ended; this one packs until there is another. */
+  /** Called when the thread that packs is away, and with null when it packs again. */
   onFault?: (message: string, cause: unknown) => void;
 }>;
 
@@ -72,6 +72,8 @@ export const RETRY_FOR_MS = 8000;
 const PART_BYTES = 1978;
 /** A smaller batch of one partition is packed at once, bytes: handing it to a thread costs the main thread as much. */
 const PACK_LATER_BYTES = 16 * 1024;
+/** While the thread is away a larger batch is stored as it is, bytes: packing a megabyte would hold the main thread for milliseconds. */
+const PACK_HERE_BYTES_MAX = 64 * 1024;
 /** Period of probing an unavailable database, ms. */
 const PROBE_MS = 500;
 
@@ -409,7 +411,7 @@ export class PacketLog {
   async #pack({ buffer, bytes, partitions }: OpenBatch): Promise<readonly Piece[]> {
     const entries = buffer.subarray(0, bytes);
     const packed = bytes < PACK_LATER_BYTES && areEqual(partitions) ? null : await this.#packThread.pack(entries, partitions);
-    return packed ?? packByPartition(entries, partitions);
+    return packed ?? (bytes > PACK_HERE_BYTES_MAX ? splitByPartition : packByPartition)(entries, partitions);
   }
 
   async #write(batch: OpenBatch): Promise<void> {

@@ -1,7 +1,8 @@
 /** Retries a batch until it is stored, however long the database is unavailable. Rows that can never be stored are found by halving the
- *  batch, and set aside so that they hold up no others. A batch that took longer than a statement may is stored in halves. */
+ *  batch, and set aside so that they hold up no others. A batch that took longer than a statement may, or got no answer, is stored in
+ *  halves. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failureOf, sqlStateOf } from './database/sql-states.ts';
+import { failureOf, NoAnswer, sqlStateOf } from './database/sql-states.ts';
 
 export type StoreSteps<T> = Readonly<{
   /** Makes one attempt, all or nothing. @param careful some of the rows may be in the table already */
@@ -54,9 +55,10 @@ async function giveUp<T>(batch: T, careful: boolean, steps: StoreSteps<T>, refus
   await steps.setAside(rows, refusal);
 }
 
-/** @param error of a statement, or what a connection made of it after its own attempts */
+/** @param error of a statement, or what a connection made of it after its own attempts. Without an answer the database may be cut off
+ *  instead: then the next attempt finds no connection, so a batch is halved about once for each cut */
 function isTooLong(error: unknown): boolean {
-  return sqlStateOf(error) === QUERY_CANCELED || sqlStateOf((error as Error | null)?.cause) === QUERY_CANCELED;
+  return [error, (error as Error | null)?.cause].some((each) => each instanceof NoAnswer || sqlStateOf(each) === QUERY_CANCELED);
 }
 
 /** @returns null when the batch is stored or the writer was stopped, else why it never can be as one */

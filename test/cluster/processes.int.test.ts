@@ -295,3 +295,57 @@ test('the processes end when the command that started them is killed, and leave 
     await own.close();
   }
 }, 90_000);
+
+test('a node that hangs and partitions without an owner are both told; a node that ignores the end is killed', async () => {
+  const own = await testDatabase();
+  const port = String(await freePort());
+  const command = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '2', '--json'],
+    {
+      env: {
+        ...process.env,
+        DATABASE_URL: own.url,
+        PORT: port,
+        BIO_DB_CONNECTIONS_MAX: '14',
+        BIO_LOG_LEVEL: 'error',
+        BIO_NODE_NAME: 'bed',
+        BIO_DEMO: '0',
+        BIO_STOP_TIMEOUT_MS: '2000',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  let told = '';
+  command.stderr!.setEncoding('utf8').on('data', (text: string) => (told += text));
+  const nodes: number[] = [];
+  try {
+    for await (const line of createInterface(command.stdout!)) if (line.includes('"processes"')) break;
+    nodes.push(...readFileSync(`/proc/${command.pid}/task/${command.pid}/children`, 'utf8').trim().split(' ').map(Number));
+    expect(nodes).toHaveLength(2);
+    const statusOf = async (): Promise<Status> =>
+      JSON.parse((await ran(cluster, ['status', '--json'], { env: { DATABASE_URL: own.url }, cwd: work })).out.join('')) as Status;
+    await until(async () => (await statusOf()).nodes.every(({ partitions }) => partitions === 12), 60_000);
+    process.kill(nodes[0]!, 'SIGSTOP');
+    process.kill(command.pid!, 'SIGSTOP'); // it starts no other
+    process.kill(nodes[1]!, 'SIGTERM');
+    const doctorSays = async (): Promise<string> =>
+      (await ran(doctor, [], { env: { DATABASE_URL: own.url, PORT: port }, cwd: work })).out.join('\n');
+    await until(async () => (await doctorSays()).includes('12 of 24 partitions have no owner'), 30_000);
+    await until(async () => /WARNING {2}owner {9}bed\/1 .* 12 of 24 .* ago/.test(await doctorSays()), 30_000);
+    expect(await doctorSays()).toContain('12 of 24 partitions have no owner');
+    const gone = once(command, 'exit');
+    const sinceMs = performance.now();
+    command.kill('SIGTERM');
+    process.kill(command.pid!, 'SIGCONT');
+    await Promise.race([gone, sleep(30_000)]);
+    expect(command.exitCode, 'it has ended').not.toBeNull();
+    expect(performance.now() - sinceMs).toBeGreaterThan(6000); // a node may need its own bound
+    expect(told).toContain('bed/1 has not ended within 9 s, and is killed');
+    expect(nodes.some((pid) => existsSync(`/proc/${pid}`))).toBe(false);
+  } finally {
+    for (const pid of nodes) if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL');
+    command.kill('SIGKILL');
+    await own.close();
+  }
+}, 150_000);

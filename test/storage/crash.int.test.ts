@@ -7,7 +7,7 @@ import type { LogEntry } from '../../src/storage/log-batch.ts';
 import { PacketLog } from '../../src/storage/packet-log.ts';
 import { runsOf } from '../../src/storage/sample-rows.ts';
 import { StreamRegistry } from '../../src/storage/stream-registry.ts';
-import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { testDatabase, type TestDatabase, until } from '../helpers/database.ts';
 import { createTenant, openTestStream, testSample, type TestTenant } from '../helpers/recording.ts';
 
 const rounds = Number(process.env['BIO_TEST_CRASH_ROUNDS'] ?? 8);
@@ -109,6 +109,37 @@ test('the log gives back what was acknowledged, in order, whatever the sizes', a
   expect((await new StreamRegistry(other).findStream(stream.streamId))!.seqRanges).toEqual([[0, 199]]);
   await later.close();
   await other.close();
+});
+
+test('a large batch is stored as it is while the thread that packs is not there, and packed when it is', async () => {
+  await using other = await testDatabase();
+  const registry = new StreamRegistry(other);
+  const { streamId } = await openTestStream(registry, await createTenant(other));
+  const log = await PacketLog.open(other, registry);
+  let seq = 0;
+  /** @returns bytes of it in the table */
+  const commit = async (): Promise<number> => {
+    const batches = Array.from(
+      { length: 20 },
+      () => log.append(entry(streamId, seq++, 8000)) as { position: number; durable: Promise<void> },
+    );
+    await Promise.all(batches.map(({ durable }) => durable));
+    const { rows } = await other.pool.query<{ bytes: number }>(
+      'select sum(length(data))::int as bytes from packet_log where batch_id = (select max(batch_id) from packet_log)',
+    );
+    return rows[0]!.bytes;
+  };
+  expect(await commit()).toBeGreaterThan(160_000); // the thread is loading
+  await until(async () => (await commit()) < 10_000);
+  await log.close();
+  const next = await PacketLog.open(other, registry);
+  let read = 0;
+  for await (const one of next.recover()) {
+    expect([one.seq, one.bytes.length, one.bytes.every((byte) => byte === one.seq % 256)]).toEqual([read, 8000, true]);
+    read++;
+  }
+  expect(read).toBe(seq);
+  await next.close();
 });
 
 // promise: one-owner

@@ -11,8 +11,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { BlockWriter } from '../../src/storage/block-writer.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/storage/database/embedded-postgres.ts';
+import { WriterConnection } from '../../src/storage/database/writer-connection.ts';
 import { PacketLog } from '../../src/storage/packet-log.ts';
 import { runsOf } from '../../src/storage/sample-rows.ts';
+import { halvesOf, storeOrSetAside } from '../../src/storage/store-or-set-aside.ts';
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
 import { testDatabase, until, type TestDatabase } from '../helpers/database.ts';
 import { createTenant, openTestStream, testRun, testSample } from '../helpers/recording.ts';
@@ -236,3 +238,28 @@ test('no room on the disk (53100): refused, nothing of it kept, and taken when t
     execFileSync('umount', ['-l', disk]);
   }
 });
+
+test('a batch whose statement gives no answer is stored in halves, each tried once, and nothing is set aside', async () => {
+  await database.pool.query('create table row_of_batch (n integer)');
+  const connection = new WriterConnection(database, { retryForMs: 0, answerTimeoutMs: 1000 });
+  const asked: number[] = [];
+  const faults: string[] = [];
+  await storeOrSetAside<readonly number[]>([1, 2, 3, 4], false, {
+    write: (part) => {
+      asked.push(part.length);
+      return connection.transaction(async (client) => {
+        await client.query('insert into row_of_batch select * from unnest($1::int[])', [part]);
+        await client.query('select pg_sleep($1)', [part.length > 2 ? 5 : 0]);
+      });
+    },
+    halve: (part) => (part.length < 2 ? null : halvesOf(part)),
+    setAside: () => Promise.reject(new Error('nothing is to be set aside')),
+    forgetPartitions: () => {},
+    isStopped: () => asked.length > 6,
+    onFault: (error) => void faults.push((error as Error).message),
+  });
+  expect(asked).toEqual([4, 2, 2]);
+  expect(faults).toEqual([expect.stringContaining('gave no answer within 1000 ms')]);
+  expect((await database.pool.query('select n from row_of_batch order by n')).rows.map(({ n }) => n as number)).toEqual([1, 2, 3, 4]);
+  await connection.close();
+}, 30_000);

@@ -52,7 +52,7 @@ export class Engines {
       this.#options.orderer ?? runOrdererDefaults,
     );
     stream.orderer.inheritHoles(before, fromUs + reachAheadSec * secondUs);
-    this.#owners.set(handle, { stream, take: (output) => this.#takeLive(stream, output) });
+    this.#owners.set(handle, { stream, take: (output) => this.#takeLive(stream, output, fromUs) });
     lane.setAlone(handle, stream.crashes > 0);
     lane.control({
       op: 'open',
@@ -95,8 +95,9 @@ export class Engines {
     this.#owners.delete(handle);
   }
 
-  #takeLive(stream: Stream, output: EngineOutput): void {
-    stream.finalUs = output.finalUs;
+  /** @param fromUs of its first rows: those before are out, although its chains begin further back, with the samples that lead up to them */
+  #takeLive(stream: Stream, output: EngineOutput, fromUs: number): void {
+    stream.finalUs = Math.max(fromUs, output.finalUs);
     const { gathered } = stream;
     if (gathered === null) {
       this.#giveOut(stream, output);
@@ -104,7 +105,7 @@ export class Engines {
     }
     gathered.outputs.push(output);
     gathered.rowCount += output.beats.length + output.features.length + output.quality.length;
-    if (gathered.rowCount > gatheredMax) this.giveGathered(stream, output.finalUs);
+    if (gathered.rowCount > gatheredMax) this.giveGathered(stream, stream.finalUs);
   }
 
   #giveOut(stream: Stream, output: EngineOutput): void {

@@ -228,6 +228,32 @@ describe('live equals recomputed, bit for bit', () => {
     expect(table.errors).toEqual([]);
     expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
   });
+
+  test('a worker that dies again while a stream is read back does not make it be read from further back', async () => {
+    const deaths = join(mkdtempSync(join(tmpdir(), 'bio-deaths-')), 'left');
+    process.env.BIO_TEST_DEATHS = deaths;
+    const table = new RowTable();
+    const readFromSec: number[] = [];
+    const stored = loadFrom(whole, channels);
+    const pool = newPool(table, {
+      workerUrl: failingWorker,
+      loadRuns: (id, no, fromNs, toNs) => {
+        readFromSec.push(Number(fromNs) / 1e9);
+        return stored(id, no, fromNs, toNs);
+      },
+    });
+    pool.openStream(stream, channels);
+    const sent = packets(whole, channels, seeded(31), 0.4, 0.8);
+    const most = Math.floor(sent.length * 0.9);
+    await send(pool, from(stream, sent.slice(0, most)));
+    expect(readFromSec).toEqual([]);
+    writeFileSync(deaths, '2');
+    await send(pool, from(stream, sent.slice(most)));
+    expect(pool.stats().crashCount).toBe(2);
+    expect(Math.min(...readFromSec)).toBe(readFromSec[0]);
+    expect(table.errors).toEqual([]);
+    expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
+  });
 });
 
 describe('wall time decides when, never what', () => {

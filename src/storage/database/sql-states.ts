@@ -63,6 +63,15 @@ export class RowFault extends Error {
   override readonly name = 'RowFault';
 }
 
+/** A database to which there is a connection did not answer in time: it may be cut off, or the work may be too much. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer';
+
+  constructor(timeoutMs: number) {
+    super(`timeout expired: the database gave no answer within ${timeoutMs} ms`);
+  }
+}
+
 export function failureOf(error: unknown): Failure {
   if (error instanceof RowFault) return 'bad_row';
   if (isRetryable(error) || (error instanceof PipelineError && error.code === 'unavailable')) return 'try_again';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { PipelineError } from '../../errors.ts';
 import type { Database } from './database.ts';
-import { isRetryable } from './sql-states.ts';
+import { isRetryable, NoAnswer } from './sql-states.ts';
 
 export type WriterConnectionOptions = Readonly<{
   /** How long one piece of work is retried, ms. Default 15,000. */
@@ -87,7 +87,7 @@ export class WriterConnection {
         // The rest of the work fails with its connection; nobody waits for it any more.
         working.catch(() => undefined);
         destroy(client);
-        reject(new Error(`timeout expired: the database gave no answer within ${timeoutMs} ms`));
+        reject(new NoAnswer(timeoutMs));
       }, timeoutMs);
     });
     try {
