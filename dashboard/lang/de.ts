@@ -628,6 +628,8 @@ export const de = {
   'Nothing was written.': 'Es wurde nichts geschrieben.',
   Lasted: 'Dauerte',
   'goes on': 'dauert an',
+  'Ended by': 'Beendet durch',
+  'a change of the rule': 'eine Änderung der Regel',
   Furthest: 'Äußerster Wert',
   'open|a recording': 'öffnen',
   'and {count} more': 'und {count} weitere',

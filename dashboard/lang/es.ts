@@ -626,6 +626,8 @@ export const es: Translations = {
   'Nothing was written.': 'No se ha escrito nada.',
   Lasted: 'Duró',
   'goes on': 'continúa',
+  'Ended by': 'Terminado por',
+  'a change of the rule': 'un cambio de la regla',
   Furthest: 'Extremo',
   'open|a recording': 'abrir',
   'and {count} more': 'y {count} más',

@@ -630,6 +630,8 @@ export const fr: Translations = {
   'Nothing was written.': 'Rien n’a été écrit.',
   Lasted: 'Durée',
   'goes on': 'se poursuit',
+  'Ended by': 'Terminé par',
+  'a change of the rule': 'une modification de la règle',
   Furthest: 'Extrême',
   'open|a recording': 'ouvrir',
   'and {count} more': 'et {count} autres',

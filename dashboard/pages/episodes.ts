@@ -1,13 +1,15 @@
 /** Episodes of all users: stretches to be reviewed by a person, and one of them with its strips and notes. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { formatValue, unitLabel } from '../../widgets/shared/format.ts';
 import { groupField, loadGroups } from '../group-filter.ts';
-import { named, t } from '../language.ts';
+import { locale, named, t } from '../language.ts';
+import { methodName } from '../method-name.ts';
 import { Page } from '../page.ts';
 import { badge, chips, duration, emptyState, moreButton, personLink, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import { call, callList, callNext, callTagged } from '../service.ts';
-import type { EpisodeDetail, EpisodeLine, Group, Xuser } from '../service.ts';
+import type { EpisodeDetail, EpisodeLine, Group, MethodOfValue, Xuser } from '../service.ts';
 import { stripsOf } from '../strips.ts';
 import type { StripPicture } from '../strips.ts';
 import { loadNames } from '../who.ts';
@@ -139,6 +141,7 @@ export class EpisodePage extends Page {
   #etag = '';
   #user: Xuser | null = null;
   #nameOf: NameOf = (by) => by;
+  #methods: readonly MethodOfValue[] = [];
 
   override get title(): string {
     return this.#episode === null ? t('Episode') : named(this.#episode.title || this.#episode.kind);
@@ -151,6 +154,7 @@ export class EpisodePage extends Page {
     this.#etag = etag;
     this.#user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: episode.subject_id } });
     this.#nameOf = await names;
+    this.#methods = await call('GET', '/api/v1/methods');
   }
 
   protected override actions(): TemplateResult {
@@ -234,15 +238,37 @@ export class EpisodePage extends Page {
   #fact(episode: EpisodeDetail, name: string, value: unknown): TemplateResult | typeof nothing {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     if (name === 'rule' && text === episode.title) return nothing;
+    const ofRule = this.#factOfRule(episode, name, value);
+    if (ofRule !== null) return ofRule;
     const answer = { response_id: [t('Answer'), t('Show the answer')], corrected_by: [t('Correction'), t('Show the corrected answer')] }[
       name
     ];
     if (answer === undefined) {
-      return html`<dt>${capitalized(named(name.replaceAll('_', ' ')))}</dt>
-        <dd>${text}</dd>`;
+      return fact(capitalized(named(name.replaceAll('_', ' '))), text);
     }
     return html`<dt>${answer[0]}</dt>
       <dd><a href="#/users/${episode.subject_id}/answers/${text}">${answer[1]}</a></dd>`;
+  }
+
+  /** What a rule has written: the value by its name and unit, as on the page of rules; null: it is not of a rule. */
+  #factOfRule({ summary }: EpisodeDetail, name: string, value: unknown): TemplateResult | typeof nothing | null {
+    const { feature } = summary;
+    const method = this.#methods.find((candidate) => candidate.name === feature && candidate.current);
+    if (method === undefined) return null;
+    switch (name) {
+      case 'feature':
+        return fact(t('Value'), methodName(method));
+      case 'extreme':
+        return fact(t('Furthest'), `${formatValue(locale, Number(value), method.unit)} ${unitLabel(method.unit)}`);
+      case 'duration_sec': // above, from its times
+        return nothing;
+      case 'ended_by':
+        return fact(t('Ended by'), value === 'rule' ? t('Rule') : t('a change of the rule'));
+      case 'reopened':
+        return fact(t('Reopened'), t('Yes'));
+      default:
+        return null;
+    }
   }
 
   #note({ title, content, created_by: by, created_at: at }: Artifact): TemplateResult {
@@ -329,6 +355,9 @@ const changes = {
   open: { word: t('Reopen'), title: 'Reopened', done: t('Reopened'), text: t('The episode returns to the list of open episodes.') },
 } as const satisfies Record<Status, { word: string; title: string; done: string; text: string }>;
 
+const fact = (name: string, value: string): TemplateResult =>
+  html`<dt>${name}</dt>
+    <dd>${value}</dd>`;
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 /** Titles of notes that the dashboard writes are stored in English. */
 function noteTitle(title: string): string {

@@ -27,3 +27,14 @@ test('config print says every setting with the value in effect, and no secret', 
   expect(lines).toContain(`BIO_FRAME_DEADLINE_MS=${settings.frameDeadlineMs.fallback}`);
   expect(lines.join('\n')).not.toMatch(/for-prometheus|word/);
 });
+
+test.each([
+  [{ BIO_SMTP_URL: 'smtp://mail.example' }, 'BIO_MAIL_FROM must be set with BIO_SMTP_URL'],
+  [{ BIO_HOST: '0.0.0.0' }, 'BIO_SECRET'],
+])('config check refuses %j, with which the service does not start', async (env, why) => {
+  const lines: string[] = [];
+  const out = (line: string): void => void lines.push(line);
+  const signal = new AbortController().signal;
+  expect(await runCommand(config, ['check'], { out, err: out, progress: null, env, cwd: '.', signal })).not.toBe(0);
+  expect(lines.join('\n')).toContain(why);
+});

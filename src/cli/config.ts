@@ -1,5 +1,5 @@
 /** `biosignal config`: prints the settings in effect, or a commented file to start from. */
-import { readConfig, settings } from '../config.ts';
+import { needMailFrom, needSecret, readConfig, settings } from '../config.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { withoutPassword } from '../storage/database/database.ts';
@@ -16,7 +16,7 @@ env-example   a commented .env file with every setting and its default`,
   run: async ({ console, positionals, json }) => {
     switch (positionals[0]) {
       case 'check':
-        readConfig(console.env); // throws on a fault
+        checkSettings(console.env);
         for (const name of unknownNames(console.env)) console.err(`biosignal config: ${name} is not a setting`);
         if (json) console.out(JSON.stringify({ ok: true, unknown: unknownNames(console.env) }));
         else console.out('settings are valid');
@@ -39,6 +39,13 @@ env-example   a commented .env file with every setting and its default`,
     }
   },
 };
+
+/** @throws PipelineError validation_failed on a setting, or settings together, with which the service would not start */
+function checkSettings(env: Readonly<Record<string, string | undefined>>): void {
+  const read = readConfig(env);
+  needSecret(read);
+  needMailFrom(read);
+}
 
 /** The text of .env.example: every setting commented out at its default. A test holds the file in the repository to it. */
 export function envExample(): string {

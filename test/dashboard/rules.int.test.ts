@@ -94,6 +94,34 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.context().close();
   }, 240_000);
 
+  it('names what has opened an episode by its value and unit, in the language of the page', async () => {
+    const { open, send, signedIn } = dashboard;
+    const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+    const rule = { name: 'Beyond twenty', feature: 'hr_ecg', comparison: 'above', threshold: 20, sustain_sec: 0 };
+    const { id } = await send<{ id: string }>('POST', `/api/v1/projects/${project!.id}/rules`, rule);
+    let episode: { id: string; kind: string } | undefined;
+    await expect
+      .poll(
+        async () => {
+          const all = await send<{ id: string; kind: string; created_by: string }[]>('GET', '/api/v1/fleet/episodes?status=open');
+          episode = all.find(({ created_by: by }) => by === `rule:${id}`);
+          return episode !== undefined;
+        },
+        { timeout: 60_000, interval: 1000 },
+      )
+      .toBe(true);
+    const { page, errors } = await open(`/dashboard/?lang=de#/episodes/${episode!.id}`, { storageState: signedIn });
+    const facts = page.locator('dl.facts');
+    await facts.getByText('Äußerster Wert').waitFor();
+    const text = (await facts.textContent())!.replaceAll(/\s+/g, ' ');
+    expect(text).toContain('Wert Herzfrequenz');
+    expect(text).toMatch(/Äußerster Wert \d+ \S*min/);
+    expect(text).not.toMatch(/hr_ecg|Extreme|Feature|Duration/);
+    await picture(page, 'episode-de');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 120_000);
+
   it.each([390, 2560])('fits %s pixels, in the dark too', async (width) => {
     const { open, signedIn } = dashboard;
     const look = { viewport: { width, height: 900 }, colorScheme: 'dark' as const, storageState: signedIn };

@@ -1,6 +1,7 @@
 /** The median of a few numbers, without a sorted copy. */
 
-/** Median of the first n values, none of them NaN; of an even number the mean of the two in the middle, NaN of none. They end in another order. */
+/** Median of the first n values, none of them NaN; of an even number the mean of the two in the middle, NaN of none. They end in another
+ *  order. */
 export function medianOf(x: Float64Array, n: number): number {
   if (n === 0) return Number.NaN;
   const half = n >> 1;

@@ -106,11 +106,12 @@ export class Replay {
 
   // ---- the engine of a stream, from storage
 
-  /** Replaces the stream's engine by one that is fed from stored samples, so that rows from fromUs on come out anew. */
+  /** Replaces the stream's engine by one that is fed from stored samples, so that rows from fromUs on come out anew; and those before that
+   *  the engine still had to give, whose samples may wait for their worker for minutes. */
   rebuild(stream: Stream, fromUs: number, toUs: number): void {
     if (stream.mode === 'broken' || this.#closed) return;
+    const from = Math.max(0, Math.min(fromUs, liveRowsFromUs(stream)));
     this.#engines.drop(stream);
-    const from = Math.max(0, Math.min(fromUs, stream.gathered?.fromUs ?? fromUs));
     enterMode(stream, 'loading');
     stream.flushed = false;
     stream.gathered = { fromUs: from, outputs: [], rowCount: 0 };
