@@ -83,6 +83,24 @@ export function cellsOf({ data, qmask, detail, resolution }: Chart): Cell[] {
   });
 }
 
+/** The parts of cells that lie in recordings, each as high as what of it was received: a cell may be longer than a recording.
+ *  @param spans by their beginning */
+export function cellsWithin(cells: readonly Cell[], spans: readonly Readonly<{ fromMs: number; toMs: number }>[]): Cell[] {
+  return cells.flatMap((cell) => {
+    const parts: { fromMs: number; toMs: number }[] = [];
+    let reachedMs = cell.fromMs;
+    for (const span of spans) {
+      const [fromMs, toMs] = [Math.max(reachedMs, span.fromMs), Math.min(cell.toMs, span.toMs)];
+      if (toMs <= fromMs) continue;
+      parts.push({ fromMs, toMs });
+      reachedMs = toMs;
+    }
+    const recordedMs = parts.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
+    const covered = Math.min(1, (cell.covered * (cell.toMs - cell.fromMs)) / recordedMs);
+    return parts.map((part) => ({ ...cell, ...part, covered }));
+  });
+}
+
 /** Lines of heart rate of a day as points of an SVG of 1000 by 100; a stretch without values ends one.
  *  @param low @param high of the scale, per minute */
 export function linesOf({ startMs, endMs }: Day, cells: readonly Cell[], low: number, high: number): string[] {

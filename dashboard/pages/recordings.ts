@@ -5,7 +5,7 @@ import { formatNumber } from '../../widgets/shared/format.ts';
 import { plural, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { chips, duration, emptyState, tableOf } from '../parts.ts';
-import { barsIn, cellsOf, coverOf, dateAt, daysOf, linesOf, midnight, shifted, ticksOf } from '../recording-days.ts';
+import { barsIn, cellsOf, cellsWithin, coverOf, dateAt, daysOf, linesOf, midnight, shifted, ticksOf } from '../recording-days.ts';
 import type { Bar, Cell, Day, Recorded } from '../recording-days.ts';
 import { call, callList, callNext } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
@@ -239,7 +239,7 @@ export class RecordingsPage extends Page {
           ${linesOf(day, cells, low, high).map((points) => svg`<polyline points=${points} />`)}
         </svg>
         <svg class="day-ribbon" width="100%" y=${RIBBON_Y} height=${RIBBON_PX} aria-hidden="true">
-          ${cells.map((cell) => ribbonOf(day, cell, at))}
+          ${cellsWithin(cells, bars).map((cell) => ribbonOf(cell, at, day.startMs))}
         </svg>
         ${bars.map((bar) => this.#bar(day, bar, at))}
       </svg>
@@ -348,11 +348,11 @@ function summaryOf(bars: readonly Bar<Listed>[], cells: readonly Cell[]): string
   ].join(' · ');
 }
 
-function ribbonOf({ startMs, endMs }: Day, { fromMs, toMs, covered, flag }: Cell, at: (ms: number) => string): TemplateResult {
-  const [from, to] = [Math.max(startMs, fromMs), Math.min(endMs, toMs)];
+/** @param startMs of the day */
+function ribbonOf({ fromMs, toMs, covered, flag }: Cell, at: (ms: number) => string, startMs: number): TemplateResult {
   const height = Math.max(1, RIBBON_PX * covered);
   const y = (RIBBON_PX - height).toFixed(1);
-  return filled(flag, { x: at(from), y, width: at(startMs + to - from), height: height.toFixed(1) });
+  return filled(flag, { x: at(fromMs), y, width: at(startMs + toMs - fromMs), height: height.toFixed(1) });
 }
 
 type Place = Readonly<Record<'x' | 'y' | 'width' | 'height', string | number>>;

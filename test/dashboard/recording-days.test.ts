@@ -1,6 +1,6 @@
 /** Days of a person's clocks, and what of recordings lies in them. */
 import { describe, expect, it } from 'vitest';
-import { barsIn, coverOf, daysOf, linesOf, ticksOf } from '../../dashboard/recording-days.ts';
+import { barsIn, cellsWithin, coverOf, daysOf, linesOf, ticksOf } from '../../dashboard/recording-days.ts';
 import type { Cell } from '../../dashboard/recording-days.ts';
 
 const zone = 'Europe/Berlin';
@@ -47,6 +47,20 @@ describe('days of recordings', () => {
       [20, 30],
     ].map(([fromMs, toMs]) => ({ fromMs: fromMs!, toMs: toMs! }));
     expect(coverOf(spans)).toEqual({ recordedMs: 22, gapsMs: [8] });
+  });
+
+  it('have their ribbon where something was recorded, as high as what of that was received', () => {
+    const cell: Cell = { fromMs: 0, toMs: 600, rate: 60, covered: 0.25, flag: 0 };
+    const spans = [
+      { fromMs: 100, toMs: 300 },
+      { fromMs: 200, toMs: 250 },
+      { fromMs: 500, toMs: 900 },
+    ];
+    const cut = cellsWithin([cell, { ...cell, fromMs: 900, toMs: 1500 }], spans);
+    expect(cut.map(({ fromMs, toMs, covered }) => [fromMs, toMs, covered])).toEqual([
+      [100, 300, 0.5],
+      [500, 600, 0.5],
+    ]);
   });
 
   it('do not draw heart rate across a stretch without values', () => {

@@ -78,6 +78,17 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
     expect(words).toContain('5 min 0 s in 3 recordings');
     expect(words).toContain('2 gaps, 1.9 h');
     await until(async () => (await rows.nth(6).locator('polyline').count()) > 0, 30_000);
+    // The ribbon is where something was recorded, however wide its cells are.
+    const outside = await rows.evaluateAll((days) =>
+      days.flatMap((day) => {
+        const sides = (name: string) => [...day.querySelectorAll(name)].map((shape) => shape.getBoundingClientRect());
+        const bars = sides('.bar .edge');
+        return sides('.day-ribbon rect').filter(
+          (cell) => !bars.some((bar) => cell.left >= bar.left - 0.5 && cell.right <= bar.right + 0.5),
+        );
+      }),
+    );
+    expect(outside).toEqual([]);
     expect(await violations(page)).toEqual([]);
     await rows.nth(6).locator('.bar .edge').nth(1).click();
     await page.locator('bio-recording[data-state=ready]').waitFor();

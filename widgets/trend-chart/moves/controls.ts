@@ -6,7 +6,7 @@ import { byUnit } from '../by-unit.ts';
 import type { ChartHost, Shown } from '../moves-host.ts';
 import type { View } from '../plot.ts';
 import { csvOf, fileName, pngOf, save, svgOf } from './download.ts';
-import { endingWith, newestEnd } from './newest.ts';
+import { daysEndingWith, newestStretch } from './newest.ts';
 import { datesOf, NIGHTS_MAX, readNights } from './nights.ts';
 import type { Night } from './nights.ts';
 import { stepped, zoomed } from './view.ts';
@@ -100,15 +100,16 @@ export class Controls {
     state('searching');
     try {
       const { queryChart } = this.#host.kit;
-      const endMs = await newestEnd(
+      const found = await newestStretch(
         (request) => queryChart(session, request),
         data.series.map(({ key }) => key),
+        data.toMs - data.fromMs,
       );
-      if (endMs === null) return state('newestNone');
+      if (found === null) return state('newestNone');
       state('idle');
       // The button goes; the keyboard stays in the chart.
       this.#host.root.querySelector<HTMLElement>('.stack')?.focus();
-      this.#host.show(endingWith(data, endMs, this.#host.timeZone()));
+      this.#host.show(data.daily ? daysEndingWith(data, found.toMs, this.#host.timeZone()) : found);
     } catch {
       state('newestFailed');
     }

@@ -1,37 +1,43 @@
 /** Where the newest data of a chart are, however long ago. */
 import type { ChartRequest, Series } from '../../shared/data.ts';
 import { addDays, startOfDay } from '../../shared/days.ts';
-import type { Shown } from '../moves-host.ts';
 import type { View } from '../plot.ts';
 
 const DAY_MS = 864e5;
 /** The service refuses more than 3660 days. */
 const DAYS_MAX = 3650;
 
-/** The end of the newest bucket with a value of any of the series, to a minute, Unix ms; null: there is none in ten years. Two requests:
- *  days of UTC are stored, so ten years of them are read from as many rows as there are days with data; then the minutes of one day. */
-export async function newestEnd(
+/** At least as long is what is shown of a few values. */
+const SHOWN_MS_MIN = 5 * 60_000;
+
+/** From the first to the last bucket with a value of any of the series, of a period that ends with the newest, to a minute; null: there is
+ *  none in ten years. Two requests: days of UTC are stored, so ten years of them are read from as many rows as there are days with data;
+ *  then the minutes of two days. Of a longer period the beginning is that of a day.
+ *  @param lengthMs of the period */
+export async function newestStretch(
   ask: (request: ChartRequest) => Promise<readonly Series[]>,
   series: readonly string[],
-): Promise<number | null> {
-  const last = async (toMs: number, days: number, resolution: '1d' | '1m'): Promise<number | null> => {
+  lengthMs: number,
+): Promise<View | null> {
+  /** Beginnings of the buckets that have a value, Unix ms. */
+  const buckets = async (toMs: number, days: number, resolution: '1d' | '1m'): Promise<number[]> => {
     const found = await ask({ series, toMs, rangeMs: days * DAY_MS, resolution, maxPoints: 4000, tz: 'UTC' });
-    const rows = found.map(({ values }) => values.findLastIndex((value) => value !== null));
-    return found[0]?.timesMs[Math.max(-1, ...rows)] ?? null;
+    return (found[0]?.timesMs ?? []).filter((_, row) => found.some(({ values }) => (values[row] ?? null) !== null));
   };
-  const dayMs = await last(Math.ceil(Date.now() / DAY_MS) * DAY_MS, DAYS_MAX, '1d');
-  if (dayMs === null) return null;
-  const minuteMs = await last(dayMs + DAY_MS, 1, '1m');
-  return minuteMs === null ? dayMs + DAY_MS : minuteMs + 60_000;
+  const days = await buckets(Math.ceil(Date.now() / DAY_MS) * DAY_MS, DAYS_MAX, '1d');
+  const dayMs = days.at(-1);
+  if (dayMs === undefined) return null;
+  const minutes = await buckets(dayMs + DAY_MS, 2, '1m');
+  const newestMs = minutes.at(-1);
+  const toMs = newestMs === undefined ? dayMs + DAY_MS : newestMs + 60_000;
+  const sinceMs = toMs - lengthMs;
+  const firstDayMs = days.find((ms) => ms + DAY_MS > sinceMs) ?? dayMs;
+  const firstMs = firstDayMs < dayMs - DAY_MS ? firstDayMs : (minutes.find((ms) => ms >= sinceMs) ?? firstDayMs);
+  return { fromMs: Math.max(sinceMs, Math.min(firstMs, toMs - SHOWN_MS_MIN)), toMs };
 }
 
-/** As long a period as was shown, with the newest data at its end; where days are shown, whole days. */
-export function endingWith(
-  { fromMs, toMs, daily }: Pick<Shown, 'fromMs' | 'toMs' | 'daily'>,
-  endMs: number,
-  timeZone: string | undefined,
-): View {
-  if (!daily) return { fromMs: endMs - (toMs - fromMs), toMs: endMs };
+/** Where days are shown: as many whole days as before, with the newest data at their end. */
+export function daysEndingWith({ fromMs, toMs }: View, endMs: number, timeZone: string | undefined): View {
   const end = addDays(startOfDay(endMs - 1, timeZone), 1, timeZone);
   return { fromMs: addDays(end, -Math.round((toMs - fromMs) / DAY_MS), timeZone), toMs: end };
 }
