@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { reachAheadSec } from '../dsp/kernels/segment-grid.ts';
 import type { StreamId } from '../signal.ts';
-import { notStored } from './backlog.ts';
+import { logBounds, notStored, upTo } from './backlog.ts';
 import { logIsHeld } from '../storage/log-ownership.ts';
 
 /** How far before a range its values depend on samples, s: 300 s of beats, plus what the beats need. */
@@ -31,14 +31,11 @@ export async function printOfSamples(pool: pg.Pool, { id, epochNs, fromNs, toNs 
 
 /** Waits until everything a running service has acknowledged so far is in the tables.  @returns false on timeout */
 export async function untilStored(pool: pg.Pool, signal: AbortSignal): Promise<boolean> {
-  const { rows } = await pool.query<{ newest: bigint }>('select coalesce(max(batch_id), 0) as newest from packet_log');
-  const newest = rows[0]!.newest.toString();
+  const bounds = await logBounds(pool);
   for (const deadline = performance.now() + STORED_WAIT_MS; performance.now() < deadline; await sleep(LOOK_MS)) {
     signal.throwIfAborted();
     // Without a service there is nothing to wait for: its next start computes what it replays.
-    const { rowCount } = await pool.query(`select where not exists (select ${notStored} and l.batch_id <= $1) or not ${logIsHeld}`, [
-      newest,
-    ]);
+    const { rowCount } = await pool.query(`select where not exists (select ${notStored} ${upTo}) or not ${logIsHeld}`, [...bounds]);
     if (rowCount === 1) return true;
   }
   return false;

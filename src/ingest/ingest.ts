@@ -87,6 +87,7 @@ export class Ingest {
   readonly #busyCount: Tally;
   readonly #rejectedCount: Tally;
   #ackCount = 0;
+  #stopping = false;
 
   constructor(sink: PacketSink, config: IngestConfig, metrics: Metrics | null = null, listeners: IngestListeners = {}) {
     this.#listeners = listeners;
@@ -101,6 +102,15 @@ export class Ingest {
     this.#duplicateCount = tally('duplicate');
     this.#busyCount = tally('busy');
     this.#rejectedCount = tally('rejected');
+  }
+
+  /** True once the service stops: what is taken is settled, and requests take no more. */
+  get stopping(): boolean {
+    return this.#stopping;
+  }
+
+  stop(): void {
+    this.#stopping = true;
   }
 
   /** Decodes a packet; bad bytes are a value with a code, not an exception. */

@@ -9,6 +9,7 @@ import type { DecodedPacket } from '../proto/packet.ts';
 import { splitBatch } from '../proto/packet-decode.ts';
 import type { IngestReply, Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
+import { checkIdentity } from './admit.ts';
 import { Commit } from './commit.ts';
 import type { Ingest, Sender } from './ingest.ts';
 import { unixNowNs } from './ingest.ts';
@@ -17,6 +18,9 @@ import type { Session } from './session.ts';
 const TYPES = ['application/x-protobuf', 'application/protobuf'];
 /** Maximum number of packets in a batch. */
 const BATCH_PACKETS_MAX = 16_384;
+/** Packets of a batch whose streams are opened together: as many as one statement takes. After each such stretch a batch looks whether
+ *  its client is still there. */
+const STRETCH_PACKETS = 256;
 /** Time after which a long batch yields the event loop, ms. */
 const TURN_MS = 5;
 const RETRY_AFTER_SEC = 1;
@@ -142,8 +146,81 @@ async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promis
   return replyOf({ accepted: 0, duplicates: 1, unverified }, [], session.durableHigh, notices);
 }
 
+type BatchRequest = Sender & Pick<RequestContext, 'signal'>;
+
+/** Lets others have the event loop during a long batch. */
+class Turns {
+  #startMs = performance.now();
+
+  isOver(): boolean {
+    return performance.now() - this.#startMs > TURN_MS;
+  }
+
+  async next(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#startMs = performance.now();
+  }
+}
+
+/** Why the rest of a batch is not taken; null: it is. */
+function whyEnded(ingest: Ingest, { signal }: BatchRequest): Rejected | null {
+  if (ingest.stopping) return rejected('busy', 'The service is stopping.');
+  return signal.aborted ? rejected('busy', 'The request was given up.') : null;
+}
+
+type Stretch = Readonly<{
+  packets: readonly (DecodedPacket | Rejected)[];
+  /** Why a stream was not opened, by openingOf. */
+  refusals: ReadonlyMap<string, Rejected>;
+}>;
+
+/** What decides whether the stream of a sound packet may be opened: one opening answers for all packets that are alike in it. */
+function openingOf({ deviceId, bootId, subject, firmware, recordedUnixNs }: DecodedPacket): string {
+  return JSON.stringify([deviceId, bootId, subject, firmware, recordedUnixNs === undefined]);
+}
+
+function refusalOf({ refusals }: Stretch, packet: DecodedPacket): Rejected | undefined {
+  return refusals.size === 0 ? undefined : refusals.get(openingOf(packet));
+}
+
+/** Decodes consecutive packets of a batch and opens those of their streams that are not open yet, all at once.
+ *  @throws PipelineError when the database is unavailable */
+async function openStretch(
+  ingest: Ingest,
+  sender: Sender,
+  parts: readonly Uint8Array[],
+  receivedNs: bigint,
+  turns: Turns,
+): Promise<Stretch> {
+  const packets: (DecodedPacket | Rejected)[] = [];
+  const openings = new Map<string, Readonly<{ first: DecodedPacket; opened: Promise<Session | Rejected> }>>();
+  let known: DecodedPacket | null = null;
+  for (const bytes of parts) {
+    if (turns.isOver()) await turns.next();
+    const packet = ingest.decode(bytes);
+    packets.push(packet);
+    // Most batches are of one device.
+    if (isRejected(packet) || (packet.deviceId === known?.deviceId && packet.bootId === known.bootId)) continue;
+    const stream = `${packet.bootId}/${packet.deviceId}`;
+    if (openings.has(stream) || checkIdentity(packet) !== null) continue;
+    const found = ingest.find(sender.caller, packet, receivedNs);
+    if (!(found instanceof Promise)) {
+      known = packet;
+      continue;
+    }
+    found.catch(() => undefined); // awaited below, perhaps turns later
+    openings.set(stream, { first: packet, opened: found });
+  }
+  const refusals = new Map<string, Rejected>();
+  for (const { first, opened } of openings.values()) {
+    const session = await opened;
+    if (isRejected(session)) refusals.set(openingOf(first), session);
+  }
+  return { packets, refusals };
+}
+
 /** Takes a batch: a framing error rejects all of it, packets are accepted or rejected individually. */
-async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Promise<IngestReply> {
+async function takeBatch(ingest: Ingest, request: BatchRequest, body: Uint8Array): Promise<IngestReply> {
   const receivedNs = unixNowNs();
   const parts = splitBatch(body, ingest.packetLimits.packetBytesMax, BATCH_PACKETS_MAX);
   if (isRejected(parts)) throw failure(parts);
@@ -155,15 +232,22 @@ async function takeBatch(ingest: Ingest, sender: Sender, body: Uint8Array): Prom
   let unverified = 0;
   let last: Session | null = null;
   const notices: string[] = [];
-  let turnStartMs = performance.now();
+  const turns = new Turns();
+  let stretch: Stretch = { packets: [], refusals: new Map() };
   for (let index = 0; index < parts.length; index++) {
-    const bytes = parts[index]!;
-    if (performance.now() - turnStartMs > TURN_MS) {
-      await new Promise((resolve) => setImmediate(resolve));
-      turnStartMs = performance.now();
+    if (index % STRETCH_PACKETS === 0) {
+      const ended = index === 0 ? null : whyEnded(ingest, request);
+      if (ended !== null) {
+        for (let left = index; left < parts.length; left++) rejections.push({ index: left, code: ended.code, detail: ended.detail });
+        break;
+      }
+      stretch = await openStretch(ingest, request, parts.slice(index, index + STRETCH_PACKETS), receivedNs, turns);
     }
-    const packet = ingest.decode(bytes);
-    const offered = isRejected(packet) ? packet : await offerOne(ingest, sender, packet, bytes, receivedNs);
+    if (turns.isOver()) await turns.next();
+    const packet = stretch.packets[index % STRETCH_PACKETS]!;
+    const offered = isRejected(packet)
+      ? packet
+      : (refusalOf(stretch, packet) ?? (await offerOne(ingest, request, packet, parts[index]!, receivedNs)));
     if (isRejected(offered)) {
       rejections.push({ index, code: offered.code, detail: offered.detail });
       continue;

@@ -286,6 +286,7 @@ export class RunningPipeline {
 
   /** Stops taking packets, and tells devices to reconnect once everything taken is acknowledged. */
   async drain(deadlineMs: number): Promise<void> {
+    this.ingest.stop();
     await this.#sockets.drain(deadlineMs);
   }
 
