@@ -273,7 +273,8 @@ function digitsFor(decimals: Decimals, size: number): number {
   return digits;
 }
 
-/** Does a value, or one in a hundred, cost the others their decimals: do they fit into less than COUNTS_MIN steps, and would have had more? */
+/** Does a value, or one in a hundred, cost the others their decimals: do they fit into less than COUNTS_MIN steps, and would have had
+ *  more? */
 function hidesOthers({ values, decimals }: Column, gain: number): boolean {
   if (gain >= 10 ** Math.min(decimals.max, DECIMALS_MAX)) return false;
   const sizes = Float64Array.from(

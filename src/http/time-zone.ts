@@ -11,8 +11,8 @@ const threeLetters = new Set(['UTC', 'UCT', 'GMT', 'EST', 'MST', 'HST', 'PRC', '
 /** An alias that ICU alone has. */
 const OF_ICU = 'US/PACIFIC-NEW';
 
-/** Says whether it is an IANA time zone, by any of its names that mean the same to Intl and PostgreSQL. An offset does not: `+05:30` is east
- *  to Intl and, as in POSIX, west to PostgreSQL. */
+/** Says whether it is an IANA time zone, by any of its names that mean the same to Intl and PostgreSQL. An offset does not: `+05:30` is
+ *  east to Intl and, as in POSIX, west to PostgreSQL. */
 export function isTimeZone(zone: string): boolean {
   if (known.has(zone)) return true;
   const name = zone.toUpperCase();
