@@ -45,7 +45,7 @@ duration. Anything in a file that the service does not keep is reported. CSV tab
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scope ingest.' },
     subject: { type: 'string', value: 'ID', doc: "External id or uuid of the user record. Default: the recording's name." },
     device: { type: 'string', value: 'ID', doc: 'Device id. Default: import-NAME; with several recordings -NAME is appended.' },
-    start: { type: 'string', value: 'TIME', doc: 'Time of the first sample, for recordings that do not state it.' },
+    start: { type: 'string', value: 'TIME', doc: 'Time of the first sample, for recordings that do not state it; others keep theirs.' },
     state: { type: 'string', value: 'FILE', doc: 'Record progress in this file and resume from it.' },
   },
   examples: [
@@ -93,10 +93,15 @@ async function importOne(
       throw new PipelineError('validation_failed', `${path}: holds neither samples nor annotations`);
     }
     const packetMs = packetMsFor(recording);
-    const firstSampleNs = options.time('start') ?? recording.startUnixNs;
+    const given = options.time('start');
+    const stated = recording.startUnixNs;
+    const firstSampleNs = stated ?? given;
     const startUnixNs = firstSampleNs === null ? null : firstSampleNs - leadNs;
     if (startUnixNs === null) throw new UsageError(`${path} does not state when it was recorded: give --start`);
-    if (!isRecordable(startUnixNs)) throw new UsageError(`${path}: --start lies outside of 1900 to 2199`);
+    if (!isRecordable(startUnixNs))
+      throw new UsageError(`${path}: ${stated === null ? '--start' : 'its time of recording'} lies outside of 1900 to 2199`);
+    if (stated !== null && given !== null && given !== stated)
+      console.err(`${path}: --start was not used: the recording states ${new Date(Number(stated / 1_000_000n)).toISOString()}`);
     const device = options.text('device');
     const deviceId = (device === '' ? `import-${recording.name}` : several ? `${device}-${recording.name}` : device).slice(0, 64);
     const bootId = identityOf(recording, deviceId, startUnixNs, packetMs);

@@ -132,3 +132,36 @@ test('mutated tables are read or refused, never a throw', () => {
     parseCsv(characters.join(''), options);
   }
 });
+
+/** A sine of 2500 rows at 250 Hz, one value of which is another. */
+const sineWith = (value: string, decimals = 3): string =>
+  `time_s,ECG\n${Array.from({ length: 2500 }, (_, i) => `${(i / 250).toFixed(3)},${i === 1000 ? value : (0.9 * Math.sin(i / 10)).toFixed(decimals)}`).join('\n')}\n`;
+
+test.each(['9.9E+36', '-9.9E+36', '1000000000', '3000000.5'])(
+  'a value that would cost the others their decimals is refused: %s',
+  (value) => {
+    const table = parseCsv(sineWith(value, 9), options);
+    expect(isRejected(table) && table.detail).toContain(`line 1002, ECG: ${Number(value)} `);
+  },
+);
+
+test('a value beyond 32 bits is refused in a column without decimals, and in one that is described', () => {
+  const plain = parseCsv('time_s,ADC\n0,1\n1,3000000000\n2,3\n', options);
+  expect(isRejected(plain) && plain.detail).toContain('line 3, ADC: 3000000000 does not fit');
+  const channel = '# channel ecg.ii {"kind":"ecg","rate_nhz":1000000000,"gain":1000,"baseline":0,"unit":"mV","lead":"II"}';
+  const described = parseCsv(`${channel}\ntime_ns,ecg.ii\n0,1\n\n1000000000,2147484\n`, options);
+  expect(isRejected(described) && described.detail).toContain('line 5, ecg.ii: 2147484 does not fit');
+});
+
+test('a large value that leaves the others their decimals is read, and so is a wide range that many values have', () => {
+  expect(read(sineWith('50000')).channels[0]!.config.gain).toBe(1000);
+  expect(read(sineWith('5.123456789', 9)).channels[0]!.config.gain).toBe(1e8);
+  const peaks = Array.from({ length: 1000 }, (_, i) => `${i},${i % 20 === 0 ? '500.123456789' : '0.000123456'}`);
+  expect(read(`time_s,force\n${peaks.join('\n')}\n`).channels[0]!.config.gain).toBe(1e6);
+});
+
+test('a column too small for nine decimals is said to have become 0', () => {
+  const table = read('time_s,MEG [T]\n0,1.5e-13\n1,-2e-13\n2,1e-13\n');
+  expect(table.notKept).toEqual([expect.stringContaining('MEG [T]: all its values are rounded to 0')]);
+  expect(read('time_s,a\n0,0.0\n1,0.0\n2,0\n').notKept).toEqual([]);
+});

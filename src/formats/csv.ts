@@ -20,6 +20,10 @@ const COLUMN_COUNT_MAX = 256;
 const ROW_COUNT_MAX = 100_000_000;
 const LINE_CHARS_MAX = 65_536;
 const DECIMALS_MAX = 9;
+/** Largest digital value; the one below its negative marks a missing sample. */
+const DIGITAL_MAX = 2_147_483_647;
+/** Steps that 99 % of the values of a column need where the others make them coarser. */
+const COUNTS_MIN = 1000;
 const GRID = 1_000_000_000_000_000_000n;
 
 /** One channel of a table; sample i is row i. */
@@ -34,6 +38,8 @@ export type CsvTable = Readonly<{
   startUnixNs: bigint | null;
   rateNanoHz: number;
   channels: readonly CsvChannel[];
+  /** What of the table could not be stored, one sentence each. */
+  notKept: readonly string[];
 }>;
 
 export type CsvReadOptions = Readonly<{
@@ -103,7 +109,13 @@ function offsetNs(i: number, rateNanoHz: number): bigint {
 
 /** How the numbers of a table are written; `mark` is the first decimal mark that was met. */
 type Decimals = { max: number; mark: '' | '.' | ',' };
-type Column = Readonly<{ name: string; values: number[]; decimals: Decimals }>;
+type Column = Readonly<{
+  name: string;
+  values: number[];
+  decimals: Decimals;
+  /** The value farthest from zero, its size, and the number of its line. */
+  largest: { value: number; size: number; line: number };
+}>;
 
 /** Parses a whole table. */
 export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Rejected {
@@ -132,7 +144,12 @@ export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Reje
   if (names.length > COLUMN_COUNT_MAX) return bad(`${names.length} columns, limit ${COLUMN_COUNT_MAX}`);
   let timeUnit = timeUnitOf(names[0] ?? '');
   const commas = separator !== ',';
-  const columns = names.slice(timeUnit === null ? 0 : 1).map((name): Column => ({ name, values: [], decimals: { max: 0, mark: '' } }));
+  const columns = names.slice(timeUnit === null ? 0 : 1).map((name): Column => ({
+    name,
+    values: [],
+    decimals: { max: 0, mark: '' },
+    largest: { value: 0, size: 0, line: 0 },
+  }));
   if (columns.length === 0) return bad('no column of values');
   if (names.every((name) => name !== '' && Number.isFinite(Number(name)))) return bad('the first line holds numbers: a header is needed');
 
@@ -155,6 +172,7 @@ export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Reje
       const value = readValue(field, column.decimals, commas);
       if (value === null) return bad(`line ${lineNo}, ${column.name}: "${field.slice(0, 32)}" is no number${numberHint(field)}`);
       column.values.push(value);
+      if (Math.abs(value) > column.largest.size) Object.assign(column.largest, { value, size: Math.abs(value), line: lineNo });
     }
   }
   const table = toTable(columns, times, timeUnit, described, options);
@@ -175,21 +193,35 @@ function toTable(
   const index = timeUnit === null ? null : gridRows(times, rateNanoHz);
   if (index !== null && 'rejected' in index) return index;
   const length = index === null ? rows : rows === 0 ? 0 : index[rows - 1]! + 1;
-  const channels = columns.map((column): CsvChannel => {
+  const channels: CsvChannel[] = [];
+  const notKept: string[] = [];
+  for (const column of columns) {
     const config = described.get(column.name) ?? guessConfig(column, rateNanoHz, options);
+    const { name, largest } = column;
+    if (!described.has(column.name) && hidesOthers(column, config.gain))
+      return bad(`line ${largest.line}, ${name}: ${largest.value} is too large for the decimals of the other values: ${outlierHint}`);
+    if (largest.size > 0 && largest.size * Math.abs(config.gain) < 0.5)
+      notKept.push(
+        `${name}: all its values are rounded to 0, as they are below ${0.5 / Math.abs(config.gain)}: write them in a smaller unit`,
+      );
     const samples = new Int32Array(length).fill(options.missing);
     for (let i = 0; i < rows; i++) {
       const value = column.values[i]!;
       if (Number.isNaN(value)) continue;
       const digital = Math.round(value * config.gain + config.baseline);
-      samples[index === null ? i : index[i]!] = Math.max(-2_147_483_647, Math.min(2_147_483_647, digital));
+      // Of the largest value, nearly always: with a baseline it may be another.
+      if (Math.abs(digital) > DIGITAL_MAX) {
+        const at = value === largest.value ? `line ${largest.line}` : `row ${i + 1}`;
+        return bad(`${at}, ${name}: ${value} does not fit into 32 bits at a gain of ${config.gain}: ${outlierHint}`);
+      }
+      samples[index === null ? i : index[i]!] = digital;
     }
-    return { config, samples };
-  });
+    channels.push({ config, samples });
+  }
   // Numbers that begin after 2000 are a wall clock, as dates are; smaller ones count from the start of a recording.
   const first = times[0] ?? 0n;
   const wallClock = times.length > 0 && (timeUnit === 'date' || first >= 946_684_800_000_000_000n);
-  return { startUnixNs: wallClock ? first : null, rateNanoHz, channels };
+  return { startUnixNs: wallClock ? first : null, rateNanoHz, channels, notKept };
 }
 
 /** Row numbers on the sample grid, so that left-out rows are gaps. */
@@ -229,16 +261,32 @@ function rateOf(times: readonly bigint[]): number | null {
 }
 
 /** Digital values keep every decimal that the table writes; with more than 31 bits of them, the last are rounded. */
-function guessConfig({ name, values, decimals }: Column, rateNanoHz: number, options: CsvReadOptions): ChannelConfig {
+function guessConfig({ name, decimals, largest }: Column, rateNanoHz: number, options: CsvReadOptions): ChannelConfig {
   const [, title = name, unit = '1'] = /^(.*?)\s*[[(]([^\])]{1,16})[\])]$/.exec(name) ?? [];
-  let largest = 0;
-  for (const value of values) if (Math.abs(value) > largest) largest = Math.abs(value);
-  let digits = Math.min(decimals.max, DECIMALS_MAX);
-  while (digits > 0 && largest * 10 ** digits > 2_000_000_000) digits--;
   const kind = options.kindOf?.(title, unit) ?? 'other';
-  return { code: title, kind, rateNanoHz, gain: 10 ** digits, baseline: 0, unit, lead: '' };
+  return { code: title, kind, rateNanoHz, gain: 10 ** digitsFor(decimals, largest.size), baseline: 0, unit, lead: '' };
 }
 
+function digitsFor(decimals: Decimals, size: number): number {
+  let digits = Math.min(decimals.max, DECIMALS_MAX);
+  while (digits > 0 && size * 10 ** digits > 2_000_000_000) digits--;
+  return digits;
+}
+
+/** Does a value, or one in a hundred, cost the others their decimals: do they fit into less than COUNTS_MIN steps, and would have had
+ *  more? */
+function hidesOthers({ values, decimals }: Column, gain: number): boolean {
+  if (gain >= 10 ** Math.min(decimals.max, DECIMALS_MAX)) return false;
+  const sizes = Float64Array.from(
+    values.filter((value) => !Number.isNaN(value)),
+    Math.abs,
+  ).sort();
+  const other = sizes[Math.min(sizes.length - 2, Math.floor(0.99 * sizes.length))] ?? 0;
+  const wanted = 10 ** digitsFor(decimals, other);
+  return wanted > gain && other * gain < COUNTS_MIN && other * wanted >= 1;
+}
+
+const outlierHint = 'leave the field empty if it is no measurement, or write the column in a larger unit';
 const noTimeHint =
   'no time column: name the first column time (seconds, or ISO 8601 such as 2026-01-31T08:00:00.125Z), or describe the channels in ' +
   'comments with their rate_nhz, as an export does';

@@ -1,12 +1,22 @@
-/** Cache of known time zones. Asking ICU costs 20 µs and more, and its first answer tens of milliseconds. */
+/** Which names of time zones the service takes. Days are cut by PostgreSQL and written by Intl: a name must mean the same to both. */
 
-/** IANA has some 600 names, in any case of letters. */
+/** Cache of known time zones. Asking ICU costs 20 µs and more, and its first answer tens of milliseconds. IANA has some 600 names, in any
+ *  case of letters. */
 const KNOWN_MAX = 1000;
 const known = new Set<string>();
 
-/** Says whether it is an IANA time zone, by any of its names. */
+/** Three letters are an abbreviation to PostgreSQL before they are a zone: CET is +1 in summer, too, IST the time of Israel. ICU has
+ *  meanings of its own for a good many (IST: India; PST: Los Angeles with its summer). These are the same to both. */
+const threeLetters = new Set(['UTC', 'UCT', 'GMT', 'EST', 'MST', 'HST', 'PRC', 'ROC', 'ROK']);
+/** An alias that ICU alone has. */
+const OF_ICU = 'US/PACIFIC-NEW';
+
+/** Says whether it is an IANA time zone, by any of its names that mean the same to Intl and PostgreSQL. An offset does not: `+05:30` is
+ *  east to Intl and, as in POSIX, west to PostgreSQL. */
 export function isTimeZone(zone: string): boolean {
   if (known.has(zone)) return true;
+  const name = zone.toUpperCase();
+  if (!/^[A-Z]/.test(name) || name === OF_ICU || (name.length === 3 && !threeLetters.has(name))) return false;
   try {
     Intl.DateTimeFormat('en', { timeZone: zone });
   } catch {
@@ -14,4 +24,11 @@ export function isTimeZone(zone: string): boolean {
   }
   if (known.size < KNOWN_MAX) known.add(zone);
   return true;
+}
+
+/** The refusal of such a value. @returns a sentence without its subject */
+export function notTimeZone(zone: string): string {
+  return /^[a-z]{3}$/i.test(zone)
+    ? 'is not an IANA time zone, or an abbreviation with several meanings: name a place, such as Europe/Paris'
+    : 'is not an IANA time zone';
 }

@@ -11,7 +11,7 @@ import { writeJson } from '../http/json.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
-import { isTimeZone } from '../http/time-zone.ts';
+import { isTimeZone, notTimeZone } from '../http/time-zone.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chartAggregates, readChart } from './chart.ts';
@@ -301,7 +301,7 @@ function durationMs(text: string): number {
 
 /** Returns the zone as given: ICU would answer with an older name (Asia/Calcutta) that not every PostgreSQL knows. */
 function zoneOf(zone: string): string {
-  if (!isTimeZone(zone)) throw wrong('/tz', 'is not an IANA time zone');
+  if (!isTimeZone(zone)) throw wrong('/tz', notTimeZone(zone));
   return zone;
 }
 

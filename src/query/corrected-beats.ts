@@ -57,15 +57,13 @@ export function correctBeats(
   const applied: AppliedCorrection[] = [];
   /** What was said, by the beat that it was said of. */
   const said = new Map<Beat, string>();
-  const added: Beat[] = [];
+  const added = new AddedBeats();
   for (const correction of corrections) {
-    const known = nearest(computed, correction.tsNs) ?? added.find(({ tsNs }) => distance(tsNs, correction.tsNs) <= MATCH_NS);
-    const beat = known ?? { tsNs: correction.tsNs, said: null, index: -1, isNormal: false };
-    if (known === undefined) added.push(beat);
+    const beat = nearest(computed, correction.tsNs) ?? added.at(correction.tsNs);
     said.set(beat, correction.beat);
     applied.push({ ...correction, found: beat.index < 0 ? null : { tsNs: beat.tsNs, kind: columns.kinds[beat.index]! } });
   }
-  const beats = [...computed, ...added]
+  const beats = [...computed, ...added.beats]
     .map((beat) => {
       const what = said.get(beat);
       return what === undefined ? beat : { ...beat, said: what, isNormal: what === 'N' };
@@ -73,6 +71,29 @@ export function correctBeats(
     .filter((beat) => beat.said !== 'none')
     .toSorted((a, b) => (a.tsNs < b.tsNs ? -1 : a.tsNs > b.tsNs ? 1 : 0));
   return { computed: summary(computed, columns), corrected: summary(beats, columns), applied, beats };
+}
+
+/** Beats that were not found by the service. No two are within MATCH_NS of each other, so that a cell of that length holds one at most, and
+ *  looking for one costs the same however many there are. */
+class AddedBeats {
+  readonly beats: Beat[] = [];
+  /** Place in `beats` by cell. */
+  readonly #places = new Map<bigint, number>();
+
+  /** The first that was added within MATCH_NS of a time; a new one where there is none. */
+  at(tsNs: bigint): Beat {
+    const cell = (tsNs - (((tsNs % MATCH_NS) + MATCH_NS) % MATCH_NS)) / MATCH_NS; // rounded down, before 1970 too
+    let first = Infinity;
+    for (const near of [cell - 1n, cell, cell + 1n]) {
+      const place = this.#places.get(near);
+      if (place !== undefined && place < first && distance(this.beats[place]!.tsNs, tsNs) <= MATCH_NS) first = place;
+    }
+    const found = this.beats[first];
+    if (found !== undefined) return found;
+    const beat = { tsNs, said: null, index: -1, isNormal: false };
+    this.#places.set(cell, this.beats.push(beat) - 1);
+    return beat;
+  }
 }
 
 /** NN intervals: between beats that nobody corrected, those that the service took; at a corrected beat, every one between normal beats. */

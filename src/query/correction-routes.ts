@@ -13,7 +13,9 @@ import { correctBeats, MATCH_NS } from './corrected-beats.ts';
 import type { BeatSummary, Correction } from './corrected-beats.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { readBeatSeries } from './series.ts';
+import type { BeatSeries } from './series.ts';
 import { beatKinds } from './series-pages.ts';
+import { breathe } from './slices.ts';
 import { timestampAt } from './time-bounds.ts';
 import type { Turns } from './turns.ts';
 import { wrong } from './wrong.ts';
@@ -90,29 +92,38 @@ const getCorrections = ({ db, turns, onDamaged }: Deps) =>
         limit: BEATS_MAX,
         ...(onDamaged && { onDamaged }),
       };
-      const series = await turns.run(callerKey(caller), hours > LARGE_HOURS, signal, () => readBeatSeries(db, filter));
-      if (series.some(({ next }) => next !== null))
-        throw new PipelineError('validation_failed', `The range has more than ${BEATS_MAX} beats: ask for a shorter one.`);
-      const json = series.map(({ methodCode, channelCode, ...columns }) => {
-        const own = corrections.filter(({ channel }) => channel === '' || channel === channelCode);
-        const { computed, corrected, applied } = correctBeats(columns, own);
-        return {
-          method_code: methodCode,
-          channel: channelCode,
-          computed: written(computed),
-          corrected: written(corrected),
-          corrections: applied.map(({ id, tsNs, beat, found }) => ({
-            annotation_id: id,
-            at: timestampAt(tsNs),
-            beat,
-            found_at: found === null ? null : timestampAt(found.tsNs),
-            found_kind: found === null ? null : beatKinds[found.kind]!,
-          })),
-        };
+      const json = await turns.run(callerKey(caller), hours > LARGE_HOURS, signal, async () => {
+        const series = await readBeatSeries(db, filter);
+        if (series.some(({ next }) => next !== null))
+          throw new PipelineError('validation_failed', `The range has more than ${BEATS_MAX} beats: ask for a shorter one.`);
+        const compared = [];
+        for (const one of series) {
+          await breathe();
+          const own = corrections.filter(({ channel }) => channel === '' || channel === one.channelCode);
+          compared.push(compare(one, own));
+        }
+        return compared;
       });
       return { status: 200, json };
     },
   });
+
+function compare({ methodCode, channelCode, ...columns }: BeatSeries, corrections: readonly Correction[]) {
+  const { computed, corrected, applied } = correctBeats(columns, corrections);
+  return {
+    method_code: methodCode,
+    channel: channelCode,
+    computed: written(computed),
+    corrected: written(corrected),
+    corrections: applied.map(({ id, tsNs, beat, found }) => ({
+      annotation_id: id,
+      at: timestampAt(tsNs),
+      beat,
+      found_at: found === null ? null : timestampAt(found.tsNs),
+      found_kind: found === null ? null : beatKinds[found.kind]!,
+    })),
+  };
+}
 
 const written = (summary: BeatSummary) => ({
   beat_count: summary.beatCount,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, Timestamp } from '../http/schemas.ts';
-import { isTimeZone } from '../http/time-zone.ts';
+import { isTimeZone, notTimeZone } from '../http/time-zone.ts';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
@@ -59,7 +59,7 @@ const getDayVariability = ({ db }: Readonly<{ db: Db }>) =>
     handler: async ({ caller, query }) => {
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
       const timeZone = query.tz ?? subject.timeZone;
-      if (!isTimeZone(timeZone)) throw wrong('/query/tz', 'is not an IANA time zone');
+      if (!isTimeZone(timeZone)) throw wrong('/query/tz', notTimeZone(timeZone));
       const day = await boundsOf(db, query.date, timeZone);
       const hourOf = clock(timeZone);
       const json = [...(await readWindows(db, subject.id, day))].map(([device, windows]) => ({
@@ -73,10 +73,13 @@ const getDayVariability = ({ db }: Readonly<{ db: Db }>) =>
     },
   });
 
+const YEAR_1_MS = Date.parse('0001-01-01T00:00:00Z');
+const YEAR_10000_MS = Date.parse('+010000-01-01T00:00:00Z');
+
 type Day = Readonly<{ fromMs: number; untilMs: number }>;
 
 async function boundsOf(db: Db, date: string, timeZone: string): Promise<Day> {
-  if (Number.isNaN(Date.parse(date)) || !new Date(date).toISOString().startsWith(date))
+  if (date < '0001' || Number.isNaN(Date.parse(date)) || !new Date(date).toISOString().startsWith(date))
     throw wrong('/query/date', 'is no day of the calendar');
   const asked = db.query<Day>(
     prepared(
@@ -88,7 +91,10 @@ async function boundsOf(db: Db, date: string, timeZone: string): Promise<Day> {
   const { rows } = await asked.catch((error: unknown) => {
     throw sqlStateOf(error) === '22023' ? wrong('/query/tz', 'is not a time zone that the database knows') : error;
   });
-  return rows[0]!;
+  const day = rows[0]!;
+  // Times are written with four digits of the year.
+  if (day.fromMs < YEAR_1_MS || day.untilMs >= YEAR_10000_MS) throw wrong('/query/date', 'does not lie in the years 1 to 9999 of UTC');
+  return day;
 }
 
 /** Good windows that lie in the day, by device, ascending. Where two versions of the method have values, the newer one's count. Streams

@@ -8,7 +8,7 @@ import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { isTimeZone } from '../http/time-zone.ts';
+import { isTimeZone, notTimeZone } from '../http/time-zone.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
@@ -161,7 +161,7 @@ async function summaries(
 ): Promise<readonly ObservationRow[]> {
   if (filter.biosignal.feature === null)
     throw wrong('/query/interval', 'is for derived biosignals: reported values have no hours and days');
-  if (!isTimeZone(timeZone)) throw wrong('/query/tz', 'is not an IANA time zone');
+  if (!isTimeZone(timeZone)) throw wrong('/query/tz', notTimeZone(timeZone));
   return readSummaries(db, filter, interval, timeZone).catch((error: unknown) => {
     throw sqlStateOf(error) === '22023' ? wrong('/query/tz', 'is not a time zone that the database knows') : error;
   });

@@ -4,13 +4,14 @@ import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { PipelineError } from '../errors.ts';
 import { build, run } from '../storage/database/build.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { checkIfMatch } from '../http/precondition.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, GroupQuery, LimitQuery, nullable, OneLine, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
-import { isTimeZone } from '../http/time-zone.ts';
+import { isTimeZone, notTimeZone } from '../http/time-zone.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { answerOnce } from './answer-once.ts';
 import type { Db } from '../storage/database/database.ts';
@@ -85,7 +86,7 @@ const resolveUser = ({ db }: Deps) =>
       const { caller, body } = request;
       const externalId = body.external_id ?? body.xuser_id;
       if (externalId === undefined) throw missing('/external_id');
-      checkTimeZone(body.time_zone);
+      await checkTimeZone(db, body.time_zone ?? null);
       if (caller.kind === 'user') {
         const own = await ownSubject(db, caller, '', 'none');
         if (own.externalId !== externalId && own.id !== externalId) throw new PipelineError('not_found', 'There is no such user.');
@@ -204,7 +205,7 @@ const updateUser = ({ db }: Deps) =>
     handler: async (request) => {
       const { caller, params, body } = request;
       const subject = await ownSubject(db, caller, params.xuserId, 'none');
-      checkTimeZone(body.time_zone ?? undefined);
+      await checkTimeZone(db, body.time_zone ?? null);
       const { display_name: displayName, time_zone: timeZone, disabled } = body;
       const xuser = await transaction(db, async (client) => {
         await run(client, build.selectFrom('xuser').select('id').where('id', '=', subject.id).forNoKeyUpdate());
@@ -239,10 +240,14 @@ function missing(pointer: string): PipelineError {
   });
 }
 
-function checkTimeZone(zone: string | undefined): void {
-  if (zone === undefined || isTimeZone(zone)) return;
-  throw new PipelineError('validation_failed', '/time_zone: is not an IANA time zone', {
-    errors: [{ pointer: '/time_zone', code: 'format', detail: 'is not an IANA time zone' }],
+async function checkTimeZone(db: Pool, zone: string | null): Promise<void> {
+  if (zone === null) return;
+  const refused = (detail: string): PipelineError =>
+    new PipelineError('validation_failed', `/time_zone: ${detail}`, { errors: [{ pointer: '/time_zone', code: 'format', detail }] });
+  if (!isTimeZone(zone)) throw refused(notTimeZone(zone));
+  // SQL: kysely has no `at time zone`.
+  await db.query('select now() at time zone $1', [zone]).catch((error: unknown) => {
+    throw sqlStateOf(error) === '22023' ? refused('is not a time zone that the database knows') : error;
   });
 }
 

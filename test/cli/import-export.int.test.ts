@@ -161,6 +161,20 @@ test('a folder of recordings is imported at once: subfolders are searched, a bro
   expect((JSON.parse(again.out.join('')) as { error: string }[]).map(({ error }) => error === '')).toEqual([false]); // the others are not sent again
 });
 
+test('a table with a value that would cost the others their decimals is not imported: its line and the value are said', async () => {
+  const rows = Array.from(
+    { length: 2500 },
+    (_, i) => `${(i / 250).toFixed(3)},${i === 1000 ? '9.9E+36' : (0.9 * Math.sin(i / 10)).toFixed(3)}`,
+  );
+  const path = join(work, 'spike.csv');
+  writeFileSync(path, `time_s,ecg.ii [mV]\n${rows.join('\n')}\n`);
+  const { code, err } = await ran(importRecordings, [path, '--subject', 'spike', '--start', '2026-01-05T08:00:00Z'], surroundings);
+  expect(code, err.join('\n')).toBe(1);
+  expect(err.join('\n')).toContain('line 1002, ecg.ii [mV]: 9.9e+36');
+  const { rows: found } = await database.pool.query(`select 1 from xuser where external_id = 'spike'`);
+  expect(found).toEqual([]);
+});
+
 // promise: export-wfdb, round-trip
 test('WFDB: the same samples, with the detected beats', async () => {
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'wfdb', '--out', join(work, 'wfdb'));

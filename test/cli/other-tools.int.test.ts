@@ -134,6 +134,25 @@ describe.concurrent('files of other tools', () => {
     expect(timed.err.join(' ')).toContain('does not state when it was recorded');
   });
 
+  test('--start is for recordings that do not state their time: one that does keeps it, with a word', async () => {
+    put('both-dated.hea', 'both-dated 1 250 1000 23:59:58.25 09/01/2026\nboth-dated.dat 16 200 16 0 0 0 0 II\n');
+    put('both-dated.dat', int16(ramp(1000)));
+    put('both-plain.hea', 'both-plain 1 250 1000\nboth-plain.dat 16 200 16 0 0 0 0 II\n');
+    put('both-plain.dat', int16(ramp(1000)));
+    const paths = ['both-dated.hea', 'both-plain.hea'].map((file) => join(work, file));
+    const given = await run(importRecordings, ...paths, '--subject', 'both', '--start', '2026-01-10T08:00:00Z', '--json');
+    expect(given.code, given.err.join('\n')).toBe(0);
+    const results = JSON.parse(given.out.join('')) as { startUnixNs: string }[];
+    expect(results.map(({ startUnixNs }) => startUnixNs)).toEqual(
+      [ns('2026-01-09T23:59:58.250Z'), ns('2026-01-10T08:00:00.000Z')].map(String),
+    );
+    const said = given.err.filter((line) => line.includes('--start'));
+    expect(said).toEqual([`${paths[0]}: --start was not used: the recording states 2026-01-09T23:59:58.250Z`]);
+    // The same time needs no word.
+    const same = await run(importRecordings, paths[0]!, '--subject', 'both', '--start', '2026-01-09T23:59:58.250Z', '--json');
+    expect([same.code, same.err.filter((line) => line.includes('--start'))]).toEqual([0, []]);
+  });
+
   // promise: export-wfdb-negative
   test('WFDB: a lead of negative gain is exported with the same physical values', async () => {
     put(

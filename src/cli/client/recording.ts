@@ -227,7 +227,7 @@ async function openCsv(path: string): Promise<Recording> {
     return { config: { ...config, code, unit: ucum(config.unit), lead: config.lead }, startSec: 0, samples };
   });
   const name = basename(path).replace(/\.(csv|tsv|txt)$/i, '');
-  return finish(name, path, channels, table.startUnixNs, null);
+  return { ...finish(name, path, channels, table.startUnixNs, null), notKept: table.notKept };
 }
 
 async function readBounded(path: string): Promise<Buffer> {

@@ -1,0 +1,103 @@
+// Time zones where the service takes one: PostgreSQL and Intl read some names differently, and days at the ends of the calendar leave it.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runService, type RunningService } from '../helpers/running-service.ts';
+
+let running: RunningService;
+let subject: string;
+
+beforeAll(async () => {
+  running = await runService();
+  subject = (await running.token('ada')).xuser_id;
+});
+afterAll(() => running?.close());
+
+type Refusal = Readonly<{ errors?: readonly { pointer: string; detail: string }[] }>;
+const zoneTakers: [string, string, (zone: string) => Promise<{ status: number; text: string; body: Refusal }>][] = [
+  ['a chart', '/tz', (tz) => chart('2026-03-01T00:00:00Z', '2026-03-04T00:00:00Z', tz)],
+  [
+    'observations by the day',
+    '/query/tz',
+    (tz) => running.send('GET', `/api/v1/observations?subject_id=${subject}&biosignal_id=20&interval=P1D&tz=${encodeURIComponent(tz)}`),
+  ],
+  ['a day', '/query/tz', (tz) => day('2026-03-01', tz)],
+  [
+    'a person',
+    '/time_zone',
+    (zone) => running.send('PATCH', `/api/v1/xusers/${subject}`, { headers: { 'if-match': '*' }, body: { time_zone: zone } }),
+  ],
+  ['a new person', '/time_zone', (zone) => running.send('POST', '/api/v1/xusers', { body: { external_id: 'eve', time_zone: zone } })],
+];
+
+function chart(from: string, to: string, tz: string) {
+  const body = { subject_id: subject, series: [{ feature: 'hr_ecg' }], range: { from, to }, resolution: '1d', max_points: 1000, tz };
+  return running.send<Refusal>('POST', '/api/v1/charts/query', { body });
+}
+
+function day(date: string, tz: string) {
+  return running.send<Refusal>('GET', `/api/v1/day-variability?subject_id=${subject}&date=${date}&tz=${encodeURIComponent(tz)}`);
+}
+
+for (const [name, pointer, ask] of zoneTakers) {
+  it(`${name} takes no zone that PostgreSQL reads otherwise than Intl`, async () => {
+    // An offset has the other sign in POSIX; CET is +1 in summer, too, and IST that of Israel, as abbreviations of PostgreSQL.
+    for (const zone of ['+05:30', '-05:30', '+05', '-0530', '5', 'UTC+5', 'CET', 'ist', 'BST', 'US/Pacific-New', 'Mars/Olympus']) {
+      const { status, text, body } = await ask(zone);
+      expect([zone, status], text).toEqual([zone, 422]);
+      expect(body.errors![0]!.pointer).toBe(pointer);
+    }
+    for (const zone of ['UTC', 'Etc/GMT+5', 'Etc/GMT-14', 'Asia/Kolkata', 'asia/calcutta', 'GB', 'EST5EDT', 'GMT']) {
+      const { status, text } = await ask(zone);
+      expect([zone, status < 300], text).toEqual([zone, true]);
+    }
+  });
+}
+
+it('what is taken means the same to PostgreSQL and Intl, in winter and summer', async () => {
+  const { isTimeZone } = await import('../../src/http/time-zone.ts');
+  const { rows } = await running.database.pool.query<{ name: string; months: string[] }>(
+    `select name, array(select to_char(t at time zone name, 'YYYY-MM-DD HH24:MI') from unnest($1::timestamptz[]) as t) as months
+     from (select name from pg_timezone_names union select abbrev from pg_timezone_abbrevs) as names (name)`,
+    [['2026-01-15T00:00:00Z', '2026-07-15T00:00:00Z']],
+  );
+  const taken = rows.filter(({ name }) => isTimeZone(name));
+  expect(taken.length).toBeGreaterThan(500);
+  for (const { name, months } of taken) {
+    const clock = new Intl.DateTimeFormat('sv-SE', { timeZone: name, dateStyle: 'short', timeStyle: 'short' });
+    expect([name, ...[Date.UTC(2026, 0, 15), Date.UTC(2026, 6, 15)].map((ms) => clock.format(ms))]).toEqual([name, ...months]);
+  }
+});
+
+it.each([
+  ['9999-12-31', 'America/Adak'],
+  ['9999-12-31', 'UTC'],
+  ['0001-01-01', 'Asia/Tokyo'],
+  ['0000-01-01', 'UTC'],
+  ['0000-12-31', 'America/Adak'],
+])('day %s of %s reaches beyond the calendar', async (date, tz) => {
+  const { status, text, body } = await day(date, tz);
+  expect(status, text).toBe(422);
+  expect(body.errors![0]!.pointer).toBe('/query/date');
+});
+
+it.each(['America/Adak', 'Asia/Tokyo', 'UTC'])('the ends of the calendar in %s have answers', async (tz) => {
+  for (const [from, to] of [
+    ['9999-12-29T00:00:00Z', '9999-12-31T23:59:59Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-03T00:00:00Z'],
+    ['0000-01-01T00:00:00Z', '0000-01-03T00:00:00Z'],
+    ['9999-12-31T20:00:00-12:00', '9999-12-31T23:59:59-12:00'],
+  ] as const) {
+    for (const path of [
+      `/api/v1/observations?subject_id=${subject}&biosignal_id=20&interval=P1D&tz=${tz}&since=${from}&until=${to}`,
+      `/api/v1/observations?subject_id=${subject}&biosignal_id=20&since=${from}&until=${to}`,
+      `/api/v1/streams?subject_id=${subject}&since=${from}&until=${to}`,
+    ]) {
+      const { status, text } = await running.send('GET', path);
+      expect([path, status < 500], text).toEqual([path, true]);
+    }
+    const { status, text } = await chart(from, to, tz);
+    expect([from, status < 500], text).toEqual([from, true]);
+  }
+  expect((await day('9999-12-30', tz)).status).toBe(200);
+  expect((await day('0001-01-02', tz)).status).toBe(200);
+  expect(running.faults).toEqual([]);
+});
