@@ -129,10 +129,14 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
     ],
   );
   const { newest = null, is_silent: isSilent = false, t, v } = rows[0] ?? {};
-  if (newest === null) return;
+  const [started] = open.rows;
+  if (newest === null) {
+    // No value of a new version yet: of a silent recording none will come.
+    if (started !== undefined && isSilent) await endUnconfirmed(db, stream, rule.name, started.id, 'rule');
+    return;
+  }
   const stretches = findStretches(rule, t ?? [], v ?? [], isSilent ? Infinity : newest);
   for (const stretch of stretches) await recordStretch(db, stream, rule, stretch);
-  const [started] = open.rows;
   const isConfirmed = stretches.some(({ endMs }) => started !== undefined && endMs >= started.start_ms);
   if (started !== undefined && !isConfirmed) await endUnconfirmed(db, stream, rule.name, started.id);
 }

@@ -101,8 +101,23 @@ const block = (code: string, kind: 'acc' | 'other', sampleAt: (i: number) => num
 });
 const still = ['x', 'y', 'z'].map((axis) => block(`acc.${axis}`, 'acc', (i) => (axis === 'z' ? 1000 : i % 3)));
 
-/** Until the rule has ended the one episode of such a device, where its ECG stopped. */
-async function untilEnded(name: string, subject: string, rule: Rule): Promise<void> {
+/** A round, and then a trial, while the service's clock says that no packet has come for so long. The service notes the times of packets
+ *  every two seconds: they count when the time still stands after them.  @returns the ends that the trial finds */
+async function untilSilent(subject: string, sec: number): Promise<readonly (number | null)[]> {
+  const { pool } = running.database;
+  let ends: readonly (number | null)[] = [];
+  await until(async () => {
+    await pool.query('update stream set last_packet_at = now() - make_interval(secs => $2) where xuser_id = $1', [subject, sec]);
+    await round();
+    ends = await triedEnds(subject);
+    const still = 'select from stream where xuser_id = $1 and last_packet_at < now() - make_interval(secs => $2)';
+    return (await pool.query(still, [subject, sec])).rowCount === 1;
+  }, 10_000);
+  return ends;
+}
+
+/** The one episode of a recording whose ECG has stopped after 220 s, which the rule has ended there. */
+async function endedAtStop(subject: string, rule: Rule): Promise<Episode> {
   await until(async () => {
     await round();
     return (await episodesOf(subject, rule))[0]!.status === 'closed';
@@ -112,7 +127,7 @@ async function untilEnded(name: string, subject: string, rule: Rule): Promise<vo
   expect(ended).toMatchObject({ summary: { ended_by: 'rule' } });
   expect(secOf(ended!.ended_at!)).toBeGreaterThan(195);
   expect(secOf(ended!.ended_at!)).toBeLessThan(225);
-  expect(await triedEnds(name)).toEqual([secOf(ended!.ended_at!)]);
+  return ended!;
 }
 
 /** What one test leaves is nothing to the next. */
@@ -168,28 +183,39 @@ describe('a rule of a project', () => {
     await send('gone', id, 0, 220);
     await valuesUntil(id, 200);
     await opened(id, rule);
-    await round();
+    expect(await untilSilent(id, 30)).toEqual([null]);
     expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
-    // Minutes without a packet, on the service's clock.
-    const { pool } = running.database;
-    await pool.query(`update stream set last_packet_at = now() - interval '10 minutes' where xuser_id = $1`, [id]);
-    await round();
-    const [ended, ...others] = await episodesOf(id, rule);
-    expect(others).toEqual([]);
-    expect(ended).toMatchObject({ status: 'closed', summary: { ended_by: 'rule' } });
-    expect(secOf(ended!.ended_at!)).toBeGreaterThan(195);
-    const { body } = await running.send<{ episodes: { ended_at: string | null }[] }>('POST', `${path}/try`, {
-      body: { rule: { ...fast, subject_id: 'gone' }, since: new Date(startMs).toISOString(), until: new Date().toISOString() },
-    });
-    expect(body.episodes).toHaveLength(1);
-    expect(secOf(body.episodes[0]!.ended_at!)).toBeGreaterThan(195); // null: it would go on
+    const ends = await untilSilent(id, 600);
+    const ended = await endedAtStop(id, rule);
+    expect(ends).toEqual([secOf(ended.ended_at!)]);
     await send('gone', id, 220, 250);
     await valuesUntil(id, 240);
     await until(async () => {
       await round();
       return (await episodesOf(id, rule))[0]!.status === 'open';
     }, 30_000);
-    expect(await episodesOf(id, rule)).toMatchObject([{ id: ended!.id, ended_at: null }]);
+    expect(await episodesOf(id, rule)).toMatchObject([{ id: ended.id, ended_at: null }]);
+  });
+
+  it('ends the episode of a silent recording whose method has got a new version since', async () => {
+    const { xuser_id: id } = await running.token('upgraded');
+    const rule = await make({ ...fast, subject_id: 'upgraded' });
+    await send('upgraded', id, 0, 220);
+    await valuesUntil(id, 200);
+    await opened(id, rule);
+    const { pool } = running.database;
+    await pool.query(
+      `insert into method (kind, name, code, cadence_hz, unit, step)
+       select kind, name, 'derived:hr_ecg_next', cadence_hz, unit, step from method where kind = 'feature' and name = 'hr_ecg' order by id desc limit 1`,
+    );
+    try {
+      await untilSilent(id, 30);
+      expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
+      await untilSilent(id, 600);
+      await endedAtStop(id, rule);
+    } finally {
+      await pool.query(`delete from method where code = 'derived:hr_ecg_next'`);
+    }
   });
 
   // promise: rules-silent
@@ -204,9 +230,10 @@ describe('a rule of a project', () => {
     await valuesUntil(id, 264, 'activity');
     await round();
     expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
-    expect(await triedEnds('lead off')).toEqual([null]);
+    expect(await triedEnds(id)).toEqual([null]);
     await sendLeadOff('off', id, 28, 40, still);
-    await untilEnded('lead off', id, rule);
+    const ended = await endedAtStop(id, rule);
+    expect(await triedEnds(id)).toEqual([secOf(ended.ended_at!)]);
   });
 
   it('does so when what goes on is a sensor without values, once it is live', async () => {
@@ -218,7 +245,8 @@ describe('a rule of a project', () => {
     await opened(id, rule);
     expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
     await sendLeadOff('none', id, 22, Math.floor((Date.now() - startMs) / 10_000), other);
-    await untilEnded('no values', id, rule);
+    const ended = await endedAtStop(id, rule);
+    expect(await triedEnds(id)).toEqual([secOf(ended.ended_at!)]);
   });
 
   // promise: reopened-stays-open
