@@ -42,8 +42,13 @@ export const LOOK_BACK_SQL = `greatest(${LOOK_BACK_SEC}, r.sustain_sec + r.relea
 /** Delivery and computation of a value that is not late, s. */
 const ON_ITS_WAY_SEC = 60;
 
-/** How long no packet has come of a recording that is silent for a rule, s of the service's clock. Its values cannot say so: they end. */
+/** How long nothing has come of a recording, s of the service's clock, or of the rule's feature while the recording went on, s of the
+ *  recording, when it is silent for a rule. Its values cannot say so: they end. */
 export const silenceSec = ({ releaseSec }: Pick<EpisodeRule, 'releaseSec'>): number => releaseSec + ON_ITS_WAY_SEC;
+
+/** SQL: newest time that a stream s has reached: of any of its features, because samples may be far ahead of their values in an import;
+ *  of its samples, too, when they arrive as they are measured: some channels have no feature. */
+export const REACHED_SQL = `greatest(newest_value(s.id, null), case when s.last_packet_at - s.last_sample_at < interval '${ON_ITS_WAY_SEC} s' then s.last_sample_at end)`;
 
 /** The creator of a rule's episodes, as it is in them. */
 export const creatorOf = ({ name, by }: EpisodeRule): string => by ?? `rule:${name}_v1`;

@@ -12,7 +12,7 @@ import { build, epochMs, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { hashedLock, namedLocks } from '../storage/database/locks.ts';
 import { transaction } from '../storage/database/transaction.ts';
-import { creatorOf, lookBackSec, silenceSec } from './episode-rule.ts';
+import { creatorOf, lookBackSec, REACHED_SQL, silenceSec } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { isActive, isHere } from '../tenancy/moving.ts';
 import { ownRules } from './own-rules.ts';
@@ -107,7 +107,11 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
        select h.time, h.qmask from range cross join lateral feature_values(range.low - interval '1 minute', 'infinity') h
        where h.stream_id = $1 and h.method_id = (select id from trusted_of))
      select (extract(epoch from (select time from newest)) * 1000)::float8 as newest,
-       coalesce((select s.last_packet_at < now() - make_interval(secs => $7::integer) from stream s where s.id = $1), false) as is_silent,
+       coalesce((
+         select s.last_packet_at < now() - make_interval(secs => $7::integer)
+           or case when s.last_sample_at > newest.time + make_interval(secs => $7::integer)
+             then ${REACHED_SQL} > newest.time + make_interval(secs => $7::integer) end
+         from stream s, newest where s.id = $1), false) as is_silent,
        array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
      from range cross join lateral feature_values(range.low, 'infinity') f
      where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask <= $5 and f.value is not null
@@ -125,10 +129,14 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
     ],
   );
   const { newest = null, is_silent: isSilent = false, t, v } = rows[0] ?? {};
-  if (newest === null) return;
+  const [started] = open.rows;
+  if (newest === null) {
+    // No value of a new version yet: of a silent recording none will come.
+    if (started !== undefined && isSilent) await endUnconfirmed(db, stream, rule.name, started.id, 'rule');
+    return;
+  }
   const stretches = findStretches(rule, t ?? [], v ?? [], isSilent ? Infinity : newest);
   for (const stretch of stretches) await recordStretch(db, stream, rule, stretch);
-  const [started] = open.rows;
   const isConfirmed = stretches.some(({ endMs }) => started !== undefined && endMs >= started.start_ms);
   if (started !== undefined && !isConfirmed) await endUnconfirmed(db, stream, rule.name, started.id);
 }

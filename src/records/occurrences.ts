@@ -69,7 +69,7 @@ async function followZones(db: Db, subjectId: string | null): Promise<void> {
   await db.query(
     `update task t set due = t.slot at time zone ${zone}
      from xuser x join project p on p.id = x.project_id
-     where x.id = t.xuser_id and ${isHere('x.organization_id')} and p.archived_at is null and t.schedule_id is not null and t.status = 'due' and t.due > now() and ($1::uuid is null or t.xuser_id = $1)
+     where x.id = t.xuser_id and ${isHere('x.organization_id')} and ${isActive('t.project_id')} and t.schedule_id is not null and t.status = 'due' and t.due > now() and ($1::uuid is null or t.xuser_id = $1)
        and t.due <> t.slot at time zone ${zone} and t.slot at time zone ${zone} > now()`,
     [subjectId],
   );

@@ -112,8 +112,15 @@ function summaryOf(rule: EpisodeRule, startMs: number, { endMs, extreme, over }:
   return over ? { ...lasted, ended_by: 'rule' } : lasted;
 }
 
-/** Ends an open episode that its rule, as it is now, would not have opened: at the last value that was beyond the bound. */
-export async function endUnconfirmed(db: Db, owner: Owner, kind: string, episodeId: string): Promise<void> {
+/** Ends an open episode at the last value that was beyond the bound.  @param by rule changed: the rule, as it is now, would not have opened
+ *  it; rule: its recording is silent */
+export async function endUnconfirmed(
+  db: Db,
+  owner: Owner,
+  kind: string,
+  episodeId: string,
+  by: 'rule changed' | 'rule' = 'rule changed',
+): Promise<void> {
   await run(
     db,
     build
@@ -121,7 +128,7 @@ export async function endUnconfirmed(db: Db, owner: Owner, kind: string, episode
       .set({
         status: 'closed',
         ended_at: sql<Date>`started_at + coalesce((summary ->> 'duration_sec')::float8, 0) * interval '1 second'`,
-        summary: sql<string>`summary || '{"ended_by": "rule changed"}'`,
+        summary: sql<string>`summary || jsonb_build_object('ended_by', ${by}::text)`,
         updated_at: now,
       })
       .where('id', '=', episodeId)

@@ -3,7 +3,7 @@
  *  Recording by recording, day by day: SQL finds the minutes with a value beyond the bound and unpacks those alone, and the same finder
  *  as in the rounds (stretches.ts) goes over them. A value within the bound changes nothing that a later one beyond it would not tell. */
 import type { Db } from '../storage/database/database.ts';
-import { silenceSec } from './episode-rule.ts';
+import { REACHED_SQL, silenceSec } from './episode-rule.ts';
 import type { EpisodeRule } from './episode-rule.ts';
 import { StretchFinder } from './stretches.ts';
 import type { Stretch } from './stretches.ts';
@@ -128,7 +128,7 @@ async function stretchesOf(
       if (ended !== null) stretches.push(ended);
     }
   }
-  const last = finder.finish(recording.is_over ? Infinity : await newestMs(db, methodId, recording));
+  const last = finder.finish(recording.is_over ? Infinity : await examinedMs(db, rule, methodId, recording));
   return last === null ? stretches : [...stretches, last];
 }
 
@@ -176,20 +176,23 @@ async function valuesBeyond(db: Db, rule: EpisodeRule, methodId: number, streamI
   return { t: rows[0]?.t ?? [], v: rows[0]?.v ?? [] };
 }
 
-/** Time of the newest value in the range, ms: what came after the last one beyond the bound says whether a stretch is over. */
-async function newestMs(db: Db, methodId: number, { id, from_ms: fromMs, to_ms: toMs }: Recording): Promise<number> {
+/** Time of the newest value in the range, ms: what came after the last one beyond the bound says whether a stretch is over. Infinity: the
+ *  recording has gone on without the feature, as in the rounds. */
+async function examinedMs(db: Db, rule: EpisodeRule, methodId: number, { id, from_ms: fromMs, to_ms: toMs }: Recording): Promise<number> {
   // SQL: as above.
-  const { rows } = await db.query<{ newest: number | null }>(
+  const { rows } = await db.query<{ newest: number | null; reached: number | null }>(
     `with last as materialized (
        select max(f.bucket) as minute from feature_1m f
        where f.stream_id = $1 and f.method_id = $2
          and f.bucket > to_timestamp($3::float8 / 1000) - interval '1 minute' and f.bucket < to_timestamp($4::float8 / 1000))
-     select (extract(epoch from max(f.time)) * 1000)::float8 as newest
+     select (extract(epoch from max(f.time)) * 1000)::float8 as newest,
+       (select (extract(epoch from least(${REACHED_SQL}, to_timestamp($4::float8 / 1000))) * 1000)::float8 from stream s where s.id = $1) as reached
      from last l cross join lateral feature_values(l.minute, to_timestamp($4::float8 / 1000)) f
      where f.stream_id = $1 and f.method_id = $2`,
     [id, methodId, fromMs, toMs],
   );
-  return rows[0]?.newest ?? fromMs;
+  const newest = rows[0]?.newest ?? fromMs;
+  return (rows[0]?.reached ?? 0) - newest > silenceSec(rule) * 1000 ? Infinity : newest;
 }
 
 function episodeOf(recording: Recording, { startMs, endMs, over, extreme }: Stretch): TriedEpisode {

@@ -1,6 +1,7 @@
 /** Rules that people make, in the whole service: from the packets of a device to an episode and its events. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { applyRules, startEpisodeRules } from '../../src/records/episode-rules.ts';
+import type { Packet } from '../../src/proto/packet.ts';
 import { until } from '../helpers/database.ts';
 import { ecgPackets } from '../helpers/ecg-packets.ts';
 import { runService } from '../helpers/running-service.ts';
@@ -61,17 +62,73 @@ const opened = async (subject: string, rule: Rule): Promise<void> =>
     return (await episodesOf(subject, rule)).length > 0;
   }, 30_000);
 /** Newest second of the recording that has a value. */
-const valuesUntil = async (subject: string, sec: number): Promise<void> =>
+const valuesUntil = async (subject: string, sec: number, feature = 'hr_ecg'): Promise<void> =>
   until(async () => {
     const { rows } = await running.database.pool.query<{ newest: number | null }>(
       `select extract(epoch from max(f.time))::float8 * 1000 as newest from stream s
        cross join lateral feature_values(to_timestamp($2), 'infinity') f join method m on m.id = f.method_id
-       where s.xuser_id = $1 and f.stream_id = s.id and m.name = 'hr_ecg'`,
-      [subject, startMs / 1000],
+       where s.xuser_id = $1 and f.stream_id = s.id and m.name = $3`,
+      [subject, startMs / 1000, feature],
     );
     return (rows[0]?.newest ?? 0) >= startMs + 1000 * sec;
   }, 60_000);
 const secOf = (time: string): number => (Date.parse(time) - startMs) / 1000;
+
+/** Ends of the episodes that a trial of `fast` finds for a person, s; null: goes on. */
+async function triedEnds(subject: string): Promise<readonly (number | null)[]> {
+  const rule = { ...fast, subject_id: subject };
+  const { body } = await running.send<{ episodes: { ended_at: string | null }[] }>('POST', `${path}/try`, {
+    body: { rule, since: new Date(startMs).toISOString(), until: new Date().toISOString() },
+  });
+  return body.episodes.map(({ ended_at: at }) => (at === null ? null : secOf(at)));
+}
+
+/** Sends the tens of seconds [from, to) of a device whose ECG stops after 220 s while another sensor goes on. */
+async function sendLeadOff(name: string, subject: string, from: number, to: number, others: Packet['blocks']): Promise<void> {
+  const beats = ecgPackets({ deviceId: `device-${name}`, subject, startMs, seconds: 220, rrSec: (sec) => 60 / rateAt(sec) });
+  for (let seq = from; seq < to; seq++) {
+    const atNs = BigInt(seq) * 10_000_000_000n;
+    const times = { seq, t0DeviceNs: atNs, t0UnixNs: BigInt(startMs) * 1_000_000n + atNs };
+    const packet = { ...beats[0]!, ...times, blocks: [...(beats[seq]?.blocks ?? []), ...others] };
+    expect((await running.ingest(packet)).body).toMatchObject({ rejected: [] });
+  }
+}
+const block = (code: string, kind: 'acc' | 'other', sampleAt: (i: number) => number): Packet['blocks'][number] => ({
+  channel: { code, kind, rateNanoHz: 25e9, gain: 1000, baseline: 0, unit: 'g', lead: '' },
+  tOffsetNs: 0,
+  samples: Int32Array.from({ length: 250 }, (_, i) => sampleAt(i)),
+  qmask: null,
+});
+const still = ['x', 'y', 'z'].map((axis) => block(`acc.${axis}`, 'acc', (i) => (axis === 'z' ? 1000 : i % 3)));
+
+/** A round, and then a trial, while the service's clock says that no packet has come for so long. The service notes the times of packets
+ *  every two seconds: they count when the time still stands after them.  @returns the ends that the trial finds */
+async function untilSilent(subject: string, sec: number): Promise<readonly (number | null)[]> {
+  const { pool } = running.database;
+  let ends: readonly (number | null)[] = [];
+  await until(async () => {
+    await pool.query('update stream set last_packet_at = now() - make_interval(secs => $2) where xuser_id = $1', [subject, sec]);
+    await round();
+    ends = await triedEnds(subject);
+    const still = 'select from stream where xuser_id = $1 and last_packet_at < now() - make_interval(secs => $2)';
+    return (await pool.query(still, [subject, sec])).rowCount === 1;
+  }, 10_000);
+  return ends;
+}
+
+/** The one episode of a recording whose ECG has stopped after 220 s, which the rule has ended there. */
+async function endedAtStop(subject: string, rule: Rule): Promise<Episode> {
+  await until(async () => {
+    await round();
+    return (await episodesOf(subject, rule))[0]!.status === 'closed';
+  }, 10_000);
+  const [ended, ...others] = await episodesOf(subject, rule);
+  expect(others).toEqual([]);
+  expect(ended).toMatchObject({ summary: { ended_by: 'rule' } });
+  expect(secOf(ended!.ended_at!)).toBeGreaterThan(195);
+  expect(secOf(ended!.ended_at!)).toBeLessThan(225);
+  return ended!;
+}
 
 /** What one test leaves is nothing to the next. */
 afterEach(() => running.database.pool.query('delete from episode_rule'));
@@ -126,28 +183,70 @@ describe('a rule of a project', () => {
     await send('gone', id, 0, 220);
     await valuesUntil(id, 200);
     await opened(id, rule);
-    await round();
+    expect(await untilSilent(id, 30)).toEqual([null]);
     expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
-    // Minutes without a packet, on the service's clock.
-    const { pool } = running.database;
-    await pool.query(`update stream set last_packet_at = now() - interval '10 minutes' where xuser_id = $1`, [id]);
-    await round();
-    const [ended, ...others] = await episodesOf(id, rule);
-    expect(others).toEqual([]);
-    expect(ended).toMatchObject({ status: 'closed', summary: { ended_by: 'rule' } });
-    expect(secOf(ended!.ended_at!)).toBeGreaterThan(195);
-    const { body } = await running.send<{ episodes: { ended_at: string | null }[] }>('POST', `${path}/try`, {
-      body: { rule: { ...fast, subject_id: 'gone' }, since: new Date(startMs).toISOString(), until: new Date().toISOString() },
-    });
-    expect(body.episodes).toHaveLength(1);
-    expect(secOf(body.episodes[0]!.ended_at!)).toBeGreaterThan(195); // null: it would go on
+    const ends = await untilSilent(id, 600);
+    const ended = await endedAtStop(id, rule);
+    expect(ends).toEqual([secOf(ended.ended_at!)]);
     await send('gone', id, 220, 250);
     await valuesUntil(id, 240);
     await until(async () => {
       await round();
       return (await episodesOf(id, rule))[0]!.status === 'open';
     }, 30_000);
-    expect(await episodesOf(id, rule)).toMatchObject([{ id: ended!.id, ended_at: null }]);
+    expect(await episodesOf(id, rule)).toMatchObject([{ id: ended.id, ended_at: null }]);
+  });
+
+  it('ends the episode of a silent recording whose method has got a new version since', async () => {
+    const { xuser_id: id } = await running.token('upgraded');
+    const rule = await make({ ...fast, subject_id: 'upgraded' });
+    await send('upgraded', id, 0, 220);
+    await valuesUntil(id, 200);
+    await opened(id, rule);
+    const { pool } = running.database;
+    await pool.query(
+      `insert into method (kind, name, code, cadence_hz, unit, step)
+       select kind, name, 'derived:hr_ecg_next', cadence_hz, unit, step from method where kind = 'feature' and name = 'hr_ecg' order by id desc limit 1`,
+    );
+    try {
+      await untilSilent(id, 30);
+      expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
+      await untilSilent(id, 600);
+      await endedAtStop(id, rule);
+    } finally {
+      await pool.query(`delete from method where code = 'derived:hr_ecg_next'`);
+    }
+  });
+
+  // promise: rules-silent
+  it('ends an episode whose own signal has stopped while the recording goes on, where the last value was', async () => {
+    const { xuser_id: id } = await running.token('lead off');
+    const rule = await make({ ...fast, subject_id: 'lead off' });
+    await sendLeadOff('off', id, 0, 22, still);
+    await valuesUntil(id, 200);
+    await opened(id, rule);
+    // a value may be on its way for a minute
+    await sendLeadOff('off', id, 22, 28, still);
+    await valuesUntil(id, 264, 'activity');
+    await round();
+    expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
+    expect(await triedEnds(id)).toEqual([null]);
+    await sendLeadOff('off', id, 28, 40, still);
+    const ended = await endedAtStop(id, rule);
+    expect(await triedEnds(id)).toEqual([secOf(ended.ended_at!)]);
+  });
+
+  it('does so when what goes on is a sensor without values, once it is live', async () => {
+    const { xuser_id: id } = await running.token('no values');
+    const rule = await make({ ...fast, subject_id: 'no values' });
+    const other = [block('strain', 'other', (i) => i % 7)];
+    await sendLeadOff('none', id, 0, 22, other);
+    await valuesUntil(id, 200);
+    await opened(id, rule);
+    expect(await episodesOf(id, rule)).toMatchObject([{ status: 'open', ended_at: null }]);
+    await sendLeadOff('none', id, 22, Math.floor((Date.now() - startMs) / 10_000), other);
+    const ended = await endedAtStop(id, rule);
+    expect(await triedEnds(id)).toEqual([secOf(ended.ended_at!)]);
   });
 
   // promise: reopened-stays-open

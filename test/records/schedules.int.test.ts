@@ -199,6 +199,14 @@ it('tasks of an archived project rest: none is made, missed or moved until it is
     await pool.query('update project set archived_at = $1 where id = $2', [time, run.org.projectId]);
   const tasks = async (): Promise<readonly { schedule_id: string; due: Date; status: string }[]> =>
     (await pool.query('select schedule_id, due, status from task where xuser_id = $1 order by schedule_id, due', [person.xuser_id])).rows;
+  // one of them is a day and an hour old when the project is archived
+  const { rows: old } = await pool.query<{ id: string }>(
+    `update task set due = now() - interval '25 hours', slot = (now() - interval '25 hours') at time zone 'Asia/Tokyo'
+     where id = (select id from task where schedule_id = $1 order by due limit 1) returning id`,
+    [id],
+  );
+  const statusOfOld = async (): Promise<string> =>
+    (await pool.query<{ status: string }>('select status from task where id = $1', [old[0]!.id])).rows[0]!.status;
   await archive(new Date());
   await ago(behind, 5);
   await pool.query(`update xuser set time_zone = 'Europe/Berlin' where id = $1`, [person.xuser_id]);
@@ -206,8 +214,10 @@ it('tasks of an archived project rest: none is made, missed or moved until it is
   expect(before.every((task) => task.schedule_id === id)).toBe(true);
   await keepOccurrences(pool);
   expect(await tasks()).toEqual(before);
+  expect(await statusOfOld()).toBe('due');
   await archive(null);
   await keepOccurrences(pool);
+  expect(await statusOfOld()).toBe('missed');
   const after = await tasks();
   expect(after.filter((task) => task.schedule_id === behind && task.status === 'missed').length).toBeGreaterThan(2);
   expect(after.filter((task) => task.schedule_id === id)).not.toEqual(before);
