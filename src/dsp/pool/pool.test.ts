@@ -242,6 +242,22 @@ describe('live equals recomputed, bit for bit', () => {
     expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
   });
 
+  test('samples that were refused as the newest are read back, too', async () => {
+    const table = new RowTable();
+    const pool = newPool(table);
+    pool.openStream(stream, channels);
+    const sent = packets(whole, channels, seeded(33), 0.4, 0.8);
+    const [most, last] = [Math.floor(sent.length * 0.8), Math.floor(sent.length * 0.9)];
+    for (const packet of sent.slice(0, most)) expect(pool.push(stream, packet)).toBe('accepted');
+    const owed = sent.slice(most, last).flat();
+    const secOf = ({ channelNo, k0 }: SampleRun, n = 0): number => ((k0 + n) * 1e9) / channels[channelNo]!.rateNanoHz;
+    const [fromSec, toSec] = [Math.min(...owed.map((run) => secOf(run))), Math.max(...owed.map((run) => secOf(run, run.samples.length)))];
+    await pool.recompute(stream, nanos(fromSec), nanos(toSec));
+    await send(pool, from(stream, sent.slice(last)));
+    expect(table.errors).toEqual([]);
+    expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
+  });
+
   test('a worker that dies again while a stream is read back does not make it be read from further back', async () => {
     const deaths = join(mkdtempSync(join(tmpdir(), 'bio-deaths-')), 'left');
     process.env.BIO_TEST_DEATHS = deaths;

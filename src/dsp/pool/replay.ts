@@ -227,6 +227,8 @@ export class Replay {
     }
     const cutUs = Math.max(rows.fromUs, segmentIndexAt(Math.max(0, liveFromUs - rebuildBackUs)) * segmentSec * secondUs);
     if (rows.fromUs < cutUs) await this.computeBeside(stream, { fromUs: rows.fromUs, toUs: cutUs }, loadRuns);
+    // Samples that the full pool refused are not among those that it took.
+    stream.newestUs = Math.max(stream.newestUs, dirty.toUs);
     this.rebuild(stream, cutUs, stream.newestUs);
     await this.#loaded(stream);
   }
