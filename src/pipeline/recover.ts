@@ -69,10 +69,10 @@ export class Recovery {
 
   /** @returns packets replayed */
   async run(): Promise<number> {
-    const { options, streams } = this.#parts;
+    const { options, streams, mustGoOn } = this.#parts;
     const count = await this.#replayLog();
     for await (const letter of lettersToReplay(options.database.pool)) if (await this.#isOurs(letter)) await this.#replayLetter(letter);
-    const unfinished = await unfinishedStreams(options.derived, UNFINISHED_HOURS);
+    const unfinished = await unfinishedStreams(options.derived, UNFINISHED_HOURS, mustGoOn);
     await this.#lookUp(unfinished);
     for (const streamId of unfinished) {
       const found = await this.#findStream(streamId);

@@ -25,7 +25,7 @@ type Options = Readonly<{
   workerUrl?: URL;
 }>;
 
-/** Modes: without a thread (none was needed yet, or the last one has ended and its pause is not over), loading, ready. An end in any of them
+/** Modes: without a thread (none was needed yet, or the last one has ended and pauses), loading, ready. An end in any of them
  *  leads to the first; a batch that was packed ends the row of ends. */
 export class PackThread {
   readonly #options: Options;

@@ -64,20 +64,33 @@ function endOf(codec: Uint8Array, rateNanoHz: number): bigint | null {
   return isRejected(runs) ? null : gridTimeNs(Math.max(...runs.map((run) => run.k0 + run.samples.length)), rateNanoHz);
 }
 
+/** Streams of one statement: 100 took 9 s on a machine that ran ten times what it can, and a statement has 30 s. */
+const STREAMS_AT_ONCE = 100;
+
 /** Streams whose last values were not computed when the service ended: their newest value, or the newest beat of one of their detectors, is
  *  older than their newest sample by more than a detector looks ahead, or they have none. If the device never returns, nothing else would
  *  compute them. Values alone are not enough, because heart rates are emitted seconds before the last beats.
- *  @param sinceHours streams with a packet within this time before the newest of all */
-export async function unfinishedStreams(database: Database, sinceHours: number): Promise<readonly StreamId[]> {
-  const { rows } = await database.pool.query<{ id: number }>(
-    `select s.id from stream s
-     cross join lateral (
-       select least(
-         to_timestamp(newest_feature_ns(s.id) / 1e9::float8),
-         (select to_timestamp(min(newest_beat_ns(s.id, m.id)) / 1e9::float8) from method m where m.kind = 'beat')) as at) done
-     where s.last_packet_at > (select max(last_packet_at) from stream) - $1 * interval '1 hour'
-       and coalesce(done.at, '-infinity') < s.last_sample_at - interval '3 seconds'`,
+ *  @param sinceHours streams with a packet within this time before the newest of all
+ *  @param mustGoOn throws when the start is given up */
+export async function unfinishedStreams(database: Database, sinceHours: number, mustGoOn: () => void): Promise<readonly StreamId[]> {
+  const recent = await database.pool.query<{ id: number }>(
+    `select id from stream where last_packet_at > (select max(last_packet_at) from stream) - $1 * interval '1 hour' order by id`,
     [sinceHours],
   );
-  return rows.map((row) => row.id as StreamId);
+  const ids = recent.rows.map((row) => row.id);
+  const unfinished: StreamId[] = [];
+  for (let i = 0; i < ids.length; i += STREAMS_AT_ONCE) {
+    mustGoOn();
+    const { rows } = await database.pool.query<{ id: number }>(
+      `select s.id from stream s
+       cross join lateral (
+         select least(
+           to_timestamp(newest_feature_ns(s.id) / 1e9::float8),
+           (select to_timestamp(min(newest_beat_ns(s.id, m.id)) / 1e9::float8) from method m where m.kind = 'beat')) as at) done
+       where s.id = any($1::int[]) and coalesce(done.at, '-infinity') < s.last_sample_at - interval '3 seconds'`,
+      [ids.slice(i, i + STREAMS_AT_ONCE)],
+    );
+    for (const row of rows) unfinished.push(row.id as StreamId);
+  }
+  return unfinished;
 }

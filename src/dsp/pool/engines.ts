@@ -95,7 +95,7 @@ export class Engines {
     this.#owners.delete(handle);
   }
 
-  /** @param fromUs of its first rows: those before are out, although its chains begin further back, with the samples that lead up to them */
+  /** @param fromUs of its first rows: those before are out, although its chains begin further back, with the samples before them */
   #takeLive(stream: Stream, output: EngineOutput, fromUs: number): void {
     stream.finalUs = Math.max(fromUs, output.finalUs);
     const { gathered } = stream;
