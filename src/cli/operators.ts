@@ -22,7 +22,8 @@ export const operator: Command = {
   positionals: 'create EMAIL | list | role EMAIL | password EMAIL | disable EMAIL | enable EMAIL',
   verbs: true,
   description: `Without BIO_OPERATOR_PASSWORD in the environment, create and password generate a random password and print it once. A new password,
-or disable, ends the account's sessions. Roles: owner and admin may do everything, clinician and analyst may read, viewer sees the pages.`,
+or disable, ends the account's sessions. Roles: owner and admin may do everything; a clinician reads, and changes people, marks, episodes and
+rules; analyst and viewer read.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
     role: { type: 'string', value: 'ROLE', fallback: 'admin', doc: `create, role: ${memberRoles.join(', ')}.` },
