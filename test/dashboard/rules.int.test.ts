@@ -98,13 +98,14 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     const { open, send, signedIn } = dashboard;
     const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
     const rule = { name: 'Beyond twenty', feature: 'hr_ecg', comparison: 'above', threshold: 20, sustain_sec: 0 };
-    const { id } = await send<{ id: string }>('POST', `/api/v1/projects/${project!.id}/rules`, rule);
-    let episode: { id: string; kind: string } | undefined;
+    await send('POST', `/api/v1/projects/${project!.id}/rules`, rule);
+    let episode: { id: string; title: string } | undefined;
     await expect
       .poll(
         async () => {
-          const all = await send<{ id: string; kind: string; created_by: string }[]>('GET', '/api/v1/fleet/episodes?status=open');
-          episode = all.find(({ created_by: by }) => by === `rule:${id}`);
+          episode = (await send<{ id: string; title: string }[]>('GET', '/api/v1/fleet/episodes?limit=200')).find(
+            ({ title }) => title === rule.name,
+          );
           return episode !== undefined;
         },
         { timeout: 60_000, interval: 1000 },
