@@ -64,7 +64,7 @@ function endOf(codec: Uint8Array, rateNanoHz: number): bigint | null {
   return isRejected(runs) ? null : gridTimeNs(Math.max(...runs.map((run) => run.k0 + run.samples.length)), rateNanoHz);
 }
 
-/** Streams of one statement: 100 took 9 s on a machine that ran ten times what it can, and a statement has 30 s. */
+/** Streams of one statement, which has 30 s: their newest values are looked up one by one, in every partition where there are none. */
 const STREAMS_AT_ONCE = 100;
 
 /** Streams whose last values were not computed when the service ended: their newest value, or the newest beat of one of their detectors, is

@@ -45,7 +45,8 @@ for (const [name, pointer, ask] of zoneTakers) {
       expect([zone, status], text).toEqual([zone, 422]);
       expect(body.errors![0]!.pointer).toBe(pointer);
     }
-    for (const zone of ['UTC', 'Etc/GMT+5', 'Etc/GMT-14', 'Asia/Kolkata', 'asia/calcutta', 'GB', 'EST5EDT', 'GMT']) {
+    // Names that every installation has: those of before (GB, Asia/Calcutta) are a package of their own on Debian 13.
+    for (const zone of ['UTC', 'Etc/GMT+5', 'Etc/GMT-14', 'Asia/Kolkata', 'asia/kolkata', 'Europe/Berlin', 'GMT']) {
       const { status, text } = await ask(zone);
       expect([zone, status < 300], text).toEqual([zone, true]);
     }
@@ -60,7 +61,7 @@ it('what is taken means the same to PostgreSQL and Intl, in winter and summer', 
     [['2026-01-15T00:00:00Z', '2026-07-15T00:00:00Z']],
   );
   const taken = rows.filter(({ name }) => isTimeZone(name));
-  expect(taken.length).toBeGreaterThan(500);
+  expect(taken.length).toBeGreaterThan(400);
   for (const { name, months } of taken) {
     const clock = new Intl.DateTimeFormat('sv-SE', { timeZone: name, dateStyle: 'short', timeStyle: 'short' });
     expect([name, ...[Date.UTC(2026, 0, 15), Date.UTC(2026, 6, 15)].map((ms) => clock.format(ms))]).toEqual([name, ...months]);
