@@ -87,7 +87,7 @@ export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, sig
     } else if (series.kind === 'feature') {
       const method = methodOf(series, sources.methods);
       const packed = features.filter(({ method_id: id }) => id === method?.id);
-      const { cells, ends } = await featureColumn(query, series.aggregate, resolution, table, starts, packed);
+      const { cells, ends } = await featureColumn(query, series.aggregate, resolution, table, starts, packed, sources);
       columns.push({ series: index, what: series.aggregate, cells, cadenceHz: method?.cadenceHz ?? null, ends });
     } else {
       const read = (asked: ChartQuery, aggregate: ChartAggregate): Promise<Column> =>
@@ -277,6 +277,7 @@ async function featureColumn(
   table: ChartPlan['table'],
   starts: readonly number[],
   packed: readonly PackedSeries[],
+  { startMsOf }: ChartPlan['sources'],
 ): Promise<Pick<ReadColumn, 'cells' | 'ends'>> {
   const { qualityMax, fromNs, toNs, onDamaged } = query;
   const ofValues = table === 'feature';
@@ -285,7 +286,7 @@ async function featureColumn(
   for (const series of packed) {
     await breathe();
     if (ofValues) buckets.addValues(series, Number(floorNs(fromNs, 1000n) / 1000n), Number((toNs + 999n) / 1000n));
-    else buckets.addSeries(series);
+    else buckets.addSeries(series, startMsOf.get(series.stream_id));
   }
   const { cells, first, last } = buckets.column(aggregate, query.detail === true);
   return { cells, ends: query.detail === true ? { first, last } : null };

@@ -41,8 +41,8 @@ export type BucketBounds = Readonly<{
   daysTo: string | null;
 }>;
 
-/** Statistics of several features in one answer, stream by stream in the given order: a kept hour or day does not say when in it its first
- *  and last value are, so that of several recordings in it the order decides.
+/** Statistics of several features in one answer, stream by stream in the given order: of recordings that begin together the order decides
+ *  which has the first and the last value of a kept hour or day.
  *  @param streamIds in the order in which they were recorded  @param withExtremes also minimum and maximum, first and last */
 export async function readFeatureBuckets(
   db: Db,
@@ -184,13 +184,15 @@ export class FeatureBuckets {
     this.#every = new Class(starts.length, withExtremes);
   }
 
-  /** Adds packed statistics, and whole minutes of values. */
-  addSeries(series: PackedSeries): void {
+  /** Adds packed statistics, and whole minutes of values.
+   *  @param startMs of the recording: a kept day does not say when in it its first and last value are, but not before the recording */
+  addSeries(series: PackedSeries, startMs = -Infinity): void {
     this.#perUnit = series.per_unit;
     const { times, counts, good_sums: goods, suspect_sums: suspects } = series;
     if (times !== null && counts !== null && goods !== null)
       for (let at = 0; at < times.length; at += 8) {
         const ms = times.readInt32BE(at) * MINUTE_MS;
+        const endMs = Math.max(ms, startMs);
         const bucket = this.#bucketAt(ms);
         this.#n[bucket]! += times.readInt32BE(at + 4);
         const goodN = counts.readInt32BE(at);
@@ -198,10 +200,10 @@ export class FeatureBuckets {
         this.#good.add(bucket, goodN, int8At(goods, at));
         this.#suspect.add(bucket, suspectN, suspects === null ? 0 : int8At(suspects, at));
         if (this.#withExtremes) {
-          if (goodN > 0) addExtremes(this.#good, bucket, ms, series.good_ranges, series.good_ends, at);
-          if (suspectN > 0) addExtremes(this.#suspect, bucket, ms, series.suspect_ranges, null, at);
+          if (goodN > 0) addExtremes(this.#good, bucket, endMs, series.good_ranges, series.good_ends, at);
+          if (suspectN > 0) addExtremes(this.#suspect, bucket, endMs, series.suspect_ranges, null, at);
         }
-        if (this.#worst === 2) this.#addEvery(bucket, ms, series, at);
+        if (this.#worst === 2) this.#addEvery(bucket, endMs, series, at);
       }
     this.addValues(series, -Infinity, Infinity);
   }

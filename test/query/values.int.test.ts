@@ -161,41 +161,59 @@ test('the extremes and the mean of a range are those of its good values, at ever
   expect(minutes.some(({ n, good_n }) => good_n < n)).toBe(true);
 });
 
-test('the first and the last value of a day with two recordings are those of the day, kept or not', async () => {
-  // The evening is sent first: the order in which recordings arrive says nothing about which one is later.
-  for (const [device, hour, hr] of [
-    ['evening-', '20', '100'],
-    ['morning-', '08', '50'],
-  ] as const) {
-    const what = ['--subject', 'two-a-day', '--device-prefix', device, '--hr', hr, '--channels', 'ecg.ii', '--duration', '300'];
-    await run(simulate, [...what, '--start', `2025-11-10T${hour}:00:00Z`, '--speed', 'max', '--packet-ms', '10000']);
-    await computed('two-a-day', 'hr_ecg');
-  }
-  const streams = await send<{ id: string; recorded_from: string }[]>('GET', '/api/v1/streams?subject_id=two-a-day');
-  const [morning, evening] = streams.map(({ id, recorded_from: from }) => [from, id] as const).sort(([a], [b]) => (a < b ? -1 : 1));
-  const good = async (id: string): Promise<number[]> => {
-    const [one] = await send<Series[]>('GET', `/api/v1/streams/${id}/features?names=hr_ecg&ts_unit=ms&limit=100000&quality_max=0`);
-    return one!.values;
-  };
-  const [first, last] = [(await good(morning![1]))[0], (await good(evening![1])).at(-1)];
-  const range = { from: '2025-11-10T00:00:00Z', to: '2025-11-11T00:00:00Z' };
-  const ends = (['first', 'last'] as const).map((agg) => ({ feature: 'hr_ecg', agg }));
-  for (const kept of [false, true]) {
-    if (kept) await refreshRollups(database);
-    for (const resolution of ['1h', '12h', '1d']) {
-      const answer = await send<Chart>('POST', '/api/v1/charts/query', {
-        subject_id: 'two-a-day',
-        series: ends,
-        range,
-        resolution,
-        detail: true,
-        tz: 'UTC',
-      });
-      expect([kept, resolution, answer.data[0]![1], answer.data.at(-1)![2]]).toEqual([kept, resolution, first, last]);
-      expect(answer.detail.totals[0]).toMatchObject({ first, last });
+test.each([
+  ['of neither', 'two-a-day', false],
+  ['of the evening', 'one-kept', true],
+])(
+  'the first and the last value of a day with two recordings are those of the day: kept at first %s',
+  async (_, subject, isEveningKept) => {
+    // The evening is sent first: the order in which recordings arrive says nothing about which one is later.
+    for (const [device, hour, hr] of [
+      ['evening-', '20', '100'],
+      ['morning-', '08', '50'],
+    ] as const) {
+      const what = [
+        '--subject',
+        subject,
+        '--device-prefix',
+        `${subject}-${device}`,
+        '--hr',
+        hr,
+        '--channels',
+        'ecg.ii',
+        '--duration',
+        '300',
+      ];
+      await run(simulate, [...what, '--start', `2025-11-10T${hour}:00:00Z`, '--speed', 'max', '--packet-ms', '10000']);
+      await computed(subject, 'hr_ecg');
+      if (isEveningKept && hour === '20') await refreshRollups(database);
     }
-  }
-});
+    const streams = await send<{ id: string; recorded_from: string }[]>('GET', `/api/v1/streams?subject_id=${subject}`);
+    const [morning, evening] = streams.map(({ id, recorded_from: from }) => [from, id] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+    const good = async (id: string): Promise<number[]> => {
+      const [one] = await send<Series[]>('GET', `/api/v1/streams/${id}/features?names=hr_ecg&ts_unit=ms&limit=100000&quality_max=0`);
+      return one!.values;
+    };
+    const [first, last] = [(await good(morning![1]))[0], (await good(evening![1])).at(-1)];
+    const range = { from: '2025-11-10T00:00:00Z', to: '2025-11-11T00:00:00Z' };
+    const ends = (['first', 'last'] as const).map((agg) => ({ feature: 'hr_ecg', agg }));
+    for (const kept of [false, true]) {
+      if (kept) await refreshRollups(database);
+      for (const resolution of ['1h', '12h', '1d']) {
+        const answer = await send<Chart>('POST', '/api/v1/charts/query', {
+          subject_id: subject,
+          series: ends,
+          range,
+          resolution,
+          detail: true,
+          tz: 'UTC',
+        });
+        expect([kept, resolution, answer.data[0]![1], answer.data.at(-1)![2]]).toEqual([kept, resolution, first, last]);
+        expect(answer.detail.totals[0]).toMatchObject({ first, last });
+      }
+    }
+  },
+);
 
 // promise: counts-add
 test("minutes, chart and goal agree on the steps of today in the person's time zone", async () => {
