@@ -19,27 +19,36 @@ export type Ward = Readonly<{
 }>;
 
 export async function startWard(baseUrl: string, key: string, people: readonly WardPerson[]): Promise<Ward> {
-  const socket = new WebSocket(`${baseUrl.replace('http', 'ws')}/ingest/stream`, [
-    'bio.v1',
-    `bio.bearer.${Buffer.from(key).toString('base64url')}`,
-  ]);
-  await new Promise((resolve, reject) => {
-    socket.addEventListener('open', resolve);
-    socket.addEventListener('error', reject);
-  });
-  socket.binaryType = 'arraybuffer';
-  let sent = 0;
-  let settled = 0;
-  socket.addEventListener('message', ({ data }) => {
-    if (typeof data === 'string') throw new Error(`the service says: ${data}`);
-    const reply = decodeReply(new Uint8Array(data as ArrayBuffer));
-    if (reply.rejected.length > 0) throw new Error(`refused: ${JSON.stringify(reply.rejected)}`);
-    settled = reply.settled;
-  });
+  /** Sent and not answered: sent again over a new connection, as a device does that lost its own on a slow machine. */
+  let unsettled: Uint8Array<ArrayBuffer>[] = [];
   let stopped = false;
-  socket.addEventListener('close', ({ code, reason }) => {
-    if (!stopped) throw new Error(`the ward's connection was closed: ${code} ${reason}`);
-  });
+  const connect = async (): Promise<WebSocket> => {
+    const opened = new WebSocket(`${baseUrl.replace('http', 'ws')}/ingest/stream`, [
+      'bio.v1',
+      `bio.bearer.${Buffer.from(key).toString('base64url')}`,
+    ]);
+    await new Promise((resolve, reject) => {
+      opened.addEventListener('open', resolve);
+      opened.addEventListener('error', reject);
+    });
+    opened.binaryType = 'arraybuffer';
+    let settled = 0;
+    opened.addEventListener('message', ({ data }) => {
+      if (typeof data === 'string') throw new Error(`the service says: ${data}`);
+      const reply = decodeReply(new Uint8Array(data as ArrayBuffer));
+      if (reply.rejected.length > 0) throw new Error(`refused: ${JSON.stringify(reply.rejected)}`);
+      unsettled = unsettled.slice(reply.settled - settled);
+      settled = reply.settled;
+    });
+    opened.addEventListener('close', ({ code, reason }) => {
+      if (stopped) return;
+      console.warn(`the ward's connection was closed: ${code} ${reason}`);
+      void connect().then((next) => (socket = next));
+    });
+    for (const packet of unsettled) opened.send(packet);
+    return opened;
+  };
+  let socket = await connect();
   const startedMs = performance.now();
   const unixAtZero = BigInt(Date.now()) * 1_000_000n;
   const silent = new Set<string>();
@@ -72,14 +81,14 @@ export async function startWard(baseUrl: string, key: string, people: readonly W
         measurements: seq === 0 ? [{ code: 'battery', tOffsetNs: 0, value: batteryPercent, unit: '%', quality: 0 }] : [],
         events: [],
       });
-      socket.send(packet as Uint8Array<ArrayBuffer>);
-      sent++;
+      unsettled.push(packet as Uint8Array<ArrayBuffer>);
+      if (socket.readyState === WebSocket.OPEN) socket.send(packet as Uint8Array<ArrayBuffer>);
     }
     seq++;
   };
   const timer = setInterval(() => {
     // A device waits for the answers to what it sent: the first packets open streams, which takes a while.
-    while (sent - settled < UNSETTLED_MAX && performance.now() - startedMs >= (seq + 1) * PACKET_MS) send();
+    while (unsettled.length < UNSETTLED_MAX && performance.now() - startedMs >= (seq + 1) * PACKET_MS) send();
   }, PACKET_MS / 4);
   return {
     silence: (id) => void silent.add(id),
