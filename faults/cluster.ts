@@ -108,8 +108,13 @@ async function changePassword(world: World, nodes: Nodes, random: Random): Promi
   for (const node of [cut, ...others]) {
     const url = new URL(world.postgres.url);
     Object.assign(url, { username: 'rotated', password, port: String(node.database.port) });
-    await startAnew(nodes, { env: { DATABASE_URL: url.href } }, [node]);
+    // One that may open no connection any more and loses what it has open ends by itself.
+    if (nodes.isAwake(node)) await nodes.rest(node);
+    node.service.change({ env: { DATABASE_URL: url.href } });
+    nodes.wake(node);
+    await nodes.untilServed(node);
   }
+  await nodes.untilShared();
 }
 
 /** Requests at all nodes at once, so that every pool is full. */

@@ -105,6 +105,7 @@ table cluster_node
   id uuid not null
   lock_key integer not null
   name text not null
+  refused boolean not null default false
   renewed_at timestamp with time zone not null default clock_timestamp()
   started_at timestamp with time zone not null default clock_timestamp()
   version text not null default ''::text

@@ -77,6 +77,15 @@ export class Nodes {
     }
   }
 
+  /** The node is ready, and every partition has one: others may have none. */
+  async untilServed(node: Node): Promise<void> {
+    for (const deadline = performance.now() + SETTLE_MS; ; await sleep(100)) {
+      const owners = await this.owners().catch(() => ['']);
+      if (owners.includes(node.name) && !owners.includes('') && (await isReady(node))) return;
+      if (performance.now() > deadline) throw new Error(`partitions are of ${owners.join()}:\n${this.log()}`);
+    }
+  }
+
   /** Name of the node of each partition; '': none. */
   async owners(): Promise<readonly string[]> {
     const client = new pg.Client({ connectionString: this.#url, application_name: 'faults', statement_timeout: 10_000 });

@@ -65,7 +65,8 @@ async function nodesOf(database: Database): Promise<readonly NodeRow[]> {
   const { rows } = await database.pool.query<NodeRow>(
     `select n.id, n.name as node, n.version, n.address,
        (select count(*)::int from packet_log_checkpoint c where c.owner = n.id) as partitions,
-       case when n.renewed_at < clock_timestamp() - make_interval(secs => $1) then 'gone' when n.draining then 'draining' else 'running' end as state,
+       case when n.renewed_at < clock_timestamp() - make_interval(secs => $1) then 'gone' when n.draining then 'draining'
+         when n.refused then 'refused' else 'running' end as state,
        extract(epoch from clock_timestamp() - n.renewed_at)::int as renewed_sec
      from cluster_node n order by n.name, n.started_at`,
     [SILENT_SEC],

@@ -10,6 +10,7 @@ import { EPOCH_POSITIONS } from '../cluster/held-partitions.ts';
 import { PipelineError } from '../errors.ts';
 import type { Session } from '../ingest/session.ts';
 import type { StreamId, SubjectId } from '../signal.ts';
+import { isLoginRefused } from '../storage/database/sql-states.ts';
 import { isNotOwner } from '../storage/fence.ts';
 import type { Fence } from '../storage/fence.ts';
 import type { LogRange } from '../storage/packet-log.ts';
@@ -40,6 +41,8 @@ export type MoveParts = Readonly<{
   /** Ends sessions; their devices open their streams again. */
   dropSessions: (match: (session: Session) => boolean) => Promise<void>;
   isStopped: () => boolean;
+  /** @throws when the writers were abandoned: what they say is stored is not */
+  mustGoOn: () => void;
   onFault: (message: string, cause: unknown) => void;
 }>;
 
@@ -105,13 +108,15 @@ export class PartitionMoves {
     return stored;
   }
 
-  /** Again while the database is away. @throws when this node has stopped or lost what it holds */
+  /** Again while the database is away. @throws when this node has stopped, lost what it holds, was abandoned or may not connect any more */
   async #untilDone<T>(what: string, work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await work();
+        const result = await work();
+        this.#parts.mustGoOn(); // abandoned writers store nothing and fail nothing
+        return result;
       } catch (error) {
-        if (isNotOwner(error) || this.#parts.isStopped()) throw error;
+        if (isNotOwner(error) || isLoginRefused(error) || this.#parts.isStopped()) throw error;
         this.#parts.onFault(`${what}: it is tried again`, error);
         await sleep(AGAIN_MS);
       }

@@ -101,6 +101,7 @@ export class RunningPipeline {
       newestDurable,
       dropSessions: (match) => this.ingest.sessions.drop(match),
       isStopped,
+      mustGoOn: () => this.#mustGoOn(),
       onFault: (message, err) => logger.warn({ err }, message),
     });
     this.#computing = computing;
@@ -182,9 +183,9 @@ export class RunningPipeline {
     }).run();
   }
 
-  /** @throws PipelineError unavailable when the pipeline was abandoned during the replay */
+  /** @throws PipelineError unavailable when the pipeline was abandoned */
   #mustGoOn(): void {
-    if (this.#mode === 'abandoned') throw new PipelineError('unavailable', 'the replay was given up: its writers store nothing any more');
+    if (this.#mode === 'abandoned') throw new PipelineError('unavailable', 'the pipeline was given up: its writers store nothing any more');
   }
 
   /** Connects the pipeline to the server once it listens: live frames can be sent, timers start. */

@@ -15,6 +15,7 @@ import { HUNG_MS, mayTake } from '../cluster/takeover.ts';
 import { PipelineError } from '../errors.ts';
 import type { Database } from './database/database.ts';
 import { locks, pairLocks } from './database/locks.ts';
+import { isLoginRefused, isRetryable } from './database/sql-states.ts';
 import { WriterConnection } from './database/writer-connection.ts';
 import { Fence } from './fence.ts';
 import { LOG_FORM } from './log-batch.ts';
@@ -53,7 +54,15 @@ export type MemberOptions = Readonly<{
   onMove?: (fields: object, message: string) => void;
 }>;
 
-type NodeRow = Readonly<{ id: string; name: string; address: string; renewed: string; draining: boolean; locked: boolean }>;
+type NodeRow = Readonly<{
+  id: string;
+  name: string;
+  address: string;
+  renewed: string;
+  draining: boolean;
+  refused: boolean;
+  locked: boolean;
+}>;
 type PartitionRow = Readonly<{ partition: number; epoch: string; owner: string | null }>;
 type Seen = Readonly<{ partitions: number; nodes: readonly NodeRow[]; owners: readonly PartitionRow[] }>;
 type Look = Seen & Readonly<{ nowMs: number }>;
@@ -65,6 +74,7 @@ export class Membership implements LogOwner, ClusterView {
   readonly newest = 0;
   readonly partitionCount: number;
   readonly #options: MemberOptions;
+  readonly #database: Database;
   readonly #connection: WriterConnection;
   readonly #lost = Promise.withResolvers<string>();
   readonly #listeners = new Set<() => void>();
@@ -86,11 +96,14 @@ export class Membership implements LogOwner, ClusterView {
   #clockOffMs = 0;
   /** As it was last told: 1 ahead, -1 behind, 0 neither. */
   #clockTold = 0;
+  /** The database gives this node no new connection. */
+  #refused = false;
   #wake: () => void = () => undefined;
 
   private constructor(database: Database, partitionCount: number, options: MemberOptions) {
     this.partitionCount = partitionCount;
     this.#options = options;
+    this.#database = database;
     this.#connection = new WriterConnection(database, {
       retryForMs: 0,
       statementTimeoutMs: ANSWER_MS,
@@ -170,9 +183,10 @@ export class Membership implements LogOwner, ClusterView {
     return this.unconfirmedMs > HUNG_MS;
   }
 
-  lose(): void {
+  /** @param why a clause of a sentence that goes on with what follows from it */
+  lose(why = 'another node has taken over partitions of this one'): void {
     if (this.#lostWhy !== null || this.#mode === 'left') return;
-    this.#lostWhy = 'another node has taken over partitions of this one; it has to start again';
+    this.#lostWhy = `${why}; it has to start again`;
     this.#wake();
     this.#lost.resolve(this.#lostWhy);
   }
@@ -242,7 +256,9 @@ export class Membership implements LogOwner, ClusterView {
     if (this.#isOver()) return false;
     this.#tellChanges();
     const draining = this.#mode === 'leaving' || this.#seen.nodes.some(({ id, draining: told }) => id === this.self && told);
-    const takers = this.#seen.nodes.filter((node) => !node.draining && this.#isAlive(node) && !(node.id === this.self && draining));
+    const takers = this.#seen.nodes.filter(({ id, ...node }) =>
+      id === this.self ? !draining && !this.#refused : !node.draining && !node.refused && this.#isAlive({ id, ...node }),
+    );
     const shares = assign(this.partitionCount, takers.map(({ id }) => id).toSorted());
     const free: PartitionRow[] = [];
     let unsettled = false;
@@ -258,7 +274,7 @@ export class Membership implements LogOwner, ClusterView {
         if (this.#releasing.size < RELEASES_MAX) this.#release(partition);
       }
     }
-    if (free.length > 0 && this.#taking === null) this.#taking = this.#take(free).finally(() => (this.#taking = null));
+    if ((free.length > 0 || this.#refused) && this.#taking === null) this.#taking = this.#take(free).finally(() => (this.#taking = null));
     return unsettled;
   }
 
@@ -280,7 +296,8 @@ export class Membership implements LogOwner, ClusterView {
 
   async #take(free: readonly PartitionRow[]): Promise<void> {
     try {
-      const rows = await this.#claim(free);
+      if (!(await this.#canOpenConnections())) return;
+      const rows = free.length === 0 ? [] : await this.#claim(free);
       if (rows.length === 0 || this.#host === null) return;
       const claimed = {
         partitions: rows.map(({ partition }) => partition),
@@ -297,7 +314,26 @@ export class Membership implements LogOwner, ClusterView {
       );
     } catch (error) {
       if (!isAway(error)) this.#fault('partitions could not be taken', error);
-      if (this.fence.held.partitions.some((partition) => this.fence.held.modeOf(partition) === 'taking')) this.lose();
+      if (this.fence.held.partitions.some((partition) => this.fence.held.modeOf(partition) === 'taking'))
+        this.lose('this node could not read partitions back');
+    }
+  }
+
+  /** Whether the database gives a new connection, which reading back needs: to a node whose password was changed it does not, while the
+   *  connections that are open still work. What such a node claimed would be nobody's until someone restarts it. */
+  async #canOpenConnections(): Promise<boolean> {
+    try {
+      await (await this.#database.connect()).end();
+      this.#refused = false;
+      return true;
+    } catch (error) {
+      if (!isLoginRefused(error)) {
+        if (isRetryable(error)) return false;
+        throw error;
+      }
+      if (!this.#refused) this.#fault('this node takes no partition: the database refuses it new connections', error);
+      this.#refused = true;
+      return false;
     }
   }
 
@@ -326,7 +362,7 @@ export class Membership implements LogOwner, ClusterView {
       .catch((error: unknown) => {
         if (this.#isOver()) return;
         this.#fault('a partition could not be given back', error);
-        this.lose(); // it is half closed: the next owner reads it back
+        this.lose('this node could not give a partition back in order'); // the next owner reads it back
       })
       .finally(() => {
         this.#releasing.delete(partition);
@@ -369,10 +405,10 @@ export class Membership implements LogOwner, ClusterView {
     const { rows } = await this.#run((client) =>
       client.query<{ partition: number; epoch: bigint }>(
         `with node as (
-           insert into cluster_node (id, lock_key, name, address, version) values ($1, $2, $3, $4, $5)
-           on conflict (id) do update set renewed_at = clock_timestamp())
+           insert into cluster_node (id, lock_key, name, address, version, refused) values ($1, $2, $3, $4, $5, $6)
+           on conflict (id) do update set renewed_at = clock_timestamp(), refused = excluded.refused)
          update packet_log_checkpoint set renewed_at = clock_timestamp() where owner = $1 returning partition, epoch`,
-        [instance.id, lockKeyOf(instance.id), instance.name, address, version],
+        [instance.id, lockKeyOf(instance.id), instance.name, address, version, this.#refused],
       ),
     );
     this.#renewedMs = performance.now();
@@ -462,7 +498,7 @@ const lookAtCluster = `
     delete from cluster_node where renewed_at < clock_timestamp() - $1::interval)
   select (select partitions from cluster_setting) as partitions, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
     coalesce((select json_agg(json_build_object('id', n.id, 'name', n.name, 'address', n.address, 'renewed', n.renewed_at::text,
-      'draining', n.draining, 'locked', exists (
+      'draining', n.draining, 'refused', n.refused, 'locked', exists (
         select from pg_locks l where l.locktype = 'advisory' and l.granted and l.objsubid = 2
           and l.database = (select oid from pg_database where datname = current_database())
           and l.classid = ${pairLocks.clusterNode[0]} and l.objid::bigint = n.lock_key)) order by n.id)

@@ -92,6 +92,11 @@ export function sqlStateOf(error: unknown): string | null {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
+/** A new connection was refused for its user or password: as long as this process has them, always. */
+export function isLoginRefused(error: unknown): boolean {
+  return sqlStateOf(error)?.startsWith('28') === true;
+}
+
 /** Errors after which the same work may succeed. */
 export function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

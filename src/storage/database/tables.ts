@@ -141,6 +141,7 @@ export interface Tables {
     started_at: Generated<Stamp>;
     renewed_at: Generated<Stamp>;
     draining: Generated<boolean>;
+    refused: Generated<boolean>;
   };
   cluster_setting: {
     one: Generated<boolean>;
