@@ -32,6 +32,9 @@ const ANSWER_MS = 4000;
 const AGAIN_MS = 100;
 /** Partitions that are given back at the same time. */
 const RELEASES_MAX = 4;
+const NOT_GIVEN_BACK = 'this node could not give a partition back in order';
+/** Time after which a partition that is being given back is looked into, ms. */
+const GIVE_BACK_MS = 10_000;
 /** Age up to which a node that has just started takes what is nobody's at once, ms. */
 const FRESH_MS = 1500;
 /** A clock that differs more from the database's is told, ms: packets are judged and recordings are placed by the clock of the node that
@@ -80,7 +83,7 @@ export class Membership implements LogOwner, ClusterView {
   readonly #listeners = new Set<() => void>();
   /** When each node's row was seen to change, performance.now(). */
   readonly #heard = new Map<NodeId, Readonly<{ renewed: string; ms: number }>>();
-  readonly #releasing = new Map<number, Promise<void>>();
+  readonly #releasing = new Map<number, Readonly<{ done: Promise<void>; startedMs: number }>>();
   #seen: Seen = { partitions: 0, nodes: [], owners: [] };
   #viewText = '';
   #host: PartitionHost | null = null;
@@ -217,7 +220,7 @@ export class Membership implements LogOwner, ClusterView {
     this.#wake();
     await this.#running;
     await this.#taking;
-    await Promise.all(this.#releasing.values());
+    await Promise.all([...this.#releasing.values()].map(({ done }) => done));
     await this.#run((client) =>
       // SQL: two rows of bookkeeping in one message
       client.query(`update packet_log_checkpoint set owner = null where owner = '${this.self}';
@@ -274,7 +277,11 @@ export class Membership implements LogOwner, ClusterView {
         if (this.#releasing.size < RELEASES_MAX) this.#release(partition);
       }
     }
-    if ((free.length > 0 || this.#refused) && this.#taking === null) this.#taking = this.#take(free).finally(() => (this.#taking = null));
+    const isStuck = [...this.#releasing.values()].some(({ startedMs }) => performance.now() - startedMs > GIVE_BACK_MS);
+    // Its writers wait for connections that they will not be given: the next owner reads from the log what they have.
+    if (isStuck && this.#refused) this.lose(NOT_GIVEN_BACK);
+    if ((free.length > 0 || this.#refused || isStuck) && this.#taking === null)
+      this.#taking = this.#take(free).finally(() => (this.#taking = null));
     return unsettled;
   }
 
@@ -353,7 +360,7 @@ export class Membership implements LogOwner, ClusterView {
   #release(partition: number): void {
     const epoch = this.fence.held.epochOf(partition)!;
     const startedMs = performance.now();
-    const releasing = this.#host!
+    const done = this.#host!
       .release(partition)
       .then(async (stored) => {
         await this.#giveBack(partition, epoch, stored);
@@ -362,13 +369,13 @@ export class Membership implements LogOwner, ClusterView {
       .catch((error: unknown) => {
         if (this.#isOver()) return;
         this.#fault('a partition could not be given back', error);
-        this.lose('this node could not give a partition back in order'); // the next owner reads it back
+        this.lose(NOT_GIVEN_BACK); // the next owner reads it back
       })
       .finally(() => {
         this.#releasing.delete(partition);
         this.#wake();
       });
-    this.#releasing.set(partition, releasing);
+    this.#releasing.set(partition, { done, startedMs });
   }
 
   async #giveBack(partition: number, epoch: bigint, stored: number | null): Promise<void> {
