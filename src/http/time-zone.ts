@@ -11,6 +11,36 @@ const threeLetters = new Set(['UTC', 'UCT', 'GMT', 'EST', 'MST', 'HST', 'PRC', '
 /** An alias that ICU alone has. */
 const OF_ICU = 'US/PACIFIC-NEW';
 
+/** Names by which browsers call zones that IANA has renamed (CLDR keeps the first one), and the names of today. PostgreSQL reads tzdata of its
+ *  machine, where the former are a package of their own on Debian 13 (tzdata-legacy). */
+const renamed: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'Africa/Asmera': 'Africa/Asmara',
+    'America/Buenos_Aires': 'America/Argentina/Buenos_Aires',
+    'America/Catamarca': 'America/Argentina/Catamarca',
+    'America/Cordoba': 'America/Argentina/Cordoba',
+    'America/Godthab': 'America/Nuuk',
+    'America/Indianapolis': 'America/Indiana/Indianapolis',
+    'America/Jujuy': 'America/Argentina/Jujuy',
+    'America/Louisville': 'America/Kentucky/Louisville',
+    'America/Mendoza': 'America/Argentina/Mendoza',
+    'Asia/Calcutta': 'Asia/Kolkata',
+    'Asia/Katmandu': 'Asia/Kathmandu',
+    'Asia/Rangoon': 'Asia/Yangon',
+    'Asia/Saigon': 'Asia/Ho_Chi_Minh',
+    'Atlantic/Faeroe': 'Atlantic/Faroe',
+    'Europe/Kiev': 'Europe/Kyiv',
+    'Pacific/Enderbury': 'Pacific/Kanton',
+    'Pacific/Ponape': 'Pacific/Pohnpei',
+    'Pacific/Truk': 'Pacific/Chuuk',
+  }).map(([before, now]) => [before.toUpperCase(), now]),
+);
+
+/** @param zone as a client names it  @returns the name that every PostgreSQL knows */
+export function presentName(zone: string): string {
+  return renamed.get(zone.toUpperCase()) ?? zone;
+}
+
 /** Says whether it is an IANA time zone, by any of its names that mean the same to Intl and PostgreSQL. An offset does not: `+05:30` is
  *  east to Intl and, as in POSIX, west to PostgreSQL. */
 export function isTimeZone(zone: string): boolean {

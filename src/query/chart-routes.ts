@@ -11,7 +11,7 @@ import { writeJson } from '../http/json.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
-import { isTimeZone, notTimeZone } from '../http/time-zone.ts';
+import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chartAggregates, readChart } from './chart.ts';
@@ -299,10 +299,10 @@ function durationMs(text: string): number {
   return ((number(weeks) * 7 + number(days)) * 86_400 + number(hours) * 3600 + number(minutes) * 60 + number(seconds)) * 1000;
 }
 
-/** Returns the zone as given: ICU would answer with an older name (Asia/Calcutta) that not every PostgreSQL knows. */
+/** @returns the name of today: browsers give older ones (Asia/Calcutta) that not every PostgreSQL knows */
 function zoneOf(zone: string): string {
   if (!isTimeZone(zone)) throw wrong('/tz', notTimeZone(zone));
-  return zone;
+  return presentName(zone);
 }
 
 export const chartRoutes = (deps: ChartDeps): readonly Route[] => [queryChart(deps)];

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, nullable, Timestamp } from '../http/schemas.ts';
-import { isTimeZone, notTimeZone } from '../http/time-zone.ts';
+import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
@@ -58,7 +58,7 @@ const getDayVariability = ({ db }: Readonly<{ db: Db }>) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
-      const timeZone = query.tz ?? subject.timeZone;
+      const timeZone = presentName(query.tz ?? subject.timeZone);
       if (!isTimeZone(timeZone)) throw wrong('/query/tz', notTimeZone(timeZone));
       const day = await boundsOf(db, query.date, timeZone);
       const hourOf = clock(timeZone);

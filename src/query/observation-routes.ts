@@ -8,7 +8,7 @@ import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { isTimeZone, notTimeZone } from '../http/time-zone.ts';
+import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
@@ -141,7 +141,9 @@ const listObservations = ({ db, cursors, publicUrl, onDamaged }: ObservationDeps
       };
       const { interval } = query;
       const rows =
-        interval === 'PT1M' ? await readObservations(db, filter) : await summaries(db, filter, interval, query.tz ?? subject.timeZone);
+        interval === 'PT1M'
+          ? await readObservations(db, filter)
+          : await summaries(db, filter, interval, presentName(query.tz ?? subject.timeZone));
       const { items, headers: found } = page(list, rows, (last) => [last.effective_time, last.id]);
       const headers = { vary: 'accept', ...found };
       if (header('accept').includes(FHIR_TYPE)) {

@@ -11,7 +11,7 @@ import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, GroupQuery, LimitQuery, nullable, OneLine, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
-import { isTimeZone, notTimeZone } from '../http/time-zone.ts';
+import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { answerOnce } from './answer-once.ts';
 import type { Db } from '../storage/database/database.ts';
@@ -246,7 +246,7 @@ async function checkTimeZone(db: Pool, zone: string | null): Promise<void> {
     new PipelineError('validation_failed', `/time_zone: ${detail}`, { errors: [{ pointer: '/time_zone', code: 'format', detail }] });
   if (!isTimeZone(zone)) throw refused(notTimeZone(zone));
   // SQL: kysely has no `at time zone`.
-  await db.query('select now() at time zone $1', [zone]).catch((error: unknown) => {
+  await db.query('select now() at time zone $1', [presentName(zone)]).catch((error: unknown) => {
     throw sqlStateOf(error) === '22023' ? refused('is not a time zone that the database knows') : error;
   });
 }

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { ExpressionBuilder } from 'kysely';
 import { PipelineError } from '../errors.ts';
+import { presentName } from '../http/time-zone.ts';
 import { build, isSet, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Tables } from '../storage/database/tables.ts';
@@ -78,7 +79,7 @@ export async function changeXuser(db: Db, id: string, change: XuserChange): Prom
   const { displayName, timeZone, disabled } = change;
   const wanted = {
     ...(displayName === undefined ? {} : { display_name: displayName }),
-    ...(timeZone === undefined ? {} : { time_zone: timeZone }),
+    ...(timeZone === undefined ? {} : { time_zone: timeZone === null ? null : presentName(timeZone) }),
     ...(disabled === undefined ? {} : { disabled_at: disabled ? sql<Date>`coalesce(disabled_at, now())` : null }),
   };
   const { rows } = await run(
