@@ -209,7 +209,6 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
-  // promise: no-credential-in-address
   it('says in the console, once for each widget, that the service knows no such sdk-key', async () => {
     state.mode = 'unauthorized';
     const { page, console: lines } = await open(`sdk-key="sdk_other" xuser-token="${fixtureToken()}"`, CARD);
@@ -218,6 +217,7 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
+  // promise: no-credential-in-address
   it('keeps a token that was given as a property out of the document, the storage and the console', async () => {
     const token = fixtureToken({ jti: 'very-secret' });
     const { page, console: lines } = await open('sdk-key="sdk_x"', CARD);
