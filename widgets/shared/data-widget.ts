@@ -153,13 +153,12 @@ export abstract class DataWidget<T> extends BioElement {
       this.#loadedAtMs = Date.now();
       state = data === null || this.isEmpty(data) ? 'empty' : this.staleSince(data, Date.now()) === null ? 'ready' : 'stale';
     } catch (error) {
-      const refused = error instanceof ApiError ? error : pageFault('The answer could not be read.');
-      const { status, code, message } = refused;
-      // A credential that is refused has ended the session, and this request with it. The end of a token is no mistake.
-      if (signal.aborted ? status === 401 && code !== 'token_expired' : status !== 0)
-        warnOnce(`${this.localName}: ${message}${status < 0 ? '' : ` (${code})`}`);
+      // A credential that is refused ends the session, and so this request, before it is here: it is still said.
+      if (signal.aborted && !(error instanceof ApiError)) return;
+      this.#error = error instanceof ApiError ? error : pageFault('The answer could not be read.');
+      if (this.#error.status !== 0)
+        warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
       if (signal.aborted) return;
-      this.#error = refused;
       state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
       if (state === 'unauthorized') this.data = null;
     }
