@@ -42,7 +42,7 @@ describe.skipIf(chromiumPath === null)('a long list of devices', () => {
     const of = (id: string) => dashboard.send<{ id: string }[]>('GET', `/api/v1/devices?ids=${id},${crypto.randomUUID()}`);
     expect((await of(real[0]!.id)).map(({ id }) => id)).toEqual([real[0]!.id]);
     expect(await of(crypto.randomUUID())).toEqual([]);
-    // What is asked for in between is shown, beside the others.
+    // What is asked for in between is shown, next to the others.
     await expect.poll(() => page.locator('tbody tr').count()).toBe(100);
     expect(errors).toEqual([]);
     await page.context().close();

@@ -1,5 +1,6 @@
 /** The viewer of a recording in a real Chromium, on a recording that was sent as packets, with an ectopic beat, a gap and an annotation:
  *  every gesture, the keyboard alone, what is told, the address, and what axe finds. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
@@ -105,7 +106,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.keyboard.press('End');
     await jump.selectOption('Gap');
     await page.route('**/overview*', async (route) => {
-      await new Promise((resolve) => setTimeout(resolve, 800));
+      await sleep(800);
       await route.continue();
     });
     const sought = page.waitForResponse(/\/overview/);
