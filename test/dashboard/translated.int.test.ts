@@ -240,6 +240,15 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
     await page.getByRole('heading', { level: 1, name: 'Vue d’ensemble' }).waitFor();
     await goTo(page, `episodes/${crypto.randomUUID()}`);
     await expect.poll(() => page.getByRole('alert').textContent()).toMatch(/^\s*Introuvable, ou non visible pour vous\. \(.+\)/);
+    // Of a session that has ended nothing is left in English.
+    const kept = await page.context().cookies();
+    await page.context().clearCookies();
+    await goTo(page, 'devices');
+    await expect
+      .poll(() => page.locator('main [role=alert]').textContent())
+      .toMatch(/^\s*Cette adresse exige une authentification\.(?! \()/);
+    await page.context().addCookies(kept);
+    await page.reload();
     await goTo(page, 'settings/projects');
     await page.getByText('Durée, jours').or(page.getByText('Échantillons, jours')).waitFor();
     await page.context().close();
