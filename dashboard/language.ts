@@ -122,5 +122,7 @@ export function problemOf(error: unknown): string {
   if (!(error instanceof ApiError)) return t('Something went wrong on this page. Reload it and try again.');
   if (language === 'en' || error.status <= 0) return error.message;
   const said = texts[`error ${error.code}` as Phrase];
-  return said === undefined ? error.message : `${said as string} (${error.message})`;
+  if (said === undefined) return error.message;
+  // Of a session there is nothing to add: it is over, or was not meant for this.
+  return error.status === 401 ? (said as string) : `${said as string} (${error.message})`;
 }

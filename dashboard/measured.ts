@@ -1,7 +1,7 @@
 /** Measurements of one person that did not come as a signal: weight, blood pressure, the values that a device reports. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
+import { formatNumber, unitLabel } from '../widgets/shared/format.ts';
 import { named, t } from './language.ts';
 import { badge, tableOf } from './parts.ts';
 import { call } from './service.ts';
@@ -20,10 +20,12 @@ type Measurement = Observation & Readonly<{ name: string }>;
 
 export class Measured {
   readonly #locale: string;
+  readonly #time: (iso: string) => TemplateResult;
   #rows: readonly Measurement[] = [];
 
-  constructor(locale: string) {
+  constructor(locale: string, time: (iso: string) => TemplateResult) {
     this.#locale = locale;
+    this.#time = time;
   }
 
   async load(subjectId: string, projectId: string): Promise<void> {
@@ -53,7 +55,7 @@ export class Measured {
             cell: ({ qmask }) =>
               qmask === 0 ? t('good') : badge(qmask === 1 ? 'warn' : 'bad', qmask === 1 ? t('suspect') : t('unusable')),
           },
-          { name: t('Time'), cell: ({ effective_time: time }) => formatTime(this.#locale, Date.parse(time), undefined) },
+          { name: t('Time'), cell: ({ effective_time: time }) => this.#time(time) },
           { name: t('Source'), cell: ({ device_id: device, method_code: method }) => device || (methods[method.split(':')[0]!] ?? method) },
         ],
         this.#rows,

@@ -10,6 +10,7 @@ import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
+import { clockZone, isForeign } from './time-zone.ts';
 import type { Member, Project } from './service.ts';
 
 type Counts = Answer<'getFleetCounts'>;
@@ -60,6 +61,10 @@ export abstract class Page {
   abstract readonly title: string;
   /** One sentence below the title. */
   protected readonly lead: string = '';
+  /** Of its times; '' is the browser's. A page about a person has theirs. */
+  protected get zone(): string {
+    return '';
+  }
   /** Takes the whole screen: without sections and header. */
   readonly isWhole: boolean = false;
   /** Uses all of a large screen: what it shows is the finer the wider it is. */
@@ -173,6 +178,7 @@ export abstract class Page {
         <div>
           <h1>${this.title}</h1>
           ${this.lead === '' ? nothing : html`<p class="muted">${this.lead}</p>`}
+          ${isForeign(this.zone) ? html`<p class="muted zone">${t('Times are of the time zone {zone}.', { zone: this.zone })}</p>` : nothing}
         </div>
         ${this.#phase === 'ready' ? this.actions() : nothing}
       </div>
@@ -191,7 +197,7 @@ export abstract class Page {
   protected time(iso: string | null, timeStyle: 'short' | 'medium' = 'short'): TemplateResult {
     if (iso === null) return html`<span class="muted">${t('never')}</span>`;
     return html`<time datetime=${iso}
-      >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle }).format(Date.parse(iso))}</time
+      >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle, timeZone: clockZone(this.zone) }).format(Date.parse(iso))}</time
     >`;
   }
 

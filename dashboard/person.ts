@@ -8,6 +8,7 @@ import { badge, tableOf } from './parts.ts';
 import type { Answer } from '../sdk/request.ts';
 import { call, callTagged } from './service.ts';
 import type { Project, Xuser } from './service.ts';
+import { zoneOf } from './time-zone.ts';
 import type { NameOf } from './who.ts';
 
 export type Consents = Answer<'listConsents'>;
@@ -49,7 +50,7 @@ export class Person {
 
   /** The zone that the person's days are of; '' before it is known. */
   get timeZone(): string {
-    return this.#user?.time_zone ?? this.#project?.time_zone ?? '';
+    return this.#user === null ? '' : zoneOf(this.#user, this.#project === null ? [] : [this.#project]);
   }
 
   /** Nobody but the person reads their data. */

@@ -3,7 +3,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
-import { formatNumber, formatTime, unitLabel } from '../widgets/shared/format.ts';
+import { formatNumber, unitLabel } from '../widgets/shared/format.ts';
 import { listed, named, t } from './language.ts';
 import { badge, emptyState, percent, skeleton } from './parts.ts';
 import type { Tone } from './parts.ts';
@@ -24,6 +24,7 @@ type AnswerItem = Readonly<{ linkId: string; answer?: readonly Readonly<Record<s
 
 export class Reported {
   readonly #locale: string;
+  readonly #timeOf: (iso: string) => TemplateResult;
   #loaded = false;
   #answers: readonly QuestionnaireAnswer[] = [];
   #moods: readonly Mood[] = [];
@@ -35,8 +36,9 @@ export class Reported {
   /** Questions of a version, by their id: `phq-9|1`. */
   readonly #questions = new Map<string, ReadonlyMap<string, string>>();
 
-  constructor(locale: string) {
+  constructor(locale: string, timeOf: (iso: string) => TemplateResult) {
     this.#locale = locale;
+    this.#timeOf = timeOf;
   }
 
   /** @param answerId that is shown open, however old it is; '' for none */
@@ -119,7 +121,7 @@ export class Reported {
   }
 
   #time(iso: string): TemplateResult {
-    return html`<time class="muted" datetime=${iso}>${formatTime(this.#locale, Date.parse(iso), undefined)}</time>`;
+    return html`<span class="muted">${this.#timeOf(iso)}</span>`;
   }
 
   #answer(answer: QuestionnaireAnswer): TemplateResult {

@@ -120,6 +120,12 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       beyond: ['the next page has the rest'],
     },
     {
+      what: 'devices asked for by their ids',
+      unit: 'devices',
+      at: ['src/query/device-routes.ts', 'IDS_MAX'],
+      beyond: 'validation_failed',
+    },
+    {
       what: 'buckets of a channel of an overview',
       unit: 'buckets',
       at: ['src/query/overview-routes.ts', 'BUCKETS_MAX'],

@@ -518,7 +518,7 @@ export type Operations = {
     method: 'GET';
     path: '/api/v1/devices';
     params: {};
-    query: { project_id?: string | undefined; group_id?: string | undefined; flowing?: boolean | undefined; limit?: number | undefined };
+    query: { project_id?: string | undefined; group_id?: string | undefined; flowing?: boolean | undefined; ids?: readonly string[] | undefined; limit?: number | undefined };
     body: undefined;
     answer: readonly { id: string; device_id: string; name: string; firmware: string; project_id: string | null; xuser_id: string | null; external_id: string | null; display_name: string | null; stream_id: string | null; is_flowing: boolean; last_packet_at: string | null; last_sample_at: string | null; lag_ms: number | null; packets: number; lost_packets: number; battery_percent: number | null; battery_at: string | null; clock: { skew_ppm: number | null; rms_ms: number | null; pairs: number }; channels: readonly string[]; set_aside: number }[];
   };

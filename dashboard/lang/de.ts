@@ -3,6 +3,9 @@ import type { Translation } from '../language.ts';
 
 export const de = {
   'low|battery': 'niedrig',
+  'Times are of the time zone {zone}.': 'Zeiten sind in der Zeitzone {zone}.',
+  HRV: 'HRV',
+  PRV: 'PRV',
   Beats: 'Schläge',
   'Beats: waiting for the first': 'Schläge: der erste wird erwartet',
   'Beats and intervals in ms, {seconds} s behind; after a gap, the first 32 beats are classified together':

@@ -3,6 +3,9 @@ import type { Translations } from '../language.ts';
 
 export const es: Translations = {
   'low|battery': 'baja',
+  'Times are of the time zone {zone}.': 'Las horas son de la zona horaria {zone}.',
+  HRV: 'VFC',
+  PRV: 'Variabilidad del pulso',
   Beats: 'Latidos',
   'Beats: waiting for the first': 'Latidos: a la espera del primero',
   'Beats and intervals in ms, {seconds} s behind; after a gap, the first 32 beats are classified together':

@@ -3,6 +3,9 @@ import type { Translations } from '../language.ts';
 
 export const fr: Translations = {
   'low|battery': 'faible',
+  'Times are of the time zone {zone}.': 'Les heures sont du fuseau horaire {zone}.',
+  HRV: 'VFC',
+  PRV: 'Variabilité du pouls',
   Beats: 'Battements',
   'Beats: waiting for the first': 'Battements : en attente du premier',
   'Beats and intervals in ms, {seconds} s behind; after a gap, the first 32 beats are classified together':

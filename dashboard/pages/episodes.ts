@@ -12,6 +12,7 @@ import { call, callList, callNext, callTagged } from '../service.ts';
 import type { EpisodeDetail, EpisodeLine, Group, MethodOfValue, Xuser } from '../service.ts';
 import { stripsOf } from '../strips.ts';
 import type { StripPicture } from '../strips.ts';
+import { zoneOf } from '../time-zone.ts';
 import { loadNames } from '../who.ts';
 import type { NameOf } from '../who.ts';
 
@@ -140,8 +141,13 @@ export class EpisodePage extends Page {
   #episode: EpisodeDetail | null = null;
   #etag = '';
   #user: Xuser | null = null;
+  #zone = '';
   #nameOf: NameOf = (by) => by;
   #methods: readonly MethodOfValue[] = [];
+
+  protected override get zone(): string {
+    return this.#zone;
+  }
 
   override get title(): string {
     return this.#episode === null ? t('Episode') : named(this.#episode.title || this.#episode.kind);
@@ -152,9 +158,13 @@ export class EpisodePage extends Page {
     const { value: episode, etag } = await callTagged('GET', '/api/v1/episodes/{id}', { params: { id: this.context.argument } });
     this.#episode = episode;
     this.#etag = etag;
-    this.#user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: episode.subject_id } });
+    const [user, projects, methods] = await Promise.all([
+      call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: episode.subject_id } }),
+      call('GET', '/api/v1/projects'),
+      call('GET', '/api/v1/methods'),
+    ]);
+    [this.#user, this.#zone, this.#methods] = [user, zoneOf(user, projects), methods];
     this.#nameOf = await names;
-    this.#methods = await call('GET', '/api/v1/methods');
   }
 
   protected override actions(): TemplateResult {

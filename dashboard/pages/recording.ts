@@ -12,6 +12,7 @@ import type { Neighbours } from '../neighbours.ts';
 import { Page } from '../page.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
+import { clockZone, zoneOf } from '../time-zone.ts';
 import { loadNames } from '../who.ts';
 
 /** A recording was left by key or button for the one before or after it: where the keyboard goes on. */
@@ -41,6 +42,10 @@ export class RecordingPage extends Page {
     viewer: () => document.querySelector<BioRecording>('bio-recording'),
   });
 
+  protected override get zone(): string {
+    return this.#zone;
+  }
+
   override get title(): string {
     const name = this.#user === null ? '' : this.#user.display_name || this.#user.external_id;
     return this.#stream === null ? t('Recording') : t('Recording of {name}', { name });
@@ -54,7 +59,7 @@ export class RecordingPage extends Page {
       call('GET', '/api/v1/projects'),
     ]);
     this.#user = user;
-    this.#zone = user.time_zone ?? projects.find(({ id }) => id === user.project_id)?.time_zone ?? '';
+    this.#zone = zoneOf(user, projects);
     await this.#marks.load(this.#stream, this.context.query.get('at'), loadNames(this.context.member, this.canAdmin));
     this.#held ??= { subjectId: this.#user.xuser_id, projectId: this.#user.project_id };
     const stream = this.#stream;
@@ -128,7 +133,7 @@ export class RecordingPage extends Page {
       minute: '2-digit',
       hourCycle: 'h23',
       ...(to === 'minutes' ? {} : ({ second: '2-digit', fractionalSecondDigits: 1 } as const)),
-      ...(this.#zone === '' ? {} : { timeZone: this.#zone }),
+      timeZone: clockZone(this.#zone),
     });
     return html`<time datetime=${iso}>${shown.format(Date.parse(iso))}</time>`;
   }

@@ -1,6 +1,7 @@
 /** All recordings of a person: #/users/<id>/recordings?from=…&to=…, a row for each day of their clocks. A click opens the viewer there. */
 import { html, nothing, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { live } from 'lit-html/directives/live.js';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { plural, t } from '../language.ts';
 import { Page } from '../page.ts';
@@ -9,6 +10,7 @@ import { barsIn, cellsOf, cellsWithin, coverOf, dateAt, daysOf, linesOf, midnigh
 import type { Bar, Cell, Day, Recorded } from '../recording-days.ts';
 import { call, callList, callNext } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
+import { clockZone, zoneOf } from '../time-zone.ts';
 
 type Listed = Recorded & Readonly<{ stream: Stream }>;
 type Choice = '1' | '7' | '30';
@@ -44,6 +46,10 @@ export class RecordingsPage extends Page {
   #earlier: Stream | null = null;
   #later: Stream | null = null;
 
+  protected override get zone(): string {
+    return this.#zone;
+  }
+
   override get title(): string {
     const name = this.#user === null ? '' : this.#user.display_name || this.#user.external_id;
     return name === '' ? t('Recordings') : t('Recordings of {name}', { name });
@@ -61,7 +67,7 @@ export class RecordingsPage extends Page {
       call('GET', '/api/v1/projects'),
     ]);
     this.#user = user;
-    this.#zone = user.time_zone ?? projects.find(({ id }) => id === user.project_id)?.time_zone ?? 'UTC';
+    this.#zone = clockZone(zoneOf(user, projects)) === undefined ? 'UTC' : zoneOf(user, projects);
     const { query } = this.context;
     const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
     if (dates.test(from) && dates.test(to)) this.#choose(from, to);
@@ -152,7 +158,7 @@ export class RecordingsPage extends Page {
         >${word}<input
           type="date"
           required
-          .value=${value}
+          .value=${live(value)}
           @change=${(event: Event) => {
             const { value: date } = event.target as HTMLInputElement;
             if (dates.test(date)) set(date);

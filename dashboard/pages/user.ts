@@ -50,14 +50,18 @@ export class UserPage extends Page {
   /** Whether a device of theirs sends, whichever recordings are listed. */
   #isSending = false;
   #monitor: LiveMonitor | null = null;
-  readonly #reported = new Reported(this.context.locale);
-  readonly #measured = new Measured(this.context.locale);
+  readonly #reported = new Reported(this.context.locale, (iso) => this.time(iso));
+  readonly #measured = new Measured(this.context.locale, (iso) => this.time(iso));
   readonly #trends = new Trends({
     query: this.context.query,
     keep: (filters) => this.keep(filters),
     redraw: this.context.redraw,
     time: (iso) => this.time(iso),
   });
+
+  protected override get zone(): string {
+    return this.#person.timeZone;
+  }
 
   override get title(): string {
     const { user } = this.#person;
@@ -133,7 +137,7 @@ export class UserPage extends Page {
         </section>
         ${this.#person.view()}`;
     }
-    return html`<bio-provider id="subject" .operator=${this.#subject(user)}>
+    return html`<bio-provider id="subject" tz=${this.zone} .operator=${this.#subject(user)}>
         ${
           this.#monitor === null
             ? html`<p class="muted">${t('No device of this user is sending right now.')}</p>`

@@ -5,6 +5,7 @@ import type { Session } from '../../widgets/shared/session.ts';
 import { datesOf, readNights } from '../../widgets/trend-chart/moves/nights.ts';
 import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
 import { t } from '../language.ts';
+import { zoneOf } from '../time-zone.ts';
 
 /** Each day of rest and nights is a request, each episode one. */
 export const DAYS_MAX = 31;
@@ -50,7 +51,7 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
   const { subjectId } = await session.identity();
   const user = await session.get('/api/v1/xusers/{xuserId}', { params: { xuserId: subjectId } });
   const projects = await session.get('/api/v1/projects');
-  const timeZone = user.time_zone ?? projects.find(({ id }) => id === user.project_id)?.time_zone ?? 'UTC';
+  const timeZone = zoneOf(user, projects) || 'UTC';
   const usual = rangeOf(asked, timeZone, nowMs);
   const earlier = asked.get('from') || asked.get('to') ? null : await earlierDays(session, subjectId, usual, timeZone);
   const range = earlier ?? usual;

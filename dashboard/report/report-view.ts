@@ -165,10 +165,13 @@ export class ReportView {
       [t('Signal quality'), /^sqi_/],
       [t('Rhythm and conduction'), /^(af_|longest_rr|pr_|qrs_|qtc?_|ventricular_|supraventricular_)/],
       [t('Pulse wave'), /^(pulse_|perfusion_|worn_)/],
-      [t('Other values'), /^(?!hrv_|prv_|sqi_|af_|longest_rr|pr_|qrs_|qtc?_|ventricular_|supraventricular_|pulse_|perfusion_|worn_)/],
+      [t('Other values'), /^/],
     ];
-    return html`${groups.map(([name, pattern]) => {
-        const some = lines.filter(({ method }) => pattern.test(method.name));
+    // Each is of the first that it matches.
+    const groupOf = (name: string) => groups.find(([, pattern]) => pattern.test(name));
+    return html`${groups.map((group) => {
+        const [name] = group;
+        const some = lines.filter(({ method }) => groupOf(method.name) === group);
         if (some.length === 0) return nothing;
         return html`<section>
           <h2>${name}</h2>

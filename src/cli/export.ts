@@ -16,6 +16,7 @@ import type { StreamExport } from './export/stretch.ts';
 import { writeWhole } from './export/whole-files.ts';
 import { exportWfdb } from './export/wfdb.ts';
 import { withDatabase } from './open-database.ts';
+import { findOrganization } from './organizations.ts';
 
 const formats = ['wfdb', 'edf', 'csv', 'parquet', 'fhir'] as const;
 
@@ -39,6 +40,7 @@ Digital values are written as the device sent them. The command waits (--wait) f
 not reached the tables by then, nothing is written and the exit code is 3. With --no-wait the files are written at once, and the exit
 code is 1 if acknowledged packets may be missing from them. Reads the database directly: only people who may read everything can run it.`,
   options: {
+    org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed unless several have such a user.' },
     format: { type: 'string', value: 'FORMAT', fallback: 'edf', doc: `${formats.join(', ')}.` },
     out: { type: 'string', value: 'FOLDER', fallback: '.', doc: 'Folder for the files.' },
     since: { type: 'string', value: 'TIME', doc: 'First time, inclusive.' },
@@ -52,6 +54,7 @@ code is 1 if acknowledged packets may be missing from them. Reads the database d
     if (wanted === undefined || positionals.length > 1) throw new UsageError('name one stream or one user');
     const format = options.oneOf('format', formats);
     const folder = options.text('out');
+    const org = options.text('org');
     const waitMs = options.flag('no-wait') ? 0 : options.number('wait', 0, 86_400) * 1000;
     const range = { fromNs: options.time('since') ?? BEGIN_OF_TIME_NS, toNs: options.time('until') ?? END_OF_TIME_NS };
     return await withDatabase(console, async (database) => {
@@ -62,8 +65,8 @@ code is 1 if acknowledged packets may be missing from them. Reads the database d
         console.err('Try again, raise --wait, or write what is there with --no-wait.');
         return EXIT_UNAVAILABLE;
       }
+      const { person, streams } = await findPerson(pool, wanted, org === '' ? null : await findOrganization(pool, org));
       await mkdir(folder, { recursive: true });
-      const { person, streams } = await findPerson(pool, wanted);
       // A person with measurements but no recordings still has observations.
       if (streams.length === 0 && format !== 'fhir') throw new PipelineError('not_found', `user '${wanted}' has no recordings`);
       const { xuser_id: subjectId, project_id: projectId, organization_id: orgId } = person;

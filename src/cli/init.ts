@@ -13,6 +13,7 @@ import { envExample } from './config.ts';
 import { locateDatabase, withDatabase } from './open-database.ts';
 import { addOperator } from './operators.ts';
 import { auditOrganization } from './organizations.ts';
+import { listNamed } from './table.ts';
 
 export const init: Command = {
   name: 'init',
@@ -56,7 +57,7 @@ dashboard. Secrets are printed once. Running it again changes nothing and lists 
       const wrote = await writeSettings(file, url, rows.length === 0);
       result['settings'] = wrote ? file : `${file} (already exists, unchanged)`;
       if (rows.length > 0) {
-        result['organization'] = `${rows.map((row) => row.name).join(', ')} (already exists; 'biosignal key create' makes keys)`;
+        result['organization'] = `${listNamed(rows)} (already exists; 'biosignal key create' makes keys)`;
         return;
       }
       const email = options.text('operator');

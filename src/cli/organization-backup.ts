@@ -110,7 +110,8 @@ function looseColumns({ name, columns }: TableEntry): string {
 
 async function refuseWhatIsThere(client: pg.Client, { organization }: Manifest): Promise<void> {
   const { rows } = await client.query('select from organization where id = $1', [organization?.id]);
-  if (rows.length > 0) throw new PipelineError('conflict', `organization ${organization?.name} is in this database already`);
+  if (rows.length > 0)
+    throw new PipelineError('conflict', `organization ${organization?.name} (${organization?.id}) is in this database already`);
 }
 
 /** Inserts what came of a table, by the numbers of this database. */

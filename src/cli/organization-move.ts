@@ -16,6 +16,7 @@ import { readBackup, writeBackup } from './backup.ts';
 import { waitForBacklog } from './backlog.ts';
 import type { Console } from './command.ts';
 import { EXIT_OK, EXIT_UNAVAILABLE, UsageError } from './command.ts';
+import { listNamed } from './table.ts';
 
 const NEXT = "send its devices and applications to the other service; then 'biosignal org remove' erases what is left here";
 const UNDEFINED_TABLE = '42P01';
@@ -87,7 +88,8 @@ export async function removeOrganization(pool: Pool, orgId: string, to: string, 
       );
     const { rows } = await pool.query<{ id: string }>('select id from xuser where organization_id = $1', [orgId]);
     if (!isSure) {
-      console.out(`would erase the organization and its ${rows.length} users from this database; add --yes to do it`);
+      const { rows: its } = await pool.query<{ id: string; name: string }>('select id, name from organization where id = $1', [orgId]);
+      console.out(`would erase organization ${listNamed(its)} and its ${rows.length} users from this database; add --yes to do it`);
       return EXIT_OK;
     }
     for (const { id } of rows) {

@@ -15,7 +15,8 @@ import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 import { withDatabase } from './open-database.ts';
-import { formatTable } from './table.ts';
+import { formatTable, LISTED_MAX, listNamed } from './table.ts';
+import type { Named } from './table.ts';
 import type { Db } from '../storage/database/database.ts';
 import { createProject } from '../tenancy/projects.ts';
 
@@ -223,22 +224,26 @@ function readScopes(text: string): Scope[] {
 
 /** The organization of an id or name; the only one for ''. */
 export async function findOrganization(pool: Pool, wanted: string): Promise<string> {
-  const { rows } = await pool.query<{ id: string }>(`select id from organization where $1 = '' or id::text = $1 or name = $1 limit 2`, [
-    wanted,
-  ]);
+  const { rows } = await pool.query<Named>(
+    `select id, name from organization where $1 = '' or id::text = $1 or name = $1 order by created_at, id limit ${LISTED_MAX + 1}`,
+    [wanted],
+  );
   const [only, another] = rows;
   if (only === undefined) throw new PipelineError('not_found', wanted === '' ? 'there is no organization yet: biosignal org create NAME' : `no organization '${wanted}'`); // prettier-ignore
-  if (another !== undefined) throw new UsageError(wanted === '' ? 'there are several organizations: name one with --org' : `several organizations are called '${wanted}': give the id`); // prettier-ignore
+  if (another !== undefined) throw new UsageError(wanted === '' ? `there are several organizations: name one with --org: ${listNamed(rows)}` : `several organizations are called '${wanted}': give the id: ${listNamed(rows)}`); // prettier-ignore
   return only.id;
 }
 
 async function findProject(pool: Pool, orgId: string, wanted: string): Promise<string> {
-  const { rows } = await pool.query<{ id: string }>(
-    `select id from project where organization_id = $1 and (id::text = $2 or project_key = $2 or name = $2) limit 2`,
+  const { rows } = await pool.query<Named>(
+    `select id, name from project where organization_id = $1 and (id::text = $2 or project_key = $2 or name = $2)
+     order by created_at, id limit ${LISTED_MAX + 1}`,
     [orgId, wanted],
   );
-  if (rows.length !== 1) throw new PipelineError('not_found', `no single project '${wanted}' in this organization`);
-  return rows[0]!.id;
+  const [only, another] = rows;
+  if (only === undefined) throw new PipelineError('not_found', `no project '${wanted}' in this organization`);
+  if (another !== undefined) throw new UsageError(`several projects are called '${wanted}': give the id: ${listNamed(rows)}`);
+  return only.id;
 }
 
 type Shown = Readonly<Record<string, string | number | null | readonly string[]>>;

@@ -15,3 +15,13 @@ export function formatTable(rows: readonly Readonly<Record<string, string | numb
   const numeric = names.map((name) => typeof first[name] === 'number');
   return [line(names, numeric), ...rows.map((row) => line(names.map((name) => text(row[name])), numeric))]; // prettier-ignore
 }
+
+export type Named = Readonly<{ id: string; name: string }>;
+/** Of those that a name means, so many are listed. */
+export const LISTED_MAX = 10;
+
+/** Names that are not unique, each with its id. */
+export function listNamed(rows: readonly Named[]): string {
+  const shown = rows.slice(0, LISTED_MAX).map(({ id, name }) => `${name} (${id})`);
+  return [...shown, ...(rows.length > LISTED_MAX ? ['…'] : [])].join(', ');
+}

@@ -12,6 +12,8 @@ import { exactly, GroupQuery, LimitQuery, nullable, orDefault, ProjectQuery, Tim
 const BATTERY_CODE = 'battery';
 /** Age at which a battery report no longer describes the present. */
 const BATTERY_DAYS = 7;
+/** Devices that are asked for by their ids. */
+const IDS_MAX = 100;
 
 const DeviceSchema = exactly({
   id: Uuid,
@@ -76,6 +78,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
       project_id: ProjectQuery,
       group_id: GroupQuery,
       flowing: Type.Optional(Type.Boolean({ description: 'true: those that send now; false: the others.' })),
+      ids: Type.Optional(Type.Array(Uuid, { maxItems: IDS_MAX, description: 'Only these, by `id`; absent: all.' })),
       limit: LimitQuery(200, 1000),
     },
     responses: { 200: { description: 'Devices.', schema: Type.Array(DeviceSchema) } },
@@ -115,6 +118,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
            and coalesce(s.project_id, d.project_id, d.organization_id)
              not in (select p.id from project p where p.organization_id = $1 and p.archived_at is not null)
            and ($8::uuid is null or x.id in (select g.xuser_id from person_group_member g where g.group_id = $8))
+           and ($10::uuid[] is null or d.id = any($10))
            and ($9::boolean is null or $9 =
              (coalesce(s.last_packet_at > now() - make_interval(secs => $3::integer), false) or coalesce(s.id = any($4::integer[]), false)))
          order by s.last_packet_at desc nulls last, d.external_id limit $7`,
@@ -128,6 +132,7 @@ const listDevices = ({ db, flowingStreams }: Deps) =>
           limit,
           await groupIdOf(db, caller, query.group_id),
           query.flowing ?? null,
+          query.ids ?? null,
         ],
       );
       return { status: 200, json: rows };

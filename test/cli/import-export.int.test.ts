@@ -457,3 +457,30 @@ test('FHIR: a person with measurements and no recording has Observations too; ot
   expect(refused.code).toBe(1);
   expect(refused.err.join('\n')).toContain('has no recordings');
 });
+
+test('a user whose external id two organizations of one name have is exported with --org, and messages say the ids', async () => {
+  const orgs: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const { orgId, projectKey, apiKey } = await createOrganization(database.pool, 'Twins');
+    const answer = await fetch(`${service.baseUrl}/api/v1/xusers`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ external_id: 'twin', project_key: projectKey }),
+    });
+    expect(answer.ok, await answer.text()).toBe(true);
+    orgs.push(orgId);
+  }
+  const args = ['twin', '--format', 'fhir', '--no-wait', '--out', join(work, 'twin')];
+  const unclear = await ran(exportRecordings, args, surroundings);
+  expect(unclear.code).toBe(2);
+  expect(unclear.err.join('\n')).toContain('give --org, or the uuid');
+  const sameName = await ran(exportRecordings, [...args, '--org', 'Twins'], surroundings);
+  expect(sameName.code).toBe(2);
+  for (const id of orgs) {
+    expect(sameName.err.join('\n')).toContain(`Twins (${id})`);
+    const one = await ran(exportRecordings, [...args, '--org', id], surroundings);
+    expect(one.err.join('\n')).not.toContain('several');
+    const { rows } = await database.pool.query(`select from audit_log where organization_id = $1 and action = 'recording.exported'`, [id]);
+    expect(rows).toHaveLength(1);
+  }
+});

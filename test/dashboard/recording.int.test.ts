@@ -1,5 +1,6 @@
 /** The viewer of a recording in a real Chromium, on a recording that was sent as packets, with an ectopic beat, a gap and an annotation:
  *  every gesture, the keyboard alone, what is told, the address, and what axe finds. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
@@ -92,7 +93,38 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
       });
     }
     await next.click();
-    await page.getByText('There is no other one in this direction').waitFor();
+    const noMore = page.getByText('There is no other one in this direction');
+    await noMore.waitFor();
+    // Steps that follow one another closely: it does not wait for the last of them.
+    await page.locator('.views').focus();
+    for (let i = 0; i < 6; i++) {
+      await page.keyboard.press('ArrowLeft');
+      await page.waitForTimeout(60);
+    }
+    expect(await noMore.count()).toBe(0);
+    // One that is still being looked for when the person has gone elsewhere.
+    await page.keyboard.press('End');
+    await jump.selectOption('Gap');
+    await page.route('**/overview*', async (route) => {
+      await sleep(800);
+      await route.continue();
+    });
+    const sought = page.waitForResponse(/\/overview/);
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await page.keyboard.press('Home');
+    await page.locator('.views').focus();
+    await page.keyboard.press('Home');
+    await sought;
+    await page.waitForTimeout(400);
+    expect(await shownSec(page)).toBeLessThan(1);
+    expect(await noMore.count()).toBe(0);
+    // Another kind is another question.
+    await page.unroute('**/overview*');
+    await jump.selectOption('Episode or mark');
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await noMore.waitFor();
+    await jump.selectOption('Ectopic beat');
+    await expect.poll(() => noMore.count()).toBe(0);
     await page.context().close();
   });
 
@@ -171,7 +203,20 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await field.press('Enter');
     await until(async () => Math.abs((await shownSec(page)) - 250) < 1);
     await page.getByText(`${local(250).slice(11)} GMT+5:30`).waitFor();
+    await page.getByText('Times are of the time zone Asia/Kolkata').waitFor();
+    // So are all times of their other pages, which say so where the browser's clocks are others.
+    const shown = new Intl.DateTimeFormat('en-US', { timeZone: 'Asia/Kolkata', dateStyle: 'medium', timeStyle: 'short' }).format(startMs);
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}`);
+    const card = page.locator('section', { has: page.getByRole('heading', { name: 'Recordings' }) });
+    expect(await card.locator('time').first().textContent()).toBe(shown);
+    await page.getByText('Times are of the time zone Asia/Kolkata').waitFor();
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}/recordings`);
+    await page.getByText('Times are of the time zone Asia/Kolkata').waitFor();
     await page.context().close();
+    const there = await dashboard.open(`/dashboard/#/users/${person}`, { storageState: dashboard.signedIn, timezoneId: 'Asia/Kolkata' });
+    await there.page.getByRole('heading', { name: 'Recordings' }).waitFor();
+    expect(await there.page.getByText('Times are of').count()).toBe(0);
+    await there.page.context().close();
   });
 
   // promise: recording-grows

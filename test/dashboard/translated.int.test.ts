@@ -240,6 +240,15 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
     await page.getByRole('heading', { level: 1, name: 'Vue d’ensemble' }).waitFor();
     await goTo(page, `episodes/${crypto.randomUUID()}`);
     await expect.poll(() => page.getByRole('alert').textContent()).toMatch(/^\s*Introuvable, ou non visible pour vous\. \(.+\)/);
+    // Of a session that has ended nothing is left in English.
+    const kept = await page.context().cookies();
+    await page.context().clearCookies();
+    await goTo(page, 'devices');
+    await expect
+      .poll(() => page.locator('main [role=alert]').textContent())
+      .toMatch(/^\s*Cette adresse exige une authentification\.(?! \()/);
+    await page.context().addCookies(kept);
+    await page.reload();
     await goTo(page, 'settings/projects');
     await page.getByText('Durée, jours').or(page.getByText('Échantillons, jours')).waitFor();
     await page.context().close();
@@ -285,4 +294,15 @@ async function expectRoom(page: Page, where: string): Promise<void> {
   await expect
     .poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth), { message: where })
     .toBeLessThanOrEqual(0);
+  expect(await cut(page), where).toEqual([]);
 }
+
+/** Tables and figures with more than fits, and a header of two lines; that of the live page has as many as it needs. */
+const cut = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const isCut = (element: Element): boolean => element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1;
+    const parts = [...document.querySelectorAll('main :is(.scroll, .figure, .figure dt, .figure dd)')].filter(isCut);
+    const header = document.querySelector('header.top:has(~ .shell)')?.getBoundingClientRect().height ?? 0;
+    const texts = parts.map(({ className, textContent }) => `${className}: ${textContent.trim().slice(0, 60)}`);
+    return header > 70 ? [...texts, `header of ${header} px`] : texts;
+  });

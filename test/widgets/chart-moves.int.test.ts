@@ -289,6 +289,25 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('shows the days that are drawn, whichever way round they were typed', async () => {
+    const { page, chart, close } = await open(['biosignals="HR" from="2026-03-02" to="2026-03-05" tools'], { tz: 'Europe/Berlin' });
+    const [from, to] = [chart.getByLabel('From'), chart.getByLabel('To')];
+    const fields = async (): Promise<string[]> => [await from.inputValue(), await to.inputValue()];
+    for (const [first, last] of [
+      ['2026-03-02', '2026-03-05'], // as before, so that nothing is set anew
+      ['2026-03-01', '2026-03-04'],
+      ['2031-03-01', '2031-03-04'], // later than today
+    ] as const) {
+      await from.fill(last);
+      await to.fill(first);
+      await chart.getByRole('button', { name: 'Show', exact: true }).click();
+      await expect.poll(() => asked().at(-1)!.range.from.slice(0, 4)).toBe(first.slice(0, 4));
+      await expect.poll(fields).toEqual([first, last]);
+    }
+    await page.close();
+    await close();
+  });
+
   it('draws steps and sleep as a bar for each day, and says which day', async () => {
     const days = ['2026-03-27T23:00Z', '2026-03-28T23:00Z', '2026-03-29T22:00Z'].map((time) => Date.parse(time));
     const answer = { values: [{ agg: 'sum' }], data: days.map((ms, i) => [ms, 4000 + 1000 * i]), qmask: days.map(() => [0]) };

@@ -209,6 +209,14 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
+  it('says in the console, once for each widget, that the service knows no such sdk-key', async () => {
+    state.mode = 'unauthorized';
+    const { page, console: lines } = await open(`sdk-key="sdk_other" xuser-token="${fixtureToken()}"`, CARD);
+    await page.locator('bio-trend-card[data-state=unauthorized]').waitFor();
+    await expect.poll(() => lines.filter((line) => /^bio-trend-card: .+ \(credential_\w+\)$/.test(line)).length).toBe(1);
+    await page.context().close();
+  });
+
   // promise: no-credential-in-address
   it('keeps a token that was given as a property out of the document, the storage and the console', async () => {
     const token = fixtureToken({ jti: 'very-secret' });

@@ -13,7 +13,7 @@
  *  @attr {string} project-key - direct mode
  *  @attr {string} xuser-id - direct mode: the application's own id of the user
  *  @attr {string} lang - for all widgets inside
- *  @attr {string} tz - IANA time zone for all widgets inside
+ *  @attr {string} tz - IANA time zone for all widgets inside; default: the browser's
  *  @attr {string} units - metric or us
  *  @attr {string} theme - light or dark; default: as the page
  *  @prop {string} xuserToken - the token, without an attribute that others could read (write only)

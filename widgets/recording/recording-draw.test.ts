@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { drawStrip, rangeOf } from './recording-draw.ts';
+import { drawStrip, drawWhole, rangeOf } from './recording-draw.ts';
 import type { Surface } from './recording-draw.ts';
 
 const STEP_MS = 50;
@@ -46,4 +46,18 @@ it('goes on with a line over the edge of what was asked for at once, and breaks 
   const at = (sec: number): number => Math.round((sec * 25 * 96) / 25.4);
   expect(steps).toContain(`beginPath, moveTo ${at(1)}, lineTo ${at(2)}, lineTo ${at(3)}, stroke`);
   expect(steps).toContain(`beginPath, moveTo ${at(5)}, lineTo ${at(6)}, stroke`);
+});
+
+it('writes the heart rate above the frames of the page and of the strip, which open at the left edge', () => {
+  const calls: string[] = [];
+  const draws = (_: object, name: string) =>
+    name === 'measureText' ? () => ({ width: 10 }) : (first: unknown) => void calls.push(name === 'fillText' ? `text ${String(first)}` : name);
+  const context = new Proxy({}, { get: draws, set: () => true }) as CanvasRenderingContext2D;
+  const rate = { timesMs: [0, 1000], values: [60, 90], flags: [0, 0] } as const;
+  drawWhole(
+    { context, width: 700, height: 150, colors: {} as Surface['colors'] },
+    { startMs: 0, endMs: 2000, envelope: null, quality: null, rate, marks: [], page: [0, 1000], strip: [0, 100], ticks: () => [] },
+  );
+  expect(calls.indexOf('text 90 /min')).toBeGreaterThan(calls.lastIndexOf('strokeRect'));
+  expect(calls.indexOf('text 60')).toBeGreaterThan(calls.lastIndexOf('strokeRect'));
 });

@@ -253,9 +253,10 @@ export function drawWhole(
       context.fill();
     }
   }
-  if (rate !== null) rateScaleIn(surface, rate, signal + 14, rhythm - 6);
   frame(surface, xOf(page[0]), xOf(page[1]), colors.muted);
   frame(surface, xOf(strip[0]), xOf(strip[1]), colors.accent);
+  // Above them: a recording opens with both at its left edge.
+  if (rate !== null) rateScaleIn(surface, rate, signal + 14, rhythm - 6);
 }
 
 function frame({ context, height, width }: Surface, from: number, to: number, color: string): void {

@@ -10,7 +10,7 @@
  *  @attr {string} channels - codes of the channels of the strip, with commas; the first is that of the page. Default: the first two of
  *    ECG, or of any kind
  *  @attr {boolean} marking - moments, stretches and beats can be picked on the strip, for a page that saves what they are
- *  @attr {string} tz - IANA time zone of the times
+ *  @attr {string} tz - IANA time zone of the times. Default: that of the provider, else the browser's, not the person's
  *  @attr {string} lang
  *  @attr {string} theme - light or dark
  *  @csspart strip - the strip
@@ -419,10 +419,17 @@ export class BioRecording extends BioElement {
   #moveTo(ms: number): void {
     if (this.#source === null) return;
     this.#atMs = this.#within(ms);
-    this.#message = '';
+    this.#forget();
     this.#draw();
     clearTimeout(this.#tellTimer);
     this.#tellTimer = setTimeout(() => this.#tell(), TOLD_AFTER_MS);
+  }
+
+  /** What was said is of where one was, or of what was looked for. */
+  #forget(): void {
+    if (this.#message === '') return;
+    this.#message = '';
+    this.requestUpdate();
   }
 
   #tell(): void {
@@ -445,7 +452,9 @@ export class BioRecording extends BioElement {
   // ------------------------------------------------------------------------------------------------ events and ectopic beats
 
   async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
+    const [fromMs, kind] = [this.#atMs, this.#jump];
     const found = await this.#find(forward, to);
+    if (this.#atMs !== fromMs || this.#jump !== kind) return; // they are elsewhere by now
     if (found === null) {
       this.#message = this.#say('noMore');
       this.requestUpdate();
@@ -940,6 +949,7 @@ export class BioRecording extends BioElement {
           <select
             @change=${(event: Event) => {
               this.#jump = jumps[(event.target as HTMLSelectElement).selectedIndex]!;
+              this.#forget();
             }}
           >
             ${jumps.map((one) => html`<option ?selected=${one === this.#jump}>${this.#say(one)}</option>`)}

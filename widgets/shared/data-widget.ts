@@ -153,10 +153,12 @@ export abstract class DataWidget<T> extends BioElement {
       this.#loadedAtMs = Date.now();
       state = data === null || this.isEmpty(data) ? 'empty' : this.staleSince(data, Date.now()) === null ? 'ready' : 'stale';
     } catch (error) {
-      if (signal.aborted) return;
+      // A credential that is refused ends the session, and so this request, before it is here: it is still said.
+      if (signal.aborted && !(error instanceof ApiError)) return;
       this.#error = error instanceof ApiError ? error : pageFault('The answer could not be read.');
       if (this.#error.status !== 0)
         warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
+      if (signal.aborted) return;
       state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
       if (state === 'unauthorized') this.data = null;
     }

@@ -36,21 +36,31 @@ export type Column = Readonly<{ config: ChannelConfig; samples: Int32Array; roun
 
 /** Finds streams by the uuid of a stream, or by the uuid or external id of a user, who may have none; and their owner.
  *  @throws PipelineError not_found; UsageError when several users match */
-export async function findPerson(pool: Pool, wanted: string): Promise<Readonly<{ person: PersonRow; streams: readonly StreamRow[] }>> {
+export async function findPerson(
+  pool: Pool,
+  wanted: string,
+  orgId: string | null,
+): Promise<Readonly<{ person: PersonRow; streams: readonly StreamRow[] }>> {
   const { rows } = await pool.query<StreamRow>(
     `select s.id, s.uuid, s.epoch_ns, d.external_id as device, x.external_id as subject, s.xuser_id, s.project_id, s.organization_id
      from stream s join device d on d.id = s.device_id join xuser x on x.id = s.xuser_id
-     where s.uuid::text = $1 or x.id::text = $1 or x.external_id = $1 order by s.epoch_ns, s.id`,
-    [wanted],
+     where (s.uuid::text = $1 or x.id::text = $1 or x.external_id = $1) and ($2::uuid is null or s.organization_id = $2)
+     order by s.epoch_ns, s.id`,
+    [wanted, orgId],
   );
   const people = await pool.query<PersonRow>(
-    `select external_id as subject, id as xuser_id, project_id, organization_id from xuser where id::text = $1 or external_id = $1`,
-    [wanted],
+    `select external_id as subject, id as xuser_id, project_id, organization_id from xuser
+     where (id::text = $1 or external_id = $1) and ($2::uuid is null or organization_id = $2)`,
+    [wanted, orgId],
   );
   const [person] = [...rows, ...people.rows];
   if (person === undefined) throw new PipelineError('not_found', `no stream or user '${wanted}'`);
-  if ([...rows, ...people.rows].some((row) => row.xuser_id !== person.xuser_id))
-    throw new UsageError(`several users have the external id '${wanted}': give the uuid`);
+  const ids = new Set([...rows, ...people.rows].map(({ xuser_id: id }) => id));
+  if (ids.size > 1) {
+    const help =
+      new Set([...rows, ...people.rows].map(({ organization_id: id }) => id)).size > 1 ? 'give --org, or the uuid' : 'give the uuid';
+    throw new UsageError(`several users have the external id '${wanted}': ${help}: ${[...ids].slice(0, 10).join(', ')}`);
+  }
   return { person, streams: rows };
 }
 

@@ -144,15 +144,18 @@ export class Controls {
     const date = (ms: number): string => new Date(wallTime(ms, this.#host.timeZone())).toISOString().slice(0, 10);
     const submit = (event: SubmitEvent): void => {
       event.preventDefault();
-      const [from, to] = [...(event.target as HTMLFormElement).querySelectorAll('input')].map((input) => Date.parse(input.value));
-      if (from === undefined || to === undefined || Number.isNaN(from) || Number.isNaN(to)) return;
-      const zone = this.#host.timeZone();
-      const [first, last] = from <= to ? [from, to] : [to, from];
-      this.#host.show({ fromMs: atWallTime(first, zone), toMs: addDays(atWallTime(last, zone), 1, zone) });
+      const inputs = [...(event.target as HTMLFormElement).querySelectorAll('input')];
+      const dates = inputs.map(({ value }) => value).sort();
+      // What was typed the wrong way round reads as it is drawn.
+      inputs.forEach((input, i) => (input.value = dates[i]!));
+      const [first, last] = dates.map((text) => atWallTime(Date.parse(text), this.#host.timeZone())) as [number, number];
+      if (first <= last) this.#host.show({ fromMs: first, toMs: addDays(last, 1, this.#host.timeZone()) });
     };
     return html`<form @submit=${submit}>
       <label>${this.#say('from')}<input type="date" required .value=${date(data.fromMs)} /></label>
-      <label>${this.#say('to')}<input type="date" required .value=${date(Math.min(Date.now(), data.toMs - 1))} /></label>
+      <label
+        >${this.#say('to')}<input type="date" required .value=${date(Math.min(data.live ? Date.now() : Infinity, data.toMs - 1))}
+      /></label>
       <button part="button">${this.#say('show')}</button>
     </form>`;
   }
