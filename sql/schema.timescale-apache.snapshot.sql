@@ -1509,7 +1509,7 @@ CREATE OR REPLACE FUNCTION api.beat_values(from_time timestamp with time zone, t
  STABLE PARALLEL SAFE
 AS $function$
   select x.time, p.ts_ns, b.stream_id, b.channel_no, b.method_id, p.interval_us / 1000::double precision, p.kind, p.qmask, p.reason,
-    p.confidence / 100::double precision
+    case when p.qmask <> 2 and p.kind < 2 then p.confidence / 100::double precision end
   from (
     select f.time, f.stream_id, f.method_id, f.channel_no, f.n::integer, f.reasons, f.codec from api.beat_block f
     where f.time > from_time - interval '1 minute' and f.time < to_time
@@ -1624,7 +1624,7 @@ AS $function$
       when 2 then block_bits(codec, 8 * b.written_at + 32 * (count(*) filter (where b.code >> 12 = 2) over (order by b.i rows unbounded preceding))::integer - 32, 32)
     end,
     (b.code >> 8 & 3)::smallint, (b.code >> 10 & 3)::smallint, case when b.code & 255 = 0 then '' else split_part(reasons, E'\x01', b.code & 255) end,
-    case when b.doubt between 1 and 101 then (101 - b.doubt)::smallint end
+    case when b.doubt > 0 then (101 - b.doubt)::smallint end
   from (
     select i, h.start_ns + h.unit_ns * (i * h.step + block_bits(codec, 8 * h.times_at + i * h.time_width, h.time_width)) as ts_ns,
       block_bits(codec, 8 * h.codes_from + 16 * block_bits(codec, 8 * h.codes_at + i * h.code_width, h.code_width)::integer, 16)::integer as code,
@@ -1636,7 +1636,11 @@ AS $function$
         case when w.known > 0 and w.doubt_width <= 7 and is_block_line(n, w.exponent, w.step, w.time_width)
             and (length(codec) - w.times_at - (n * w.time_width + 7) / 8 - (n * block_width(w.known) + 7) / 8 - (n * w.doubt_width + 7) / 8)
               between 0 and 4 * n
-          then n - 1 else -1 end as last
+          -- a confidence below 0 is damage, and needs 7 bits
+          then case when w.doubt_width = 7 and exists (select from generate_series(0, n - 1) d
+                where block_bits(codec, 8 * (w.times_at + (n * w.time_width + 7) / 8 + (n * block_width(w.known) + 7) / 8) + 7 * d, 7) > 101)
+              then -1 else n - 1 end
+          else -1 end as last
       from (
         select date_part('epoch', minute)::bigint * 1000000000 + block_bits(codec, 8, 48) - 140737488355328 as start_ns,
           case when s.has_head then get_byte(codec, 0) & 15 else 0 end as exponent, block_bits(codec, 56, 40) as step,
@@ -1657,7 +1661,7 @@ CREATE OR REPLACE FUNCTION public.beat_values(from_time timestamp with time zone
  STABLE PARALLEL SAFE
 AS $function$
   select x.time, p.ts_ns, b.stream_id, b.channel_no, b.method_id, p.interval_us / 1000::double precision, p.kind, p.qmask, p.reason,
-    p.confidence / 100::double precision
+    case when p.qmask <> 2 and p.kind < 2 then p.confidence / 100::double precision end
   from (
     select f.time, f.stream_id, f.method_id, f.channel_no, f.n::integer, f.reasons, f.codec from beat_block f
     where f.time > from_time - interval '1 minute' and f.time < to_time

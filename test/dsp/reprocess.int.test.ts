@@ -101,7 +101,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:hr_ppg_v4', false],
     ['derived:hr_ppg_v5', false],
     ['derived:hr_ppg_v6', false],
-    ['derived:hr_ppg_v7', true],
+    ['derived:hr_ppg_v7', false],
+    ['derived:hr_ppg_v8', true],
     ['derived:sqi_ecg_v1', false],
     ['derived:sqi_ecg_v2', false],
     ['derived:sqi_ecg_v3', false],
@@ -116,17 +117,18 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ppg_v4', false],
     ['derived:sqi_ppg_v5', false],
     ['derived:sqi_ppg_v6', false],
-    ['derived:sqi_ppg_v7', true],
+    ['derived:sqi_ppg_v7', false],
+    ['derived:sqi_ppg_v8', true],
   ]);
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
     'r_peaks_v10',
-    'pulse_peaks_v3',
-    'hr_ppg_v7',
-    'hr_ppg_motion_v6',
+    'pulse_peaks_v4',
+    'hr_ppg_v8',
+    'hr_ppg_motion_v7',
     'resp_rate_ecg_v8',
-    'resp_rate_ppg_v4',
+    'resp_rate_ppg_v5',
     'hrv_sdnn_300s_v10',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
@@ -150,7 +152,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v7')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v8')`,
   );
   const withOld = await rowsOf('live');
   const old = withOld.filter((row) => row.includes('hr_ppg_v1'));
@@ -160,7 +162,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v7')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v8')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
   const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v9');
@@ -228,7 +230,7 @@ test('reprocess says what is wrong with the call', async () => {
   expect((await cli()).code).toBe(EXIT_USAGE);
   expect(await cli('--all', '--method', 'derived:hr_ppg_v1')).toMatchObject({
     code: EXIT_USAGE,
-    err: expect.stringContaining('this release computes derived:hr_ppg_v7') as string,
+    err: expect.stringContaining('this release computes derived:hr_ppg_v8') as string,
   });
   expect((await cli('--all', '--method', 'derived:nonsense_v1')).code).toBe(EXIT_USAGE);
   expect((await cli('--device', 'nobody')).code).toBe(EXIT_USAGE);

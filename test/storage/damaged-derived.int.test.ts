@@ -92,6 +92,27 @@ test('whatever the bytes are, SQL unpacks or leaves out, and what is unpacked is
   }
 });
 
+test('a minute with a confidence below 0 is damaged: neither the service nor SQL gives its beats', async () => {
+  const ns = [1e9, 2e9, 3e9];
+  const whole = ns.map(() => 0);
+  const { n, reasons, codec } = encodeBeats({
+    ns,
+    intervalUs: ns.map(() => NaN),
+    kinds: whole,
+    flags: whole,
+    reasons: ns.map(() => ''),
+    confidences: whole,
+  });
+  const count = async (bytes: Uint8Array): Promise<number> =>
+    (await running.database.pool.query(`select from beat_points(timestamptz 'epoch', $1, $2, $3)`, [n, reasons, Buffer.from(bytes)]))
+      .rowCount!;
+  expect(await count(codec)).toBe(3);
+  const wrong = codec.slice();
+  wrong[wrong.length - 3] = 0xff; // 127 of 101 in the first of three times 7 bits, which are its end
+  expect(isRejected(decodeBeats({ n, reasons, codec: wrong }))).toBe(true);
+  expect(await count(wrong)).toBe(0);
+});
+
 test('a service starts where the newest minutes of a stream are damaged, goes on, and repairs them', async () => {
   const { database } = running;
   await post(running.service.baseUrl, packets.slice(0, SENT_FIRST));

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CopyBuffer, copyRows } from '../../src/storage/copy-binary.ts';
 import { encodeBeats, encodeFeatures, type FeatureBlock, type FeaturePoints } from '../../src/storage/derived-block.ts';
-import { featureBlockColumns, putFeatureBlock } from '../../src/storage/derived-rows.ts';
+import { beatBlockColumns, featureBlockColumns, putBeatBlock, putFeatureBlock } from '../../src/storage/derived-rows.ts';
+import { beatClassOf } from '../../src/query/beat-classes.ts';
 import { encodeOpenMinutes, type OpenMinute } from '../../src/storage/open-minutes.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { beatPoints, featurePoints } from '../helpers/derived-points.ts';
@@ -131,6 +132,35 @@ test('values of complete and of open minutes are read alike, with their statisti
     }),
     { numRuns: 60 },
   );
+});
+
+test('a beat has a confidence in SQL where it has one in the API: not where the signal is bad, nor where no beat was seen', async () => {
+  const every = [0, 1, 2, 3].flatMap((kind) => [0, 1, 2].map((flag) => ({ kind, flag })));
+  const block = encodeBeats({
+    ns: every.map((_, i) => i * 1e9),
+    intervalUs: every.map(() => NaN),
+    kinds: every.map(({ kind }) => kind),
+    flags: every.map(({ flag }) => flag),
+    reasons: every.map(() => ''),
+    confidences: every.map((_, i) => 80 + i),
+  });
+  const client = await database.connect();
+  const rows = new CopyBuffer();
+  putBeatBlock(rows, { streamId: 8, methodId: methods[0]!, channelNo: 0, minute: MINUTE }, block);
+  await copyRows(client, `beat_block (${beatBlockColumns})`, rows);
+  await client.end();
+  const wanted = every.map(({ kind, flag }, i) => {
+    const ofBeat = beatClassOf(true, kind, '', flag, (80 + i) / 100);
+    return ofBeat === null || ofBeat === 'Q' ? null : (80 + i) / 100;
+  });
+  const found = await database.pool.query<{ confidence: number | null }>('select confidence from beat where stream_id = 8 order by ts_ns');
+  expect(found.rows.map(({ confidence }) => confidence)).toEqual(wanted);
+  // of api.beat, which shows rows of people and streams alone, the text
+  const { rows: texts } = await database.pool.query<{ text: string }>(
+    `select replace(replace(pg_get_functiondef(f::regproc), 'api.', ''), 'public.', '') as text
+     from unnest(array['beat_values', 'api.beat_values']) f`,
+  );
+  expect(texts[1]!.text).toBe(texts[0]!.text);
 });
 
 /** As feature_minute gives them: sums without the order of addition, everything from the values themselves. */

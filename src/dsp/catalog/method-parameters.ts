@@ -264,7 +264,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
   },
   pulse_peaks: {
     parameters: [
-      p('interval_min', pulseBeats.IBI_MIN_SEC, 's', 'shortest interval between two beats'),
+      p('interval_min', pulseBeats.APART_SEC, 's', 'shortest interval between two beats'),
+      p('rise_interval_min', pulseBeats.IBI_MIN_SEC, 's', 'shortest time between the ends of the upstrokes of two beats'),
       p('interval_max', pulseBeats.IBI_MAX_SEC, 's', 'longest interval within a run'),
       p('merge', pulseBeats.MERGE_SEC, 's', 'candidates closer than this are one'),
       p('hold', pulseBeats.HOLD_SEC, 's', 'missing samples up to this are bridged by the last value'),

@@ -61,7 +61,7 @@ function reference(runs: readonly SampleRun[] = whole, sec = lengthSec): Promise
     const table = new RowTable();
     const pool = newPool(table, { loadRuns: loadFrom(runs, channels) });
     pool.openStream(stream, channels);
-    await pool.recompute(stream, 0n, nanos(startSec + sec));
+    await pool.computeRows(stream, 0n, nanos(startSec + sec + 600));
     expect(table.errors).toEqual([]);
     return rowsOf(table, stream);
   })();
@@ -201,7 +201,7 @@ describe('live equals recomputed, bit for bit', () => {
     const [live, wanted] = [new RowTable(), new RowTable()];
     const reprocess = newPool(wanted, { loadRuns: loadFrom(runs, all) });
     reprocess.openStream(stream, all);
-    await reprocess.recompute(stream, 0n, nanos(startSec + 340));
+    await reprocess.computeRows(stream, 0n, nanos(startSec + 940));
     for (const feature of ['resp_rate_ecg', 'resp_rate_ppg', 'hr_ppg_motion', 'activity', 'af_index'])
       expect(wanted.dump().filter((row) => row.includes(` ${feature} `)).length, feature).toBeGreaterThan(10);
     const pool = newPool(live, { loadRuns: loadFrom(runs, all) });
@@ -254,6 +254,33 @@ describe('live equals recomputed, bit for bit', () => {
     const [fromSec, toSec] = [Math.min(...owed.map((run) => secOf(run))), Math.max(...owed.map((run) => secOf(run, run.samples.length)))];
     await pool.recompute(stream, nanos(fromSec), nanos(toSec));
     await send(pool, from(stream, sent.slice(last)));
+    expect(table.errors).toEqual([]);
+    expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
+  });
+
+  test.each([
+    ['while they are computed', false],
+    ['when they have been computed', true],
+  ])('the first samples of a stream were refused, and later ones are taken %s', async (_, isAwaited) => {
+    const table = new RowTable();
+    const sent = packets(whole, channels, seeded(34), 0.4, 0.8);
+    const refused = Math.floor(sent.length * 0.3);
+    const secOf = ({ channelNo, k0 }: SampleRun, n = 0): number => ((k0 + n) * 1e9) / channels[channelNo]!.rateNanoHz;
+    const owed = sent.slice(0, refused).flat();
+    const [fromSec, toSec] = [Math.min(...owed.map((run) => secOf(run))), Math.max(...owed.map((run) => secOf(run, run.samples.length)))];
+    const stored = owed.slice();
+    const pool = newPool(table, { lateWaitMs: 10, loadRuns: (...args) => loadFrom(stored, channels)(...args) });
+    pool.openStream(stream, channels);
+    const computed = pool.recompute(stream, nanos(fromSec), nanos(toSec));
+    await (isAwaited ? computed : sleep(20));
+    for (const packet of sent.slice(refused)) {
+      stored.push(...packet);
+      expect(pool.push(stream, packet)).toBe('accepted');
+    }
+    await computed;
+    await expect.poll(() => pool.isSettled(stream), { timeout: 20_000 }).toBe(true);
+    await pool.settle();
+    await pool.idleFlush(0);
     expect(table.errors).toEqual([]);
     expect(differences(rowsOf(table, stream), await reference())).toEqual([]);
   });
@@ -341,7 +368,7 @@ describe('wall time decides when, never what', () => {
           const wanted = new RowTable();
           const reprocess = newPool(wanted, { loadRuns: loadFrom(sent, own) });
           reprocess.openStream(stream, own);
-          await reprocess.recompute(stream, 0n, nanos(170));
+          await reprocess.computeRows(stream, 0n, nanos(770));
 
           const table = new RowTable();
           let stored: SampleRun[] = [];
@@ -399,7 +426,7 @@ test('late data at the opening of a stream, computed before the worker has answe
   const [wanted, table] = [new RowTable(), new RowTable()];
   const reprocess = newPool(wanted, { loadRuns: loadFrom(all.flat(), own) });
   reprocess.openStream(stream, own);
-  await reprocess.recompute(stream, 0n, nanos(60));
+  await reprocess.computeRows(stream, 0n, nanos(660));
 
   const pool = newPool(table, { workerUrl: slowWorker, lateWaitMs: 10, loadRuns: (...args) => loadFrom(stored, own)(...args) });
   pool.openStream(stream, own);

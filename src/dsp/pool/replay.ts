@@ -217,17 +217,20 @@ export class Replay {
     );
   }
 
-  /** Recomputes the rows affected by a dirty range: far back in a separate engine, near the live edge by rebuilding the live one. */
+  /** Recomputes the rows affected by a dirty range: far back in a separate engine, near the live edge by rebuilding the live one. A live
+   *  engine that has nothing yet begins with the range: what comes next goes on from there, and meanwhile waits. */
   async heal(stream: Stream, dirty: RangeUs, loadRuns: LoadRuns): Promise<void> {
     const rows = rowsTouchedBy(dirty);
     const liveFromUs = liveRowsFromUs(stream);
-    if (rows.toUs <= liveFromUs) {
+    if (Number.isFinite(liveFromUs) && rows.toUs <= liveFromUs) {
       await this.computeBeside(stream, rows, loadRuns);
       return;
     }
-    const cutUs = Math.max(rows.fromUs, segmentIndexAt(Math.max(0, liveFromUs - rebuildBackUs)) * segmentSec * secondUs);
+    const edgeUs = Math.min(liveFromUs, dirty.toUs);
+    const cutUs = Math.max(rows.fromUs, segmentIndexAt(Math.max(0, edgeUs - rebuildBackUs)) * segmentSec * secondUs);
     if (rows.fromUs < cutUs) await this.computeBeside(stream, { fromUs: rows.fromUs, toUs: cutUs }, loadRuns);
     // Samples that the full pool refused are not among those that it took.
+    stream.firstUs = Math.min(stream.firstUs, dirty.fromUs);
     stream.newestUs = Math.max(stream.newestUs, dirty.toUs);
     this.rebuild(stream, cutUs, stream.newestUs);
     await this.#loaded(stream);

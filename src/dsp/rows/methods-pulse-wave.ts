@@ -24,8 +24,8 @@ const wave = (
   notes: string,
 ): Method => ({
   feature: pulseWaveFeatures[measure],
-  code: `derived:${pulseWaveFeatures[measure]}_v1`,
-  version: 1,
+  code: `derived:${pulseWaveFeatures[measure]}_v2`,
+  version: 2,
   source: 'ppg',
   title,
   unit,

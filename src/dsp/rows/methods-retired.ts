@@ -3,6 +3,7 @@ import type { Method } from './methods.ts';
 import { burdenMethods } from './methods-burden.ts';
 import { fiveMinuteMethods } from './methods-five-minutes.ts';
 import { beatMethods, featureMethods, method, methodIndex } from './methods.ts';
+import { pulseWaveMethods } from './methods-pulse-wave.ts';
 
 const measures = ['rmssd_60s', ...['mean_nn', 'sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2', 'lf', 'hf', 'lf_hf'].map((name) => `${name}_300s`)];
 
@@ -33,6 +34,11 @@ const earlier = (current: Method, version: number, notes: string): Method => {
 };
 
 export const retiredBeatMethods: readonly Method[] = [
+  earlier(
+    beatMethods.ppg,
+    3,
+    'in noise a beat could lie less than 0.2 s after the one before it, or before it: an interval was negative (IEEE SPC: one of 7,638 beats at 0.12 s).',
+  ),
   earlier(
     beatMethods.ppg,
     2,
@@ -97,6 +103,8 @@ const goodWithDoubled =
   'an interval of two usual ones, or two that make one, was no reason for doubt (QTDB: 32 % of the rates off by more than 5 /min were flagged, version 8: all).';
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
+const ofPeaks3 = 'made of pulse_peaks version 3, some beats of which were less than 0.2 s apart.';
+const flaggedByIndex7 = 'flagged by sqi_ppg version 7, which judged beats of pulse_peaks version 3.';
 const ofPeaks2 = 'made of pulse_peaks version 2: a pulse that is upside down was taken as it came.';
 const flaggedByIndex6 = 'flagged by sqi_ppg version 6, which compares with the spectral rate of hr_ppg_motion version 4.';
 const flaggedByIndex5 =
@@ -124,14 +132,20 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => [
-      earlier(current, current.version - 1, flaggedByIndex6),
-      earlier(current, current.version - 2, flaggedByIndex5),
-      earlier(current, current.version - 3, ofPeaks2),
-      earlier(current, current.version - 4, flaggedByIndex3),
-      ...(current.version > 7 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
+      earlier(current, current.version - 1, ofPeaks3),
+      earlier(current, current.version - 2, flaggedByIndex6),
+      earlier(current, current.version - 3, flaggedByIndex5),
+      earlier(current, current.version - 4, ofPeaks2),
+      earlier(current, current.version - 5, flaggedByIndex3),
+      ...(current.version > 8 ? [earlier(current, 2, 'not suspect for an SDNN below 5 ms.')] : []),
       ...(current.version > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
+  ...['hr_ppg', 'sqi_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 7, ofPeaks3)),
+  earlier(featureMethods[methodIndex('hr_ppg_motion')]!, 6, ofPeaks3),
+  earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 4, ofPeaks3),
+  ...['perfusion_index', 'worn_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 3, flaggedByIndex7)),
+  ...pulseWaveMethods.map((current) => earlier(current, 1, ofPeaks3)),
   earlier(featureMethods[methodIndex('hr_ppg')]!, 6, flaggedByIndex6),
   earlier(featureMethods[methodIndex('sqi_ppg')]!, 6, 'with the spectral rate of hr_ppg_motion version 4.'),
   ...['perfusion_index', 'worn_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 2, flaggedByIndex6)),

@@ -76,7 +76,7 @@ export const beatMethods = {
   }),
   ppg: method({
     feature: 'pulse_peaks',
-    version: 3,
+    version: 4,
     source: 'ppg',
     title: 'Pulse beats',
     unit: '1',
@@ -86,14 +86,14 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
     notes:
-      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. A pulse that is upside down is told by its shape and turned: polarity.ts. Light that stands still is a gap. Version 2 took a pulse as it came, and the way to a rail for a beat.',
+      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. A pulse that is upside down is told by its shape and turned: polarity.ts. Light that stands still is a gap. No beat lies before the one before it or less than 0.2 s after it, as some of version 3 did.',
   }),
 } as const satisfies Record<string, Method>;
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 10, mean_nn: 10, sdnn: 10, pnn50: 10, sd1: 10, sd2: 10, lf: 10, hf: 10, lf_hf: 10 },
-  ppg: { rmssd: 7, mean_nn: 7, sdnn: 8, pnn50: 7, sd1: 7, sd2: 8, lf: 7, hf: 7, lf_hf: 7 },
+  ppg: { rmssd: 8, mean_nn: 8, sdnn: 9, pnn50: 8, sd1: 8, sd2: 9, lf: 8, hf: 8, lf_hf: 8 },
 };
 
 /** Steps of variability by unit. */
@@ -212,7 +212,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 7,
+    version: 8,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -241,7 +241,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 7,
+    version: 8,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -334,7 +334,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 6,
+    version: 7,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
@@ -349,7 +349,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 8 : 4,
+      version: source === 'ecg' ? 8 : 5,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -394,7 +394,7 @@ export const featureMethods: readonly Method[] = [
   ...burdenMethods,
   method({
     feature: 'perfusion_index',
-    version: 3,
+    version: 4,
     source: 'ppg',
     title: 'Perfusion index',
     unit: '%',
@@ -408,7 +408,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'worn_ppg',
-    version: 3,
+    version: 4,
     source: 'ppg',
     title: 'PPG sensor worn',
     unit: '1',
