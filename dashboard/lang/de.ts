@@ -61,8 +61,8 @@ export const de = {
   fusion: 'Fusionsschlag',
   unclassified: 'nicht klassifiziert',
   'there is no beat': 'hier ist kein Schlag',
-  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter.':
-    'Um etwas zu markieren, wählen Sie {mark} über dem Streifen; klicken Sie dann auf den Streifen oder ziehen Sie über einen Abschnitt. Mit der Tastatur: M, eckige Klammern, B für Schläge, danach Eingabe.',
+  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter. Ctrl with Z takes back what you marked last.':
+    'Um etwas zu markieren, wählen Sie {mark} über dem Streifen; klicken Sie dann auf den Streifen oder ziehen Sie über einen Abschnitt. Mit der Tastatur: M, eckige Klammern, B für Schläge, danach Eingabe. Strg mit Z nimmt zurück, was Sie zuletzt markiert haben.',
   'Mark|control': 'Markieren',
   'No beat was found at {place}. It is:': 'Kein Schlag gefunden bei {place}. Es ist:',
   'Computed as {kind} at {place}. It is:': 'Berechnet als {kind} bei {place}. Es ist:',

@@ -61,8 +61,8 @@ export const es: Translations = {
   fusion: 'fusión',
   unclassified: 'sin clasificar',
   'there is no beat': 'aquí no hay latido',
-  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter.':
-    'Para marcar algo, elija {mark} encima de la tira y haga clic en ella o arrastre sobre un tramo. Con el teclado: M, corchetes, B para latidos y después Intro.',
+  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter. Ctrl with Z takes back what you marked last.':
+    'Para marcar algo, elija {mark} encima de la tira y haga clic en ella o arrastre sobre un tramo. Con el teclado: M, corchetes, B para latidos y después Intro. Ctrl con Z deshace lo último que marcó.',
   'Mark|control': 'Marcar',
   'No beat was found at {place}. It is:': 'No se encontró ningún latido en {place}. Es:',
   'Computed as {kind} at {place}. It is:': 'Calculado como {kind} en {place}. Es:',

@@ -61,8 +61,8 @@ export const fr: Translations = {
   fusion: 'fusion',
   unclassified: 'non classé',
   'there is no beat': 'il n’y a pas de battement',
-  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter.':
-    'Pour poser un repère, choisissez {mark} au-dessus de la bande, puis cliquez sur la bande ou faites glisser sur un intervalle. Au clavier : M, crochets, B pour les battements, puis Entrée.',
+  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter. Ctrl with Z takes back what you marked last.':
+    'Pour poser un repère, choisissez {mark} au-dessus de la bande, puis cliquez sur la bande ou faites glisser sur un intervalle. Au clavier : M, crochets, B pour les battements, puis Entrée. Ctrl avec Z annule votre dernier repère.',
   'Mark|control': 'Marquer',
   'No beat was found at {place}. It is:': 'Aucun battement trouvé à {place}. C’est :',
   'Computed as {kind} at {place}. It is:': 'Calculé comme {kind} à {place}. C’est :',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { drawStrip, rangeOf } from './recording-draw.ts';
+import { drawStrip, rangeOf, shiftOf } from './recording-draw.ts';
 import type { Surface } from './recording-draw.ts';
 
 const STEP_MS = 50;
@@ -46,4 +46,14 @@ it('goes on with a line over the edge of what was asked for at once, and breaks 
   const at = (sec: number): number => Math.round((sec * 25 * 96) / 25.4);
   expect(steps).toContain(`beginPath, moveTo ${at(1)}, lineTo ${at(2)}, lineTo ${at(3)}, stroke`);
   expect(steps).toContain(`beginPath, moveTo ${at(5)}, lineTo ${at(6)}, stroke`);
+});
+
+it('moves the line of a lane where a beat would be cut off, by whole squares, and not where nothing is gained', () => {
+  const square = (5 * 96) / 25.4;
+  expect(shiftOf(60, 40, 135)).toBe(0); // fits
+  expect(shiftOf(75, 20, 135)).toBeCloseTo(square); // 7.5 px too high
+  expect(shiftOf(20, 75, 135)).toBeCloseTo(-square); // too low
+  expect(shiftOf(75, 66, 135)).toBe(1.5); // no more than there is room
+  expect(shiftOf(500, 10, 135)).toBe(54); // its line stays in the lane
+  expect(shiftOf(100, 100, 135)).toBe(0); // cut off at both edges in any case
 });
