@@ -608,6 +608,8 @@ export const de = {
   'Person, by external id (empty: everybody)': 'Person, externe Kennung (leer: alle)',
   'not for a group': 'nicht für eine Gruppe',
   'E-mail to, separated by commas': 'E-Mail an, durch Kommas getrennt',
+  'This service has no mail server, so a rule cannot send e-mail: its operator can set one.':
+    'Dieser Dienst hat keinen Mailserver, also kann eine Regel keine E-Mail senden: wer ihn betreibt, kann einen einstellen.',
   'No e-mail from': 'Keine E-Mail von',
   'No e-mail until': 'Keine E-Mail bis',
   'Try on the': 'Testen an',

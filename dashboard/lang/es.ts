@@ -606,6 +606,8 @@ export const es: Translations = {
   'Person, by external id (empty: everybody)': 'Persona, por identificador externo (vacío: todos)',
   'not for a group': 'no para un grupo',
   'E-mail to, separated by commas': 'Correo a, separados por comas',
+  'This service has no mail server, so a rule cannot send e-mail: its operator can set one.':
+    'Este servicio no tiene servidor de correo, así que una regla no puede enviar correos: quien lo administra puede configurar uno.',
   'No e-mail from': 'Sin correo desde',
   'No e-mail until': 'Sin correo hasta',
   'Try on the': 'Probar con',

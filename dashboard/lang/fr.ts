@@ -610,6 +610,8 @@ export const fr: Translations = {
   'Person, by external id (empty: everybody)': 'Personne, par identifiant externe (vide : tout le monde)',
   'not for a group': 'pas pour un groupe',
   'E-mail to, separated by commas': 'E-mail à, séparés par des virgules',
+  'This service has no mail server, so a rule cannot send e-mail: its operator can set one.':
+    'Ce service n’a pas de serveur de messagerie : une règle ne peut donc pas envoyer d’e-mail. Son exploitant peut en définir un.',
   'No e-mail from': 'Pas d’e-mail de',
   'No e-mail until': 'Pas d’e-mail jusqu’à',
   'Try on the': 'Essayer sur',
