@@ -671,6 +671,7 @@ export const de = {
   'Nothing was recorded on these days': 'An diesen Tagen wurde nichts aufgezeichnet',
   'Earlier recordings': 'Frühere Aufzeichnungen',
   'Later recordings': 'Spätere Aufzeichnungen',
+  'received, not computed': 'empfangen, nicht berechnet',
   'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
     'Linie: Herzfrequenz, {low} bis {high} /min. Band: Höhe ist, wie viel empfangen wurde, Muster die Qualität. Balken: Aufzeichnungen.',
   'A day of {hours} hours': 'Ein Tag von {hours} Stunden',
@@ -856,6 +857,10 @@ export const de = {
   'Lowest resting heart rate': 'Niedrigste Ruheherzfrequenz',
   'RMSSD, mean': 'RMSSD, Mittel',
   'Of the range covered': 'Vom Zeitraum erfasst',
+  'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
+    'Dieser Bericht ist nicht vollständig: Werte von dem, was nach {time} aufgezeichnet wurde, wurden noch berechnet, als er entstand.',
+  'Drawn from {from} to {to}: nothing was recorded in the rest of the range.':
+    'Gezeichnet von {from} bis {to}: Im Rest des Zeitraums wurde nichts aufgezeichnet.',
   'No value was computed in this range.': 'In diesem Zeitraum wurde kein Wert berechnet.',
   Trends: 'Trends',
   'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':

@@ -668,6 +668,7 @@ export const es: Translations = {
   'Nothing was recorded on these days': 'No se registró nada en estos días',
   'Earlier recordings': 'Registros anteriores',
   'Later recordings': 'Registros posteriores',
+  'received, not computed': 'recibido, no calculado',
   'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
     'Línea: frecuencia cardiaca, de {low} a {high} /min. Cinta: su altura es cuánto se recibió; su aspecto, la calidad. Barras: registros.',
   'A day of {hours} hours': 'Un día de {hours} horas',
@@ -853,6 +854,10 @@ export const es: Translations = {
   'Lowest resting heart rate': 'Frecuencia en reposo más baja',
   'RMSSD, mean': 'RMSSD, media',
   'Of the range covered': 'Parte del periodo cubierta',
+  'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
+    'Este informe no está completo: los valores de lo registrado después de {time} aún se estaban calculando cuando se hizo.',
+  'Drawn from {from} to {to}: nothing was recorded in the rest of the range.':
+    'Dibujado de {from} a {to}: no se registró nada en el resto del intervalo.',
   'No value was computed in this range.': 'No se calculó ningún valor en este periodo.',
   Trends: 'Tendencias',
   'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':

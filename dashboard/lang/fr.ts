@@ -673,6 +673,7 @@ export const fr: Translations = {
   'Nothing was recorded on these days': 'Rien n’a été enregistré ces jours-là',
   'Earlier recordings': 'Enregistrements antérieurs',
   'Later recordings': 'Enregistrements ultérieurs',
+  'received, not computed': 'reçu, non calculé',
   'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
     'Ligne : fréquence cardiaque, de {low} à {high} /min. Ruban : sa hauteur indique ce qui a été reçu, son aspect la qualité. Barres : enregistrements.',
   'A day of {hours} hours': 'Une journée de {hours} heures',
@@ -859,6 +860,10 @@ export const fr: Translations = {
   'Lowest resting heart rate': 'Fréquence de repos la plus basse',
   'RMSSD, mean': 'RMSSD, moyenne',
   'Of the range covered': 'Part de la période couverte',
+  'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
+    'Ce rapport n’est pas complet : les valeurs de ce qui a été enregistré après {time} étaient encore en cours de calcul.',
+  'Drawn from {from} to {to}: nothing was recorded in the rest of the range.':
+    'Tracé de {from} à {to} : rien n’a été enregistré dans le reste de la période.',
   'No value was computed in this range.': 'Aucune valeur n’a été calculée pour cette période.',
   Trends: 'Tendances',
   'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':
