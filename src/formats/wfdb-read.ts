@@ -61,7 +61,7 @@ const isMissing = (error: unknown): boolean => error instanceof PipelineError &&
 function withoutSamples(header: string, file: string): PipelineError {
   return new PipelineError(
     'not_found',
-    `${file}: no such file; the header ${header} says that its samples are there. Put it beside the header, or, for annotations alone, ` +
+    `${file}: no such file; the header ${header} says that its samples are there. Put it next to the header, or, for annotations alone, ` +
       'write a header of 0 signals',
   );
 }

@@ -201,7 +201,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.context().close();
   }, 60_000);
 
-  it('taken back by key after somebody has changed them, are kept', async () => {
+  it('taken back by key after another client has changed them, are kept', async () => {
     const { page } = await openViewer(240);
     await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
     await page.keyboard.press('m');
