@@ -226,7 +226,8 @@ export class Marks {
     return this.#made.map((one) => (one.id === id ? { ...one, etag } : one));
   }
 
-  /** Ctrl with Z: the last thing that was marked or changed in this page, unless another person has changed it since. A field keeps its own. */
+  /** Ctrl with Z: the last thing that was marked or changed in this page, unless another person has changed it since. A field keeps its
+   *  own. */
   undoKey(event: KeyboardEvent): void {
     const last = this.#made.at(-1);
     if (event.key.toLowerCase() !== 'z' || event.shiftKey || event.altKey || !(event.ctrlKey || event.metaKey)) return;
