@@ -16,6 +16,8 @@ import type { NameOf } from './who.ts';
 type Mark = Answer<'listAnnotations'>[number];
 type Detail = Answer<'getAnnotation'>;
 type TakenBack = Readonly<{ mark: Mark; etag: string }>;
+/** @param etag of what is there now @param before what it was; null: it was not there */
+type Made = Readonly<{ id: string; etag: string; before: BodyOf<'updateAnnotation'> | null }>;
 type Kind = BodyOf<'createAnnotation'>['kind'];
 type BeatKind = NonNullable<Mark['beat']>;
 
@@ -64,6 +66,9 @@ export class Marks {
   #edited: Readonly<{ mark: Detail; etag: string }> | null = null;
   #history: Detail | null = null;
   #takenBack: TakenBack | null = null;
+  /** What was marked and changed in this page, for Ctrl with Z. */
+  #made: readonly Made[] = [];
+  #isUndoing = false;
   readonly #values: CorrectedValues;
 
   constructor(page: MarksPage) {
@@ -125,7 +130,7 @@ export class Marks {
     const away = html`<button type="button" @click=${() => this.#letGo()}>${t('Cancel')}</button>`;
     if (pick === null) {
       return html`<p class="muted">
-        ${t('To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter.', { mark: html`<i>${t('Mark|control')}</i>` })}
+        ${t('To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter. Ctrl with Z takes back what you marked last.', { mark: html`<i>${t('Mark|control')}</i>` })}
       </p>`;
     }
     if (edited === null && pick.beat !== null) {
@@ -168,11 +173,13 @@ export class Marks {
     void this.#page.change(async () => {
       if (before === null) {
         const body = { stream_id: this.#stream!.id, kind: 'beat', starts_at: from, beat } as const;
-        await call('POST', '/api/v1/annotations', { body });
+        const made = await callTagged('POST', '/api/v1/annotations', { body });
+        this.#note(made.value.id, made.etag, null);
       } else {
         const params = { annotationId: before.id };
-        const { etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
-        await call('PATCH', '/api/v1/annotations/{annotationId}', { params, body: { beat }, etag });
+        const { value, etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
+        const after = await callTagged('PATCH', '/api/v1/annotations/{annotationId}', { params, body: { beat }, etag });
+        this.#note(before.id, after.etag, { beat: value.beat });
       }
       await this.#changed();
     });
@@ -195,15 +202,61 @@ export class Marks {
         };
         if (edited === null) {
           const body = { ...what, ...place, kind: field('kind') as Kind, stream_id: this.#stream!.id };
-          await call('POST', '/api/v1/annotations', { body });
+          const made = await callTagged('POST', '/api/v1/annotations', { body });
+          this.#note(made.value.id, made.etag, null);
         } else {
           const params = { annotationId: edited.mark.id };
-          await call('PATCH', '/api/v1/annotations/{annotationId}', { params, body: { ...what, ...place }, etag: edited.etag });
+          const body = { ...what, ...place };
+          const after = await callTagged('PATCH', '/api/v1/annotations/{annotationId}', { params, body, etag: edited.etag });
+          const { kind, channel, text, beat, starts_at, ends_at } = edited.mark;
+          this.#note(edited.mark.id, after.etag, { kind, channel, text, beat, starts_at, ends_at });
         }
         await this.#changed();
       },
       after: () => this.#page.viewer()?.focus(),
     });
+  }
+
+  /** Remembers a change. What was done to the same mark before is of the version that is there now. */
+  #note(id: string, etag: string, before: Made['before']): void {
+    this.#made = [...this.#withTag(id, etag), { id, etag, before }];
+  }
+
+  #withTag(id: string, etag: string): Made[] {
+    return this.#made.map((one) => (one.id === id ? { ...one, etag } : one));
+  }
+
+  /** Ctrl with Z: the last thing that was marked or changed in this page, unless another person has changed it since. A field keeps its
+   *  own. */
+  undoKey(event: KeyboardEvent): void {
+    const last = this.#made.at(-1);
+    if (event.key.toLowerCase() !== 'z' || event.shiftKey || event.altKey || !(event.ctrlKey || event.metaKey)) return;
+    const [field] = event.composedPath();
+    const isTyping = field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && !/^(checkbox|range)$/.test(field.type));
+    if (isTyping || last === undefined || this.#isUndoing) return;
+    event.preventDefault();
+    this.#isUndoing = true;
+    void this.#page.change(() => this.#undoLast(last)).finally(() => (this.#isUndoing = false));
+  }
+
+  async #undoLast({ id, etag, before }: Made): Promise<void> {
+    this.#made = this.#made.slice(0, -1);
+    const params = { annotationId: id };
+    if (before === null) await this.#delete(id, etag);
+    else {
+      const after = await callTagged('PATCH', '/api/v1/annotations/{annotationId}', { params, body: before, etag });
+      this.#made = this.#withTag(id, after.etag);
+    }
+    await this.#changed();
+  }
+
+  /** It can be taken back up. */
+  async #delete(id: string, etag: string): Promise<void> {
+    const params = { annotationId: id };
+    await call('DELETE', '/api/v1/annotations/{annotationId}', { params, etag });
+    this.#made = this.#made.filter((one) => one.id !== id);
+    const after = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
+    this.#takenBack = { mark: after.value, etag: after.etag };
   }
 
   // ------------------------------------------------------------------------------------------------ the list
@@ -229,9 +282,7 @@ export class Marks {
       danger: true,
       act: async () => {
         const { etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
-        await call('DELETE', '/api/v1/annotations/{annotationId}', { params, etag });
-        const after = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
-        this.#takenBack = { mark: after.value, etag: after.etag };
+        await this.#delete(mark.id, etag);
         await this.#changed();
       },
       after: () => this.#page.viewer()?.focus(),
@@ -313,7 +364,7 @@ export class Marks {
         [this.#list, this.#next] = [[...this.#list, ...page.items], page.next];
       });
     const taken = this.#takenBack;
-    return html`<section class="card marks" aria-label=${t('Marks')}>
+    return html`<section class="card marks" aria-label=${t('Marks')} @keydown=${(event: KeyboardEvent) => this.undoKey(event)}>
         <h2>${t('Marks')}</h2>
         ${this.#page.canEdit ? html`<div class="picked" role="group" aria-label=${t('What is chosen')}>${this.#picked()}</div>` : nothing}
         ${

@@ -62,11 +62,30 @@ export function ticksOf({ startMs }: Day, zone: string | undefined): readonly Re
   return [6, 12, 18].map((hour) => ({ hour, timeMs: atWallTime(wall + hour * 36e5, zone) }));
 }
 
+/** What was received of a stretch. @param share of it with samples, 0 to 1 */
+export type Received = Readonly<{ fromMs: number; toMs: number; share: number }>;
+
+/** What of a recording was received, by the samples of a channel: stretches of one share as one. */
+export function receivedOf({ t0_ns: t0, step_ms: stepMs, rate_hz: rateHz, n }: Answer<'getOverview'>[number], of: Recorded): Received[] {
+  const found: Received[] = [];
+  for (const [i, count] of n.entries()) {
+    const bucketMs = t0 / 1e6 + i * stepMs;
+    const [fromMs, toMs] = [Math.max(of.fromMs, bucketMs), Math.min(of.toMs, bucketMs + stepMs)];
+    if (count === 0 || toMs <= fromMs) continue;
+    // To a twentieth: a picture of a row shows no more, and a day of whole minutes is one stretch.
+    const share = Math.min(1, Math.round((20_000 * count) / (rateHz * (toMs - fromMs))) / 20);
+    const before = found.at(-1);
+    if (before !== undefined && before.toMs === fromMs && before.share === share) found[found.length - 1] = { ...before, toMs };
+    else found.push({ fromMs, toMs, share });
+  }
+  return found;
+}
+
 type Chart = Answer<'queryChart'>;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5 };
 
 /** Of a resolution such as 5m, ms. */
-const stepOf = (resolution: string): number => Number(/^\d+/.exec(resolution)?.[0] ?? 1) * (UNIT_MS[resolution.at(-1)!] ?? 36e5);
+export const stepOf = (resolution: string): number => Number(/^\d+/.exec(resolution)?.[0] ?? 1) * (UNIT_MS[resolution.at(-1)!] ?? 36e5);
 
 /** A chart of heart rate from ECG and from pulse waves, with detail: from ECG where it has a value. */
 export function cellsOf({ data, qmask, detail, resolution }: Chart): Cell[] {

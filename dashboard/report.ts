@@ -7,7 +7,7 @@ import { Session } from '../widgets/shared/session.ts';
 import { locale, problemOf, t } from './language.ts';
 import { versionOf } from './pages/report.ts';
 import { readReport } from './report/report-data.ts';
-import { earlierNote, isComplete, ReportView } from './report/report-view.ts';
+import { earlierNote, isComplete, partialNote, ReportView } from './report/report-view.ts';
 
 const LOOK_EVERY_MS = 100;
 /** So often it is looked for the charts and strips: a minute. */
@@ -37,7 +37,8 @@ async function show(): Promise<void> {
     await new Promise<void>((resolve) => {
       globalThis.setTimeout(resolve, LOOK_EVERY_MS);
     });
-  if (data.isEarlier) page['note'] = earlierNote();
+  const notes = [...(data.isEarlier ? [earlierNote()] : []), ...(data.computedToMs === null ? [] : [partialNote(data, locale)])];
+  if (notes.length > 0) page['note'] = notes.join(' ');
   if (isComplete(document)) end('ready');
   else end('failed', t('the charts and strips were not there within a minute'));
 }

@@ -82,6 +82,7 @@ async function ask(method: string, address: string, body?: unknown, etag = ''): 
 }
 
 export type Member = Answer<'getSession'>;
+export type ListedMember = Answer<'listMembers'>[number];
 export type Project = Answer<'listProjects'>[number];
 export type ApiKey = Answer<'listApiKeys'>[number];
 export type NewApiKey = Answer<'createApiKey'>;

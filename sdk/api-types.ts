@@ -106,7 +106,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { email: string; password: string };
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string; can_email: boolean };
   };
   /** Sign out */
   signOut: {
@@ -124,7 +124,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string };
+    answer: { id: string; email: string; display_name: string; role: 'owner' | 'admin' | 'clinician' | 'analyst' | 'viewer'; created_at: string; last_login_at: string | null; disabled: boolean; etag: string; can_email: boolean };
   };
   /** Resolve or create the user of an external id */
   resolveUser: {

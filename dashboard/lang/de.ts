@@ -64,8 +64,8 @@ export const de = {
   fusion: 'Fusionsschlag',
   unclassified: 'nicht klassifiziert',
   'there is no beat': 'hier ist kein Schlag',
-  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter.':
-    'Um etwas zu markieren, wählen Sie {mark} über dem Streifen; klicken Sie dann auf den Streifen oder ziehen Sie über einen Abschnitt. Mit der Tastatur: M, eckige Klammern, B für Schläge, danach Eingabe.',
+  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter. Ctrl with Z takes back what you marked last.':
+    'Um etwas zu markieren, wählen Sie {mark} über dem Streifen; klicken Sie dann auf den Streifen oder ziehen Sie über einen Abschnitt. Mit der Tastatur: M, eckige Klammern, B für Schläge, danach Eingabe. Strg mit Z nimmt zurück, was Sie zuletzt markiert haben.',
   'Mark|control': 'Markieren',
   'No beat was found at {place}. It is:': 'Kein Schlag gefunden bei {place}. Es ist:',
   'Computed as {kind} at {place}. It is:': 'Berechnet als {kind} bei {place}. Es ist:',
@@ -611,6 +611,8 @@ export const de = {
   'Person, by external id (empty: everybody)': 'Person, externe Kennung (leer: alle)',
   'not for a group': 'nicht für eine Gruppe',
   'E-mail to, separated by commas': 'E-Mail an, durch Kommas getrennt',
+  'This service has no mail server, so a rule cannot send e-mail: its operator can set one.':
+    'Dieser Dienst hat keinen Mailserver, also kann eine Regel keine E-Mail senden: wer ihn betreibt, kann einen einstellen.',
   'No e-mail from': 'Keine E-Mail von',
   'No e-mail until': 'Keine E-Mail bis',
   'Try on the': 'Testen an',
@@ -672,6 +674,7 @@ export const de = {
   'Nothing was recorded on these days': 'An diesen Tagen wurde nichts aufgezeichnet',
   'Earlier recordings': 'Frühere Aufzeichnungen',
   'Later recordings': 'Spätere Aufzeichnungen',
+  'received, not computed': 'empfangen, nicht berechnet',
   'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
     'Linie: Herzfrequenz, {low} bis {high} /min. Band: Höhe ist, wie viel empfangen wurde, Muster die Qualität. Balken: Aufzeichnungen.',
   'A day of {hours} hours': 'Ein Tag von {hours} Stunden',
@@ -857,6 +860,10 @@ export const de = {
   'Lowest resting heart rate': 'Niedrigste Ruheherzfrequenz',
   'RMSSD, mean': 'RMSSD, Mittel',
   'Of the range covered': 'Vom Zeitraum erfasst',
+  'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
+    'Dieser Bericht ist nicht vollständig: Werte von dem, was nach {time} aufgezeichnet wurde, wurden noch berechnet, als er entstand.',
+  'Drawn from {from} to {to}: nothing was recorded in the rest of the range.':
+    'Gezeichnet von {from} bis {to}: Im Rest des Zeitraums wurde nichts aufgezeichnet.',
   'No value was computed in this range.': 'In diesem Zeitraum wurde kein Wert berechnet.',
   Trends: 'Trends',
   'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':

@@ -64,8 +64,8 @@ export const es: Translations = {
   fusion: 'fusión',
   unclassified: 'sin clasificar',
   'there is no beat': 'aquí no hay latido',
-  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter.':
-    'Para marcar algo, elija {mark} encima de la tira y haga clic en ella o arrastre sobre un tramo. Con el teclado: M, corchetes, B para latidos y después Intro.',
+  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter. Ctrl with Z takes back what you marked last.':
+    'Para marcar algo, elija {mark} encima de la tira y haga clic en ella o arrastre sobre un tramo. Con el teclado: M, corchetes, B para latidos y después Intro. Ctrl con Z deshace lo último que marcó.',
   'Mark|control': 'Marcar',
   'No beat was found at {place}. It is:': 'No se encontró ningún latido en {place}. Es:',
   'Computed as {kind} at {place}. It is:': 'Calculado como {kind} en {place}. Es:',
@@ -609,6 +609,8 @@ export const es: Translations = {
   'Person, by external id (empty: everybody)': 'Persona, por identificador externo (vacío: todos)',
   'not for a group': 'no para un grupo',
   'E-mail to, separated by commas': 'Correo a, separados por comas',
+  'This service has no mail server, so a rule cannot send e-mail: its operator can set one.':
+    'Este servicio no tiene servidor de correo, así que una regla no puede enviar correos: quien lo administra puede configurar uno.',
   'No e-mail from': 'Sin correo desde',
   'No e-mail until': 'Sin correo hasta',
   'Try on the': 'Probar con',
@@ -669,6 +671,7 @@ export const es: Translations = {
   'Nothing was recorded on these days': 'No se registró nada en estos días',
   'Earlier recordings': 'Registros anteriores',
   'Later recordings': 'Registros posteriores',
+  'received, not computed': 'recibido, no calculado',
   'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
     'Línea: frecuencia cardiaca, de {low} a {high} /min. Cinta: su altura es cuánto se recibió; su aspecto, la calidad. Barras: registros.',
   'A day of {hours} hours': 'Un día de {hours} horas',
@@ -854,6 +857,10 @@ export const es: Translations = {
   'Lowest resting heart rate': 'Frecuencia en reposo más baja',
   'RMSSD, mean': 'RMSSD, media',
   'Of the range covered': 'Parte del periodo cubierta',
+  'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
+    'Este informe no está completo: los valores de lo registrado después de {time} aún se estaban calculando cuando se hizo.',
+  'Drawn from {from} to {to}: nothing was recorded in the rest of the range.':
+    'Dibujado de {from} a {to}: no se registró nada en el resto del intervalo.',
   'No value was computed in this range.': 'No se calculó ningún valor en este periodo.',
   Trends: 'Tendencias',
   'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':

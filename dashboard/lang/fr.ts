@@ -64,8 +64,8 @@ export const fr: Translations = {
   fusion: 'fusion',
   unclassified: 'non classé',
   'there is no beat': 'il n’y a pas de battement',
-  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter.':
-    'Pour poser un repère, choisissez {mark} au-dessus de la bande, puis cliquez sur la bande ou faites glisser sur un intervalle. Au clavier : M, crochets, B pour les battements, puis Entrée.',
+  'To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter. Ctrl with Z takes back what you marked last.':
+    'Pour poser un repère, choisissez {mark} au-dessus de la bande, puis cliquez sur la bande ou faites glisser sur un intervalle. Au clavier : M, crochets, B pour les battements, puis Entrée. Ctrl avec Z annule votre dernier repère.',
   'Mark|control': 'Marquer',
   'No beat was found at {place}. It is:': 'Aucun battement trouvé à {place}. C’est :',
   'Computed as {kind} at {place}. It is:': 'Calculé comme {kind} à {place}. C’est :',
@@ -613,6 +613,8 @@ export const fr: Translations = {
   'Person, by external id (empty: everybody)': 'Personne, par identifiant externe (vide : tout le monde)',
   'not for a group': 'pas pour un groupe',
   'E-mail to, separated by commas': 'E-mail à, séparés par des virgules',
+  'This service has no mail server, so a rule cannot send e-mail: its operator can set one.':
+    'Ce service n’a pas de serveur de messagerie : une règle ne peut donc pas envoyer d’e-mail. Son exploitant peut en définir un.',
   'No e-mail from': 'Pas d’e-mail de',
   'No e-mail until': 'Pas d’e-mail jusqu’à',
   'Try on the': 'Essayer sur',
@@ -674,6 +676,7 @@ export const fr: Translations = {
   'Nothing was recorded on these days': 'Rien n’a été enregistré ces jours-là',
   'Earlier recordings': 'Enregistrements antérieurs',
   'Later recordings': 'Enregistrements ultérieurs',
+  'received, not computed': 'reçu, non calculé',
   'Line: heart rate, {low} to {high} /min. Ribbon: its height is how much was received, its look the quality. Bars: recordings.':
     'Ligne : fréquence cardiaque, de {low} à {high} /min. Ruban : sa hauteur indique ce qui a été reçu, son aspect la qualité. Barres : enregistrements.',
   'A day of {hours} hours': 'Une journée de {hours} heures',
@@ -860,6 +863,10 @@ export const fr: Translations = {
   'Lowest resting heart rate': 'Fréquence de repos la plus basse',
   'RMSSD, mean': 'RMSSD, moyenne',
   'Of the range covered': 'Part de la période couverte',
+  'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
+    'Ce rapport n’est pas complet : les valeurs de ce qui a été enregistré après {time} étaient encore en cours de calcul.',
+  'Drawn from {from} to {to}: nothing was recorded in the rest of the range.':
+    'Tracé de {from} à {to} : rien n’a été enregistré dans le reste de la période.',
   'No value was computed in this range.': 'Aucune valeur n’a été calculée pour cette période.',
   Trends: 'Tendances',
   'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':

@@ -7,7 +7,7 @@ import { formValues, Page } from '../page.ts';
 import { tableOf } from '../parts.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { call } from '../service.ts';
-import type { Member } from '../service.ts';
+import type { ListedMember } from '../service.ts';
 
 const roles = [
   ['viewer', t('can read users, devices and signals')],
@@ -21,9 +21,9 @@ const PASSWORD_MIN = 12;
 export class MembersPage extends Page {
   override readonly title = t('Members');
   protected override readonly lead = t('Who can sign in here, and what they can do.');
-  #members: readonly Member[] = [];
+  #members: readonly ListedMember[] = [];
 
-  readonly #list = new ListChoice<Member>(
+  readonly #list = new ListChoice<ListedMember>(
     this.listPlace,
     {
       email: { name: t('E-mail'), by: (member) => member.email },
@@ -35,7 +35,7 @@ export class MembersPage extends Page {
   );
 
   /** An admin makes no owners, and changes none. */
-  #mayChange(role: Member['role']): boolean {
+  #mayChange(role: ListedMember['role']): boolean {
     return role !== 'owner' || this.context.member.role === 'owner';
   }
 
@@ -46,7 +46,7 @@ export class MembersPage extends Page {
   protected override body(): TemplateResult {
     return html`<section class="card">
         ${this.#list.fields(this.#members.length, t('Part of an address, a name or a role'))}
-        ${tableOf<Member>(
+        ${tableOf<ListedMember>(
           [
             { name: t('E-mail'), cell: (member) => html`<bdi>${member.email}</bdi>` },
             { name: t('Name'), cell: (member) => (member.display_name === '' ? '–' : html`<bdi>${member.display_name}</bdi>`) },
@@ -67,7 +67,7 @@ export class MembersPage extends Page {
             const body: BodyOf<'createMember'> = {
               email: text('email'),
               display_name: text('name'),
-              role: text('role') as Member['role'],
+              role: text('role') as ListedMember['role'],
               password: text('password'),
             };
             void this.change(() => call('POST', '/api/v1/members', { body }).then(() => form.reset()));
@@ -98,7 +98,7 @@ export class MembersPage extends Page {
       </section>`;
   }
 
-  #role(member: Member): TemplateResult | string {
+  #role(member: ListedMember): TemplateResult | string {
     if (member.id === this.context.member.id || member.disabled || !this.#mayChange(member.role)) return t(member.role);
     return html`<label
       ><span class="vh">${t('Role of {name}', { name: member.email })}</span>
@@ -108,7 +108,7 @@ export class MembersPage extends Page {
           void this.change(() =>
             call('PATCH', '/api/v1/members/{memberId}', {
               params: { memberId: member.id },
-              body: { role: value as Member['role'] },
+              body: { role: value as ListedMember['role'] },
               etag: member.etag,
             }),
           );
@@ -119,7 +119,7 @@ export class MembersPage extends Page {
     >`;
   }
 
-  #switch(member: Member): TemplateResult {
+  #switch(member: ListedMember): TemplateResult {
     if (member.id === this.context.member.id) return html`<span class="muted">${t('you')}</span>`;
     if (!this.#mayChange(member.role)) return html`<span class="muted">${t('owners only')}</span>`;
     return html`<button

@@ -90,6 +90,11 @@ export class RecordingPage extends Page {
     return `#/recordings/${stream.id}${kept.size === 0 ? '' : `?${kept.toString()}`}`;
   }
 
+  #key(event: KeyboardEvent): void {
+    if (this.canEdit) this.#marks.undoKey(event);
+    this.#walk(event);
+  }
+
   #walk(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey || (event.key !== '<' && event.key !== '>')) return;
     const isBefore = event.key === '<';
@@ -149,7 +154,7 @@ export class RecordingPage extends Page {
   protected override body(): TemplateResult | typeof nothing {
     if (this.#stream === null || this.#held === null || this.#user === null) return nothing;
     const given = (name: string): string | typeof nothing => this.#given.get(name) ?? nothing;
-    return html`<section class="card" @keydown=${(event: KeyboardEvent) => this.#walk(event)}>
+    return html`<section class="card" @keydown=${(event: KeyboardEvent) => this.#key(event)}>
         ${this.#neighbourBar(this.#user)}
         <p class="muted">
           ${t('Device {name}', { name: `${this.#stream.device_id} ${this.#stream.firmware}`.trim() })} ·

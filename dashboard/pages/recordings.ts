@@ -6,8 +6,21 @@ import { formatNumber } from '../../widgets/shared/format.ts';
 import { plural, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { chips, duration, emptyState, tableOf } from '../parts.ts';
-import { barsIn, cellsOf, cellsWithin, coverOf, dateAt, daysOf, linesOf, midnight, shifted, ticksOf } from '../recording-days.ts';
-import type { Bar, Cell, Day, Recorded } from '../recording-days.ts';
+import {
+  barsIn,
+  cellsOf,
+  cellsWithin,
+  coverOf,
+  dateAt,
+  daysOf,
+  linesOf,
+  midnight,
+  receivedOf,
+  shifted,
+  stepOf,
+  ticksOf,
+} from '../recording-days.ts';
+import type { Bar, Cell, Day, Received, Recorded } from '../recording-days.ts';
 import { call, callList, callNext } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
 import { clockZone, zoneOf } from '../time-zone.ts';
@@ -20,6 +33,10 @@ const DAYS_MAX = 92;
 /** Recordings of a range that are read, at most: of thousands a row shows nothing any more. */
 const PAGES_MAX = 5;
 const PAGE = 1000;
+/** Recordings whose samples are asked for, the longest ones; of others the values say what was received. */
+const RECEIVED_MAX = 60;
+const AT_ONCE = 4;
+const BUCKETS_MAX = 5000;
 /** Of heart rate: a minute of a day, an hour of a month. */
 const POINTS_MAX = 1500;
 /** Height of what is above the bars of a day, and of a bar. */
@@ -40,6 +57,7 @@ export class RecordingsPage extends Page {
   #to = '';
   #recordings: readonly Listed[] = [];
   #cells: readonly Cell[] = [];
+  #received: readonly Received[] = [];
   /** There are more than are read. */
   #isCut = false;
   /** The nearest outside of the range. */
@@ -128,7 +146,11 @@ export class RecordingsPage extends Page {
       one({ since: until, sort: 'oldest' }),
     ]);
     if (from !== this.#from || to !== this.#to) return; // another range was chosen meanwhile
-    this.#recordings = found.streams.flatMap(recordedOf);
+    const recordings = found.streams.flatMap(recordedOf);
+    const received = await receivedBetween(recordings, Date.parse(since), Date.parse(until), stepOf(chart.resolution));
+    if (from !== this.#from || to !== this.#to) return;
+    this.#recordings = recordings;
+    this.#received = received;
     this.#isCut = found.isCut;
     this.#cells = cellsOf(chart);
     [this.#earlier, this.#later] = [earlier, later];
@@ -212,6 +234,10 @@ export class RecordingsPage extends Page {
               >${word}
             </li>`,
         )}
+        <li>
+          <svg class="day-ribbon" viewBox="0 0 14 14" aria-hidden="true"><rect class="received" x="1" y="1" width="12" height="12" /></svg
+          >${t('received, not computed')}
+        </li>
       </ul>
       <ol class="plain days">
         ${days.map((day) => this.#day(day, low, high))}
@@ -245,6 +271,7 @@ export class RecordingsPage extends Page {
           ${linesOf(day, cells, low, high).map((points) => svg`<polyline points=${points} />`)}
         </svg>
         <svg class="day-ribbon" width="100%" y=${RIBBON_Y} height=${RIBBON_PX} aria-hidden="true">
+          ${this.#received.map((one) => (one.fromMs < day.endMs && one.toMs > day.startMs ? receivedIn(one, day, at) : nothing))}
           ${cellsWithin(cells, bars).map((cell) => ribbonOf(cell, at, day.startMs))}
         </svg>
         ${bars.map((bar) => this.#bar(day, bar, at))}
@@ -359,6 +386,46 @@ function ribbonOf({ fromMs, toMs, covered, flag }: Cell, at: (ms: number) => str
   const height = Math.max(1, RIBBON_PX * covered);
   const y = (RIBBON_PX - height).toFixed(1);
   return filled(flag, { x: at(fromMs), y, width: at(startMs + toMs - fromMs), height: height.toFixed(1) });
+}
+
+/** Below the values: what is seen of it has none. */
+function receivedIn({ fromMs, toMs, share }: Received, { startMs, endMs }: Day, at: (ms: number) => string): TemplateResult {
+  const [from, to] = [Math.max(fromMs, startMs), Math.min(toMs, endMs)];
+  const height = Math.max(1, RIBBON_PX * share);
+  const y = (RIBBON_PX - height).toFixed(1);
+  return svg`<rect class="received" x=${at(from)} y=${y} width=${at(startMs + to - from)} height=${height.toFixed(1)} />`;
+}
+
+/** What was received of recordings in a range, by their samples. */
+async function receivedBetween(recordings: readonly Listed[], sinceMs: number, untilMs: number, stepMs: number): Promise<Received[]> {
+  const within = recordings
+    .map(({ stream, id, fromMs, toMs }) => ({ stream, id, fromMs: Math.max(fromMs, sinceMs), toMs: Math.min(toMs, untilMs) }))
+    .filter(({ fromMs, toMs }) => toMs > fromMs)
+    .toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))
+    .slice(0, RECEIVED_MAX);
+  const received: Received[] = [];
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < within.length) {
+      const one = within[next++]!;
+      const { channels } = one.stream;
+      const code = (channels.find(({ kind }) => kind === 'ecg') ?? channels.find(({ kind }) => kind === 'ppg') ?? channels[0]!).code;
+      const [overview] = await call('GET', '/api/v1/streams/{streamId}/overview', {
+        params: { streamId: one.id },
+        query: {
+          since: new Date(one.fromMs).toISOString(),
+          until: new Date(one.toMs).toISOString(),
+          channels: [code],
+          // As fine as the values: a bucket more at each end.
+          buckets: Math.min(BUCKETS_MAX, Math.ceil((one.toMs - one.fromMs) / stepMs) + 2),
+          resolution: '1s',
+        },
+      });
+      if (overview !== undefined) received.push(...receivedOf(overview, one));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return received;
 }
 
 type Place = Readonly<Record<'x' | 'y' | 'width' | 'height', string | number>>;

@@ -222,6 +222,7 @@ export class RulesPage extends ProjectPage {
         ${text('subject_id', t('Person, by external id (empty: everybody)'), rule?.external_id ?? '')}
         ${choice('group_id', t('Group'), [['', t('not for a group')], ...this.#groups.map(({ id, name }) => [id, name] as const)], rule?.group_id ?? '')}
         ${text('email_to', t('E-mail to, separated by commas'), rule?.email_to.join(', ') ?? '')}
+        ${this.context.member.can_email ? nothing : html`<p class="muted" id="no-mail">${t('This service has no mail server, so a rule cannot send e-mail: its operator can set one.')}</p>`}
         ${text('quiet_from', t('No e-mail from'), rule?.quiet_from ?? '', 'time')}
         ${text('quiet_to', t('No e-mail until'), rule?.quiet_to ?? '', 'time')} ${choice('range', t('Try on the'), ranges, '7')}
         <div class="row">

@@ -17,6 +17,7 @@ const SERIES_MAX = 16;
 export const USUAL_DAYS = 7;
 
 export type Range = Readonly<{ fromMs: number; toMs: number }>;
+type Stream = Answer<'listStreams'>[number];
 type Method = Answer<'listMethods'>[number];
 type Totals = NonNullable<Answer<'queryChart'>['detail']>['totals'][number];
 export type MethodLine = Readonly<{ method: Method; totals: Totals }>;
@@ -28,6 +29,10 @@ export type ReportData = Readonly<{
   /** Nothing was recorded in the usual days: these end with the newest recording. */
   isEarlier: boolean;
   streams: Answer<'listStreams'>;
+  /** Of what was recorded after this time, values are still being computed; null: of nothing. */
+  computedToMs: number | null;
+  /** What the trends are drawn of: where little of the range was recorded, that alone. */
+  drawn: Range;
   /** Methods that have values in the range, each version apart. */
   lines: readonly MethodLine[];
   nights: readonly Night[];
@@ -64,6 +69,7 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
   ]);
   const lines = await readLines(session, subjectId, methods, range);
   const episodes = await Promise.all(list.slice(0, EPISODES_MAX).map(({ id }) => session.get('/api/v1/episodes/{id}', { params: { id } })));
+  const computedToMs = await readComputedTo(session, streams, range, nowMs);
   const held = new Set(lines.map(({ method }) => method.name));
   return {
     user,
@@ -71,12 +77,76 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
     range,
     isEarlier: earlier !== null,
     streams,
+    computedToMs,
+    drawn: drawnOf(streams, range),
     lines,
     nights,
     episodes: episodes.toSorted((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at)),
     more: list.length > EPISODES_MAX,
     trends: trends.filter(({ features }) => features.some((feature) => held.has(feature))),
   };
+}
+
+/** A recording that takes less of the range is drawn without the rest: it would be a hairline. */
+const DRAWN_SHARE_MIN = 0.1;
+const DRAWN_MS_MIN = 120_000;
+
+/** From the first to the last recording in the range, and a little around them. */
+export function drawnOf(streams: readonly Pick<Stream, 'recorded_from' | 'last_sample_at'>[], range: Range): Range {
+  const spans = streams.flatMap(({ recorded_from: from, last_sample_at: to }) =>
+    from === null || to === null ? [] : [spanIn(range, from, to)],
+  );
+  const [fromMs, toMs] = [Math.min(...spans.map((span) => span.fromMs)), Math.max(...spans.map((span) => span.toMs))];
+  if (!(toMs > fromMs) || toMs - fromMs > DRAWN_SHARE_MIN * (range.toMs - range.fromMs)) return range;
+  const around = Math.max(0.05 * (toMs - fromMs), (DRAWN_MS_MIN - (toMs - fromMs)) / 2);
+  return { fromMs: Math.max(range.fromMs, fromMs - around), toMs: Math.min(range.toMs, toMs + around) };
+}
+
+const spanIn = (range: Range, from: string, to: string): Range => ({
+  fromMs: Math.max(range.fromMs, Date.parse(from)),
+  toMs: Math.min(range.toMs, Date.parse(to)),
+});
+
+/** Values come so much later than their samples, at most, where nothing waits. */
+const COMPUTED_WITHIN_MS = 180_000;
+/** Of a recording that came before, what has no values will have none. */
+const COMING_MS = 864e5;
+const COMING_MAX = 20;
+/** How closely is looked where values end. */
+const CLOSELY_MS = 30_000;
+const judged = { ecg: 'sqi_ecg', ppg: 'sqi_ppg' } as const;
+
+/** The quality of ECG and PPG is judged whatever they are like: where it ends, values are still being computed. */
+async function readComputedTo(session: Session, streams: Answer<'listStreams'>, range: Range, nowMs: number): Promise<number | null> {
+  const coming = streams.filter((stream) => stream.is_flowing || Date.parse(stream.started_at) > nowMs - COMING_MS).slice(0, COMING_MAX);
+  const ends = await Promise.all(coming.map((stream) => computedToOf(session, stream, range)));
+  const known = ends.filter((end) => end !== null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+async function computedToOf(session: Session, stream: Stream, range: Range): Promise<number | null> {
+  const channel = stream.channels.find(({ kind }) => kind === 'ecg') ?? stream.channels.find(({ kind }) => kind === 'ppg');
+  if (channel === undefined || stream.recorded_from === null || stream.last_sample_at === null) return null;
+  const { fromMs, toMs } = spanIn(range, stream.recorded_from, stream.last_sample_at);
+  const params = { streamId: stream.id };
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  const isComputed = async (ms: number): Promise<boolean> => {
+    const names = [judged[channel.kind as keyof typeof judged]];
+    const query = { names, since: iso(ms), until: iso(toMs), limit: 1 };
+    return (await session.get('/api/v1/streams/{streamId}/features', { params, query })).length > 0;
+  };
+  let [low, high] = [fromMs, toMs - COMPUTED_WITHIN_MS];
+  if (high <= low || (await isComputed(high))) return null;
+  // A recording may end with something else than its signal.
+  const query = { since: iso(high), until: iso(toMs), channels: [channel.code], buckets: 10 };
+  const rest = await session.get('/api/v1/streams/{streamId}/overview', { params, query });
+  if (!rest.some(({ n }) => n.some((count) => count > 0))) return null;
+  while (high - low > CLOSELY_MS) {
+    const middle = (low + high) / 2;
+    if (await isComputed(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Totals of the range for every version of every method that has values there. */

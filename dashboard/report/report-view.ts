@@ -50,6 +50,7 @@ export class ReportView {
           <dd>${t('{time} by biosignal {version}', { time: this.#time(madeAtMs), version })}</dd>
         </dl>
         ${this.#data.isEarlier ? html`<p class="range-note">${earlierNote()}</p>` : nothing}
+        ${this.#data.computedToMs === null ? nothing : html`<p class="range-note"><strong>${partialNote(this.#data, this.#locale)}</strong></p>`}
         <p class="disclaimer"><strong>${DISCLAIMER}</strong></p>
       </header>
       ${this.#summary()} ${this.#recordings()} ${this.#trends()} ${this.#nights()} ${this.#methods()} ${this.#episodes()}
@@ -109,13 +110,14 @@ export class ReportView {
   }
 
   #trends(): TemplateResult | typeof nothing {
-    const { trends, range, timeZone } = this.#data;
+    const { trends, range, drawn, timeZone } = this.#data;
     if (trends.length === 0) return nothing;
-    const [from, to] = [range.fromMs, range.toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
+    const [from, to] = [drawn.fromMs, drawn.toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
     return html`<section>
       <h2>${t('Trends')}</h2>
       <p class="muted">
         ${t('The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.')}
+        ${drawn === range ? nothing : t('Drawn from {from} to {to}: nothing was recorded in the rest of the range.', { from: this.#time(drawn.fromMs), to: this.#time(drawn.toMs) })}
       </p>
       ${trends.map(
         ({ biosignals, heading }) =>
@@ -169,7 +171,11 @@ export class ReportView {
     ];
     // Each is of the first that it matches.
     const groupOf = (name: string) => groups.find(([, pattern]) => pattern.test(name));
-    return html`${groups.map((group) => {
+    // Before the tables: behind them it may stand alone on a page.
+    return html`<p class="muted explains">
+        ${t('Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.')}
+      </p>
+      ${groups.map((group) => {
         const [name] = group;
         const some = lines.filter(({ method }) => groupOf(method.name) === group);
         if (some.length === 0) return nothing;
@@ -194,10 +200,7 @@ export class ReportView {
             })),
           )}
         </section>`;
-      })}
-      <p class="muted">
-        ${t('Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.')}
-      </p>`;
+      })}`;
   }
 
   #episodes(): TemplateResult {
@@ -238,6 +241,12 @@ export class ReportView {
 /** Why the report is not of the last days. */
 export const earlierNote = (): string =>
   t('Nothing was recorded in the last {count} days. The report is of the {count} days up to the newest recording.', { count: USUAL_DAYS });
+
+/** What is missing of a report that was made too early. */
+export const partialNote = ({ computedToMs, timeZone }: ReportData, locale: string): string =>
+  t('This report is not whole: of what was recorded after {time}, values were still being computed when it was made.', {
+    time: formatTime(locale, computedToMs!, timeZone),
+  });
 
 const words = { open: t('not reviewed'), closed: t('reviewed'), cancelled: t('dismissed') } as const;
 

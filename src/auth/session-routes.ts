@@ -34,9 +34,16 @@ export type SessionDeps = Readonly<{
   /** Signs the cookies of known browsers; the same on every node. Default: a random one, for the life of the process. */
   deviceSecret?: Uint8Array | undefined;
   signInRefused?: ReadAudit['signInRefused'] | undefined;
+  /** A mail server is set. */
+  canMail?: boolean | undefined;
   /** Counts tries at other nodes, too. */
   tries?: SharedTries | undefined;
 }>;
+
+const SignedInSchema = exactly({
+  ...MemberSchema.properties,
+  can_email: Type.Boolean({ description: 'The service has a mail server, so a rule can have addresses.' }),
+});
 
 /** Admits an attempt to sign in.  @param device a browser known to the account, or null
  *  @throws PipelineError rate_limited */
@@ -61,7 +68,7 @@ function limitedTries(shared: SharedTries): AdmitTry {
   };
 }
 
-const signInRoute = ({ db, secureCookies, deviceSecret, signInRefused, tries = new SharedTries() }: SessionDeps) => {
+const signInRoute = ({ db, canMail = false, secureCookies, deviceSecret, signInRefused, tries = new SharedTries() }: SessionDeps) => {
   const devices = new DeviceCookies(deviceSecret ?? randomBytes(32));
   const admitTry = limitedTries(tries);
   const sessionName = cookieName('bio_session', secureCookies);
@@ -78,7 +85,7 @@ const signInRoute = ({ db, secureCookies, deviceSecret, signInRefused, tries = n
     access: { public: true },
     body: exactly({ email: Email, password: Type.String({ minLength: 1, maxLength: 200 }) }),
     bodyBytesMax: 4096,
-    responses: { 200: { description: 'Signed in.', schema: MemberSchema, headers: ['Set-Cookie'] } },
+    responses: { 200: { description: 'Signed in.', schema: SignedInSchema, headers: ['Set-Cookie'] } },
     errors: ['credential_invalid', 'rate_limited', 'origin_forbidden'],
     handler: async (request) => {
       const { email, password } = request.body;
@@ -95,7 +102,7 @@ const signInRoute = ({ db, secureCookies, deviceSecret, signInRefused, tries = n
       await audit(db, actor, { action: 'session.created', targetKind: 'operator', targetId: member.id });
       const known = devices.open(email, deviceCookie) === null ? devices.issue(email) : deviceCookie;
       const cookies = [setCookie(sessionName, token, SESSION_SEC, secureCookies), setCookie(deviceName, known, DEVICE_SEC, secureCookies)];
-      return { status: 200, json: member, headers: { 'set-cookie': cookies.join('\n') } };
+      return { status: 200, json: { ...member, can_email: canMail }, headers: { 'set-cookie': cookies.join('\n') } };
     },
   });
 };
@@ -120,7 +127,7 @@ const signOutRoute = ({ db, secureCookies }: SessionDeps) => {
   });
 };
 
-const getSession = ({ db }: SessionDeps) =>
+const getSession = ({ db, canMail = false }: SessionDeps) =>
   defineRoute({
     method: 'GET',
     path: '/auth/session',
@@ -128,13 +135,13 @@ const getSession = ({ db }: SessionDeps) =>
     tag: 'Operators',
     summary: 'Who is signed in?',
     access: { operator: 'viewer' },
-    responses: { 200: { description: 'The account.', schema: MemberSchema } },
+    responses: { 200: { description: 'The account.', schema: SignedInSchema } },
     errors: ['not_found'],
     handler: async ({ caller }) => {
       const members = await listMembers(db, orgOf(caller));
       const member = members.find(({ id }) => caller.kind === 'operator' && id === caller.operatorId);
       if (member === undefined) throw new PipelineError('not_found', 'There is no such account.');
-      return { status: 200, json: member };
+      return { status: 200, json: { ...member, can_email: canMail } };
     },
   });
 

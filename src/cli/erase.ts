@@ -6,6 +6,7 @@ import { eraseUser, finishErasures } from '../records/erase.ts';
 import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
+import { FORCE_OPTION, refuseExisting } from './export/whole-files.ts';
 import { withDatabase } from './open-database.ts';
 import { findOrganization } from './organizations.ts';
 import { formatTable } from './table.ts';
@@ -23,6 +24,7 @@ it again, with the uuid when the user record is gone already. A running service 
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed while there is only one.' },
     yes: { type: 'boolean', doc: 'Erase. Without --yes the command only says what it would erase.' },
+    force: FORCE_OPTION,
     receipt: { type: 'string', value: 'FILE', doc: 'Also write the receipt to this file, as JSON.' },
   },
   examples: ['biosignal erase patient-7', 'biosignal erase patient-7 --yes --receipt patient-7.erased.json'],
@@ -46,8 +48,9 @@ it again, with the uuid when the user record is gone already. A running service 
         );
         return EXIT_OK;
       }
-      const receipt = await eraseUser(pool, orgId, user.id, { actor: commandLine(console, orgId) });
       const file = options.text('receipt');
+      refuseExisting(file === '' ? [] : [file], options.flag('force'));
+      const receipt = await eraseUser(pool, orgId, user.id, { actor: commandLine(console, orgId) });
       if (file !== '') await writeFile(file, `${JSON.stringify(receipt, null, 2)}\n`, { mode: 0o600 });
       if (json) console.out(JSON.stringify(receipt, null, 2));
       else {

@@ -13,7 +13,7 @@ import { exportFhir } from './export/fhir.ts';
 import { exportParquet } from './export/parquet.ts';
 import { fileStem, findPerson, joinSegments, readWhole, safeName, startOf } from './export/stretch.ts';
 import type { StreamExport } from './export/stretch.ts';
-import { writeWhole } from './export/whole-files.ts';
+import { FORCE_OPTION, writeWhole } from './export/whole-files.ts';
 import { exportWfdb } from './export/wfdb.ts';
 import { withDatabase } from './open-database.ts';
 import { findOrganization } from './organizations.ts';
@@ -36,13 +36,14 @@ edf      EDF+ with all channels and events; EDF+D if the recording has gaps
 csv      one table per sampling rate, in physical values; 'import' reads it back to the same samples
 parquet  three tables: samples (digital and physical), beats, features; times are UTC, in nanoseconds
 fhir     every observation of the user as FHIR R4 Observations, one per line (NDJSON), and what people marked likewise
-Digital values are written as the device sent them. The command waits (--wait) for packets acknowledged before it started; if they have
+A file that is there already is not replaced without --force. Digital values are written as the device sent them. The command waits (--wait) for packets acknowledged before it started; if they have
 not reached the tables by then, nothing is written and the exit code is 3. With --no-wait the files are written at once, and the exit
 code is 1 if acknowledged packets may be missing from them. Reads the database directly: only people who may read everything can run it.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed unless several have such a user.' },
     format: { type: 'string', value: 'FORMAT', fallback: 'edf', doc: `${formats.join(', ')}.` },
     out: { type: 'string', value: 'FOLDER', fallback: '.', doc: 'Folder for the files.' },
+    force: FORCE_OPTION,
     since: { type: 'string', value: 'TIME', doc: 'First time, inclusive.' },
     until: { type: 'string', value: 'TIME', doc: 'Last time, exclusive.' },
     wait: { type: 'string', value: 'SEC', fallback: '120', doc: 'How long to wait for acknowledged packets to reach the tables.' },
@@ -53,7 +54,7 @@ code is 1 if acknowledged packets may be missing from them. Reads the database d
     const [wanted] = positionals;
     if (wanted === undefined || positionals.length > 1) throw new UsageError('name one stream or one user');
     const format = options.oneOf('format', formats);
-    const folder = options.text('out');
+    const [folder, mayReplace] = [options.text('out'), options.flag('force')];
     const org = options.text('org');
     const waitMs = options.flag('no-wait') ? 0 : options.number('wait', 0, 86_400) * 1000;
     const range = { fromNs: options.time('since') ?? BEGIN_OF_TIME_NS, toNs: options.time('until') ?? END_OF_TIME_NS };
@@ -79,14 +80,14 @@ code is 1 if acknowledged packets may be missing from them. Reads the database d
       const job = { pool, range, folder, console };
       if (format === 'fhir')
         files.push(
-          ...(await writeWhole(folder, async (apart) => [
+          ...(await writeWhole(folder, mayReplace, async (apart) => [
             await exportFhir({ ...job, folder: apart }, person),
             ...(await exportFhirAnnotations({ ...job, folder: apart }, person)),
           ])),
         );
       else {
         for (const stream of streams) {
-          files.push(...(await writeWhole(folder, (apart) => exportStream({ ...job, stream, folder: apart }, format))));
+          files.push(...(await writeWhole(folder, mayReplace, (apart) => exportStream({ ...job, stream, folder: apart }, format))));
         }
       }
       if (json) console.out(JSON.stringify({ files }, null, 2));

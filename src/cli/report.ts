@@ -8,6 +8,7 @@ import type { Api } from './client/api.ts';
 import { findChromium, printPage } from './client/chromium.ts';
 import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
+import { FORCE_OPTION, refuseExisting } from './export/whole-files.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** Of the dashboard (dashboard/language.ts). */
@@ -24,7 +25,7 @@ export const report: Command = {
 trends, rest and nights, variability with the version of each method, quality and coverage, episodes with their strips at 25 mm/s. It is
 made by the running service and printed by Chromium or Chrome on this machine; without one, print the page from the dashboard.
 The key (scope read) is taken from BIO_KEY alone, never from an option: command lines can be read by others. The browser never gets it, and
-it is in no address. The file can be read by its owner only.`,
+it is in no address. The file can be read by its owner only; one that is there already is not replaced without --force.`,
   options: {
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     since: {
@@ -34,6 +35,7 @@ it is in no address. The file can be read by its owner only.`,
     },
     until: { type: 'string', value: 'TIME', doc: 'Last time, or last day, which is included. Default: now.' },
     out: { type: 'string', value: 'FILE', doc: 'Default: report-USER.pdf.' },
+    force: FORCE_OPTION,
     language: { type: 'string', value: 'TAG', doc: 'Language of the report: en, de, fr or es. Default: that of Chromium.' },
     chromium: { type: 'string', value: 'PATH', doc: 'Program to print with. Default: where packages install it.' },
     timeout: { type: 'string', value: 'SEC', fallback: '120', doc: 'How long the page may take.' },
@@ -59,8 +61,9 @@ it is in no address. The file can be read by its owner only.`,
     if (language !== '' && !languages.includes(language)) throw new UsageError(`--language is one of ${languages.join(', ')}`);
     if (language !== '') url.searchParams.set('lang', language);
     url.hash = new URLSearchParams(asked).toString();
-    const { pdf, note } = await printPage({ chromium, url, credential: key, timeoutMs, signal: console.signal });
     const file = resolve(console.cwd, options.text('out') || `report-${safe(user.external_id)}.pdf`);
+    refuseExisting([file], options.flag('force'));
+    const { pdf, note } = await printPage({ chromium, url, credential: key, timeoutMs, signal: console.signal });
     await writeWhole(file, pdf);
     if (note !== '') console.err(note);
     console.out(json ? JSON.stringify({ file, bytes: pdf.length, note }, null, 2) : file);

@@ -8,6 +8,7 @@ import { transaction } from '../storage/database/transaction.ts';
 import { commandLine } from './acts.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
+import { FORCE_OPTION, refuseExisting } from './export/whole-files.ts';
 import { withDatabase } from './open-database.ts';
 import { formatTable } from './table.ts';
 
@@ -41,6 +42,7 @@ refused again. 'drop' deletes them permanently; without --yes it only says what 
   options: {
     all: { type: 'boolean', doc: 'replay, drop: all of them.' },
     limit: { type: 'string', value: 'N', fallback: '100', doc: 'list: the newest N.' },
+    force: FORCE_OPTION,
     out: { type: 'string', value: 'FILE', doc: 'show: write the bytes to this file.' },
     yes: { type: 'boolean', doc: 'drop: delete them.' },
   },
@@ -59,7 +61,9 @@ refused again. 'drop' deletes them permanently; without --yes it only says what 
         return await withDatabase(console, ({ pool }) => list(pool, console, json, options.integer('limit', 1, 100_000)));
       case 'show':
         if (wanted.length !== 1) throw new UsageError('show needs one ID');
-        return await withDatabase(console, ({ pool }) => show(pool, console, json, wanted[0]!, options.text('out')));
+        return await withDatabase(console, ({ pool }) =>
+          show(pool, console, json, wanted[0]!, [options.text('out'), options.flag('force')]),
+        );
       case 'replay':
       case 'drop': {
         const all = options.flag('all');
@@ -93,7 +97,13 @@ async function list(pool: Pool, console: Console, json: boolean, limit: number):
   return EXIT_OK;
 }
 
-async function show(pool: Pool, console: Console, json: boolean, id: string, file: string): Promise<number> {
+async function show(
+  pool: Pool,
+  console: Console,
+  json: boolean,
+  id: string,
+  [file, mayReplace]: readonly [string, boolean],
+): Promise<number> {
   const { rows } = await pool.query<Row & { content: unknown; data: Buffer | null; org: string | null; subject: string | null }>(
     `select ${columns}, a.content, a.bytes as data, a.organization_id as org, a.xuser_id as subject from ${source} where a.id = $1`,
     [id],
@@ -102,6 +112,7 @@ async function show(pool: Pool, console: Console, json: boolean, id: string, fil
   if (row === undefined) throw new PipelineError('not_found', `nothing with the id ${id} is set aside`);
   const { data, content, org, subject, ...head } = row;
   if (file !== '' && data === null) throw new PipelineError('not_found', `${id} is a row and has no bytes; see its content`);
+  refuseExisting(file === '' ? [] : [file], mayReplace);
   // Showing it also reveals health data.
   const action = file === '' ? 'set_aside.read' : 'set_aside.exported';
   const entry = { action, targetKind: 'set_aside', targetId: id, ...(subject === null ? {} : { subjectId: subject }) };

@@ -111,6 +111,9 @@ test.each([
   [`time,x\n${Array.from({ length: 60 }, (_, i) => `${i === 15 ? 14 : i},1`).join('\n')}\n`, 'write times in order'],
   ['time_s,x\n0,1\n1,abc\n', 'no number'],
   ['time_s,x\n0,1\n5,1\n6,1\n60,1\n61,9\n300,2\n', 'evenly'],
+  ['time_s,x\n0,1\n1,2\n', 'the table has only 2 rows'],
+  ['time_s,x\n0,1\n', 'the table has only one row'],
+  ['time_s,x\n', 'no rows'],
   ['x\n1\n', 'name the first column time'],
   ['# channel a {"kind":"nonsense"}\ntime_s,a\n0,1\n', 'kind'],
 ])('refuses %j and says why', (text, why) => {

@@ -189,7 +189,7 @@ function toTable(
   const rows = columns[0]!.values.length;
   const stated = described.get(columns[0]!.name)?.rateNanoHz ?? options.rateNanoHz ?? null;
   const rateNanoHz = stated ?? rateOf(times);
-  if (rateNanoHz === null) return bad(timeUnit === null ? noTimeHint : unevenHint);
+  if (rateNanoHz === null) return bad(timeUnit === null ? noTimeHint : rows < ROWS_MIN ? fewRowsHint(rows) : unevenHint);
   const index = timeUnit === null ? null : gridRows(times, rateNanoHz);
   if (index !== null && 'rejected' in index) return index;
   const length = index === null ? rows : rows === 0 ? 0 : index[rows - 1]! + 1;
@@ -243,9 +243,12 @@ function gridRows(times: readonly bigint[], rateNanoHz: number): number[] | Reje
   return rows;
 }
 
+/** Of fewer rows no rate can be told by their times. */
+const ROWS_MIN = 3;
+
 /** From the median step; null where more than a tenth of the steps are off by over half of it. */
 function rateOf(times: readonly bigint[]): number | null {
-  if (times.length < 3) return null;
+  if (times.length < ROWS_MIN) return null;
   const steps = times.slice(1, 10_001).map((time, i) => Number(time - times[i]!));
   const sorted = steps.toSorted((a, b) => a - b);
   const step = sorted[sorted.length >> 1]!;
@@ -290,6 +293,9 @@ const outlierHint = 'leave the field empty if it is no measurement, or write the
 const noTimeHint =
   'no time column: name the first column time (seconds, or ISO 8601 such as 2026-01-31T08:00:00.125Z), or describe the channels in ' +
   'comments with their rate_nhz, as an export does';
+const fewRowsHint = (rows: number): string =>
+  `${rows === 0 ? 'the table has a header and no rows' : rows === 1 ? 'the table has only one row' : `the table has only ${rows} rows`}: ` +
+  `its sampling rate is told by the times of at least ${ROWS_MIN}, or stated in comments with rate_nhz, as an export does`;
 const unevenHint = 'the times of the rows are not evenly spaced: one table has one sampling rate; split tables of several, or resample';
 
 /** `any`: the first field tells. `date`: dates with a time of day. */

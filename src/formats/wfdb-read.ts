@@ -4,6 +4,7 @@
  *  Read: signal formats 8, 16, 24, 32, 61, 80, 160, 212, 310 and 311, several samples per frame, skew, byte offsets, several files per
  *  record. Not read: the FLAC formats. */
 import { dirname, join } from 'node:path';
+import { PipelineError } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import { bad, nanoHz, orThrow } from './wfdb-fields.ts';
 import { readInFolder } from './wfdb-files.ts';
@@ -45,12 +46,24 @@ export async function readRecord(path: string): Promise<WfdbRecord> {
     let end = first + 1;
     while (end < header.signals.length && header.signals[end]!.file === header.signals[first]!.file) end++;
     const group = header.signals.slice(first, end);
-    const bytes = await readInFolder(folder, group[0]!.file, SAMPLE_COUNT_MAX * 4);
+    const bytes = await readInFolder(folder, group[0]!.file, SAMPLE_COUNT_MAX * 4).catch((error: unknown) => {
+      throw isMissing(error) ? withoutSamples(path, join(folder, group[0]!.file)) : error;
+    });
     leads.push(...orThrow(decodeGroup(bytes, group, header), join(folder, group[0]!.file)));
     first = end;
   }
   const { name, fs, startUnixNs, comments } = header;
   return { name, fs, rateNanoHz: nanoHz(fs), startUnixNs, leads, comments };
+}
+
+const isMissing = (error: unknown): boolean => error instanceof PipelineError && (error.cause as { code?: string })?.code === 'ENOENT';
+
+function withoutSamples(header: string, file: string): PipelineError {
+  return new PipelineError(
+    'not_found',
+    `${file}: no such file; the header ${header} says that its samples are there. Put it next to the header, or, for annotations alone, ` +
+      'write a header of 0 signals',
+  );
 }
 
 /** Physical values of a lead; NaN where a sample is missing. */

@@ -59,12 +59,13 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
   const onDamaged = damagedMinutes(logger, metrics);
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
   const flowingStreams = (): readonly number[] => pipeline.flowingStreams();
+  const canMail = config.smtpUrl !== '';
   const deviceSecret = await serviceSecret(database, 'device cookies');
   return [
     ...pipeline.routes,
     ...routesByOrganization(
       (db) => [
-        ...authApi({ pool: db, auth, secureCookies, deviceSecret, signInRefused, tries }),
+        ...authApi({ pool: db, auth, secureCookies, deviceSecret, signInRefused, tries, canMail }),
         ...tenancyApi({ db, cursors, flowingStreams, version, config, flushReads: reads.flush }),
         ...queryApi({
           db,
@@ -84,7 +85,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
           cursors,
           endSubject: questions?.eraseSubject ?? ((subjectId) => pipeline.eraseSubject(subjectId)),
           journal: sealing.journal,
-          canMail: config.smtpUrl !== '',
+          canMail,
         }),
         ...webhooksApi({ db, networks }),
       ],

@@ -1,7 +1,7 @@
 /** Import, export, compare sample by sample, in every format: by the service's own readers and by readers that share no code with it. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
@@ -217,6 +217,27 @@ test('CSV: the same samples, and importing it makes the same recording again', a
   expectSame(gather(back, /^ecg\.ii$/), ecg);
   expectSame(gather(back, /^ecg\.v1$/), second);
   expect(back.channels[1]!.config).toMatchObject({ kind: 'ecg', gain: 333, baseline: 17, unit: 'mV', lead: 'V1' });
+});
+
+test('a header whose samples are not there is refused with both names, and what to do', async () => {
+  const base = join(work, 'bare');
+  writeFileSync(`${base}.hea`, 'bare 1 250 1000\nbare.dat 16 200 12 0 0 0 0 ECG\n');
+  await writeAnnotations(`${base}.atr`, [{ sample: 250, code: 'N', aux: '' }] as never);
+  const { code, err } = await ran(importRecordings, [`${base}.hea`, '--start', '2026-01-05T08:00:00Z'], surroundings);
+  expect(code).not.toBe(0);
+  expect(err.join()).toMatch(/bare\.dat: no such file; the header .*bare\.hea .* header of 0 signals/);
+});
+
+test('a file that is there already is replaced with --force alone', async () => {
+  const args = ['patient-1', '--format', 'csv', '--out', join(work, 'twice')];
+  const { files } = await run<{ files: string[] }>(exportRecordings, ...args);
+  writeFileSync(files[0]!, 'edited by hand');
+  const refused = await ran(exportRecordings, args, surroundings);
+  expect([refused.code, refused.err.join()]).toEqual([2, expect.stringMatching(/is there already: .* --force/)]);
+  expect(readFileSync(files[0]!, 'utf8')).toBe('edited by hand');
+  expect(readdirSync(join(work, 'twice'))).toEqual(files.map((file) => basename(file))); // nothing half done
+  await run(exportRecordings, ...args, '--force');
+  expect(readFileSync(files[0]!, 'utf8')).toContain('time_ns,ecg.ii');
 });
 
 // promise: export-range

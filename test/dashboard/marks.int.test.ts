@@ -139,6 +139,85 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.context().close();
   }, 60_000);
 
+  it('are made by keyboard alone while calipers are on, and with brackets behind AltGr', async () => {
+    const { page, errors } = await openViewer(220);
+    const measured = page.locator('.measured');
+    const saved = async (text: string): Promise<readonly number[]> => {
+      await page.getByRole('dialog').getByLabel('Kind').waitFor();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type(text);
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await row(page, text).waitFor();
+      const made = (await marks()).find((mark) => mark.text === text)!;
+      return [secOf(made.starts_at), secOf(made.ends_at)].map((sec) => Math.round(100 * sec));
+    };
+    const stretch = async (): Promise<void> => {
+      await page.keyboard.press('[');
+      for (let i = 0; i < 20; i++) await page.keyboard.press('.');
+      await page.keyboard.press(']');
+    };
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    // What the calipers measure is marked.
+    await page.keyboard.press('c');
+    await stretch();
+    await until(async () => /\b(199|200|201) ms/.test((await measured.textContent())!));
+    await page.keyboard.press('Enter');
+    expect(await saved('measured by keys')).toEqual([22_000, 22_020]);
+    expect(await measured.textContent()).toBe('');
+    // Escape ends them; what is picked stays, and goes with the next.
+    await page.keyboard.press('m');
+    await panel(page).getByRole('button', { name: 'Mark this' }).waitFor();
+    await page.keyboard.press('c');
+    await until(async () => (await measured.textContent())!.includes(' ms'));
+    await page.keyboard.press('Escape');
+    await until(async () => (await measured.textContent()) === '');
+    expect(await panel(page).getByRole('button', { name: 'Mark this' }).count()).toBe(1);
+    await page.keyboard.press('Escape');
+    await panel(page).getByText('To mark something').waitFor();
+    // M ends them, too; a German keyboard says Ctrl and Alt with a bracket.
+    await page.keyboard.press('c');
+    await page.keyboard.press('m');
+    await until(async () => (await measured.textContent()) === '');
+    for (let i = 0; i < 20; i++) await page.keyboard.press('.');
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => {
+      const key = { key: ']', ctrlKey: true, altKey: true, bubbles: true, cancelable: true };
+      viewer.shadowRoot!.querySelector('.views')!.dispatchEvent(new KeyboardEvent('keydown', key));
+    });
+    await page.keyboard.press('Enter');
+    expect(await saved('marked by keys')).toEqual([22_020, 22_040]);
+    // Ctrl with Z takes back what was marked last, then what before.
+    await page.keyboard.press('Control+z');
+    await panel(page).getByText('Deleted: Note marked by keys').waitFor();
+    await until(async () => !(await marks()).some(({ text }) => text === 'marked by keys'));
+    await page.keyboard.press('Control+z');
+    await panel(page).getByText('Deleted: Note measured by keys').waitFor();
+    await page.keyboard.press('Control+z'); // of others' marks nothing
+    await panel(page).getByRole('button', { name: 'Undo' }).click();
+    await row(page, 'measured by keys').waitFor();
+    expect((await marks()).some(({ text }) => text === 'walked')).toBe(true);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  it('taken back by key after another client has changed them, are kept', async () => {
+    const { page } = await openViewer(240);
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    await page.keyboard.press('m');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByLabel('Text').fill('mine');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await row(page, 'mine').waitFor();
+    const { id } = (await marks()).find(({ text }) => text === 'mine')!;
+    await dashboard.send('PATCH', `/api/v1/annotations/${id}`, { text: 'of another' });
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    await page.keyboard.press('Control+z');
+    await page.getByRole('alert').waitFor();
+    expect((await marks()).find((mark) => mark.id === id)).toMatchObject({ text: 'of another' });
+    await page.context().close();
+  }, 60_000);
+
   it('are made by touch on a phone', async () => {
     const { page, errors } = await openViewer(250, { viewport: { width: 390, height: 844 }, hasTouch: true });
     await page.getByRole('combobox', { name: 'Mark', exact: true }).selectOption('Moment or stretch');

@@ -1,6 +1,6 @@
 /** Days of a person's clocks, and what of recordings lies in them. */
 import { describe, expect, it } from 'vitest';
-import { barsIn, cellsWithin, coverOf, daysOf, linesOf, ticksOf } from '../../dashboard/recording-days.ts';
+import { barsIn, cellsWithin, coverOf, daysOf, linesOf, receivedOf, ticksOf } from '../../dashboard/recording-days.ts';
 import type { Cell } from '../../dashboard/recording-days.ts';
 
 const zone = 'Europe/Berlin';
@@ -60,6 +60,15 @@ describe('days of recordings', () => {
     expect(cut.map(({ fromMs, toMs, covered }) => [fromMs, toMs, covered])).toEqual([
       [100, 300, 0.5],
       [500, 600, 0.5],
+    ]);
+  });
+
+  it('say what was received by the samples: where there are none is nothing, the end of a recording is no gap', () => {
+    const overview = { t0_ns: 0, step_ms: 1000, rate_hz: 100, n: [50, 100, 100, 0, 25, 40] } as never;
+    expect(receivedOf(overview, { id: '', fromMs: 500, toMs: 5400 })).toEqual([
+      { fromMs: 500, toMs: 3000, share: 1 },
+      { fromMs: 4000, toMs: 5000, share: 0.25 },
+      { fromMs: 5000, toMs: 5400, share: 1 },
     ]);
   });
 

@@ -61,6 +61,11 @@ async function opened(address: string, options = {}): Promise<Opened> {
   return dashboard.open(`/dashboard/#/${address}`, { storageState: dashboard.signedIn, timezoneId: 'America/New_York', ...options });
 }
 
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env['BIO_TEST_PICTURES'];
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png`, clip: { x: 0, y: 0, width: 1600, height: 900 } });
+}
+
 const shown = (page: Page): string => /recordings\/([^?]+)/.exec(page.url())?.[1] ?? '';
 const atMs = (page: Page): number => Date.parse(new URLSearchParams(page.url().split('?').at(-1)).get('at') ?? '');
 
@@ -94,6 +99,35 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
     await page.locator('bio-recording[data-state=ready]').waitFor();
     expect(streams.findIndex(({ id }) => id === shown(page))).toBe(3);
     expect(Math.abs(atMs(page) - (midnight + 61 * 60_000))).toBeLessThan(35_000);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('show what was received by its samples, also where no value was computed', async () => {
+    const { page, errors } = await opened('overview', { viewport: { width: 3840, height: 2160 } });
+    await page.route('**/api/v1/charts/query', async (route) => {
+      const response = await route.fetch();
+      const chart = (await response.json()) as { detail: object };
+      await route.fulfill({
+        response,
+        json: { ...chart, data: [], qmask: [], detail: { ...chart.detail, n: [], good_n: [], expected_n: [] } },
+      });
+    });
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}/recordings?from=${evening}&to=${morning}`);
+    const rows = page.locator('.days > li');
+    await rows.nth(1).locator('.received').first().waitFor();
+    const widths = async (name: string): Promise<number[]> =>
+      await rows.evaluateAll(
+        (days, shapes) =>
+          days.map((day) => [...day.querySelectorAll(shapes)].reduce((sum, shape) => sum + shape.getBoundingClientRect().width, 0)),
+        name,
+      );
+    const [received, bars] = [await widths('.received'), await widths('.bar .edge')];
+    for (const [i, wide] of bars.entries()) expect(Math.abs(received[i]! / wide - 1)).toBeLessThan(0.05);
+    expect(await page.locator('.days polyline').count()).toBe(0);
+    await page.getByText('received, not computed').waitFor();
+    await picture(page, 'recordings-not-computed');
+    expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
   });

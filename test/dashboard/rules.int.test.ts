@@ -32,6 +32,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('link', { name: 'Rules', exact: true }).click();
     await page.getByRole('button', { name: 'New rule' }).click();
     await expect.poll(() => page.getByLabel('Name').evaluate((field) => field === document.activeElement)).toBe(true);
+    await page.getByText('This service has no mail server').waitFor(); // before it is refused
     await page.getByLabel('Threshold', { exact: true }).fill('20');
     await page.getByLabel('For at least, seconds').fill('0');
     // A value that nobody's sensor gives; and a trial needs no name.

@@ -65,7 +65,7 @@ beforeAll(async () => {
     const { detail } = await send<{ detail: { totals: { good_n: number }[] } }>('POST', '/api/v1/charts/query', chart);
     return detail.totals.every(({ good_n: good }) => good > 0);
   });
-}, 60_000);
+}, 200_000);
 
 afterAll(async () => {
   await dashboard?.close();
@@ -176,6 +176,32 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  it('has a report that says how far values are computed, and draws a short recording alone', async () => {
+    const address = `/dashboard/#/users/${person}/report?from=2026-03-25&to=2026-03-31`;
+    const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
+    // The second half is not computed yet.
+    await page.route('**/features?*', async (route) => {
+      const since = Date.parse(new URL(route.request().url()).searchParams.get('since') ?? '');
+      if (since > START_MS + 180_000) await route.fulfill({ json: [] });
+      else await route.continue();
+    });
+    await page.goto(dashboard.service.baseUrl + address);
+    await page.locator('.report').getByText('This report is not whole: of what was recorded after').waitFor();
+    const said = await page.locator('.report .range-note').textContent();
+    expect(said).toContain(new Intl.DateTimeFormat('en-US', { timeZone: 'Europe/Berlin', timeStyle: 'short' }).format(START_MS + 180_000));
+    await page.getByText('nothing was recorded in the rest of the range').waitFor();
+    const [from, to] = await page
+      .locator('.report bio-trend-chart')
+      .first()
+      .evaluate((chart) => ['from', 'to'].map((name) => Date.parse(chart.getAttribute(name)!)));
+    expect([from! <= START_MS, to! >= START_MS + 420_000, to! - from! < 600_000]).toEqual([true, true, true]);
+    await page.locator('.report bio-trend-chart canvas').first().waitFor();
+    const folderOfPictures = process.env['BIO_TEST_PICTURES'];
+    if (folderOfPictures !== undefined) await page.screenshot({ path: `${folderOfPictures}/report-partial.png`, fullPage: true });
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it.each(['en', 'de', 'fr', 'es'])('has a report with every column in sight at a desk and on paper: %s', async (locale) => {
     const address = `/dashboard/#/users/${person}/report?from=2026-03-28&to=2026-03-28`;
     const { page } = await dashboard.open(address, { storageState: dashboard.signedIn, locale, viewport: { width: 1280, height: 900 } });
@@ -264,7 +290,10 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
     const pdf = await readFile(out, 'latin1');
     expect(pdf).toContain('/Lang (de)');
     // Without a range: the days up to the newest recording.
-    const without = await run(['anna', '--language', 'de', '--out', out]);
+    const again = ['anna', '--language', 'de', '--out', out];
+    const there = await run(again);
+    expect([there.code, there.err.join()]).toEqual([2, expect.stringMatching(/is there already: .* --force/)]);
+    const without = await run([...again, '--force']);
     expect(without.err.join(' ')).toContain('Der Bericht ist über die 7 Tage bis zur neuesten Aufzeichnung.');
     const refused = await run(['anna', '--language', 'nl']);
     expect(refused.code).toBe(2);
@@ -277,7 +306,7 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
     await writeFile(program, `#!/bin/sh\nprintf '%s\\n' "$@" > ${folder}/seen\nenv >> ${folder}/seen\n`);
     await chmod(program, 0o700);
     process.env['BIO_KEY'] = dashboard.service.firstKey!;
-    const { code, err } = await run(['anna', '--chromium', program]);
+    const { code, err } = await run(['anna', '--chromium', program, '--out', join(folder, 'never.pdf')]);
     delete process.env['BIO_KEY'];
     expect([code, err.join(' ')]).toEqual([3, expect.stringContaining('Chromium ended')]);
     const seen = await readFile(join(folder, 'seen'), 'utf8');

@@ -98,7 +98,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   strip: 'Streifen',
   stripLabel: 'Streifen von {seconds} s ab {time}, {speed} mm/s, {gain} mm/mV',
   stripHint:
-    'Pfeiltasten bewegen, Bild auf und ab um eine Seite, Pos1 und Ende an die Enden, Plus und Minus ändern den Vorschub, N und P zum nächsten und vorigen Ereignis, Umschalt mit N und P zur nächsten und vorigen Markierung, Komma und Punkt bewegen um 10 ms, G geht zu einer Zeit, C setzt den Messzirkel, eckige Klammern setzen seine Enden in die Mitte des Streifens',
+    'Pfeiltasten bewegen, Bild auf und ab um eine Seite, Pos1 und Ende an die Enden, Plus und Minus ändern den Vorschub, N und P zum nächsten und vorigen Ereignis, Umschalt mit N und P zur nächsten und vorigen Markierung, Komma und Punkt bewegen um 10 ms, G geht zu einer Zeit, C setzt den Messzirkel, eckige Klammern setzen seine Enden in die Mitte des Streifens, Escape beendet ihn',
+  signalHint: 'Ziffern wählen ein Signal, dessen Verstärkung Plus und Minus dann ändern, 0 wählt alle',
   markHint:
     'M markiert die Mitte des Streifens, eckige Klammern setzen dort Anfang und Ende eines Abschnitts, B und Umschalt mit B wählen den nächsten und vorigen Schlag, A fügt einen hinzu, Eingabe geht weiter zu dem, was es ist, Escape lässt los',
   mark: 'Markieren',
@@ -115,6 +116,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   rowCorrected: 'korrigiert',
   paperSpeed: 'Papiervorschub',
   gain: 'Verstärkung',
+  signal: 'Verstärkung von',
+  allSignals: 'allen Signalen',
   rowSeconds: 'Zeile',
   channels: 'Kanäle',
   filter: 'Filter 0,5–40 Hz',

@@ -98,7 +98,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   strip: 'Tira',
   stripLabel: 'Tira de {seconds} s desde {time}, {speed} mm/s, {gain} mm/mV',
   stripHint:
-    'Flechas para desplazarse, Re Pág y Av Pág para una página, Inicio y Fin para los extremos, más y menos para la velocidad, N y P para el evento siguiente y anterior, Mayús con N y P para la marca siguiente y anterior, coma y punto para 10 ms, G va a una hora, C coloca el compás, los corchetes ponen sus puntas en el centro de la tira',
+    'Flechas para desplazarse, Re Pág y Av Pág para una página, Inicio y Fin para los extremos, más y menos para la velocidad, N y P para el evento siguiente y anterior, Mayús con N y P para la marca siguiente y anterior, coma y punto para 10 ms, G va a una hora, C coloca el compás, los corchetes ponen sus puntas en el centro de la tira, Esc lo quita',
+  signalHint: 'Los dígitos eligen una señal cuya amplitud cambian más y menos, 0 elige todas',
   markHint:
     'M marca el centro de la tira, los corchetes ponen ahí el principio y el fin de un tramo, B y Mayús con B eligen el latido siguiente y anterior, A añade uno, Intro pasa a lo que es, Esc abandona',
   mark: 'Marcar',
@@ -115,6 +116,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   rowCorrected: 'corregido',
   paperSpeed: 'Velocidad del papel',
   gain: 'Amplitud',
+  signal: 'Amplitud de',
+  allSignals: 'todas las señales',
   rowSeconds: 'Línea',
   channels: 'Canales',
   filter: 'Filtro 0,5–40 Hz',

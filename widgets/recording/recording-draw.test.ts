@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { drawStrip, drawWhole, rangeOf } from './recording-draw.ts';
+import { drawStrip, drawWhole, rangeOf, shiftOf } from './recording-draw.ts';
 import type { Surface } from './recording-draw.ts';
 
 const STEP_MS = 50;
@@ -51,7 +51,9 @@ it('goes on with a line over the edge of what was asked for at once, and breaks 
 it('writes the heart rate above the frames of the page and of the strip, which open at the left edge', () => {
   const calls: string[] = [];
   const draws = (_: object, name: string) =>
-    name === 'measureText' ? () => ({ width: 10 }) : (first: unknown) => void calls.push(name === 'fillText' ? `text ${String(first)}` : name);
+    name === 'measureText'
+      ? () => ({ width: 10 })
+      : (first: unknown) => void calls.push(name === 'fillText' ? `text ${String(first)}` : name);
   const context = new Proxy({}, { get: draws, set: () => true }) as CanvasRenderingContext2D;
   const rate = { timesMs: [0, 1000], values: [60, 90], flags: [0, 0] } as const;
   drawWhole(
@@ -60,4 +62,14 @@ it('writes the heart rate above the frames of the page and of the strip, which o
   );
   expect(calls.indexOf('text 90 /min')).toBeGreaterThan(calls.lastIndexOf('strokeRect'));
   expect(calls.indexOf('text 60')).toBeGreaterThan(calls.lastIndexOf('strokeRect'));
+});
+
+it('moves the line of a lane where a beat would be cut off, by whole squares, and not where nothing is gained', () => {
+  const square = (5 * 96) / 25.4;
+  expect(shiftOf(60, 40, 135)).toBe(0); // fits
+  expect(shiftOf(75, 20, 135)).toBeCloseTo(square); // 7.5 px too high
+  expect(shiftOf(20, 75, 135)).toBeCloseTo(-square); // too low
+  expect(shiftOf(75, 66, 135)).toBe(1.5); // no more than there is room
+  expect(shiftOf(500, 10, 135)).toBe(54); // its line stays in the lane
+  expect(shiftOf(100, 100, 135)).toBe(0); // cut off at both edges in any case
 });

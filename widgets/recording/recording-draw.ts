@@ -370,7 +370,17 @@ export type Strip = Readonly<{
   /** mm/s and mm/mV of the paper. */
   speed: number;
   gain: number;
-  lanes: readonly Readonly<{ channel: string; label: string; kind: string; segments: readonly Segment[] }>[];
+  lanes: readonly Readonly<{
+    channel: string;
+    label: string;
+    kind: string;
+    segments: readonly Segment[];
+    /** mm/mV of its own; of other signals, how many times as high as they fit. */
+    gain?: number;
+    zoom?: number;
+    /** Its gain is what is changed now. */
+    isChosen?: boolean;
+  }>[];
   beats: readonly Beat[];
   /** As people corrected them; null: nobody has corrected a beat of the recording. */
   corrected: readonly CorrectedBeat[] | null;
@@ -400,7 +410,10 @@ export function drawStrip(surface: Surface, strip: Strip): void {
   for (const [i, lane] of strip.lanes.entries()) {
     const middle = top + tall * (i + 0.5);
     laneIn(surface, lane, { middle, tall, xOf, strip });
-    labelIn(surface, lane.label, 6, top + tall * (i + 1) - 8);
+    const y = top + tall * (i + 1) - 8;
+    labelIn(surface, lane.label, 6, y);
+    context.fillStyle = colors.accent;
+    if (lane.isChosen === true) context.fillRect(0, y - 11, 3, 15);
   }
   beatsIn(surface, strip.beats, xOf);
   if (strip.corrected !== null) correctedIn(surface, strip.corrected, xOf, strip.words);
@@ -445,9 +458,19 @@ function paper({ context, width, height, colors }: Surface): void {
   }
 }
 
+/** How far down the line of a lane is drawn, so that a signal that fits is not cut off at the lane's edge: whole squares of the paper, for
+ *  the line must not follow each beat. @param up @param down how far the signal reaches from its line, px */
+export function shiftOf(up: number, down: number, tall: number): number {
+  const [over, under] = [up - tall / 2, down - tall / 2];
+  if (over <= 0 === under <= 0) return 0;
+  const room = Math.min(0.4 * tall, -Math.min(over, under));
+  const shift = Math.min(room, 5 * PX_PER_MM * Math.ceil(Math.max(over, under) / (5 * PX_PER_MM)));
+  return over > 0 ? shift : -shift;
+}
+
 type Place = Readonly<{ middle: number; tall: number; xOf: (ms: number) => number; strip: Strip }>;
 
-function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number], { middle, tall, xOf, strip }: Place): void {
+function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number], { middle: at, tall, xOf, strip }: Place): void {
   const visible = lane.segments.filter(
     (segment) => xOf(segment.t0Ms) < width && xOf(segment.t0Ms + (segment.samples.length * 1000) / segment.rateHz) > 0,
   );
@@ -456,7 +479,9 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
   // ECG has the paper's scale; other signals are fitted to their lane.
   const isMillivolts = visible[0]?.unit === 'mV';
   const spread = Math.max(1e-9, quantile(values, 0.99) - center, center - quantile(values, 0.01));
-  const perUnit = isMillivolts ? strip.gain * PX_PER_MM : (0.42 * tall) / spread;
+  const perUnit = isMillivolts ? (lane.gain ?? strip.gain) * PX_PER_MM : ((lane.zoom ?? 1) * 0.42 * tall) / spread;
+  const [high, low] = [Math.max, Math.min].map((of) => values.reduce((most, value) => of(most, value), center)) as [number, number];
+  const middle = at + shiftOf((high - center) * perUnit, (center - low) * perUnit, tall);
   const gap = (from: number, to: number): void => gapsIn(context, colors, [from, to], middle, xOf, strip);
   if (lane.channel === strip.lanes[0]?.channel) judgedIn(context, colors, strip.qualities, xOf, middle, tall, width);
   let endX = 0;

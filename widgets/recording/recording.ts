@@ -29,7 +29,7 @@ import { traceTextFor } from '../shared/trace-strings.ts';
 import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
 import type { Colors, Tick } from './recording-draw.ts';
-import { correctBeats } from './corrected-beats.ts';
+import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
 import type { Pick, PickMode } from './recording-pick.ts';
@@ -121,6 +121,10 @@ export class BioRecording extends BioElement {
   #atMs = NaN;
   #speed = 25;
   #gain = 10;
+  /** Of signals that have one of their own, by code. */
+  readonly #gains = new Map<string, number>();
+  /** Code of the signal whose gain is changed; '': of all. */
+  #signal = '';
   #rowSec = 60;
   #channels: readonly string[] = [];
   #isFiltered = false;
@@ -131,6 +135,8 @@ export class BioRecording extends BioElement {
   #pick: Pick | null = null;
   /** Where the pointer came down, and what it does until it goes up. */
   #gesture: Readonly<{ x: number; does: 'move' | 'measure' | 'pick' }> | null = null;
+  /** The beat under the pointer. */
+  #hovered: Beat | null = null;
   #message = '';
   #queued = 0;
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
@@ -284,6 +290,7 @@ export class BioRecording extends BioElement {
     const ecg = channels.filter(({ kind }) => kind === 'ecg');
     const usual = (ecg.length > 0 ? ecg : channels).slice(0, 2).map(({ code }) => code);
     this.#channels = (wanted.length > 0 ? wanted : usual).slice(0, LANES_MAX);
+    if (!this.#channels.includes(this.#signal)) this.#signal = '';
     const at = Date.parse(this.getAttribute('at') ?? '');
     if (!Number.isNaN(at)) this.#atMs = at;
     else if (Number.isNaN(this.#atMs)) this.#atMs = source.startMs + this.#stripMs / 2;
@@ -306,6 +313,7 @@ export class BioRecording extends BioElement {
   /** Shows a moment or a stretch as picked, so that it can be changed. @param from ISO 8601 @param to null: a moment */
   showPick(from: string, to: string | null): void {
     const fromMs = Date.parse(from);
+    if (this.#isMeasuring) this.#toggleCalipers();
     this.#pickMode = 'stretch';
     this.#pick = { fromMs, toMs: to === null ? fromMs : Date.parse(to), beat: null };
     this.moveTo(from);
@@ -354,12 +362,32 @@ export class BioRecording extends BioElement {
   #pickedBeat({ aami, confidence }: Beat, values: Readonly<{ from: string }>): string {
     if (aami === null) return this.#say('pickedBeat', values);
     if (confidence === null || aami === 'Q') return this.#say('pickedKind', { ...values, kind: aami });
-    const sure = new Intl.NumberFormat(this.locale, { style: 'percent' }).format(confidence);
-    return this.#say('pickedSure', { ...values, kind: aami, sure });
+    return this.#say('pickedSure', { ...values, kind: aami, sure: this.#percent(confidence) });
+  }
+
+  #percent(share: number): string {
+    return new Intl.NumberFormat(this.locale, { style: 'percent' }).format(share);
+  }
+
+  /** The beat under the pointer, whatever is being picked. */
+  #hover(event: PointerEvent): void {
+    const beat = nearestBeat(this.#beats, this.#timeAt(event)) ?? null;
+    if (beat === this.#hovered) return;
+    this.#hovered = beat;
+    this.requestUpdate();
+  }
+
+  #hoveredBeat(): string {
+    if (this.#hovered === null) return '';
+    const { timeMs, aami, confidence } = this.#hovered;
+    const kind = aami === null ? '' : `, ${aami} (AAMI)`;
+    const sure = confidence === null || aami === null || aami === 'Q' ? '' : `, ${this.#percent(confidence)}`;
+    return `${this.#say('markBeat')} ${this.#clock(timeMs, false, 3)}${kind}${sure}`;
   }
 
   /** By keyboard: the next beat after the one that is picked, or the one nearest to the middle. */
   #pickNextBeat(forward: boolean): void {
+    if (this.#isMeasuring) this.#toggleCalipers();
     this.#pickMode = 'beat';
     const before = this.#pick !== null && this.#pick.beat !== null ? this.#pick.fromMs : null;
     const next = before === null ? pickBeat(this.#beats, this.#atMs) : stepBeat(this.#beats, before, forward);
@@ -368,7 +396,7 @@ export class BioRecording extends BioElement {
     this.#setPick(next);
   }
 
-  /** `[` and `]`: an end of the calipers, or of the stretch that is picked, comes to the middle of the strip. */
+  /** `[` and `]`: an end of the calipers, or of the stretch that is picked, comes to the middle of the strip: of what was begun last. */
   #setEnd(end: 'from' | 'to'): void {
     if (this.#calipers !== null) {
       const at = end === 'from' ? { fromMs: this.#atMs } : { toMs: this.#atMs };
@@ -485,7 +513,9 @@ export class BioRecording extends BioElement {
   // ------------------------------------------------------------------------------------------------ gestures
 
   #key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // Many keyboards have square brackets behind AltGr, which some systems report as Ctrl with Alt, or behind Option.
+    const isBracket = event.altKey && (event.key === '[' || event.key === ']');
+    if ((event.ctrlKey || event.metaKey || event.altKey) && !isBracket) return;
     const step = this.#stripMs * (event.shiftKey ? 1 : 0.25);
     const next = (list: readonly number[], value: number, by: number): number =>
       list[Math.min(list.length - 1, Math.max(0, list.indexOf(value) + by))]!;
@@ -498,8 +528,8 @@ export class BioRecording extends BioElement {
       PageDown: () => this.#moveTo(this.#atMs + this.#pageMs),
       Home: () => this.#moveTo(this.#source!.startMs),
       End: () => this.#moveTo(this.#source!.endMs),
-      '+': () => this.#set(() => (this.#speed = next(speeds, this.#speed, 1))),
-      '-': () => this.#set(() => (this.#speed = next(speeds, this.#speed, -1))),
+      '+': () => this.#set(() => this.#more(1, next)),
+      '-': () => this.#set(() => this.#more(-1, next)),
       n: () => void this.#go(true),
       p: () => void this.#go(false),
       N: () => void this.#go(true, 'jumpMark'),
@@ -513,16 +543,31 @@ export class BioRecording extends BioElement {
       '[': () => this.#setEnd('from'),
       ']': () => this.#setEnd('to'),
       ...(this.#isMarking ? this.#markKeys : {}),
+      ...this.#escape,
     };
-    const action = actions[event.key];
+    const digit = /^\d$/.test(event.key) ? Number(event.key) : null;
+    const isSignal = digit !== null && this.#channels.length > 1 && digit <= this.#channels.length;
+    const choose = (): void => this.#set(() => (this.#signal = digit === 0 ? '' : this.#channels[digit! - 1]!));
+    const action = isSignal ? choose : actions[event.key];
     if (action === undefined || this.#source === null) return;
     event.preventDefault();
     action();
   }
 
+  /** `+` and `-`: of the chosen signal its gain; without one the speed. */
+  #more(by: number, next: (list: readonly number[], value: number, by: number) => number): void {
+    if (this.#signal === '') this.#speed = next(speeds, this.#speed, by);
+    else this.#gains.set(this.#signal, next(gains, this.#gainOf(this.#signal), by));
+  }
+
+  #gainOf(channel: string): number {
+    return this.#gains.get(channel) ?? this.#gain;
+  }
+
   get #markKeys(): Readonly<Record<string, () => void>> {
     const at = (beat: 'added' | null): Pick => ({ fromMs: this.#atMs, toMs: this.#atMs, beat });
     const mark = (mode: PickMode, pick: Pick): void => {
+      if (this.#isMeasuring) this.#toggleCalipers();
       this.#pickMode = mode;
       this.#setPick(pick);
     };
@@ -531,8 +576,27 @@ export class BioRecording extends BioElement {
       a: () => mark('beat', at('added')),
       b: () => this.#pickNextBeat(true),
       B: () => this.#pickNextBeat(false),
-      ...(this.#pick === null ? {} : { Enter: () => this.#setPick(this.#pick, true), Escape: () => this.#setPick(null) }),
+      ...(this.#isMeasuring
+        ? { Enter: () => this.#pickMeasured() }
+        : this.#pick === null
+          ? {}
+          : { Enter: () => this.#setPick(this.#pick, true) }),
     };
+  }
+
+  /** What is between the calipers is picked. */
+  #pickMeasured(): void {
+    const { fromMs, toMs } = this.#calipers!;
+    this.#toggleCalipers();
+    this.#pickMode = 'stretch';
+    this.#setPick({ fromMs: Math.min(fromMs, toMs), toMs: Math.max(fromMs, toMs), beat: null }, true);
+  }
+
+  /** Ends what was begun last: calipers, what is picked, the choice of a signal. Without any the key is not ours. */
+  get #escape(): Readonly<Record<string, () => void>> {
+    if (this.#isMeasuring) return { Escape: () => this.#set(() => this.#toggleCalipers()) };
+    if (this.#pick !== null) return { Escape: () => this.#setPick(null) };
+    return this.#signal === '' ? {} : { Escape: () => this.#set(() => (this.#signal = '')) };
   }
 
   #toggleCalipers(): void {
@@ -566,7 +630,10 @@ export class BioRecording extends BioElement {
 
   #move(event: PointerEvent): void {
     const before = this.#pointers.get(event.pointerId);
-    if (before === undefined) return;
+    if (before === undefined) {
+      this.#hover(event);
+      return;
+    }
     this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
     if (this.#pointers.size === 2) {
       const ratio = this.#pinch() / Math.max(1, this.#pinchPx);
@@ -595,6 +662,7 @@ export class BioRecording extends BioElement {
       this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
     } else if (this.#pickMode === 'beat' && isStill && event.type === 'pointerup')
       this.#setPick(pickBeat(this.#beats, this.#timeAt(event)));
+    if (isStill) this.#hover(event); // a finger hovers over nothing
   }
 
   #pinch(): number {
@@ -742,7 +810,11 @@ export class BioRecording extends BioElement {
         return {
           channel: code,
           kind,
-          label: unitLabel(unit) === '' ? code : `${code} · ${unitLabel(unit)}`,
+          label: [code, unitLabel(unit), this.#ownGain(code, unit)].filter((word) => word !== '').join(' · '),
+          gain: this.#gainOf(code),
+          // Of fitted signals: as much more or less than they would have.
+          zoom: (this.#gains.get(code) ?? 10) / 10,
+          isChosen: code === this.#signal,
           segments: segments.filter(({ channel }) => channel === code),
         };
       }),
@@ -757,6 +829,12 @@ export class BioRecording extends BioElement {
       absent,
       gap: this.#say('gap'),
     });
+  }
+
+  /** In words, where a signal has another gain than all. */
+  #ownGain(code: string, unit: string): string {
+    const own = this.#gains.get(code);
+    return own === undefined || (unit === 'mV' && own === this.#gain) ? '' : unit === 'mV' ? `${own} mm/mV` : `× ${own / 10}`;
   }
 
   #dayAt(source: RecordingSource, span: readonly [number, number]): RecordingDay {
@@ -935,14 +1013,15 @@ export class BioRecording extends BioElement {
       html`<label
         >${label}
         <select @change=${(event: Event) => this.#set(() => set(list[(event.target as HTMLSelectElement).selectedIndex]!))}>
-          ${list.map((one) => html`<option ?selected=${one === value}>${one} ${unit}</option>`)}
+          ${list.map((one) => html`<option .selected=${one === value}>${one} ${unit}</option>`)}
         </select></label
       >`;
     const range = `${this.#clock(startMs, true)} – ${this.#clock(endMs, true)}`;
     return html`<section aria-label=${this.#say('recordingLabel', { device: stream.device_id, range })}>
       <div class="bar">
         ${select(this.#say('paperSpeed'), speeds, this.#speed, 'mm/s', (one) => (this.#speed = one))}
-        ${select(this.#say('gain'), gains, this.#gain, 'mm/mV', (one) => (this.#gain = one))}
+        ${this.#channels.length < 2 ? nothing : this.#signalChoice()}
+        ${select(this.#say('gain'), gains, this.#signal === '' ? this.#gain : this.#gainOf(this.#signal), 'mm/mV', (one) => this.#setGain(one))}
         ${select(this.#say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
         <label
           >${this.#say('jumpTo')}
@@ -985,6 +1064,7 @@ export class BioRecording extends BioElement {
       <div class="reading">
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>
+        <p class="hovered">${this.#hoveredBeat()}</p>
         ${this.#source.goesOn ? html`<p>${this.#say('goesOn', { time: this.#clock(endMs, false) })}</p>` : nothing}
         ${this.#isFiltered ? html`<p class="warn">${this.#say('filterOn')}</p>` : nothing}
         <p class="muted">${this.#say('notDiagnosis')}</p>
@@ -1048,6 +1128,10 @@ export class BioRecording extends BioElement {
           @pointermove=${(event: PointerEvent) => this.#move(event)}
           @pointerup=${(event: PointerEvent) => this.#up(event)}
           @pointercancel=${(event: PointerEvent) => this.#up(event)}
+          @pointerleave=${(event: PointerEvent) => {
+            if (event.pointerType === 'mouse') this.#hovered = null;
+            this.requestUpdate();
+          }}
           @wheel=${(event: WheelEvent) => this.#wheel(event)}
         ></canvas>
       </div>
@@ -1057,6 +1141,7 @@ export class BioRecording extends BioElement {
   #hint(): string {
     const keys = [
       'stripHint',
+      ...(this.#channels.length > 1 ? (['signalHint'] as const) : []),
       ...(this.#isOfDays ? (['dayHint'] as const) : []),
       ...(this.#isMarking ? (['markHint'] as const) : []),
     ] as const;
@@ -1076,6 +1161,28 @@ export class BioRecording extends BioElement {
       @pointermove=${pick}
       @wheel=${(event: WheelEvent) => this.#wheelDay(event)}
     ></canvas>`;
+  }
+
+  /** Of all signals: the ones that had their own follow, too. */
+  #setGain(gain: number): void {
+    if (this.#signal !== '') this.#gains.set(this.#signal, gain);
+    else {
+      this.#gains.clear();
+      this.#gain = gain;
+    }
+  }
+
+  #signalChoice(): TemplateResult {
+    const choose = (event: Event): void =>
+      this.#set(() => (this.#signal = ['', ...this.#channels][(event.target as HTMLSelectElement).selectedIndex]!));
+    return html`<label
+      >${this.#say('signal')}
+      <select @change=${choose}>
+        ${['', ...this.#channels].map(
+          (code) => html`<option .selected=${code === this.#signal}>${code === '' ? this.#say('allSignals') : code}</option>`,
+        )}
+      </select></label
+    >`;
   }
 
   #markChoice(): TemplateResult {
@@ -1104,6 +1211,7 @@ export class BioRecording extends BioElement {
           .map((channel) => channel.code)
           .filter((one) => list.includes(one))
           .slice(0, LANES_MAX);
+      if (!this.#channels.includes(this.#signal)) this.#signal = '';
     };
     return html`<fieldset class="channels">
       <legend class="vh">${this.#say('channels')}</legend>
