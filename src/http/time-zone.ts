@@ -11,8 +11,8 @@ const threeLetters = new Set(['UTC', 'UCT', 'GMT', 'EST', 'MST', 'HST', 'PRC', '
 /** An alias that ICU alone has. */
 const OF_ICU = 'US/PACIFIC-NEW';
 
-/** Names by which browsers call zones that IANA has renamed (CLDR keeps the first one), and the names of today. PostgreSQL reads tzdata of its
- *  machine, where the former are a package of their own on Debian 13 (tzdata-legacy). */
+/** Names by which browsers call zones that IANA has renamed (CLDR keeps the first one), and the names of today. PostgreSQL reads the
+ *  tzdata of its machine, where the former are a package of their own on Debian 13 (tzdata-legacy). */
 const renamed: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'Africa/Asmera': 'Africa/Asmara',
