@@ -68,7 +68,8 @@ export class Marks {
   #takenBack: TakenBack | null = null;
   /** What was marked and changed in this page, for Ctrl with Z. */
   #made: readonly Made[] = [];
-  #isUndoing = false;
+  /** Steps back that were asked for go one after the other. */
+  #undoing: Promise<unknown> = Promise.resolve();
   readonly #values: CorrectedValues;
 
   constructor(page: MarksPage) {
@@ -229,14 +230,15 @@ export class Marks {
   /** Ctrl with Z: the last thing that was marked or changed in this page, unless another person has changed it since. A field keeps its
    *  own. */
   undoKey(event: KeyboardEvent): void {
-    const last = this.#made.at(-1);
     if (event.key.toLowerCase() !== 'z' || event.shiftKey || event.altKey || !(event.ctrlKey || event.metaKey)) return;
     const [field] = event.composedPath();
     const isTyping = field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && !/^(checkbox|range)$/.test(field.type));
-    if (isTyping || last === undefined || this.#isUndoing) return;
+    if (isTyping || this.#made.length === 0) return;
     event.preventDefault();
-    this.#isUndoing = true;
-    void this.#page.change(() => this.#undoLast(last)).finally(() => (this.#isUndoing = false));
+    this.#undoing = this.#undoing.then(async () => {
+      const last = this.#made.at(-1);
+      if (last !== undefined) await this.#page.change(() => this.#undoLast(last));
+    });
   }
 
   async #undoLast({ id, etag, before }: Made): Promise<void> {

@@ -36,9 +36,10 @@ edf      EDF+ with all channels and events; EDF+D if the recording has gaps
 csv      one table per sampling rate, in physical values; 'import' reads it back to the same samples
 parquet  three tables: samples (digital and physical), beats, features; times are UTC, in nanoseconds
 fhir     every observation of the user as FHIR R4 Observations, one per line (NDJSON), and what people marked likewise
-A file that is there already is not replaced without --force. Digital values are written as the device sent them. The command waits (--wait) for packets acknowledged before it started; if they have
-not reached the tables by then, nothing is written and the exit code is 3. With --no-wait the files are written at once, and the exit
-code is 1 if acknowledged packets may be missing from them. Reads the database directly: only people who may read everything can run it.`,
+A file that is there already is not replaced without --force. Digital values are written as the device sent them. The command waits
+(--wait) for packets acknowledged before it started; if they have not reached the tables by then, nothing is written and the exit code
+is 3. With --no-wait the files are written at once, and the exit code is 1 if acknowledged packets may be missing from them. Reads the
+database directly: only people who may read everything can run it.`,
   options: {
     org: { type: 'string', value: 'ORG', doc: 'Id or name of the organization. Not needed unless several have such a user.' },
     format: { type: 'string', value: 'FORMAT', fallback: 'edf', doc: `${formats.join(', ')}.` },

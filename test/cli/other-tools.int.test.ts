@@ -182,7 +182,7 @@ describe.concurrent('files of other tools', () => {
       .at(-1)!
       .replace(/\.hea$/, '.dat');
     mkdirSync(join(folder, dat, 'x'), { recursive: true });
-    expect((await run(exportRecordings, 'whole', '--format', 'wfdb', '--out', folder)).code).toBe(1);
+    expect((await run(exportRecordings, 'whole', '--format', 'wfdb', '--out', folder, '--force')).code).toBe(1);
     expect(readdirSync(folder)).toEqual([dat]);
     expect((await readHeader(hea!)).frameCount).toBe(1000);
   });

@@ -326,7 +326,7 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
     );
     expect(await said(['nobody-here'])).toMatch(/^1 .*there is no user 'nobody-here'/);
     expect(await said(['anna', '--since', 'last week'])).toMatch(/^2 .*--since must be an ISO 8601 time/);
-    expect(await said(['anna', '--since', '2026-03-29', '--until', '2026-03-28'])).toMatch(/^1 .*from is not before to/);
+    expect(await said(['anna', '--since', '2026-03-29', '--until', '2026-03-28', '--force'])).toMatch(/^1 .*from is not before to/);
     expect(await said(['anna', '--key', 'x'])).toMatch(/^2 .*no option '--key'/);
   }, 60_000);
 });
