@@ -149,8 +149,8 @@ test('three processes: any of them takes any device and any viewer, two are kill
   const sent = await sending;
   expect(JSON.parse(sent.out.join('')), sent.err.join('\n')).toMatchObject({ packets: DEVICES * SECONDS * 5, rejected: 0, unsettled: 0 });
   for (const [i, { frames, end }] of viewers.entries()) {
+    await until(() => frames.size > seenBefore[i]!, 30_000); // on a busy machine it has not come back when the last packet is sent
     end();
-    expect(frames.size).toBeGreaterThan(seenBefore[i]!);
   }
 
   const verified = await run(verify, ledger, '--json');
