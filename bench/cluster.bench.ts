@@ -1,8 +1,10 @@
 /** Several nodes: processor time of a packet that came to its owner and of one that was passed on, how much more they carry than one, and
  *  what a frame of another node costs in time. Three nodes on this machine, over Unix sockets and, where nats-server is installed, over
  *  NATS, compared with three that know nothing of each other, so that in each case a node has the same devices and the same machine.
- *  The first load of a process is not counted, as its code is being compiled; after it what is compared takes turns, there and back.
- *  BENCH_DEVICES (90), BENCH_SEC (8; --full 20). Capacity is what the busiest main thread bears at 70 % of a core, by its processor time:
+ *  The first load of a process is not counted, as its code is being compiled; after it the three take turns, in every order. A ratio is
+ *  of one turn, and what is told is the median of the turns: a neighbour on the same machine takes its time from all three of one.
+ *  BENCH_DEVICES (90), BENCH_SEC (8; --full 20), BENCH_TURNS (3; --full 7). With more devices than the machine bears, packets wait, go in
+ *  larger batches and seem cheaper: the time to acknowledgement tells. Capacity is what the busiest main thread bears at 70 % of a core, by its processor time:
  *  wall time on few cores says nothing about several machines. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +19,7 @@ import { openBenchDatabase } from './lib/bench-database.ts';
 import type { BenchDatabase } from './lib/bench-database.ts';
 import type { LoadPlan, LoadResult } from './lib/load.ts';
 import { threadsCpuSec, treeCpuSec } from './lib/processor-time.ts';
-import { report } from './lib/result.ts';
+import { report, reportMedian } from './lib/result.ts';
 import { startLoad, startServiceProcess } from './lib/service-process.ts';
 import type { ServiceProcess } from './lib/service-process.ts';
 
@@ -26,6 +28,7 @@ const PARTITIONS = 24;
 const long = process.env['BENCH_FULL'] === '1';
 const devices = Number(process.env['BENCH_DEVICES'] ?? 90);
 const usual = { devices, channels: 4, fs: 250, packetMs: 100, warmSec: 8, sec: Number(process.env['BENCH_SEC'] ?? (long ? 20 : 8)) };
+const turns = Number(process.env['BENCH_TURNS'] ?? (long ? 7 : 3));
 /** Share of a core that a main thread may have. */
 const BUSY = 0.7;
 
@@ -89,9 +92,11 @@ function tell(name: string, one: Run): void {
   report({ name: `${name}: packet sent to acknowledged, p99`, value: one.load.ackMs.p99, unit: 'ms' });
 }
 
+type Alone = Readonly<{ run: () => Promise<Run>; stop: () => Promise<void> }>;
+
 /** As many nodes that know nothing of each other, each alone with a database, a third of the devices and everything else of this machine.
  *  One node by itself would have two cores and their caches to itself, and each of its packets would seem cheaper. */
-async function alone(): Promise<Run> {
+async function startAlone(): Promise<Alone> {
   const database = await openBenchDatabase();
   const admin = new pg.Client(database.url);
   await admin.connect();
@@ -104,22 +109,23 @@ async function alone(): Promise<Run> {
   }
   const nodes: ServiceProcess[] = [];
   for (const url of urls) nodes.push(await startServiceProcess('full', { DATABASE_URL: url, BIO_DSP_WORKERS: '1' }));
-  const runs: Run[] = [];
-  for (let runId = 0; runId < 3; runId++) {
-    const plan = { ...usual, runId, devices: devices / NODES, viewersPerDevice: 0 };
-    runs.push(
-      await run(
+  let runId = 0;
+  return {
+    run: async () => {
+      const plan = { ...usual, runId: runId++, devices: devices / NODES, viewersPerDevice: 0 };
+      return await run(
         nodes,
         database,
         nodes.map((node) => [node, plan] as const),
-      ),
-    );
-  }
-  await Promise.all(nodes.map((node) => node.stop()));
-  for (const url of urls.slice(1)) await admin.query(`drop database ${new URL(url).pathname.slice(1)} with (force)`);
-  await admin.end();
-  await database.drop();
-  return mean(runs.slice(1));
+      );
+    },
+    stop: async () => {
+      await Promise.all(nodes.map((node) => node.stop()));
+      for (const url of urls.slice(1)) await admin.query(`drop database ${new URL(url).pathname.slice(1)} with (force)`);
+      await admin.end();
+      await database.drop();
+    },
+  };
 }
 
 /** People of a run are made before their devices come, so that their owners are known. @returns port of each person's owner */
@@ -144,7 +150,18 @@ async function portsOf(url: string, nodes: readonly ServiceProcess[], runId: num
   return ids.map((id) => nodes[order.findIndex((node) => node.id === owners[partitionOf(id, PARTITIONS)]!.owner)]!.port);
 }
 
-async function together(name: string, env: Readonly<Record<string, string>>, apart: Run): Promise<void> {
+type Kind = 'alone' | 'atOwner' | 'byChance';
+/** Each comes first, in the middle and last as often, and after each of the others. */
+const ORDERS: readonly (readonly Kind[])[] = [
+  ['alone', 'atOwner', 'byChance'],
+  ['byChance', 'atOwner', 'alone'],
+  ['atOwner', 'byChance', 'alone'],
+  ['alone', 'byChance', 'atOwner'],
+  ['byChance', 'alone', 'atOwner'],
+  ['atOwner', 'alone', 'byChance'],
+];
+
+async function together(name: string, env: Readonly<Record<string, string>>, alone: Alone): Promise<void> {
   const database = await openBenchDatabase();
   await upgrade(database.url);
   const admin = await openDatabase(database.url);
@@ -173,27 +190,28 @@ async function together(name: string, env: Readonly<Record<string, string>>, apa
   const toOwners = (): Promise<Run> => load((id) => portsOf(database.url, nodes, id));
   const toAny = (): Promise<Run> => load(() => byChance);
   await toAny();
-  const [firstAtOwner, firstByChance, secondByChance, secondAtOwner] = [await toOwners(), await toAny(), await toAny(), await toOwners()];
-  const atOwner = mean([firstAtOwner, secondAtOwner]);
-  tell(`${name}, every device at its owner`, atOwner);
-  const chance = mean([firstByChance, secondByChance]);
-  tell(`${name}, devices by chance`, chance);
-  // Of three packets by chance two are passed on.
-  const direct = perPacket(atOwner, sum(atOwner.mains));
-  const passed = direct + (perPacket(chance, sum(chance.mains)) - direct) * (NODES / (NODES - 1));
-  report({ name: `${name}: main threads of a packet that is passed on, over one that is not`, value: passed / direct, unit: 'times' });
-  report({
-    name: `${name}: three nodes over one, devices at their owner`,
-    value: (NODES * capacity(atOwner)) / capacity(apart),
-    unit: 'times',
-    better: 'higher',
-  });
-  report({
-    name: `${name}: three nodes over one, devices by chance`,
-    value: (NODES * capacity(chance)) / capacity(apart),
-    unit: 'times',
-    better: 'higher',
-  });
+  const runs: Record<Kind, Run[]> = { alone: [], atOwner: [], byChance: [] };
+  const play: Readonly<Record<Kind, () => Promise<Run>>> = { alone: alone.run, atOwner: toOwners, byChance: toAny };
+  for (let turn = 0; turn < turns; turn++) for (const kind of ORDERS[turn % ORDERS.length]!) runs[kind].push(await play[kind]());
+  tell(`${name}, none knowing of another`, mean(runs.alone));
+  tell(`${name}, every device at its owner`, mean(runs.atOwner));
+  tell(`${name}, devices by chance`, mean(runs.byChance));
+  const ratios = (of: (alone: Run, atOwner: Run, byChance: Run) => number): number[] =>
+    runs.alone.map((one, turn) => of(one, runs.atOwner[turn]!, runs.byChance[turn]!));
+  const mains = (one: Run): number => perPacket(one, sum(one.mains));
+  reportMedian(
+    { name: `${name}: main threads of a packet that is passed on, over one that is not`, unit: 'times' },
+    // Of three packets by chance two are passed on.
+    ratios((_, atOwner, chance) => 1 + (mains(chance) / mains(atOwner) - 1) * (NODES / (NODES - 1))),
+  );
+  reportMedian(
+    { name: `${name}: three nodes over one, devices at their owner`, unit: 'times', better: 'higher' },
+    ratios((one, atOwner) => (NODES * capacity(atOwner)) / capacity(one)),
+  );
+  reportMedian(
+    { name: `${name}: three nodes over one, devices by chance`, unit: 'times', better: 'higher' },
+    ratios((one, _, chance) => (NODES * capacity(chance)) / capacity(one)),
+  );
 
   const watched = await portsOf(database.url, nodes, ++runId);
   const viewers = { ...usual, devices: Math.min(devices, 30), viewersPerDevice: 1 };
@@ -212,13 +230,14 @@ async function together(name: string, env: Readonly<Record<string, string>>, apa
   await database.drop();
 }
 
-const apart = await alone();
-tell('three nodes, each alone', apart);
+const alone = await startAlone();
+await alone.run();
 const folder = mkdtempSync(join(tmpdir(), 'biosignal-cluster-'));
-await together('three nodes, Unix sockets', { BIO_BUS_DIR: folder }, apart);
+await together('three nodes, Unix sockets', { BIO_BUS_DIR: folder }, alone);
 rmSync(folder, { recursive: true });
 if (hasNatsServer) {
   const nats = await startNats();
-  await together('three nodes, NATS', { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}` }, apart);
+  await together('three nodes, NATS', { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}` }, alone);
   await nats.close();
 }
+await alone.stop();
