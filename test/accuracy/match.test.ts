@@ -8,6 +8,7 @@ import { addCounts, f1, matchBeats, predictivity, sensitivity } from '../../accu
 import type { Counts } from '../../accuracy/match-beats.ts';
 import { parseCapnobase } from '../../accuracy/capnobase.ts';
 import { countLeads, countRecording, detectRecording, ecgChannels } from '../../accuracy/ecg-detection-section.ts';
+import { begunLater } from '../../accuracy/ecg-starts-section.ts';
 import { beatSeconds, streamRows } from '../../accuracy/hrv-stream.ts';
 import { addNoise, loadElectrodeMotion, loadFolder, loadMitdb } from '../../accuracy/mitdb-recordings.ts';
 import { fibrillationAuc, flagShares, readCinc } from '../../accuracy/rhythm-section.ts';
@@ -167,6 +168,23 @@ describe.skipIf(!hasQtdb)('R peaks of QTDB', () => {
       await rm(folder, { recursive: true });
     }
   });
+});
+
+const hasSlowHeart = existsSync(join(dataDir, 'qtdb', 'sele0112.hea'));
+if (!hasSlowHeart) console.warn(`SKIPPED: no record sele0112 of QTDB in ${dataDir}, T waves of a slow heart were not checked`);
+
+/** Whole: `npm run accuracy -- --only ecg-starts`. Version 10 of r_peaks took 51 T waves of 644 beats here. */
+test.skipIf(!hasSlowHeart)('T waves that a start takes for beats are told from beats soon', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'qtdb-'));
+  try {
+    for (const ending of ['hea', 'dat', 'atr'])
+      await copyFile(join(dataDir, 'qtdb', `sele0112.${ending}`), join(folder, `sele0112.${ending}`));
+    const later = begunLater((await loadFolder(folder, 0))[0]!, 55);
+    const { fp, fn } = countRecording(later, later.leads.slice(0, 1));
+    expect(fp + fn).toBeLessThanOrEqual(2);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 const hasCinc = existsSync(join(dataDir, 'cinc2017', 'REFERENCE.csv'));

@@ -53,8 +53,11 @@ export class BeatLevels {
   #newLoudCount = 0;
   #lastHeight = 0;
   #lastSteep = 0;
-  /** Beats in a row that were followed by what looks like their T wave. */
+  /** Beats in a row that were followed by what looks like their T wave, */
   #followers = 0;
+  /** where the last such wave is, */
+  #followerAt = Number.NEGATIVE_INFINITY;
+  /** and whether the last beat that is none was followed by one. */
   #followed = false;
 
   /** @param fd rate of the feature, Hz */
@@ -76,6 +79,7 @@ export class BeatLevels {
     this.#lastHeight = 0;
     this.#lastSteep = 0;
     this.#followers = 0;
+    this.#followerAt = Number.NEGATIVE_INFINITY;
     this.#followed = false;
   }
 
@@ -140,6 +144,7 @@ export class BeatLevels {
     )
       return false;
     this.#followers = Math.min(this.#followers + 1, 2 * FOLLOWERS);
+    this.#followerAt = at;
     this.#followed = true;
     return this.#followers > FOLLOWERS;
   }
@@ -177,8 +182,10 @@ export class BeatLevels {
       this.slope += (Math.min(slope, CAP * this.slope) - this.slope) / SIGNAL_BEATS;
       this.sharp += (Math.min(sharp, CAP * this.sharp) - this.sharp) / SIGNAL_BEATS;
     }
-    if (!this.#followed && this.#followers > 0) this.#followers--;
-    this.#followed = false;
+    if (at !== this.#followerAt) {
+      if (!this.#followed && this.#followers > 0) this.#followers--;
+      this.#followed = false;
+    }
     this.lastAt = at;
     this.#lastHeight = height;
     this.#lastSteep = slope;

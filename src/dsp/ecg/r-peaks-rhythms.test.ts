@@ -43,6 +43,15 @@ describe.each(shapes)('%s', (_, shape) => {
     }
   });
 
+  // Begun between two beats, what is learned first is T waves; each that was taken kept the level low enough for the next.
+  it.each([0.5, 0.7, 0.9])('tall T waves of a slow heart are no beats for long: T of %f mV', (mV) => {
+    const { beats, pWaves } = makeRhythm(seconds, 44, () => true, 5);
+    for (const sigmaSec of [0.04, 0.05]) {
+      const own: EcgShape = { ...shape, t: [[mV * shape.qrs.reduce((most, [high]) => Math.max(most, Math.abs(high)), 0), 0.32, sigmaSec]] };
+      expect(wrongBeats(own, beats, pWaves, 0.01), `${sigmaSec} s`).toEqual({ missed: 0, extra: expect.toSatisfy((n) => n <= 8) });
+    }
+  });
+
   it.each([60, 90, 130, 170])('every beat at %i per minute, and nothing else', (perMin) => {
     // P waves come earlier, T waves too, in a fast heart: only what fits between the beats is made
     const { beats, pWaves } = makeRhythm(seconds, perMin, () => true, 5, Math.min(0.17, 15 / perMin));

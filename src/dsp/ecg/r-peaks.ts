@@ -345,7 +345,7 @@ export class RPeakDetector implements BeatDetector {
     const score = rejected.score[best]!;
     const later = rejected.count - best - 1;
     const alike = this.#shape.likeness(at, k);
-    if (this.#isNextToGap(at, height) || this.#isNoBeat(at, height)) {
+    if (this.#isNextToGap(at, height) || this.#isNoBeat(at, height) || this.#levels.isFollower(at, height, steep)) {
       rejected.remove(best);
       return;
     }

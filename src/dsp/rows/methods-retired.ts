@@ -49,6 +49,11 @@ export const retiredBeatMethods: readonly Method[] = [
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
+  earlier(
+    beatMethods.ecg,
+    10,
+    'in a slow heart T waves that were taken for beats at a start kept the level low enough to be taken again, for up to a minute (QTDB begun 7, 23 and 55 s later: F1 99.93, 99.96 and 99.90 %, version 11: 99.98 and more).',
+  ),
   earlier(beatMethods.ecg, 9, 'the same beats and kinds, without a confidence.'),
   earlier(
     beatMethods.ecg,
@@ -96,6 +101,7 @@ const isOfFiveMinutes = ({ feature }: Method): boolean => fiveMinuteMethods.some
 const isMadeOfRPeaks = (method: Method): boolean =>
   method.feature === 'hr_ecg' || method.feature === 'resp_rate_ecg' || (method.feature.startsWith('hrv_') && !isOfFiveMinutes(method));
 const madeOf8 = 'made of r_peaks version 8, which took waves next to lost samples for beats, and of its kinds of beats.';
+const madeOf10 = 'made of r_peaks version 10, which could take T waves of a slow heart for beats.';
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
@@ -118,9 +124,10 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
-      earlier(current, current.version - 1, madeOf8),
-      ...(current.version > 9 ? [earlier(current, 8, kindsOf7)] : []),
-      ...(current.version > 8 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
+      earlier(current, current.version - 1, madeOf10),
+      earlier(current, current.version - 2, madeOf8),
+      ...(current.version > 10 ? [earlier(current, 8, kindsOf7)] : []),
+      ...(current.version > 9 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
       ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
       ...(current.version > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
       ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
@@ -188,12 +195,17 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
+      earlier(current, 4, madeOf10),
       earlier(current, 3, madeOf8),
       earlier(current, 2, kindsOf7),
       earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
     ]),
-  ...fiveMinuteMethods.flatMap((current) => [earlier(current, 2, madeOf8), earlier(current, 1, kindsOf7)]),
-  ...burdenMethods.map((current) => earlier(current, 1, madeOf8)),
+  ...fiveMinuteMethods.flatMap((current) => [earlier(current, 3, madeOf10), earlier(current, 2, madeOf8), earlier(current, 1, kindsOf7)]),
+  ...burdenMethods.flatMap((current) => [earlier(current, 2, madeOf10), earlier(current, 1, madeOf8)]),
+  earlier(featureMethods[methodIndex('longest_rr_10s')]!, 4, madeOf10),
+  earlier(featureMethods[methodIndex('af_index')]!, 3, madeOf10),
+  earlier(featureMethods[methodIndex('af_burden_300s')]!, 1, madeOf10),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 8, madeOf10),
   earlier(featureMethods[methodIndex('longest_rr_10s')]!, 3, madeOf8),
   earlier(
     featureMethods[methodIndex('af_index')]!,
