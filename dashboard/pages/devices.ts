@@ -16,8 +16,8 @@ const LOSS_MAX = 0.01;
 const SKEW_PPM_MAX = 200;
 const REFRESH_MS = 5000;
 const LIST_MAX = 1000;
-/** Of a long list, what is drawn is asked for every time and the whole so often: 1,000 devices are 600 kB. A short one is always asked for as
- *  a whole: devices that are not drawn may come to be, and the first one of all is none of those that are. */
+/** Of a long list, what is drawn is asked for every time and the whole so often: 1,000 devices are 600 kB. A short one is asked for as a
+ *  whole: one that is not drawn may be new, or match the filter by now. */
 const WHOLE_MS = 60_000;
 const IDS_MAX = 100;
 

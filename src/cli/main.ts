@@ -73,8 +73,8 @@ if (existsSync('.env')) process.loadEnvFile('.env');
 /** How long the process may take to exit after its command has ended, ms: a failed start may have left a connection open. */
 const LEFT_BEHIND_MS = 2000;
 
-// The first Ctrl-C asks the command to finish its present step; the second ends it. A node of `start --processes` hears of each twice, from
-// the terminal or supervisor and from its parent, which ends it when it takes too long.
+// The first Ctrl-C asks the command to finish its present step; the second ends it. A node of `start --processes` is told of each
+// twice, by the terminal or supervisor and by its parent, which ends it when it takes too long.
 const abort = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.on(name, () => {

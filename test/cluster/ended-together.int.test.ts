@@ -1,4 +1,4 @@
-/** A terminal or a supervisor signals a whole group of processes: the nodes of `start --processes` hear of the end twice. */
+/** A terminal or a supervisor signals a whole group of processes: the nodes of `start --processes` are told of the end twice. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
