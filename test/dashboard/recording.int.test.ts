@@ -299,6 +299,23 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   }, 60_000);
 
+  it('begins without calipers when it shows another recording', async () => {
+    const { page, errors } = await openViewer();
+    const viewer = page.locator('bio-recording');
+    await viewer.evaluate((element: HTMLElement) => element.focus());
+    await page.keyboard.press('c');
+    await until(async () => (await page.locator('.measured').textContent())!.includes(' ms'));
+    const devices = await dashboard.send<{ stream_id: string }[]>('GET', '/api/v1/devices');
+    const other = devices.find(({ stream_id: id }) => id !== stream)!.stream_id;
+    await viewer.evaluate((element: HTMLElement, id) => element.setAttribute('stream', id), other);
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await viewer.evaluate((element: HTMLElement) => element.focus());
+    await page.keyboard.press('Enter');
+    expect(await page.getByRole('checkbox', { name: 'Calipers' }).isChecked()).toBe(false);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
   it('says so when there is none', async () => {
     const { page } = await dashboard.open('/dashboard/#/recordings/00000000-0000-4000-8000-00000000dead', {
       storageState: dashboard.signedIn,

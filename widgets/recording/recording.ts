@@ -203,6 +203,7 @@ export class BioRecording extends BioElement {
     this.#day?.close();
     this.#day = null;
     [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
+    this.#isMeasuring = false;
   }
 
   #open(): void {
