@@ -1,6 +1,7 @@
-/** Nodes are drained into others that can take what they have. */
+/** Commands and nodes that can take no partitions: a node is drained into others that can. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cluster } from '../../src/cli/cluster.ts';
+import { doctor } from '../../src/cli/doctor.ts';
 import { ran } from '../helpers/commands.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
@@ -25,4 +26,18 @@ test.each(['draining', 'refused'])('a node whose only other one is %s is not dra
     `insert into cluster_node (id, lock_key, name, address, version) values (gen_random_uuid(), 3, 'third', '', '')`,
   );
   expect(await drain()).toMatchObject({ code: 0, out: ['one gives its partitions to the others'] });
+});
+
+test('doctor names a node that the database refuses new connections, while it has partitions or not', async () => {
+  const { pool } = database;
+  await pool.query('delete from cluster_node');
+  const says = async (): Promise<string> => (await ran(doctor, [], { env: { DATABASE_URL: database.url }, cwd: '.' })).out.join('\n');
+  const { rows } = await pool.query<{ id: string }>(
+    `insert into cluster_node (id, lock_key, name, address, version, refused) values (gen_random_uuid(), 1, 'locked out', '', '', true) returning id`,
+  );
+  expect(await says()).toMatch(/WARNING {2}owner +the database refuses locked out new connections/);
+  await pool.query(`update packet_log_checkpoint set owner = $1, owner_name = 'locked out', renewed_at = clock_timestamp()`, [rows[0]!.id]);
+  expect(await says()).toMatch(/WARNING {2}owner +the database refuses locked out new connections/);
+  await pool.query('update cluster_node set refused = false');
+  expect(await says()).not.toContain('refuses');
 });
