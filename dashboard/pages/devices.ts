@@ -16,7 +16,8 @@ const LOSS_MAX = 0.01;
 const SKEW_PPM_MAX = 200;
 const REFRESH_MS = 5000;
 const LIST_MAX = 1000;
-/** Of a long list, what is drawn is asked for every time and the whole so often: 1,000 devices are 600 kB. */
+/** Of a long list, what is drawn is asked for every time and the whole so often: 1,000 devices are 600 kB. A short one is asked for as a
+ *  whole: one that is not drawn may be new, or match the filter by now. */
 const WHOLE_MS = 60_000;
 const IDS_MAX = 100;
 
@@ -50,7 +51,8 @@ export class DevicesPage extends Page {
 
   protected override async load(): Promise<void> {
     const ids = [...new Set(this.#list.drawn(this.#shown()).map(({ id }) => id))];
-    if (performance.now() >= this.#wholeUntilMs || ids.length > this.#devices.length / 2) {
+    const isShort = this.#devices.length <= Math.max(IDS_MAX, 2 * ids.length);
+    if (isShort || performance.now() >= this.#wholeUntilMs) {
       this.#devices = await call('GET', '/api/v1/devices', { query: { limit: LIST_MAX } });
       this.#wholeUntilMs = performance.now() + WHOLE_MS;
       return;

@@ -2,6 +2,7 @@
 import { html, nothing, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { live } from 'lit-html/directives/live.js';
+import { ApiError } from '../../sdk/fetch-json.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { plural, t } from '../language.ts';
 import { Page } from '../page.ts';
@@ -396,7 +397,11 @@ function receivedIn({ fromMs, toMs, share }: Received, { startMs, endMs }: Day, 
   return svg`<rect class="received" x=${at(from)} y=${y} width=${at(startMs + to - from)} height=${height.toFixed(1)} />`;
 }
 
-/** What was received of recordings in a range, by their samples. */
+/** The coarsest step of an overview, ms. */
+const HOUR_MS = 36e5;
+
+/** What was received of recordings in a range, by their samples. Of one that is too much to read, the values say it.
+ *  @param stepMs as fine as the values */
 async function receivedBetween(recordings: readonly Listed[], sinceMs: number, untilMs: number, stepMs: number): Promise<Received[]> {
   const within = recordings
     .map(({ stream, id, fromMs, toMs }) => ({ stream, id, fromMs: Math.max(fromMs, sinceMs), toMs: Math.min(toMs, untilMs) }))
@@ -410,18 +415,21 @@ async function receivedBetween(recordings: readonly Listed[], sinceMs: number, u
       const one = within[next++]!;
       const { channels } = one.stream;
       const code = (channels.find(({ kind }) => kind === 'ecg') ?? channels.find(({ kind }) => kind === 'ppg') ?? channels[0]!).code;
-      const [overview] = await call('GET', '/api/v1/streams/{streamId}/overview', {
+      const overviews = await call('GET', '/api/v1/streams/{streamId}/overview', {
         params: { streamId: one.id },
         query: {
           since: new Date(one.fromMs).toISOString(),
           until: new Date(one.toMs).toISOString(),
           channels: [code],
-          // As fine as the values: a bucket more at each end.
-          buckets: Math.min(BUCKETS_MAX, Math.ceil((one.toMs - one.fromMs) / stepMs) + 2),
+          // A bucket more at each end.
+          buckets: Math.min(BUCKETS_MAX, Math.ceil((one.toMs - one.fromMs) / Math.min(HOUR_MS, stepMs)) + 2),
           resolution: '1s',
         },
+      }).catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === 'range_too_large') return [];
+        throw error;
       });
-      if (overview !== undefined) received.push(...receivedOf(overview, one));
+      for (const overview of overviews) received.push(...receivedOf(overview, one));
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));

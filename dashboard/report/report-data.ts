@@ -116,9 +116,19 @@ const COMING_MAX = 20;
 const CLOSELY_MS = 30_000;
 const judged = { ecg: 'sqi_ecg', ppg: 'sqi_ppg' } as const;
 
-/** The quality of ECG and PPG is judged whatever they are like: where it ends, values are still being computed. */
-async function readComputedTo(session: Session, streams: Answer<'listStreams'>, range: Range, nowMs: number): Promise<number | null> {
-  const coming = streams.filter((stream) => stream.is_flowing || Date.parse(stream.started_at) > nowMs - COMING_MS).slice(0, COMING_MAX);
+/** The quality of ECG and PPG is judged whatever they are like: where it ends, values are still being computed.
+ *  @returns null: everything is computed */
+export async function readComputedTo(
+  session: Session,
+  streams: Answer<'listStreams'>,
+  range: Range,
+  nowMs: number,
+): Promise<number | null> {
+  const isYoung = (time: string | null): boolean => time !== null && Date.parse(time) > nowMs - COMING_MS;
+  // It may have begun days ago, or be of days ago and have come today.
+  const coming = streams
+    .filter((stream) => stream.is_flowing || isYoung(stream.started_at) || isYoung(stream.last_sample_at))
+    .slice(0, COMING_MAX);
   const ends = await Promise.all(coming.map((stream) => computedToOf(session, stream, range)));
   const known = ends.filter((end) => end !== null);
   return known.length === 0 ? null : Math.min(...known);

@@ -26,7 +26,8 @@ export const cluster: Command = {
   summary: 'Show the nodes that share the database, drain one, or cut people into partitions.',
   positionals: 'status | drain NODE | undrain NODE | partitions COUNT',
   verbs: true,
-  description: `status lists the nodes and how many partitions of people each has; exit code 1 when a partition has no living owner. drain makes a node give
+  description: `status lists the nodes and how many partitions of people each has; exit code 1 when a partition has no living owner. A node is refused
+when the database gives it no new connection, as after a change of the password: it takes no partition. drain makes a node give
 its partitions to the others, within seconds and without a loss; it goes on forwarding packets and serving viewers until it is stopped.
 undrain takes that back. NODE is the name or the beginning of the id that status shows. partitions cuts the people into another number of
 partitions, while no node runs: three for each node that you will ever have (24 is a good number); one is enough for a service alone. Where
@@ -80,7 +81,8 @@ async function drain(database: Database, what: string, draining: boolean, consol
   if (found.length === 0) throw new PipelineError('not_found', `no node '${what}' runs: see biosignal cluster status`);
   if (found.length > 1) throw new UsageError(`'${what}' names ${found.length} nodes: use the id of one`);
   const [{ id, node }] = found as [NodeRow];
-  if (draining && nodes.length === 1) throw new PipelineError('conflict', 'it is the only node: nobody could take its partitions');
+  if (draining && !nodes.some((other) => other.id !== id && other.state === 'running'))
+    throw new PipelineError('conflict', 'no other node could take its partitions: there is none, or each is draining or refused');
   await database.pool.query('update cluster_node set draining = $2 where id = $1', [id, draining]);
   console.out(draining ? `${node} gives its partitions to the others` : `${node} takes partitions again`);
   return EXIT_OK;

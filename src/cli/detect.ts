@@ -6,18 +6,21 @@ import { writeAnnotations } from '../formats/wfdb-annotations.ts';
 import { physicalSamples, readRecord } from '../formats/wfdb-read.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
+import { FORCE_OPTION, refuseExisting } from './export/whole-files.ts';
 import { startProgress } from './progress.ts';
 
 /** Finds the R peaks of a record and writes them as normal beats (N).
  *  @param recordPath of the .hea file  @param lead index or name of a lead; `all`: fuse the leads of the first one's rate
  *  @param annotator extension of the file to write, letters and digits  @param folder where to write; default: next to the record
+ *  @param mayReplace a file that is there already: the references of a database lie next to its records
  *  @returns path and number of beats
- *  @throws PipelineError validation_failed when the record has no such lead */
+ *  @throws PipelineError validation_failed when the record has no such lead; UsageError when the file is there already */
 export async function detectRecord(
   recordPath: string,
   lead: string,
   annotator: string,
   folder: string = dirname(recordPath),
+  mayReplace = false,
 ): Promise<{ path: string; beatCount: number }> {
   if (!/^[A-Za-z][A-Za-z0-9]{0,15}$/.test(annotator))
     throw new PipelineError('validation_failed', `annotator "${annotator}": letters and digits`);
@@ -28,8 +31,9 @@ export async function detectRecord(
     throw new PipelineError('validation_failed', `${record.name}: no lead "${lead}"; it has ${record.leads.map((l) => l.name).join(', ')}`);
   }
   const leads = lead === 'all' ? record.leads.filter((l) => l.fs === first.fs) : [first];
-  const beats = findRPeaks(leads.map(physicalSamples), first.fs);
   const path = join(folder, `${record.name}.${annotator}`);
+  refuseExisting([path], mayReplace);
+  const beats = findRPeaks(leads.map(physicalSamples), first.fs);
   const perFrame = first.fs / record.fs; // annotations count frames
   const annotations = [];
   for (let i = 0; i < beats.count; i++) annotations.push({ sample: Math.round(beats.position[i]! / perFrame), code: 'N' });
@@ -46,6 +50,7 @@ export const detect: Command = {
     lead: { type: 'string', value: 'N', fallback: '0', doc: 'Index or name of the lead, or all: fuse the leads.' },
     annotator: { type: 'string', value: 'NAME', fallback: 'bio', doc: 'Extension of the file to write.' },
     out: { type: 'string', value: 'DIR', doc: 'Folder to write to; default: next to the record.' },
+    force: FORCE_OPTION,
   },
   examples: ['biosignal detect 100.hea --lead 0 --annotator bio'],
   run: async ({ console, options, positionals, json }) => {
@@ -55,7 +60,8 @@ export const detect: Command = {
     const startedMs = performance.now();
     for (const record of positionals) {
       console.signal.throwIfAborted();
-      const result = await detectRecord(record, options.text('lead'), options.text('annotator'), options.text('out') || dirname(record));
+      const folder = options.text('out') || dirname(record);
+      const result = await detectRecord(record, options.text('lead'), options.text('annotator'), folder, options.flag('force'));
       results.push({ record, ...result });
       const perMin = (60_000 * results.length) / (performance.now() - startedMs);
       progress.update(results.length, `${perMin.toFixed(0)} records/min`);

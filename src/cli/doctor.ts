@@ -163,6 +163,7 @@ async function databaseFindings(console: Console, config: Config, onPort: (port:
         await schema(database),
         await clock(database),
         ...(await owner(database, onPort)),
+        ...(await refusedNodes(database)),
         await backlog(database),
         ...(await setAside(database)),
         ...(await housekeeping(database)),
@@ -339,6 +340,27 @@ const withoutOwner = (count: number, all: number, others: string): Finding => ({
   found: `${count} of ${all} partitions have no owner: packets of their people are refused; ${others}`,
   advice: "a node takes them within seconds; if none does, see 'biosignal cluster status'",
 });
+
+/** Nodes that may open no connection: they go on with what they have open, and take no partition. */
+async function refusedNodes({ pool }: Database): Promise<Finding[]> {
+  const { rows: has } = await pool.query<{ there: boolean }>(
+    `select exists (select from pg_attribute where attrelid = to_regclass('cluster_node') and attname = 'refused') as there`,
+  );
+  if (has[0]?.there !== true) return [];
+  const { rows } = await pool.query<{ name: string }>(
+    'select name from cluster_node where refused and renewed_at > clock_timestamp() - make_interval(secs => $1) order by name',
+    [OWNER_SILENT_SEC],
+  );
+  if (rows.length === 0) return [];
+  return [
+    {
+      check: 'owner',
+      state: 'warning',
+      found: `the database refuses ${rows.map(({ name }) => name).join(', ')} new connections`,
+      advice: 'was its password changed? Restart the node with the present DATABASE_URL',
+    },
+  ];
+}
 
 /** @param silent partitions whose owner does not confirm them, the oldest first @param found who owns the packet log */
 function silentOwner(silent: readonly Readonly<{ name: string; age: number }>[], all: number, found: string): Finding {

@@ -73,11 +73,12 @@ if (existsSync('.env')) process.loadEnvFile('.env');
 /** How long the process may take to exit after its command has ended, ms: a failed start may have left a connection open. */
 const LEFT_BEHIND_MS = 2000;
 
-// The first Ctrl-C asks the command to finish its present step; the second ends it.
+// The first Ctrl-C asks the command to finish its present step; the second ends it. A node of `start --processes` is told of each
+// twice, by the terminal or supervisor and by its parent, which ends it when it takes too long.
 const abort = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.on(name, () => {
-    if (abort.signal.aborted) process.exit(EXIT_INTERRUPTED);
+    if (abort.signal.aborted && process.channel === undefined) process.exit(EXIT_INTERRUPTED);
     abort.abort();
   });
 }

@@ -35,9 +35,9 @@ function processCount(text: string): number {
   return count;
 }
 
-type Node = { readonly name: string; readonly restarts: Restarts; child: ChildProcess | null; startedMs: number };
+type Node = { readonly name: string; readonly restarts: Restarts; child: ChildProcess | null; startedMs: number; endedWell: boolean };
 
-/** Runs until it is told to stop. @param processes a number, or auto @returns the exit code */
+/** Runs until it is told to stop. @param processes a number, or auto @returns the exit code: that of a node which did not end in order */
 export async function startProcesses(processes: string, console: Console, json: boolean): Promise<number> {
   const count = processCount(processes);
   const config = readConfig(console.env);
@@ -48,7 +48,7 @@ export async function startProcesses(processes: string, console: Console, json: 
   const url = embedded?.socketUrl ?? config.databaseUrl;
   const name = config.nodeName === '' ? `${hostname()}:${config.port}` : config.nodeName;
   const nodes = Array.from({ length: count }, (_, i): Node => {
-    return { name: `${name}/${i + 1}`, restarts: new Restarts(), child: null, startedMs: 0 };
+    return { name: `${name}/${i + 1}`, restarts: new Restarts(), child: null, startedMs: 0, endedWell: true };
   });
   // Another that works is worth more than an exit code that a supervisor sees.
   const isUseless = ({ restarts }: Node): boolean =>
@@ -78,7 +78,7 @@ export async function startProcesses(processes: string, console: Console, json: 
     if (json) console.out(JSON.stringify({ base_url: baseUrl, pid: process.pid, processes: count }));
     else console.out(`${LISTENING} ${baseUrl}, with ${count} processes`);
     await Promise.all(running);
-    return EXIT_OK;
+    return nodes.every(({ endedWell }) => endedWell) ? EXIT_OK : EXIT_FAILED;
   } catch (error) {
     if (!console.signal.aborted) throw error;
     return EXIT_FAILED;
@@ -155,9 +155,13 @@ async function keep(node: Node, { env, endMs, signal, err, isUseless }: Keeping)
       if (!line.startsWith(LISTENING)) process.stdout.write(`${line}\n`);
     });
     createInterface(child.stderr!).on('line', (line) => process.stderr.write(`${node.name}: ${line}\n`));
-    const code = await new Promise<number | null>((done) => child.once('exit', done));
+    const [code, by] = await new Promise<[number | null, string | null]>((done) => child.once('exit', (...how) => done(how)));
     node.child = null;
-    if (signal.aborted) return;
+    if (signal.aborted) {
+      // It did not end in its time, or could not store what it had: the next start reads that back.
+      node.endedWell = (code ?? 0) === 0 && by !== 'SIGKILL';
+      return;
+    }
     const pauseMs = node.restarts.noteEnd(performance.now() - node.startedMs);
     const ended = `${node.name} has ended (${code ?? 'killed'})`;
     if (isUseless(node)) throw new Error(`${ended} ${ENDS_MAX} times within a minute of its start, and no other works`);

@@ -12,12 +12,14 @@ const threeLetters = new Set(['UTC', 'UCT', 'GMT', 'EST', 'MST', 'HST', 'PRC', '
 const OF_ICU = 'US/PACIFIC-NEW';
 
 /** Names by which browsers call zones that IANA has renamed (CLDR keeps the first one), and the names of today. PostgreSQL reads the
- *  tzdata of its machine, where the former are a package of their own on Debian 13 (tzdata-legacy). */
+ *  tzdata of its machine, where the former are a package of their own on Debian 13 (tzdata-legacy). Stored names were changed likewise by
+ *  sql/000092. */
 const renamed: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'Africa/Asmera': 'Africa/Asmara',
     'America/Buenos_Aires': 'America/Argentina/Buenos_Aires',
     'America/Catamarca': 'America/Argentina/Catamarca',
+    'America/Coral_Harbour': 'America/Atikokan',
     'America/Cordoba': 'America/Argentina/Cordoba',
     'America/Godthab': 'America/Nuuk',
     'America/Indianapolis': 'America/Indiana/Indianapolis',

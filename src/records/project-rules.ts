@@ -76,7 +76,7 @@ export async function endOrphans(db: Db): Promise<void> {
   // SQL: a pattern for the creators that are rules of projects, and the condition that rounds use.
   const { rows } = await db.query<Orphan>(
     `select e.id, e.kind, e.organization_id, e.project_id, e.xuser_id from episode e
-     where ${OPEN_BY_RULE} and ${isHere('e.organization_id')} and e.created_by ~ '^rule:[0-9a-f]{8}-' and not exists (
+     where ${OPEN_BY_RULE} and ${isHere('e.organization_id')} and ${isActive('e.project_id')} and e.created_by ~ '^rule:[0-9a-f]{8}-' and not exists (
        select from episode_rule r
        where e.created_by = 'rule:' || r.id and r.is_enabled and r.project_id = e.project_id and ${isFor('e.xuser_id')})`,
   );

@@ -7,7 +7,18 @@ import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture, Opened } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
-import { at, ECTOPIC_SEC, GAP, NOTE_SEC, SECONDS, sendViewed, startMs } from '../helpers/viewed-recording.ts';
+import {
+  addPerson,
+  at,
+  ECTOPIC_SEC,
+  GAP,
+  NOTE_SEC,
+  SECOND,
+  SECONDS,
+  sendRecording,
+  sendViewed,
+  startMs,
+} from '../helpers/viewed-recording.ts';
 
 let dashboard: DashboardFixture;
 let stream: string;
@@ -259,6 +270,51 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     expect(printed.x + printed.width / 2).toBeCloseTo(views.x + views.width / 2, 0);
     await page.context().close();
   });
+
+  it('has gains of each signal; of one that is fitted to its lane they are times as high, whatever ECG has', async () => {
+    const subject = await addPerson(dashboard, 'pulsed', 'Paul Pulsed');
+    const second = { ...SECOND, code: 'ppg.ir', kind: 'ppg', unit: '', lead: '' } as const;
+    const sent = { subject: 'pulsed', deviceId: 'ring', bootId: '17'.repeat(16), startMs, seconds: 60, second };
+    await sendRecording(dashboard, sent);
+    const [{ id }] = await dashboard.send<[{ id: string }]>('GET', `/api/v1/streams?subject_id=${subject}`);
+    const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${id}?channels=ecg.ii,ppg.ir`, {
+      storageState: dashboard.signedIn,
+    });
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    const gain = page.locator('bio-recording label', { hasText: /^\s*Gain\s*[5×]/ }).locator('select');
+    const chosen = (): Promise<string> => gain.evaluate((select: HTMLSelectElement) => select.selectedOptions[0]!.textContent!.trim());
+    const press = async (...keys: string[]): Promise<string> => {
+      for (const key of keys) await page.keyboard.press(key);
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+      return await chosen();
+    };
+    await gain.selectOption({ label: '20 mm/mV' });
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    expect(await press('2')).toBe('× 1');
+    expect(await press('-')).toBe('× 0.5');
+    expect(await press('+', '+')).toBe('× 2');
+    expect(await press('1')).toBe('20 mm/mV');
+    expect(await press('0')).toBe('20 mm/mV');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  it('begins without calipers when it shows another recording', async () => {
+    const { page, errors } = await openViewer();
+    const viewer = page.locator('bio-recording');
+    await viewer.evaluate((element: HTMLElement) => element.focus());
+    await page.keyboard.press('c');
+    await until(async () => (await page.locator('.measured').textContent())!.includes(' ms'));
+    const devices = await dashboard.send<{ stream_id: string }[]>('GET', '/api/v1/devices');
+    const other = devices.find(({ stream_id: id }) => id !== stream)!.stream_id;
+    await viewer.evaluate((element: HTMLElement, id) => element.setAttribute('stream', id), other);
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await viewer.evaluate((element: HTMLElement) => element.focus());
+    await page.keyboard.press('Enter');
+    expect(await page.getByRole('checkbox', { name: 'Calipers' }).isChecked()).toBe(false);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
 
   it('says so when there is none', async () => {
     const { page } = await dashboard.open('/dashboard/#/recordings/00000000-0000-4000-8000-00000000dead', {

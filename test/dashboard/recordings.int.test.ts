@@ -22,6 +22,7 @@ const [evening, morning] = [dateOf(midnight - 1), dateOf(midnight)];
 
 let dashboard: DashboardFixture;
 let person: string;
+let wearer: string;
 /** A device worn on three days: the evening, and 30 hours later, for a minute each. */
 let ofDays = '';
 let streams: readonly { id: string; recorded_from: string; last_sample_at: string }[] = [];
@@ -40,7 +41,7 @@ beforeAll(async () => {
       seconds: SECONDS,
     });
   }
-  const wearer = await addPerson(dashboard, 'wearer', 'Wanda Wear', ZONE);
+  wearer = await addPerson(dashboard, 'wearer', 'Wanda Wear', ZONE);
   const worn = { startMs: midnight - 7 * HOUR, seconds: 120, pause: { at: 60, sec: 30 * 3600 } };
   await sendRecording(dashboard, { subject: 'wearer', deviceId: 'holter', bootId: '77'.repeat(16), ...worn });
   await until(async () => {
@@ -131,6 +132,22 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
     expect(errors).toEqual([]);
     await page.context().close();
   });
+
+  it('of three months show what was received of a recording of days, and without it when that is too much to read', async () => {
+    const first = dateOf(midnight - 80 * 24 * HOUR);
+    const address = `users/${wearer}/recordings?from=${first}&to=${morning}`;
+    const { page, errors } = await opened(address);
+    await page.locator('.days .received').first().waitFor();
+    expect(await page.locator('.days > li').count()).toBe(81);
+    await page.route('**/overview?*', (route) =>
+      route.fulfill({ status: 400, contentType: 'application/problem+json', json: { code: 'range_too_large', detail: 'Ask for less.' } }),
+    );
+    await page.reload();
+    await page.locator('.days .bar').first().waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
 
   it('go to the days before and after, to any days, and from empty ones to the next recordings', async () => {
     const { page, errors } = await opened(`users/${person}/recordings?from=${morning}&to=${morning}`);

@@ -1,6 +1,7 @@
 /** A recording of ten minutes that was sent as packets: two leads, an ectopic beat, a gap and a note. */
 import { expect } from 'vitest';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
+import type { ChannelConfig } from '../../src/signal.ts';
 import type { DashboardFixture } from './dashboard.ts';
 import { until } from './database.ts';
 
@@ -34,10 +35,10 @@ function samples(): Int32Array {
 }
 
 const CHANNEL = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
-const SECOND = { ...CHANNEL, code: 'ecg.v5', lead: 'V5' };
+export const SECOND = { ...CHANNEL, code: 'ecg.v5', lead: 'V5' };
 
 /** @param bootId hexadecimal; each is a recording of its own @param gap seconds of which no packets are sent
- *  @param pause from its second `at` on, everything was recorded so many seconds later */
+ *  @param second its second channel; default: of ECG @param pause from its second `at` on, everything was recorded so many seconds later */
 type Sent = Readonly<{
   subject: string;
   deviceId: string;
@@ -45,6 +46,7 @@ type Sent = Readonly<{
   startMs: number;
   seconds: number;
   gap?: readonly [number, number];
+  second?: ChannelConfig;
   pause?: Readonly<{ at: number; sec: number }>;
 }>;
 
@@ -68,7 +70,7 @@ export async function sendRecording({ service }: DashboardFixture, sent: Sent): 
       firmware: '',
       blocks: [
         { channel: CHANNEL, tOffsetNs: 0, samples: part, qmask: null },
-        { channel: SECOND, tOffsetNs: 0, samples: part.map((value) => value >> 1), qmask: null },
+        { channel: sent.second ?? SECOND, tOffsetNs: 0, samples: part.map((value) => value >> 1), qmask: null },
       ],
       measurements: [],
       events: [],

@@ -1,4 +1,5 @@
 // Time zones where the service takes one: PostgreSQL and Intl read some names differently, and days at the ends of the calendar leave it.
+import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runService, type RunningService } from '../helpers/running-service.ts';
 
@@ -69,6 +70,33 @@ it('every zone that a browser names is known to the database by its name of toda
   const { rows } = await running.database.pool.query<{ name: string }>('select name from pg_timezone_names');
   const known = new Set(rows.map(({ name }) => name));
   expect(Intl.supportedValuesOf('timeZone').filter((zone) => !known.has(presentName(zone)))).toEqual([]);
+});
+
+const TZDATA = '/usr/share/zoneinfo';
+it.runIf(existsSync(`${TZDATA}/zone.tab`))('every zone that a browser names has a name of those that tzdata lists', async () => {
+  const { presentName } = await import('../../src/http/time-zone.ts');
+  // Others are links to a name of before, which not every package has.
+  const listed = new Set(readFileSync(`${TZDATA}/zone.tab`, 'utf8').match(/[A-Z][a-z]+\/[A-Z][A-Za-z_/-]+/g));
+  const named = Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC' && existsSync(`${TZDATA}/${zone}`));
+  expect(named.filter((zone) => !listed.has(presentName(zone)))).toEqual([]);
+});
+
+it('zones that an earlier release stored get their names of today', async () => {
+  const { presentName } = await import('../../src/http/time-zone.ts');
+  const { pool } = running.database;
+  const former = Intl.supportedValuesOf('timeZone').filter((zone) => presentName(zone) !== zone);
+  expect(former.length).toBeGreaterThan(0);
+  for (const zone of [...former, 'asia/calcutta', 'Europe/Berlin']) {
+    await pool.query('update xuser set time_zone = $1 where id = $2', [zone, subject]);
+    await pool.query('update project set time_zone = $1', [zone]);
+    await pool.query(readFileSync('sql/000092-former-zone-names.sql', 'utf8'));
+    const { rows } = await pool.query(
+      'select x.time_zone as x, p.time_zone as p from xuser x join project p on p.id = x.project_id where x.id = $1',
+      [subject],
+    );
+    expect(rows).toEqual([{ x: presentName(zone), p: presentName(zone) }]);
+  }
+  await pool.query('update xuser set time_zone = null where id = $1', [subject]);
 });
 
 it('what is taken means the same to PostgreSQL and Intl, in winter and summer', async () => {

@@ -328,6 +328,27 @@ describe('a rule of a project', () => {
     }
   });
 
+  it('of an archived project rests: its open episode stays until the project is active again', async () => {
+    const { xuser_id: id } = await running.token('resting');
+    const rule = await make(fast);
+    await send('resting', id, 0, 240);
+    await valuesUntil(id, 220);
+    await opened(id, rule);
+    const { pool } = running.database;
+    const archive = (time: string | null) =>
+      pool.query('update project set archived_at = $1 where id = (select project_id from xuser where id = $2)', [time, id]);
+    const stateOf = async () =>
+      (await pool.query('select status from episode where xuser_id = $1 and created_by = $2', [id, `rule:${rule.id}`])).rows;
+    await archive('now');
+    await pool.query('update episode_rule set is_enabled = false where id = $1', [rule.id]);
+    await round();
+    const whileArchived = await stateOf();
+    await archive(null);
+    expect(whileArchived).toEqual([{ status: 'open' }]);
+    await round();
+    expect(await stateOf()).toEqual([{ status: 'closed' }]);
+  });
+
   // promise: rule-late
   it('sees what arrives late: the episode that it had ended in a gap becomes as long as if nothing had been late', async () => {
     const { xuser_id: id } = await running.token('late');

@@ -44,6 +44,8 @@ import type { Beat, Envelope, Mark, Quality, Rate, Segment, Tile } from './recor
 const ROWS = 10;
 const speeds = [12.5, 25, 50] as const;
 const gains = [5, 10, 20] as const;
+/** mm/mV of usual paper; a signal without millivolts has that many tenths of the height at which it fits. */
+const USUAL_GAIN = 10;
 const rowLengths = [10, 30, 60] as const;
 const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } as const;
 const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
@@ -201,6 +203,7 @@ export class BioRecording extends BioElement {
     this.#day?.close();
     this.#day = null;
     [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
+    this.#isMeasuring = false;
   }
 
   #open(): void {
@@ -560,8 +563,19 @@ export class BioRecording extends BioElement {
     else this.#gains.set(this.#signal, next(gains, this.#gainOf(this.#signal), by));
   }
 
+  /** @param channel '': of all of ECG */
   #gainOf(channel: string): number {
-    return this.#gains.get(channel) ?? this.#gain;
+    return this.#gains.get(channel) ?? (this.#isFitted(channel) ? USUAL_GAIN : this.#gain);
+  }
+
+  /** Signals of other units than mV are fitted to their lane. */
+  #isFitted(channel: string): boolean {
+    return this.#source!.stream.channels.some(({ code, unit }) => code === channel && unit !== 'mV');
+  }
+
+  /** In words. */
+  #gainName(channel: string, gain: number): string {
+    return this.#isFitted(channel) ? `× ${gain / USUAL_GAIN}` : `${gain} mm/mV`;
   }
 
   get #markKeys(): Readonly<Record<string, () => void>> {
@@ -810,10 +824,9 @@ export class BioRecording extends BioElement {
         return {
           channel: code,
           kind,
-          label: [code, unitLabel(unit), this.#ownGain(code, unit)].filter((word) => word !== '').join(' · '),
+          label: [code, unitLabel(unit), this.#ownGain(code)].filter((word) => word !== '').join(' · '),
           gain: this.#gainOf(code),
-          // Of fitted signals: as much more or less than they would have.
-          zoom: (this.#gains.get(code) ?? 10) / 10,
+          zoom: this.#gainOf(code) / USUAL_GAIN,
           isChosen: code === this.#signal,
           segments: segments.filter(({ channel }) => channel === code),
         };
@@ -832,9 +845,9 @@ export class BioRecording extends BioElement {
   }
 
   /** In words, where a signal has another gain than all. */
-  #ownGain(code: string, unit: string): string {
-    const own = this.#gains.get(code);
-    return own === undefined || (unit === 'mV' && own === this.#gain) ? '' : unit === 'mV' ? `${own} mm/mV` : `× ${own / 10}`;
+  #ownGain(code: string): string {
+    const own = this.#gainOf(code);
+    return own === (this.#isFitted(code) ? USUAL_GAIN : this.#gain) ? '' : this.#gainName(code, own);
   }
 
   #dayAt(source: RecordingSource, span: readonly [number, number]): RecordingDay {
@@ -1007,13 +1020,13 @@ export class BioRecording extends BioElement {
       label: string,
       list: readonly T[],
       value: number,
-      unit: string,
+      unit: string | ((one: T) => string),
       set: (one: T) => void,
     ): TemplateResult =>
       html`<label
         >${label}
         <select @change=${(event: Event) => this.#set(() => set(list[(event.target as HTMLSelectElement).selectedIndex]!))}>
-          ${list.map((one) => html`<option .selected=${one === value}>${one} ${unit}</option>`)}
+          ${list.map((one) => html`<option .selected=${one === value}>${typeof unit === 'string' ? `${one} ${unit}` : unit(one)}</option>`)}
         </select></label
       >`;
     const range = `${this.#clock(startMs, true)} – ${this.#clock(endMs, true)}`;
@@ -1021,7 +1034,13 @@ export class BioRecording extends BioElement {
       <div class="bar">
         ${select(this.#say('paperSpeed'), speeds, this.#speed, 'mm/s', (one) => (this.#speed = one))}
         ${this.#channels.length < 2 ? nothing : this.#signalChoice()}
-        ${select(this.#say('gain'), gains, this.#signal === '' ? this.#gain : this.#gainOf(this.#signal), 'mm/mV', (one) => this.#setGain(one))}
+        ${select(
+          this.#say('gain'),
+          gains,
+          this.#gainOf(this.#signal),
+          (one) => this.#gainName(this.#signal, one),
+          (one) => this.#setGain(one),
+        )}
         ${select(this.#say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
         <label
           >${this.#say('jumpTo')}

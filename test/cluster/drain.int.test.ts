@@ -1,0 +1,43 @@
+/** Commands and nodes that can take no partitions: a node is drained into others that can. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cluster } from '../../src/cli/cluster.ts';
+import { doctor } from '../../src/cli/doctor.ts';
+import { ran } from '../helpers/commands.ts';
+import { testDatabase } from '../helpers/database.ts';
+import type { TestDatabase } from '../helpers/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database?.close());
+
+test.each(['draining', 'refused'])('a node whose only other one is %s is not drained: nobody would take what it has', async (state) => {
+  await database.pool.query('delete from cluster_node');
+  await database.pool.query(
+    `insert into cluster_node (id, lock_key, name, address, version, ${state})
+     values (gen_random_uuid(), 1, 'one', '', '', false), (gen_random_uuid(), 2, 'other', '', '', true)`,
+  );
+  const drain = () => ran(cluster, ['drain', 'one'], { env: { DATABASE_URL: database.url }, cwd: '.' });
+  const refused = await drain();
+  expect(refused.err.join('\n')).toContain('no other node could take its partitions');
+  expect(refused.code).not.toBe(0);
+  await database.pool.query(
+    `insert into cluster_node (id, lock_key, name, address, version) values (gen_random_uuid(), 3, 'third', '', '')`,
+  );
+  expect(await drain()).toMatchObject({ code: 0, out: ['one gives its partitions to the others'] });
+});
+
+test('doctor names a node that the database refuses new connections, while it has partitions or not', async () => {
+  const { pool } = database;
+  await pool.query('delete from cluster_node');
+  const says = async (): Promise<string> => (await ran(doctor, [], { env: { DATABASE_URL: database.url }, cwd: '.' })).out.join('\n');
+  const { rows } = await pool.query<{ id: string }>(
+    `insert into cluster_node (id, lock_key, name, address, version, refused) values (gen_random_uuid(), 1, 'locked out', '', '', true) returning id`,
+  );
+  expect(await says()).toMatch(/WARNING {2}owner +the database refuses locked out new connections/);
+  await pool.query(`update packet_log_checkpoint set owner = $1, owner_name = 'locked out', renewed_at = clock_timestamp()`, [rows[0]!.id]);
+  expect(await says()).toMatch(/WARNING {2}owner +the database refuses locked out new connections/);
+  await pool.query('update cluster_node set refused = false');
+  expect(await says()).not.toContain('refuses');
+});
