@@ -314,6 +314,7 @@ export const de = {
     'Von Regeln gefunden, durch Antworten ausgelöst oder von Hand eingetragen. Keine Diagnose: jede ist von einem Menschen zu prüfen.',
   'Which episodes': 'Welche Episoden',
   Open: 'Offen',
+  Ended: 'Beendet',
   Reviewed: 'Geprüft',
   Dismissed: 'Verworfen',
   'No open episodes': 'Keine offenen Episoden',
@@ -347,6 +348,8 @@ export const de = {
     'Damit wird festgehalten, dass Sie die Episode gesehen haben. Sie bleibt offen. Alle, die sie sehen können, sehen auch Ihren Namen und Ihre Notiz.',
   '{what}?': '{what}?',
   'Mark as reviewed': 'Als geprüft markieren',
+  'Everyone who can see the episode also sees your name and note.':
+    'Alle, die die Episode sehen können, sehen auch Ihren Namen und Ihre Notiz.',
   'The episode leaves the list of open episodes. Everyone who can see it also sees your name and note.':
     'Die Episode verschwindet aus der Liste der offenen Episoden. Alle, die sie sehen können, sehen auch Ihren Namen und Ihre Notiz.',
   'Dismiss as false': 'Als falsch verwerfen',
