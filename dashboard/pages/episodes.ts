@@ -33,7 +33,7 @@ const words: Readonly<Record<Status, string>> = { open: t('open'), closed: t('re
 export const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult =>
   badge(tones[episode.severity], severityName(episode.severity));
 export const severityName = (severity: EpisodeLine['severity']): string => (severity === 'none' ? t('none|severity') : t(severity));
-/** Somebody has closed it: neither did its rule end it, nor was it entered with its end. */
+/** A person or a program has closed it: neither did its rule end it, nor was it entered with its end. */
 export const isReviewed = ({ status, summary, created_at: created, updated_at: updated }: EpisodeDetail): boolean =>
   status === 'closed' && summary['ended_by'] === undefined && updated !== created;
 const statusPill = (status: Status, isReviewed: boolean): TemplateResult =>

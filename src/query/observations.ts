@@ -151,8 +151,8 @@ function comparePlaces(a: Place, b: Place): number {
   return a.ms - b.ms || (a.uuid < b.uuid ? -1 : a.uuid > b.uuid ? 1 : a.channelNo - b.channelNo);
 }
 
-/** Reads minutes in which at least half of the values are usable, with their mean. An id encodes minute, stream, method and channel; the method
- *  by its code, because its number is another one in the database that an organization moves to. */
+/** Reads minutes in which at least half of the values are usable, with their mean. An id encodes minute, stream, method and channel;
+ *  the method by its code, because its number is another one in the database that an organization moves to. */
 async function derived(db: Db, filter: ObservationFilter, feature: string): Promise<Row[]> {
   const source = await sourceOf(db, filter, feature);
   if (source === null) return [];

@@ -38,7 +38,7 @@ const EpisodeSchema = exactly({
   acknowledged_at: nullable(Timestamp),
   acknowledged_by_name: nullable(Type.String()),
   is_reviewed: Type.Boolean({
-    description: 'Somebody has closed it. A closed one that is not reviewed was ended by its rule, or entered with its end.',
+    description: 'A person or a program has closed it. A closed one that is not reviewed was ended by its rule, or entered with its end.',
   }),
   artifact_count: Type.Integer(),
 });

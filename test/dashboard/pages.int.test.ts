@@ -162,7 +162,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
   });
 
   // promise: ended-not-reviewed
-  it('calls an episode that ended by itself reviewed only when somebody has reviewed it', async () => {
+  it('calls an episode that ended by itself reviewed only when a person has reviewed it', async () => {
     const [user] = await dashboard.send<{ xuser_id: string }[]>('GET', '/api/v1/xusers?external_id=demo-patient');
     const subject = { subject_id: user!.xuser_id, kind: 'run', severity: 'high' };
     const at = (sec: number): string => new Date(Date.now() - 1000 * sec).toISOString();
