@@ -50,6 +50,8 @@ export type MarksPage = Readonly<{
   redraw: () => void;
   /** To the millisecond. */
   time: (iso: string) => TemplateResult;
+  /** To the millisecond. */
+  exactTime: (iso: string) => TemplateResult;
   locale: string;
   canEdit: boolean;
   viewer: () => BioRecording | null;
@@ -119,7 +121,7 @@ export class Marks {
   // ------------------------------------------------------------------------------------------------ what is picked
 
   #placeOf(from: string, to: string | null): TemplateResult {
-    return html`${this.#page.time(from)}${to === null ? nothing : html` – ${this.#page.time(to)}`}`;
+    return html`${this.#page.exactTime(from)}${to === null ? nothing : html` – ${this.#page.exactTime(to)}`}`;
   }
 
   #place(): TemplateResult {

@@ -952,7 +952,7 @@ export type Operations = {
     params: {};
     query: { project_id?: string | undefined; group_id?: string | undefined; status?: 'open' | 'closed' | 'cancelled' | undefined; acknowledged?: boolean | undefined; sort?: 'newest' | 'oldest' | 'severity' | undefined; limit?: number | undefined; cursor?: string | undefined };
     body: undefined;
-    answer: readonly { id: string; xuser_id: string; external_id: string; display_name: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; acknowledged_at: string | null; acknowledged_by_name: string | null; artifact_count: number }[];
+    answer: readonly { id: string; xuser_id: string; external_id: string; display_name: string; kind: string; title: string; status: 'open' | 'closed' | 'cancelled'; severity: 'none' | 'low' | 'medium' | 'high'; started_at: string; ended_at: string | null; acknowledged_at: string | null; acknowledged_by_name: string | null; is_reviewed: boolean; artifact_count: number }[];
   };
   /** Count what needs attention */
   getFleetCounts: {

@@ -314,6 +314,7 @@ export const de = {
     'Von Regeln gefunden, durch Antworten ausgelöst oder von Hand eingetragen. Keine Diagnose: jede ist von einem Menschen zu prüfen.',
   'Which episodes': 'Welche Episoden',
   Open: 'Offen',
+  Ended: 'Beendet',
   Reviewed: 'Geprüft',
   Dismissed: 'Verworfen',
   'No open episodes': 'Keine offenen Episoden',
@@ -347,6 +348,8 @@ export const de = {
     'Damit wird festgehalten, dass Sie die Episode gesehen haben. Sie bleibt offen. Alle, die sie sehen können, sehen auch Ihren Namen und Ihre Notiz.',
   '{what}?': '{what}?',
   'Mark as reviewed': 'Als geprüft markieren',
+  'Everyone who can see the episode also sees your name and note.':
+    'Alle, die die Episode sehen können, sehen auch Ihren Namen und Ihre Notiz.',
   'The episode leaves the list of open episodes. Everyone who can see it also sees your name and note.':
     'Die Episode verschwindet aus der Liste der offenen Episoden. Alle, die sie sehen können, sehen auch Ihren Namen und Ihre Notiz.',
   'Dismiss as false': 'Als falsch verwerfen',
@@ -683,7 +686,7 @@ export const de = {
   'Nothing recorded before': 'Davor nichts aufgezeichnet',
   '{time} in {count} recordings': { one: '{time} in {count} Aufzeichnung', other: '{time} in {count} Aufzeichnungen' },
   '{count} gaps, {time}': { one: '{count} Lücke, {time}', other: '{count} Lücken, {time}' },
-  'heart rate {low} to {high} /min': 'Herzfrequenz {low} bis {high} /min',
+  'mean heart rate {low} to {high} /min': 'mittlere Herzfrequenz {low} bis {high} /min',
   'Open|a recording': 'Öffnen',
   'the recording of {device} from {time}': 'die Aufzeichnung von {device} ab {time}',
   'Recorded from': 'Aufgezeichnet ab',

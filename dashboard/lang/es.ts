@@ -315,7 +315,8 @@ export const es: Translations = {
     'Encontrados por reglas, abiertos por respuestas de seguridad o introducidos a mano. No son un diagnóstico: una persona debe revisar cada uno.',
   'Which episodes': 'Qué episodios',
   Open: 'Abiertos',
-  Reviewed: 'Revisados',
+  Ended: 'Terminados',
+  Reviewed: 'Revisado',
   Dismissed: 'Descartados',
   'No open episodes': 'No hay episodios abiertos',
   'New ones appear here automatically.': 'Los nuevos aparecen aquí automáticamente.',
@@ -347,6 +348,8 @@ export const es: Translations = {
     'Queda constancia de que ha visto el episodio. Sigue abierto. Todas las personas que pueden verlo ven también su nombre y su nota.',
   '{what}?': '¿{what}?',
   'Mark as reviewed': 'Marcar como revisado',
+  'Everyone who can see the episode also sees your name and note.':
+    'Todas las personas que pueden ver el episodio ven también su nombre y su nota.',
   'The episode leaves the list of open episodes. Everyone who can see it also sees your name and note.':
     'El episodio sale de la lista de episodios abiertos. Todas las personas que pueden verlo ven también su nombre y su nota.',
   'Dismiss as false': 'Descartar como falso',
@@ -680,7 +683,7 @@ export const es: Translations = {
   'Nothing recorded before': 'Sin registro antes',
   '{time} in {count} recordings': { one: '{time} en {count} registro', other: '{time} en {count} registros' },
   '{count} gaps, {time}': { one: '{count} interrupción, {time}', other: '{count} interrupciones, {time}' },
-  'heart rate {low} to {high} /min': 'frecuencia cardiaca de {low} a {high} /min',
+  'mean heart rate {low} to {high} /min': 'frecuencia cardiaca media de {low} a {high} /min',
   'Open|a recording': 'Abrir',
   'the recording of {device} from {time}': 'el registro de {device} desde {time}',
   'Recorded from': 'Registrado desde',

@@ -316,7 +316,8 @@ export const fr: Translations = {
     'Trouvés par des règles, déclenchés par des réponses préoccupantes ou saisis à la main. Pas un diagnostic : chacun doit être examiné par une personne.',
   'Which episodes': 'Quels épisodes',
   Open: 'En cours',
-  Reviewed: 'Examinés',
+  Ended: 'Terminés',
+  Reviewed: 'Examiné',
   Dismissed: 'Écartés',
   'No open episodes': 'Aucun épisode en cours',
   'New ones appear here automatically.': 'Les nouveaux apparaissent ici automatiquement.',
@@ -348,6 +349,8 @@ export const fr: Translations = {
     'Ceci consigne que vous avez vu l’épisode. Il reste ouvert. Toute personne qui peut le voir voit aussi votre nom et votre note.',
   '{what}?': '{what} ?',
   'Mark as reviewed': 'Marquer comme examiné',
+  'Everyone who can see the episode also sees your name and note.':
+    'Toute personne qui peut voir l’épisode voit aussi votre nom et votre note.',
   'The episode leaves the list of open episodes. Everyone who can see it also sees your name and note.':
     'L’épisode quitte la liste des épisodes en cours. Toute personne qui peut le voir voit aussi votre nom et votre note.',
   'Dismiss as false': 'Écarter comme faux',
@@ -685,7 +688,7 @@ export const fr: Translations = {
   'Nothing recorded before': 'Rien d’enregistré avant',
   '{time} in {count} recordings': { one: '{time} en {count} enregistrement', other: '{time} en {count} enregistrements' },
   '{count} gaps, {time}': { one: '{count} interruption, {time}', other: '{count} interruptions, {time}' },
-  'heart rate {low} to {high} /min': 'fréquence cardiaque de {low} à {high} /min',
+  'mean heart rate {low} to {high} /min': 'fréquence cardiaque moyenne de {low} à {high} /min',
   'Open|a recording': 'Ouvrir',
   'the recording of {device} from {time}': 'l’enregistrement de {device} à partir de {time}',
   'Recorded from': 'Enregistré à partir de',

@@ -33,8 +33,11 @@ const words: Readonly<Record<Status, string>> = { open: t('open'), closed: t('re
 export const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult =>
   badge(tones[episode.severity], severityName(episode.severity));
 export const severityName = (severity: EpisodeLine['severity']): string => (severity === 'none' ? t('none|severity') : t(severity));
-const statusPill = ({ status }: Readonly<{ status: Status }>): TemplateResult =>
-  html`<span class="state ${status === 'open' ? 'waiting' : ''}">${words[status]}</span>`;
+/** A person or a program has closed it: neither did its rule end it, nor was it entered with its end. */
+export const isReviewed = ({ status, summary, created_at: created, updated_at: updated }: EpisodeDetail): boolean =>
+  status === 'closed' && summary['ended_by'] === undefined && updated !== created;
+const statusPill = (status: Status, isReviewed: boolean): TemplateResult =>
+  html`<span class="state ${status === 'open' ? 'waiting' : ''}">${status === 'closed' && !isReviewed ? t('ended') : words[status]}</span>`;
 const seenBy = (episode: EpisodeLine): TemplateResult | typeof nothing =>
   episode.acknowledged_at === null
     ? nothing
@@ -98,7 +101,7 @@ export class EpisodesPage extends Page {
       t('Which episodes'),
       [
         ['open', t('Open')],
-        ['closed', t('Reviewed')],
+        ['closed', t('Ended')],
         ['cancelled', t('Dismissed')],
         ['all', t('All')],
       ],
@@ -126,7 +129,7 @@ export class EpisodesPage extends Page {
           { name: t('User'), cell: personLink },
           { name: t('Started'), cell: (episode) => this.time(episode.started_at) },
           { name: t('Duration'), cell: (episode) => length(episode.started_at, episode.ended_at) },
-          { name: t('Status'), cell: (episode) => html`${statusPill(episode)} ${seenBy(episode)}` },
+          { name: t('Status'), cell: (episode) => html`${statusPill(episode.status, episode.is_reviewed)} ${seenBy(episode)}` },
           { name: t('Strips'), kind: 'num', cell: (episode) => episode.artifact_count },
         ],
         this.#episodes,
@@ -180,7 +183,7 @@ export class EpisodePage extends Page {
     return html`<section class="card">
         <dl class="facts">
           <dt>${t('Severity')}</dt>
-          <dd>${severityBadge(episode)} ${statusPill(episode)}</dd>
+          <dd>${severityBadge(episode)} ${statusPill(episode.status, isReviewed(episode))}</dd>
           <dt>${t('User')}</dt>
           <dd><a href="#/users/${episode.subject_id}">${this.#user?.external_id ?? episode.subject_id}</a></dd>
           <dt>${t('Started')}</dt>
@@ -291,8 +294,13 @@ export class EpisodePage extends Page {
 
   #closing(episode: EpisodeDetail): TemplateResult | typeof nothing {
     if (!this.canEdit) return nothing;
-    const button = (status: Status, of: (typeof changes)[Status], style = ''): TemplateResult =>
+    const button = (status: Status, of: Change, style = ''): TemplateResult =>
       html`<button type="button" class=${style} aria-haspopup="dialog" @click=${() => this.#ask(episode, status, of)}>${of.word}</button>`;
+    if (episode.status === 'closed' && !isReviewed(episode)) {
+      const text = t('Everyone who can see the episode also sees your name and note.');
+      const done = button('closed', { ...changes.closed, text }, 'primary');
+      return html`<div class="row">${done} ${button('cancelled', changes.cancelled)} ${button('open', changes.open)}</div>`;
+    }
     if (episode.status !== 'open') return html`<div>${button('open', changes.open)}</div>`;
     const seen =
       episode.acknowledged_at === null
@@ -328,7 +336,7 @@ export class EpisodePage extends Page {
     });
   }
 
-  #ask(episode: EpisodeDetail, status: Status, { word, text, title }: (typeof changes)[Status]): void {
+  #ask(episode: EpisodeDetail, status: Status, { word, text, title }: Change): void {
     const params = { id: episode.id };
     this.ask({
       title: t('{what}?', { what: word }),
@@ -349,6 +357,7 @@ const NOTE_MAX = 1000;
 const noteField = html`<label
   >${t('Note')} <span class="muted">${t('optional')}</span><textarea name="note" rows="3" maxlength=${NOTE_MAX}></textarea>
 </label>`;
+type Change = Readonly<{ word: string; title: string; done: string; text: string }>;
 const changes = {
   closed: {
     word: t('Mark as reviewed'),
@@ -363,7 +372,7 @@ const changes = {
     text: t('Use this when there was no episode, for example because of noise. Everyone who can see it also sees your name and note.'),
   },
   open: { word: t('Reopen'), title: 'Reopened', done: t('Reopened'), text: t('The episode returns to the list of open episodes.') },
-} as const satisfies Record<Status, { word: string; title: string; done: string; text: string }>;
+} as const satisfies Record<Status, Change>;
 
 const fact = (name: string, value: string): TemplateResult =>
   html`<dt>${name}</dt>

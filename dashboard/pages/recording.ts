@@ -36,7 +36,8 @@ export class RecordingPage extends Page {
     change: (action) => this.change(action),
     run: (action) => this.run(action),
     redraw: () => this.context.redraw(),
-    time: (iso) => this.#exactTime(iso),
+    time: (iso) => this.#exactTime(iso, 1),
+    exactTime: (iso) => this.#exactTime(iso, 3),
     locale: this.context.locale,
     canEdit: this.canEdit,
     viewer: () => document.querySelector<BioRecording>('bio-recording'),
@@ -117,7 +118,7 @@ export class RecordingPage extends Page {
             @click=${() => {
               walkedBy = name;
             }}
-            >${word}<span class="muted">${stream.device_id} · ${this.#exactTime(stream.recorded_from!, 'minutes')}</span></a
+            >${word}<span class="muted">${stream.device_id} · ${this.#exactTime(stream.recorded_from!, 0)}</span></a
           >`;
     const day = this.#stream?.last_sample_at ?? null;
     return html`<div class="neighbours" role="group" aria-label=${t('Recordings of this person')}>
@@ -129,7 +130,7 @@ export class RecordingPage extends Page {
     </div>`;
   }
 
-  #exactTime(iso: string, to: 'tenths' | 'minutes' = 'tenths'): TemplateResult {
+  #exactTime(iso: string, digits: 0 | 1 | 3): TemplateResult {
     const shown = new Intl.DateTimeFormat(this.context.locale, {
       year: 'numeric',
       month: 'short',
@@ -137,7 +138,7 @@ export class RecordingPage extends Page {
       hour: '2-digit',
       minute: '2-digit',
       hourCycle: 'h23',
-      ...(to === 'minutes' ? {} : ({ second: '2-digit', fractionalSecondDigits: 1 } as const)),
+      ...(digits === 0 ? {} : ({ second: '2-digit', fractionalSecondDigits: digits } as const)),
       timeZone: clockZone(this.#zone),
     });
     return html`<time datetime=${iso}>${shown.format(Date.parse(iso))}</time>`;

@@ -378,7 +378,7 @@ function summaryOf(bars: readonly Bar<Listed>[], cells: readonly Cell[]): string
     ...(gapsMs.length === 0
       ? []
       : [plural(gapsMs.length, '1 gap, {time}', '{count} gaps, {time}', { time: duration(gapsMs.reduce((sum, ms) => sum + ms, 0)) })]),
-    ...(rates.length === 0 ? [] : [t('heart rate {low} to {high} /min', { low: Math.min(...rates), high: Math.max(...rates) })]),
+    ...(rates.length === 0 ? [] : [t('mean heart rate {low} to {high} /min', { low: Math.min(...rates), high: Math.max(...rates) })]),
   ].join(' · ');
 }
 

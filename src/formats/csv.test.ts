@@ -168,3 +168,18 @@ test('a column too small for nine decimals is said to have become 0', () => {
   expect(table.notKept).toEqual([expect.stringContaining('MEG [T]: all its values are rounded to 0')]);
   expect(read('time_s,a\n0,0.0\n1,0.0\n2,0\n').notKept).toEqual([]);
 });
+
+test.each([0n, -1n, 999_999_999n, 1_000_000_000n, 1_700_000_000_123_456_789n, -5_000_000_001n])(
+  'times of rows from %s are exact',
+  (startUnixNs) => {
+    for (const rateNanoHz of [1e9, 7e9, 360e9, 333_333_333_333, 130.1e9]) {
+      const config = { code: 'ecg.ii', kind: 'ecg', rateNanoHz, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+      const samples = Int32Array.from({ length: 1500 }, (_, i) => i);
+      const rows = [...writeCsv({ startUnixNs, missing: MISSING, channels: [{ config, samples }] })].join('').trim().split('\n').slice(3); // prettier-ignore
+      const exact = [...samples].map(
+        (i) => `${startUnixNs + (BigInt(i) * 10n ** 18n + BigInt(rateNanoHz) / 2n) / BigInt(rateNanoHz)},${i / 200}`,
+      );
+      expect(rows).toEqual(exact);
+    }
+  },
+);

@@ -74,18 +74,20 @@ export function* writeCsv(table: CsvToWrite): Generator<string> {
   }
   text += `time_ns,${channels.map(({ config }) => config.code).join(',')}\n`;
   const rows = Math.max(0, ...channels.map(({ samples }) => samples.length));
+  const timeOf = timeTexts(startUnixNs, rate);
+  const columns = channels.map(({ config, samples }) => ({ samples, textOf: physicalTexts(config) }));
   for (let i = 0; i < rows; i++) {
     let line = '';
     let some = false;
-    for (const { config, samples } of channels) {
+    for (const { samples, textOf } of columns) {
       const digital = i < samples.length ? samples[i]! : missing;
       line += ',';
       if (digital === missing) continue;
       some = true;
-      line += physicalText(digital, config.gain, config.baseline);
+      line += textOf(digital);
     }
     if (!some) continue;
-    text += `${startUnixNs + offsetNs(i, rate)}${line}\n`;
+    text += `${timeOf(i)}${line}\n`;
     if (text.length > 65_536) {
       yield text;
       text = '';
@@ -94,11 +96,41 @@ export function* writeCsv(table: CsvToWrite): Generator<string> {
   if (text !== '') yield text;
 }
 
+/** Texts that are kept of a channel: an ECG has some thousand values, and making one takes longer than finding it. */
+const TEXTS_MAX = 65_536;
+
+function physicalTexts({ gain, baseline }: Pick<ChannelConfig, 'gain' | 'baseline'>): (digital: number) => string {
+  const texts = new Map<number, string>();
+  return (digital) => {
+    let text = texts.get(digital);
+    if (text === undefined) {
+      text = physicalText(digital, gain, baseline);
+      if (texts.size < TEXTS_MAX) texts.set(digital, text);
+    }
+    return text;
+  };
+}
+
 /** The shortest text from which the digital value comes back: fewer digits than the nearest double has. */
 function physicalText(digital: number, gain: number, baseline: number): string {
   const value = (digital - baseline) / gain;
   const short = Number(value.toPrecision(10));
   return String(Math.round(short * gain + baseline) === digital ? short : value);
+}
+
+const SECOND = 1_000_000_000;
+
+/** Times of rows in ns, as text. Whole rates have the same fractions in every second, so a row takes no arithmetic of large integers. */
+function timeTexts(startNs: bigint, rateNanoHz: number): (i: number) => string {
+  const hz = rateNanoHz / SECOND;
+  if (!Number.isInteger(hz) || hz < 1 || hz > 100_000 || startNs < SECOND) return (i) => String(startNs + offsetNs(i, rateNanoHz));
+  const fractions = Float64Array.from({ length: hz }, (_, i) => Number(startNs % BigInt(SECOND)) + Number(offsetNs(i, rateNanoHz)));
+  const startSec = Number(startNs / BigInt(SECOND));
+  return (i) => {
+    const sec = Math.floor(i / hz);
+    const ns = fractions[i - sec * hz]!;
+    return ns < SECOND ? `${startSec + sec}${String(ns).padStart(9, '0')}` : `${startSec + sec + 1}${String(ns - SECOND).padStart(9, '0')}`;
+  };
 }
 
 function offsetNs(i: number, rateNanoHz: number): bigint {

@@ -76,7 +76,7 @@ export async function readSummaries(
        from r
        cross join lateral (select case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as flag) f
        cross join lateral (
-         select substr(encode(sha256(convert_to(concat_ws(' ', $6::text, $5::text, r.channel, r.device), 'UTF8')), 'hex'), 1, 32)::uuid as series) k
+         select substr(encode(sha256(convert_to(concat_ws(' ', $6::text, (select code from method where id = $5), r.channel, r.device), 'UTF8')), 'hex'), 1, 32)::uuid as series) k
        where ${n} > 0 and ${n} * 2 >= r.n
          and ($7::timestamptz is null or (r.bucket, k.series) ${compare} ($7::timestamptz, $8::uuid))
        order by r.bucket ${direction}, k.series ${direction} limit $9`,

@@ -1,4 +1,5 @@
 /** Reads observations of one biosignal of one user: reported values, or the minutes of a derived feature. */
+import { createHash } from 'node:crypto';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import type { QualityFlag } from '../signal.ts';
@@ -139,19 +140,19 @@ type Minute = Readonly<{
   ms: number;
   streamId: number;
   uuid: string;
-  methodId: number;
   channelNo: number;
   row: BucketRow;
   perUnit: number;
 }>;
-type Place = Pick<Minute, 'ms' | 'uuid' | 'methodId' | 'channelNo'>;
+type Place = Pick<Minute, 'ms' | 'uuid' | 'channelNo'>;
 
 /** As PostgreSQL orders them. */
 function comparePlaces(a: Place, b: Place): number {
-  return a.ms - b.ms || (a.uuid < b.uuid ? -1 : a.uuid > b.uuid ? 1 : a.methodId - b.methodId || a.channelNo - b.channelNo);
+  return a.ms - b.ms || (a.uuid < b.uuid ? -1 : a.uuid > b.uuid ? 1 : a.channelNo - b.channelNo);
 }
 
-/** Reads minutes in which at least half of the values are usable, with their mean. An id encodes minute, stream, method and channel. */
+/** Reads minutes in which at least half of the values are usable, with their mean. An id encodes minute, stream, method and channel;
+ *  the method by its code, because its number is another one in the database that an organization moves to. */
 async function derived(db: Db, filter: ObservationFilter, feature: string): Promise<Row[]> {
   const source = await sourceOf(db, filter, feature);
   if (source === null) return [];
@@ -160,12 +161,13 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
   const sign = filter.order === 'asc' ? 1 : -1;
   const after = placeOf(filter.after);
   const minutes: Minute[] = [];
+  const method = createHash('sha256').update(source.methodCode).digest('hex').slice(0, 8);
   for (const [from, to] of windows(filter, source)) {
     const bounds = { from, to, hoursFrom: null, hoursTo: null, daysFrom: null, daysTo: null };
     const packed = await readFeatureBuckets(db, [...streams.keys()], [source.methodId], bounds, 2, true);
     const found = packed.flatMap((series) => {
-      const { stream_id: streamId, method_id: methodId, channel_no: channelNo, per_unit: perUnit } = series;
-      const place = { streamId, uuid: streams.get(streamId)!.uuid, methodId, channelNo, perUnit };
+      const { stream_id: streamId, channel_no: channelNo, per_unit: perUnit } = series;
+      const place = { streamId, uuid: streams.get(streamId)!.uuid, channelNo, perUnit };
       return minutesInSteps(series, filter.onDamaged).map((row): Minute => ({ ...place, ms: row.ms, row }));
     });
     const wanted = found
@@ -174,8 +176,8 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
     minutes.push(...wanted.slice(0, filter.limit - minutes.length));
     if (minutes.length >= filter.limit) break;
   }
-  return minutes.map(({ ms, streamId, uuid, methodId, channelNo, row, perUnit }) => ({
-    id: `${uuid}.${methodId}.${channelNo}.${ms / 1000}`,
+  return minutes.map(({ ms, streamId, uuid, channelNo, row, perUnit }) => ({
+    id: `${uuid}.${method}.${channelNo}.${ms / 1000}`,
     unit: filter.biosignal.unit,
     effective_time: new Date(ms).toISOString().replace('Z', '000Z'),
     device_id: streams.get(streamId)!.device,
@@ -191,8 +193,8 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
 /** The last observation of the page before; without an id of a minute, everything at its time. */
 function placeOf(after: ObservationFilter['after']): Place | null {
   if (after === null) return null;
-  const [, uuid = '', methodId, channelNo] = /^([0-9a-f-]{36})\.(\d+)\.(-?\d+)\./.exec(after[1]) ?? [];
-  return { ms: Date.parse(after[0]), uuid, methodId: Number(methodId ?? 0), channelNo: Number(channelNo ?? 0) };
+  const [, uuid = '', channelNo] = /^([0-9a-f-]{36})\.[0-9a-f]+\.(-?\d+)\./.exec(after[1]) ?? [];
+  return { ms: Date.parse(after[0]), uuid, channelNo: Number(channelNo ?? 0) };
 }
 
 function isUsable({ n, good_n: goodN, suspect_n: suspectN, value_n: valueN }: BucketRow, qualityMax: QualityFlag): boolean {

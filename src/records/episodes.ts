@@ -215,6 +215,8 @@ function stateAfter(
 
 /** Of an episode that its rule has ended: it is a person's now. */
 const takenFromRule = sql<string>`case when summary ? 'ended_by' then summary - 'ended_by' || '{"reopened": true}' else summary end`;
+/** Likewise, and its end stays: late values do not make it longer any more. */
+const reviewed = sql<string>`summary - 'ended_by'`;
 
 /** State of a new episode: closed when it has an end, open by default. */
 export function stateAtStart(
@@ -237,6 +239,7 @@ export async function updateEpisode(db: Db, episode: Episode, change: EpisodeCha
   const { status, ended_at: endedAt } = stateAfter(episode, change);
   const isReopened = status === 'open' && episode.status !== 'open';
   const { title, severity, summary } = change;
+  const isReviewed = change.status === 'closed' && episode.status === 'closed';
   const set = {
     status,
     ended_at: endedAt,
@@ -245,6 +248,7 @@ export async function updateEpisode(db: Db, episode: Episode, change: EpisodeCha
     ...(severity === undefined ? {} : { severity }),
     ...(summary === undefined ? {} : { summary: JSON.stringify(summary) }),
     ...(isReopened && summary === undefined && { summary: takenFromRule }),
+    ...(isReviewed && summary === undefined && { summary: reviewed }),
   };
   await run(db, build.updateTable('episode').set(set).where('id', '=', episode.id));
   if (isReopened) await endAcknowledgement(db, episode.id);

@@ -235,6 +235,32 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.context().close();
   }, 60_000);
 
+  it('names the beat under the pointer until the strip moves on, and a stretch to the millisecond', async () => {
+    const { page, errors } = await openViewer(ECTOPIC_SEC);
+    const { x, y } = await middle(page);
+    const hovered = page.locator('bio-recording .hovered');
+    await expect
+      .poll(async () => {
+        await page.mouse.click(x, y);
+        return await hovered.textContent();
+      })
+      .toMatch(/^Beat \d/);
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    for (let i = 0; i < 20; i++) await page.keyboard.press('ArrowRight');
+    await expect.poll(() => hovered.textContent()).toBe('');
+    await page.keyboard.press('m');
+    await page.keyboard.press('[');
+    for (let i = 0; i < 2; i++) await page.keyboard.press('.');
+    await page.keyboard.press(']');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Everyone').waitFor();
+    const [from, to] = [...(await dialog.textContent())!.matchAll(/:(\d\d[.,]\d+)/g)].map(([, sec]) => Number(sec));
+    expect(to! - from!).toBeCloseTo(0.02, 3);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: beats-corrected-in-viewer
   it('correct beats: another kind, none, and one that was not found, with the values of both', async () => {
     const { page, errors } = await openViewer(ECTOPIC_SEC);

@@ -161,6 +161,39 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await page.context().close();
   });
 
+  // promise: ended-not-reviewed
+  it('calls an episode that ended by itself reviewed only when a person has reviewed it', async () => {
+    const [user] = await dashboard.send<{ xuser_id: string }[]>('GET', '/api/v1/xusers?external_id=demo-patient');
+    const subject = { subject_id: user!.xuser_id, kind: 'run', severity: 'high' };
+    const at = (sec: number): string => new Date(Date.now() - 1000 * sec).toISOString();
+    const ended = { started_at: at(50), ended_at: at(40) };
+    await dashboard.send('POST', '/api/v1/episodes', { ...subject, ...ended, title: 'By a rule', summary: { ended_by: 'rule' } });
+    await dashboard.send('POST', '/api/v1/episodes', { ...subject, ...ended, title: 'With its end' });
+    const { page, errors } = await open('/dashboard/#/episodes?show=closed', { storageState: signedIn });
+    const stateOf = (title: string) => page.getByRole('row').filter({ hasText: title }).locator('.state').textContent();
+    await expect.poll(() => stateOf('By a rule')).toBe('ended');
+    expect(await stateOf('With its end')).toBe('ended');
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${user!.xuser_id}/report`);
+    const inReport = page.locator('.episode').filter({ hasText: 'By a rule' });
+    await expect.poll(() => inReport.textContent(), { timeout: 20_000 }).toMatch(/severity: high;\s+not reviewed/);
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/episodes?show=closed`);
+    for (const title of ['By a rule', 'With its end']) {
+      await page.getByRole('link', { name: title }).click();
+      await page.getByRole('button', { name: 'Mark as reviewed' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Mark as reviewed' }).click();
+      await page
+        .getByText(/Reviewed\s+by/)
+        .first()
+        .waitFor();
+      expect(await page.getByRole('button', { name: 'Mark as reviewed' }).count()).toBe(0);
+      await page.getByRole('link', { name: 'All episodes' }).click();
+      await page.getByRole('button', { name: 'Ended' }).click();
+      await expect.poll(() => stateOf(title)).toBe('reviewed');
+    }
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: audit-answers
   it('shows who read the data of a person and when, to the second, and exports it as CSV', async () => {
     const [user] = await dashboard.send<{ xuser_id: string }[]>('GET', '/api/v1/xusers?external_id=demo-patient');

@@ -1,6 +1,7 @@
 // A day of variability through the service: values that overlap, a bad stretch, an hour without a device, the night in which Paris sets its
 // clocks forward, values that come late.
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readWindows } from '../../src/query/day-variability-routes.ts';
 import { packetOf } from '../helpers/packets.ts';
 import { putFeatures } from '../helpers/put-derived.ts';
 import { runService, type RunningService } from '../helpers/running-service.ts';
@@ -87,6 +88,30 @@ it('less than 18 hours give no variability, and a day without values gives nothi
   const next = await ask(`subject_id=${subject}&date=2026-03-30&tz=Europe/Paris`);
   expect(next.body).toMatchObject([{ sdnn_ms: null, sdann_ms: null, sdnn_index_ms: null }]);
   expect((await ask(`subject_id=${subject}&date=2026-04-02`)).body).toEqual([]);
+});
+
+type Plan = { 'Actual Rows': number; 'Actual Loops': number; Plans?: Plan[] } & Record<string, unknown>;
+/** Rows that the busiest step of a plan has looked at, those included that it threw away. */
+function looksOf(plan: Plan): number {
+  const thrownAway = ['Rows Removed by Filter', 'Rows Removed by Join Filter'].reduce((sum, name) => sum + Number(plan[name] ?? 0), 0);
+  return Math.max(plan['Actual Loops'] * (plan['Actual Rows'] + thrownAway), ...(plan.Plans ?? []).map(looksOf));
+}
+
+it('looks at each value of a whole day a few times, not at each with every other', async () => {
+  const fromSec = midnight + 30 * 3600 - 86_400;
+  await put(fromSec, fromSec + 86_400);
+  let plan: Plan | undefined;
+  const { pool } = running.database;
+  const explaining = {
+    query: async ({ text, values }: { text: string; values: unknown[] }) => {
+      const { rows } = await pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(`explain (analyze, format json) ${text}`, values);
+      plan = rows[0]!['QUERY PLAN'][0]!.Plan;
+      return { rows: [] };
+    },
+  };
+  await readWindows(explaining as unknown as typeof pool, subject, { fromMs: 1000 * fromSec, untilMs: 1000 * (fromSec + 86_400) });
+  expect(looksOf(plan!)).toBeGreaterThan(2 * 2000);
+  expect(looksOf(plan!)).toBeLessThan(50_000);
 });
 
 it('refuses an invalid day, an unknown zone and an unknown user', async () => {

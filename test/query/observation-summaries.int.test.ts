@@ -1,5 +1,6 @@
 // Hours and days of observations, against the values that the service gives of the same streams: two starts of one device over the night in
 // which Paris sets its clocks forward, days of three time zones.
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packetOf } from '../helpers/packets.ts';
 import { putFeatures } from '../helpers/put-derived.ts';
@@ -202,4 +203,27 @@ describe('observations by', () => {
     expect(await refused(`biosignal_id=${HR_ECG}&interval=P1D&tz=Mars/Olympus`)).toEqual([422, '/query/tz']);
     expect(await refused(`biosignal_id=${HR_ECG}&interval=PT2H`)).toEqual([422, '/query/interval']);
   });
+});
+
+/** Methods have other numbers in another database: an organization that moves there keeps its ids, and none comes to mean another value. */
+// promise: observation-ids
+it('names an observation by the code of its method, never by its number in this database', async () => {
+  const code = 'derived:hr_ecg_v1';
+  const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
+  const asked = `biosignal_id=${HR_ECG}&subject_id=${subject}&order=asc&limit=1&since=${new Date(startMs).toISOString()}`;
+  const first = async (query: string): Promise<Observation> => {
+    const { status, text, body } = await running.send<Observation[]>('GET', `/api/v1/observations?${asked}${query}`);
+    expect(status, text).toBe(200);
+    return body[0]!;
+  };
+  const minute = await first('');
+  const streams = (await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${subject}`)).body.map(({ id }) => id);
+  const ids = streams.map((id) => `${id}.${hash(code).slice(0, 8)}.-1.${Date.parse(minute.effective_time) / 1000}`);
+  expect(ids).toContain(minute.id);
+  expect(minute.id.length).toBeLessThanOrEqual(64); // as FHIR allows
+  for (const interval of ['PT1H', 'P1D']) {
+    const { id, effective_time: from } = await first(`&interval=${interval}`);
+    const series = hash([subject, code, '', 'patch'].join(' ')).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5');
+    expect(id).toBe(`${series}.${Date.parse(from) / 1000}.${interval}`);
+  }
 });

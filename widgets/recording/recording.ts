@@ -229,6 +229,7 @@ export class BioRecording extends BioElement {
       return;
     }
     this.#atMs = NaN;
+    this.#hovered = null;
     this.#readSettings();
     this.#setState('ready');
     this.#loadWhole(source, signal);
@@ -450,6 +451,7 @@ export class BioRecording extends BioElement {
   #moveTo(ms: number): void {
     if (this.#source === null) return;
     this.#atMs = this.#within(ms);
+    if (this.#gesture === null) this.#hovered = null; // another beat is under the pointer now
     this.#forget();
     this.#draw();
     clearTimeout(this.#tellTimer);
