@@ -863,8 +863,8 @@ export const es: Translations = {
     'Dibujado de {from} a {to}: no se registró nada en el resto del intervalo.',
   'No value was computed in this range.': 'No se calculó ningún valor en este periodo.',
   Trends: 'Tendencias',
-  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':
-    'La línea es la media de cada intervalo y la banda abarca del valor más bajo al más alto. Los triángulos son valores dudosos. La altura de la cinta inferior indica cuántos valores buenos faltan.',
+  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing, and hollow where there is none.':
+    'La línea es la media de cada intervalo y la banda abarca del valor más bajo al más alto. Los triángulos son valores dudosos. La altura de la cinta inferior indica cuántos valores buenos faltan; está hueca donde no hay ninguno.',
   'Rest and nights': 'Reposo y noches',
   'The last {count} days of the range.': 'Los últimos {count} días del periodo.',
   Day: 'Día',

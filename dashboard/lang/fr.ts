@@ -869,8 +869,8 @@ export const fr: Translations = {
     'Tracé de {from} à {to} : rien n’a été enregistré dans le reste de la période.',
   'No value was computed in this range.': 'Aucune valeur n’a été calculée pour cette période.',
   Trends: 'Tendances',
-  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':
-    'La ligne est la moyenne de chaque intervalle, la bande va de sa valeur la plus basse à la plus haute. Les triangles sont des valeurs douteuses. La hauteur du ruban en dessous indique la part de bonnes valeurs manquantes.',
+  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing, and hollow where there is none.':
+    'La ligne est la moyenne de chaque intervalle, la bande va de sa valeur la plus basse à la plus haute. Les triangles sont des valeurs douteuses. La hauteur du ruban en dessous indique la part de bonnes valeurs manquantes ; il est creux là où il n’y en a aucune.',
   'Rest and nights': 'Repos et nuits',
   'The last {count} days of the range.': 'Les {count} derniers jours de la période.',
   Day: 'Jour',
