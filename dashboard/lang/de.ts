@@ -4,6 +4,7 @@ import type { Translation } from '../language.ts';
 export const de = {
   'low|battery': 'niedrig',
   'Times are of the time zone {zone}.': 'Zeiten sind in der Zeitzone {zone}.',
+  'Times are of this browser’s time zone, {zone}.': 'Zeiten sind in der Zeitzone dieses Browsers, {zone}.',
   HRV: 'HRV',
   PRV: 'PRV',
   Beats: 'Schläge',

@@ -4,6 +4,7 @@ import type { Translations } from '../language.ts';
 export const es: Translations = {
   'low|battery': 'baja',
   'Times are of the time zone {zone}.': 'Las horas son de la zona horaria {zone}.',
+  'Times are of this browser’s time zone, {zone}.': 'Las horas son de la zona horaria de este navegador, {zone}.',
   HRV: 'VFC',
   PRV: 'Variabilidad del pulso',
   Beats: 'Latidos',

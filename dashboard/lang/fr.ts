@@ -4,6 +4,7 @@ import type { Translations } from '../language.ts';
 export const fr: Translations = {
   'low|battery': 'faible',
   'Times are of the time zone {zone}.': 'Les heures sont du fuseau horaire {zone}.',
+  'Times are of this browser’s time zone, {zone}.': 'Les heures sont du fuseau horaire de ce navigateur, {zone}.',
   HRV: 'VFC',
   PRV: 'Variabilité du pouls',
   Beats: 'Battements',

@@ -45,6 +45,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   summary: 'Zuletzt {latest}, Minimum {min}, Maximum {max}',
   goodShare: '{percent} der Werte sind gut',
   referenceName: 'Referenz',
+  beyond: 'höher als sein Feld',
   traceLabel: 'Live-Kurve, {name}',
   heartRate: 'Herzfrequenz',
   progress: '{value} von {goal}',

@@ -45,6 +45,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   summary: 'Último valor {latest}, mínimo {min}, máximo {max}',
   goodShare: '{percent} de los valores son buenos',
   referenceName: 'Referencia',
+  beyond: 'más alto que su recuadro',
   traceLabel: 'Trazado en directo, {name}',
   heartRate: 'Frecuencia cardiaca',
   progress: '{value} de {goal}',

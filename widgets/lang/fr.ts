@@ -45,6 +45,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   summary: 'Dernière valeur {latest}, minimum {min}, maximum {max}',
   goodShare: '{percent} des valeurs sont bonnes',
   referenceName: 'Référence',
+  beyond: 'plus haut que son cadre',
   traceLabel: 'Tracé en direct, {name}',
   heartRate: 'Fréquence cardiaque',
   progress: '{value} sur {goal}',

@@ -45,6 +45,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   summary: '最新 {latest},最小 {min},最大 {max}',
   goodShare: '{percent} 的数值质量良好',
   referenceName: '参考范围',
+  beyond: '超出显示框',
   traceLabel: '实时波形,{name}',
   heartRate: '心率',
   progress: '{value} / {goal}',
