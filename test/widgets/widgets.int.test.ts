@@ -612,6 +612,21 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect(marks.filter((mark) => mark === '').length).toBeGreaterThan(90);
   });
 
+  it('asks for no time zone that the service refuses: offsets and abbreviations are none', async () => {
+    state.mode = 'ready';
+    const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0" tz="+02:00"></bio-trend-chart>' });
+    await expect.poll(() => page.locator('bio-trend-chart').getAttribute('data-state')).toBe('ready');
+    const asked = fixture.requests.findLast(({ path }) => path === '/api/v1/charts/query')!.body as { tz?: string };
+    expect(asked.tz).toBeUndefined();
+    const zones = await page.locator('bio-trend-chart').evaluate((chart) =>
+      ['+02:00', 'CET', 'UTC+5', 'Mars/Olympus', '', 'UTC', 'Europe/Berlin', 'asia/tokyo'].map((zone) => {
+        chart.setAttribute('tz', zone);
+        return (chart as unknown as { timeZone?: string }).timeZone ?? null;
+      }),
+    );
+    expect(zones).toEqual([null, null, null, null, null, 'UTC', 'Europe/Berlin', 'Asia/Tokyo']);
+  });
+
   it('draws a single value', async () => {
     state.mode = 'ready';
     fixture.on('POST', '/api/v1/charts/query', () => ({ json: { values: [], data: [[Date.now() - 60_000, 71]], qmask: [[0]] } }));
