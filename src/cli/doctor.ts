@@ -434,7 +434,9 @@ async function timeZones({ pool }: Database): Promise<Finding[]> {
   );
   const words = rows
     .slice(0, ZONES_MAX)
-    .map(({ what, zone }) => `${what}: ${zone}, used as ${usedZone(zone) ?? (what.startsWith('project ') ? 'UTC' : 'that of the project')}`);
+    .map(
+      ({ what, zone }) => `${what}: ${zone}, used as ${usedZone(zone) ?? (what.startsWith('project ') ? 'UTC' : 'that of the project')}`,
+    );
   return [
     {
       check: 'time zones',

@@ -129,7 +129,11 @@ const getBootstrap = ({ db, version, config }: BootstrapDeps) =>
         json: {
           version,
           project: project.rows.length === 1 && first !== undefined ? { ...first, time_zone: usedZone(first.time_zone) ?? 'UTC' } : null,
-          user: user.rows.map(({ own_zone: zone, project_zone: of, ...who }) => ({ ...who, time_zone: usedZone(zone) ?? usedZone(of) ?? 'UTC' }))[0] ?? null,
+          user:
+            user.rows.map(({ own_zone: zone, project_zone: of, ...who }) => ({
+              ...who,
+              time_zone: usedZone(zone) ?? usedZone(of) ?? 'UTC',
+            }))[0] ?? null,
           device_profiles: await profilesOf(db, orgOf(caller)),
           live: { path: '/ws', protocol: 'bio.v1', frame_ms: 100, deadline_ms: config.frameDeadlineMs },
           limits: {

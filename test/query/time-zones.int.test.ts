@@ -69,7 +69,14 @@ for (const [name, pointer, ask] of zoneTakers) {
 // promise: old-zones-used
 it('a person whose zone is taken no more has charts, days and strips all the same, and doctor names them', async () => {
   const { pool } = running.database;
-  const stored = { CET: 'Europe/Brussels', '+02:00': 'Etc/GMT-2', '-0900': 'Etc/GMT+9', '+05:30': null, IST: null, 'Europe/Berlin': 'Europe/Berlin' };
+  const stored = {
+    CET: 'Europe/Brussels',
+    '+02:00': 'Etc/GMT-2',
+    '-0900': 'Etc/GMT+9',
+    '+05:30': null,
+    IST: null,
+    'Europe/Berlin': 'Europe/Berlin',
+  };
   for (const [zone, used] of Object.entries(stored)) {
     await pool.query('update xuser set time_zone = $1 where id = $2', [zone, subject]);
     const person = await running.send<{ time_zone: string | null }>('GET', `/api/v1/xusers/${subject}`);
