@@ -70,10 +70,10 @@ export function withHoles(series: readonly Series[]): PlotRows {
   const { timesMs } = series[0]!;
   const held = (item: Series, i: number): boolean => item.values[i] !== null || item.flags[i]! > 0;
   const rows = [...timesMs.keys()].filter((i) => series.some((item) => held(item, i)));
-  const stepMs = medianStep(rows.map((i) => timesMs[i]!));
+  const stepMs = Math.min(medianStep(rows.map((i) => timesMs[i]!)), ...series.map(({ bucketMs }) => bucketMs || Infinity));
   const cells = series.map((item) => {
     const own = rows.filter((i) => held(item, i));
-    const nearMs = medianStep(own.map((i) => timesMs[i]!)) * 1.9;
+    const nearMs = (item.bucketMs || medianStep(own.map((i) => timesMs[i]!))) * 1.9;
     const cell: (number | null | undefined)[] = timesMs.map(() => null);
     own.forEach((i, k) => {
       cell[i] = item.values[i] ?? null;
@@ -268,9 +268,9 @@ function drawReference(plot: UPlot, reference: ReferenceRange | null, colors: Pl
 }
 
 /** From the least to the greatest value of each bucket; broken where the line may be. */
-function drawBand({ ctx, bbox, valToPos }: UPlot, { timesMs, lows, highs }: Series, color: string): void {
+function drawBand({ ctx, bbox, valToPos }: UPlot, { timesMs, lows, highs, bucketMs }: Series, color: string): void {
   const rows = [...timesMs.keys()].filter((i) => (lows[i] ?? highs[i] ?? null) !== null);
-  const nearMs = medianStep(rows.map((i) => timesMs[i]!)) * 1.9;
+  const nearMs = (bucketMs || medianStep(rows.map((i) => timesMs[i]!))) * 1.9;
   ctx.save();
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);

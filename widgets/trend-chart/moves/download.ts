@@ -233,10 +233,10 @@ function plotSvg(host: ChartHost, { fromMs, toMs, daily }: Shown, group: readonl
 
 type Scale = (value: number) => number;
 
-function lineSvg({ timesMs, values, lows, highs, stepMs, flags, compared }: Series, k: number, x: Scale, y: Scale): string {
+function lineSvg({ timesMs, values, lows, highs, stepMs, bucketMs, flags, compared }: Series, k: number, x: Scale, y: Scale): string {
   const ink = inks[k % 4]!;
   const own = timesMs.filter((_, i) => values[i] !== null);
-  const nearMs = medianStep(own) * 1.9;
+  const nearMs = (bucketMs || medianStep(own)) * 1.9;
   let line = '';
   let band = '';
   let last = -Infinity;

@@ -17,7 +17,7 @@ const POINTS = 10;
 export function holesOf(group: readonly Series[], { fromMs, toMs }: View, nowMs: number): View[] {
   const own = group.filter(({ compared }) => !compared);
   const times = (own[0]?.timesMs ?? []).filter((_, i) => own.some(({ values, flags }) => values[i] !== null || flags[i]! > 0));
-  const stepMs = medianStep(times);
+  const stepMs = Math.min(medianStep(times), ...own.map(({ bucketMs }) => bucketMs || Infinity));
   const ends = [fromMs - stepMs, ...times, Math.min(toMs, nowMs - COMING_MS)];
   return ends.slice(1).flatMap((next, i) => {
     const beginMs = ends[i]! + stepMs;
