@@ -105,8 +105,8 @@ const unusedUplot: readonly (readonly [name: string, body: string, indent?: stri
 ];
 
 /** Conditions of uPlot that are the same in every chart of ours: no second arrangement of data, legend, focus by nearness, selection by
- *  dragging, axis that is not linear or of its own calendar, x axis that stands upright, or cursor shared between plots. As constants they let the minifier drop the code
- *  behind them. */
+ *  dragging, axis that is not linear or of its own calendar, x axis that stands upright, or cursor shared between plots. As constants they
+ *  let the minifier drop the code behind them. */
 const fixedInUplot: readonly (readonly [condition: RegExp, value: string])[] = [
   [/\bmode == 1\b/g, 'true'],
   [/\bmode == 2\b/g, 'false'],

@@ -301,7 +301,7 @@ export class RecordingsPage extends Page {
     </a>`;
   }
 
-  /** The recording that was on at the time under the pointer: the one whose bar was hit, else the first; beside all of them, the nearest
+  /** The recording that was on at the time under the pointer: the one whose bar was hit, else the first; next to all of them, the nearest
    *  within reach. By keyboard there is no place. */
   #openUnder(event: PointerEvent, { startMs, endMs }: Day): void {
     if (event.detail === 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
