@@ -28,11 +28,11 @@ function draw(): void {
   render(
     html`<header class="top">
         <a class="brand" href="/dashboard/">
-          <svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg>biosignal
+          <svg viewBox="0 0 32 20" aria-hidden="true"><path d="M1 11h7l2-5 4 13 4-18 3 10h10" /></svg><span>biosignal</span>
         </a>
         <h1>${t('Live monitor')}</h1>
         <p class="who">${t('Demo patient, simulated device')}</p>
-        ${monitor.status()} ${languageMenu()} <a href="/dashboard/">${t('Dashboard')}</a>
+        ${monitor.status()} ${languageMenu()} <a class="to-dashboard" href="/dashboard/">${t('Dashboard')}</a>
       </header>
       ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
       <main>${monitor.view()}</main>

@@ -10,7 +10,7 @@ import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
-import { clockZone, isForeign } from './time-zone.ts';
+import { clockZone, isForeign, ownZone } from './time-zone.ts';
 import type { Member, Project } from './service.ts';
 
 type Counts = Answer<'getFleetCounts'>;
@@ -35,6 +35,8 @@ export abstract class Page {
   protected readonly context: PageContext;
   protected readonly dialog: Dialog;
   #problem: Problem | null = null;
+  /** The page shows times of the browser's clock. */
+  #showsOwnClock = false;
   #phase: 'loading' | 'ready' | 'failed' = 'loading';
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -173,17 +175,31 @@ export abstract class Page {
     return this.#problem === null ? nothing : this.#failure(this.#problem);
   }
 
+  /** Whose clocks the times of the page are, where it is not plain. */
+  #clock(): TemplateResult | typeof nothing {
+    if (isForeign(this.zone)) return html`<p class="muted zone">${t('Times are of the time zone {zone}.', { zone: this.zone })}</p>`;
+    if (!this.#showsOwnClock || this.zone !== '') return nothing;
+    return html`<p class="muted zone">${t('Times are of this browser’s time zone, {zone}.', { zone: ownZone() })}</p>`;
+  }
+
+  /** Call where a page without a zone shows a time by other means than `time`. */
+  protected showsOwnClock(): void {
+    this.#showsOwnClock = true;
+  }
+
   view(): TemplateResult {
+    this.#showsOwnClock = false;
+    // Before the head, which says whose clocks it has.
+    const body = this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing;
     return html`<div class="page-head">
         <div>
           <h1>${this.title}</h1>
-          ${this.lead === '' ? nothing : html`<p class="muted">${this.lead}</p>`}
-          ${isForeign(this.zone) ? html`<p class="muted zone">${t('Times are of the time zone {zone}.', { zone: this.zone })}</p>` : nothing}
+          ${this.lead === '' ? nothing : html`<p class="muted">${this.lead}</p>`} ${this.#clock()}
         </div>
         ${this.#phase === 'ready' ? this.actions() : nothing}
       </div>
       <div role="status" class="vh">${this.#phase === 'loading' ? t('Loading') : ''}</div>
-      ${this.failure} ${this.#phase === 'loading' ? skeleton() : this.#phase === 'ready' ? this.body() : nothing} ${this.dialog.view()}`;
+      ${this.failure} ${body} ${this.dialog.view()}`;
   }
 
   #failure({ text, isOvertaken }: Problem): TemplateResult {
@@ -196,6 +212,7 @@ export abstract class Page {
 
   protected time(iso: string | null, timeStyle: 'short' | 'medium' = 'short'): TemplateResult {
     if (iso === null) return html`<span class="muted">${t('never')}</span>`;
+    this.#showsOwnClock = true;
     return html`<time datetime=${iso}
       >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle, timeZone: clockZone(this.zone) }).format(Date.parse(iso))}</time
     >`;

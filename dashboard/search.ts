@@ -81,7 +81,9 @@ export class Search {
       return;
     }
     if (mine !== this.#asked) return;
-    const time = new Intl.DateTimeFormat(this.#locale, { dateStyle: 'medium', timeStyle: 'short' });
+    const day = { year: 'numeric', month: 'short', day: 'numeric' } as const;
+    // Results are of several people: the browser's clock, by its name.
+    const time = new Intl.DateTimeFormat(this.#locale, { ...day, hour: 'numeric', minute: '2-digit', timeZoneName: 'short' });
     const hits: Hit[] = [
       ...found.people.map((one) => ({
         kind: t('User'),

@@ -16,8 +16,11 @@ export function clockZone(zone: string): string | undefined {
   }
 }
 
+/** The browser's own. */
+export const ownZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 /** Whether times of it are others than the browser's own: then the page has to say whose they are. */
 export function isForeign(zone: string): boolean {
   const known = clockZone(zone);
-  return known !== undefined && known !== new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return known !== undefined && known !== ownZone();
 }

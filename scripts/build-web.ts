@@ -85,6 +85,14 @@ const unusedUplot: readonly (readonly [name: string, body: string, indent?: stri
   ['seriesFillTo', 'return 0;'],
   ['linear', 'return () => null;'], // plot.ts has a path of its own
   ['mouseLeave', 'mouseLeft1 = mouseTop1 = -10; activeIdxs.fill(null); updateCursor(null, true, true);', '\t'],
+  ['snapLogY', ''],
+  ['snapAsinhY', ''],
+  ['addBand', '', '\t'],
+  ['findGaps', ''],
+  ['batch', '', '\t'],
+  ['setBand', '', '\t'],
+  ['pubSync', '', '\t'],
+  ['pub', '', '\t'],
   ['_sync', 'return { plots: [], pub() {}, sub() {}, unsub() {} };'],
   // No bands of its own: a series is stroked and filled within its clips.
   ['fillStroke', 'strokeFill(...[...arguments].slice(1));', '\t'],
@@ -97,8 +105,8 @@ const unusedUplot: readonly (readonly [name: string, body: string, indent?: stri
 ];
 
 /** Conditions of uPlot that are the same in every chart of ours: no second arrangement of data, legend, focus by nearness, selection by
- *  dragging, x axis that is not linear or stands upright, or cursor shared between plots. As constants they let the minifier drop the code
- *  behind them. */
+ *  dragging, axis that is not linear or of its own calendar, x axis that stands upright, or cursor shared between plots. As constants they
+ *  let the minifier drop the code behind them. */
 const fixedInUplot: readonly (readonly [condition: RegExp, value: string])[] = [
   [/\bmode == 1\b/g, 'true'],
   [/\bmode == 2\b/g, 'false'],
@@ -106,6 +114,9 @@ const fixedInUplot: readonly (readonly [condition: RegExp, value: string])[] = [
   [/\bselect\.show && dragging\b/g, 'false'],
   [/\bxScaleDistr == \d/g, 'false'],
   [/\bsyncKey != null/g, 'false'],
+  [/\b(?:(?:w?sc|scale)\.)?distr == +(?:2|3|4|100)\b/g, 'false'],
+  [/\bsc\.distr >= 3\b/g, 'false'],
+  [/\bisTime\b(?! =)/g, 'false'],
   [/\bscaleX\.ori == 0/g, 'true'],
   [/\bscaleX\.ori == 1/g, 'false'],
   [/\bgetBBox != null/g, 'false'],

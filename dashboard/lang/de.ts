@@ -4,6 +4,7 @@ import type { Translation } from '../language.ts';
 export const de = {
   'low|battery': 'niedrig',
   'Times are of the time zone {zone}.': 'Zeiten sind in der Zeitzone {zone}.',
+  'Times are of this browser’s time zone, {zone}.': 'Zeiten sind in der Zeitzone dieses Browsers, {zone}.',
   HRV: 'HRV',
   PRV: 'PRV',
   Beats: 'Schläge',
@@ -869,8 +870,8 @@ export const de = {
     'Gezeichnet von {from} bis {to}: Im Rest des Zeitraums wurde nichts aufgezeichnet.',
   'No value was computed in this range.': 'In diesem Zeitraum wurde kein Wert berechnet.',
   Trends: 'Trends',
-  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':
-    'Die Linie ist das Mittel jedes Intervalls, das Band reicht vom niedrigsten bis zum höchsten Wert. Dreiecke sind fragliche Werte. Das Band darunter ist so hoch, wie gute Werte fehlen.',
+  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing, and hollow where there is none.':
+    'Die Linie ist das Mittel jedes Intervalls, das Band reicht vom niedrigsten bis zum höchsten Wert. Dreiecke sind fragliche Werte. Der Streifen darunter ist so hoch, wie gute Werte fehlen, und hohl, wo es keinen Wert gibt.',
   'Rest and nights': 'Ruhe und Nächte',
   'The last {count} days of the range.': 'Die letzten {count} Tage des Zeitraums.',
   Day: 'Tag',

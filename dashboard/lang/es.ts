@@ -4,6 +4,7 @@ import type { Translations } from '../language.ts';
 export const es: Translations = {
   'low|battery': 'baja',
   'Times are of the time zone {zone}.': 'Las horas son de la zona horaria {zone}.',
+  'Times are of this browser’s time zone, {zone}.': 'Las horas son de la zona horaria de este navegador, {zone}.',
   HRV: 'VFC',
   PRV: 'Variabilidad del pulso',
   Beats: 'Latidos',
@@ -866,8 +867,8 @@ export const es: Translations = {
     'Dibujado de {from} a {to}: no se registró nada en el resto del intervalo.',
   'No value was computed in this range.': 'No se calculó ningún valor en este periodo.',
   Trends: 'Tendencias',
-  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':
-    'La línea es la media de cada intervalo y la banda abarca del valor más bajo al más alto. Los triángulos son valores dudosos. La altura de la cinta inferior indica cuántos valores buenos faltan.',
+  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing, and hollow where there is none.':
+    'La línea es la media de cada intervalo y la banda abarca del valor más bajo al más alto. Los triángulos son valores dudosos. La altura de la cinta inferior indica cuántos valores buenos faltan; está hueca donde no hay ninguno.',
   'Rest and nights': 'Reposo y noches',
   'The last {count} days of the range.': 'Los últimos {count} días del periodo.',
   Day: 'Día',

@@ -4,6 +4,7 @@ import type { Translations } from '../language.ts';
 export const fr: Translations = {
   'low|battery': 'faible',
   'Times are of the time zone {zone}.': 'Les heures sont du fuseau horaire {zone}.',
+  'Times are of this browser’s time zone, {zone}.': 'Les heures sont du fuseau horaire de ce navigateur, {zone}.',
   HRV: 'VFC',
   PRV: 'Variabilité du pouls',
   Beats: 'Battements',
@@ -872,8 +873,8 @@ export const fr: Translations = {
     'Tracé de {from} à {to} : rien n’a été enregistré dans le reste de la période.',
   'No value was computed in this range.': 'Aucune valeur n’a été calculée pour cette période.',
   Trends: 'Tendances',
-  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.':
-    'La ligne est la moyenne de chaque intervalle, la bande va de sa valeur la plus basse à la plus haute. Les triangles sont des valeurs douteuses. La hauteur du ruban en dessous indique la part de bonnes valeurs manquantes.',
+  'The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing, and hollow where there is none.':
+    'La ligne est la moyenne de chaque intervalle, la bande va de sa valeur la plus basse à la plus haute. Les triangles sont des valeurs douteuses. La hauteur du ruban en dessous indique la part de bonnes valeurs manquantes ; il est creux là où il n’y en a aucune.',
   'Rest and nights': 'Repos et nuits',
   'The last {count} days of the range.': 'Les {count} derniers jours de la période.',
   Day: 'Jour',

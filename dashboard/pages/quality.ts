@@ -93,6 +93,7 @@ export class QualityPage extends Page {
   }
 
   #row(user: QualityOfUser): TemplateResult {
+    this.showsOwnClock();
     const hours = Number(this.#hours);
     const good = shareOf(user, 'good');
     const suspect = shareOf(user, 'suspect');

@@ -44,6 +44,9 @@ const POINTS_MAX = 1500;
 const BARS_PX = 80;
 const LANE_PX = 26;
 const EMPTY_PX = 40;
+/** A bar can be hit so far around its middle, and is marked where it is shorter than this share of a day. */
+const HIT_PX = 24;
+const SHORT_SHARE = 0.012;
 const RIBBON_Y = 63;
 const RIBBON_PX = 12;
 const flags = ['good', 'suspect', 'bad'] as const;
@@ -262,7 +265,7 @@ export class RecordingsPage extends Page {
         height=${lanes === 0 ? EMPTY_PX : BARS_PX + lanes * LANE_PX}
         role="group"
         aria-label=${t('Recordings')}
-        @click=${(event: MouseEvent) => this.#openUnder(event, day)}
+        @click=${(event: PointerEvent) => this.#openUnder(event, day)}
       >
         ${ticksOf(day, this.#zone).map(
           ({ hour, timeMs }) =>
@@ -280,27 +283,37 @@ export class RecordingsPage extends Page {
     </li>`;
   }
 
-  /** A link to its beginning for the keyboard; where a pointer clicks is the picture's. */
+  /** A link to its beginning for the keyboard; where a pointer clicks is the picture's. A short one keeps its length, and has a diamond
+   *  and room around it, so that it is found and hit. */
   #bar(day: Day, { of, fromMs, toMs, lane }: Bar<Listed>, at: (ms: number) => string): TemplateResult {
     const [from, to] = [this.#clock(fromMs), this.#clock(toMs)];
     const words = t('{device}, {from} to {to}', { device: of.stream.device_id, from, to });
     const width = at(day.startMs + toMs - fromMs);
     const y = BARS_PX + lane * LANE_PX;
+    // At the ends of the day within it.
+    const share = (fromMs + toMs - 2 * day.startMs) / 2 / (day.endMs - day.startMs);
+    const isShort = (toMs - fromMs) / (day.endMs - day.startMs) < SHORT_SHARE;
     return svg`<a class="bar" href=${addressOf(of, fromMs)} aria-label=${words} data-id=${of.id}>
       <title>${words}</title>
+      <svg x=${`${100 * share}%`} y=${y} class="about"><rect x=${-HIT_PX * share} width=${HIT_PX} height=${LANE_PX - 2} />
+        ${isShort ? svg`<path transform="translate(0 ${LANE_PX / 2 - 1})" d="M0-7 6 0 0 7-6 0z" />` : nothing}</svg>
       <svg x=${at(fromMs)} y=${y} width=${width} height=${LANE_PX - 2}><rect width="100%" height="100%" /><text x="6" y="16">${of.stream.device_id}</text></svg>
       <rect class="edge" x=${at(fromMs)} y=${y} width=${width} height=${LANE_PX - 2} />
     </a>`;
   }
 
-  /** The recording that was on at the time under the pointer: the one whose bar was hit, else the first. By keyboard there is no place. */
-  #openUnder(event: MouseEvent, { startMs, endMs }: Day): void {
+  /** The recording that was on at the time under the pointer: the one whose bar was hit, else the first; next to all of them, the nearest
+   *  within reach. By keyboard there is no place. */
+  #openUnder(event: PointerEvent, { startMs, endMs }: Day): void {
     if (event.detail === 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
     const ms = startMs + ((event.clientX - left) / width) * (endMs - startMs);
-    const hit = (event.target as Element).closest<SVGElement>('.bar')?.dataset['id'];
-    const of = this.#recordings.find(({ id, fromMs, toMs }) => (hit === undefined ? fromMs <= ms && toMs > ms : id === hit));
+    const hit = (event.target as Element).closest<SVGElement>('.bar > :not(.about)')?.parentElement?.dataset['id'];
+    const reachMs = ((HIT_PX / width) * (endMs - startMs)) / (event.pointerType === 'touch' ? 1 : 2);
+    const offMs = ({ fromMs, toMs }: Listed): number => Math.max(fromMs - ms, ms - toMs, 0);
+    const [nearest] = this.#recordings.filter((one) => offMs(one) <= reachMs).toSorted((a, b) => offMs(a) - offMs(b));
+    const of = this.#recordings.find(({ id }) => id === hit) ?? nearest;
     if (of !== undefined) location.hash = addressOf(of, Math.min(of.toMs, Math.max(of.fromMs, ms)));
   }
 

@@ -116,7 +116,7 @@ export class ReportView {
     return html`<section>
       <h2>${t('Trends')}</h2>
       <p class="muted">
-        ${t('The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing.')}
+        ${t('The line is the mean of each interval, the band spans its lowest to its highest value. Triangles are suspect values. The ribbon below is as high as good values are missing, and hollow where there is none.')}
         ${drawn === range ? nothing : t('Drawn from {from} to {to}: nothing was recorded in the rest of the range.', { from: this.#time(drawn.fromMs), to: this.#time(drawn.toMs) })}
       </p>
       ${trends.map(

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { isLoopbackHost, needSecret, readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { openFilesMax } from '../http/open-files.ts';
+import { isTimeZone, usedZone } from '../http/time-zone.ts';
 import { loadUws } from '../http/uws.ts';
 import { inspectSecret } from '../records/secret-change.ts';
 import { openDatabase } from '../storage/database/database.ts';
@@ -168,6 +169,7 @@ async function databaseFindings(console: Console, config: Config, onPort: (port:
         ...(await setAside(database)),
         ...(await housekeeping(database)),
         ...(await erasures(database)),
+        ...(await timeZones(database)),
         ...(await secretFindings(database, config)),
       ];
     } finally {
@@ -430,6 +432,39 @@ async function erasures({ pool }: Database): Promise<Finding[]> {
       state: 'warning',
       found: `interrupted, so rows may be left: ${rows.map(({ id, since }) => `${id} (${since} UTC)`).join(', ')}`,
       advice: "a running service finishes them within seconds; if none runs, give 'biosignal erase UUID' again",
+    },
+  ];
+}
+
+/** People that are named at most. */
+const ZONES_MAX = 20;
+
+/** Reports people and projects with a time zone that is taken no more. */
+async function timeZones({ pool }: Database): Promise<Finding[]> {
+  const { rows: has } = await pool.query<{ there: boolean }>(`select to_regclass('xuser') is not null as there`);
+  if (has[0]?.there !== true) return [];
+  const { rows: zones } = await pool.query<{ zone: string }>(
+    'select distinct time_zone as zone from xuser where time_zone is not null union select time_zone from project',
+  );
+  const refused = zones.flatMap(({ zone }) => (isTimeZone(zone) ? [] : [zone]));
+  if (refused.length === 0) return [];
+  const { rows } = await pool.query<{ what: string; zone: string }>(
+    `select 'project ' || name as what, time_zone as zone from project where time_zone = any ($1)
+     union all (select external_id || ' (' || id || ')', time_zone from xuser where time_zone = any ($1) order by external_id)
+     limit ${ZONES_MAX + 1}`,
+    [refused],
+  );
+  const words = rows
+    .slice(0, ZONES_MAX)
+    .map(
+      ({ what, zone }) => `${what}: ${zone}, used as ${usedZone(zone) ?? (what.startsWith('project ') ? 'UTC' : 'that of the project')}`,
+    );
+  return [
+    {
+      check: 'time zones',
+      state: 'warning',
+      found: `of an older release, taken no more: ${words.join('; ')}${rows.length > ZONES_MAX ? '; and more' : ''}`,
+      advice: 'name a place, such as Europe/Paris: PATCH /api/v1/xusers/{id} with time_zone',
     },
   ];
 }

@@ -58,6 +58,23 @@ export function isTimeZone(zone: string): boolean {
   return true;
 }
 
+/** What IANA calls these zones since 2024. */
+const successors: ReadonlyMap<string, string> = new Map([
+  ['CET', 'Europe/Brussels'],
+  ['EET', 'Europe/Athens'],
+  ['MET', 'Europe/Brussels'],
+  ['WET', 'Europe/Lisbon'],
+]);
+
+/** A stored zone as it is used. Older releases took more than is taken now: some of it has a name that is taken.
+ *  @returns null: it has none; the project's zone holds, and UTC where that has none either */
+export function usedZone(stored: string | null): string | null {
+  if (stored === null || isTimeZone(stored)) return stored;
+  const [, sign, hours] = /^([+-])(\d\d?)(?::?00)?$/.exec(stored) ?? [];
+  const named = sign === undefined ? successors.get(stored.toUpperCase()) : `Etc/GMT${sign === '+' ? '-' : '+'}${Number(hours)}`;
+  return named !== undefined && isTimeZone(named) ? named : null;
+}
+
 /** The refusal of such a value. @returns a sentence without its subject */
 export function notTimeZone(zone: string): string {
   return /^[a-z]{3}$/i.test(zone)

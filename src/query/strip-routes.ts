@@ -8,6 +8,7 @@ import { callerKey } from '../http/request.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route, WrittenReply } from '../http/route.ts';
 import { oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
+import { usedZone } from '../http/time-zone.ts';
 import { gridTimeNs } from '../signal.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { INCOMPLETE, NewestSamples } from './newest-samples.ts';
@@ -107,9 +108,9 @@ async function headerOf(
 ): Promise<Header> {
   const channel = given.channel ?? segments[0]?.code ?? '';
   const [{ rows }, series] = await Promise.all([
-    db.query<{ external_id: string; display_name: string; time_zone: string }>(
+    db.query<{ external_id: string; display_name: string; own_zone: string | null; project_zone: string }>(
       prepared(
-        `select x.external_id, x.display_name, coalesce(x.time_zone, p.time_zone) as time_zone
+        `select x.external_id, x.display_name, x.time_zone as own_zone, p.time_zone as project_zone
          from xuser x join project p on p.id = x.project_id where x.id = $1`,
         [stream.subjectId],
       ),
@@ -134,7 +135,7 @@ async function headerOf(
   const id = person?.external_id ?? stream.subjectId;
   return {
     person: name === '' || name === id ? id : `${name} (${id})`,
-    timeZone: person?.time_zone ?? 'UTC',
+    timeZone: usedZone(person?.own_zone ?? null) ?? usedZone(person?.project_zone ?? null) ?? 'UTC',
     channel,
     beats: Array.from(found?.tsNs ?? [], (tsNs, i) => ({ tsNs, kind: beatKinds[found!.kinds[i]!]!, qmask: found!.qmask[i]! })),
     method: found?.methodCode ?? '',

@@ -39,6 +39,9 @@ export const lookBackSec = ({ sustainSec, releaseSec }: Pick<EpisodeRule, 'susta
 /** SQL: the same of a row r of episode_rule. */
 export const LOOK_BACK_SQL = `greatest(${LOOK_BACK_SEC}, r.sustain_sec + r.release_sec + ${LATE_SEC})`;
 
+/** Values that are older when they come are of an import: nothing of it goes on now, s. Nor is there e-mail about it. */
+export const NEWS_SEC = 24 * 3600;
+
 /** Delivery and computation of a value that is not late, s. */
 const ON_ITS_WAY_SEC = 60;
 

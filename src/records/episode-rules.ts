@@ -12,7 +12,7 @@ import { build, epochMs, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { hashedLock, namedLocks } from '../storage/database/locks.ts';
 import { transaction } from '../storage/database/transaction.ts';
-import { creatorOf, lookBackSec, REACHED_SQL, silenceSec } from './episode-rule.ts';
+import { creatorOf, lookBackSec, NEWS_SEC, REACHED_SQL, silenceSec } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { isActive, isHere } from '../tenancy/moving.ts';
 import { ownRules } from './own-rules.ts';
@@ -135,7 +135,9 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
     if (started !== undefined && isSilent) await endUnconfirmed(db, stream, rule.name, started.id, 'rule');
     return;
   }
-  const stretches = findStretches(rule, t ?? [], v ?? [], isSilent ? Infinity : newest);
+  // Of an import nothing is open: what is found is over, and becomes longer with the values that follow.
+  const isOver = isSilent || newest < Date.now() - NEWS_SEC * 1000;
+  const stretches = findStretches(rule, t ?? [], v ?? [], isOver ? Infinity : newest);
   for (const stretch of stretches) await recordStretch(db, stream, rule, stretch);
   const isConfirmed = stretches.some(({ endMs }) => started !== undefined && endMs >= started.start_ms);
   if (started !== undefined && !isConfirmed) await endUnconfirmed(db, stream, rule.name, started.id);

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { build, epochMs, inSec, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { emitEvent } from '../tenancy/events.ts';
-import { creatorOf } from './episode-rule.ts';
+import { creatorOf, NEWS_SEC } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { insertEpisode, insertStrip } from './episodes.ts';
 import type { Stretch } from './stretches.ts';
@@ -14,9 +14,6 @@ type Summary = Readonly<{ feature?: string; extreme?: number; duration_sec?: num
 
 /** SQL condition for episodes that are open and that their rule ends: not those that it has ended and that a person has opened again. */
 export const OPEN_BY_RULE = `status = 'open' and not summary ? 'reopened'`;
-
-/** Age of an episode that e-mail is still sent about, s. */
-const NEWS_SEC = 24 * 3600;
 
 const scopeOf = ({ organization_id: orgId, project_id: projectId }: Owner) => ({ orgId, projectId });
 

@@ -3,7 +3,7 @@
  *  Recording by recording, day by day: SQL finds the minutes with a value beyond the bound and unpacks those alone, and the same finder
  *  as in the rounds (stretches.ts) goes over them. A value within the bound changes nothing that a later one beyond it would not tell. */
 import type { Db } from '../storage/database/database.ts';
-import { REACHED_SQL, silenceSec } from './episode-rule.ts';
+import { NEWS_SEC, REACHED_SQL, silenceSec } from './episode-rule.ts';
 import type { EpisodeRule } from './episode-rule.ts';
 import { StretchFinder } from './stretches.ts';
 import type { Stretch } from './stretches.ts';
@@ -98,7 +98,7 @@ async function recordingsOf(
     `select s.id, s.uuid, s.xuser_id, x.external_id,
        greatest($3::float8, (extract(epoch from coalesce(s.recorded_from, s.started_at)) * 1000)::float8 - 60000) as from_ms,
        least($4::float8, coalesce((extract(epoch from s.last_sample_at) * 1000)::float8 + 60000, $4::float8)) as to_ms,
-       coalesce(s.last_packet_at < now() - make_interval(secs => $6::integer) and s.last_sample_at < to_timestamp($4::float8 / 1000), false) as is_over
+       coalesce((s.last_packet_at < now() - make_interval(secs => $6::integer) or s.last_sample_at < now() - interval '${NEWS_SEC} s') and s.last_sample_at < to_timestamp($4::float8 / 1000), false) as is_over
      from stream s join xuser x on x.id = s.xuser_id
      where s.project_id = $1 and ($2::uuid is null or s.xuser_id = $2) and not 'sharing' = any (missing_consents(x.id))
        and ($5::uuid is null or s.xuser_id in (select g.xuser_id from person_group_member g where g.group_id = $5))

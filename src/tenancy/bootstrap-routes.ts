@@ -16,6 +16,7 @@ import type { Route } from '../http/route.ts';
 import { JSON_BYTES_MAX } from '../http/incoming.ts';
 import { HEADER_BYTES_MAX } from '../http/uws.ts';
 import { exactly, nullable, OneLine, oneOf, Uuid } from '../http/schemas.ts';
+import { usedZone } from '../http/time-zone.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { channelKinds } from '../signal.ts';
 
@@ -120,15 +121,19 @@ const getBootstrap = ({ db, version, config }: BootstrapDeps) =>
       const users = build
         .selectFrom('xuser as x')
         .innerJoin('project as p', 'p.id', 'x.project_id')
-        .select(['x.id as xuser_id', 'x.external_id', 'x.display_name'])
-        .select(({ fn }) => fn.coalesce('x.time_zone', 'p.time_zone').as('time_zone'));
+        .select(['x.id as xuser_id', 'x.external_id', 'x.display_name', 'x.time_zone as own_zone', 'p.time_zone as project_zone']);
       const user = await run(db, users.where('x.id', '=', ownSubjectOf(caller)).where('x.organization_id', '=', orgOf(caller)));
+      const [first] = project.rows;
       return {
         status: 200,
         json: {
           version,
-          project: project.rows.length === 1 ? (project.rows[0] ?? null) : null,
-          user: user.rows[0] ?? null,
+          project: project.rows.length === 1 && first !== undefined ? { ...first, time_zone: usedZone(first.time_zone) ?? 'UTC' } : null,
+          user:
+            user.rows.map(({ own_zone: zone, project_zone: of, ...who }) => ({
+              ...who,
+              time_zone: usedZone(zone) ?? usedZone(of) ?? 'UTC',
+            }))[0] ?? null,
           device_profiles: await profilesOf(db, orgOf(caller)),
           live: { path: '/ws', protocol: 'bio.v1', frame_ms: 100, deadline_ms: config.frameDeadlineMs },
           limits: {

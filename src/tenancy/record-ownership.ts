@@ -3,6 +3,7 @@
 import { sql } from 'kysely';
 import { PipelineError } from '../errors.ts';
 import type { Caller } from '../caller.ts';
+import { usedZone } from '../http/time-zone.ts';
 import type { SubjectId } from '../signal.ts';
 import { build, builtOnce, run } from '../storage/database/build.ts';
 import type { Values } from '../storage/database/build.ts';
@@ -64,11 +65,12 @@ export async function ownSubject(
     external_id: string;
     organization_id: string;
     project_id: string;
-    time_zone: string;
+    own_zone: string | null;
+    project_zone: string;
     missing: readonly ConsentPurpose[];
   }>(
     prepared(
-      `select x.id, x.external_id, x.organization_id, x.project_id, coalesce(x.time_zone, p.time_zone) as time_zone,
+      `select x.id, x.external_id, x.organization_id, x.project_id, x.time_zone as own_zone, p.time_zone as project_zone,
        case when p.consent_required = '{}' then '{}' else missing_consents(x.id) end as missing
      from (
        select id from xuser where id = $5::uuid
@@ -87,7 +89,8 @@ export async function ownSubject(
   }
   if (purpose !== 'none') checkConsent(caller, purpose, row.missing);
   noteSubject(caller, row.id, row.project_id);
-  return { id: row.id, externalId: row.external_id, orgId: row.organization_id, projectId: row.project_id, timeZone: row.time_zone };
+  const timeZone = usedZone(row.own_zone) ?? usedZone(row.project_zone) ?? 'UTC';
+  return { id: row.id, externalId: row.external_id, orgId: row.organization_id, projectId: row.project_id, timeZone };
 }
 
 function badSubject(code: string, detail: string): PipelineError {
@@ -156,7 +159,7 @@ export async function ownProject(db: Db, caller: Caller, project: string): Promi
   const row = rows[0];
   if (row === undefined) throw new PipelineError('not_found', 'There is no such project.');
   noteProject(caller, row.id);
-  return { id: row.id, orgId: row.organization_id, projectKey: row.project_key, timeZone: row.time_zone };
+  return { id: row.id, orgId: row.organization_id, projectKey: row.project_key, timeZone: usedZone(row.time_zone) ?? 'UTC' };
 }
 
 /** @param wanted id or key of a project; absent: whichever the caller is confined to  @returns its id; null: every project of the caller

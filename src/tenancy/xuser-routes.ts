@@ -21,7 +21,7 @@ import { groupIdOf } from './groups.ts';
 import { archivedProjects, orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './record-ownership.ts';
 import type { OwnedProject } from './record-ownership.ts';
 import { ExternalId, ProjectKey } from './xuser-schemas.ts';
-import { changeXuser, readXuser, resolveXuser, xuserColumns } from './xusers.ts';
+import { changeXuser, readXuser, resolveXuser, shownXuser, xuserColumns } from './xusers.ts';
 import type { Xuser } from './xusers.ts';
 import type { Caller } from '../caller.ts';
 
@@ -164,7 +164,7 @@ const listUsers = ({ db, cursors, flowingStreams = () => [] }: Deps) =>
           .limit(limit + 1),
       );
       const { items, headers } = page(list, rows, (last) => [last.page_key, last.xuser_id]);
-      return { status: 200, json: items.map(({ page_key: _key, ...user }) => user), headers };
+      return { status: 200, json: items.map(({ page_key: _key, ...user }) => ({ ...user, ...shownXuser(user) })), headers };
     },
   });
 

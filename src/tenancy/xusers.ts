@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { ExpressionBuilder } from 'kysely';
 import { PipelineError } from '../errors.ts';
-import { presentName } from '../http/time-zone.ts';
+import { presentName, usedZone } from '../http/time-zone.ts';
 import { build, isSet, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import type { Tables } from '../storage/database/tables.ts';
@@ -31,6 +31,9 @@ export const xuserColumns = ({ ref }: ExpressionBuilder<Tables, 'xuser'>) =>
     isSet(ref('disabled_at')).as('disabled'),
   ] as const;
 
+/** As it is shown: with the time zone that is used. */
+export const shownXuser = (row: Xuser): Xuser => ({ ...row, time_zone: usedZone(row.time_zone) });
+
 /** Finds or creates the user with an external id. `on conflict do nothing` waits for a racing insert and then returns no row; the select
  *  that follows sees the winner's. */
 export async function resolveXuser(
@@ -56,7 +59,7 @@ export async function resolveXuser(
 export async function findXuser(db: Db, projectId: string, externalId: string): Promise<Xuser | null> {
   const xuser = build.selectFrom('xuser').select(xuserColumns).where('project_id', '=', projectId);
   const { rows } = await run(db, xuser.where('external_id', '=', externalId));
-  return rows[0] ?? null;
+  return rows[0] === undefined ? null : shownXuser(rows[0]);
 }
 
 /** @throws PipelineError not_found */
@@ -64,7 +67,7 @@ export async function readXuser(db: Db, id: string): Promise<Xuser> {
   const { rows } = await run(db, build.selectFrom('xuser').select(xuserColumns).where('id', '=', id));
   const xuser = rows[0];
   if (xuser === undefined) throw new PipelineError('not_found', 'There is no such user.');
-  return xuser;
+  return shownXuser(xuser);
 }
 
 export type XuserChange = Readonly<{
@@ -92,5 +95,5 @@ export async function changeXuser(db: Db, id: string, change: XuserChange): Prom
       .returning(xuserColumns),
   );
   const changed = rows[0];
-  return changed === undefined ? { changed: false, xuser: await readXuser(db, id) } : { changed: true, xuser: changed };
+  return changed === undefined ? { changed: false, xuser: await readXuser(db, id) } : { changed: true, xuser: shownXuser(changed) };
 }

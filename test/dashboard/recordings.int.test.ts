@@ -104,6 +104,54 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
     await page.context().close();
   });
 
+  // promise: short-recordings-hit
+  it('can be hit where they are short, and keep their length', async () => {
+    const { page, errors } = await opened(`users/${person}/recordings`, { viewport: { width: 1280, height: 900 } });
+    const row = page.locator('.days > li').nth(6);
+    await until(async () => (await row.locator('.bar').count()) === 3);
+    const boxes = await row.locator('.bar').evaluateAll((bars) =>
+      bars.map((bar) => {
+        const size = (selector: string): number[] => {
+          const { width, height } = bar.querySelector(selector)!.getBoundingClientRect();
+          return [Math.round(width), Math.round(height)];
+        };
+        return { about: size('.about rect'), edge: size('.edge')[0]! };
+      }),
+    );
+    for (const { about, edge } of boxes) {
+      expect(about).toEqual([24, 24]);
+      expect(edge).toBeLessThan(6);
+    }
+    const second = (await row.locator('.bar .edge').nth(1).boundingBox())!;
+    await page.mouse.click(second.x + 10, second.y + 6);
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    expect(streams.findIndex(({ id }) => id === shown(page))).toBe(3);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  // promise: own-clock-said
+  it('are of the person’s clocks, where lists of several people are of the browser’s, and say so', async () => {
+    const { page, errors } = await opened('users');
+    const zone = page.locator('.zone');
+    await expect.poll(() => zone.allTextContents()).toEqual(['Times are of this browser’s time zone, America/New_York.']);
+    // Ages are the same on every clock.
+    await page.getByRole('link', { name: /^Devices/ }).click();
+    await page.getByRole('heading', { name: 'Devices', exact: true }).waitFor();
+    await page.getByRole('cell').first().waitFor();
+    expect(await zone.count()).toBe(0);
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}/recordings`);
+    await expect.poll(() => zone.allTextContents()).toEqual([`Times are of the time zone ${ZONE}.`]);
+    await page.keyboard.press('Control+k');
+    await page.locator('dialog input').fill('sleeper');
+    await page
+      .getByText(/ E[DS]T$/)
+      .first()
+      .waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('show what was received by its samples, also where no value was computed', async () => {
     const { page, errors } = await opened('overview', { viewport: { width: 3840, height: 2160 } });
     await page.route('**/api/v1/charts/query', async (route) => {

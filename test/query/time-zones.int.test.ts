@@ -1,6 +1,8 @@
 // Time zones where the service takes one: PostgreSQL and Intl read some names differently, and days at the ends of the calendar leave it.
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { doctor } from '../../src/cli/doctor.ts';
+import { ran } from '../helpers/commands.ts';
 import { runService, type RunningService } from '../helpers/running-service.ts';
 
 let running: RunningService;
@@ -64,6 +66,46 @@ for (const [name, pointer, ask] of zoneTakers) {
     }
   });
 }
+
+// promise: old-zones-used
+it('a person whose zone is taken no more has charts, days and strips all the same, and doctor names them', async () => {
+  const { pool } = running.database;
+  const stored = {
+    CET: 'Europe/Brussels',
+    '+02:00': 'Etc/GMT-2',
+    '-0900': 'Etc/GMT+9',
+    '+05:30': null,
+    IST: null,
+    'Europe/Berlin': 'Europe/Berlin',
+  };
+  for (const [zone, used] of Object.entries(stored)) {
+    await pool.query('update xuser set time_zone = $1 where id = $2', [zone, subject]);
+    const person = await running.send<{ time_zone: string | null }>('GET', `/api/v1/xusers/${subject}`);
+    expect([zone, person.body.time_zone]).toEqual([zone, used]);
+    const [listed] = (await running.send<{ time_zone: string | null }[]>('GET', '/api/v1/xusers?external_id=ada')).body;
+    expect(listed!.time_zone).toBe(used);
+    const range = { from: '2026-03-01T00:00:00Z', to: '2026-03-04T00:00:00Z' };
+    const body = { subject_id: subject, series: [{ feature: 'hr_ecg' }], range, resolution: '1d', fill: 'null' };
+    const { status, text, body: answer } = await running.send<{ data: number[][] }>('POST', '/api/v1/charts/query', { body });
+    expect([zone, status], text).toEqual([zone, 200]);
+    const clock = new Intl.DateTimeFormat('en-GB', { timeZone: used ?? 'UTC', timeStyle: 'short' });
+    expect([zone, clock.format(answer.data[1]![0])]).toEqual([zone, '00:00']);
+    for (const path of ['observations?biosignal_id=20&interval=P1D', 'day-variability?date=2026-03-01'])
+      expect([zone, (await running.send('GET', `/api/v1/${path}&subject_id=${subject}`)).status]).toEqual([zone, 200]);
+  }
+  await pool.query(`update xuser set time_zone = '+02:00' where id = $1`, [subject]);
+  const bea = (await running.token('bea')).xuser_id;
+  await pool.query(`update xuser set time_zone = 'IST' where id = $1`, [bea]);
+  const { out } = await ran(doctor, ['--json'], { env: { DATABASE_URL: running.database.url }, cwd: '/' });
+  const findings = JSON.parse(out.join('\n')) as { check: string; state: string; found: string }[];
+  expect(findings.filter(({ check }) => check === 'time zones')).toEqual([
+    expect.objectContaining({
+      state: 'warning',
+      found: `of an older release, taken no more: ada (${subject}): +02:00, used as Etc/GMT-2; bea (${bea}): IST, used as that of the project`,
+    }),
+  ]);
+  await pool.query('update xuser set time_zone = null where id = any ($1)', [[subject, bea]]);
+});
 
 it('every zone that a browser names is known to the database by its name of today', async () => {
   const { presentName } = await import('../../src/http/time-zone.ts');

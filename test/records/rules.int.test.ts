@@ -349,6 +349,46 @@ describe('a rule of a project', () => {
     expect(await stateOf()).toEqual([{ status: 'closed' }]);
   });
 
+  // promise: rule-imports
+  it('finds what lies in an import of last year without alarming now: it is over at once, and becomes longer with what follows', async () => {
+    const { xuser_id: id } = await running.token('archive');
+    const rule = await make({ ...fast, subject_id: 'archive' });
+    const beganMs = startMs - 400 * 86_400_000;
+    const packets = ecgPackets({
+      deviceId: 'device-archive',
+      subject: id,
+      startMs: beganMs,
+      seconds: 540,
+      rrSec: (sec) => 60 / rateAt(sec),
+    });
+    const sendPart = async (from: number, to: number): Promise<void> => {
+      for (const packet of packets.slice(from / 10, to / 10)) expect((await running.ingest(packet)).body).toMatchObject({ rejected: [] });
+    };
+    const secondOf = (time: string | null): number => (Date.parse(time ?? '') - beganMs) / 1000;
+    await sendPart(0, 220);
+    await opened(id, rule);
+    const [first] = await episodesOf(id, rule);
+    expect(first).toMatchObject({ status: 'closed', summary: { ended_by: 'rule' } });
+    expect((await running.send<Rule>('GET', `${path}/${rule.id}`)).body.open_episodes).toBe(0);
+    const trial = {
+      rule: { ...fast, subject_id: 'archive' },
+      since: new Date(beganMs).toISOString(),
+      until: new Date(beganMs + 3.6e6).toISOString(),
+    };
+    const tried = await running.send<{ episodes: { ended_at: string | null }[] }>('POST', `${path}/try`, { body: trial });
+    expect(tried.body.episodes.map(({ ended_at: at }) => at === null)).toEqual([false]);
+    await sendPart(220, 540);
+    await until(async () => {
+      await round();
+      return secondOf((await episodesOf(id, rule))[0]!.ended_at) > 250;
+    }, 60_000);
+    const [ended, ...others] = await episodesOf(id, rule);
+    expect(others).toEqual([]);
+    expect(ended).toMatchObject({ id: first!.id, status: 'closed' });
+    expect(secondOf(ended!.started_at)).toBeGreaterThan(118);
+    expect(secondOf(ended!.ended_at)).toBeLessThan(275);
+  });
+
   // promise: rule-late
   it('sees what arrives late: the episode that it had ended in a gap becomes as long as if nothing had been late', async () => {
     const { xuser_id: id } = await running.token('late');

@@ -116,6 +116,55 @@ function play({ rateHz, kind, durationMs, pause, back, swing = 0 }: Case): Pictu
 }
 
 describe.skipIf(chromiumPath === null)('a sweeping trace', () => {
+  // promise: beyond-the-box
+  it('marks what is beyond a box of fixed scale, and draws no plateau there', async () => {
+    const seen = await page.evaluate(() => {
+      const [grid, front] = [document.createElement('canvas'), document.createElement('canvas')];
+      const colors = { trace: '#000', suspect: '#f00', bad: '#00f', gridMinor: '#eee', gridMajor: '#ddd' };
+      let told = 0;
+      const trace = new parts.SweepTrace(grid, front, { kind: 'fixed', mmPerUnit: 10 }, colors, () => told++);
+      const ring = new parts.TraceRing(250, 40);
+      trace.setRing(ring);
+      trace.resize(600, 120, 1);
+      const originMs = 1_700_000_000_000;
+      const play = (fromMs: number, toMs: number, peak: number): void => {
+        for (let ms = fromMs; ms < toMs; ms += 100) {
+          const samples = Array.from({ length: 25 }, (_, i) => {
+            const t = ((ms / 1000 + i / 250) % 0.8) - 0.4;
+            return Math.sin(ms / 900) * 0.05 + peak * Math.exp(-(t * t) / 2e-3) - peak * 0.9 * Math.exp(-((t - 0.1) ** 2) / 2e-3);
+          });
+          ring.put(BigInt(originMs + ms) * 1_000_000n, samples, null);
+          trace.draw(originMs + ms + 100);
+        }
+      };
+      const count = (from: number, to: number, isIt: (r: number, g: number, b: number) => boolean): number => {
+        const { data, width } = front.getContext('2d')!.getImageData(0, 0, 600, 120);
+        let found = 0;
+        for (let y = from; y < to; y++)
+          for (let x = 0; x < width; x++) {
+            const at = (y * width + x) * 4;
+            if (data[at + 3]! > 128 && isIt(data[at]!, data[at + 1]!, data[at + 2]!)) found++;
+          }
+        return found;
+      };
+      const red = (r: number, g: number): boolean => r > 180 && g < 90;
+      const black = (r: number): boolean => r < 90;
+      play(0, 8000, 1);
+      const small = { marks: count(0, 5, red), beyond: trace.isBeyond };
+      play(8000, 24_000, 4);
+      const high = { top: count(0, 5, red), bottom: count(105, 112, red), plateau: count(0, 2, black), beyond: trace.isBeyond };
+      play(24_000, 50_000, 1);
+      return { small, high, after: { marks: count(0, 112, red), beyond: trace.isBeyond }, told };
+    });
+    expect(seen.small).toEqual({ marks: 0, beyond: false });
+    expect(seen.high.top).toBeGreaterThan(40);
+    expect(seen.high.bottom).toBeGreaterThan(40);
+    expect(seen.high.beyond).toBe(true);
+    expect(seen.high.plateau).toBeLessThan(80); // two edges of each of some seven beats
+    expect(seen.after).toEqual({ marks: 0, beyond: false });
+    expect(seen.told).toBeGreaterThan(1);
+  });
+
   it.each([
     ['ECG of 250 Hz', { rateHz: 250, kind: 'fixed', durationMs: 20_000 }],
     ['ECG of 1 kHz, three samples and more to a pixel', { rateHz: 1000, kind: 'fixed', durationMs: 15_000 }],

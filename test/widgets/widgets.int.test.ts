@@ -530,6 +530,61 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect((await traced(0.32, 0.36)).filter(Boolean).length).toBeGreaterThan(5);
   });
 
+  // promise: holes-said
+  it('shows a stretch without values as a hollow ribbon, and says why there are none', async () => {
+    state.mode = 'ready';
+    const asked: string[] = [];
+    fixture.on('GET', '/api/v1/streams', ({ url }) => {
+      asked.push(url.searchParams.get('since') ?? '');
+      return { json: [] };
+    });
+    const { page, errors } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0" tools></bio-trend-chart>' });
+    const canvas = page.locator('bio-trend-chart canvas').first();
+    /** Rows of the canvas that have the muted colour in every column between two shares of the plot. */
+    const lines = (from: number, to: number): Promise<number> =>
+      canvas.evaluate(
+        (element: HTMLCanvasElement, [least, greatest]) => {
+          const root = element.getRootNode() as ShadowRoot;
+          const probe = document.createElement('span');
+          probe.style.color = 'var(--_muted)';
+          root.append(probe);
+          const muted = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? []).map(Number);
+          probe.remove();
+          const { data, width, height } = element.getContext('2d')!.getImageData(0, 0, element.width, element.height);
+          const [left, right] = [root.querySelector('.u-over')!.getBoundingClientRect(), element.getBoundingClientRect()].map(
+            ({ x, width: wide }, i) => (i === 0 ? x : wide),
+          ) as [number, number];
+          const over = root.querySelector<HTMLElement>('.u-over')!.offsetWidth;
+          const x = (share: number): number => Math.round(((left - element.getBoundingClientRect().x + share * over) / right) * width);
+          let count = 0;
+          for (let y = 0; y < height; y++) {
+            let all = true;
+            for (let px = x(least!); px < x(greatest!); px++)
+              all &&=
+                muted.slice(0, 3).every((part, k) => Math.abs(data[(y * width + px) * 4 + k]! - part) < 60) &&
+                data[(y * width + px) * 4 + 3]! > 90;
+            if (all) count++;
+          }
+          return count;
+        },
+        [from, to],
+      );
+    // Of 240 buckets those between the 60th and the 75th are missing.
+    await expect.poll(() => lines(0.27, 0.3)).toBeGreaterThanOrEqual(2);
+    expect(await lines(0.4, 0.43)).toBe(0);
+    const over = (await page.locator('bio-trend-chart .u-over').boundingBox())!;
+    await page.mouse.move(over.x + over.width * 0.1, over.y + 20);
+    const readout = page.locator('bio-trend-chart .readout');
+    await expect.poll(() => readout.textContent()).toContain('Heart rate');
+    await page.mouse.move(over.x + over.width * 0.28, over.y + 20);
+    await expect.poll(() => readout.textContent()).toMatch(/ – .*: no value\. Nothing was recorded\./);
+    expect(asked).toHaveLength(1);
+    await page.mouse.move(over.x + over.width * 0.6, over.y + 20);
+    await expect.poll(() => readout.textContent()).toContain('Heart rate');
+    expect(errors).toEqual([]);
+    if (process.env['BIO_TEST_PICTURES'] !== undefined) await page.screenshot({ path: `${process.env['BIO_TEST_PICTURES']}/hole.png` });
+  });
+
   // promise: gaps-drawn
   it('does not show a period without measurements as unusable: a line with fewer values than its neighbour has no gaps', async () => {
     state.mode = 'ready';
@@ -555,6 +610,21 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     const marks = await chart.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.children[4]!.textContent!.trim()));
     expect(marks.filter((mark) => mark.startsWith('Unusable')).length).toBe(2);
     expect(marks.filter((mark) => mark === '').length).toBeGreaterThan(90);
+  });
+
+  it('asks for no time zone that the service refuses: offsets and abbreviations are none', async () => {
+    state.mode = 'ready';
+    const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" refresh="0" tz="+02:00"></bio-trend-chart>' });
+    await expect.poll(() => page.locator('bio-trend-chart').getAttribute('data-state')).toBe('ready');
+    const asked = fixture.requests.findLast(({ path }) => path === '/api/v1/charts/query')!.body as { tz?: string };
+    expect(asked.tz).toBeUndefined();
+    const zones = await page.locator('bio-trend-chart').evaluate((chart) =>
+      ['+02:00', 'CET', 'UTC+5', 'Mars/Olympus', '', 'UTC', 'Europe/Berlin', 'asia/tokyo'].map((zone) => {
+        chart.setAttribute('tz', zone);
+        return (chart as unknown as { timeZone?: string }).timeZone ?? null;
+      }),
+    );
+    expect(zones).toEqual([null, null, null, null, null, 'UTC', 'Europe/Berlin', 'Asia/Tokyo']);
   });
 
   it('draws a single value', async () => {

@@ -45,6 +45,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   summary: 'Zuletzt {latest}, Minimum {min}, Maximum {max}',
   goodShare: '{percent} der Werte sind gut',
   referenceName: 'Referenz',
+  beyond: 'höher als sein Feld',
   traceLabel: 'Live-Kurve, {name}',
   heartRate: 'Herzfrequenz',
   progress: '{value} von {goal}',
@@ -178,6 +179,10 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   newest: 'Neueste Daten',
   newestNone: 'Keine Daten, auch zu keiner anderen Zeit',
   newestFailed: 'Das Nachsehen ist fehlgeschlagen',
+  hole: '{from} – {to}: kein Wert.',
+  holeUnrecorded: 'Nichts wurde aufgezeichnet.',
+  holeNotWorn: 'Der Pulssensor wurde nicht getragen.',
+  holeRecorded: 'Es gibt Aufzeichnungen, aber nichts darin, woraus ein Wert zu berechnen war.',
   keys: 'Über einen Abschnitt ziehen vergrößert ihn. Tasten: + und - zoomen, Umschalt und Pfeil verschieben, Rücktaste geht zurück',
 };
 

@@ -45,6 +45,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   summary: 'Último valor {latest}, mínimo {min}, máximo {max}',
   goodShare: '{percent} de los valores son buenos',
   referenceName: 'Referencia',
+  beyond: 'más alto que su recuadro',
   traceLabel: 'Trazado en directo, {name}',
   heartRate: 'Frecuencia cardiaca',
   progress: '{value} de {goal}',
@@ -178,6 +179,10 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   newest: 'Datos más recientes',
   newestNone: 'No hay datos, tampoco en otro momento',
   newestFailed: 'La búsqueda ha fallado',
+  hole: '{from} – {to}: sin valor.',
+  holeUnrecorded: 'No se registró nada.',
+  holeNotWorn: 'El sensor de pulso no estaba colocado.',
+  holeRecorded: 'Hay registros, pero nada en ellos con lo que calcular un valor.',
   keys: 'Arrastre sobre un tramo para ampliarlo. Teclas: + y - amplían y reducen, Mayús con una flecha desplaza, Retroceso vuelve atrás',
 };
 

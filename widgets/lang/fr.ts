@@ -45,6 +45,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   summary: 'Dernière valeur {latest}, minimum {min}, maximum {max}',
   goodShare: '{percent} des valeurs sont bonnes',
   referenceName: 'Référence',
+  beyond: 'plus haut que son cadre',
   traceLabel: 'Tracé en direct, {name}',
   heartRate: 'Fréquence cardiaque',
   progress: '{value} sur {goal}',
@@ -178,6 +179,10 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   newest: 'Données les plus récentes',
   newestNone: 'Aucune donnée, à aucun autre moment non plus',
   newestFailed: 'La recherche a échoué',
+  hole: '{from} – {to} : aucune valeur.',
+  holeUnrecorded: 'Rien n’a été enregistré.',
+  holeNotWorn: 'Le capteur de pouls n’était pas porté.',
+  holeRecorded: 'Il y a des enregistrements, mais rien qui permette de calculer une valeur.',
   keys: 'Faites glisser sur un intervalle pour l’agrandir. Touches : + et - zoom, Maj avec une flèche déplace, Retour arrière revient',
 };
 

@@ -45,6 +45,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   summary: '最新 {latest},最小 {min},最大 {max}',
   goodShare: '{percent} 的数值质量良好',
   referenceName: '参考范围',
+  beyond: '超出显示框',
   traceLabel: '实时波形,{name}',
   heartRate: '心率',
   progress: '{value} / {goal}',
@@ -177,6 +178,10 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   newest: '最新数据',
   newestNone: '任何时间都没有数据',
   newestFailed: '查找失败',
+  hole: '{from} – {to}:没有数值。',
+  holeUnrecorded: '没有任何记录。',
+  holeNotWorn: '未佩戴脉搏传感器。',
+  holeRecorded: '有记录,但其中没有可用于计算的内容。',
   keys: '拖过一段可放大;按键:+ 和 - 缩放,Shift 加方向键移动,退格键返回',
 };
 

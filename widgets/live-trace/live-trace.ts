@@ -211,7 +211,8 @@ export class BioLiveTrace extends BioElement {
     const channel = this.#channel;
     if (channel === null) return '';
     const scale = this.#scale();
-    if (scale.kind === 'fixed') return `${formatNumber(this.locale, this.#mmPerS)} mm/s · ${Number(this.getAttribute('gain') ?? 10)} mm/mV`;
+    if (scale.kind === 'fixed')
+      return `${formatNumber(this.locale, this.#mmPerS)} mm/s · ${Number(this.getAttribute('gain') ?? 10)} mm/mV${this.#trace?.isBeyond ? ` · ${traceTextFor(this.locale, 'beyond')}` : ''}`;
     const perCm = this.#trace === null || this.#ring === null ? Number.NaN : this.#trace.unitsPerCm;
     const unit = unitLabel(channel.unit);
     return Number.isFinite(perCm)

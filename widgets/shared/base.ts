@@ -124,10 +124,10 @@ export abstract class BioElement extends ElementBase {
     return (translated(this.locale, name) ?? name).replace(/(\d) /g, '$1\u00a0');
   }
 
-  /** IANA time zone; undefined means the browser's. */
+  /** IANA time zone; undefined means the browser's. Offsets and abbreviations are none to the service either. */
   get timeZone(): string | undefined {
-    const zone = this.setting('tz');
-    if (zone === null || zone === '') return undefined;
+    const zone = this.setting('tz')!;
+    if (!/\/|UTC/.test(zone)) return undefined;
     try {
       return Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone;
     } catch {

@@ -2,6 +2,7 @@
 import type { ApiError } from '../../sdk/fetch-json.ts';
 import type { Answer, BodyOf } from '../../sdk/request.ts';
 import { medianStep } from './buckets.ts';
+import { parseDuration } from './format.ts';
 import { pageFault } from './session.ts';
 import type { Session } from './session.ts';
 
@@ -31,8 +32,10 @@ export type Series = Readonly<{
   goodShare: number;
   /** See newestOf. */
   newest?: Newest | null;
-  /** Bucket width; a longer silence is a gap. */
+  /** Usual distance of buckets. */
   stepMs: number;
+  /** Bucket width, where every bucket should have values: one that is missing is a gap, however few there are. */
+  bucketMs?: number | false | null;
   /** Stands next to another series for comparison. */
   compared?: true;
 }>;
@@ -119,6 +122,7 @@ export async function queryChart(session: Session, request: ChartRequest, signal
       unit: (biosignal ?? methodOf(wanted))?.unit ?? '',
       timesMs,
       stepMs,
+      bucketMs: due.some((count) => count! > 1) && parseDuration(answer.resolution),
       values: rows.map((row, i) => {
         const value = row[column + 1] ?? null;
         return value === null || !Number.isFinite(value) || flags[i]! >= 2 ? null : value;
@@ -136,7 +140,7 @@ export async function queryChart(session: Session, request: ChartRequest, signal
 
 /** What is asked for is neither a biosignal of the project nor a feature: a mistake in the page, and not an empty period. */
 export function unknownBiosignal(wanted: string): ApiError {
-  return pageFault(`biosignals="${wanted}" names no biosignal (abbreviation, LOINC code, id, name) or feature of the project`);
+  return pageFault(`biosignals="${wanted}" names no biosignal or feature`);
 }
 
 /** The newest observation of the last `withinMs` that is not bad, or null. What is counted is told as the sum of today, on the clocks of
@@ -163,15 +167,13 @@ export async function latestObservation(
   return newest === undefined ? null : { ...newest, ...today };
 }
 
-const countedUnits: readonly string[] = ['{steps}', '{couplets}', '{runs}'];
-
 /** Steps add up over a day; the newest minute of them says nothing. */
-export const isCounted = ({ unit }: Readonly<{ unit: string }>): boolean => countedUnits.includes(unit);
+export const isCounted = ({ unit }: Readonly<{ unit: string }>): boolean => /^{(steps|couplets|runs)}$/.test(unit);
 
 type Today = Readonly<{ biosignal_id: number; value: number; unit: string; name: string }>;
 
 /** Means little but over a whole day: steps, and what lasts (sleep). */
-export const isDaily = ({ unit }: Readonly<{ unit: string }>): boolean => /^(\{steps\}|min|h)$/.test(unit);
+export const isDaily = ({ unit }: Readonly<{ unit: string }>): boolean => /^({steps}|min|h)$/.test(unit);
 
 /** Sum (or another aggregate) of today. */
 export async function todayOf(

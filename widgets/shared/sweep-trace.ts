@@ -4,7 +4,8 @@
  *  Only the columns between the last frame and this one are drawn (two canvases: a still grid below, the trace above), so a second of eight
  *  channels costs a few thousand line segments whatever the size of the screen. Above three samples to a pixel column
  *  the minimum and maximum are drawn, never a decimated sample: a QRS of 20 ms keeps its height; below that, every sample. What is missing
- *  or bad is a gap; suspect stretches are thin, of another colour, and hatched in the ribbon below. */
+ *  or bad is a gap; what leaves a box of fixed scale has a bar at its edge; suspect stretches are thin, of another colour, and hatched in
+ *  the ribbon below. */
 import type { TraceRing } from './trace-ring.ts';
 
 /** 25 mm/s with 96 CSS pixels to the inch. */
@@ -15,6 +16,8 @@ const ERASE_PX = 14;
 const CAP_PX = 2;
 /** Height of the quality ribbon below the trace, CSS px. */
 const RIBBON_PX = 7;
+/** Height of the mark where a trace is beyond its box, CSS px. */
+const BEYOND_PX = 4;
 /** The first scale is taken from this much signal; what was drawn before is drawn again. */
 const LEARN_S = 1.2;
 const DENSE_SAMPLES_PER_PX = 3;
@@ -45,6 +48,8 @@ export class SweepTrace {
   #erasedMs = 0;
   #scaled = false;
   #clipped = false;
+  /** The last sweep in which a trace of fixed scale left its box. */
+  #beyond = -2;
   #mmPerS = 25;
   readonly #onScale: () => void;
 
@@ -60,6 +65,11 @@ export class SweepTrace {
   /** Seconds from edge to edge. */
   get sweepSeconds(): number {
     return this.#widthPx / (PX_PER_MM * this.#mmPerS);
+  }
+
+  /** Something of this sweep or the one before is beyond the box. */
+  get isBeyond(): boolean {
+    return this.#sweep - this.#beyond < 2;
   }
 
   /** Units per centimetre of height as drawn now, for the label. */
@@ -178,6 +188,10 @@ export class SweepTrace {
     context.lineCap = 'round';
     const dense = sweepMs / msPerSample > DENSE_SAMPLES_PER_PX * width;
     const fits = this.#scale.kind === 'fit';
+    context.save();
+    context.beginPath();
+    context.rect(0, 0, width, bottom + dpr);
+    context.clip();
     let open = false;
     let openFlag = 0;
     let lastX = -1;
@@ -212,10 +226,11 @@ export class SweepTrace {
         continue;
       }
       if (open && flag !== openFlag) finish();
-      let y = middle - (value - centre) * scale;
-      if (fits && (y < 0 || y > bottom)) this.#clipped = true;
-      if (y < dpr) y = dpr;
-      else if (y > bottom) y = bottom;
+      const y = middle - (value - centre) * scale;
+      if (y < 0 || y > bottom) {
+        if (fits) this.#clipped = true;
+        else this.#markBeyond(context, x, y < 0 ? 0 : bottom - BEYOND_PX * dpr);
+      }
       const pixel = dense ? Math.floor(x) : x;
       if (!open) {
         context.beginPath();
@@ -240,6 +255,17 @@ export class SweepTrace {
       last = y;
     }
     finish();
+    context.restore();
+  }
+
+  /** A bar at the edge for as long as the trace is beyond it: a top that is cut off would look like a plateau. */
+  #markBeyond(context: CanvasRenderingContext2D, x: number, y: number): void {
+    const wide = 2 * this.#dpr;
+    context.fillStyle = this.#colors.suspect;
+    context.fillRect(x - wide, y, 2 * wide, BEYOND_PX * this.#dpr);
+    if (this.#beyond === this.#sweep) return;
+    this.#beyond = this.#sweep;
+    this.#onScale();
   }
 
   /** Suspect: diagonal hatch. Bad: a full bar. Shape first, colour second. */

@@ -16,6 +16,7 @@ const traceTexts = {
   showChart: 'Show as chart',
   chartLabel: '{name}, {range}. {summary}',
   summary: 'Latest {latest}, minimum {min}, maximum {max}',
+  beyond: 'higher than its box',
   traceLabel: 'Live trace, {name}',
   time: 'Time',
 } as const;

@@ -33,6 +33,8 @@ export type ChartHost = Readonly<{
   /** Row that is read, and how to read another. */
   cursor: () => number | null;
   read: (row: number | null) => void;
+  /** Says something in place of what is read; null: no more. */
+  note: (text: string | null) => void;
   /** Draws another part of the axis from what is here. */
   preview: (view: View) => void;
   /** Fetches another range; `back`: the one before, of which there are `depth`. */

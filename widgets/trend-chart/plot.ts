@@ -1,5 +1,6 @@
 /** One uPlot: the series of one unit over time, each line before a band from the least to the greatest value of its buckets. Bad values are
- *  gaps, suspect ones are hollow triangles; a ribbon below the plot is as high as what is missing of good values. */
+ *  gaps, suspect ones are hollow triangles; a ribbon below the plot is as high as what is missing of good values, and hollow where there
+ *  is no value at all. */
 import UPlot from 'uplot';
 import { medianStep, WHOLE } from '../shared/buckets.ts';
 import type { Series } from '../shared/data.ts';
@@ -69,10 +70,10 @@ export function withHoles(series: readonly Series[]): PlotRows {
   const { timesMs } = series[0]!;
   const held = (item: Series, i: number): boolean => item.values[i] !== null || item.flags[i]! > 0;
   const rows = [...timesMs.keys()].filter((i) => series.some((item) => held(item, i)));
-  const stepMs = medianStep(rows.map((i) => timesMs[i]!));
+  const stepMs = Math.min(medianStep(rows.map((i) => timesMs[i]!)), ...series.map(({ bucketMs }) => bucketMs || Infinity));
   const cells = series.map((item) => {
     const own = rows.filter((i) => held(item, i));
-    const nearMs = medianStep(own.map((i) => timesMs[i]!)) * 1.9;
+    const nearMs = (item.bucketMs || medianStep(own.map((i) => timesMs[i]!))) * 1.9;
     const cell: (number | null | undefined)[] = timesMs.map(() => null);
     own.forEach((i, k) => {
       cell[i] = item.values[i] ?? null;
@@ -267,9 +268,9 @@ function drawReference(plot: UPlot, reference: ReferenceRange | null, colors: Pl
 }
 
 /** From the least to the greatest value of each bucket; broken where the line may be. */
-function drawBand({ ctx, bbox, valToPos }: UPlot, { timesMs, lows, highs }: Series, color: string): void {
+function drawBand({ ctx, bbox, valToPos }: UPlot, { timesMs, lows, highs, bucketMs }: Series, color: string): void {
   const rows = [...timesMs.keys()].filter((i) => (lows[i] ?? highs[i] ?? null) !== null);
-  const nearMs = medianStep(rows.map((i) => timesMs[i]!)) * 1.9;
+  const nearMs = (bucketMs || medianStep(rows.map((i) => timesMs[i]!))) * 1.9;
   ctx.save();
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
@@ -290,32 +291,50 @@ function drawBand({ ctx, bbox, valToPos }: UPlot, { timesMs, lows, highs }: Seri
   ctx.restore();
 }
 
+/** Newer values may be on their way, s. */
+const COMING_SEC = 60;
+
 /** Triangles on suspect values; below the plot a ribbon: hatched as high as good values are missing, solid where nothing was
- *  usable.
+ *  usable, hollow where there is nothing.
  *  @param aheadSec how far before its time in the plot a bucket begins */
-function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: PlotRows, aheadSec: number, colors: PlotColors): void {
+function drawQuality(plot: UPlot, series: readonly Series[], rows: PlotRows, aheadSec: number, colors: PlotColors): void {
   const { ctx, bbox } = plot;
+  const { rowOf, stepMs } = rows;
   const times = plot.data[0];
   const dpr = UPlot.pxRatio;
   const stepSec = stepMs / 1000;
   const right = bbox.left + bbox.width;
   const bottom = bbox.top + bbox.height;
+  const xAt = (sec: number): number => Math.min(right, Math.max(bbox.left, plot.valToPos(sec - aheadSec, 'x', true)));
+  const drawHole = (fromSec: number, toSec: number): void => {
+    const x = xAt(fromSec);
+    ctx.strokeStyle = colors.muted;
+    ctx.lineWidth = dpr;
+    ctx.setLineDash([]);
+    if (toSec - fromSec > 0.9 * stepSec) ctx.strokeRect(x, bottom - (RIBBON_PX - 0.5) * dpr, xAt(toSec) - x, (RIBBON_PX - 1) * dpr);
+  };
   ctx.save();
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
+  let holeSec: number | null = plot.scales['x']!.min! + aheadSec;
   let lastTriangle = -Infinity;
   for (let i = 0; i < times.length; i++) {
     const row = rowOf[i]!;
-    if (row < 0) continue;
+    const missing = series.every((item) => (item.values[row] ?? null) === null);
     const worst = Math.max(...series.map((item) => item.flags[row] ?? 0));
-    const share = Math.min(...series.map((item) => (item.values[row] === null ? 1 : item.shares[row]!)));
+    const share = Math.min(...series.map((item, k) => (item.values[row] === null ? shareOfNone(rows.columns[k]!, i) : item.shares[row]!)));
+    if (row < 0 || (missing && worst === 0 && share === 0)) {
+      holeSec ??= times[i]!;
+      continue;
+    }
+    if (holeSec !== null) drawHole(holeSec, times[i]!);
+    holeSec = null;
     if (worst === 0 && share > WHOLE) continue;
     const x = Math.floor(plot.valToPos(times[i]! - aheadSec, 'x', true));
     // To the next, where it follows: days have 23 to 25 hours, and values may come between two buckets.
     const nextSec = times[i + 1]! - times[i]! <= 1.9 * stepSec ? times[i + 1]! : times[i]! + stepSec;
     const width = Math.max(dpr, Math.ceil(Math.min(right, plot.valToPos(nextSec - aheadSec, 'x', true))) - x);
-    const missing = series.every((item) => item.values[row] === null);
     const height = (missing ? 1 : 1 - share) * RIBBON_PX * dpr;
     const from = bottom - height;
     ctx.fillStyle = missing ? colors.bad : colors.suspect;
@@ -333,8 +352,13 @@ function drawQuality(plot: UPlot, series: readonly Series[], { rowOf, stepMs }: 
       lastTriangle = middle;
     }
   }
+  drawHole(holeSec ?? times.at(-1)! + stepSec, Math.min(Date.now() / 1000 - COMING_SEC, plot.scales['x']!.max!) + aheadSec);
   ctx.restore();
 }
+
+/** Where its neighbours have values: 0 of a line that is broken here; 1 of one that comes more seldom, or not at all. */
+const shareOfNone = (column: PlotRows['columns'][number], i: number): number =>
+  column[i] === null && column.some((value) => typeof value === 'number') ? 0 : 1;
 
 function hatch(ctx: CanvasRenderingContext2D, from: number, to: number, top: number, height: number, dpr: number, color: string): void {
   const period = 5 * dpr;

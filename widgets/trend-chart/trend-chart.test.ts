@@ -13,6 +13,12 @@ it('puts an explicit hole where buckets are missing', () => {
   expect(rows).toEqual({ timesSec: [0, 1, 2, 3, 9, 10], columns: [[1, 2, 3, null, 4, 5]], rowOf: [0, 1, 2, -1, 3, 4], stepMs: 1000 });
 });
 
+it('breaks where a bucket is missing that a value is due in, however few there are', () => {
+  const few = { bucketMs: 1000, shares: [1, 1], lows: [], highs: [] };
+  expect(withHoles([series([0, 9000], [1, 2], few)]).columns).toEqual([[1, null, 2]]);
+  expect(withHoles([series([0, 9000], [1, 2])]).columns).toEqual([[1, 2]]);
+});
+
 it('draws on over rows in which only the other series has a value, and breaks at a bad one', () => {
   const timesMs = [0, 1000, 2000, 3000, 4000];
   const sparse = series(timesMs, [10, null, 30, null, 50]);

@@ -119,6 +119,7 @@ export class BioTrendChart extends DataWidget<Shown> {
   #plotted: unknown[] = [];
   #asTable = false;
   #cursor: number | null = null;
+  #note: string | null = null;
   /** Ranges that a person chose, one from the other; the last one is shown. */
   #chosen: ChartRange[] = [];
   /** What a gesture shows until the data of it are here. */
@@ -199,6 +200,10 @@ export class BioTrendChart extends DataWidget<Shown> {
     timeZone: () => this.timeZone,
     cursor: () => this.#cursor,
     read: (row) => this.#read(row),
+    note: (text) => {
+      this.#note = text;
+      this.requestUpdate();
+    },
     preview: (view) => {
       this.#preview = view;
       for (const plot of this.#plots) plot.setScale('x', { min: view.fromMs / 1000, max: view.toMs / 1000 });
@@ -358,7 +363,7 @@ export class BioTrendChart extends DataWidget<Shown> {
             </div>`
       }
       ${this.#moves?.tools() ?? nothing}
-      ${asTable || data.empty ? nothing : html`<p class="readout" aria-live="polite">${readoutOf(data, this.#cursor, this.#say)}</p>`}
+      ${asTable || data.empty ? nothing : html`<p class="readout" aria-live="polite">${this.#note ?? readoutOf(data, this.#cursor, this.#say)}</p>`}
       <div class="row tools">
         <span class="muted">${this.#ends(data)}</span>
         <button

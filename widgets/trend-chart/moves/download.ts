@@ -4,6 +4,7 @@ import { wallTime } from '../../shared/days.ts';
 import { formatNumber, unitLabel } from '../../shared/format.ts';
 import { medianStep, WHOLE } from '../../shared/buckets.ts';
 import { parseReference } from '../../shared/reference-range.ts';
+import { holesOf } from './holes.ts';
 import type { ChartHost, Shown } from '../moves-host.ts';
 import { daySteps, tickTexts, timeSplits, timeSteps } from '../ticks.ts';
 
@@ -223,15 +224,19 @@ function plotSvg(host: ChartHost, { fromMs, toMs, daily }: Shown, group: readonl
       : `<rect x="${left}" y="${at(within(range.high))}" width="${right - left}" height="${at(within(range.low) - within(range.high))}" fill="#176f43" opacity=".1"/>`;
   const lines = group.map((item, k) => (daily ? barsSvg(item, k, group.length, x, y) : lineSvg(item, k, x, y)));
   const clip = `<clipPath id="plot${i}"><rect x="${left}" y="${top}" width="${right - left}" height="${PLOT.height}"/></clipPath>`;
-  return `${clip}${reference}${grid.join('')}${ticks.join('')}<g clip-path="url(#plot${i})">${lines.join('')}${daily ? '' : ribbonSvg(group, x, bottom)}</g>`;
+  const holes = holesOf(group, { fromMs, toMs }, Date.now()).map(
+    (hole) =>
+      `<rect x="${at(x(hole.fromMs))}" y="${bottom - RIBBON}" width="${at(x(hole.toMs) - x(hole.fromMs))}" height="${RIBBON}" fill="none" stroke="#54606e"/>`,
+  );
+  return `${clip}${reference}${grid.join('')}${ticks.join('')}<g clip-path="url(#plot${i})">${lines.join('')}${daily ? '' : ribbonSvg(group, x, bottom)}${holes.join('')}</g>`;
 }
 
 type Scale = (value: number) => number;
 
-function lineSvg({ timesMs, values, lows, highs, stepMs, flags, compared }: Series, k: number, x: Scale, y: Scale): string {
+function lineSvg({ timesMs, values, lows, highs, stepMs, bucketMs, flags, compared }: Series, k: number, x: Scale, y: Scale): string {
   const ink = inks[k % 4]!;
   const own = timesMs.filter((_, i) => values[i] !== null);
-  const nearMs = medianStep(own) * 1.9;
+  const nearMs = (bucketMs || medianStep(own)) * 1.9;
   let line = '';
   let band = '';
   let last = -Infinity;
@@ -259,7 +264,7 @@ function lineSvg({ timesMs, values, lows, highs, stepMs, flags, compared }: Seri
   );
 }
 
-/** As below the chart: hatched as high as good values are missing, solid where none was usable. */
+/** As below the chart: hatched as high as good values are missing, solid where none was usable. Where there is none see holesOf. */
 function ribbonSvg(group: readonly Series[], x: Scale, bottom: number): string {
   const own = group.filter(({ compared }) => !compared);
   const { timesMs = [], stepMs = 0 } = own[0] ?? {};

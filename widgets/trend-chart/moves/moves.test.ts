@@ -4,6 +4,7 @@ import type { Series } from '../../shared/data.ts';
 import { tickTexts, timeSplits } from '../ticks.ts';
 import { alignedTo, comparisonOf } from './compare.ts';
 import { csvOf, localIso } from './download.ts';
+import { holesOf } from './holes.ts';
 import { rowAt } from './moves.ts';
 import { datesOf } from './nights.ts';
 import { panned, selected, stepped, zoomed } from './view.ts';
@@ -12,6 +13,28 @@ const HOUR_MS = 36e5;
 const at = (iso: string): number => Date.parse(iso);
 const view = (from: string, to: string) => ({ fromMs: at(from), toMs: at(to) });
 const iso = ({ fromMs, toMs }: { fromMs: number; toMs: number }): string[] => [fromMs, toMs].map((ms) => new Date(ms).toISOString());
+
+it('finds where a plot has nothing: before, between and after its values, and not where one comes more seldom', () => {
+  const minutes = (...of: number[]): number[] => of.map((minute) => minute * 60_000);
+  const timesMs = minutes(3, 4, 5, 6, 9, 10, 11);
+  const all = (of: unknown): never[] => timesMs.map(() => of) as never[];
+  const own = { timesMs, values: all(1), flags: all(0) } as unknown as Series;
+  const spans = (group: Series[], nowMs = 1e9) =>
+    holesOf(group, { fromMs: 0, toMs: 20 * 60_000 }, nowMs).map(({ fromMs, toMs }) => [fromMs / 60_000, toMs / 60_000]);
+  expect(spans([own])).toEqual([
+    [0, 3],
+    [7, 9],
+    [12, 20],
+  ]);
+  // What comes now may be on its way.
+  expect(spans([own], 12.5 * 60_000)).toEqual([
+    [0, 3],
+    [7, 9],
+  ]);
+  expect(spans([{ ...own, values: all(null) }, own])).toEqual(spans([own]));
+  expect(spans([{ ...own, values: all(null), flags: all(2) }])).toEqual(spans([own]));
+  expect(spans([{ ...own, values: all(null) }])).toEqual([[0, 20]]);
+});
 
 it('zooms about a time, within bounds', () => {
   const day = { fromMs: 0, toMs: 24 * HOUR_MS };

@@ -6,6 +6,7 @@ import type { ChartHost, Moves } from '../moves-host.ts';
 import { alignedTo, comparisonOf } from './compare.ts';
 import { Controls, controlsCss } from './controls.ts';
 import { gesturesCss, startGestures } from './gestures.ts';
+import { startHoles } from './holes.ts';
 import { wordsOf } from './words.ts';
 
 const CURSOR = 'bio:cursor';
@@ -19,6 +20,7 @@ export function startMoves(host: ChartHost): Moves {
   const point = (): void => void firePoint(host);
   const controls = new Controls(host, say, point);
   const stopGestures = startGestures(host, point);
+  const stopHoles = startHoles(host, say);
 
   /** A cursor that follows another chart's is not told on. */
   let following = false;
@@ -55,6 +57,7 @@ export function startMoves(host: ChartHost): Moves {
     },
     stop: () => {
       stopGestures();
+      stopHoles();
       document.removeEventListener(CURSOR, follow);
       root.adoptedStyleSheets = root.adoptedStyleSheets.filter((item) => item !== sheet);
     },

@@ -34,6 +34,10 @@ export const moveTexts = {
   newest: 'Newest data',
   newestNone: 'No data, at no other time either',
   newestFailed: 'The search failed',
+  hole: '{from} – {to}: no value.',
+  holeUnrecorded: 'Nothing was recorded.',
+  holeNotWorn: 'The pulse sensor was not worn.',
+  holeRecorded: 'There are recordings, but nothing in them that a value could be made of.',
   keys: 'Drag over a stretch to zoom in; keys + and - zoom, Shift and an arrow move, Backspace goes back',
 } as const;
 
