@@ -36,6 +36,7 @@ function withoutOptions(url: string): Readonly<{ address: string; options: strin
   const mark = url.indexOf('?');
   if (mark < 0) return { address: url, options: '' };
   const query = new URLSearchParams(url.slice(mark + 1));
+  if (!query.has('options') && !query.has('application_name')) return { address: url, options: '' };
   const options = query.getAll('options').join(' ');
   query.delete('options');
   query.delete('application_name'); // ours says whose a connection is
