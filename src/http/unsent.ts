@@ -1,5 +1,5 @@
-/** Long answers whose peers read slowly: what waits for all of them is bounded. Beyond the bound, the caller who holds most loses the oldest
- *  of its answers: the connection is closed, so that the peer sees that it is incomplete. */
+/** Long answers whose peers read slowly: what waits for all of them is bounded. Beyond the bound, the caller who holds most loses the
+ *  oldest of its answers: the connection is closed, so that the peer sees that it is incomplete. */
 
 /** Bytes for which an answer counts that is written in pieces while it waits: a page of samples behind it. */
 export const STREAM_BYTES = 8 * 1024 * 1024;
