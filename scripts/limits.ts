@@ -110,6 +110,12 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
     { what: 'request headers together', unit: 'bytes', at: ['src/http/uws.ts', 'HEADER_BYTES_MAX'], beyond: 'headers_too_large' },
     { what: 'header fields', unit: 'fields', at: ['src/http/hygiene.ts', 'HEADER_COUNT_MAX'], beyond: 'headers_too_large' },
     { what: 'arrival of a request body', unit: 'ms', at: 'bodyTimeoutMs', beyond: 'request_timeout' },
+    {
+      what: 'long answers that their peers have not read, all together',
+      unit: 'bytes',
+      at: 'unsentAnswerBytesMax',
+      beyond: ['the oldest of the caller with most is cut off'],
+    },
     { what: 'time range of a chart', unit: 'days', at: ['src/query/chart-routes.ts', 'RANGE_DAYS_MAX'], beyond: 'range_too_large' },
     { what: 'points of a series of a chart', unit: 'points', at: ['src/query/chart-routes.ts', 'POINTS_MAX'], beyond: 'validation_failed' },
     { what: 'database rows read by one chart', unit: 'rows', at: 'chartRowsMax', beyond: 'range_too_large' },

@@ -312,6 +312,12 @@ export const settings = {
     'Database rows that one chart may read; the chart becomes coarser until it fits, or is refused. A million rows take about 10 s.',
   ),
   bodyTimeoutMs: setting('BIO_BODY_TIMEOUT_MS', 10_000, integer(100, 600_000), 'Time within which a request body must arrive, ms.'),
+  unsentAnswerBytesMax: setting(
+    'BIO_UNSENT_ANSWER_BYTES_MAX',
+    256 * MiB,
+    integer(MiB, 64 * 1024 * MiB),
+    'Long answers that their peers have not read yet, bytes, all together; above this, the oldest of the caller with most is cut off.',
+  ),
   stopTimeoutMs: setting('BIO_STOP_TIMEOUT_MS', 8000, integer(100, 600_000), 'Longest duration of an orderly stop, ms.'),
   smtpUrl: setting(
     'BIO_SMTP_URL',

@@ -18,12 +18,13 @@ import type { PeerRules } from './peer.ts';
 import { problemReply } from './problem.ts';
 import type { RateLimit, Verdict } from './rate-limit.ts';
 import { writeReply, writeStream } from './reply.ts';
-import type { Wire } from './reply.ts';
+import type { Place, Wire } from './reply.ts';
 import { addressOf, bearerOf, callerKey, newRequestId, requestIdOf } from './request.ts';
 import type { Access, Reply, RequestContext, Route } from './route.ts';
 import type { Router } from './router.ts';
 import type { HttpOptions } from './server.ts';
 import type { StaticMount } from './static-files.ts';
+import type { Unsent } from './unsent.ts';
 import type { UwsRequest, UwsResponse } from './uws.ts';
 import { compileCheck, compileQuery, readJson } from './validate.ts';
 import type { Preparing } from './validate.ts';
@@ -48,6 +49,7 @@ export type Shared = Readonly<{
   limits: Readonly<Record<'api' | 'ingest', RateLimit>>;
   gate: CredentialGate;
   originAllowed: OriginAllowed;
+  unsent: Unsent;
   isStopping: () => boolean;
 }>;
 
@@ -92,6 +94,7 @@ export class Incoming {
     this.#wire = { res, head: this.#method === 'HEAD', aborted: false, replied: false };
     res.onAborted(() => {
       this.#wire.aborted = true;
+      this.#wire.gone?.();
       for (const listener of this.#abortListeners) listener();
     });
   }
@@ -320,7 +323,7 @@ export class Incoming {
     });
     if (reply.stream !== undefined) {
       const route = this.#route;
-      return writeStream(wire, reply.status, out, route === null ? reply.stream : this.#whileAllowed(route, reply.stream));
+      return writeStream(wire, reply.status, out, route === null ? reply.stream : this.#whileAllowed(route, reply.stream), this.#place());
     }
     let body: Uint8Array | string = bodyOf(reply);
     let { status } = reply;
@@ -339,11 +342,17 @@ export class Incoming {
       if (coding !== null) {
         out['content-encoding'] = coding;
         const packed = compress(typeof body === 'string' ? encoder.encode(body) : body, coding);
-        return packed.then((bytes) => writeReply(wire, status, out, bytes, this.#close));
+        return packed.then((bytes) => writeReply(wire, status, out, bytes, this.#close, this.#place()));
       }
     }
-    writeReply(wire, status, out, body, this.#close);
+    writeReply(wire, status, out, body, this.#close, this.#place());
     return null;
+  }
+
+  /** Peers without a credential share a place by their address. */
+  #place(): Place {
+    const caller = this.#caller.kind === 'anonymous' ? this.#remoteAddress : callerKey(this.#caller);
+    return { unsent: this.#shared.unsent, caller };
   }
 
   #outHeaders(reply: Reply): Record<string, string> {

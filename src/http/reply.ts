@@ -1,5 +1,7 @@
 /** Writes a reply to uWebSockets.js: one corked write, HEAD, streams with backpressure. */
 import { STATUS_CODES } from 'node:http';
+import { STREAM_BYTES } from './unsent.ts';
+import type { Unsent } from './unsent.ts';
 import type { UwsResponse } from './uws.ts';
 
 export type Wire = {
@@ -8,7 +10,12 @@ export type Wire = {
   /** Set by onAborted; after it `res` must not be touched. */
   aborted: boolean;
   replied: boolean;
+  /** Called by onAborted while an answer waits for the peer to read. */
+  gone?: (() => void) | undefined;
 };
+
+/** Where a long answer waits for its peer, and under whose name. */
+export type Place = Readonly<{ unsent: Unsent; caller: string }>;
 
 /** Statuses whose answers have no body. */
 function bodiless(status: number): boolean {
@@ -16,6 +23,8 @@ function bodiless(status: number): boolean {
 }
 
 const EMPTY = new Uint8Array(0);
+/** Answers from this length on wait here for a slow peer, not in the library, which copies them and says nothing of it. */
+const LONG_BYTES = 64 * 1024;
 /** Time budget of one stream per turn of the event loop, ms. */
 const STREAM_TURN_MS = 5;
 
@@ -30,11 +39,16 @@ export function writeReply(
   headers: Readonly<Record<string, string>>,
   body: Uint8Array | string,
   close: boolean,
+  place: Place | null = null,
 ): void {
   if (wire.aborted || wire.replied) return;
   wire.replied = true;
   const { res } = wire;
   const length = Buffer.byteLength(body);
+  if (place !== null && length >= LONG_BYTES && !wire.head && !close && !bodiless(status)) {
+    writeLong(wire, status, headers, typeof body === 'string' ? Buffer.from(body) : body, place);
+    return;
+  }
   const cut = wire.head && close && length > 0 && !bodiless(status);
   res.cork(() => {
     writeHead(res, status, headers);
@@ -47,12 +61,39 @@ export function writeReply(
   if (cut) setImmediate(() => void (wire.aborted || res.close()));
 }
 
+/** Writes what the peer takes at once, and the rest as it reads on. */
+function writeLong(wire: Wire, status: number, headers: Readonly<Record<string, string>>, body: Uint8Array, place: Place): void {
+  const { res } = wire;
+  let done = false;
+  res.cork(() => {
+    writeHead(res, status, headers);
+    [, done] = res.tryEnd(body, body.length);
+  });
+  if (done || wire.aborted) return;
+  const ended = wait(wire, body.length, place);
+  res.onWritable((offset) => {
+    let taken = true;
+    res.cork(() => void ([taken, done] = res.tryEnd(body.subarray(offset), body.length)));
+    if (done) ended();
+    return taken;
+  });
+}
+
+/** Counts an answer that waits for its peer, and closes its connection when it is one too many.  @returns to be called when it goes on */
+function wait(wire: Wire, bytes: number, { unsent, caller }: Place): () => void {
+  const cut = (): void => void (wire.aborted || wire.res.close());
+  const ended = unsent.add(caller, { bytes, cut });
+  wire.gone = ended;
+  return ended;
+}
+
 /** Writes a stream of chunks, waiting while the peer is slow; ends it when the peer goes away. */
 export async function writeStream(
   wire: Wire,
   status: number,
   headers: Readonly<Record<string, string>>,
   chunks: AsyncIterable<Uint8Array>,
+  place: Place,
 ): Promise<void> {
   if (wire.aborted || wire.replied || wire.head) await chunks[Symbol.asyncIterator]().return?.(); // releases what it holds
   if (wire.aborted || wire.replied) return;
@@ -69,7 +110,7 @@ export async function writeStream(
       if (wire.aborted) return;
       let flowing = true;
       res.cork(() => void (flowing = res.write(chunk)));
-      if (!flowing) await writable(wire);
+      if (!flowing) await writable(wire, place);
       else if (performance.now() - turnMs < STREAM_TURN_MS) continue;
       else await new Promise((resolve) => setImmediate(resolve)); // chunks that are there at once would keep the event loop
       turnMs = performance.now();
@@ -82,18 +123,20 @@ export async function writeStream(
   }
 }
 
-function writable(wire: Wire): Promise<void> {
+function writable(wire: Wire, place: Place): Promise<void> {
   return new Promise((resolve) => {
-    // no job: it ends with the answer that it belongs to
-    const poll = setInterval(() => wire.aborted && done(), 250);
+    const ended = wait(wire, STREAM_BYTES, place);
     const done = (): void => {
-      clearInterval(poll);
+      ended();
       resolve();
     };
-    wire.res.onWritable(() => {
-      done();
-      return true;
-    });
+    wire.gone = done;
+    if (wire.aborted) done();
+    else
+      wire.res.onWritable(() => {
+        done();
+        return true;
+      });
   });
 }
 

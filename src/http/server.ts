@@ -20,6 +20,7 @@ import { Ticks } from './ticks.ts';
 import { isTimeZone } from './time-zone.ts';
 import { loadUws } from './uws.ts';
 import type { UwsListenSocket } from './uws.ts';
+import { Unsent } from './unsent.ts';
 import { Preparing } from './validate.ts';
 import type { Caller } from '../caller.ts';
 
@@ -41,6 +42,7 @@ export type HttpConfig = Pick<
   | 'stopTimeoutMs'
   | 'requestsPerSecMax'
   | 'devicePacketsPerSecMax'
+  | 'unsentAnswerBytesMax'
 > &
   Partial<Pick<Config, 'sharePort'>>;
 
@@ -124,11 +126,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   };
   const gate = new CredentialGate(options);
   const originAllowed = options.originAllowed ?? (() => false);
+  const unsent = new Unsent(config.unsentAnswerBytesMax, cutNotes(options.logger));
   const socketPaths = new Set((options.sockets ?? []).map((route) => route.path));
   let inFlight = 0;
   let stopping = false;
 
-  const shared = { options, router, socketPaths, peerRules, checkHost, limits, gate, originAllowed, isStopping: () => stopping };
+  const shared = { options, router, socketPaths, peerRules, checkHost, limits, gate, originAllowed, unsent, isStopping: () => stopping };
   const ended = (): void => void (inFlight -= 1);
   app.any('/*', (res, req) => {
     const startedMs = performance.now();
@@ -176,5 +179,19 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
       lender?.close();
       app.close();
     },
+  };
+}
+
+/** A line of the log about answers that were cut off, at most one in this time, ms. */
+const CUT_NOTED_MS = 60_000;
+
+function cutNotes(logger: Logger): (heldBytes: number) => void {
+  let [count, notedMs] = [0, -Infinity];
+  return (heldBytes) => {
+    count += 1;
+    const nowMs = performance.now();
+    if (nowMs - notedMs < CUT_NOTED_MS) return;
+    logger.warn({ answers: count, heldBytes }, 'answers were cut off: their peers read too slowly (BIO_UNSENT_ANSWER_BYTES_MAX)');
+    [count, notedMs] = [0, nowMs];
   };
 }

@@ -9,6 +9,7 @@ import { STEP_COUNT_MAX } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import { readCopy, type CopyRow } from './copy-reader.ts';
 import type { ServerKind } from './database/database.ts';
+import { sessionOf } from './database/session.ts';
 import { encodeBeats, encodeFeatures, MINUTE_NS } from './derived-block.ts';
 import { beatBlockColumns, featureBlockColumns, putBeatBlock, putFeatureBlock, type MinuteKey } from './derived-rows.ts';
 import { Partitions } from './schema/partitions.ts';
@@ -52,7 +53,7 @@ export const rowTables = { feature: 'feature_rows', beat: 'beat_rows' } as const
 
 /** Packs what there is. @returns what was packed now; null: there was nothing to do */
 export async function packRows(url: string, server: ServerKind, options: PackOptions = {}): Promise<Packed | null> {
-  const [reader, writer] = [1, 2].map(() => new pg.Client({ connectionString: url, application_name: 'biosignal migrate' }));
+  const [reader, writer] = [1, 2].map(() => new pg.Client(sessionOf(url, 'biosignal migrate')));
   try {
     for (const client of [reader!, writer!]) {
       client.on('error', () => undefined);

@@ -1,6 +1,7 @@
 /** Opens the database and detects the kind of server. */
 import pg from 'pg';
 import { PipelineError } from '../../errors.ts';
+import { sessionOf } from './session.ts';
 
 /** Detected from the server, never a setting: TimescaleDB by its licence, or plain PostgreSQL. */
 export type ServerKind = 'timescale' | 'timescale_apache' | 'postgres';
@@ -62,13 +63,15 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   // The pool ends without waiting for the server. An embedded server that stops next may end a closing connection; that is not a fault.
   const onError = (error: Error): void => void (closing || options.onError?.(error));
   const client: pg.ClientConfig = {
-    connectionString: url,
-    application_name: options.applicationName ?? 'biosignal',
+    ...sessionOf(
+      url,
+      options.applicationName ?? 'biosignal',
+      options.role === undefined ? [] : [`role=${options.role}`, ...(options.role === 'biosignal_api' ? ['search_path=api,public'] : [])],
+    ),
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types,
-    options: `-c timezone=UTC -c jit=off${options.role === undefined ? '' : ` -c role=${options.role}`}${options.role === 'biosignal_api' ? ' -c search_path=api,public' : ''}`,
   };
   // The api role sends the organization and the statement at once: see organization-pool.ts.
   const pipeline = options.role === 'biosignal_api';

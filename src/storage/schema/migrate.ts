@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { PipelineError } from '../../errors.ts';
+import { explained, sessionOf } from '../database/session.ts';
 import { BASELINE_VERSION, isFromBeforeBaseline, takeOver } from './baseline.ts';
 import type { ServerKind } from '../database/database.ts';
 import { locks } from '../database/locks.ts';
@@ -60,7 +61,7 @@ const sqlFolder = new URL('../../../sql/', import.meta.url);
  *  plain) */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<MigrateResult> {
   const migrations = await readMigrations(options.folder ?? sqlFolder);
-  const client = new pg.Client({ connectionString: url, application_name: 'biosignal migrate', options: '-c timezone=UTC' });
+  const client = new pg.Client(sessionOf(url, 'biosignal migrate'));
   client.on('error', () => {});
   await client.connect();
   try {
@@ -81,6 +82,8 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     }
     await options.between?.(null, client, kind);
     return { kind, applied, version: migrations.at(-1)?.id ?? 0, takenOver };
+  } catch (error) {
+    throw explained(error);
   } finally {
     await client.end();
   }
@@ -141,7 +144,7 @@ async function settleKind(client: pg.Client, url: string, plain: boolean): Promi
 /** A database that is made plain stays plain (backup and restore is the only way on), so a server that has TimescaleDB and cannot use it is
  *  refused rather than used as less than it was meant to be. On a connection of its own: without preload the server ends it. */
 async function createExtension(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, application_name: 'biosignal migrate' });
+  const client = new pg.Client(sessionOf(url, 'biosignal migrate'));
   client.on('error', () => {});
   await client.connect();
   try {
