@@ -122,7 +122,7 @@ export async function queryChart(session: Session, request: ChartRequest, signal
       unit: (biosignal ?? methodOf(wanted))?.unit ?? '',
       timesMs,
       stepMs,
-      bucketMs: due.some((count) => count! > 1) && parseDuration(answer.resolution),
+      bucketMs: due.every((count) => count! > 1) && parseDuration(answer.resolution),
       values: rows.map((row, i) => {
         const value = row[column + 1] ?? null;
         return value === null || !Number.isFinite(value) || flags[i]! >= 2 ? null : value;
