@@ -4,8 +4,8 @@
  *  The first load of a process is not counted, as its code is being compiled; after it the three take turns, in every order. A ratio is
  *  of one turn, and what is told is the median of the turns: a neighbour on the same machine takes its time from all three of one.
  *  BENCH_DEVICES (90), BENCH_SEC (8; --full 20), BENCH_TURNS (3; --full 7). With more devices than the machine bears, packets wait, go in
- *  larger batches and seem cheaper: the time to acknowledgement tells. Capacity is what the busiest main thread bears at 70 % of a core, by its processor time:
- *  wall time on few cores says nothing about several machines. */
+ *  larger batches and seem cheaper: the time to acknowledgement tells. Capacity is what the busiest main thread bears at 70 % of a core, by
+ *  its processor time: wall time on few cores says nothing about several machines. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
