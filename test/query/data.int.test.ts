@@ -470,7 +470,7 @@ describe('charts', () => {
 });
 
 describe('episodes by rule', () => {
-  it('are opened once, prolonged and closed from the stored values', async () => {
+  it('of an import are found once, over from the start, and end where the stored values do', async () => {
     const { pool } = api.database;
     const insert = (from: number, to: number, value: number): Promise<unknown> =>
       putFeatures(
@@ -487,7 +487,13 @@ describe('episodes by rule', () => {
     await applyRules(pool, ownRules);
     await applyRules(pool, ownRules);
     expect(await found()).toMatchObject([
-      { status: 'open', severity: 'medium', started_at: '2026-03-01T10:16:40+00:00', ended_at: null, artifact_count: 1 },
+      {
+        status: 'closed',
+        severity: 'medium',
+        started_at: '2026-03-01T10:16:40+00:00',
+        ended_at: '2026-03-01T10:18:10+00:00',
+        artifact_count: 1,
+      },
     ]);
     await insert(1091, 1200, 80);
     await applyRules(pool, ownRules);

@@ -115,8 +115,8 @@ async function drag(page: Page, chart: Locator, from: number, to: number): Promi
   await page.mouse.up();
 }
 
-it('has a bundle of its own for what moves, of at most 10 kB (brotli)', () => {
-  expect(built.files['bio-chart.js']!.brotliBytes).toBeLessThanOrEqual(10_000);
+it('has a bundle of its own for what moves, of at most 11 kB (brotli)', () => {
+  expect(built.files['bio-chart.js']!.brotliBytes).toBeLessThanOrEqual(11_000);
 });
 
 describe.skipIf(chromiumPath === null)('a chart', () => {
