@@ -113,8 +113,8 @@ export const plants: readonly Plant[] = [
     edits: [
       {
         file: 'src/tenancy/xuser-routes.ts',
-        find: '({ page_key: _key, ...user }) => user)',
-        replace: '({ page_key: _key, ...user }) => ({ ...user, display_name: 7 as never }))',
+        find: '({ ...user, ...shownXuser(user) })',
+        replace: '({ ...user, ...shownXuser(user), display_name: 7 as never })',
       },
     ],
     says: /described: .*display_name/,
