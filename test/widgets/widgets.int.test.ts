@@ -269,7 +269,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
       expect(await page.locator('.skeleton').count()).toBe(0);
       expect(warnings).toEqual([
         expect.stringMatching(/bio-provider.*xuser-token/),
-        expect.stringMatching(/bio-trend-chart.*inside a bio-provider/),
+        expect.stringMatching(/bio-trend-chart.*in a bio-provider/),
       ]);
       await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), fixtureToken());
       await expect.poll(() => states(page)).toEqual(['ready', 'ready']);
@@ -619,12 +619,12 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     const asked = fixture.requests.findLast(({ path }) => path === '/api/v1/charts/query')!.body as { tz?: string };
     expect(asked.tz).toBeUndefined();
     const zones = await page.locator('bio-trend-chart').evaluate((chart) =>
-      ['+02:00', 'CET', 'UTC+5', 'Mars/Olympus', '', 'UTC', 'Europe/Berlin', 'asia/tokyo'].map((zone) => {
+      ['+02:00', 'CET', 'UTC+5', 'Mars/Olympus', '', 'UTC', 'Europe/Berlin', 'asia/tokyo', 'Japan', 'GMT'].map((zone) => {
         chart.setAttribute('tz', zone);
         return (chart as unknown as { timeZone?: string }).timeZone ?? null;
       }),
     );
-    expect(zones).toEqual([null, null, null, null, null, 'UTC', 'Europe/Berlin', 'Asia/Tokyo']);
+    expect(zones).toEqual([null, null, null, null, null, 'UTC', 'Europe/Berlin', 'Asia/Tokyo', 'Asia/Tokyo', 'UTC']);
   });
 
   it('draws a single value', async () => {

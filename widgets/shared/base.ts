@@ -127,7 +127,7 @@ export abstract class BioElement extends ElementBase {
   /** IANA time zone; undefined means the browser's. Offsets and abbreviations are none to the service either. */
   get timeZone(): string | undefined {
     const zone = this.setting('tz')!;
-    if (!/\/|UTC/.test(zone)) return undefined;
+    if (/^[+-]|^.ET$/.test(zone)) return undefined;
     try {
       return Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone;
     } catch {

@@ -86,7 +86,7 @@ export abstract class DataWidget<T> extends BioElement {
     const online = (): void => this.reload();
     const waiting = setTimeout(() => {
       if (this.#session !== null || this.#state !== 'loading') return;
-      warnOnce(this.link === null ? `${this.localName} must be inside a bio-provider` : 'bio-provider has no xuser-token');
+      warnOnce(this.link === null ? `${this.localName} must be in a bio-provider` : 'bio-provider has no xuser-token');
       this.#enter('error');
     }, PAGE_MS);
     document.addEventListener('visibilitychange', wake);
