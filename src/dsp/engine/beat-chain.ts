@@ -180,7 +180,10 @@ export class BeatChain implements Chain, RowTaker {
   }
 
   flush(): void {
-    if (this.feed.flush(this.#beats.contextCount + 1)) this.#settle();
+    if (!this.feed.flush(this.#beats.contextCount + 1)) return;
+    this.#settle();
+    // Beats are said to be final up to the next seam only. None follow before the feed's end, and breaths need that to come out.
+    this.#breathing?.advance(positionUs(this.feed.k, this.group.rateNanoHz));
   }
 
   close(): void {

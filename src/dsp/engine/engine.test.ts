@@ -271,6 +271,38 @@ describe('StreamEngine', () => {
     expect(good).toEqual([]);
   });
 
+  test.each([
+    [['ecg.ii']],
+    [['ppg.ir']],
+    [['ecg.ii', 'ppg.ir', 'acc.x', 'acc.y', 'acc.z']],
+    [['resp', 'eda', 'temp.skin', 'acc.x', 'acc.y', 'acc.z']],
+  ])('the end of a recording of %j gives the rows that a silence gives, wherever it ends, and if it goes on after all', (codes) => {
+    const channels = fixtureChannels.filter(({ code }) => codes.includes(code));
+    const endlessSec = 300;
+    const rowsOf = (lengthSec: number, isFlushed: boolean, goesOnAfterSec: number): string[] => {
+      const rows = new RowBuffer();
+      const engine = new StreamEngine(channels, 0, new KernelStock(), rows);
+      const run = ({ channelNo, k0, samples }: SampleRun): void => engine.run(channelNo, k0, samples, null);
+      for (const part of madeUpStream(3, 0, lengthSec, channels)) run(part);
+      engine.settle();
+      if (isFlushed) engine.flush();
+      else channels.forEach(({ rateNanoHz }, no) => engine.pass(no, Math.floor(((lengthSec + goesOnAfterSec) * rateNanoHz) / 1e9)));
+      engine.settle();
+      if (goesOnAfterSec < endlessSec) {
+        for (const part of madeUpStream(4, Math.ceil(lengthSec + goesOnAfterSec), 30, channels)) run(part);
+        engine.settle();
+        engine.flush();
+      }
+      const { beats, features, quality } = taken(rows);
+      return [...beats, ...features, ...quality]
+        .map((row) => JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)))
+        .sort();
+    };
+    for (let lengthSec = 40; lengthSec < 80; lengthSec += 1.3)
+      for (const goesOnAfterSec of [18, 150, endlessSec])
+        expect(rowsOf(lengthSec, true, goesOnAfterSec), `${lengthSec} s`).toEqual(rowsOf(lengthSec, false, goesOnAfterSec));
+  });
+
   test('never throws on rubbish', () => {
     const random = seeded(9);
     const rows = new RowBuffer();
