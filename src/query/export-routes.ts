@@ -10,7 +10,9 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { Uuid } from '../http/schemas.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
+import { NewestSamples } from './newest-samples.ts';
 import { readSamples } from './samples.ts';
+import type { RecentSamples } from './samples.ts';
 import type { Turns } from './turns.ts';
 
 const NDJSON = 'application/x-ndjson';
@@ -86,9 +88,9 @@ export const exportedTables: readonly Readonly<{ table: string; sql: string }>[]
 /** Opens a journal entry; null when the secret that sealed it is not available. */
 export type OpenJournal = (sealed: Uint8Array, subjectId: string, entryId: string) => Promise<string | null>;
 
-type Deps = Readonly<{ pool: Pool; exports: Turns; openJournal?: OpenJournal; onDamaged?: OnDamaged }>;
+type Deps = Readonly<{ pool: Pool; exports: Turns; openJournal?: OpenJournal; recentSamples?: RecentSamples; onDamaged?: OnDamaged }>;
 
-const exportUser = ({ pool, exports, openJournal, onDamaged }: Deps) =>
+const exportUser = ({ pool, exports, openJournal, recentSamples, onDamaged }: Deps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/xusers/{xuserId}/export',
@@ -97,7 +99,8 @@ const exportUser = ({ pool, exports, openJournal, onDamaged }: Deps) =>
     summary: 'Export everything that is held of a user',
     description:
       'Lines of JSON, {"table", "row"}; samples as digital values with gain and baseline. The text of the journal is for its author: with a ' +
-      'user token it is there, for keys and operators it is null. The last line is {"table":"end"}.',
+      'user token it is there, for keys and operators it is null. The last line is {"table":"end"}; with "incomplete":"newest" where the ' +
+      'node that has samples which are not stored yet did not answer.',
     access: { key: 'admin', userToken: 'own', operator: 'admin' },
     params: { xuserId: Uuid },
     responses: { 200: { description: 'Lines.', contentType: NDJSON, schema: Type.Unknown() } },
@@ -106,7 +109,8 @@ const exportUser = ({ pool, exports, openJournal, onDamaged }: Deps) =>
       const subject = await ownSubject(pool, request.caller, request.params.xuserId, 'none');
       const end = exports.take(callerKey(request.caller), orgOf(request.caller));
       const opener = request.caller.kind === 'user' ? (openJournal ?? null) : null;
-      const lines = linesOf(pool, subject.id, { openJournal: opener, onDamaged }, end);
+      const newest = new NewestSamples(recentSamples);
+      const lines = linesOf(pool, subject.id, { openJournal: opener, newest, onDamaged }, end);
       const first = await lines.next(); // a started generator gives its place back, however it ends
       await audit(pool, request, { action: 'xuser.exported', targetKind: 'xuser', targetId: subject.id }).catch(async (error: unknown) => {
         await lines.return();
@@ -140,14 +144,15 @@ function begun(first: IteratorResult<Uint8Array, void>, rest: Lines): AsyncItera
   };
 }
 
-/** Writes one consistent snapshot, read through cursors, so that the amount of data does not matter.
- *  @param openJournal null: the caller may not read journals  @param ended called when reading has ended */
-async function* linesOf(
+type Stream = Readonly<{ id: number; uuid: string }>;
+
+/** Reads the tables in one consistent snapshot, through cursors, so that the amount of data does not matter.
+ *  @param openJournal null: the caller may not read journals  @returns the person's streams */
+async function* linesOfTables(
   pool: Pool,
   subjectId: string,
-  { openJournal, onDamaged }: Readonly<{ openJournal: OpenJournal | null; onDamaged: OnDamaged | undefined }>,
-  ended: () => void,
-): Lines {
+  openJournal: OpenJournal | null,
+): AsyncGenerator<Uint8Array, readonly Stream[], void> {
   const opened = async (line: string): Promise<string> => {
     const { sealed, ...row } = (JSON.parse(line) as { row: JournalRow }).row;
     const text = (await openJournal?.(Buffer.from(sealed.slice(2), 'hex'), subjectId, row.id)) ?? null; // jsonb writes bytea as \x and hex
@@ -174,32 +179,54 @@ async function* linesOf(
     }
     const own = build.selectFrom('stream').select(['id', 'uuid']).where('xuser_id', '=', subjectId).orderBy('id');
     const streams = await run(client, own);
-    for (const stream of streams.rows) {
-      let fromNs: bigint | null = -FOREVER_NS;
-      while (fromNs !== null) {
-        const page = await readSamples(client, {
-          streamId: stream.id,
-          channels: null,
-          fromNs,
-          toNs: FOREVER_NS,
-          rowsMax: SAMPLE_ROWS,
-          ...(onDamaged && { onDamaged }),
-        });
-        for (const { code, rateNanoHz, t0Ns, gain, baseline, unit, lead, samples, qmask } of page.segments) {
-          const row = { stream_id: stream.uuid, channel: code, rate_nhz: rateNanoHz, t0_ns: t0Ns, gain, baseline, unit, lead };
-          yield Buffer.from(
-            `${writeJson({ table: 'samples', row: { ...row, samples: Array.from(samples), qmask: qmask === null ? null : Array.from(qmask) } })}\n`,
-          );
-        }
-        fromNs = page.nextFromNs;
-      }
-    }
     await client.query('commit');
     clean = true;
-    yield Buffer.from('{"table":"end"}\n');
+    return streams.rows;
   } finally {
     // A peer that went away leaves the transaction open, so its connection is destroyed.
     client?.release(!clean);
+  }
+}
+
+/** Reads the samples after the snapshot: those that were acknowledged and not stored then are in memory or stored by now. */
+async function* linesOfSamples(
+  pool: Pool,
+  streams: readonly Stream[],
+  newest: NewestSamples,
+  onDamaged: OnDamaged | undefined,
+): AsyncGenerator<Uint8Array, void, void> {
+  for (const stream of streams) {
+    let fromNs: bigint | null = -FOREVER_NS;
+    while (fromNs !== null) {
+      const page = await readSamples(pool, {
+        streamId: stream.id,
+        channels: null,
+        fromNs,
+        toNs: FOREVER_NS,
+        rowsMax: SAMPLE_ROWS,
+        ...(newest.recent && !newest.isLacking && { recent: newest.recent }), // who did not answer is not waited for again
+        ...(onDamaged && { onDamaged }),
+      });
+      for (const { code, rateNanoHz, t0Ns, gain, baseline, unit, lead, samples, qmask } of page.segments) {
+        const row = { stream_id: stream.uuid, channel: code, rate_nhz: rateNanoHz, t0_ns: t0Ns, gain, baseline, unit, lead };
+        yield Buffer.from(
+          `${writeJson({ table: 'samples', row: { ...row, samples: Array.from(samples), qmask: qmask === null ? null : Array.from(qmask) } })}\n`,
+        );
+      }
+      fromNs = page.nextFromNs;
+    }
+  }
+}
+
+type Sources = Readonly<{ openJournal: OpenJournal | null; newest: NewestSamples; onDamaged: OnDamaged | undefined }>;
+
+/** @param ended called when reading has ended */
+async function* linesOf(pool: Pool, subjectId: string, { openJournal, newest, onDamaged }: Sources, ended: () => void): Lines {
+  try {
+    const streams = yield* linesOfTables(pool, subjectId, openJournal);
+    yield* linesOfSamples(pool, streams, newest, onDamaged);
+    yield Buffer.from(`${JSON.stringify({ table: 'end', ...(newest.isLacking && { incomplete: 'newest' }) })}\n`);
+  } finally {
     ended();
   }
 }

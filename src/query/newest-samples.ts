@@ -15,6 +15,11 @@ export class NewestSamples {
     this.recent = recent && ((streamId, channelNo, fromNs, toNs) => recent(streamId, channelNo, fromNs, toNs, lack));
   }
 
+  /** Whether samples of another node are missing: to be asked when everything was read. */
+  get isLacking(): boolean {
+    return this.#isLacking;
+  }
+
   /** To be asked when everything was read. */
   get headers(): Readonly<Record<string, string>> {
     return this.#isLacking ? { [INCOMPLETE.toLowerCase()]: 'newest' } : {};

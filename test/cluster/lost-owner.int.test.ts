@@ -66,6 +66,10 @@ test.runIf(hasNatsServer)(
       headers: { authorization: `Bearer ${apiKey.key}` },
     });
     expect([samples.status, samples.headers.get('bio-incomplete')]).toEqual([200, 'newest']);
+    const exported = await fetch(`${service.baseUrl}/api/v1/xusers/${theirs!.id}/export`, {
+      headers: { authorization: `Bearer ${apiKey.key}` },
+    });
+    expect((await exported.text()).trimEnd().split('\n').at(-1)).toBe('{"table":"end","incomplete":"newest"}');
     const sentMs = performance.now();
     const answer = fetch(`${service.baseUrl}/ingest/raw-packet`, {
       method: 'POST',
