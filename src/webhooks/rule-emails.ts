@@ -2,10 +2,10 @@
  *  until the mail server has taken a message with it (`sent`), or it refused for good or the last attempt failed (`failed`). In the quiet
  *  hours of its rule it waits. */
 import { createHash } from 'node:crypto';
-import { createTransport } from 'nodemailer';
 import type { Pool } from 'pg';
-import { isLoopbackHost } from '../config.ts';
 import { isHere } from '../tenancy/moving.ts';
+import { SEND_MS_MAX, mailSender } from './mail-sender.ts';
+import type { Mail } from './mail-sender.ts';
 import { writeMessage } from './rule-email-message.ts';
 import type { Line, MailLanguage, Message } from './rule-email-message.ts';
 
@@ -18,7 +18,8 @@ const POLL_MS = 5000;
 const EPISODES_MAX = 50;
 /** Messages of one look. */
 const MESSAGES_MAX = 20;
-const TIMEOUT_MS = 10_000;
+/** Nobody else takes what a look has taken until all of it must have been tried, s. */
+const TAKEN_SEC = (MESSAGES_MAX * SEND_MS_MAX) / 1000;
 /** How long entries are kept, days. */
 const KEPT_DAYS = 30;
 /** From 500 on an answer of a mail server means: never (RFC 5321 section 4.2.1). */
@@ -41,52 +42,36 @@ type Taken = Message & Readonly<{ recipient: string }>;
 
 /** Sends what is due, on one node at a time per message.  @returns how to stop */
 export function startRuleEmails(options: RuleEmailOptions): () => Promise<void> {
-  const transport = createTransport(transportOf(options.smtpUrl));
+  const send = mailSender(options.smtpUrl);
+  const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
   let busy = false;
   // job: rule-emails: sends e-mail about episodes of rules, every five seconds; forgets entries after 30 days
   const timer = setInterval(() => {
     if (busy) return;
     busy = true;
-    running = sendDue(options, (mail) => transport.sendMail(mail))
+    running = sendDue(options, send, stopping.signal)
       .catch(options.onError)
       .finally(() => (busy = false));
   }, options.pollMs ?? POLL_MS);
   timer.unref();
   return async () => {
     clearInterval(timer);
+    stopping.abort();
     await running;
-    transport.close();
   };
 }
 
-/** Without TLS only to this machine, whatever the server offers. */
-function transportOf(smtpUrl: string) {
-  const { protocol, hostname, port, username, password } = new URL(smtpUrl);
-  const secure = protocol === 'smtps:';
-  const isHere = isLoopbackHost(hostname);
-  return {
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? (secure ? 465 : 587) : Number(port),
-    secure,
-    requireTLS: !secure && !isHere,
-    ignoreTLS: isHere,
-    connectionTimeout: TIMEOUT_MS,
-    greetingTimeout: TIMEOUT_MS,
-    socketTimeout: TIMEOUT_MS,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-    ...(username !== '' && { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
-  };
-}
-
-type Mail = Readonly<{ from: string; to: Readonly<{ name: string; address: string }>; subject: string; text: string; messageId: string }>;
-
-async function sendDue(options: RuleEmailOptions, send: (mail: Mail) => Promise<unknown>): Promise<void> {
+/** @param stopping what is not sent by then is given back */
+async function sendDue(options: RuleEmailOptions, send: (mail: Mail) => Promise<void>, stopping: AbortSignal): Promise<void> {
   const { pool } = options;
   await pool.query(`delete from episode_email where created_at < now() - interval '${KEPT_DAYS} days'`);
   for (const message of await takeDue(pool)) {
     const ids = message.lines.map(({ id }) => id);
+    if (stopping.aborted) {
+      await pool.query('update episode_email set attempts = attempts - 1, next_attempt_at = now() where id = any($1::uuid[])', [ids]);
+      continue;
+    }
     const error = await send(mailOf(options, message)).then(
       () => null,
       (failure: unknown) => failure,
@@ -124,7 +109,7 @@ async function takeDue(pool: Pool): Promise<readonly Taken[]> {
            select from episode_email s where s.project_id = e.project_id and s.recipient = e.recipient and s.status = 'sent'
              and s.sent_at > now() - interval '${MESSAGE_EVERY_SEC} seconds')
      ), taken as (
-       update episode_email e set attempts = e.attempts + 1, next_attempt_at = now() + interval '5 minutes'
+       update episode_email e set attempts = e.attempts + 1, next_attempt_at = now() + interval '${TAKEN_SEC} seconds'
        from due d where d.id = e.id and d.place <= ${EPISODES_MAX} and d.message <= ${MESSAGES_MAX}
          and e.status = 'pending' and e.next_attempt_at <= now()
        returning e.id, e.project_id, e.recipient, e.episode_id
