@@ -6,6 +6,7 @@ import type { Pool } from 'pg';
 import { build, inSec, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
+import { usedZone } from '../http/time-zone.ts';
 import { isActive, isHere } from '../tenancy/moving.ts';
 import type { Subject } from '../tenancy/record-ownership.ts';
 
@@ -17,16 +18,26 @@ const PERIOD_MS = 60_000;
 const SCHEDULES_MAX = 500;
 const DAYS_MAX = 7;
 
-/** Time zone of a schedule s of a person x in a project p. */
-const zone = 'coalesce(x.time_zone, p.time_zone)';
+/** Time zone of a schedule s of a person x in a project p. $2: the zones of older releases, by what they are used as. */
+const zone = `coalesce(${['x', 'p'].map((of) => `case when $2::jsonb ? ${of}.time_zone then $2::jsonb ->> ${of}.time_zone else ${of}.time_zone end`).join(', ')}, 'UTC')`;
+
+/** Stored zones that are not used as they are: PostgreSQL reads an offset the other way round, and one unknown name fails a statement
+ *  about all people.  @returns JSON: by name, what it is used as or null */
+async function formerZonesOf(db: Db, subjectId: string | null): Promise<string> {
+  const people = build.selectFrom('xuser').select('time_zone as zone').where('time_zone', 'is not', null);
+  const own = subjectId === null ? people : people.where('id', '=', subjectId);
+  const { rows } = await run(db, own.union(build.selectFrom('project').select('time_zone as zone')));
+  const former = rows.flatMap(({ zone }) => (usedZone(zone) === zone ? [] : [[zone, usedZone(zone)] as const]));
+  return JSON.stringify(Object.fromEntries(former));
+}
 
 /** Makes all outstanding occurrences, in statements of bounded size.  @param subjectId null: all people */
-async function makeAll(db: Db, subjectId: string | null): Promise<void> {
-  while ((await make(db, subjectId)) > 0);
+async function makeAll(db: Db, subjectId: string | null, formerZones: string): Promise<void> {
+  while ((await make(db, subjectId, formerZones)) > 0);
 }
 
 /** @returns how many schedules had occurrences to make; some may remain */
-async function make(db: Db, subjectId: string | null): Promise<number> {
+async function make(db: Db, subjectId: string | null, formerZones: string): Promise<number> {
   // SQL: PostgreSQL lists the days and times; kysely has no generate_series, no unnest and no `at time zone`.
   const { rowCount } = await db.query(
     `with behind as (
@@ -51,34 +62,36 @@ async function make(db: Db, subjectId: string | null): Promise<number> {
        on conflict (schedule_id, slot) do nothing
      )
      update task_schedule set made_until = behind.until from behind where task_schedule.id = behind.id`,
-    [subjectId],
+    [subjectId, formerZones],
   );
   return rowCount ?? 0;
 }
 
 /** Makes the occurrences of one person up to tomorrow, in their present time zone. */
 export async function makeOccurrences(db: Db, { id }: Pick<Subject, 'id'>): Promise<void> {
-  await makeAll(db, id);
-  await followZones(db, id);
+  const zones = await formerZonesOf(db, id);
+  await makeAll(db, id, zones);
+  await followZones(db, id, zones);
 }
 
 /** Moves future occurrences to a changed time zone. One that would then lie in the past stays where it was, so that it is not counted as
  *  missed. */
-async function followZones(db: Db, subjectId: string | null): Promise<void> {
+async function followZones(db: Db, subjectId: string | null, formerZones: string): Promise<void> {
   // SQL: `at time zone`, three times.
   await db.query(
     `update task t set due = t.slot at time zone ${zone}
      from xuser x join project p on p.id = x.project_id
      where x.id = t.xuser_id and ${isHere('x.organization_id')} and ${isActive('t.project_id')} and t.schedule_id is not null and t.status = 'due' and t.due > now() and ($1::uuid is null or t.xuser_id = $1)
        and t.due <> t.slot at time zone ${zone} and t.slot at time zone ${zone} > now()`,
-    [subjectId],
+    [subjectId, formerZones],
   );
 }
 
 /** Makes the occurrences of all people, and records the missed ones. */
 export async function keepOccurrences(pool: Pool): Promise<void> {
-  await makeAll(pool, null);
-  await followZones(pool, null);
+  const zones = await formerZonesOf(pool, null);
+  await makeAll(pool, null, zones);
+  await followZones(pool, null, zones);
   await run(
     pool,
     build

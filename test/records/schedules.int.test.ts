@@ -69,6 +69,25 @@ it('a changed time zone moves future occurrences and duplicates none', async () 
   for (const hour of hoursIn('America/New_York', ahead)) expect(['08:00', '20:00']).toContain(hour);
 });
 
+// promise again: old-zones-used
+it('a zone that an older release stored is the one that it stands for, also of occurrences', async () => {
+  const person = await personIn('settler', 'Europe/Berlin');
+  await schedule(person.xuser_id, { times: ['08:00', '20:00'] });
+  // PostgreSQL reads an offset the other way round, and does not know the last.
+  for (const [stored, used] of [
+    ['+02:00', 'Etc/GMT-2'],
+    ['cet', 'Europe/Brussels'],
+    ['Mars/Olympus', 'UTC'],
+  ] as const) {
+    await run.database.pool.query('update xuser set time_zone = $1 where id = $2', [stored, person.xuser_id]);
+    await keepOccurrences(run.database.pool);
+    const clock = new Intl.DateTimeFormat('en-GB', { timeZone: used, hour: '2-digit', minute: '2-digit' });
+    const ahead = (await tasksOf(person.xuser_token)).filter(({ due }) => Date.parse(due) > Date.now() + 3 * HOUR_MS);
+    expect([stored, [...new Set(ahead.map(({ due }) => clock.format(Date.parse(due))))].toSorted()]).toEqual([stored, ['08:00', '20:00']]);
+  }
+  await moveTo(person.xuser_id, 'Europe/Berlin');
+});
+
 it('a changed time zone makes nothing due in the past', async () => {
   const person = await personIn('eastward', 'Pacific/Honolulu');
   const id = await schedule(person.xuser_id, { times: Array.from({ length: 24 }, (_, hour) => `${String(hour).padStart(2, '0')}:30`) });
