@@ -27,7 +27,7 @@ async function formerZonesOf(db: Db, subjectId: string | null): Promise<string> 
   const people = build.selectFrom('xuser').select('time_zone as zone').where('time_zone', 'is not', null);
   const own = subjectId === null ? people : people.where('id', '=', subjectId);
   const { rows } = await run(db, own.union(build.selectFrom('project').select('time_zone as zone')));
-  const former = rows.flatMap(({ zone }) => (usedZone(zone) === zone ? [] : [[zone, usedZone(zone)] as const]));
+  const former = rows.flatMap(({ zone }) => (zone === null || usedZone(zone) === zone ? [] : [[zone, usedZone(zone)] as const]));
   return JSON.stringify(Object.fromEntries(former));
 }
 
