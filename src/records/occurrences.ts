@@ -18,8 +18,10 @@ const PERIOD_MS = 60_000;
 const SCHEDULES_MAX = 500;
 const DAYS_MAX = 7;
 
+const usedOf = (of: 'x' | 'p'): string =>
+  `case when $2::jsonb ? ${of}.time_zone then $2::jsonb ->> ${of}.time_zone else ${of}.time_zone end`;
 /** Time zone of a schedule s of a person x in a project p. $2: the zones of older releases, by what they are used as. */
-const zone = `coalesce(${['x', 'p'].map((of) => `case when $2::jsonb ? ${of}.time_zone then $2::jsonb ->> ${of}.time_zone else ${of}.time_zone end`).join(', ')}, 'UTC')`;
+const zone = `coalesce(${usedOf('x')}, ${usedOf('p')}, 'UTC')`;
 
 /** Stored zones that are not used as they are: PostgreSQL reads an offset the other way round, and one unknown name fails a statement
  *  about all people.  @returns JSON: by name, what it is used as or null */
