@@ -1,5 +1,6 @@
 /** GET /api/v1/xusers/{xuserId}/export: exports everything of one user, as lines of JSON. */
 import { build, run } from '../storage/database/build.ts';
+import { PipelineError } from '../errors.ts';
 import { Type } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
 import { audit } from '../tenancy/audit.ts';
@@ -218,6 +219,15 @@ async function* linesOfSamples(
   }
 }
 
+/** An erasure leaves no samples to read: without this the export would end as if there had been none.
+ *  @throws PipelineError conflict: streams of the snapshot are gone, and the answer breaks off */
+async function checkHeld(pool: Pool, streams: readonly Stream[]): Promise<void> {
+  const ids = streams.map(({ id }) => id);
+  if (ids.length === 0) return;
+  const { rows } = await run(pool, build.selectFrom('stream').select('id').where('id', 'in', ids));
+  if (rows.length < ids.length) throw new PipelineError('conflict', 'The user was erased while the export was read.');
+}
+
 type Sources = Readonly<{ openJournal: OpenJournal | null; newest: NewestSamples; onDamaged: OnDamaged | undefined }>;
 
 /** @param ended called when reading has ended */
@@ -225,6 +235,7 @@ async function* linesOf(pool: Pool, subjectId: string, { openJournal, newest, on
   try {
     const streams = yield* linesOfTables(pool, subjectId, openJournal);
     yield* linesOfSamples(pool, streams, newest, onDamaged);
+    await checkHeld(pool, streams);
     yield Buffer.from(`${JSON.stringify({ table: 'end', ...(newest.isLacking && { incomplete: 'newest' }) })}\n`);
   } finally {
     ended();
