@@ -13,9 +13,14 @@ const needed = [
   'default_transaction_deferrable=off',
   'default_transaction_isolation=read\\ committed',
   'extra_float_digits=1',
+  // A session that holds a lock or listens is idle for days, and a migration or a wait for the log is long. Pools have a limit of their own.
+  'idle_in_transaction_session_timeout=0',
+  'idle_session_timeout=0',
   'intervalstyle=postgres',
+  'lock_timeout=0',
   'row_security=on',
   'standard_conforming_strings=on',
+  'statement_timeout=0',
   'transform_null_equals=off',
 ] as const;
 
