@@ -13,7 +13,7 @@ const needed = [
   'default_transaction_deferrable=off',
   'default_transaction_isolation=read\\ committed',
   'extra_float_digits=1',
-  // A session that holds a lock or listens is idle for days, and a migration or a wait for the log is long. Pools have a limit of their own.
+  // Who holds a lock or listens is idle for days; a migration and a wait for the log are long. Pools have a limit of their own.
   'idle_in_transaction_session_timeout=0',
   'idle_session_timeout=0',
   'intervalstyle=postgres',
