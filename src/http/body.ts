@@ -7,6 +7,8 @@ import type { UwsResponse } from './uws.ts';
 const EMPTY = new Uint8Array(0);
 /** Budget of one peer per turn, bytes. */
 const TURN_BYTES = 1024 * 1024;
+/** The library drops a connection 10 s after it began to wait, unless 160 KiB came; going on after a pause begins anew, ms. */
+const PATIENCE_MS = 4000;
 
 export type BodyLimits = Readonly<{ bytesMax: number; timeoutMs: number }>;
 
@@ -37,6 +39,12 @@ export function readBody(
     };
     const wait: Wait = {
       deadlineMs: performance.now() + timeoutMs,
+      patientUntilMs: performance.now() + PATIENCE_MS,
+      renew: () => {
+        if (aborted.now) return;
+        res.pause();
+        res.resume();
+      },
       expire: () => {
         const got = size;
         settle();
@@ -93,7 +101,7 @@ function copy(chunk: ArrayBuffer): Uint8Array {
   return new Uint8Array(pooled.buffer, pooled.byteOffset, pooled.byteLength);
 }
 
-type Wait = Readonly<{ deadlineMs: number; expire: () => void }>;
+type Wait = Readonly<{ deadlineMs: number; expire: () => void; renew: () => void }> & { patientUntilMs: number };
 
 /** Bodies still arriving. One timer for all: most come with their headers, and a timer each costs more than copying them. */
 const awaited = new Set<Wait>();
@@ -105,7 +113,13 @@ function expect(wait: Wait): void {
   // job: late-bodies: ends requests whose body does not arrive in time
   sweep ??= setInterval(() => {
     const nowMs = performance.now();
-    for (const item of awaited) if (item.deadlineMs <= nowMs) item.expire();
+    for (const item of awaited) {
+      if (item.deadlineMs <= nowMs) item.expire();
+      else if (item.patientUntilMs <= nowMs) {
+        item.patientUntilMs = nowMs + PATIENCE_MS;
+        item.renew();
+      }
+    }
     if (awaited.size > 0 || sweep === null) return;
     clearInterval(sweep);
     sweep = null;

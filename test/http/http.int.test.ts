@@ -125,14 +125,22 @@ function spin(ms: number): void {
 let http: HttpServer;
 let base = '';
 beforeAll(async () => {
+  http = await startEcho(300);
+  base = `http://127.0.0.1:${http.port}`;
+});
+afterAll(async () => {
+  await http.stop();
+});
+
+function startEcho(bodyTimeoutMs: number): Promise<HttpServer> {
   const logger = {
     debug: () => undefined,
     info: () => undefined,
     warn: () => undefined,
     error: (f: object, m: string) => console.error(m, f),
   };
-  http = await startHttp({
-    config: { ...readConfig({ PORT: '0' }), bodyTimeoutMs: 300, requestsPerSecMax: 500, stopTimeoutMs: 2000 },
+  return startHttp({
+    config: { ...readConfig({ PORT: '0' }), bodyTimeoutMs, requestsPerSecMax: 500, stopTimeoutMs: 2000 },
     routes,
     sockets,
     authenticate: ({ bearer }) => {
@@ -145,19 +153,15 @@ beforeAll(async () => {
     originAllowed: (_caller, origin) => origin === 'https://good.example',
     logger,
   });
-  base = `http://127.0.0.1:${http.port}`;
-});
-afterAll(async () => {
-  await http.stop();
-});
+}
 
 /** Sends bytes as they are and collects what comes back until the server closes or `waitMs` passed. */
-function raw(text: string | readonly string[], waitMs = 700): Promise<{ text: string; closed: boolean }> {
+function raw(text: string | readonly string[], waitMs = 700, port = http.port): Promise<{ text: string; closed: boolean }> {
   return new Promise((resolve) => {
     const parts = typeof text === 'string' ? [text] : text;
     let answer = '';
     let closed = false;
-    const socket = connect(http.port, '127.0.0.1');
+    const socket = connect(port, '127.0.0.1');
     const done = (): void => {
       clearTimeout(timer);
       socket.destroy();
@@ -401,6 +405,24 @@ describe('hygiene on raw sockets', () => {
     expect(answer.text).toContain('request_timeout');
     expect(answer.closed).toBe(true);
   });
+
+  it('waits for a slow body as long as its deadline says, and answers then', async () => {
+    const slow = await startEcho(16_000);
+    try {
+      const start = `${head}Content-Length: 9\r\n\r\n`;
+      const bytes = [start, ...Array.from({ length: 280 }, () => ''), '{"a":"x"}'];
+      const [whole, silent, dripping] = await Promise.all([
+        raw(bytes, 20_000, slow.port),
+        raw(`${start}{"a"`, 20_000, slow.port),
+        raw([start.replace(': 9', ': 999'), ...Array.from({ length: 500 }, () => ' ')], 20_000, slow.port),
+      ]);
+      expect(whole.text).toContain('"who":"key"');
+      expect(silent.text).toMatch(/^HTTP\/1\.1 408/);
+      expect(dripping.text).toMatch(/^HTTP\/1\.1 408/);
+    } finally {
+      await slow.stop();
+    }
+  }, 40_000);
 
   it('refuses a declared length over the limit before the body', async () => {
     const answer = await raw(`${head}Content-Length: 999999999\r\n\r\n`);
