@@ -26,7 +26,8 @@ const zone = `coalesce(${usedOf('x')}, ${usedOf('p')}, 'UTC')`;
 /** Stored zones that are not used as they are: PostgreSQL reads an offset the other way round, and one unknown name fails a statement
  *  about all people.  @returns JSON: by name, what it is used as or null */
 async function formerZonesOf(db: Db, subjectId: string | null): Promise<string> {
-  const people = build.selectFrom('xuser').select('time_zone as zone').where('time_zone', 'is not', null);
+  const scheduled = build.selectFrom('task_schedule').select('xuser_id');
+  const people = build.selectFrom('xuser').select('time_zone as zone').where('time_zone', 'is not', null).where('id', 'in', scheduled);
   const own = subjectId === null ? people : people.where('id', '=', subjectId);
   const { rows } = await run(db, own.union(build.selectFrom('project').select('time_zone as zone')));
   const former = rows.flatMap(({ zone }) => (zone === null || usedZone(zone) === zone ? [] : [[zone, usedZone(zone)] as const]));
