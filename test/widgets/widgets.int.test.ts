@@ -500,6 +500,32 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     expect(colors[0]).not.toBe(colors[1]);
   });
 
+  it('asks once why there are no values lately, however long a pointer moves about there', async () => {
+    state.mode = 'ready';
+    const nowMs = Date.now();
+    const data = Array.from({ length: 60 }, (_, i) => [nowMs - (120 - i) * 60_000, 70 + (i % 7)]);
+    const qmask = data.map(() => [0]);
+    fixture.on('POST', '/api/v1/charts/query', { json: { values: [{}], data, qmask } });
+    let count = 0;
+    fixture.on('GET', '/api/v1/streams', () => {
+      count++;
+      return { json: [] };
+    });
+    try {
+      const { page } = await open({}, { body: '<bio-trend-chart biosignals="HR" range="2h" refresh="0" tools></bio-trend-chart>' });
+      const over = (await page.locator('bio-trend-chart .u-over').boundingBox())!;
+      const readout = page.locator('bio-trend-chart .readout');
+      for (let i = 0; i < 12; i++) {
+        await page.mouse.move(over.x + over.width * (0.7 + 0.01 * i), over.y + 20);
+        await expect.poll(() => readout.textContent()).toContain('no value.');
+      }
+      await expect.poll(() => readout.textContent()).toContain('Nothing was recorded.');
+      expect(count).toBeLessThanOrEqual(2); // two where a minute ends meanwhile
+    } finally {
+      serveWidgetAnswers(fixture, state);
+    }
+  });
+
   // promise: gaps-drawn
   it('draws no line across buckets that are missing', async () => {
     state.mode = 'ready';

@@ -29,7 +29,8 @@ export function holesOf(group: readonly Series[], { fromMs, toMs }: View, nowMs:
 export function startHoles(host: ChartHost, say: Say): () => void {
   const { root } = host;
   let shown = '';
-  const reasons = new Map<string, MoveTextKey>();
+  /** null: it is being asked for. */
+  const reasons = new Map<string, MoveTextKey | null>();
 
   const holeAt = (event: Event): View | null => {
     const over = (event.composedPath()[0] as Element).closest?.<HTMLElement>('.u-over') ?? null;
@@ -38,13 +39,15 @@ export function startHoles(host: ChartHost, say: Say): () => void {
     const box = over.getBoundingClientRect();
     const timeMs = view.fromMs + (((event as PointerEvent).clientX - box.left) / box.width) * (view.toMs - view.fromMs);
     const group = byUnit(data.series)[[...root.querySelectorAll('.u-over')].indexOf(over)] ?? [];
-    return holesOf(group, data, Date.now()).find(({ fromMs, toMs }) => timeMs >= fromMs && timeMs < toMs) ?? null;
+    // By the minute: a hole up to now would be another one at every move, and asked about each time.
+    const nowMs = Math.floor(Date.now() / 60_000) * 60_000;
+    return holesOf(group, data, nowMs).find(({ fromMs, toMs }) => timeMs >= fromMs && timeMs < toMs) ?? null;
   };
 
   const told = ({ fromMs, toMs }: View, key: string): string => {
     const [from, to] = [fromMs, toMs].map((ms) => formatTime(host.locale(), ms, host.timeZone(), 'full')) as [string, string];
-    const reason = reasons.get(key);
-    return `${say('hole', { from, to })}${reason === undefined ? '' : ` ${say(reason)}`}`;
+    const reason = reasons.get(key) ?? null;
+    return `${say('hole', { from, to })}${reason === null ? '' : ` ${say(reason)}`}`;
   };
 
   const look = (event: Event): void => {
@@ -54,8 +57,9 @@ export function startHoles(host: ChartHost, say: Say): () => void {
     shown = key;
     host.note(hole === null ? null : told(hole, key));
     if (hole === null || reasons.has(key)) return;
+    reasons.set(key, null);
     void reasonOf(host, hole).then((reason) => {
-      if (reason === null) return;
+      if (reason === null) return void reasons.delete(key);
       reasons.set(key, reason);
       if (shown === key) host.note(told(hole, key));
     });
