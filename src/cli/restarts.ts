@@ -8,6 +8,10 @@ export const QUICK_MS = 60_000;
 /** Quick ends in a row after which the cause will not go away by itself: two minutes of pauses, more than a restart of the database. */
 export const ENDS_MAX = 10;
 
+/** Whether a process that was told to stop did so. Neither did one that was killed for taking too long, nor one that fell over on the way.
+ *  @param code null: a signal has ended it; those by which it is told may come before it listens to them */
+export const hasEndedWell = (code: number | null, by: string | null): boolean => code === 0 || by === 'SIGINT' || by === 'SIGTERM';
+
 export class Restarts {
   #quickEnds = 0;
 

@@ -18,7 +18,7 @@ import type { Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { LISTENING } from './start.ts';
 import { cutIntoPartitions } from './partitions.ts';
-import { ENDS_MAX, QUICK_MS, Restarts } from './restarts.ts';
+import { ENDS_MAX, hasEndedWell, QUICK_MS, Restarts } from './restarts.ts';
 
 /** Partitions of a database that several nodes share for the first time: enough for eight nodes to have three each. */
 const PARTITIONS = 24;
@@ -158,8 +158,7 @@ async function keep(node: Node, { env, endMs, signal, err, isUseless }: Keeping)
     const [code, by] = await new Promise<[number | null, string | null]>((done) => child.once('exit', (...how) => done(how)));
     node.child = null;
     if (signal.aborted) {
-      // It did not end in its time, or could not store what it had: the next start reads that back.
-      node.endedWell = (code ?? 0) === 0 && by !== 'SIGKILL';
+      node.endedWell = hasEndedWell(code, by); // if not, the next start reads back what it could not store
       return;
     }
     const pauseMs = node.restarts.noteEnd(performance.now() - node.startedMs);
