@@ -359,7 +359,7 @@ async function refusedNodes({ pool }: Database): Promise<Finding[]> {
       check: 'owner',
       state: 'warning',
       found: `the database refuses ${rows.map(({ name }) => name).join(', ')} new connections`,
-      advice: 'was its password changed? Restart the node with the present DATABASE_URL',
+      advice: 'was its password changed? Restart the node with the current DATABASE_URL',
     },
   ];
 }
@@ -436,10 +436,10 @@ async function erasures({ pool }: Database): Promise<Finding[]> {
   ];
 }
 
-/** People that are named at most. */
+/** People and projects that are named at most. */
 const ZONES_MAX = 20;
 
-/** Reports people and projects with a time zone that is taken no more. */
+/** Reports people and projects with a time zone that is no longer accepted. */
 async function timeZones({ pool }: Database): Promise<Finding[]> {
   const { rows: has } = await pool.query<{ there: boolean }>(`select to_regclass('xuser') is not null as there`);
   if (has[0]?.there !== true) return [];
@@ -448,22 +448,18 @@ async function timeZones({ pool }: Database): Promise<Finding[]> {
   );
   const refused = zones.flatMap(({ zone }) => (isTimeZone(zone) ? [] : [zone]));
   if (refused.length === 0) return [];
-  const { rows } = await pool.query<{ what: string; zone: string }>(
-    `select 'project ' || name as what, time_zone as zone from project where time_zone = any ($1)
-     union all (select external_id || ' (' || id || ')', time_zone from xuser where time_zone = any ($1) order by external_id)
+  const { rows } = await pool.query<{ what: string; zone: string; otherwise: string }>(
+    `select 'project ' || name as what, time_zone as zone, 'UTC' as otherwise from project where time_zone = any ($1)
+     union all (select external_id || ' (' || id || ')', time_zone, 'that of the project' from xuser where time_zone = any ($1) order by external_id)
      limit ${ZONES_MAX + 1}`,
     [refused],
   );
-  const words = rows
-    .slice(0, ZONES_MAX)
-    .map(
-      ({ what, zone }) => `${what}: ${zone}, used as ${usedZone(zone) ?? (what.startsWith('project ') ? 'UTC' : 'that of the project')}`,
-    );
+  const words = rows.slice(0, ZONES_MAX).map(({ what, zone, otherwise }) => `${what}: ${zone}, used as ${usedZone(zone) ?? otherwise}`);
   return [
     {
       check: 'time zones',
       state: 'warning',
-      found: `of an older release, taken no more: ${words.join('; ')}${rows.length > ZONES_MAX ? '; and more' : ''}`,
+      found: `accepted by an older release, no longer now: ${words.join('; ')}${rows.length > ZONES_MAX ? '; and more' : ''}`,
       advice: 'name a place, such as Europe/Paris: PATCH /api/v1/xusers/{id} with time_zone',
     },
   ];

@@ -94,14 +94,14 @@ it('a person whose zone is taken no more has charts, days and strips all the sam
       expect([zone, (await running.send('GET', `/api/v1/${path}&subject_id=${subject}`)).status]).toEqual([zone, 200]);
   }
   await pool.query(`update xuser set time_zone = '+02:00' where id = $1`, [subject]);
-  const bea = (await running.token('bea')).xuser_id;
+  const bea = (await running.token('project bea')).xuser_id;
   await pool.query(`update xuser set time_zone = 'IST' where id = $1`, [bea]);
   const { out } = await ran(doctor, ['--json'], { env: { DATABASE_URL: running.database.url }, cwd: '/' });
   const findings = JSON.parse(out.join('\n')) as { check: string; state: string; found: string }[];
   expect(findings.filter(({ check }) => check === 'time zones')).toEqual([
     expect.objectContaining({
       state: 'warning',
-      found: `of an older release, taken no more: ada (${subject}): +02:00, used as Etc/GMT-2; bea (${bea}): IST, used as that of the project`,
+      found: `accepted by an older release, no longer now: ada (${subject}): +02:00, used as Etc/GMT-2; project bea (${bea}): IST, used as that of the project`,
     }),
   ]);
   await pool.query('update xuser set time_zone = null where id = any ($1)', [[subject, bea]]);
