@@ -158,8 +158,8 @@ export class RecordingPage extends Page {
     return html`<section class="card" @keydown=${(event: KeyboardEvent) => this.#key(event)}>
         ${this.#neighbourBar(this.#user)}
         <p class="muted">
-          ${t('Device {name}', { name: `${this.#stream.device_id} ${this.#stream.firmware}`.trim() })} ·
-          ${t('Keys < and >: previous and next recording')}
+          ${t('Device {name}', { name: `${this.#stream.device_id} ${this.#stream.firmware}`.trim() })}
+          <span class="keys">· ${t('Keys < and >: previous and next recording')}</span>
         </p>
         <bio-provider .operator=${this.#held}>
           <bio-recording
