@@ -1,5 +1,6 @@
 /** Draws a strip of a waveform on electrocardiograph paper: 25 mm/s, 10 mm/mV, a thin line per millimetre and a strong one every five, a
  *  calibration pulse, person and time above, the service's beats marked. Gaps stay empty; unusable samples are grey and dashed. */
+import { withoutDirections } from '../text.ts';
 import type { ChannelKind } from '../signal.ts';
 import type { SampleSegment } from './samples.ts';
 import { stripWords } from './strip-words.ts';
@@ -105,7 +106,7 @@ export function layOutStrip(of: StripOf): Strip {
       `${of.person}, ${leadOf(segments[0], of.channel)}`,
       `${clockOf(fromMs, of.timeZone)}, ${format(durationSec)} s`,
       `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, ${words.beats}: ${of.method}`}`,
-    ],
+    ].map(withoutDirections),
     footer: words.key,
     good,
     bad,

@@ -12,6 +12,7 @@ import { defineRoute } from '../http/route.ts';
 import type { JsonReply, RequestContext, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { isAhead, microsecondsOf } from '../http/times.ts';
+import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
@@ -149,6 +150,7 @@ const createAnnotation = ({ db }: Deps) =>
         text: body.text ?? '',
       };
       check(content);
+      if (content.channel !== null) await checkChannel(db, stream.id, content.channel);
       return await answerOnce(db, request, { operationId: 'createAnnotation', subjectId: stream.subjectId }, async (client) => {
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
         const id = await insertAnnotation(client, placeOf(stream), author, content);
@@ -200,6 +202,7 @@ const updateAnnotation = ({ db }: Deps) =>
           text: body.text ?? before.text,
         };
         check(content);
+        if (content.channel !== null && content.channel !== before.channel) await checkChannel(client, stream.id, content.channel);
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
         await replaceAnnotation(client, { ...before, deleted: false }, placeOf(stream), author, content);
         await noteChange(client, request, { action: 'annotation.updated', id: before.id, content });
@@ -291,6 +294,15 @@ function check({ kind, startsAt, endsAt, beat }: AnnotationContent): void {
   if (kind === 'beat' && beat === null) throw wrong('/beat', 'required', 'is required of a correction: N, S, V, F, Q or none');
   if (kind === 'beat' && endsAt !== null) throw wrong('/ends_at', 'value', 'is null for a correction: a beat is a moment');
   if (kind !== 'beat' && beat !== null) throw wrong('/beat', 'value', 'is only for kind beat; otherwise null');
+}
+
+/** A correction on a channel that is not there would correct nothing, and nobody would see it. @throws PipelineError validation_failed */
+async function checkChannel(db: Db, streamId: number, code: string): Promise<void> {
+  const { rows } = await run(
+    db,
+    build.selectFrom('stream_channel').select('code').where('stream_id', '=', streamId).where('code', '=', code),
+  );
+  if (rows.length === 0) throw wrong('/channel', 'unknown', 'is no channel of the recording; null means all of them');
 }
 
 function wrong(pointer: string, code: string, detail: string): PipelineError {

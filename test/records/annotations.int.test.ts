@@ -116,6 +116,7 @@ it('refuses what cannot be, and says where', async () => {
     [{ kind: 'beat', starts_at: at(20) }, '/beat'],
     [{ kind: 'note', starts_at: at(20), beat: 'V' }, '/beat'],
     [{ kind: 'beat', starts_at: at(20), ends_at: at(21), beat: 'V' }, '/ends_at'],
+    [{ kind: 'beat', starts_at: at(20), beat: 'V', channel: 'ecg.iii' }, '/channel'],
   ];
   for (const [body, pointer] of refused) {
     const answer = await running.send<{ errors: { pointer: string }[] }>('POST', '/api/v1/annotations', {
@@ -124,6 +125,10 @@ it('refuses what cannot be, and says where', async () => {
     expect([answer.status, answer.body.errors[0]?.pointer], answer.text).toEqual([422, pointer]);
   }
   expect(await list('')).toEqual([]);
+  const { id } = await make({ kind: 'note', starts_at: at(20), channel: 'ecg.ii' });
+  const moved = await running.send('PATCH', `/api/v1/annotations/${id}`, { body: { channel: 'ecg.iii' } });
+  expect(moved.status, moved.text).toBe(422);
+  expect((await running.send('DELETE', `/api/v1/annotations/${id}`)).status).toBe(204);
 });
 
 it('a change made of an old version is refused', async () => {
