@@ -1,13 +1,24 @@
 /** Checks what a strip says above its trace. */
 import { expect, it } from 'vitest';
+import type { SampleSegment } from './samples.ts';
 import { layOutStrip, stripSvg } from './strip.ts';
 
 it('does not let a name turn the direction of the lead and the scale behind it', () => {
   const samples = Int32Array.from([0, 200]);
-  const segment = {
-    ...{ code: 'ecg.ii', channelNo: 0, kind: 'ecg', unit: 'mV', lead: '\u2067II', gain: 200, baseline: 0 },
-    ...{ rateNanoHz: 250e9, t0Ns: 0n, k0: 0, samples, qmask: null },
-  } as const;
+  const segment: SampleSegment = {
+    code: 'ecg.ii',
+    channelNo: 0,
+    kind: 'ecg',
+    unit: 'mV',
+    lead: '\u2067II',
+    gain: 200,
+    baseline: 0,
+    rateNanoHz: 250e9,
+    t0Ns: 0n,
+    k0: 0,
+    samples,
+    qmask: null,
+  };
   const of = { segments: [segment], fromNs: 0n, durationSec: 1, timeZone: 'UTC', channel: 'ecg.ii', beats: [], method: '' };
   const strip = layOutStrip({ ...of, person: 'Eve \u202e\u200f(1)' });
   expect(strip.header[0]).toBe('Eve (1), ECG II (ecg.ii)');
