@@ -71,6 +71,7 @@ function writeLong(wire: Wire, status: number, headers: Readonly<Record<string, 
   });
   if (done || wire.aborted) return;
   const ended = wait(wire, body.length, place);
+  if (wire.aborted) return; // it was itself the one too many
   res.onWritable((offset) => {
     let taken = true;
     res.cork(() => void ([taken, done] = res.tryEnd(body.subarray(offset), body.length)));

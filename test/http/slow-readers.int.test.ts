@@ -11,8 +11,8 @@ import type { RunningService } from '../helpers/running-service.ts';
 
 const MiB = 1024 * 1024;
 let running: RunningService;
-/** A million samples as JSON, and less than half of them, because rows of CSV are five times as long. */
-let [path, fewer] = ['', ''];
+/** A million samples as JSON, most of them, and less than half of them, because rows of CSV are five times as long. */
+let [path, most, fewer] = ['', '', ''];
 beforeAll(async () => {
   running = await runService({ BIO_UNSENT_ANSWER_BYTES_MAX: String(16 * MiB) });
   const noise = packets({ channels: 1, fs: 10_000, ms: 5000, count: 20 }, {}, 'other').map((packet) => {
@@ -26,6 +26,7 @@ beforeAll(async () => {
   let text = '';
   await until(async () => (text = (await running.send('GET', path)).text).length > 6_000_000);
   const startNs = BigInt(/"t0_ns":"?(\d+)/.exec(text)![1]!);
+  most = pathUntil(new Date(Number(startNs / 1_000_000n) + 85_000).toISOString());
   fewer = pathUntil(new Date(Number(startNs / 1_000_000n) + 40_000).toISOString());
 });
 afterAll(() => running?.close());
@@ -88,6 +89,16 @@ describe.each([
     expect(readers.filter((reader) => isWhole(reader.answer())).length, 'whole').toBeLessThanOrEqual(3);
     expect(running.faults.filter((line) => line.includes('cut off'))).not.toEqual([]);
   });
+});
+
+it('a new answer is cut off itself where its caller holds most, without a fault', async () => {
+  const [before, readers] = [running.faults.length, [] as Reader[]];
+  for (let i = 0; i < 3; i++) readers.push(await ask(await keyFor(running), 'application/json', most));
+  const last = await ask(await keyFor(running), 'application/json');
+  for (const reader of [...readers, last]) reader.readAll();
+  await until(() => [...readers, last].every((reader) => reader.ended()), 30_000);
+  expect([...readers, last].map((reader) => bodyOf(reader.answer()).subarray(-1).toString() === ']')).toEqual([true, true, true, false]);
+  expect(running.faults.slice(before).filter((line) => !line.includes('cut off'))).toEqual([]);
 });
 
 it('a long answer that is read with pauses is the same to the byte', async () => {
