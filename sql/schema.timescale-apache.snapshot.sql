@@ -166,6 +166,7 @@ table episode row level security
   kind text not null
   organization_id uuid not null
   project_id uuid not null
+  reviewed_at timestamp with time zone
   severity text not null default 'none'::text
   started_at timestamp with time zone not null
   status text not null default 'open'::text
@@ -2284,7 +2285,7 @@ begin
     event_time + rule.after_sec * interval '1 second', of_stream, 'device:' || recording.device);
   insert into webhook_delivery (webhook_id, event, payload)
   select id, 'episode.created', jsonb_build_object('type', 'episode.created', 'timestamp', to_json(now()), 'data',
-    jsonb_build_object('episode_id', event_id, 'subject_id', recording.xuser_id, 'kind', event_code, 'severity', rule.severity))
+    jsonb_build_object('episode_id', event_id, 'subject_id', recording.xuser_id, 'kind', event_code, 'severity', rule.severity, 'started_at', to_json(event_time)))
   from webhook
   where organization_id = recording.organization_id and (project_id is null or project_id = recording.project_id) and disabled_at is null and gone_at is null
     and (events @> array['episode.created'] or events @> array['*'])

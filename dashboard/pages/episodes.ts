@@ -33,10 +33,7 @@ const words: Readonly<Record<Status, string>> = { open: t('open'), closed: t('re
 export const severityBadge = (episode: Pick<EpisodeLine, 'severity'>): TemplateResult =>
   badge(tones[episode.severity], severityName(episode.severity));
 export const severityName = (severity: EpisodeLine['severity']): string => (severity === 'none' ? t('none|severity') : t(severity));
-/** A person or a program has closed it: neither did its rule end it, nor was it entered with its end. */
-export const isReviewed = ({ status, summary, created_at: created, updated_at: updated }: EpisodeDetail): boolean =>
-  status === 'closed' && summary['ended_by'] === undefined && updated !== created;
-const statusPill = (status: Status, isReviewed: boolean): TemplateResult =>
+const statusPill = ({ status, is_reviewed: isReviewed }: Pick<EpisodeLine, 'status' | 'is_reviewed'>): TemplateResult =>
   html`<span class="state ${status === 'open' ? 'waiting' : ''}">${status === 'closed' && !isReviewed ? t('ended') : words[status]}</span>`;
 const seenBy = (episode: EpisodeLine): TemplateResult | typeof nothing =>
   episode.acknowledged_at === null
@@ -129,7 +126,7 @@ export class EpisodesPage extends Page {
           { name: t('User'), cell: personLink },
           { name: t('Started'), cell: (episode) => this.time(episode.started_at) },
           { name: t('Duration'), cell: (episode) => length(episode.started_at, episode.ended_at) },
-          { name: t('Status'), cell: (episode) => html`${statusPill(episode.status, episode.is_reviewed)} ${seenBy(episode)}` },
+          { name: t('Status'), cell: (episode) => html`${statusPill(episode)} ${seenBy(episode)}` },
           { name: t('Strips'), kind: 'num', cell: (episode) => episode.artifact_count },
         ],
         this.#episodes,
@@ -183,7 +180,7 @@ export class EpisodePage extends Page {
     return html`<section class="card">
         <dl class="facts">
           <dt>${t('Severity')}</dt>
-          <dd>${severityBadge(episode)} ${statusPill(episode.status, isReviewed(episode))}</dd>
+          <dd>${severityBadge(episode)} ${statusPill(episode)}</dd>
           <dt>${t('User')}</dt>
           <dd><a href="#/users/${episode.subject_id}">${this.#user?.external_id ?? episode.subject_id}</a></dd>
           <dt>${t('Started')}</dt>
@@ -296,7 +293,7 @@ export class EpisodePage extends Page {
     if (!this.canEdit) return nothing;
     const button = (status: Status, of: Change, style = ''): TemplateResult =>
       html`<button type="button" class=${style} aria-haspopup="dialog" @click=${() => this.#ask(episode, status, of)}>${of.word}</button>`;
-    if (episode.status === 'closed' && !isReviewed(episode)) {
+    if (episode.status === 'closed' && !episode.is_reviewed) {
       const text = t('Everyone who can see the episode also sees your name and note.');
       const done = button('closed', { ...changes.closed, text }, 'primary');
       return html`<div class="row">${done} ${button('cancelled', changes.cancelled)} ${button('open', changes.open)}</div>`;

@@ -10,7 +10,7 @@ import { stripsOf } from '../strips.ts';
 import { DAYS_MAX, EPISODES_MAX, USUAL_DAYS } from './report-data.ts';
 import type { EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
 import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
-import { isReviewed, severityName } from '../pages/episodes.ts';
+import { severityName } from '../pages/episodes.ts';
 
 /** Where it says what it is not. */
 const DISCLAIMER = t(
@@ -225,7 +225,7 @@ export class ReportView {
       <p>
         ${time(episode.started_at)}${episode.ended_at === null ? `, ${t('ongoing')}` : ` – ${time(episode.ended_at)}`};
         ${t('severity: {severity}', { severity: severityName(episode.severity) })};
-        ${words[episode.status === 'closed' && !isReviewed(episode) ? 'open' : episode.status]}
+        ${words[episode.status === 'closed' && !episode.is_reviewed ? 'open' : episode.status]}
       </p>
       ${strips.map(({ title, address }) => {
         // Two episodes have a strip of the same title; a region is found by its name.

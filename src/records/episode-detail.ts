@@ -12,6 +12,10 @@ import { episodeSeverities, episodeStatuses, findEpisode, listArtifacts } from '
 import type { Artifact, Episode } from './episodes.ts';
 import type { Caller } from '../caller.ts';
 
+export const IsReviewed = Type.Boolean({
+  description: 'A person or a program has closed it. A closed one that is not reviewed was ended by its rule, or entered with its end.',
+});
+
 const episodeMembers = {
   id: Uuid,
   subject_id: Uuid,
@@ -30,6 +34,7 @@ const episodeMembers = {
   acknowledged_by: nullable(Type.String({ description: 'key:<id> or operator:<id>' })),
   acknowledged_by_name: nullable(Type.String({ description: 'Of the key or the operator, as it was then.' })),
   acknowledgement_note: nullable(Type.String()),
+  is_reviewed: IsReviewed,
   artifact_count: Type.Integer(),
 };
 export const EpisodeSchema = exactly(episodeMembers);

@@ -169,6 +169,7 @@ const createEpisode = ({ db }: Deps) =>
           subject_id: subject.id,
           kind: body.kind,
           severity: body.severity ?? 'none',
+          started_at: body.started_at,
         });
         return { status: 201, json: await ownEpisodeDetail(client, caller, id), headers: { location: `/api/v1/episodes/${id}` } };
       });

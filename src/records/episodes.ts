@@ -29,6 +29,7 @@ export type Episode = Readonly<{
   acknowledged_by: string | null;
   acknowledged_by_name: string | null;
   acknowledgement_note: string | null;
+  is_reviewed: boolean;
   artifact_count: number;
 }>;
 
@@ -75,6 +76,9 @@ export type EpisodeFilter = Readonly<{
   limit: number;
 }>;
 
+/** Whether somebody has closed it: neither did its rule end it, nor was it entered with its end. For a query with `episode as e`. */
+export const isReviewed = sql<boolean>`e.status = 'closed' and e.reviewed_at is not null`;
+
 const episodes = build
   .selectFrom('episode as e')
   .leftJoin('stream as s', 's.id', 'e.stream_id')
@@ -97,6 +101,7 @@ const episodes = build
     'k.acknowledged_by',
     fn<string | null>('nullif', [ref('k.name'), val('')]).as('acknowledged_by_name'),
     'k.note as acknowledgement_note',
+    isReviewed.as('is_reviewed'),
     selectFrom('artifact as a')
       .select(sql<number>`count(*)::integer`.as('n'))
       .whereRef('a.episode_id', '=', 'e.id')
@@ -239,16 +244,17 @@ export async function updateEpisode(db: Db, episode: Episode, change: EpisodeCha
   const { status, ended_at: endedAt } = stateAfter(episode, change);
   const isReopened = status === 'open' && episode.status !== 'open';
   const { title, severity, summary } = change;
-  const isReviewed = change.status === 'closed' && episode.status === 'closed';
+  const isClosed = status === 'closed' && (change.status === 'closed' || episode.status !== 'closed');
   const set = {
     status,
     ended_at: endedAt,
     updated_at: now,
+    ...(isClosed ? { reviewed_at: now } : status !== 'closed' && { reviewed_at: null }),
     ...(title === undefined ? {} : { title }),
     ...(severity === undefined ? {} : { severity }),
     ...(summary === undefined ? {} : { summary: JSON.stringify(summary) }),
     ...(isReopened && summary === undefined && { summary: takenFromRule }),
-    ...(isReviewed && summary === undefined && { summary: reviewed }),
+    ...(isClosed && summary === undefined && { summary: reviewed }),
   };
   await run(db, build.updateTable('episode').set(set).where('id', '=', episode.id));
   if (isReopened) await endAcknowledgement(db, episode.id);

@@ -22,7 +22,8 @@ import {
   Timestamp,
   Uuid,
 } from '../http/schemas.ts';
-import { episodeSeverities, episodeStatuses } from './episodes.ts';
+import { IsReviewed } from './episode-detail.ts';
+import { episodeSeverities, episodeStatuses, isReviewed } from './episodes.ts';
 
 const EpisodeSchema = exactly({
   id: Uuid,
@@ -37,9 +38,7 @@ const EpisodeSchema = exactly({
   ended_at: nullable(Timestamp),
   acknowledged_at: nullable(Timestamp),
   acknowledged_by_name: nullable(Type.String()),
-  is_reviewed: Type.Boolean({
-    description: 'A person or a program has closed it. A closed one that is not reviewed was ended by its rule, or entered with its end.',
-  }),
+  is_reviewed: IsReviewed,
   artifact_count: Type.Integer(),
 });
 
@@ -104,7 +103,7 @@ const listRecentEpisodes = ({ db, cursors }: Deps) =>
           isoTime(ref('e.ended_at')).as('ended_at'),
           isoTime(ref('k.created_at')).as('acknowledged_at'),
           fn<string | null>('nullif', [ref('k.name'), val('')]).as('acknowledged_by_name'),
-          sql<boolean>`e.status = 'closed' and not e.summary ? 'ended_by' and e.updated_at > e.created_at`.as('is_reviewed'),
+          isReviewed.as('is_reviewed'),
           selectFrom('artifact as a')
             .select(sql<number>`count(*)::integer`.as('n'))
             .whereRef('a.episode_id', '=', 'e.id')

@@ -123,7 +123,8 @@ async function raise(db: Db, subject: Subject, { questionnaire, authored }: Kept
     summary: { questionnaire: questionnaire.code, rule, response_id: id },
     createdBy: `rule:${questionnaire.code}`,
   });
-  await emitEvent(db, subject, 'episode.created', { episode_id: episodeId, subject_id: subject.id, kind: 'safety', severity: 'high' });
+  const event = { episode_id: episodeId, subject_id: subject.id, kind: 'safety', severity: 'high', started_at: authored } as const;
+  await emitEvent(db, subject, 'episode.created', event);
 }
 
 /** @param correctedBy the response after which the rule no longer applies; null: it applies again */

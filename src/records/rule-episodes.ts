@@ -79,7 +79,7 @@ async function openEpisode(db: Db, stream: Candidate, rule: EpisodeRule, stretch
   });
   if (rule.emailsOf !== undefined) await queueEmails(db, rule.emailsOf, episodeId);
   await insertStrip(db, { episodeId, streamId: stream.id, start, end: new Date(stretch.endMs).toISOString(), by });
-  const event = { episode_id: episodeId, subject_id: stream.xuser_id, kind: rule.name, severity: rule.severity };
+  const event = { episode_id: episodeId, subject_id: stream.xuser_id, kind: rule.name, severity: rule.severity, started_at: start };
   await emitEvent(db, scopeOf(stream), 'episode.created', event);
 }
 

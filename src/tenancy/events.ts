@@ -12,7 +12,7 @@ const ofEpisode = { episode_id: Uuid, subject_id: Uuid, kind: Kind };
 
 /** The data of each event: ids to look up through the API, never text that people wrote. */
 const eventData = {
-  'episode.created': exactly({ ...ofEpisode, severity: oneOf(['none', 'low', 'medium', 'high']) }),
+  'episode.created': exactly({ ...ofEpisode, severity: oneOf(['none', 'low', 'medium', 'high']), started_at: Timestamp }),
   'episode.updated': exactly(ofEpisode),
   'episode.acknowledged': exactly({ ...ofEpisode, acknowledged_by: Type.String({ description: 'key:<id> or operator:<id>' }) }),
   'artifact.created': exactly({ artifact_id: Uuid, ...ofEpisode }),

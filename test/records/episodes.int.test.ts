@@ -61,6 +61,36 @@ const bytesOf = async (path: string): Promise<{ status: number; type: string; by
 };
 
 describe('an episode made by the API', () => {
+  // promise again: ended-not-reviewed
+  it('is reviewed when somebody has closed it, not when it was acknowledged or named', async () => {
+    const { xuser_id: id } = await running.token('reviewed');
+    const body = { subject_id: 'reviewed', kind: 'exercise', started_at: at(5), ended_at: at(25) };
+    const made = await running.send<Episode>('POST', '/api/v1/episodes', { body });
+    const path = `/api/v1/episodes/${made.body.id}`;
+    const answers = async (): Promise<unknown[]> => {
+      const lists = [`/api/v1/episodes?subject_id=${id}`, '/api/v1/fleet/episodes'];
+      const of = await Promise.all(lists.map((list) => running.send<(Episode & { is_reviewed: unknown })[]>('GET', list)));
+      const one = await running.send<{ is_reviewed: unknown }>('GET', path);
+      return [one.body, ...of.map((list) => list.body.find((other) => other.id === made.body.id)!)].map((each) => each.is_reviewed);
+    };
+    const patch = (change: object) => running.send('PATCH', path, { body: change });
+    expect(await answers()).toEqual([false, false, false]);
+    expect((await running.send('POST', `${path}/acknowledgement`, { body: { note: 'seen' } })).status).toBe(200);
+    expect(await answers()).toEqual([false, false, false]);
+    expect((await patch({ title: 'On the stairs', summary: { steps: 90 } })).status).toBe(200);
+    expect(await answers()).toEqual([false, false, false]);
+    expect((await patch({ status: 'closed' })).status).toBe(200);
+    expect(await answers()).toEqual([true, true, true]);
+    expect((await patch({ severity: 'low' })).status).toBe(200);
+    expect(await answers()).toEqual([true, true, true]);
+    expect((await patch({ status: 'open' })).status).toBe(200);
+    expect(await answers()).toEqual([false, false, false]);
+    expect((await patch({ ended_at: at(30) })).status).toBe(200);
+    expect(await answers()).toEqual([true, true, true]);
+    expect((await patch({ status: 'cancelled' })).status).toBe(200);
+    expect(await answers()).toEqual([false, false, false]);
+  });
+
   // promise: strip, strip-paper
   it('has a strip of its beginning as SVG, PNG, CSV and WFDB, all of the same samples', async () => {
     const { xuser_id: id } = await running.token('by-api');

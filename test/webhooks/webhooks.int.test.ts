@@ -326,7 +326,7 @@ it('every event is as the description of the API says, and names what it is abou
   expect(all.events.filter(({ data }) => data['kind'] !== 'button').toSorted(byType)).toMatchObject([
     { type: 'artifact.created', data: { ...about, artifact_id: expect.any(String) as string } },
     { type: 'episode.acknowledged', data: about },
-    { type: 'episode.created', data: about },
+    { type: 'episode.created', data: { ...about, started_at: expect.any(String) as string } },
     { type: 'episode.updated', data: about },
     { type: 'ping', data: { webhook_id: id } },
     { type: 'xuser.erased', data: { xuser_id: gone } },

@@ -215,6 +215,7 @@ export interface Tables {
     created_by: Generated<string>;
     created_at: Generated<Stamp>;
     updated_at: Generated<Stamp>;
+    reviewed_at: Stamp | null;
   };
   episode_acknowledgement: {
     id: Generated<string>;
