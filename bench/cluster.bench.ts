@@ -151,13 +151,13 @@ async function portsOf(url: string, nodes: readonly ServiceProcess[], runId: num
 }
 
 type Kind = 'alone' | 'atOwner' | 'byChance';
-/** Each comes first, in the middle and last as often, and after each of the others. */
+/** In every three turns each comes first, in the middle and last once; in six, also after each of the others as often. */
 const ORDERS: readonly (readonly Kind[])[] = [
   ['alone', 'atOwner', 'byChance'],
-  ['byChance', 'atOwner', 'alone'],
   ['atOwner', 'byChance', 'alone'],
-  ['alone', 'byChance', 'atOwner'],
   ['byChance', 'alone', 'atOwner'],
+  ['alone', 'byChance', 'atOwner'],
+  ['byChance', 'atOwner', 'alone'],
   ['atOwner', 'alone', 'byChance'],
 ];
 

@@ -114,7 +114,7 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       what: 'long answers that their peers have not read, all together',
       unit: 'bytes',
       at: 'unsentAnswerBytesMax',
-      beyond: ['the oldest of the caller with most is cut off'],
+      beyond: ['the caller who holds most loses the oldest of its answers'],
     },
     { what: 'time range of a chart', unit: 'days', at: ['src/query/chart-routes.ts', 'RANGE_DAYS_MAX'], beyond: 'range_too_large' },
     { what: 'points of a series of a chart', unit: 'points', at: ['src/query/chart-routes.ts', 'POINTS_MAX'], beyond: 'validation_failed' },

@@ -316,7 +316,7 @@ export const settings = {
     'BIO_UNSENT_ANSWER_BYTES_MAX',
     256 * MiB,
     integer(MiB, 64 * 1024 * MiB),
-    'Long answers that their peers have not read yet, bytes, all together; above this, the oldest of the caller with most is cut off.',
+    'Long answers that their peers have not read yet, bytes in all; above this, the caller who holds most loses the oldest of its answers.',
   ),
   stopTimeoutMs: setting('BIO_STOP_TIMEOUT_MS', 8000, integer(100, 600_000), 'Longest duration of an orderly stop, ms.'),
   smtpUrl: setting(

@@ -24,8 +24,8 @@ const needed = [
   'transform_null_equals=off',
 ] as const;
 
-/** A connection to the database. What the address asks for by `options` comes first, so that it changes nothing that is needed: given as
- *  it is, it would take the place of all, the role included.
+/** A connection to the database. The server takes the last of two, so the options of the address stand first and change nothing that is
+ *  needed; passed on as they are, they would replace all of ours, the role included.
  *  @param more settings of this connection, name=value */
 export function sessionOf(url: string, applicationName: string, more: readonly string[] = []): pg.ClientConfig {
   const { address, options } = withoutOptions(url);
