@@ -268,6 +268,11 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const [printed, views] = [(await strip.boundingBox())!, (await page.locator('.views').boundingBox())!];
     expect(printed.width).toBeCloseTo(width, 0);
     expect(printed.x + printed.width / 2).toBeCloseTo(views.x + views.width / 2, 0);
+    // Paper has no keys, and leads to no other recording; it says of which device this one is.
+    expect(await page.getByText(/Keys </).isVisible()).toBe(false);
+    expect(await page.getByRole('group', { name: 'Recordings of this person' }).isVisible()).toBe(false);
+    expect(await page.locator('section.card > p').first().isVisible()).toBe(true);
+    if (process.env['BIO_TEST_PICTURES'] !== undefined) await page.screenshot({ path: `${process.env['BIO_TEST_PICTURES']}/printed.png` });
     await page.context().close();
   });
 

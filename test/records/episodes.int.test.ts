@@ -61,7 +61,25 @@ const bytesOf = async (path: string): Promise<{ status: number; type: string; by
 };
 
 describe('an episode made by the API', () => {
-  // promise again: ended-not-reviewed
+  it('that a release before closed is reviewed after the upgrade, one that was only acknowledged is not', async () => {
+    await running.token('upgraded');
+    const made: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      const body = { subject_id: 'upgraded', kind: 'exercise', started_at: at(5), ended_at: at(25) };
+      made.push((await running.send<Episode>('POST', '/api/v1/episodes', { body })).body.id);
+    }
+    const [closed, acknowledged] = made; // and one that nobody touched
+    await running.send('PATCH', `/api/v1/episodes/${closed}`, { body: { status: 'closed' } });
+    await running.send('POST', `/api/v1/episodes/${acknowledged}/acknowledgement`, { body: { note: 'seen' } });
+    const { pool } = running.database;
+    await pool.query('update episode set reviewed_at = null where id = any ($1)', [made]);
+    const [step] = /^update episode [^;]*;/m.exec(readFileSync('sql/000093-episode-reviewed.sql', 'utf8'))!;
+    await pool.query(step);
+    const { rows } = await pool.query<{ id: string }>('select id from episode where id = any ($1) and reviewed_at is not null', [made]);
+    expect(rows).toEqual([{ id: closed }]);
+  });
+
+  // promise: ended-not-reviewed
   it('is reviewed when somebody has closed it, not when it was acknowledged or named', async () => {
     const { xuser_id: id } = await running.token('reviewed');
     const body = { subject_id: 'reviewed', kind: 'exercise', started_at: at(5), ended_at: at(25) };

@@ -69,7 +69,7 @@ it('a changed time zone moves future occurrences and duplicates none', async () 
   for (const hour of hoursIn('America/New_York', ahead)) expect(['08:00', '20:00']).toContain(hour);
 });
 
-// promise again: old-zones-used
+// promise: old-zones-used
 it('a zone that an older release stored is the one that it stands for, also of occurrences', async () => {
   const person = await personIn('settler', 'Europe/Berlin');
   await schedule(person.xuser_id, { times: ['08:00', '20:00'] });
