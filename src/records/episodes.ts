@@ -76,7 +76,7 @@ export type EpisodeFilter = Readonly<{
   limit: number;
 }>;
 
-/** Whether somebody has closed it: neither did its rule end it, nor was it entered with its end. For a query with `episode as e`. */
+/** Whether someone has closed it: neither did its rule end it, nor was it entered with its end. For a query with `episode as e`. */
 export const isReviewed = sql<boolean>`e.status = 'closed' and e.reviewed_at is not null`;
 
 const episodes = build

@@ -80,7 +80,7 @@ describe('an episode made by the API', () => {
   });
 
   // promise: ended-not-reviewed
-  it('is reviewed when somebody has closed it, not when it was acknowledged or named', async () => {
+  it('is reviewed when someone has closed it, not when it was acknowledged or named', async () => {
     const { xuser_id: id } = await running.token('reviewed');
     const body = { subject_id: 'reviewed', kind: 'exercise', started_at: at(5), ended_at: at(25) };
     const made = await running.send<Episode>('POST', '/api/v1/episodes', { body });
