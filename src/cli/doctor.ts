@@ -15,7 +15,7 @@ import type { Database, ServerKind } from '../storage/database/database.ts';
 import { OVERDUE_SEC } from '../storage/maintenance.ts';
 import { connectionRoom, fewConnections } from '../storage/database/roles.ts';
 import { projectRetentionAgeSec } from '../storage/retention.ts';
-import { failingJobs } from '../storage/schema/timescale-jobs.ts';
+import { countsAsFailed, failingJobs } from '../storage/schema/timescale-jobs.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE } from './command.ts';
 import { notStored } from './backlog.ts';
@@ -413,6 +413,14 @@ async function housekeeping(database: Database): Promise<Finding[]> {
   }
   for (const { job, why } of await failingJobs(database)) {
     findings.push({ check: 'timescaledb', state: 'warning', found: `${job}: ${why}`, advice: JOB_ADVICE });
+  }
+  if (await countsAsFailed(database)) {
+    findings.push({
+      check: 'timescaledb',
+      state: 'warning',
+      found: 'counts runs of jobs as failed that have done their work, and repeats them later and later',
+      advice: 'this version of TimescaleDB does so on PostgreSQL from 15.20 and 17.12 on: install a later one',
+    });
   }
   return findings;
 }

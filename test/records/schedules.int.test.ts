@@ -83,7 +83,8 @@ it('a zone that an older release stored is the one that it stands for, also of o
     await keepOccurrences(run.database.pool);
     const clock = new Intl.DateTimeFormat('en-GB', { timeZone: used, hour: '2-digit', minute: '2-digit' });
     const ahead = (await tasksOf(person.xuser_token)).filter(({ due }) => Date.parse(due) > Date.now() + 3 * HOUR_MS);
-    expect([stored, [...new Set(ahead.map(({ due }) => clock.format(Date.parse(due))))].toSorted()]).toEqual([stored, ['08:00', '20:00']]);
+    expect(ahead).not.toHaveLength(0); // a list reaches a day ahead: which of the two is in it depends on the hour
+    for (const { due } of ahead) expect([stored, clock.format(Date.parse(due))]).toEqual([stored, expect.stringMatching(/^(08|20):00$/)]);
   }
   await moveTo(person.xuser_id, 'Europe/Berlin');
 });

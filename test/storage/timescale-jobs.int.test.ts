@@ -61,5 +61,11 @@ test('a failing job is reported everywhere until it works again', { timeout: 120
   await run(job.config);
   await expect.poll(metric, { timeout: 90_000 }).toBe(0);
   expect((await readiness()).detail).not.toContain('fails');
-  expect(await doctorSays()).not.toContain('its last run failed');
+  // PostgreSQL 17.12 counts runs as failed that have done their work.
+  const { rows: counted } = await database.pool.query<{ any: boolean }>(
+    `select exists (select from timescaledb_information.job_errors where err_message like 'cannot drop portal%') as any`,
+  );
+  const said = await doctorSays();
+  expect(said).not.toContain('its last run failed');
+  expect(said.includes('counts runs of jobs as failed that have done their work')).toBe(counted[0]!.any);
 });
