@@ -106,26 +106,26 @@ export class RecordingPage extends Page {
     location.hash = this.#addressOf(stream, isBefore);
   }
 
-  #neighbourBar(user: Xuser): TemplateResult {
+  #neighbourBar(stream: Stream): TemplateResult {
     const { before, after } = this.#neighbours;
-    const link = (stream: Stream | null, name: 'before' | 'after', word: string): TemplateResult =>
-      stream === null
+    const link = (other: Stream | null, name: 'before' | 'after', word: string): TemplateResult =>
+      other === null
         ? html`<span class="muted ${name}">${name === 'before' ? t('No earlier recording') : t('No later recording')}</span>`
         : html`<a
             class="button ${name}"
             aria-keyshortcuts=${name === 'before' ? '<' : '>'}
-            href=${this.#addressOf(stream, name === 'before')}
+            href=${this.#addressOf(other, name === 'before')}
             @click=${() => {
               walkedBy = name;
             }}
-            >${word}<span class="muted">${stream.device_id} · ${this.#exactTime(stream.recorded_from!, 0)}</span></a
+            >${word}<span class="muted">${other.device_id} · ${this.#exactTime(other.recorded_from!, 0)}</span></a
           >`;
-    const day = this.#stream?.last_sample_at ?? null;
     return html`<div class="neighbours" role="group" aria-label=${t('Recordings of this person')}>
       ${link(before, 'before', t('Previous recording'))}
-      <a class="button" href="#/users/${user.xuser_id}/recordings${day === null ? '' : `?on=${encodeURIComponent(day)}`}"
-        >${t('All recordings')}</a
-      >
+      <p class="muted">
+        ${t('Device {name}', { name: `${stream.device_id} ${stream.firmware}`.trim() })}
+        <span class="keys">· ${t('Keys < and >: previous and next recording')}</span>
+      </p>
       ${link(after, 'after', t('Next recording'))}
     </div>`;
   }
@@ -146,7 +146,11 @@ export class RecordingPage extends Page {
 
   protected override actions(): TemplateResult | typeof nothing {
     if (this.#user === null) return nothing;
+    const day = this.#stream?.last_sample_at ?? null;
     return html`<div class="row">
+      <a class="button" href="#/users/${this.#user.xuser_id}/recordings${day === null ? '' : `?on=${encodeURIComponent(day)}`}"
+        >${t('All recordings')}</a
+      >
       <a class="button" href="#/users/${this.#user.xuser_id}">${this.#user.display_name || this.#user.external_id}</a>
       <button type="button" @click=${() => globalThis.print()}>${t('Print')}</button>
     </div>`;
@@ -156,11 +160,7 @@ export class RecordingPage extends Page {
     if (this.#stream === null || this.#held === null || this.#user === null) return nothing;
     const given = (name: string): string | typeof nothing => this.#given.get(name) ?? nothing;
     return html`<section class="card" @keydown=${(event: KeyboardEvent) => this.#key(event)}>
-        ${this.#neighbourBar(this.#user)}
-        <p class="muted">
-          ${t('Device {name}', { name: `${this.#stream.device_id} ${this.#stream.firmware}`.trim() })}
-          <span class="keys">· ${t('Keys < and >: previous and next recording')}</span>
-        </p>
+        ${this.#neighbourBar(this.#stream)}
         <bio-provider .operator=${this.#held}>
           <bio-recording
             stream=${this.#stream.id}

@@ -51,6 +51,8 @@ const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } a
 const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
 type Jump = (typeof jumps)[number];
 const LANES_MAX = 12;
+/** Lanes of a strip that leaves room for others on a screen. */
+const STAYS_MAX = 3;
 const PAGE_PARTS = 5;
 /** Two rows: as many as pixels of a wide screen. */
 const PART_BUCKETS = 4000;
@@ -80,18 +82,19 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 .whole { block-size: 150px; cursor: pointer; }
 .rows { block-size: clamp(460px, 45vh, 1100px); cursor: pointer; }
 .strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; }
+/* Below the rows it would be out of sight, where a click in them shows what it does. */
+@media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: 0; box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
 .reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between; }
 .warn { color: var(--_suspect); font-weight: 600; }
-.goto { display: flex; gap: 8px; align-items: center; font-size: .875rem; }
-.goto { flex-wrap: wrap; }
-.goto label { flex: 1 1 260px; display: flex; gap: 8px; align-items: center; }
+.goto { flex: 1 1 480px; display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
+.goto label { flex: 1 1 240px; display: flex; gap: 8px; align-items: center; }
 .goto input[type=range] { flex: 1; min-block-size: 40px; accent-color: var(--_accent); }
 .goto input[type=datetime-local] { inline-size: auto; }
 .skeleton { block-size: 300px; }
-fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 12px; font-size: .875rem; }
+fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
 @media print {
   .rows { block-size: 150mm; }
-  .bar, .goto, .channels { display: none !important; }
+  .bar { display: none !important; }
   .views { overflow: hidden; }
   /* A millimetre stays one: what is too wide is cut off at both ends, not made narrower. */
   .strip { inline-size: var(--_wide, 100%); margin-inline-start: calc((100% - var(--_wide, 100%)) / 2); }
@@ -1080,8 +1083,38 @@ export class BioRecording extends BioElement {
             @change=${() => this.#set(() => (this.#calipers = this.#calipers && { ...this.#calipers, marchOut: !this.#calipers.marchOut }))}
           />${this.#say('marchOut')}</label
         >
+        ${stream.channels.length < 2 ? nothing : this.#channelChoice()}
+        <div class="goto">
+          <label
+            >${this.#say('goTo')}<input
+              type="range"
+              min="0"
+              max=${Math.max(1, Math.round((endMs - startMs) / 1000))}
+              step="1"
+              .value=${String(Math.round((this.#atMs - startMs) / 1000))}
+              aria-valuetext=${this.#clock(this.#atMs, true)}
+              @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
+          /></label>
+          ${
+            this.#isOfDays
+              ? html`<button type="button" @click=${() => this.#moveDays(-1)}>${this.#say('previousDay')}</button>
+                  <button type="button" @click=${() => this.#moveDays(1)}>${this.#say('nextDay')}</button>`
+              : nothing
+          }
+          <input
+            type="datetime-local"
+            step="1"
+            aria-label=${this.#say('goToTime')}
+            min=${this.#local(startMs)}
+            max=${this.#local(endMs)}
+            .value=${this.#local(this.#atMs)}
+            @change=${(event: Event) => {
+              const wallMs = (event.target as HTMLInputElement).valueAsNumber;
+              if (!Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.timeZone));
+            }}
+          />
+        </div>
       </div>
-      ${stream.channels.length < 2 ? nothing : this.#channelChoice()}
       <div class="reading">
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>
@@ -1089,36 +1122,6 @@ export class BioRecording extends BioElement {
         ${this.#source.goesOn ? html`<p>${this.#say('goesOn', { time: this.#clock(endMs, false) })}</p>` : nothing}
         ${this.#isFiltered ? html`<p class="warn">${this.#say('filterOn')}</p>` : nothing}
         <p class="muted">${this.#say('notDiagnosis')}</p>
-      </div>
-      <div class="goto">
-        <label
-          >${this.#say('goTo')}<input
-            type="range"
-            min="0"
-            max=${Math.max(1, Math.round((endMs - startMs) / 1000))}
-            step="1"
-            .value=${String(Math.round((this.#atMs - startMs) / 1000))}
-            aria-valuetext=${this.#clock(this.#atMs, true)}
-            @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
-        /></label>
-        ${
-          this.#isOfDays
-            ? html`<button type="button" @click=${() => this.#moveDays(-1)}>${this.#say('previousDay')}</button>
-                <button type="button" @click=${() => this.#moveDays(1)}>${this.#say('nextDay')}</button>`
-            : nothing
-        }
-        <input
-          type="datetime-local"
-          step="1"
-          aria-label=${this.#say('goToTime')}
-          min=${this.#local(startMs)}
-          max=${this.#local(endMs)}
-          .value=${this.#local(this.#atMs)}
-          @change=${(event: Event) => {
-            const wallMs = (event.target as HTMLInputElement).valueAsNumber;
-            if (!Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.timeZone));
-          }}
-        />
       </div>
       <div class="views" tabindex="0" role="group" aria-label=${this.#hint()} @keydown=${(event: KeyboardEvent) => this.#key(event)}>
         <canvas
@@ -1136,7 +1139,7 @@ export class BioRecording extends BioElement {
           @pointerdown=${(event: PointerEvent) => this.#pickRow(event)}
         ></canvas>
         <canvas
-          class="strip"
+          class="strip ${this.#channels.length <= STAYS_MAX ? 'stays' : ''}"
           part="strip"
           role="img"
           aria-label=${this.#say('stripLabel', {
