@@ -84,6 +84,7 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 .strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; }
 /* Below the rows it would be out of sight, where a click in them shows what it does. */
 @media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: 0; box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
+@media screen and (max-height: 960px) { .day ~ .strip { position: static !important; box-shadow: none !important; } }
 .reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between; }
 .warn { color: var(--_suspect); font-weight: 600; }
 .goto { flex: 1 1 480px; display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }

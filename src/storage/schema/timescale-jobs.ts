@@ -11,8 +11,8 @@ export type JobFault = Readonly<{
 /** A job that is due for so long does not run at all. */
 export const DUE = '15 minutes';
 
-/** What a server says that counts every run as failed after its work is committed: PostgreSQL from 15.20 and 17.12 on refuses what TimescaleDB up
- *  to 2.29.2 does there. */
+/** What a server says that counts every run as failed after its work is committed: PostgreSQL from 15.20 and 17.12 on refuses what
+ *  TimescaleDB up to 2.29.2 does there. */
 const COUNTED_AS_FAILED = 'cannot drop portal "" while it is being set up';
 
 /** Jobs whose last run failed, and those that are due and do not run (no background worker is free, or the scheduler is off). TimescaleDB's
