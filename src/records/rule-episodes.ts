@@ -9,7 +9,7 @@ import { insertEpisode, insertStrip } from './episodes.ts';
 import type { Stretch } from './stretches.ts';
 
 type Owner = Pick<Candidate, 'organization_id' | 'project_id' | 'xuser_id'>;
-type Known = Readonly<{ id: string; status: string; start_ms: number; end_ms: number | null; summary: Summary }>;
+type Known = Readonly<{ id: string; status: string; start_ms: number; end_ms: number | null; summary: Summary; reviewed: boolean }>;
 type Summary = Readonly<{ feature?: string; extreme?: number; duration_sec?: number; ended_by?: string; reopened?: true }>;
 
 /** SQL condition for episodes that are open and that their rule ends: not those that it has ended and that a person has opened again. */
@@ -39,6 +39,7 @@ async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start:
         epochMs(ref('started_at')).as('start_ms'),
         epochMs(ref('ended_at')).as('end_ms'),
         ref('summary').$castTo<Summary>().as('summary'),
+        sql<boolean>`reviewed_at is not null`.as('reviewed'),
       ])
       .where('xuser_id', '=', stream.xuser_id)
       .where('stream_id', '=', stream.id)
@@ -56,8 +57,8 @@ async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start:
 }
 
 /** Says whether late values have made an episode longer that the rule has ended; what people have closed stays as they left it. */
-function isExtended({ status, end_ms: endMs, summary }: Known, stretch: Stretch): boolean {
-  return status === 'closed' && summary.ended_by === 'rule' && endMs !== null && stretch.endMs > endMs + 1;
+function isExtended({ status, end_ms: endMs, summary, reviewed }: Known, stretch: Stretch): boolean {
+  return status === 'closed' && !reviewed && summary.ended_by === 'rule' && endMs !== null && stretch.endMs > endMs + 1;
 }
 
 async function openEpisode(db: Db, stream: Candidate, rule: EpisodeRule, stretch: Stretch): Promise<void> {
