@@ -135,8 +135,8 @@ const createAnnotation = ({ db }: Deps) =>
     tag: 'Annotations',
     summary: 'Mark a moment or a stretch of a recording, or correct a beat',
     description:
-      'It lies on the recording, or within a day of it. A correction says what the beat nearest to starts_at is, within 150 ms; where none was found, that one is there. What was computed ' +
-      'stays as it is: GET /streams/{streamId}/corrections has the values of both.',
+      'It lies on the recording, or within a day of it. A correction says what the beat nearest to starts_at is, within 150 ms; where none ' +
+      'was found, that one is there. What was computed stays as it is: GET /streams/{streamId}/corrections has the values of both.',
     access: { key: 'write', operator: 'editor' },
     body: AnnotationBody,
     idempotent: true,
