@@ -27,7 +27,8 @@ export async function recordStretch(db: Db, stream: Candidate, rule: EpisodeRule
 }
 
 /** An episode of the rule that overlaps is the same stretch, because the examined range may begin inside it. One that a person has opened
- *  again is of the stretch that it was of, and a later one has an episode of its own. */
+ *  again is of the stretch that it was of, and a later one has an episode of its own. Locked: what a person changes meanwhile is waited
+ *  for, and stays. */
 async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start: string, end: string): Promise<Known | null> {
   const { rows } = await run(
     db,
@@ -51,7 +52,8 @@ async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start:
       )
       .orderBy(({ eb }) => eb('status', '=', 'open'), 'desc')
       .orderBy('started_at', 'desc')
-      .limit(1),
+      .limit(1)
+      .forNoKeyUpdate(),
   );
   return rows[0] ?? null;
 }
@@ -119,7 +121,7 @@ export async function endUnconfirmed(
   episodeId: string,
   by: 'rule changed' | 'rule' = 'rule changed',
 ): Promise<void> {
-  await run(
+  const { rows } = await run(
     db,
     build
       .updateTable('episode')
@@ -130,8 +132,10 @@ export async function endUnconfirmed(
         updated_at: now,
       })
       .where('id', '=', episodeId)
-      .where('status', '=', 'open'),
+      .where(sql.raw<boolean>(OPEN_BY_RULE))
+      .returning('id'),
   );
+  if (rows.length === 0) return; // a person was faster
   await emitEvent(db, scopeOf(owner), 'episode.updated', { episode_id: episodeId, subject_id: owner.xuser_id, kind });
 }
 

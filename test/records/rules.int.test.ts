@@ -423,6 +423,32 @@ describe('a rule of a project', () => {
     expect(after).toMatchObject({ ended_at: closed.body.ended_at, summary: { note: 'seen' } });
   });
 
+  it('does not open again an episode that a person closes during its round', async () => {
+    const { xuser_id: id } = await running.token('meanwhile');
+    const rule = await make(fast);
+    await send('meanwhile', id, 0, 230);
+    await valuesUntil(id, 215);
+    await opened(id, rule);
+    const [first] = await episodesOf(id, rule);
+    expect(first!.status).toBe('open');
+    await send('meanwhile', id, 230, 250); // the next round makes it longer
+    await valuesUntil(id, 240);
+    const { pool } = running.database;
+    const closing = await running.database.connect();
+    await closing.query(
+      `begin; update episode set status = 'closed', ended_at = now(), reviewed_at = now(), updated_at = now() where id = '${first!.id}'`,
+    );
+    const rounded = round();
+    await until(async () => {
+      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event in ('transactionid', 'tuple')`;
+      return (await pool.query(waiting)).rowCount! > 0;
+    });
+    await closing.query('commit');
+    await closing.end();
+    await rounded;
+    expect(await episodesOf(id, rule)).toMatchObject([{ id: first!.id, status: 'closed' }]);
+  });
+
   // promise: rule-late
   it('sees what arrives late: the episode that it had ended in a gap becomes as long as if nothing had been late', async () => {
     const { xuser_id: id } = await running.token('late');
