@@ -178,6 +178,19 @@ describe('a rule of a project', () => {
   });
 
   // promise: rules-silent
+  it('looks at the newest version of a feature, also when the database met an older one later', async () => {
+    const { xuser_id: id } = await running.token('moved here');
+    const rule = await make({ ...fast, subject_id: 'moved here' });
+    await send('moved here', id, 0, 260);
+    await valuesUntil(id, 240);
+    await running.database.pool.query(
+      `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ecg', 'derived:hr_ecg_v0', 1, '/min')`,
+    );
+    await opened(id, rule);
+    const tried = await triedEnds('moved here');
+    expect(tried).toHaveLength(1);
+  });
+
   it('ends an episode whose recording has fallen silent, where the last value was; it goes on when values come after all', async () => {
     const { xuser_id: id } = await running.token('gone');
     const rule = await make({ ...fast, subject_id: 'gone' });

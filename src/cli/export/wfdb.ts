@@ -6,6 +6,7 @@ import { writeRecord } from '../../formats/wfdb-write.ts';
 import { beatClassOf, judgesKinds } from '../../query/beat-classes.ts';
 import type { BeatClass } from '../../query/beat-classes.ts';
 import type { ChannelConfig } from '../../signal.ts';
+import { newestFirst } from '../../storage/newest-method.ts';
 import { exportMarks } from './annotations.ts';
 import { isNamedByLead, MISSING } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
@@ -28,7 +29,7 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
      from beat_values(timestamptz 'epoch' + ($3::int8 / 1000 - 1) * interval '1 microsecond', timestamptz 'epoch' + ($4::int8 / 1000 + 1) * interval '1 microsecond') b
      join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
      join method m on m.id = b.method_id
-     where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4 order by b.ts_ns, m.id desc`,
+     where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4 order by b.ts_ns, ${newestFirst('m')}`,
     [stream.id, columns.map(({ config }) => config.code), String(range.fromNs), String(range.toNs)],
   );
   const marked = await exportMarks(
