@@ -1,9 +1,16 @@
 /** A database that met an older version of a method later: an organization moved here from an older one, or a node of a release before was
  *  upgraded last. What is newest is told by the version, not by when this database met it. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { exportRecordings } from '../../src/cli/export.ts';
+import { readAnnotations } from '../../src/formats/wfdb-annotations.ts';
+import { encodeBlock } from '../../src/storage/block-codec.ts';
 import { allRoutes } from '../helpers/all-routes.ts';
 import { startApi } from '../helpers/api.ts';
 import type { Api } from '../helpers/api.ts';
+import { ran } from '../helpers/commands.ts';
 import { putBeats, putFeatures } from '../helpers/put-derived.ts';
 
 let api: Api;
@@ -40,11 +47,23 @@ beforeAll(async () => {
     `select ${place}, ${version}::float8 as value, -1::smallint as channel_no from ${all} where m.kind = 'feature'`,
     [stream.id, at(0)],
   );
+  // Versions place beats a little differently. Of the second minute there are beats of an older one alone.
   await putBeats(
     api.database,
-    `select ${place}, 0 as channel_no, case when i > 0 then 1000 end as interval_ms, 0 as kind, '' as reason from ${all} where m.kind = 'beat'`,
+    `select (extract(epoch from $2::timestamptz) + i)::bigint * 1000000000 + ${version} * 4000000 as ts_ns, $1::int as stream_id, m.id as method_id,
+       0 as qmask, 0 as channel_no, case when i > 0 then 1000 end as interval_ms, 0 as kind, '' as reason
+     from generate_series(0, 119) as i cross join method m where m.kind = 'beat' and (i < 60 or ${version} < 11)`,
     [stream.id, at(0)],
   );
+  if (api.database.kind === 'postgres') await pool.query('select ensure_partitions($1, $2, $3)', ['sample_block', at(0), at(3600)]);
+  for (let i = 0; i < 120; i++) {
+    const codec = encodeBlock([{ k0: (t0 / 1000 + i) * 250, samples: new Int32Array(250).fill(10), qmask: null }]);
+    await pool.query(
+      `insert into sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)
+       values ($2, 0, $1, 250, 10, 10, 10, 0, 0, 0, $3)`,
+      [stream.id, at(i), codec],
+    );
+  }
 });
 afterAll(() => api.close());
 
@@ -58,6 +77,19 @@ it('a chart has the unit and the values of the newest version', async () => {
     body: { subject_id: 'patient', range: { from: at(0), to: at(60) }, resolution: '1s', series: [{ feature: 'hr_ecg' }] },
   });
   expect([chart.values[0]!.unit, chart.data.at(0)?.[1]]).toEqual(['/min', 11]);
+});
+
+it('a WFDB record has each beat once, of the newest version that found beats there', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'biosignal-versions-'));
+  const { code, err } = await ran(exportRecordings, [stream.uuid, '--format', 'wfdb', '--out', folder, '--no-wait'], {
+    env: { DATABASE_URL: api.database.url },
+    cwd: folder,
+  });
+  expect(code, err.join()).toBe(0);
+  const file = readdirSync(folder).find((name) => name.endsWith('.bio'))!;
+  const beats = await readAnnotations(join(folder, file));
+  expect(beats.map(({ sample }) => sample)).toEqual(Array.from({ length: 120 }, (_, i) => 250 * i + (i < 60 ? 11 : 10)));
+  rmSync(folder, { recursive: true });
 });
 
 it('beats come newest version first, and those of a strip are of it', async () => {
