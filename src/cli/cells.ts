@@ -11,6 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import pg from 'pg';
 import { errorTable, PipelineError } from '../errors.ts';
 import { hashKey, parseKey } from '../key-format.ts';
+import { sessionOf } from '../storage/database/session.ts';
 import type { Command } from './command.ts';
 import { EXIT_OK, UsageError } from './command.ts';
 
@@ -78,8 +79,8 @@ function cellsOf(text: string): Cell[] {
     const { name, upstream, database } = (entry ?? {}) as Readonly<Record<string, unknown>>;
     for (const [member, value] of Object.entries({ name, upstream, database }))
       if (typeof value !== 'string' || value === '') throw new UsageError(`cell ${i + 1} needs "${member}"`);
-    const options = { max: 4, connectionTimeoutMillis: ASK_MS, query_timeout: ASK_MS, application_name: 'biosignal cells' };
-    const pool = new pg.Pool({ ...options, connectionString: String(database) });
+    const session = sessionOf(String(database), 'biosignal cells');
+    const pool = new pg.Pool({ ...session, max: 4, connectionTimeoutMillis: ASK_MS, query_timeout: ASK_MS });
     pool.on('error', () => undefined); // an idle connection was lost: the next question opens another
     return { name: String(name), upstream: String(upstream), pool };
   });

@@ -1,5 +1,6 @@
 /** `biosignal cluster`: the nodes that share a database, and who has which people. */
-import type { Database } from '../storage/database/database.ts';
+import type { Database, Db } from '../storage/database/database.ts';
+import { transaction } from '../storage/database/transaction.ts';
 import { PipelineError } from '../errors.ts';
 import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
@@ -46,7 +47,7 @@ that is their number already, it does nothing, so a job may call it before each 
 };
 
 async function status(database: Database, console: Console, json: boolean): Promise<number> {
-  const nodes = await nodesOf(database);
+  const nodes = await nodesOf(database.pool);
   const { rows } = await database.pool.query<{ partition: number; owner: string | null }>(
     `select c.partition, case when c.renewed_at > clock_timestamp() - make_interval(secs => $1) then c.owner end as owner
      from packet_log_checkpoint c order by 1`,
@@ -62,8 +63,8 @@ async function status(database: Database, console: Console, json: boolean): Prom
   return free.length === 0 ? EXIT_OK : EXIT_FAILED;
 }
 
-async function nodesOf(database: Database): Promise<readonly NodeRow[]> {
-  const { rows } = await database.pool.query<NodeRow>(
+async function nodesOf(db: Db): Promise<readonly NodeRow[]> {
+  const { rows } = await db.query<NodeRow>(
     `select n.id, n.name as node, n.version, n.address,
        (select count(*)::int from packet_log_checkpoint c where c.owner = n.id) as partitions,
        case when n.renewed_at < clock_timestamp() - make_interval(secs => $1) then 'gone' when n.draining then 'draining'
@@ -75,16 +76,21 @@ async function nodesOf(database: Database): Promise<readonly NodeRow[]> {
   return rows;
 }
 
-async function drain(database: Database, what: string, draining: boolean, console: Console): Promise<number> {
-  const nodes = (await nodesOf(database)).filter(({ state }) => state !== 'gone');
-  const found = nodes.filter(({ id, node }) => node === what || (what.length >= 4 && id.startsWith(what)));
-  if (found.length === 0) throw new PipelineError('not_found', `no node '${what}' runs: see biosignal cluster status`);
-  if (found.length > 1) throw new UsageError(`'${what}' names ${found.length} nodes: use the id of one`);
-  const [{ id, node }] = found as [NodeRow];
-  if (draining && !nodes.some((other) => other.id !== id && other.state === 'running'))
-    throw new PipelineError('conflict', 'no other node could take its partitions: there is none, or each is draining or refused');
-  await database.pool.query('update cluster_node set draining = $2 where id = $1', [id, draining]);
-  console.out(draining ? `${node} gives its partitions to the others` : `${node} takes partitions again`);
+async function drain({ pool }: Database, what: string, draining: boolean, console: Console): Promise<number> {
+  const name = await transaction(pool, async (client) => {
+    // One at a time: two at the same moment would each see the other node as the one that stays.
+    await client.query('select from cluster_setting for update');
+    const nodes = (await nodesOf(client)).filter(({ state }) => state !== 'gone');
+    const found = nodes.filter(({ id, node }) => node === what || (what.length >= 4 && id.startsWith(what)));
+    if (found.length === 0) throw new PipelineError('not_found', `no node '${what}' runs: see biosignal cluster status`);
+    if (found.length > 1) throw new UsageError(`'${what}' names ${found.length} nodes: use the id of one`);
+    const [{ id, node }] = found as [NodeRow];
+    if (draining && !nodes.some((other) => other.id !== id && other.state === 'running'))
+      throw new PipelineError('conflict', 'no other node could take its partitions: there is none, or each is draining or refused');
+    await client.query('update cluster_node set draining = $2 where id = $1', [id, draining]);
+    return node;
+  });
+  console.out(draining ? `${name} gives its partitions to the others` : `${name} takes partitions again`);
   return EXIT_OK;
 }
 

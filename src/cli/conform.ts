@@ -7,6 +7,7 @@ import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts
 import { budget } from './conform/client.ts';
 import type { Check } from './conform/checks.ts';
 import { Unavailable } from './conform/given.ts';
+import { FORCE_OPTION, refuseExisting } from './export/whole-files.ts';
 import { groupNames, play } from './conform/play.ts';
 import type { Played } from './conform/play.ts';
 import { countOf, reportPage } from './conform/report.ts';
@@ -50,6 +51,7 @@ For a private certificate authority, set NODE_EXTRA_CA_CERTS=FILE.`,
       doc: `Run only this group of checks; may be repeated: ${groupNames.join('; ')}.`,
     },
     report: { type: 'string', value: 'FILE', multiple: true, doc: 'Write the report to this file, .html or .json. May be given twice.' },
+    force: FORCE_OPTION,
     timeout: { type: 'string', value: 'SEC', fallback: '600', doc: 'Stop and clean up after this time.' },
   },
   examples: ['biosignal conform https://bio.example --report conform.html', 'biosignal conform http://127.0.0.1:8080 --new-project --json'],
@@ -63,6 +65,10 @@ For a private certificate authority, set NODE_EXTRA_CA_CERTS=FILE.`,
       throw new UsageError('the address holds a name or password: leave them out');
     const files = options.list('report');
     for (const file of files) checkReport(console, file);
+    refuseExisting(
+      files.map((file) => resolve(console.cwd, file)),
+      options.flag('force'),
+    );
     const only = options.list('only');
     for (const name of only)
       if (!groupNames.includes(name)) throw new UsageError(`--only: no group '${name}'; there are ${groupNames.join('; ')}`);

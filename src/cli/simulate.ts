@@ -1,8 +1,10 @@
 /** `biosignal simulate`: a fleet of simulated devices on simulated people, with the faults of a real network if wanted. */
+import { resolve } from 'node:path';
 import type { Command, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError } from './command.ts';
 import { LedgerWriter } from './client/ledger.ts';
 import { transports } from './client/packet-sender.ts';
+import { FORCE_OPTION } from './export/whole-files.ts';
 import { activities, rhythms } from './simulator/body.ts';
 import { simulatedChannels } from './simulator/device.ts';
 import type { SimulatedChannel } from './simulator/device.ts';
@@ -56,7 +58,8 @@ export const simulate: Command = {
     connections: { type: 'string', value: 'N', fallback: '4', doc: 'Concurrent requests or sockets.' },
     transport: { type: 'string', value: 'NAME', fallback: 'http', doc: 'http: batches; websocket: /ingest/stream.' },
     truth: { type: 'string', value: 'FILE', doc: 'Write the truth to this file, one JSON object per packet and device.' },
-    ledger: { type: 'string', value: 'NAME', doc: 'Write NAME.jsonl and NAME.packets.' },
+    force: FORCE_OPTION,
+    ledger: { type: 'string', value: 'NAME', doc: 'Write NAME.jsonl and NAME.packets, or append to them.' },
   },
   examples: [
     'biosignal simulate --devices 100 --duration 600',
@@ -70,17 +73,21 @@ export const simulate: Command = {
     const fleet = readFleet(options, speed, seconds);
     const credential = options.required('key');
     const packetCount = seconds === 0 ? Infinity : Math.ceil((seconds * 1000) / fleet.packetMs);
+    const [url, transport] = [options.text('to'), options.oneOf('transport', transports)];
+    const connections = options.integer('connections', 1, 256);
+    const truthPath = options.text('truth');
+    const truth = truthPath === '' ? null : new TruthFile(resolve(console.cwd, truthPath), fleet.startUnixNs, options.flag('force'));
     const result = await streamFleet(
       fleet,
       {
-        url: options.text('to'),
+        url,
         credential,
-        transport: options.oneOf('transport', transports),
-        connections: options.integer('connections', 1, 256),
+        transport,
+        connections,
         speed,
         packetCount,
         ledger: options.text('ledger') === '' ? null : new LedgerWriter(options.text('ledger')),
-        truth: options.text('truth') === '' ? null : new TruthFile(options.text('truth'), fleet.startUnixNs),
+        truth,
       },
       console,
     );

@@ -17,7 +17,7 @@ test('reads what the simulator writes: two devices, each with its beats and its 
   const folder = mkdtempSync(join(tmpdir(), 'biosignal-truth-'));
   try {
     const path = join(folder, 'new', 'truth.jsonl');
-    const file = new TruthFile(path, 0n);
+    const file = new TruthFile(path, 0n, false);
     const beats = [0, 0];
     for (const n of [0, 1]) {
       const device = createSimulatedDevice({ seed: n + 1, contactLossPerHour: 120, channels: ['temp.skin'] });

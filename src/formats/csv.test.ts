@@ -38,6 +38,16 @@ test('what is written reads back to the same digital samples, gaps included', ()
   );
 });
 
+test.each(['a,b', 'a;b;c;d', '"a"', ',', '"'])('a channel of the code %s is in one column, and comes back', (code) => {
+  const config = { code, kind: 'other', rateNanoHz: 1e9, gain: 10, baseline: 0, unit: '1', lead: '' } as const;
+  const channels = [
+    { config, samples: Int32Array.of(1, 2, 3) },
+    { config: { ...config, code: 'other' }, samples: Int32Array.of(4, 5, 6) },
+  ];
+  const table = read([...writeCsv({ startUnixNs: 1_700_000_000_000_000_000n, missing: MISSING, channels })].join(''));
+  expect(table.channels).toEqual(channels);
+});
+
 test('reads other programs tables: separators, units in names, times in seconds', () => {
   const table = read('t [s];ECG [mV];Pulse\n0.000;0.125;1\n0.004;-0.5;\n0.008;1e-3;3\n0.012;0;4\n');
   expect(table.rateNanoHz).toBe(250e9);

@@ -72,7 +72,7 @@ export function* writeCsv(table: CsvToWrite): Generator<string> {
     const { kind, rateNanoHz, gain, baseline, unit, lead } = config;
     text += `# channel ${config.code} ${JSON.stringify({ kind, rate_nhz: rateNanoHz, gain, baseline, unit, lead })}\n`;
   }
-  text += `time_ns,${channels.map(({ config }) => config.code).join(',')}\n`;
+  text += `time_ns,${channels.map(({ config }) => quoted(config.code)).join(',')}\n`;
   const rows = Math.max(0, ...channels.map(({ samples }) => samples.length));
   const timeOf = timeTexts(startUnixNs, rate);
   const columns = channels.map(({ config, samples }) => ({ samples, textOf: physicalTexts(config) }));
@@ -95,6 +95,8 @@ export function* writeCsv(table: CsvToWrite): Generator<string> {
   }
   if (text !== '') yield text;
 }
+
+const quoted = (name: string): string => (/[",;\t\r\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
 
 /** Texts that are kept of a channel: an ECG has some thousand values, and making one takes longer than finding it. */
 const TEXTS_MAX = 65_536;
@@ -171,8 +173,8 @@ export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Reje
     line = nextLine();
   }
   if (line === null) return bad('no header line');
-  const separator = [',', ';', '\t'].reduce((best, mark) => (line!.split(mark).length > line!.split(best).length ? mark : best));
-  const names = splitLine(line, separator);
+  const heads = [',', ';', '\t'].map((mark) => ({ separator: mark, names: splitLine(line!, mark) }));
+  const { separator, names } = heads.reduce((best, head) => (head.names.length > best.names.length ? head : best));
   if (names.length > COLUMN_COUNT_MAX) return bad(`${names.length} columns, limit ${COLUMN_COUNT_MAX}`);
   let timeUnit = timeUnitOf(names[0] ?? '');
   const commas = separator !== ',';

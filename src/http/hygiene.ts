@@ -2,6 +2,7 @@
  *  than `chunked`, or both at once are the known ways to make two servers disagree about where a request ends (RFC 9112 section 6.3), so
  *  they are refused before any work and the connection is closed. */
 import { PipelineError } from '../errors.ts';
+import { HEADER_BYTES_MAX } from './uws.ts';
 import type { UwsRequest } from './uws.ts';
 
 /** Headers that may appear once. A second one is refused, never merged or picked. */
@@ -35,9 +36,11 @@ export type Headers = Map<string, string>;
 export function readHeaders(req: UwsRequest): Headers {
   const headers: Headers = new Map();
   let count = 0;
+  let bytes = req.getUrl().length + (req.getQuery()?.length ?? 0);
   let problem = '';
   req.forEach((name, value) => {
     count += 1;
+    bytes += name.length + value.length;
     if (badValue.test(value)) problem = `The header ${name} holds a control character.`;
     const earlier = headers.get(name);
     if (earlier === undefined) headers.set(name, value);
@@ -45,6 +48,8 @@ export function readHeaders(req: UwsRequest): Headers {
     else headers.set(name, `${earlier}${name === 'cookie' ? '; ' : ', '}${value}`);
   });
   if (count > HEADER_COUNT_MAX) throw new PipelineError('headers_too_large', `${count} header fields; at most ${HEADER_COUNT_MAX}.`);
+  if (bytes > HEADER_BYTES_MAX)
+    throw new PipelineError('headers_too_large', `${bytes} bytes of address and headers; at most ${HEADER_BYTES_MAX}.`);
   if (problem !== '') throw new PipelineError('bad_request', problem);
   return headers;
 }

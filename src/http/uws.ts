@@ -10,8 +10,11 @@ const reviewed: Readonly<Record<string, string>> = {
   '@uwsjs/linux-x64-22': 'f687e7c3666b5cca9d355184bbf07bb0550f5ba0d3ffd453248ccfec552dde6c',
 };
 
-/** Bytes of request line and headers; uWS reads the variable once, when it is loaded. Its own default is 4096. */
+/** Bytes of the address and all headers of a request. */
 export const HEADER_BYTES_MAX = 16_384;
+/** What the library reads of a request line and headers, bytes. It answers more by itself, with a page that names it; up to here the answer
+ *  is ours. It reads the variable once, when it is loaded; its own default is 4096. */
+const READ_BYTES_MAX = 2 * HEADER_BYTES_MAX;
 
 export type UwsRequest = Readonly<{
   getUrl: () => string;
@@ -115,7 +118,7 @@ export function loadUws(): Uws {
   }
   const found = createHash('sha256').update(readFileSync(binary)).digest('hex');
   if (found !== expected) throw new Error(`${packageName}/uws.node has SHA-256 ${found}, reviewed was ${expected}: refused`);
-  process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= String(HEADER_BYTES_MAX);
+  process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= String(READ_BYTES_MAX);
   loaded = require(packageName) as Uws;
   return loaded;
 }

@@ -13,6 +13,7 @@ import type { Route } from '../http/route.ts';
 import { exactly, nullable, oneOf, QualityMask, Timestamp } from '../http/schemas.ts';
 import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { chartAggregates, readChart } from './chart.ts';
 import { planChart } from './chart-plan.ts';
@@ -254,7 +255,7 @@ async function namedSeries(db: Db, { methods, computed }: Features, projectId: s
     // SQL: every chart of a feature runs it, and bench/queries.bench.ts measures that.
     const { rows } = await db.query<{ unit: string | null; name: string | null }>(
       prepared(
-        `select (select unit from method where kind = 'feature' and name = $1 order by id desc limit 1) as unit, (
+        `select (select m.unit from method m where m.kind = 'feature' and m.name = $1 order by ${newestFirst('m')} limit 1) as unit, (
            select b.name from biosignal b left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $2
            where b.feature = $1 and (b.project_id is null or b.project_id = $2) and not coalesce(pb.hidden, false)
            order by b.id limit 1) as name`,

@@ -1,6 +1,7 @@
 /** Finds the sources of a chart: the user's streams that overlap its range, and the methods with values of its features there. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import type { ChartQuery, ChartSeries } from './chart.ts';
 import { timestampAfter, timestampAt } from './time-bounds.ts';
 
@@ -31,7 +32,7 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
          where organization_id = $1 and xuser_id = $2
          and coalesce(recorded_from, '-infinity') < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day')
        select own.ids, own.starts, own.seconds, (
-         select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code, 'cadenceHz', m.cadence_hz) order by (substring(m.code from '_v(\\d+)$'))::int desc, m.id desc)
+         select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code, 'cadenceHz', m.cadence_hz) order by ${newestFirst('m')})
          from method m
          where m.kind = 'feature' and m.name = any ($5::text[]) and has_feature(own.ids, m.id, $3::timestamptz, $4::timestamptz)) as methods
        from own`,

@@ -6,6 +6,7 @@ import { exactly, nullable, Timestamp } from '../http/schemas.ts';
 import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import { versionOf } from '../storage/newest-method.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { ownSubject } from '../tenancy/record-ownership.ts';
 import type { NnFiveMinutes } from './day-variability.ts';
@@ -109,7 +110,7 @@ export async function readWindows(db: Db, subjectId: string, { fromMs, untilMs }
          where s.xuser_id = $1 and coalesce(s.recorded_from, '-infinity') < $3::timestamptz + interval '1 day'
            and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $2::timestamptz - interval '1 day'),
        found as (
-         select own.device, f.ts_ns, (substring(m.code from '_v(\\d+)$'))::int as version,
+         select own.device, f.ts_ns, ${versionOf('m')} as version,
            max(f.value) filter (where m.name = 'hrv_mean_nn_300s') as mean, max(f.value) filter (where m.name = 'hrv_sdnn_300s') as sd
          from feature_values($2::timestamptz, $3::timestamptz) f
          join own on own.id = f.stream_id join method m on m.id = f.method_id

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import type { QualityFlag } from '../signal.ts';
 import { extremesOf, flagOf, type BucketRow } from './chart-cells.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
@@ -280,7 +281,7 @@ export async function sourceOf(db: Db, filter: ObservationFilter, feature: strin
        from own cross join lateral (
          select m.id, m.code, m.cadence_hz from method m
          where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and has_feature(own.ids, m.id, $5::timestamptz, $6::timestamptz)
-         order by (substring(m.code from '_v(\\d+)$'))::int desc nulls last, m.id desc limit 1) m`,
+         order by ${newestFirst('m')} limit 1) m`,
       [filter.subjectId, filter.deviceId, feature, filter.methodCode, filter.since ?? '-infinity', filter.until ?? 'infinity'],
     ),
   );

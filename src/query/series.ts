@@ -3,6 +3,7 @@
 import type { Buffer } from 'node:buffer';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { BeatPage, FeaturePage, type BeatColumns, type FeatureColumns, type Range } from './series-pages.ts';
 import { breathe } from './slices.ts';
@@ -69,7 +70,7 @@ const features = `
         or exists (
           select from open d cross join lateral feature_points(d.time, d.n, d.base, d.codec) p
           where d.method_id = m.id and d.channel_no = c.channel_no and ${inRange('p.ts_ns')}))
-    order by m.name, m.id desc, c.channel_no
+    order by m.name, ${newestFirst('m')}, c.channel_no
   )
   select s.id, s.channel_no, s.name, s.code, s.unit, s.per_unit, s.cadence_hz, ${bounds}, v.*
   from source s cross join lateral (
@@ -171,11 +172,11 @@ const beats = `
   ) v
   where m.kind = 'beat' and c.stream_id = $1 and ($2::text is null or c.code = $2) and ($3::text is null or m.code = $3)
     and ($7::smallint is null or m.id = $7 and c.channel_no = $8::smallint) and v.minutes is not null
-  order by c.code, m.code`;
+  order by c.code, m.name, ${newestFirst('m')}`;
 
 type BeatRow = MinuteRow & Readonly<{ channel_code: string }>;
 
-/** Reads beats of a stream, one series per channel and method. */
+/** Reads beats of a stream, one series per channel and method, the newest version of a method first. */
 export async function readBeatSeries(db: Db, filter: BeatFilter): Promise<readonly BeatSeries[]> {
   const { streamId, channelCode, methodCode, since, until, limit } = filter;
   const ask = async (from: string, wanted: number, one: BeatRow | null): Promise<readonly BeatRow[]> => {

@@ -127,10 +127,9 @@ async function headerOf(
   ]);
   const person = rows[0];
   const kind = segments.find((segment) => segment.code === channel)?.kind ?? '';
-  // The newest version of a method comes last.
+  // The newest version of a method comes first.
   const found =
-    series.findLast((item) => item.channelCode === channel) ??
-    series.findLast((item) => item.methodCode.startsWith(DETECTORS[kind] ?? 'none'));
+    series.find((item) => item.channelCode === channel) ?? series.find((item) => item.methodCode.startsWith(DETECTORS[kind] ?? 'none'));
   const name = person?.display_name ?? '';
   const id = person?.external_id ?? stream.subjectId;
   return {

@@ -12,6 +12,7 @@ import { build, epochMs, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { hashedLock, namedLocks } from '../storage/database/locks.ts';
 import { transaction } from '../storage/database/transaction.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import { creatorOf, lookBackSec, NEWS_SEC, REACHED_SQL, silenceSec } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { isActive, isHere } from '../tenancy/moving.ts';
@@ -69,7 +70,7 @@ async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[
   // SQL, as in applyRule: a query of feature values that begins with their newest time.
   const { rows } = await db.query<Candidate>(
     `with method_of as (
-       select id, steps_per_unit(step) as per_unit from method where kind = 'feature' and name = $1 order by id desc limit 1)
+       select m.id, steps_per_unit(m.step) as per_unit from method m where m.kind = 'feature' and m.name = $1 order by ${newestFirst('m')} limit 1)
      select s.id, s.uuid, s.organization_id, s.project_id, s.xuser_id from stream s
      where ${isHere('s.organization_id')} and ${isActive('s.project_id')} and (s.id in (select stream_id from episode where ${OPEN_BY_RULE} and created_by = $2)
         or s.last_packet_at > now() - make_interval(secs => $3::integer) and exists (
@@ -99,8 +100,8 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
   );
   // Times of the values, not of the wall clock, so that replaying an old recording makes episodes too.
   const { rows } = await db.query<{ newest: number | null; is_silent: boolean; t: number[] | null; v: number[] | null }>(
-    `with method_of as (select id from method where kind = 'feature' and name = $2 order by id desc limit 1),
-     trusted_of as (select id from method where kind = 'feature' and name = $6 order by id desc limit 1),
+    `with method_of as (select m.id from method m where m.kind = 'feature' and m.name = $2 order by ${newestFirst('m')} limit 1),
+     trusted_of as (select m.id from method m where m.kind = 'feature' and m.name = $6 order by ${newestFirst('m')} limit 1),
      newest as (select newest_value($1, (select id from method_of)) as time),
      range as materialized (select least(time - make_interval(secs => $3::integer), to_timestamp($4::float8)) as low from newest),
      trusted as materialized (

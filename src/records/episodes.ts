@@ -218,10 +218,16 @@ function stateAfter(
   return { status, ended_at: change.ended_at === undefined ? episode.ended_at : given };
 }
 
-/** Of an episode that its rule has ended: it is a person's now. */
-const takenFromRule = sql<string>`case when summary ? 'ended_by' then summary - 'ended_by' || '{"reopened": true}' else summary end`;
-/** Likewise, and its end stays: late values do not make it longer any more. */
-const reviewed = sql<string>`summary - 'ended_by'`;
+/** The summary after a change. What is given takes the place of what was there, but says nothing of whose the episode is: an open one that
+ *  its rule had ended is a person's, and of the stretch that it was of, whatever they write.
+ *  @param given undefined: as it is, but for what the rule said of its end where people say something else */
+function summaryAfter(given: object | undefined, change: Readonly<{ isOpen: boolean; isReopened: boolean; isClosed: boolean }>) {
+  const next = given === undefined ? sql`summary` : sql`${JSON.stringify(given)}::jsonb`;
+  const taken = sql`jsonb_strip_nulls(jsonb_build_object('reopened', true, 'duration_sec', summary -> 'duration_sec'))`;
+  if (change.isReopened) return sql<string>`case when summary ? 'ended_by' then ${next} - 'ended_by' || ${taken} else ${next} end`;
+  if (change.isOpen) return sql<string>`case when summary ? 'reopened' then ${next} || ${taken} else ${next} end`;
+  return change.isClosed && given === undefined ? sql<string>`summary - 'ended_by'` : sql<string>`${next}`;
+}
 
 /** State of a new episode: closed when it has an end, open by default. */
 export function stateAtStart(
@@ -252,9 +258,9 @@ export async function updateEpisode(db: Db, episode: Episode, change: EpisodeCha
     ...(isClosed ? { reviewed_at: now } : status !== 'closed' && { reviewed_at: null }),
     ...(title === undefined ? {} : { title }),
     ...(severity === undefined ? {} : { severity }),
-    ...(summary === undefined ? {} : { summary: JSON.stringify(summary) }),
-    ...(isReopened && summary === undefined && { summary: takenFromRule }),
-    ...(isClosed && summary === undefined && { summary: reviewed }),
+    ...((summary !== undefined || isReopened || isClosed) && {
+      summary: summaryAfter(summary, { isOpen: status === 'open', isReopened, isClosed }),
+    }),
   };
   await run(db, build.updateTable('episode').set(set).where('id', '=', episode.id));
   if (isReopened) await endAcknowledgement(db, episode.id);

@@ -1,5 +1,6 @@
 /** The rules that projects make, for the rounds of episode-rules.ts: which streams each concerns now, and episodes whose rule is gone. */
 import type { Db } from '../storage/database/database.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import { isActive, isHere } from '../tenancy/moving.ts';
 import { LOOK_BACK_SQL } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
@@ -54,7 +55,7 @@ export async function concernedByProjectRules(db: Db): Promise<readonly Readonly
        'xuser_id', s.xuser_id) as stream
      from episode_rule r
      cross join lateral (
-       select id, steps_per_unit(step) as per_unit from method where kind = 'feature' and name = r.feature order by id desc limit 1) o
+       select m.id, steps_per_unit(m.step) as per_unit from method m where m.kind = 'feature' and m.name = r.feature order by ${newestFirst('m')} limit 1) o
      cross join lateral (select make_interval(secs => ${LOOK_BACK_SQL}) as look_back) k
      join stream s on s.project_id = r.project_id and ${isFor('s.xuser_id')}
      where r.is_enabled and ${isHere('r.organization_id')} and ${isActive('r.project_id')} and (

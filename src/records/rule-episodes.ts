@@ -9,7 +9,7 @@ import { insertEpisode, insertStrip } from './episodes.ts';
 import type { Stretch } from './stretches.ts';
 
 type Owner = Pick<Candidate, 'organization_id' | 'project_id' | 'xuser_id'>;
-type Known = Readonly<{ id: string; status: string; start_ms: number; end_ms: number | null; summary: Summary }>;
+type Known = Readonly<{ id: string; status: string; start_ms: number; end_ms: number | null; summary: Summary; reviewed: boolean }>;
 type Summary = Readonly<{ feature?: string; extreme?: number; duration_sec?: number; ended_by?: string; reopened?: true }>;
 
 /** SQL condition for episodes that are open and that their rule ends: not those that it has ended and that a person has opened again. */
@@ -27,7 +27,8 @@ export async function recordStretch(db: Db, stream: Candidate, rule: EpisodeRule
 }
 
 /** An episode of the rule that overlaps is the same stretch, because the examined range may begin inside it. One that a person has opened
- *  again is of the stretch that it was of, and a later one has an episode of its own. */
+ *  again is of the stretch that it was of, and a later one has an episode of its own. Locked: what a person changes meanwhile is waited
+ *  for, and stays. */
 async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start: string, end: string): Promise<Known | null> {
   const { rows } = await run(
     db,
@@ -39,6 +40,7 @@ async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start:
         epochMs(ref('started_at')).as('start_ms'),
         epochMs(ref('ended_at')).as('end_ms'),
         ref('summary').$castTo<Summary>().as('summary'),
+        sql<boolean>`reviewed_at is not null`.as('reviewed'),
       ])
       .where('xuser_id', '=', stream.xuser_id)
       .where('stream_id', '=', stream.id)
@@ -50,14 +52,15 @@ async function knownEpisode(db: Db, stream: Candidate, rule: EpisodeRule, start:
       )
       .orderBy(({ eb }) => eb('status', '=', 'open'), 'desc')
       .orderBy('started_at', 'desc')
-      .limit(1),
+      .limit(1)
+      .forNoKeyUpdate(),
   );
   return rows[0] ?? null;
 }
 
 /** Says whether late values have made an episode longer that the rule has ended; what people have closed stays as they left it. */
-function isExtended({ status, end_ms: endMs, summary }: Known, stretch: Stretch): boolean {
-  return status === 'closed' && summary.ended_by === 'rule' && endMs !== null && stretch.endMs > endMs + 1;
+function isExtended({ status, end_ms: endMs, summary, reviewed }: Known, stretch: Stretch): boolean {
+  return status === 'closed' && !reviewed && summary.ended_by === 'rule' && endMs !== null && stretch.endMs > endMs + 1;
 }
 
 async function openEpisode(db: Db, stream: Candidate, rule: EpisodeRule, stretch: Stretch): Promise<void> {
@@ -118,7 +121,7 @@ export async function endUnconfirmed(
   episodeId: string,
   by: 'rule changed' | 'rule' = 'rule changed',
 ): Promise<void> {
-  await run(
+  const { rows } = await run(
     db,
     build
       .updateTable('episode')
@@ -129,8 +132,10 @@ export async function endUnconfirmed(
         updated_at: now,
       })
       .where('id', '=', episodeId)
-      .where('status', '=', 'open'),
+      .where(sql.raw<boolean>(OPEN_BY_RULE))
+      .returning('id'),
   );
+  if (rows.length === 0) return; // a person was faster
   await emitEvent(db, scopeOf(owner), 'episode.updated', { episode_id: episodeId, subject_id: owner.xuser_id, kind });
 }
 

@@ -3,6 +3,7 @@
  *  Recording by recording, day by day: SQL finds the minutes with a value beyond the bound and unpacks those alone, and the same finder
  *  as in the rounds (stretches.ts) goes over them. A value within the bound changes nothing that a later one beyond it would not tell. */
 import type { Db } from '../storage/database/database.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import { NEWS_SEC, REACHED_SQL, silenceSec } from './episode-rule.ts';
 import type { EpisodeRule } from './episode-rule.ts';
 import { StretchFinder } from './stretches.ts';
@@ -139,7 +140,7 @@ async function methodOf(db: Db, feature: string, { id, from_ms: fromMs, to_ms: t
     `select m.id from method m
      where m.kind = 'feature' and m.name = $2
        and has_feature(array[$1::integer], m.id, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000))
-     order by m.id desc limit 1`,
+     order by ${newestFirst('m')} limit 1`,
     [id, feature, fromMs, toMs],
   );
   return rows[0]?.id ?? null;

@@ -17,7 +17,7 @@ import type { Database } from './database/database.ts';
 import { locks, pairLocks } from './database/locks.ts';
 import { isLoginRefused, isRetryable } from './database/sql-states.ts';
 import { WriterConnection } from './database/writer-connection.ts';
-import { Fence } from './fence.ts';
+import { Fence, isNotOwner } from './fence.ts';
 import { LOG_FORM } from './log-batch.ts';
 import { endBackendsOf } from './log-ownership.ts';
 import type { Instance, LogOwner } from './log-ownership.ts';
@@ -32,7 +32,11 @@ const ANSWER_MS = 4000;
 const AGAIN_MS = 100;
 /** Partitions that are given back at the same time. */
 const RELEASES_MAX = 4;
+const FOLLOWED = 'another node has taken over partitions of this one';
+const CUT_ANEW = 'people were cut into another number of partitions';
 const NOT_GIVEN_BACK = 'this node could not give a partition back in order';
+const NOT_READ_BACK = 'this node could not read partitions back';
+const REFUSED = 'the database refuses this node new connections';
 /** Time after which a partition that is being given back is looked into, ms. */
 const GIVE_BACK_MS = 10_000;
 /** Age up to which a node that has just started takes what is nobody's at once, ms. */
@@ -101,6 +105,8 @@ export class Membership implements LogOwner, ClusterView {
   #clockTold = 0;
   /** The database gives this node no new connection. */
   #refused = false;
+  /** When it was last asked for one. */
+  #askedMs = -Infinity;
   #wake: () => void = () => undefined;
 
   private constructor(database: Database, partitionCount: number, options: MemberOptions) {
@@ -187,7 +193,7 @@ export class Membership implements LogOwner, ClusterView {
   }
 
   /** @param why a clause of a sentence that goes on with what follows from it */
-  lose(why = 'another node has taken over partitions of this one'): void {
+  lose(why = FOLLOWED): void {
     if (this.#lostWhy !== null || this.#mode === 'left') return;
     this.#lostWhy = `${why}; it has to start again`;
     this.#wake();
@@ -253,9 +259,10 @@ export class Membership implements LogOwner, ClusterView {
 
   /** @returns whether a partition of our share is not ours yet, or one of another's is still ours */
   async #tick(): Promise<boolean> {
-    await this.#renew();
+    const isFollowed = await this.#renew();
     this.#seen = await this.#look();
-    if (this.#seen.partitions !== this.partitionCount) this.lose();
+    if (this.#seen.partitions !== this.partitionCount) this.lose(CUT_ANEW);
+    if (isFollowed) this.lose();
     if (this.#isOver()) return false;
     this.#tellChanges();
     const draining = this.#mode === 'leaving' || this.#seen.nodes.some(({ id, draining: told }) => id === this.self && told);
@@ -280,7 +287,8 @@ export class Membership implements LogOwner, ClusterView {
     const isStuck = [...this.#releasing.values()].some(({ startedMs }) => performance.now() - startedMs > GIVE_BACK_MS);
     // Its writers wait for connections that they will not be given: the next owner reads from the log what they have.
     if (isStuck && this.#refused) this.lose(NOT_GIVEN_BACK);
-    if ((free.length > 0 || this.#refused || isStuck) && this.#taking === null)
+    const isAskedAgain = (this.#refused || isStuck) && performance.now() - this.#askedMs >= LOOK_MS;
+    if (((free.length > 0 && !this.#refused) || isAskedAgain) && this.#taking === null)
       this.#taking = this.#take(free).finally(() => (this.#taking = null));
     return unsettled;
   }
@@ -322,22 +330,21 @@ export class Membership implements LogOwner, ClusterView {
     } catch (error) {
       if (!isAway(error)) this.#fault('partitions could not be taken', error);
       if (this.fence.held.partitions.some((partition) => this.fence.held.modeOf(partition) === 'taking'))
-        this.lose('this node could not read partitions back');
+        this.lose(whyOf(error, NOT_READ_BACK));
     }
   }
 
-  /** Whether the database gives a new connection, which reading back needs: to a node whose password was changed it does not, while the
-   *  connections that are open still work. What such a node claimed would be nobody's until someone restarts it. */
+  /** Whether the database gives a new connection, which reading back needs: to a node whose password was changed, or whose right to
+   *  connect or role was taken, it does not, while the connections that are open still work. What such a node claimed would be nobody's
+   *  until someone restarts it. */
   async #canOpenConnections(): Promise<boolean> {
+    this.#askedMs = performance.now();
     try {
       await (await this.#database.connect()).end();
       this.#refused = false;
       return true;
     } catch (error) {
-      if (!isLoginRefused(error)) {
-        if (isRetryable(error)) return false;
-        throw error;
-      }
+      if (isRetryable(error)) return false;
       if (!this.#refused) this.#fault('this node takes no partition: the database refuses it new connections', error);
       this.#refused = true;
       return false;
@@ -369,7 +376,7 @@ export class Membership implements LogOwner, ClusterView {
       .catch((error: unknown) => {
         if (this.#isOver()) return;
         this.#fault('a partition could not be given back', error);
-        this.lose(NOT_GIVEN_BACK); // the next owner reads it back
+        this.lose(whyOf(error, NOT_GIVEN_BACK)); // the next owner reads it back
       })
       .finally(() => {
         this.#releasing.delete(partition);
@@ -406,7 +413,8 @@ export class Membership implements LogOwner, ClusterView {
 
   // ------------------------------------------------------------------------------------------------ statements
 
-  async #renew(): Promise<void> {
+  /** @returns whether something that this node held when it said so is not its own any more */
+  async #renew(): Promise<boolean> {
     const { instance, address = '', version = '' } = this.#options;
     const held = this.fence.held.partitions.map((partition) => [partition, this.fence.held.epochOf(partition)!] as const);
     const { rows } = await this.#run((client) =>
@@ -419,10 +427,10 @@ export class Membership implements LogOwner, ClusterView {
       ),
     );
     this.#renewedMs = performance.now();
-    for (const [partition, epoch] of held) {
-      const isStill = this.fence.held.epochOf(partition) === epoch;
-      if (isStill && !rows.some((row) => row.partition === partition && row.epoch === epoch)) this.lose();
-    }
+    const isStill = (partition: number, epoch: bigint): boolean => this.fence.held.epochOf(partition) === epoch;
+    return held.some(
+      ([partition, epoch]) => isStill(partition, epoch) && !rows.some((row) => row.partition === partition && row.epoch === epoch),
+    );
   }
 
   async #look(): Promise<Seen> {
@@ -493,6 +501,12 @@ export class Membership implements LogOwner, ClusterView {
 /** Of the session lock of a node: 31 bits of its id. */
 function lockKeyOf(id: NodeId): number {
   return Number(`0x${id.slice(0, 8)}`) & 0x7fffffff;
+}
+
+/** Why a node ends that failed to move a partition. @param otherwise where the error does not say it */
+function whyOf(error: unknown, otherwise: string): string {
+  if (isNotOwner(error)) return FOLLOWED;
+  return isLoginRefused(error) ? REFUSED : otherwise;
 }
 
 function isAway(error: unknown): boolean {

@@ -78,6 +78,20 @@ test('a run of 15 minutes at full speed ends at the present, and its beats are f
   expect(total['good']).toBeGreaterThan(400);
 });
 
+test('a truth file that is there is kept, and a place where none can be is said before anything is sent', async () => {
+  const path = join(work, 'kept.jsonl');
+  writeFileSync(path, 'another run\n');
+  const args = ['--speed', 'max', '--duration', '10', '--channels', 'ecg.ii', '--device-prefix', 'kept-', '--truth'];
+  const refused = await run(simulate, [...args, path]);
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('kept.jsonl is there already')]);
+  expect(readFileSync(path, 'utf8')).toBe('another run\n');
+  const folder = await run(simulate, [...args, work, '--force']);
+  expect([folder.code, folder.err]).toEqual([1, expect.stringContaining('EISDIR')]);
+  expect((await database.pool.query(`select from device where external_id like 'kept-%'`)).rowCount).toBe(0);
+  expect(await run(simulate, [...args, path, '--force'])).toMatchObject({ code: 0 });
+  expect(readFileSync(path, 'utf8')).toMatch(/^\{"device":"kept-/);
+});
+
 test('a file that is not a truth file is refused with the line at fault', async () => {
   const path = join(work, 'no-truth.jsonl');
   writeFileSync(path, '{"device":"x"}\n');

@@ -28,6 +28,20 @@ test.each(['draining', 'refused'])('a node whose only other one is %s is not dra
   expect(await drain()).toMatchObject({ code: 0, out: ['one gives its partitions to the others'] });
 });
 
+test('of two nodes that are drained at the same moment one stays to take what the other has', async () => {
+  const { pool } = database;
+  for (let round = 0; round < 8; round++) {
+    await pool.query('delete from cluster_node');
+    await pool.query(
+      `insert into cluster_node (id, lock_key, name, address, version) values (gen_random_uuid(), 1, 'one', '', ''), (gen_random_uuid(), 2, 'other', '', '')`,
+    );
+    const drains = ['one', 'other'].map((node) => ran(cluster, ['drain', node], { env: { DATABASE_URL: database.url }, cwd: '.' }));
+    const codes = (await Promise.all(drains)).map(({ code }) => code);
+    expect(codes.filter((code) => code === 0)).toHaveLength(1);
+    expect((await pool.query('select from cluster_node where draining')).rowCount).toBe(1);
+  }
+});
+
 test('doctor names a node that the database refuses new connections, while it has partitions or not', async () => {
   const { pool } = database;
   await pool.query('delete from cluster_node');

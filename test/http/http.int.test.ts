@@ -388,7 +388,15 @@ describe('hygiene on raw sockets', () => {
     const fits = await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(12_000)}\r\n\r\n`);
     expect(fits.text).toContain('"big"');
     const over = await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`);
-    expect(over.text).toContain('431');
+    expect(over.text).toMatch(/^HTTP\/1\.1 431 /);
+    expect(over.text).toContain('"code":"headers_too_large"');
+    expect(over.text).toContain('at most 16384');
+    expect(over.text).not.toMatch(/uwebsockets/i);
+    const long = await raw(`GET /healthz?${'a'.repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    expect(long.text).toContain('"code":"headers_too_large"');
+    const far = await raw(`GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ${'a'.repeat(40_000)}\r\n\r\n`);
+    expect(far.text).toMatch(/^HTTP\/1\.1 431 /);
+    expect(far.closed).toBe(true);
   });
 
   // promise: smuggling

@@ -2,7 +2,7 @@
  *  neither the terminal nor the report, no key goes anywhere else, and everything of the run is taken away. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { IncomingMessage, OutgoingHttpHeaders, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -251,6 +251,10 @@ it(
     const { code, err } = await conform([running.service.baseUrl, '--report', join(folder, 'folder.html')]);
     expect(err).toContain('folder.html');
     expect(code).toBe(2);
+    writeFileSync(join(folder, 'before.json'), 'of last week');
+    const kept = await conform([running.service.baseUrl, '--only', 'Description', '--report', join(folder, 'before.json')]);
+    expect([kept.code, kept.err]).toEqual([2, expect.stringContaining('before.json is there already')]);
+    expect(readFileSync(join(folder, 'before.json'), 'utf8')).toBe('of last week');
 
     const gone = join(folder, 'gone');
     mkdirSync(gone);

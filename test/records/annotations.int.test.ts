@@ -7,6 +7,7 @@ import type { RunningService } from '../helpers/running-service.ts';
 
 const FS = 250;
 const SECONDS = 120;
+const DAY_SEC = 86_400;
 /** Beats lie so far apart, but for one extra beat half way between two. */
 const RR_SEC = 0.8;
 const EXTRA_SEC = 60.5 + RR_SEC / 2;
@@ -117,6 +118,8 @@ it('refuses what cannot be, and says where', async () => {
     [{ kind: 'note', starts_at: at(20), beat: 'V' }, '/beat'],
     [{ kind: 'beat', starts_at: at(20), ends_at: at(21), beat: 'V' }, '/ends_at'],
     [{ kind: 'beat', starts_at: at(20), beat: 'V', channel: 'ecg.iii' }, '/channel'],
+    [{ kind: 'note', starts_at: at(-2 * DAY_SEC) }, '/starts_at'],
+    [{ kind: 'note', starts_at: at(-3 * DAY_SEC), ends_at: at(-2 * DAY_SEC) }, '/starts_at'],
   ];
   for (const [body, pointer] of refused) {
     const answer = await running.send<{ errors: { pointer: string }[] }>('POST', '/api/v1/annotations', {
@@ -126,8 +129,29 @@ it('refuses what cannot be, and says where', async () => {
   }
   expect(await list('')).toEqual([]);
   const { id } = await make({ kind: 'note', starts_at: at(20), channel: 'ecg.ii' });
-  const moved = await running.send('PATCH', `/api/v1/annotations/${id}`, { body: { channel: 'ecg.iii' } });
-  expect(moved.status, moved.text).toBe(422);
+  for (const body of [{ channel: 'ecg.iii' }, { starts_at: at(-2 * DAY_SEC) }]) {
+    const moved = await running.send('PATCH', `/api/v1/annotations/${id}`, { body });
+    expect(moved.status, moved.text).toBe(422);
+  }
+  expect((await running.send('DELETE', `/api/v1/annotations/${id}`)).status).toBe(204);
+});
+
+it('refuses one a day after the end of a recording, takes one near it, and one that is older may be changed but for its times', async () => {
+  const { pool } = running.database;
+  const { rows } = await pool.query<{ from: Date }>('select recorded_from as from from stream where uuid = $1', [stream]);
+  const { id } = await make({ kind: 'note', starts_at: at(-300), text: 'before the electrodes' });
+  // As of a recording that ended three days ago.
+  const shift = `update stream set recorded_from = recorded_from + $2::interval, last_sample_at = last_sample_at + $2::interval where uuid = $1`;
+  await pool.query(shift, [stream, '-3 days']);
+  try {
+    const late = { stream_id: stream, kind: 'note', starts_at: at(-300) };
+    expect((await running.send('POST', '/api/v1/annotations', { body: late })).status).toBe(422);
+    expect((await running.send('PATCH', `/api/v1/annotations/${id}`, { body: { text: 'as it was' } })).status).toBe(200);
+    expect((await running.send('PATCH', `/api/v1/annotations/${id}`, { body: { starts_at: at(-200) } })).status).toBe(422);
+  } finally {
+    await pool.query(shift, [stream, '3 days']);
+  }
+  expect((await pool.query<{ from: Date }>('select recorded_from as from from stream where uuid = $1', [stream])).rows).toEqual(rows);
   expect((await running.send('DELETE', `/api/v1/annotations/${id}`)).status).toBe(204);
 });
 
@@ -176,7 +200,7 @@ it('corrections give another variability, and what was computed stays', async ()
 });
 
 it('times that differ by less than the database keeps are one time, and shorter than a millisecond is a stretch', async () => {
-  const day = '2026-01-01T00:00:0';
+  const day = at(0).slice(0, -6);
   const status = async (from: string, to: string): Promise<readonly number[]> => {
     const mark = { stream_id: stream, kind: 'note', starts_at: day + from, ends_at: day + to };
     const episode = { subject_id: person.id, kind: 'note', started_at: day + from, ended_at: day + to };

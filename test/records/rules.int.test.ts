@@ -1,4 +1,5 @@
 /** Rules that people make, in the whole service: from the packets of a device to an episode and its events. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { applyRules, startEpisodeRules } from '../../src/records/episode-rules.ts';
 import type { Packet } from '../../src/proto/packet.ts';
@@ -177,6 +178,19 @@ describe('a rule of a project', () => {
   });
 
   // promise: rules-silent
+  it('looks at the newest version of a feature, also when the database met an older one later', async () => {
+    const { xuser_id: id } = await running.token('moved here');
+    const rule = await make({ ...fast, subject_id: 'moved here' });
+    await send('moved here', id, 0, 260);
+    await valuesUntil(id, 240);
+    await running.database.pool.query(
+      `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ecg', 'derived:hr_ecg_v0', 1, '/min')`,
+    );
+    await opened(id, rule);
+    const tried = await triedEnds('moved here');
+    expect(tried).toHaveLength(1);
+  });
+
   it('ends an episode whose recording has fallen silent, where the last value was; it goes on when values come after all', async () => {
     const { xuser_id: id } = await running.token('gone');
     const rule = await make({ ...fast, subject_id: 'gone' });
@@ -259,8 +273,12 @@ describe('a rule of a project', () => {
     const [first] = await episodesOf(id, rule);
     expect(first).toMatchObject({ status: 'closed', summary: { ended_by: 'rule' } });
     const at = `/api/v1/episodes/${first!.id}`;
-    const reopened = await running.send('PATCH', at, { body: { status: 'open' } });
+    // With the summary that was read, and then another one: it stays the person's.
+    const reopened = await running.send('PATCH', at, { body: { status: 'open', summary: first!.summary } });
     expect(reopened.body).toMatchObject({ status: 'open', ended_at: null, summary: { reopened: true } });
+    expect(reopened.body).not.toMatchObject({ summary: { ended_by: 'rule' } });
+    const noted = await running.send('PATCH', at, { body: { summary: { note: 'asked by phone' } } });
+    expect(noted.body).toMatchObject({ summary: { note: 'asked by phone', reopened: true } });
     await round();
     await round();
     expect(await episodesOf(id, rule)).toMatchObject([{ id: first!.id, status: 'open', ended_at: null }]);
@@ -387,6 +405,61 @@ describe('a rule of a project', () => {
     expect(ended).toMatchObject({ id: first!.id, status: 'closed' });
     expect(secondOf(ended!.started_at)).toBeGreaterThan(118);
     expect(secondOf(ended!.ended_at)).toBeLessThan(275);
+  });
+
+  it('leaves an episode that a person has closed as it is, also with the summary that the rule had given it', async () => {
+    const { xuser_id: id } = await running.token('reviewed');
+    const rule = await make({ ...fast, sustain_sec: 30, release_sec: 10 });
+    await send('reviewed', id, 0, 190);
+    await send('reviewed', id, 230, 540);
+    await valuesUntil(id, 520);
+    await opened(id, rule);
+    const first = (await episodesOf(id, rule)).at(-1)!;
+    expect(first.summary.ended_by).toBe('rule');
+    const closed = await running.send<Episode>('PATCH', `/api/v1/episodes/${first.id}`, {
+      body: { status: 'closed', summary: { ...first.summary, note: 'seen' } },
+    });
+    expect(closed.status, closed.text).toBe(200);
+    await send('reviewed', id, 190, 230);
+    await until(async () => {
+      const { rows } = await running.database.pool.query<{ n: number }>(
+        `select count(*)::int as n from stream s cross join lateral feature_values(to_timestamp($2), to_timestamp($2) + interval '20 seconds') f
+         join method m on m.id = f.method_id where s.xuser_id = $1 and f.stream_id = s.id and m.name = 'hr_ecg'`,
+        [id, startMs / 1000 + 200],
+      );
+      return (rows[0]?.n ?? 0) >= 20;
+    }, 60_000);
+    await sleep(2500); // the service has noted the packets
+    await round();
+    await round();
+    const after = (await episodesOf(id, rule)).find((episode) => episode.id === first.id)!;
+    expect(after).toMatchObject({ ended_at: closed.body.ended_at, summary: { note: 'seen' } });
+  });
+
+  it('does not open again an episode that a person closes during its round', async () => {
+    const { xuser_id: id } = await running.token('meanwhile');
+    const rule = await make(fast);
+    await send('meanwhile', id, 0, 230);
+    await valuesUntil(id, 215);
+    await opened(id, rule);
+    const [first] = await episodesOf(id, rule);
+    expect(first!.status).toBe('open');
+    await send('meanwhile', id, 230, 250); // the next round makes it longer
+    await valuesUntil(id, 240);
+    const { pool } = running.database;
+    const closing = await running.database.connect();
+    await closing.query(
+      `begin; update episode set status = 'closed', ended_at = now(), reviewed_at = now(), updated_at = now() where id = '${first!.id}'`,
+    );
+    const rounded = round();
+    await until(async () => {
+      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event in ('transactionid', 'tuple')`;
+      return (await pool.query(waiting)).rowCount! > 0;
+    });
+    await closing.query('commit');
+    await closing.end();
+    await rounded;
+    expect(await episodesOf(id, rule)).toMatchObject([{ id: first!.id, status: 'closed' }]);
   });
 
   // promise: rule-late

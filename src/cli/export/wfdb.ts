@@ -6,6 +6,7 @@ import { writeRecord } from '../../formats/wfdb-write.ts';
 import { beatClassOf, judgesKinds } from '../../query/beat-classes.ts';
 import type { BeatClass } from '../../query/beat-classes.ts';
 import type { ChannelConfig } from '../../signal.ts';
+import { versionOf } from '../../storage/newest-method.ts';
 import { exportMarks } from './annotations.ts';
 import { isNamedByLead, MISSING } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
@@ -24,11 +25,16 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   await writeRecord(folder, { name, fs, leads, comments, startUnixNs: startNs }, 16);
   const files = [join(folder, `${name}.hea`), join(folder, `${name}.dat`)];
   const { rows } = await pool.query<BeatToWrite>(
-    `select distinct on (b.ts_ns) b.ts_ns, b.kind, b.reason, b.qmask, b.confidence, m.code as method_code
-     from beat_values(timestamptz 'epoch' + ($3::int8 / 1000 - 1) * interval '1 microsecond', timestamptz 'epoch' + ($4::int8 / 1000 + 1) * interval '1 microsecond') b
-     join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
-     join method m on m.id = b.method_id
-     where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4 order by b.ts_ns, m.id desc`,
+    // Minute by minute the newest version that found beats: a recording that was computed anew has those of several.
+    `with found as (
+       select b.*, m.code as method_code, ${versionOf('m')} as version,
+         max(${versionOf('m')}) over (partition by b.channel_no, m.name, b.ts_ns / 60000000000) as newest
+       from beat_values(timestamptz 'epoch' + ($3::int8 / 1000 - 1) * interval '1 microsecond', timestamptz 'epoch' + ($4::int8 / 1000 + 1) * interval '1 microsecond') b
+       join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
+       join method m on m.id = b.method_id
+       where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4)
+     select distinct on (ts_ns) ts_ns, kind, reason, qmask, confidence, method_code
+     from found where version is not distinct from newest order by ts_ns, version desc nulls last`,
     [stream.id, columns.map(({ config }) => config.code), String(range.fromNs), String(range.toNs)],
   );
   const marked = await exportMarks(

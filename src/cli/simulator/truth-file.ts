@@ -1,16 +1,22 @@
 /** Writes the truth behind simulated signals as lines of JSON, to compare results with. */
-import { createWriteStream, mkdirSync } from 'node:fs';
+import { once } from 'node:events';
+import { createWriteStream, mkdirSync, openSync } from 'node:fs';
 import type { WriteStream } from 'node:fs';
 import { dirname } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { refuseExisting } from '../export/whole-files.ts';
 import type { SimulatedSpan } from './device.ts';
 
 export class TruthFile {
   readonly #file: WriteStream;
   readonly #startUnixNs: string;
 
-  constructor(path: string, startUnixNs: bigint) {
+  /** @param mayReplace a file that is there already  @throws UsageError; the system's own error when it cannot be written */
+  constructor(path: string, startUnixNs: bigint, mayReplace: boolean) {
+    refuseExisting([path], mayReplace);
     mkdirSync(dirname(path), { recursive: true });
-    this.#file = createWriteStream(path);
+    this.#file = createWriteStream(path, { fd: openSync(path, 'w') });
+    this.#file.on('error', () => undefined); // told by the next write, or by close
     this.#startUnixNs = String(startUnixNs);
   }
 
@@ -30,10 +36,11 @@ export class TruthFile {
       fibrillating: span.fibrillating,
       contactLosses: span.contactLosses,
     });
-    if (!this.#file.write(`${line}\n`)) await new Promise<void>((resolve) => this.#file.once('drain', resolve));
+    if (this.#file.errored !== null) throw this.#file.errored;
+    if (!this.#file.write(`${line}\n`)) await once(this.#file, 'drain');
   }
 
   async close(): Promise<void> {
-    await new Promise<void>((resolve) => this.#file.end(resolve));
+    await finished(this.#file.end());
   }
 }

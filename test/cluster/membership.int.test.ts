@@ -1,0 +1,127 @@
+/** One node's part in a cluster, without the rest of the service: why it ends, and what it asks of the database meanwhile. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import { openDatabase } from '../../src/storage/database/database.ts';
+import type { Database } from '../../src/storage/database/database.ts';
+import { Membership } from '../../src/storage/membership.ts';
+import type { PartitionHost } from '../../src/storage/membership.ts';
+import { testDatabase, until } from '../helpers/database.ts';
+import type { TestDatabase } from '../helpers/database.ts';
+
+const PARTITIONS = 4;
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+async function partitioned(partitions = PARTITIONS): Promise<TestDatabase> {
+  const database = await testDatabase();
+  closing.push(() => database.close());
+  await database.pool.query('select set_partitions($1)', [partitions]);
+  return database;
+}
+
+/** A node that opens what it takes at once. @param release what it does with a partition that is another's share */
+async function join(
+  database: Database,
+  release: PartitionHost['release'] = () => Promise.resolve(null),
+): Promise<{ node: Membership; faults: string[] }> {
+  const faults: string[] = [];
+  const node = await Membership.join(database, {
+    instance: { id: randomUUID(), name: 'node' },
+    onFault: (message) => void faults.push(message),
+  });
+  closing.push(() => node.release());
+  const { fence } = node;
+  node.begin({
+    take: async ({ partitions, epoch }) => {
+      fence.take(partitions, epoch);
+      for (const partition of partitions) fence.held.open(partition);
+      return 0;
+    },
+    release: async (partition) => {
+      fence.held.leave(partition);
+      const stored = await release(partition);
+      fence.drop(partition);
+      return stored;
+    },
+  });
+  return { node, faults };
+}
+
+const holds = ({ fence }: Membership, count: number): Promise<void> => until(() => fence.held.partitions.length === count);
+
+test('a node that was away while people were cut anew says so, and not that another has its partitions', async () => {
+  const database = await partitioned();
+  const { node } = await join(database);
+  await holds(node, PARTITIONS);
+  await database.pool.query('select set_partitions($1)', [PARTITIONS * 2]);
+  expect(await node.ended).toMatch(/^people were cut into another number of partitions; it has to start again$/);
+});
+
+test('a node that is followed while it gives a partition back says that it was followed', async () => {
+  const database = await partitioned();
+  const { node } = await join(database, (partition) =>
+    // As the database refuses a writer: the other has claimed the partition a moment before.
+    database.pool.query(`select hold_partitions($1, '{-1}')`, [`{${partition}}`]).then(() => null),
+  );
+  await holds(node, PARTITIONS);
+  await join(database);
+  expect(await node.ended).toMatch(/^another node has taken over partitions of this one;/);
+});
+
+test('while a partition cannot be given back, new connections are tried every second at most', async () => {
+  const database = await partitioned(3 * PARTITIONS); // more than are given back at once
+  let tried = 0;
+  const counted: Database = {
+    ...database,
+    connect: () => {
+      tried += 1;
+      return database.connect();
+    },
+  };
+  const { promise, resolve } = Promise.withResolvers<null>();
+  const { node } = await join(counted, () => promise);
+  closing.push(async () => resolve(null));
+  await holds(node, 3 * PARTITIONS);
+  await join(database);
+  await until(() => node.fence.held.partitions.some((partition) => node.fence.held.modeOf(partition) === 'leaving'));
+  await sleep(10_500); // then it is looked into
+  const before = tried;
+  await sleep(3000);
+  expect(tried - before).toBeGreaterThan(0);
+  expect(tried - before).toBeLessThanOrEqual(4);
+  resolve(null);
+  await holds(node, (3 * PARTITIONS) / 2);
+}, 30_000);
+
+test.each([
+  ['its login may not connect', 'revoke connect on database DATABASE from public, LOGIN'],
+  ['its login has no right to log in any more', 'alter role LOGIN nologin'],
+  ['its login is no member of the role any more', 'revoke biosignal_ingest from LOGIN'],
+  ['the database takes no connections', 'alter database DATABASE allow_connections false'],
+])('a node takes no partition while the database refuses it new connections: %s', async (_, statement) => {
+  const database = await partitioned();
+  const address = new URL(database.url);
+  const login = `node_${Math.random().toString(36).slice(2)}`;
+  await database.pool.query(`create role ${login} login password 'word'; grant biosignal_ingest to ${login}`);
+  closing.push(() => database.pool.query(`drop owned by ${login}; drop role ${login}`));
+  const first = await join(database);
+  await holds(first.node, PARTITIONS);
+  const url = Object.assign(new URL(address.href), { username: login, password: 'word' }).href;
+  const limited = await openDatabase(url, { role: 'biosignal_ingest' });
+  closing.push(() => limited.close());
+  const { node, faults } = await join(limited);
+  await holds(node, PARTITIONS / 2);
+  const admin = await openDatabase(Object.assign(new URL(address.href), { pathname: '/postgres' }).href);
+  closing.push(() => admin.close());
+  const name = `"${address.pathname.slice(1)}"`;
+  await (statement.startsWith('revoke b') ? database : admin).pool.query(statement.replaceAll('LOGIN', login).replaceAll('DATABASE', name));
+  if (statement.includes('allow_connections')) closing.push(() => admin.pool.query(`alter database ${name} allow_connections true`));
+  await first.node.release();
+  await until(() => faults.some((fault) => fault.includes('takes no partition')));
+  await until(async () => (await database.pool.query('select from cluster_node where refused')).rowCount === 1);
+  expect(faults.filter((fault) => fault.includes('could not be taken'))).toEqual([]);
+  expect(node.lost).toBeNull();
+});

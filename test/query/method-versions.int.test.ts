@@ -1,0 +1,100 @@
+/** A database that met an older version of a method later: an organization moved here from an older one, or a node of a release before was
+ *  upgraded last. What is newest is told by the version, not by when this database met it. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { exportRecordings } from '../../src/cli/export.ts';
+import { readAnnotations } from '../../src/formats/wfdb-annotations.ts';
+import { encodeBlock } from '../../src/storage/block-codec.ts';
+import { allRoutes } from '../helpers/all-routes.ts';
+import { startApi } from '../helpers/api.ts';
+import type { Api } from '../helpers/api.ts';
+import { ran } from '../helpers/commands.ts';
+import { putBeats, putFeatures } from '../helpers/put-derived.ts';
+
+let api: Api;
+let stream: { id: number; uuid: string };
+const t0 = Date.parse('2026-03-01T10:00:00Z');
+const at = (sec: number): string => new Date(t0 + sec * 1000).toISOString();
+
+beforeAll(async () => {
+  api = await startApi((parts) => ({ routes: allRoutes(parts) }));
+  const person = await api.token('patient');
+  const { pool } = api.database;
+  const { rows } = await pool.query<{ id: number; uuid: string }>(
+    `with d as (insert into device (organization_id, project_id, external_id) values ($1, $2, 'patch-1') returning id)
+     insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, started_at, recorded_from)
+     select $1, $2, d.id, $3, uuid_send(gen_random_uuid()), 0, $4::timestamptz, $4::timestamptz from d returning id, uuid`,
+    [api.org.orgId, api.org.projectId, person.id, at(0)],
+  );
+  stream = rows[0]!;
+  await pool.query(
+    `insert into stream_channel (stream_id, channel_no, code, kind, rate_nhz, gain, baseline, unit) values ($1, 0, 'ecg.ii', 'ecg', 250000000000, 200, 10, 'mV')`,
+    [stream.id],
+  );
+  for (const version of [10, 11, 9])
+    await pool.query(
+      `insert into method (kind, name, code, cadence_hz, unit) values
+         ('feature', 'hr_ecg', 'derived:hr_ecg_v' || $1::int, 1, $2), ('beat', 'r_peaks', 'derived:r_peaks_v' || $1::int, null, '')`,
+      [version, version === 11 ? '/min' : 'of another time'],
+    );
+  const all = `generate_series(0, 59) as i cross join method m`;
+  const version = `(substring(m.code from '_v(\\d+)$'))::int`;
+  const place = `(extract(epoch from $2::timestamptz) + i)::bigint * 1000000000 as ts_ns, $1::int as stream_id, m.id as method_id, 0 as qmask`;
+  await putFeatures(
+    api.database,
+    `select ${place}, ${version}::float8 as value, -1::smallint as channel_no from ${all} where m.kind = 'feature'`,
+    [stream.id, at(0)],
+  );
+  // Versions place beats a little differently. Of the second minute there are beats of an older one alone.
+  await putBeats(
+    api.database,
+    `select (extract(epoch from $2::timestamptz) + i)::bigint * 1000000000 + ${version} * 4000000 as ts_ns, $1::int as stream_id, m.id as method_id,
+       0 as qmask, 0 as channel_no, case when i > 0 then 1000 end as interval_ms, 0 as kind, '' as reason
+     from generate_series(0, 119) as i cross join method m where m.kind = 'beat' and (i < 60 or ${version} < 11)`,
+    [stream.id, at(0)],
+  );
+  if (api.database.kind === 'postgres') await pool.query('select ensure_partitions($1, $2, $3)', ['sample_block', at(0), at(3600)]);
+  for (let i = 0; i < 120; i++) {
+    const codec = encodeBlock([{ k0: (t0 / 1000 + i) * 250, samples: new Int32Array(250).fill(10), qmask: null }]);
+    await pool.query(
+      `insert into sample_block (time, start_ns, stream_id, n, min, max, mean, channel_no, suspect_n, bad_n, codec)
+       values ($2, 0, $1, 250, 10, 10, 10, 0, 0, 0, $3)`,
+      [stream.id, at(i), codec],
+    );
+  }
+});
+afterAll(() => api.close());
+
+it('features without a method are of the newest version', async () => {
+  const found = await api.json<{ method_code: string; values: number[] }[]>('GET', `/api/v1/streams/${stream.uuid}/features`);
+  expect(found.map(({ method_code: code, values }) => [code, values[0]])).toEqual([['derived:hr_ecg_v11', 11]]);
+});
+
+it('a chart has the unit and the values of the newest version', async () => {
+  const chart = await api.json<{ values: { unit: string }[]; data: number[][] }>('POST', '/api/v1/charts/query', {
+    body: { subject_id: 'patient', range: { from: at(0), to: at(60) }, resolution: '1s', series: [{ feature: 'hr_ecg' }] },
+  });
+  expect([chart.values[0]!.unit, chart.data.at(0)?.[1]]).toEqual(['/min', 11]);
+});
+
+it('a WFDB record has each beat once, of the newest version that found beats there', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'biosignal-versions-'));
+  const { code, err } = await ran(exportRecordings, [stream.uuid, '--format', 'wfdb', '--out', folder, '--no-wait'], {
+    env: { DATABASE_URL: api.database.url },
+    cwd: folder,
+  });
+  expect(code, err.join()).toBe(0);
+  const file = readdirSync(folder).find((name) => name.endsWith('.bio'))!;
+  const beats = await readAnnotations(join(folder, file));
+  expect(beats.map(({ sample }) => sample)).toEqual(Array.from({ length: 120 }, (_, i) => 250 * i + (i < 60 ? 11 : 10)));
+  rmSync(folder, { recursive: true });
+});
+
+it('beats come newest version first, and those of a strip are of it', async () => {
+  const found = await api.json<{ method_code: string }[]>('GET', `/api/v1/streams/${stream.uuid}/beats`);
+  expect(found.map(({ method_code: code }) => code)).toEqual([11, 10, 9].map((version) => `derived:r_peaks_v${version}`));
+  const strip = await api.send('GET', `/api/v1/streams/${stream.uuid}/strip?since=${at(0)}&until=${at(5)}&channel=ecg.ii`);
+  expect(await strip.text()).toContain('derived:r_peaks_v11');
+});
