@@ -1,6 +1,6 @@
 /** E-mail of rules: tells addresses of episodes that a rule has opened, several in one message. An entry is `pending` from the episode on
  *  until the mail server has taken a message with it (`sent`), or it refused for good or the last attempt failed (`failed`). In the quiet
- *  hours of its rule it waits. */
+ *  hours of its rule it waits; so it does while its person has not agreed to sharing. */
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { isHere } from '../tenancy/moving.ts';
@@ -105,6 +105,7 @@ async function takeDue(pool: Pool): Promise<readonly Taken[]> {
          dense_rank() over (order by e.project_id, e.recipient) as message
        from episode_email e join episode_rule r on r.id = e.rule_id join project p on p.id = e.project_id
        where e.status = 'pending' and e.next_attempt_at <= now() and ${isHere('e.organization_id')} and p.archived_at is null and not is_quiet(r.quiet_from, r.quiet_to, p.time_zone, now())
+         and (p.consent_required = '{}' or not 'sharing' = any (missing_consents((select x.xuser_id from episode x where x.id = e.episode_id))))
          and not exists (
            select from episode_email s where s.project_id = e.project_id and s.recipient = e.recipient and s.status = 'sent'
              and s.sent_at > now() - interval '${MESSAGE_EVERY_SEC} seconds')
