@@ -185,7 +185,7 @@ const createMeasurements = ({ db }: ObservationDeps) =>
     body: MeasurementsBody,
     idempotent: true,
     responses: { 201: { description: 'How many were new.', schema: StoredSchema } },
-    errors: ['not_found'],
+    errors: ['consent_missing', 'not_found'],
     handler: async ({ caller, body }) => {
       const subject = await ownSubject(db, caller, body.subject_id, 'recording');
       const biosignals = await measurableBiosignals(db, subject.projectId, body.measurements);
