@@ -110,6 +110,28 @@ describe('e-mail of a rule', () => {
     expect(await entries(old)).toEqual([]);
   });
 
+  it('goes on for everybody while the stored time zone of a project is none, or an offset of an older release', async () => {
+    const { pool } = running.database;
+    for (const [stored, used] of [
+      ['Nowhere/Atlantis', 'UTC'],
+      ['+05:00', 'Etc/GMT-5'],
+    ] as const) {
+      await pool.query('update project set time_zone = $1', [stored]);
+      const clock = (hours: number): string =>
+        new Intl.DateTimeFormat('en-GB', { timeZone: used, hour: '2-digit', minute: '2-digit' }).format(Date.now() + hours * 3.6e6);
+      await running.token(used);
+      const to = `${used.toLowerCase().replace('/', '-')}@bio.example`;
+      const quiet = await make({ ...fast, subject_id: used, email_to: [`quiet-${to}`], quiet_from: clock(-1), quiet_to: clock(1) });
+      const awake = await make({ ...fast, subject_id: used, email_to: [to], quiet_from: clock(1), quiet_to: clock(-1) });
+      await alert(used, [quiet, awake]);
+      await until(() => mailsTo(to).length > 0, 30_000);
+      expect(mailsTo(to)[0]).toContain(`(${used})`);
+      expect(mailsTo(`quiet-${to}`)).toEqual([]);
+      for (const { id } of [quiet, awake]) await running.send('DELETE', `${path}/${id}`);
+    }
+    await pool.query(`update project set time_zone = 'UTC'`);
+  });
+
   // promise: rule-consent
   it('tells of nobody who has not agreed to sharing, nor counts their open episodes, until they do', async () => {
     const { pool } = running.database;
