@@ -68,6 +68,18 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
     { what: 'open live sockets of one key or operator', unit: 'sockets', at: 'keyLiveSocketsMax', beyond: 'rate_limited' },
     { what: 'streams opened by one user', unit: 'per minute', at: 'userStreamsPerMinMax', beyond: 'rate_limited' },
     { what: 'streams opened by one key', unit: 'per minute', at: 'keyStreamsPerMinMax', beyond: 'rate_limited' },
+    {
+      what: 'days before yesterday that one user begins to send data of',
+      unit: 'per minute',
+      at: ['src/ingest/past-days.ts', 'USER_DAYS_PER_MIN_MAX'],
+      beyond: 'rate_limited',
+    },
+    {
+      what: 'days before yesterday that one key begins to send data of',
+      unit: 'per minute',
+      at: ['src/ingest/past-days.ts', 'KEY_DAYS_PER_MIN_MAX'],
+      beyond: 'rate_limited',
+    },
     { what: 'streams in memory', unit: 'streams', at: ['src/ingest/ingest.ts', 'SESSIONS_MAX'], beyond: 'busy' },
     {
       what: 'unsettled messages of one ingest socket',

@@ -13,6 +13,8 @@ test.each([
   ['sur-\ud800-x', 'U+D800', 'U+D800'],
   ['\udc00\ud800', 'U+DC00', 'U+DC00'],
   ['end \ud83e', 'U+D83E', 'U+D83E'],
+  ['no \uffff character', 'U+FFFF', 'U+FFFF'],
+  ['nor \ufffe, but \ufffd', 'U+FFFE', 'U+FFFE'],
 ])('%j', (text, inName, inText) => {
   expect(refusedCharacter(text, 'name')).toBe(inName);
   expect(refusedCharacter(text, 'text')).toBe(inText);
@@ -30,6 +32,7 @@ test('what is let through is the same text after UTF-8, and PostgreSQL takes it'
 
 test('labels of files are cleaned to names', () => {
   expect(withoutRefused('ECG\u0000II\r\n')).toBe('ECG II');
+  expect(withoutRefused('ECG\uffffII')).toBe('ECG II');
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => refusedCharacter(withoutRefused(text), 'name') === null));
 });
 

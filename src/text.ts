@@ -1,7 +1,8 @@
 /** Decides which characters text may contain, wherever it enters: packets, JSON, query parameters, the command line.
  *
  *  PostgreSQL cannot store U+0000. A lone surrogate becomes U+FFFD when it is written as UTF-8, so that two different ids become one. Other
- *  control characters are never intended, and move the cursor of a terminal that prints them. */
+ *  control characters are never intended, and move the cursor of a terminal that prints them. U+FFFE and U+FFFF are no characters, and XML,
+ *  such as a strip as SVG, cannot hold them. */
 
 /** `name`: ids, names, codes, units: one line. `text`: what people write, with tab, line feed and carriage return. */
 export type TextKind = 'name' | 'text';
@@ -12,7 +13,8 @@ export function refusedCharacter(text: string, kind: TextKind): string | null {
     const unit = text.charCodeAt(i);
     if (unit >= 0x20 && unit < 0x7f) continue;
     if (unit < 0x20 ? !(kind === 'text' && (unit === 0x09 || unit === 0x0a || unit === 0x0d)) : unit < 0xa0) return nameOf(unit);
-    if (unit < 0xd800 || unit > 0xdfff) continue;
+    if (unit < 0xd800 || (unit > 0xdfff && unit < 0xfffe)) continue;
+    if (unit > 0xdfff) return nameOf(unit);
     const next = text.charCodeAt(i + 1); // NaN at the end
     if (unit > 0xdbff || !(next >= 0xdc00 && next <= 0xdfff)) return nameOf(unit);
     i++;
@@ -28,7 +30,7 @@ function nameOf(unit: number): string {
 export function withoutRefused(text: string): string {
   return text
     .toWellFormed()
-    .replaceAll(/\p{Cc}+/gu, ' ')
+    .replaceAll(/[\p{Cc}\ufffe\uffff]+/gu, ' ')
     .trim();
 }
 

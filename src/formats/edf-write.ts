@@ -1,4 +1,5 @@
 /** Writes EDF+C, and EDF+D where the samples have gaps. The format's sources stand in edf-read.ts. */
+import { asciiOf } from './ascii.ts';
 import { ANNOTATIONS_LABEL, YEAR_SHORT_MAX, YEAR_SHORT_MIN } from './edf-common.ts';
 import type { EdfAnnotation } from './edf-common.ts';
 
@@ -7,6 +8,7 @@ const SECOND_NS = 1_000_000_000n;
 export type EdfSignalToWrite = Readonly<{
   /** e.g. `ECG II`; at most 16 characters of ASCII. */
   label: string;
+  /** Spelled in ASCII and cut to 8 characters. */
   unit: string;
   /** Nano-hertz. */
   rateNanoHz: number;
@@ -232,7 +234,7 @@ function header(
   };
   each(16, ({ label }) => label, ANNOTATIONS_LABEL);
   each(80, ({ transducer }) => transducer ?? '', '');
-  each(8, ({ unit }) => unit, '');
+  each(8, ({ unit }) => asciiOf(unit).slice(0, 8), '');
   each(8, (_, scale) => scale.physicalMin, '-1');
   each(8, (_, scale) => scale.physicalMax, '1');
   each(8, (_, scale) => String(scale.digitalMin), '-32768');

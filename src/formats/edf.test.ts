@@ -51,6 +51,22 @@ test('what is written reads back sample by sample, with times, scales and annota
   expect(gainError).toBe(0);
 });
 
+test('a unit that is no ASCII is spelled, and cut to what fits', () => {
+  const of = (unit: string): string =>
+    read(writeEdf(example({ signals: [{ label: 'x', unit, rateNanoHz: 1e9, gain: 1, baseline: 0, samples: wave(10, 30) }] })).bytes)
+      .signals[0]!.unit;
+  expect(['\u00b5V', '\u03bcS', '°C', 'k\u2126', 'm/s²', 'é', '漢', 'a very long unit'].map(of)).toEqual([
+    'uV',
+    'uS',
+    'degC',
+    'kOhm',
+    'm/s2',
+    'e',
+    '_',
+    'a very l',
+  ]);
+});
+
 test('any samples and scales come back as the same physical values', () => {
   fc.assert(
     fc.property(

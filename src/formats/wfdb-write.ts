@@ -1,5 +1,6 @@
 /** Writes WFDB records (.hea, .dat) in signal formats 16 and 212. */
 import { join } from 'node:path';
+import { asciiOf } from './ascii.ts';
 import { plainName, plainDecimal } from './wfdb-fields.ts';
 import { replaceFile } from './wfdb-files.ts';
 import { RATE_MAX } from './wfdb-header.ts';
@@ -51,13 +52,15 @@ export function encodeRecord(record: RecordToWrite, format: 16 | 212 = 16): Read
     }
     const first = n === 0 ? 0 : flat[column]!;
     const checksum = (sum << 16) >> 16;
-    const scale = `${plainDecimal(lead.gain)}(${lead.baseline})/${lead.unit.replace(/\s/g, '_') || 'NU'}`;
-    lines.push(`${name}.dat ${format} ${scale} ${bits} 0 ${first} ${checksum} 0 ${lead.name.replace(/[\r\n]/g, ' ')}`);
+    const scale = `${plainDecimal(lead.gain)}(${lead.baseline})/${asciiOf(lead.unit).replaceAll(' ', '_') || 'NU'}`;
+    lines.push(`${name}.dat ${format} ${scale} ${bits} 0 ${first} ${checksum} 0 ${lineOf(lead.name)}`);
   }
   if (record.startUnixNs !== undefined) lines.push(`# start_unix_ns ${record.startUnixNs}`);
-  for (const comment of record.comments ?? []) lines.push(`# ${comment.replace(/[\r\n]/g, ' ')}`);
-  return { hea: Buffer.from(`${lines.join('\n')}\n`, 'latin1'), dat: encodeSamples(flat, format) };
+  for (const comment of record.comments ?? []) lines.push(`# ${lineOf(comment)}`);
+  return { hea: Buffer.from(`${lines.join('\n')}\n`, 'ascii'), dat: encodeSamples(flat, format) };
 }
+
+const lineOf = (text: string): string => asciiOf(text.replaceAll(/\s/g, ' '));
 
 /** `HH:MM:SS.mmm DD/MM/YYYY` */
 function baseTimeOf(unixNs: bigint): string {

@@ -195,6 +195,22 @@ describe('signals', () => {
 });
 
 describe('files', () => {
+  test('text of a device is one field of the header, and no line of its own, whatever it is', async () => {
+    // Cut to their low byte, U+010A is a line feed, U+0120 a space and U+0123 a number sign.
+    const leads = ['kΩ', '\u03bcV', 'a\u010ab', 'a\u0120b', '\u0123a', 'm V'].map((unit) => ({
+      name: `lead ${unit}`,
+      gain: 200,
+      baseline: 0,
+      unit,
+      samples: Int32Array.from([1, 2]),
+    }));
+    await writeRecord(folder, { name: 'units', fs: 1, leads, comments: ['unit \u010a1 2'] });
+    const { signals, comments } = await readHeader(join(folder, 'units'));
+    expect(signals.map(({ unit }) => unit)).toEqual(['kOhm', 'uV', 'aCb', 'aGb', 'ga', 'm_V']);
+    expect(signals.map(({ name }) => name)).toEqual(['lead kOhm', 'lead uV', 'lead aCb', 'lead aGb', 'lead ga', 'lead m V']);
+    expect(comments).toEqual(['unit C1 2']);
+  });
+
   test('a link out of the folder, a pipe and a folder are refused', async () => {
     const inner = join(folder, 'inner');
     await mkdir(inner, { recursive: true });

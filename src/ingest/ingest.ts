@@ -11,6 +11,7 @@ import { decodePacket } from '../proto/packet-decode.ts';
 import { Commit } from './commit.ts';
 import type { AdmissionLimits } from './admit.ts';
 import { admitPacket, defaultAdmissionLimits } from './admit.ts';
+import { PastDays } from './past-days.ts';
 import { SessionTable } from './session-table.ts';
 import type { Session } from './session.ts';
 import type { Admitted, PacketSink } from './sink.ts';
@@ -79,6 +80,7 @@ export class Ingest {
   /** The newest commit. */
   #commit: Commit | null = null;
   /** Few, one per group commit in progress. Repeats are rare, so they are searched for here instead of indexing packets per session. */
+  readonly #pastDays = new PastDays();
   readonly #unsettled = new Set<Commit>();
   /** Sessions with a recalled stretch, in order of recall. */
   readonly #recalled = new Set<Session>();
@@ -140,6 +142,11 @@ export class Ingest {
       if (admitted.content === 'unverified') return UNVERIFIED;
       const commit = this.#commitOf(session, admitted.seq);
       return commit === null ? DUPLICATE : { commit, unverified: false };
+    }
+    const late = this.#pastDays.take(sender.caller, session, session.epochNs + admitted.t0DeviceNs, receivedNs);
+    if (late !== null) {
+      this.countRejected(late);
+      return late;
     }
     session.apply(admitted);
     let durable: ReturnType<PacketSink['accept']>;

@@ -39,11 +39,17 @@ export type CorrectedBeat = Readonly<{
 
 type Beat = CorrectedBeat & Readonly<{ isNormal: boolean }>;
 
+/** Times of a range, Unix ns, [fromNs, toNs). */
+export type Range = Readonly<{ fromNs: bigint; toNs: bigint }>;
+
 /** @param columns beats as computed, ascending
- *  @param corrections in the order in which they were made; of two for a beat the later counts */
+ *  @param corrections in the order in which they were made; of two for a beat the later counts
+ *  @param range of the beats and corrections that are answered; those near it are given too, because a correction at its edge may mean a beat
+ *  on the other side */
 export function correctBeats(
   columns: Pick<BeatColumns, 'tsNs' | 'intervalMs' | 'kinds' | 'accepted'>,
   corrections: readonly Correction[],
+  range?: Range,
 ): Readonly<{
   computed: BeatSummary;
   corrected: BeatSummary;
@@ -63,14 +69,21 @@ export function correctBeats(
     said.set(beat, correction.beat);
     applied.push({ ...correction, found: beat.index < 0 ? null : { tsNs: beat.tsNs, kind: columns.kinds[beat.index]! } });
   }
+  const isInside = ({ tsNs }: Readonly<{ tsNs: bigint }>): boolean => range === undefined || (tsNs >= range.fromNs && tsNs < range.toNs);
   const beats = [...computed, ...added.beats]
+    .filter(isInside)
     .map((beat) => {
       const what = said.get(beat);
       return what === undefined ? beat : { ...beat, said: what, isNormal: what === 'N' };
     })
     .filter((beat) => beat.said !== 'none')
     .toSorted((a, b) => (a.tsNs < b.tsNs ? -1 : a.tsNs > b.tsNs ? 1 : 0));
-  return { computed: summary(computed, columns), corrected: summary(beats, columns), applied, beats };
+  return {
+    computed: summary(computed.filter(isInside), columns),
+    corrected: summary(beats, columns),
+    applied: applied.filter(isInside),
+    beats,
+  };
 }
 
 /** Beats that were not found by the service. No two are within MATCH_NS of each other, so that a cell of that length holds one at most, and

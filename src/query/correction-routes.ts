@@ -10,8 +10,9 @@ import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { ownStream } from '../tenancy/record-ownership.ts';
 import { correctBeats, MATCH_NS } from './corrected-beats.ts';
-import type { BeatSummary, Correction } from './corrected-beats.ts';
+import type { BeatSummary, Correction, Range } from './corrected-beats.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
+import { nanosOf } from './sample-routes.ts';
 import { readBeatSeries } from './series.ts';
 import type { BeatSeries } from './series.ts';
 import { beatKinds } from './series-pages.ts';
@@ -82,13 +83,14 @@ const getCorrections = ({ db, turns, onDamaged }: Deps) =>
       const hours = (Date.parse(query.until) - Date.parse(query.since)) / 3_600_000;
       if (hours <= 0) throw wrong('/query/until', 'is not after since');
       if (hours > HOURS_MAX) throw wrong('/query/until', `is more than ${HOURS_MAX} h after since`);
-      const corrections = await readCorrections(db, stream.id, query);
+      const range = { fromNs: nanosOf(query.since), toNs: nanosOf(query.until) };
+      // Corrections near the range may mean a beat in it, and they mean the nearest one, which may be further out.
+      const corrections = await readCorrections(db, stream.id, widened(range, MATCH_NS));
       const filter = {
         streamId: stream.id,
         channelCode: query.channel ?? null,
         methodCode: query.method_code ?? null,
-        since: query.since,
-        until: query.until,
+        ...widened(range, 2n * MATCH_NS),
         limit: BEATS_MAX,
         ...(onDamaged && { onDamaged }),
       };
@@ -100,16 +102,18 @@ const getCorrections = ({ db, turns, onDamaged }: Deps) =>
         for (const one of series) {
           await breathe();
           const own = corrections.filter(({ channel }) => channel === '' || channel === one.channelCode);
-          compared.push(compare(one, own));
+          compared.push(compare(one, own, range));
         }
-        return compared;
+        return compared.filter(({ computed, corrected }) => computed.beat_count + corrected.beat_count > 0);
       });
       return { status: 200, json };
     },
   });
 
-function compare({ methodCode, channelCode, ...columns }: BeatSeries, corrections: readonly Correction[]) {
-  const { computed, corrected, applied } = correctBeats(columns, corrections);
+const widened = ({ fromNs, toNs }: Range, byNs: bigint) => ({ since: timestampAt(fromNs - byNs), until: timestampAt(toNs + byNs) });
+
+function compare({ methodCode, channelCode, ...columns }: BeatSeries, corrections: readonly Correction[], range: Range) {
+  const { computed, corrected, applied } = correctBeats(columns, corrections, range);
   return {
     method_code: methodCode,
     channel: channelCode,

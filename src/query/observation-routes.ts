@@ -1,8 +1,10 @@
 /** GET /api/v1/observations, as JSON and as FHIR; POST /api/v1/measurements, for values that do not come in packets. */
 import { createHash } from 'node:crypto';
+import type { Pool } from 'pg';
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
-import { ownSubject } from '../tenancy/record-ownership.ts';
+import { answerOnce } from '../tenancy/answer-once.ts';
+import { holdSubject, ownSubject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
@@ -73,7 +75,7 @@ const StoredSchema = exactly({
 });
 
 export type ObservationDeps = Readonly<{
-  db: Db;
+  db: Pool;
   cursors: Cursors;
   /** Base address of FHIR links. Empty: relative to the service root. */
   publicUrl?: string;
@@ -185,42 +187,46 @@ const createMeasurements = ({ db }: ObservationDeps) =>
     body: MeasurementsBody,
     idempotent: true,
     responses: { 201: { description: 'How many were new.', schema: StoredSchema } },
-    errors: ['not_found'],
-    handler: async ({ caller, body }) => {
+    errors: ['consent_missing', 'not_found'],
+    handler: async (request) => {
+      const { caller, body } = request;
       const subject = await ownSubject(db, caller, body.subject_id, 'recording');
       const biosignals = await measurableBiosignals(db, subject.projectId, body.measurements);
       const measured = await measuredValues(db, body.measurements, biosignals);
       await ensurePartitions(db, measured);
-      // SQL: kysely has no unnest of several arrays.
-      const { rowCount } = await db.query(
-        `insert into measurement
+      return await answerOnce(db, request, { operationId: 'createMeasurements', subjectId: subject.id }, async (client) => {
+        await holdSubject(client, subject.id);
+        // SQL: kysely has no unnest of several arrays.
+        const { rowCount } = await client.query(
+          `insert into measurement
            (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
          select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code, given_value, given_unit
          from unnest($4::timestamptz[], $5::uuid[], $6::integer[], $7::float8[], $8::text[], $9::smallint[], $10::text[], $11::float8[], $12::text[])
            as input (t, id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
          on conflict do nothing`,
-        [
-          subject.orgId,
-          subject.projectId,
-          subject.id,
-          measured.map((item) => item.time),
-          measured.map((item) => measurementId(subject.id, item)),
-          measured.map((item) => item.biosignal_id),
-          measured.map((item) => item.value),
-          measured.map((item) => item.unit),
-          measured.map((item) => item.quality),
-          measured.map((item) => item.method_code ?? 'imported:api_v1'),
-          measured.map((item) => item.given?.value ?? null),
-          measured.map((item) => item.given?.unit ?? null),
-        ],
-      );
-      const created = rowCount ?? 0;
-      const implausible = measured.flatMap((item, i) => (item.implausible ? [i] : []));
-      const converted = measured.flatMap(({ given, value, unit }, index) =>
-        given === null ? [] : [{ index, given_value: given.value, given_unit: given.unit, value, unit }],
-      );
-      const duplicates = measured.length - created;
-      return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } };
+          [
+            subject.orgId,
+            subject.projectId,
+            subject.id,
+            measured.map((item) => item.time),
+            measured.map((item) => measurementId(subject.id, item)),
+            measured.map((item) => item.biosignal_id),
+            measured.map((item) => item.value),
+            measured.map((item) => item.unit),
+            measured.map((item) => item.quality),
+            measured.map((item) => item.method_code ?? 'imported:api_v1'),
+            measured.map((item) => item.given?.value ?? null),
+            measured.map((item) => item.given?.unit ?? null),
+          ],
+        );
+        const created = rowCount ?? 0;
+        const implausible = measured.flatMap((item, i) => (item.implausible ? [i] : []));
+        const converted = measured.flatMap(({ given, value, unit }, index) =>
+          given === null ? [] : [{ index, given_value: given.value, given_unit: given.unit, value, unit }],
+        );
+        const duplicates = measured.length - created;
+        return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } };
+      });
     },
   });
 

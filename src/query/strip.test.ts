@@ -22,5 +22,6 @@ it('does not let a name turn the direction of the lead and the scale behind it',
   const of = { segments: [segment], fromNs: 0n, durationSec: 1, timeZone: 'UTC', channel: 'ecg.ii', beats: [], method: '' };
   const strip = layOutStrip({ ...of, person: 'Eve \u202e\u200f(1)' });
   expect(strip.header[0]).toBe('Eve (1), ECG II (ecg.ii)');
+  expect(stripSvg(layOutStrip({ ...of, person: 'Eve \uffff\ufffe<&' }))).toMatch(/Eve \ufffd\ufffd&lt;&amp;, ECG/); // else it is no XML
   expect(stripSvg(strip)).not.toMatch(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
 });

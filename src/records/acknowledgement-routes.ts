@@ -34,7 +34,7 @@ const acknowledgeEpisode = ({ db }: Deps) =>
     bodyBytesMax: 16 * 1024,
     idempotent: true,
     responses: { 200: { description: 'The episode as it is now.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
-    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+    errors: ['consent_missing', 'not_found', 'precondition_failed', 'precondition_required'],
     handler: async (request) => {
       const { caller, params, body } = request;
       const { note = '' } = body;

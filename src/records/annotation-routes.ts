@@ -141,7 +141,7 @@ const createAnnotation = ({ db }: Deps) =>
     body: AnnotationBody,
     idempotent: true,
     responses: { 201: { description: 'The annotation.', schema: DetailSchema, headers: ['Location', 'ETag'] } },
-    errors: ['not_found'],
+    errors: ['consent_missing', 'not_found'],
     handler: async (request) => {
       const { caller, body } = request;
       const stream = await ownStream(db, caller, body.stream_id);
@@ -193,7 +193,7 @@ const updateAnnotation = ({ db }: Deps) =>
     params: { annotationId: Uuid },
     body: AnnotationPatch,
     responses: { 200: { description: 'The annotation as it is now.', schema: DetailSchema, headers: ['ETag'] } },
-    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+    errors: ['consent_missing', 'not_found', 'precondition_failed', 'precondition_required'],
     handler: async (request) => {
       const { caller, params, body } = request;
       return await transaction(db, async (client) => {
@@ -229,7 +229,7 @@ const deleteAnnotation = ({ db }: Deps) =>
     access: { key: 'write', operator: 'editor' },
     params: { annotationId: Uuid },
     responses: { 204: { description: 'Taken back.' } },
-    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+    errors: ['consent_missing', 'not_found', 'precondition_failed', 'precondition_required'],
     handler: async (request) => {
       const { caller, params } = request;
       await transaction(db, async (client) => {

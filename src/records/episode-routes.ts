@@ -130,7 +130,7 @@ const createEpisode = ({ db }: Deps) =>
     body: EpisodeBody,
     idempotent: true,
     responses: { 201: { description: 'The episode.', schema: EpisodeDetailSchema, headers: ['Location'] } },
-    errors: ['not_found'],
+    errors: ['consent_missing', 'not_found'],
     handler: async (request) => {
       const { caller, body } = request;
       const subject = await ownSubject(db, caller, body.subject_id);
@@ -203,7 +203,7 @@ const updateEpisodeRoute = ({ db }: Deps) =>
     params: { id: Uuid },
     body: EpisodePatch,
     responses: { 200: { description: 'The episode as it is now.', schema: EpisodeDetailSchema, headers: ['ETag'] } },
-    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+    errors: ['consent_missing', 'not_found', 'precondition_failed', 'precondition_required'],
     handler: async (request) => {
       const { caller, params, body } = request;
       const episode = await ownEpisode(db, caller, params.id);
@@ -235,7 +235,7 @@ const addArtifact = ({ db }: Deps) =>
     bodyBytesMax: 2 * ARTIFACT_BYTES_MAX,
     idempotent: true,
     responses: { 201: { description: 'The episode with it.', schema: EpisodeDetailSchema } },
-    errors: ['not_found'],
+    errors: ['consent_missing', 'not_found'],
     handler: async (request) => {
       const { caller, params, body } = request;
       const episode = await ownEpisode(db, caller, params.id);

@@ -96,7 +96,7 @@ const createGoal = ({ db }: Deps) =>
     }),
     idempotent: true,
     responses: { 201: { description: 'The goal.', schema: GoalSchema } },
-    errors: ['not_found'],
+    errors: ['consent_missing', 'not_found'],
     handler: async (request) => {
       const { caller, body } = request;
       const subject = await ownSubject(db, caller, body.subject_id);

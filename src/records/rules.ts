@@ -59,6 +59,9 @@ export type RuleContent = Pick<
 /** Rules of one project. */
 const RULES_MAX = 100;
 
+/** The count would tell what the values of one person are, as the bound is known. Asked only where the project requires it: it costs. */
+const isShared = sql<boolean>`(p.consent_required = '{}' or not 'sharing' = any(missing_consents(e.xuser_id)))`;
+
 const rules = build
   .selectFrom('episode_rule as r')
   .leftJoin('xuser as x', 'x.id', 'r.xuser_id')
@@ -91,9 +94,11 @@ const rules = build
       .$asScalar()
       .as('email_problem'),
     selectFrom('episode as e')
+      .innerJoin('project as p', 'p.id', 'e.project_id')
       .select(sql<number>`count(*)::integer`.as('n'))
       .whereRef('e.organization_id', '=', 'r.organization_id')
       .where('e.status', '=', 'open')
+      .where(isShared)
       .where('e.created_by', '=', sql<string>`'rule:' || r.id`)
       .$asScalar()
       .$notNull()

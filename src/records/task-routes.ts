@@ -104,7 +104,7 @@ const createTask = ({ db }: Deps) =>
     }),
     idempotent: true,
     responses: { 201: { description: 'The task.', schema: TaskSchema } },
-    errors: ['not_found'],
+    errors: ['consent_missing', 'not_found'],
     handler: async (request) => {
       const input = request.body;
       const subject = await ownSubject(db, request.caller, input.subject_id);

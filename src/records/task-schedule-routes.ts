@@ -97,7 +97,7 @@ const createTaskSchedule = ({ db }: Deps) =>
     }),
     idempotent: true,
     responses: { 201: { description: 'The schedule.', schema: ScheduleSchema } },
-    errors: ['not_found'],
+    errors: ['consent_missing', 'not_found'],
     handler: async (request) => {
       const { caller, body } = request;
       const weekdays = body.weekdays ?? [];

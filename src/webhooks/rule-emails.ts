@@ -1,8 +1,10 @@
 /** E-mail of rules: tells addresses of episodes that a rule has opened, several in one message. An entry is `pending` from the episode on
  *  until the mail server has taken a message with it (`sent`), or it refused for good or the last attempt failed (`failed`). In the quiet
- *  hours of its rule it waits. */
+ *  hours of its rule it waits; so it does while its person has not agreed to sharing. */
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
+import { usedZone } from '../http/time-zone.ts';
+import { build, run } from '../storage/database/build.ts';
 import { isHere } from '../tenancy/moving.ts';
 import { SEND_MS_MAX, mailSender } from './mail-sender.ts';
 import type { Mail } from './mail-sender.ts';
@@ -95,6 +97,17 @@ function isRefusal(error: unknown): boolean {
   return responseCode !== undefined && responseCode >= REFUSED;
 }
 
+/** The zone of a project p. $1: those of older releases, by what they are used as: one that is unknown fails a statement about all. */
+const zone = `coalesce($1::jsonb ->> p.time_zone, p.time_zone)`;
+
+async function formerZonesOf(pool: Pool): Promise<string> {
+  const { rows } = await run(pool, build.selectFrom('project').select('time_zone').distinct());
+  const former = rows.flatMap(({ time_zone: stored }) =>
+    usedZone(stored) === stored ? [] : [[stored, usedZone(stored) ?? 'UTC'] as const],
+  );
+  return JSON.stringify(Object.fromEntries(former));
+}
+
 /** Takes what is due by project and address, and moves its next attempt on, so that no other node takes it. */
 async function takeDue(pool: Pool): Promise<readonly Taken[]> {
   // SQL: an update whose rows are grouped; a function of the schema decides what is quiet.
@@ -104,7 +117,8 @@ async function takeDue(pool: Pool): Promise<readonly Taken[]> {
          row_number() over (partition by e.project_id, e.recipient order by e.created_at, e.id) as place,
          dense_rank() over (order by e.project_id, e.recipient) as message
        from episode_email e join episode_rule r on r.id = e.rule_id join project p on p.id = e.project_id
-       where e.status = 'pending' and e.next_attempt_at <= now() and ${isHere('e.organization_id')} and p.archived_at is null and not is_quiet(r.quiet_from, r.quiet_to, p.time_zone, now())
+       where e.status = 'pending' and e.next_attempt_at <= now() and ${isHere('e.organization_id')} and p.archived_at is null and not is_quiet(r.quiet_from, r.quiet_to, ${zone}, now())
+         and (p.consent_required = '{}' or not 'sharing' = any (missing_consents((select x.xuser_id from episode x where x.id = e.episode_id))))
          and not exists (
            select from episode_email s where s.project_id = e.project_id and s.recipient = e.recipient and s.status = 'sent'
              and s.sent_at > now() - interval '${MESSAGE_EVERY_SEC} seconds')
@@ -114,11 +128,12 @@ async function takeDue(pool: Pool): Promise<readonly Taken[]> {
          and e.status = 'pending' and e.next_attempt_at <= now()
        returning e.id, e.project_id, e.recipient, e.episode_id
      )
-     select t.recipient, p.name as project, p.time_zone,
+     select t.recipient, p.name as project, ${zone} as time_zone,
        json_agg(json_build_object('id', t.id, 'episode', x.id, 'title', x.title, 'severity', x.severity, 'began', x.started_at, 'status', x.status)
          order by x.started_at, x.id) as lines
      from taken t join episode x on x.id = t.episode_id join project p on p.id = t.project_id
      group by t.recipient, p.id, p.name, p.time_zone`,
+    [await formerZonesOf(pool)],
   );
   return rows;
 }

@@ -197,6 +197,38 @@ it('corrections give another variability, and what was computed stays', async ()
   await running.send('DELETE', `/api/v1/annotations/${missing.id}`);
   expect((await read()).corrected).toEqual(ectopic.corrected);
   expect((await running.send('GET', `${path.replace(/until=.*/, '')}until=${at(25 * 3600)}`)).status).toBe(422);
+  await running.send('DELETE', `/api/v1/annotations/${extra.id}`);
+});
+
+it('a correction means its beat although a range ends between the two', async () => {
+  const read = async (from: number, to: number): Promise<Series> =>
+    (await running.send<Series[]>('GET', `/api/v1/streams/${stream}/corrections?since=${at(from)}&until=${at(to)}`)).body[0]!;
+  const [early, late] = [await read(0, EXTRA_SEC + 0.03), await read(EXTRA_SEC + 0.03, SECONDS)];
+  const extra = await make({ kind: 'beat', starts_at: at(EXTRA_SEC + 0.06), beat: 'N' });
+  const before = await read(0, EXTRA_SEC + 0.03);
+  expect(before.corrected).toMatchObject({ beat_count: early.computed.beat_count, other_count: early.computed.other_count - 1 });
+  expect(before.corrections).toEqual([]);
+  const after = await read(EXTRA_SEC + 0.03, SECONDS);
+  expect(after.corrected).toEqual(late.corrected);
+  expect(after.corrections).toMatchObject([{ beat: 'N' }]);
+  expect(after.corrections[0]!.found_kind).not.toBeNull();
+  await running.send('DELETE', `/api/v1/annotations/${extra.id}`);
+});
+
+it('of many who change the version that all of them read, one does', async () => {
+  const { id } = await make({ kind: 'note', starts_at: at(1), text: 'read by all' });
+  const read = await fetch(`${running.service.baseUrl}/api/v1/annotations/${id}`, {
+    headers: { authorization: `Bearer ${running.org.apiKey.key}` },
+  });
+  const headers = { 'if-match': read.headers.get('etag')! };
+  const changes = Array.from({ length: 8 }, (_, i) =>
+    running.send('PATCH', `/api/v1/annotations/${id}`, { headers, body: { text: `by ${i}` } }),
+  );
+  const answers = await Promise.all([...changes, running.send('DELETE', `/api/v1/annotations/${id}`, { headers })]);
+  expect(answers.map(({ status }) => status).filter((status) => status !== 412)).toHaveLength(1);
+  const { body } = await running.send<Detail>('GET', `/api/v1/annotations/${id}`);
+  expect(body.versions).toHaveLength(2);
+  await running.send('DELETE', `/api/v1/annotations/${id}`);
 });
 
 it('times that differ by less than the database keeps are one time, and shorter than a millisecond is a stretch', async () => {

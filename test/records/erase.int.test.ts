@@ -173,6 +173,61 @@ it('starts again when the server cancelled it in a deadlock with a writer', asyn
   await writer.end();
 });
 
+// promise: erasure
+it('leaves nothing of what is being entered for the person at that moment, and who enters it hears that there is no such person', async () => {
+  const own = await runService({ BIO_DB_CONNECTIONS_MAX: '60' });
+  const { pool } = own.database;
+  const { xuser_id: id, xuser_token: token } = await own.token('entered');
+  for (const packet of packetsOf('entered-1', id, 2)) expect((await own.ingest(packet)).status).toBe(202);
+  const streamId = (await own.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`)).body[0]!.id;
+  const time = new Date().toISOString();
+  const rule = { name: 'fast', feature: 'hr_ecg', comparison: 'above', threshold: 400, sustain_sec: 60, subject_id: id };
+  const entries: Readonly<Record<string, readonly [string, object, string?]>> = {
+    measurement: ['/api/v1/measurements', { subject_id: id, measurements: [{ biosignal_id: 61, value: 97, time }] }],
+    annotation: ['/api/v1/annotations', { stream_id: streamId, kind: 'note', starts_at: time }],
+    episode: ['/api/v1/episodes', { subject_id: id, stream_id: streamId, kind: 'event', started_at: time }],
+    goal: ['/api/v1/goals', { subject_id: id, biosignal_id: 60, target: 8000 }],
+    task: ['/api/v1/tasks', { subject_id: id, title: 'Walk' }],
+    task_schedule: ['/api/v1/task-schedules', { subject_id: id, title: 'Walk', every: 'day', times: ['08:00'] }],
+    consent: [`/api/v1/xusers/${id}/consents`, { purpose: 'sharing', granted: true }],
+    episode_rule: [`/api/v1/projects/${own.org.projectId}/rules`, rule],
+    mood: ['/api/v1/moods', { score: 3 }, token],
+    journal_entry: ['/api/v1/journal', { text: 'a day' }, token],
+  };
+  // Every entry is made up to its insert, and waits there at a gate.
+  const gate = await own.database.connect();
+  await gate.query(
+    `create function gate() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(1); return null; end $$;
+     ${Object.keys(entries)
+       .map((table) => `create trigger gate before insert on ${table} for each statement execute function gate()`)
+       .join(';')};
+     select pg_advisory_lock(1)`,
+  );
+  const sent = Object.values(entries).map(async ([path, body, as], i) => {
+    const headers = { 'idempotency-key': `entry-${i}-of-a-person` };
+    const { status, text } = await own.send('POST', path, { body, headers, ...(as !== undefined && { as }) });
+    return `${path} ${status} ${text}`;
+  });
+  const waiting = async (): Promise<number> =>
+    (await pool.query(`select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`)).rowCount ?? 0;
+  await expect.poll(waiting, { timeout: 30_000 }).toBe(sent.length);
+  const erasing = eraseUser(pool, own.org.orgId, id, { actor: null });
+  // It is done, but for those whom it waits for.
+  const locked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query ~* 'delete from'`;
+  const gone = 'select from xuser where id = $1';
+  await expect.poll(async () => (await pool.query(gone, [id])).rowCount === 0 || (await pool.query(locked)).rowCount === 1).toBe(true);
+  await gate.query('select pg_advisory_unlock(1)');
+  await gate.end();
+  await erasing;
+  expect(await Promise.all(sent).then((said) => said.filter((one) => !/ (201|404|503) /.test(one)))).toEqual([]);
+  for (const table of Object.keys(entries))
+    expect((await pool.query(`select from ${table} where xuser_id = $1`, [id])).rowCount, table).toBe(0);
+  const kept = `select from idempotency where position(convert_to($1, 'UTF8') in coalesce(response_body, '')) > 0`;
+  expect((await pool.query(kept, [id])).rowCount).toBe(0);
+  expect(own.faults).toEqual([]);
+  await own.close();
+});
+
 it('says when the packet log will have dropped the last packets, as long as it is kept here', async () => {
   const { pool } = running.database;
   const { xuser_id: id } = await running.token('logged');

@@ -1,4 +1,5 @@
 /** E-mail of rules, from the packets of a device to a mail server. */
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyRules } from '../../src/records/episode-rules.ts';
 import { startService } from '../../src/server.ts';
@@ -107,6 +108,62 @@ describe('e-mail of a rule', () => {
     const old = await make({ ...fast, subject_id: 'imported', email_to: ['old@bio.example'] });
     await alert('imported', [old], 3 * 86_400);
     expect(await entries(old)).toEqual([]);
+  });
+
+  it('goes on for everybody while the stored time zone of a project is none, or an offset of an older release', async () => {
+    const { pool } = running.database;
+    for (const [stored, used] of [
+      ['Nowhere/Atlantis', 'UTC'],
+      ['+05:00', 'Etc/GMT-5'],
+    ] as const) {
+      await pool.query('update project set time_zone = $1', [stored]);
+      const clock = (hours: number): string =>
+        new Intl.DateTimeFormat('en-GB', { timeZone: used, hour: '2-digit', minute: '2-digit' }).format(Date.now() + hours * 3.6e6);
+      await running.token(used);
+      const to = `${used.toLowerCase().replace('/', '-')}@bio.example`;
+      const quiet = await make({ ...fast, subject_id: used, email_to: [`quiet-${to}`], quiet_from: clock(-1), quiet_to: clock(1) });
+      const awake = await make({ ...fast, subject_id: used, email_to: [to], quiet_from: clock(1), quiet_to: clock(-1) });
+      await alert(used, [quiet, awake]);
+      await until(() => mailsTo(to).length > 0, 30_000);
+      expect(mailsTo(to)[0]).toContain(`(${used})`);
+      expect(mailsTo(`quiet-${to}`)).toEqual([]);
+      for (const { id } of [quiet, awake]) await running.send('DELETE', `${path}/${id}`);
+    }
+    await pool.query(`update project set time_zone = 'UTC'`);
+  });
+
+  // promise: rule-consent
+  it('tells of nobody who has not agreed to sharing, nor counts their open episodes, until they do', async () => {
+    const { pool } = running.database;
+    await pool.query(`update project set consent_required = array['sharing']`);
+    const { xuser_token: as, xuser_id: id } = await running.token('hidden');
+    const rule = await make({ ...fast, subject_id: 'hidden', email_to: ['hidden@bio.example'] });
+    const consent = (granted: boolean) =>
+      running.send('POST', `/api/v1/xusers/${id}/consents`, { as, body: { purpose: 'sharing', granted } });
+    for (const packet of ecgPackets({
+      deviceId: 'd hidden',
+      subject: id,
+      startMs: Date.now() - 155_000,
+      seconds: 150,
+      rrSec: () => 60 / 140,
+    })) {
+      expect((await running.ingest(packet)).status).toBe(202);
+    }
+    await until(async () => {
+      await applyRules(pool, []);
+      return (await running.send<object[]>('GET', '/api/v1/episodes?status=open', { as })).body.length > 0;
+    }, 60_000);
+    await setTimeout(7000); // a look at what is due comes every five seconds
+    const open = async (): Promise<number> =>
+      (await running.send<{ open_episodes: number }>('GET', `${path}/${rule.id}`)).body.open_episodes;
+    expect(await entries(rule)).toEqual([{ status: 'pending', recipient: 'hidden@bio.example' }]);
+    expect(mailsTo('hidden@bio.example')).toEqual([]);
+    expect(await open()).toBe(0);
+    await consent(true);
+    await until(() => mailsTo('hidden@bio.example').length > 0, 30_000);
+    expect(await open()).toBe(1);
+    await running.send('DELETE', `${path}/${rule.id}`);
+    await pool.query(`update project set consent_required = '{}'`);
   });
 
   it('gives each entry its own attempts, also in a message with one whose last attempt fails', async () => {

@@ -1,6 +1,7 @@
 /** A stream as one EDF+ file: all channels, events as annotations, gaps as discontinuities. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { asciiOf } from '../../formats/ascii.ts';
 import type { EdfAnnotation } from '../../formats/edf-common.ts';
 import { writeEdf } from '../../formats/edf-write.ts';
 import type { ChannelConfig } from '../../signal.ts';
@@ -26,7 +27,7 @@ export async function exportEdf(job: StreamExport, name: string, startNs: bigint
   const labels = new Set<string>();
   const signals = columns.map(({ config, samples }) => ({
     label: edfLabel(config, labels),
-    unit: config.unit.slice(0, 8),
+    unit: config.unit,
     rateNanoHz: config.rateNanoHz,
     gain: config.gain,
     baseline: config.baseline,
@@ -45,7 +46,7 @@ function edfLabel(config: ChannelConfig, taken: Set<string>): string {
   const { kind, code, lead } = config;
   const name =
     kind === 'ecg' ? (lead === '' ? code : lead) : isNamedByLead(config, plainLabel(lead)) && lead.length <= LABEL_MAX ? lead : code;
-  const plain = (kind === 'ecg' && !/^(ecg|ekg)\b/i.test(name) ? `ECG ${name}` : name).replace(/[^\x20-\x7e]/g, '_').slice(0, LABEL_MAX);
+  const plain = asciiOf(kind === 'ecg' && !/^(ecg|ekg)\b/i.test(name) ? `ECG ${name}` : name).slice(0, LABEL_MAX);
   let label = plain;
   for (let i = 2; taken.has(label); i++) label = `${plain.slice(0, LABEL_MAX - String(i).length)}${i}`;
   taken.add(label);

@@ -148,7 +148,8 @@ export async function pngOf(host: ChartHost, groups: readonly (readonly Series[]
   return new Promise((resolve) => canvas.toBlob(resolve, 'image/png'));
 }
 
-const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (char) => `&#${char.codePointAt(0)};`).replaceAll(/\p{Cc}/gu, ' ');
+const escaped = (text: string): string =>
+  text.replaceAll(/[&<>"]/g, (char) => `&#${char.codePointAt(0)};`).replaceAll(/[\p{Cc}\ufffe\uffff]/gu, ' ');
 
 const WIDTH = 900;
 const PLOT = { left: 60, right: 20, height: 180, below: 30 } as const;
