@@ -146,7 +146,7 @@ export const de = {
   Pause: 'Pause',
   'Full screen': 'Vollbild',
   beat: 'Schlag',
-  ectopic: 'Extrasystole',
+  early: 'vorzeitig',
   'thin, hatched': 'dünn, schraffiert',
   gap: 'Lücke',
   'Choose traces': 'Kurven wählen',

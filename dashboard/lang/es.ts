@@ -146,7 +146,7 @@ export const es: Translations = {
   Pause: 'Pausa',
   'Full screen': 'Pantalla completa',
   beat: 'latido',
-  ectopic: 'extrasístole',
+  early: 'prematuro',
   'thin, hatched': 'fino, rayado',
   gap: 'interrupción',
   'Choose traces': 'Elegir trazados',

@@ -146,7 +146,7 @@ export const fr: Translations = {
   Pause: 'Pause',
   'Full screen': 'Plein écran',
   beat: 'battement',
-  ectopic: 'extrasystole',
+  early: 'prématuré',
   'thin, hatched': 'fin, hachuré',
   gap: 'interruption',
   'Choose traces': 'Choisir les tracés',
