@@ -18,7 +18,7 @@ const MARKS_PX = 34;
 const LABEL_PX = 16;
 
 type Kind = 'normal' | 'ectopic' | 'artefact' | 'interpolated';
-type Beat = Readonly<{ timeMs: number; intervalMs: number | null; kind: Kind; qmask: number }>;
+type Beat = Readonly<{ timeMs: number; intervalMs: number | null; kind: Kind; aami: 'N' | 'S' | 'V' | 'Q' | null; qmask: number }>;
 type Stretch = Readonly<{ t0Ms: number; rateHz: number; samples: Float32Array; qmask: Uint8Array | null }>;
 
 const endOf = ({ t0Ms, rateHz, samples }: Stretch): number => t0Ms + (samples.length * 1000) / rateHz;
@@ -77,12 +77,15 @@ export class BeatSource {
     const query = { since: new Date(Date.now() - KEPT_MS).toISOString(), channel: this.channel, ts_unit: 'ms' as const, limit: 500 };
     const beats: Beat[] = [];
     for (const stream of this.#streams) {
-      for (const { ts_ms: times = [], interval_ms: intervals, kind, qmask } of await this.#session.get('/api/v1/streams/{streamId}/beats', {
-        params: { streamId: stream },
-        query,
-      })) {
+      for (const { ts_ms: times = [], interval_ms: intervals, kind, aami, qmask } of await this.#session.get(
+        '/api/v1/streams/{streamId}/beats',
+        {
+          params: { streamId: stream },
+          query,
+        },
+      )) {
         for (const [i, time] of times.entries()) {
-          beats.push({ timeMs: time, intervalMs: intervals[i] ?? null, kind: kind[i]!, qmask: qmask[i]! });
+          beats.push({ timeMs: time, intervalMs: intervals[i] ?? null, kind: kind[i]!, aami: aami[i]!, qmask: qmask[i]! });
         }
       }
     }
@@ -217,8 +220,10 @@ export class BeatReview extends HTMLElement {
       const at = x(beat.timeMs);
       context.fillStyle = ink;
       context.strokeStyle = ink;
-      if (beat.kind === 'ectopic') {
-        context.fillText('V', at, MARKS_PX - 4);
+      // By where it began, as in the viewer; E: early, of unknown origin.
+      const origin = beat.aami === 'S' || beat.aami === 'V' ? beat.aami : beat.kind === 'ectopic' ? 'E' : null;
+      if (origin !== null) {
+        context.fillText(origin, at, MARKS_PX - 4);
       } else if (beat.kind === 'artefact') {
         context.fillText('×', at, MARKS_PX - 4);
       } else {

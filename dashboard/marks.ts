@@ -36,6 +36,12 @@ const beatKinds = [
   ['Q', t('unclassified')],
   ['none', t('there is no beat')],
 ] as const satisfies readonly (readonly [BeatKind, string])[];
+const foundKinds: Readonly<Record<string, string>> = {
+  normal: t('normal'),
+  ectopic: t('ectopic'),
+  artefact: t('artefact'),
+  interpolated: t('interpolated'),
+};
 /** A correction means the beat within this time, ms: as the service takes it. */
 const MATCH_MS = 150;
 const LIST_MAX = 100;
@@ -132,7 +138,7 @@ export class Marks {
     const [pick, edited] = [this.#pick, this.#edited];
     const away = html`<button type="button" @click=${() => this.#letGo()}>${t('Cancel')}</button>`;
     if (pick === null) {
-      return html`<p class="muted">
+      return html`<p class="muted keys">
         ${t('To mark something, choose {mark} above the strip: then click on the strip or drag over a stretch of it. With the keyboard: M, square brackets, B for beats, then Enter. Ctrl with Z takes back what you marked last.', { mark: html`<i>${t('Mark|control')}</i>` })}
       </p>`;
     }
@@ -141,7 +147,7 @@ export class Marks {
       const what =
         kind === null
           ? t('No beat was found at {place}. It is:', { place: this.#place() })
-          : t('Computed as {kind} at {place}. It is:', { kind, place: this.#place() });
+          : t('Computed as {kind} at {place}. It is:', { kind: foundKinds[kind] ?? kind, place: this.#place() });
       const choices = beatKinds.filter(([beat]) => beat !== 'none' || pick.beat!.kind !== null || this.#correctionAt(pick.from) !== null);
       return html`<p>${what}</p>
         <div class="row">

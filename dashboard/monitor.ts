@@ -217,7 +217,8 @@ export class LiveMonitor {
       </button>
       <button type="button" @click=${toggleFullScreen}>${t('Full screen')}</button>
       <p class="legend">
-        <span><span aria-hidden="true">▾</span> ${t('beat')}</span><span><b aria-hidden="true">V</b> ${t('ectopic')}</span
+        <span><span aria-hidden="true">▾</span> ${t('beat')}</span><span><b aria-hidden="true">V</b> ${t('ventricular')}</span
+        ><span><b aria-hidden="true">S</b> ${t('supraventricular')}</span><span><b aria-hidden="true">E</b> ${t('early')}</span
         ><span>${qualityMark(0, this.#locale)}</span><span>${qualityMark(1, this.#locale)}: ${t('thin, hatched')}</span
         ><span>${qualityMark(2, this.#locale)}: ${t('gap')}</span>
       </p>

@@ -129,17 +129,16 @@ export function figure(name: string, value: Content, tone: Tone | null = null): 
 }
 
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
-const oneDigit = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const tenths = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 
-/** 1.2 s, 340 ms. */
+/** 1.2 s, 5 s, 340 ms. */
 export function duration(ms: number): string {
   if (!Number.isFinite(ms)) return '–';
   if (Math.abs(ms) < 1000) return `${whole.format(ms)} ms`;
   const seconds = ms / 1000;
-  if (seconds < 60) return `${oneDigit.format(seconds)} s`;
+  if (seconds < 60) return `${tenths.format(seconds)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-  return seconds < 172_800 ? `${oneDigit.format(seconds / 3600)} h` : plural(Math.round(seconds / 86_400), '1 day', '{count} days');
+  return seconds < 172_800 ? `${tenths.format(seconds / 3600)} h` : plural(Math.round(seconds / 86_400), '1 day', '{count} days');
 }
 
 export function percent(share: number): string {

@@ -184,7 +184,7 @@ export class RulesPage extends ProjectPage {
         </select></label
       >`;
     const values = this.#methods.map(
-      (method) => [method.name, `${methodName(method)}${method.unit === '' ? '' : ` (${unitLabel(method.unit) || method.unit})`}`] as const,
+      (method) => [method.name, `${methodName(method)}${unitLabel(method.unit) === '' ? '' : ` (${unitLabel(method.unit)})`}`] as const,
     );
     return html`<section class="card" id="rule-form">
       <h2>${rule === null ? t('New rule') : t('Change {name}', { name: rule.name })}</h2>

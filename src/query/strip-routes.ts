@@ -16,12 +16,14 @@ import { csvOf, nanosOf } from './sample-routes.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples } from './samples.ts';
 import type { SampleSegment } from './samples.ts';
+import { beatClasses } from './beat-classes.ts';
 import { beatKinds } from './series-pages.ts';
+import type { BeatColumns } from './series-pages.ts';
 import { readBeatSeries } from './series.ts';
 import { stripPng } from './strip-png.ts';
 import { stripWfdb } from './strip-wfdb.ts';
 import { layOutStrip, stripSvg } from './strip.ts';
-import type { StripOf } from './strip.ts';
+import type { StripBeat, StripOf } from './strip.ts';
 import { stripLanguages } from './strip-words.ts';
 import type { StripLanguage } from './strip-words.ts';
 import type { Turns } from './turns.ts';
@@ -136,9 +138,18 @@ async function headerOf(
     person: name === '' || name === id ? id : `${name} (${id})`,
     timeZone: usedZone(person?.own_zone ?? null) ?? usedZone(person?.project_zone ?? null) ?? 'UTC',
     channel,
-    beats: Array.from(found?.tsNs ?? [], (tsNs, i) => ({ tsNs, kind: beatKinds[found!.kinds[i]!]!, qmask: found!.qmask[i]! })),
+    beats: found === undefined ? [] : beatsOf(found),
     method: found?.methodCode ?? '',
   };
+}
+
+function beatsOf({ tsNs, kinds, classes, qmask }: BeatColumns): StripBeat[] {
+  return Array.from(tsNs, (ns, i) => ({
+    tsNs: ns,
+    kind: beatKinds[kinds[i]!]!,
+    aami: beatClasses[classes[i]! - 1] ?? null,
+    qmask: qmask[i]!,
+  }));
 }
 
 function replyOf(

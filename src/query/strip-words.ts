@@ -3,12 +3,45 @@
 export const stripLanguages = ['en', 'de', 'fr', 'es'] as const;
 export type StripLanguage = (typeof stripLanguages)[number];
 
-type StripWords = Readonly<{ beats: string; key: string }>;
+/** Above beats that are not of normal origin, in the order of the key. */
+export const stripLetters = ['V', 'S', 'E', 'x', 'i'] as const;
+export type StripLetter = (typeof stripLetters)[number];
 
-/** Short: a line below the narrowest strip has about 65 letters. */
+type StripWords = Readonly<{
+  beats: string;
+  letters: Readonly<Record<StripLetter, string>>;
+  flags: string;
+  /** As the language sets them, with the space before it. */
+  colon: string;
+  semicolon: string;
+}>;
+
+const closed = { colon: ':', semicolon: ';' } as const;
+
 export const stripWords: Readonly<Record<StripLanguage, StripWords>> = {
-  en: { beats: 'beats', key: 'V: ectopic, x: artefact; hatched: suspect; dashed: unusable' },
-  de: { beats: 'Schläge', key: 'V: Extrasystole, x: Artefakt; schraffiert: fraglich; gestrichelt: unbrauchbar' },
-  fr: { beats: 'battements', key: 'V : extrasystole, x : artefact ; hachuré : douteux ; tirets : inutilisable' },
-  es: { beats: 'latidos', key: 'V: extrasístole, x: artefacto; rayado: dudoso; a trazos: inutilizable' },
+  en: {
+    beats: 'beats',
+    letters: { V: 'ventricular', S: 'supraventricular', E: 'early', x: 'artefact', i: 'interpolated' },
+    flags: 'hatched: suspect; dashed: unusable',
+    ...closed,
+  },
+  de: {
+    beats: 'Schläge',
+    letters: { V: 'ventrikulär', S: 'supraventrikulär', E: 'vorzeitig', x: 'Artefakt', i: 'interpoliert' },
+    flags: 'schraffiert: fraglich; gestrichelt: unbrauchbar',
+    ...closed,
+  },
+  fr: {
+    beats: 'battements',
+    letters: { V: 'ventriculaire', S: 'supraventriculaire', E: 'prématuré', x: 'artefact', i: 'interpolé' },
+    flags: 'hachuré : douteux ; tirets : inutilisable',
+    colon: ' :',
+    semicolon: ' ;',
+  },
+  es: {
+    beats: 'latidos',
+    letters: { V: 'ventricular', S: 'supraventricular', E: 'prematuro', x: 'artefacto', i: 'interpolado' },
+    flags: 'rayado: dudoso; a trazos: inutilizable',
+    ...closed,
+  },
 };

@@ -3,6 +3,27 @@ import { expect, it } from 'vitest';
 import type { SampleSegment } from './samples.ts';
 import { layOutStrip, stripSvg } from './strip.ts';
 
+it('marks an early beat by where it began, and explains the marks that it has', () => {
+  const beat = { qmask: 0, kind: 'ectopic' } as const;
+  const strip = layOutStrip({
+    segments: [],
+    fromNs: 0n,
+    durationSec: 10,
+    person: 'Eve',
+    timeZone: 'UTC',
+    channel: 'ecg.ii',
+    method: 'derived:r_peaks_v11',
+    beats: [
+      { ...beat, tsNs: 1_000_000_000n, kind: 'normal', aami: 'N' },
+      { ...beat, tsNs: 2_000_000_000n, aami: 'V' },
+      { ...beat, tsNs: 3_000_000_000n, aami: 'S' },
+      { ...beat, tsNs: 4_000_000_000n, aami: 'N' },
+    ],
+  });
+  expect(strip.marks.map(({ letter }) => letter)).toEqual(['', 'V', 'S', 'E']);
+  expect(strip.footer).toBe('V: ventricular, S: supraventricular, E: early; hatched: suspect; dashed: unusable');
+});
+
 it('does not let a name turn the direction of the lead and the scale behind it', () => {
   const samples = Int32Array.from([0, 200]);
   const segment: SampleSegment = {

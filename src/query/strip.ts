@@ -3,8 +3,10 @@
 import { withoutDirections } from '../text.ts';
 import type { ChannelKind } from '../signal.ts';
 import type { SampleSegment } from './samples.ts';
-import { stripWords } from './strip-words.ts';
-import type { StripLanguage } from './strip-words.ts';
+import type { BeatClass } from './beat-classes.ts';
+import type { beatKinds } from './series-pages.ts';
+import { stripLetters, stripWords } from './strip-words.ts';
+import type { StripLanguage, StripLetter } from './strip-words.ts';
 
 export const PX_PER_MM = 4;
 const MM_PER_SEC = 25;
@@ -36,7 +38,8 @@ const PER_MILLIVOLT: Readonly<Record<string, number>> = { mV: 1, uV: 1000, V: 0.
 
 /** x, y, x, y … in pixels, rounded to 0.01. */
 export type Polyline = readonly number[];
-export type StripBeat = Readonly<{ tsNs: bigint; kind: string; qmask: number }>;
+type BeatKind = (typeof beatKinds)[number];
+export type StripBeat = Readonly<{ tsNs: bigint; kind: BeatKind; aami: BeatClass | null; qmask: number }>;
 export type Strip = Readonly<{
   widthPx: number;
   heightPx: number;
@@ -72,7 +75,10 @@ export type StripOf = Readonly<{
   language?: StripLanguage;
 }>;
 
-const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'V', artefact: 'x', interpolated: 'i' };
+const letters = { normal: '', ectopic: 'E', artefact: 'x', interpolated: 'i' } as const;
+
+/** As the viewer marks them: S or V where its class is known; E: early, of unknown origin. */
+const letterOf = ({ kind, aami }: StripBeat): StripLetter | '' => (aami === 'S' || aami === 'V' ? aami : letters[kind]);
 
 export function layOutStrip(of: StripOf): Strip {
   const { segments, fromNs, durationSec, beats } = of;
@@ -97,6 +103,9 @@ export function layOutStrip(of: StripOf): Strip {
   }
   const widthPx = Math.max(WIDTH_MIN_PX, LEFT_MM * PX_PER_MM + Math.round(durationSec * PX_PER_SEC));
   const fromMs = Number(fromNs / 1_000_000n);
+  const marks = beats.map((beat) => ({ x: x(beat.tsNs), letter: letterOf(beat), doubtful: beat.qmask > 0 }));
+  const shown = new Set(marks.map(({ letter }) => letter));
+  const key = stripLetters.filter((letter) => shown.has(letter)).map((letter) => `${letter}${words.colon} ${words.letters[letter]}`);
   return {
     widthPx,
     heightPx: bottomPx + FOOTER_PX,
@@ -107,11 +116,11 @@ export function layOutStrip(of: StripOf): Strip {
       `${clockOf(fromMs, of.timeZone)}, ${format(durationSec)} s`,
       `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, ${words.beats}: ${of.method}`}`,
     ].map(withoutDirections),
-    footer: words.key,
+    footer: `${key.join(', ')}${key.length === 0 ? '' : `${words.semicolon} `}${words.flags}`,
     good,
     bad,
     pulse: pulseOf(middle, scale.pulseMm),
-    marks: beats.map((beat) => ({ x: x(beat.tsNs), letter: letters[beat.kind] ?? '?', doubtful: beat.qmask > 0 })),
+    marks,
     hatches,
     blocks,
   };

@@ -33,7 +33,7 @@ const HOLE = '\uE000';
 const spokenAttribute = /\s(?:aria-label|aria-description|aria-valuetext|placeholder|title|alt|heading|label)=(?:"([^"]*)"|([^\s>"]+))/g;
 /** Same in every language, or not a language: marks, units, code that is to be typed, names. */
 const isUniversal = (text: string): boolean =>
-  /^[^\p{L}]*$/u.test(text.replaceAll(/&\w+;|&#\d+;|\b(?:biosignal|HTTP|JSON|SpO|Hz|ppm|mm|ms|R|V|N|s|h)\b/gu, '')) ||
+  /^[^\p{L}]*$/u.test(text.replaceAll(/&\w+;|&#\d+;|\b(?:biosignal|HTTP|JSON|SpO|Hz|ppm|mm|ms|R|V|S|E|N|s|h)\b/gu, '')) ||
   /^(?:https:|scripts\/|acme-|ecg\.|kg$|api_key\.|grip_|pain-diary)/.test(text) ||
   /^sum\(all\)$|^mean min max/.test(text);
 

@@ -315,6 +315,33 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.context().close();
   }, 60_000);
 
+  it('name a beat in the language of the page, and stand on paper in whole words, without the keys that make them', async () => {
+    await dashboard.send('POST', '/api/v1/annotations', {
+      stream_id: stream,
+      kind: 'artefact',
+      starts_at: at(120),
+      ends_at: at(130),
+      text: 'Ventricular pairs',
+    });
+    const { page } = await openViewer(ECTOPIC_SEC, { locale: 'de-DE' });
+    await page
+      .getByRole('status')
+      .filter({ hasText: /Herzfrequenz \d/ })
+      .waitFor();
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    await page.keyboard.press('b');
+    await page.getByText(/Berechnet als Extrasystole bei/).waitFor();
+    await page.getByRole('button', { name: 'Abbrechen' }).click();
+    const keys = page.getByText(/Um etwas zu markieren/);
+    await keys.waitFor();
+    await page.emulateMedia({ media: 'print' });
+    await page.setViewportSize({ width: 718, height: 1000 }); // A4 less its margins
+    expect(await keys.isVisible()).toBe(false);
+    // In one line.
+    expect(await page.getByRole('cell', { name: 'Artefakt' }).evaluate((cell) => cell.firstElementChild!.clientHeight)).toBeLessThan(25);
+    await page.context().close();
+  }, 60_000);
+
   it('are only read by those who may not write', async () => {
     const password = 'correct horse battery';
     await dashboard.send('POST', '/api/v1/members', { email: 'vic@example.org', display_name: 'Vic', role: 'viewer', password });

@@ -89,6 +89,46 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('goes to a time that is typed figure by figure, and gives the keyboard back to the strip', async () => {
+    const { page, errors } = await openViewer(`?at=${at(100)}`, { locale: 'en-US' });
+    const goal = new Date(startMs + 250_000);
+    const [year, month, day, hour, minute, second] = goal.toISOString().match(/\d+/g)!;
+    const figures = `${month}${day}${year}${String(Number(hour) % 12 || 12).padStart(2, '0')}${minute}${second}${Number(hour) < 12 ? 'A' : 'P'}`;
+    await page.locator('.views').focus();
+    await page.keyboard.press('g');
+    for (const figure of figures) await page.keyboard.press(figure);
+    await page.keyboard.press('Enter');
+    await until(async () => Math.abs((await shownSec(page)) - 250) < 1);
+    await page.locator('.views:focus').waitFor();
+    await page.keyboard.press('c');
+    await page.getByText('800 ms = 75 /min').waitFor();
+    // What is no time of the recording is dropped, and what is shown stands there again.
+    await page.keyboard.press('g');
+    for (const figure of '010119990101') await page.keyboard.press(figure);
+    await page.keyboard.press('Escape');
+    await page.locator('.views:focus').waitFor();
+    expect(await page.getByLabel('Go to date and time').inputValue()).toBe(goal.toISOString().slice(0, 19));
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('has the reading of the strip and its calipers below it, in sight with it', async () => {
+    const { page } = await openViewer(`?at=${at(200)}`, { viewport: { width: 1400, height: 900 } });
+    const strip = page.locator('canvas.strip');
+    await page.locator('.views').focus();
+    await page.keyboard.press('c');
+    await strip.scrollIntoViewIfNeeded();
+    for (const text of [/heart rate 75/, / ms = /]) {
+      const [below, box] = [(await page.getByText(text).boundingBox())!, (await strip.boundingBox())!];
+      expect(below.y + below.height).toBeLessThanOrEqual(900);
+      expect(below.y).toBeGreaterThan(box.y + box.height / 2);
+    }
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    const [below, box] = [(await page.getByText(/heart rate 75/).boundingBox())!, (await strip.boundingBox())!];
+    expect(below.y).toBeGreaterThanOrEqual(box.y + box.height);
+    await page.context().close();
+  });
+
   it('goes to the ectopic beat, the gap and the note, and says when there is no more', async () => {
     const { page } = await openViewer(`?at=${at(20)}`);
     const [jump, next] = [page.getByLabel('Jump to'), page.getByRole('button', { name: 'Next' })];

@@ -13,6 +13,29 @@ beforeAll(async () => {
 afterAll(() => dashboard?.close());
 
 describe.skipIf(chromiumPath === null)('the page of rules', () => {
+  it('says why it was not saved where the button is, however far below the head of the page', async () => {
+    const { page } = await dashboard.open('/dashboard/#/rules', {
+      storageState: dashboard.signedIn,
+      viewport: { width: 1000, height: 500 },
+    });
+    await page.getByRole('button', { name: 'New rule' }).click();
+    await page.getByLabel('Name').fill('Told by e-mail');
+    await page.getByLabel('Threshold', { exact: true }).fill('20');
+    await page.getByLabel('E-mail to').fill('ward@clinic.example');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const problem = page.getByRole('alert').filter({ hasText: 'needs a mail server' });
+    await problem.waitFor();
+    // Once it is known, and not only while the page is scrolled to where it was.
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    const seen = await problem.evaluate((element) => {
+      const { top, bottom, left } = element.getBoundingClientRect();
+      return top >= 0 && bottom <= innerHeight && element.contains(document.elementFromPoint(left + 30, (top + bottom) / 2));
+    });
+    expect(seen).toBe(true);
+    expect(await violations(page, 'main')).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: rules-page
   it('makes a rule for a group, tries it on history, changes it and switches it off', async () => {
     const { open, send, signedIn } = dashboard;

@@ -387,6 +387,12 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     expect(lines[0]).toBe('time,Heart rate (/min),Heart rate (/min) min,Heart rate (/min) max,Heart rate quality,Heart rate good share');
     expect(lines[1]).toMatch(/^2026-03-28T07:00:00\+01:00,[\d.]+,[\d.]+,[\d.]+,good,1$/);
     expect(lines.filter((line) => line.endsWith(',unusable,0.056') || /,,,,unusable,/.test(line))).toHaveLength(5);
+    // A table has no picture to take along.
+    await chart.getByRole('button', { name: 'Show as table' }).click();
+    await expect.poll(() => chart.getByRole('button', { name: 'Download SVG' }).isDisabled()).toBe(true);
+    expect(await chart.getByRole('button', { name: 'Download PNG' }).isDisabled()).toBe(true);
+    expect((await download('CSV')).bytes.equals(csv.bytes)).toBe(true);
+    await chart.getByRole('button', { name: 'Show as chart' }).click();
     const png = await download('PNG');
     expect([png.name, png.bytes.subarray(1, 4).toString()]).toEqual(['Heart-rate_2026-03-28.png', 'PNG']);
     const svg = (await download('SVG')).bytes.toString();

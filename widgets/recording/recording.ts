@@ -81,11 +81,13 @@ const css = `${fieldCss}
 canvas { display: block; inline-size: 100%; background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; touch-action: pan-y; }
 .whole { block-size: 150px; cursor: pointer; }
 .rows { block-size: clamp(460px, 45vh, 1100px); cursor: pointer; }
-.strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; }
+.strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; scroll-margin-block-end: 2.5em; }
 /* Below the rows it would be out of sight, where a click in them shows what it does. */
-@media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: 0; box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
+@media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: 2em; box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
 @media screen and (max-height: 960px) { .day ~ .strip { position: static !important; box-shadow: none !important; } }
-.reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between; }
+.reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between;
+  /* In sight with the strip, however low the screen is. */
+  position: sticky; inset-block-end: 0; z-index: 1; padding-block: 4px; background: var(--_surface); }
 .warn { color: var(--_suspect); font-weight: 600; }
 .goto { flex: 1 1 480px; display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 .goto label { flex: 1 1 240px; display: flex; gap: 8px; align-items: center; }
@@ -96,6 +98,7 @@ fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
 @media print {
   .rows { block-size: 150mm; }
   .bar { display: none !important; }
+  .reading { position: static; }
   .views { overflow: hidden; }
   /* A millimetre stays one: what is too wide is cut off at both ends, not made narrower. */
   .strip { inline-size: var(--_wide, 100%); margin-inline-start: calc((100% - var(--_wide, 100%)) / 2); }
@@ -393,12 +396,14 @@ export class BioRecording extends BioElement {
     return `${this.#say('markBeat')} ${this.#clock(timeMs, false, 3)}${kind}${sure}`;
   }
 
-  /** By keyboard: the next beat after the one that is picked, or the one nearest to the middle. */
+  /** By keyboard: the next beat after the one that is picked, or the one in the middle, or the next after the middle. */
   #pickNextBeat(forward: boolean): void {
     if (this.#isMeasuring) this.#toggleCalipers();
     this.#pickMode = 'beat';
     const before = this.#pick !== null && this.#pick.beat !== null ? this.#pick.fromMs : null;
-    const next = before === null ? pickBeat(this.#beats, this.#atMs) : stepBeat(this.#beats, before, forward);
+    const near = pickBeat(this.#beats, this.#atMs);
+    const isNear = before === null && near.beat !== 'added';
+    const next = isNear ? near : stepBeat(this.#beats, before ?? this.#atMs, forward);
     if (next === null) return;
     if (Math.abs(next.fromMs - this.#atMs) > 0.45 * this.#stripMs) this.#moveTo(next.fromMs);
     this.#setPick(next);
@@ -1006,6 +1011,11 @@ export class BioRecording extends BioElement {
     return this.#say('caliperReading', { ms: Math.round(ms), bpm: ms < 1 ? '–' : Math.round(60_000 / ms), mv });
   }
 
+  /** A time that is being typed is one of its own after each figure: what is not of the recording is left as it is. */
+  #goTo({ valueAsNumber: wallMs, validity }: HTMLInputElement): void {
+    if (validity.valid && !Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.timeZone));
+  }
+
   // ------------------------------------------------------------------------------------------------ the page
 
   protected override template(): TemplateResult {
@@ -1109,20 +1119,17 @@ export class BioRecording extends BioElement {
             min=${this.#local(startMs)}
             max=${this.#local(endMs)}
             .value=${this.#local(this.#atMs)}
-            @change=${(event: Event) => {
-              const wallMs = (event.target as HTMLInputElement).valueAsNumber;
-              if (!Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.timeZone));
+            @change=${(event: Event) => this.#goTo(event.target as HTMLInputElement)}
+            @keydown=${(event: KeyboardEvent) => {
+              if (event.key === 'Enter' || event.key === 'Escape') this.focus();
+            }}
+            @blur=${(event: FocusEvent) => {
+              const input = event.target as HTMLInputElement;
+              this.#goTo(input);
+              input.value = this.#local(this.#atMs);
             }}
           />
         </div>
-      </div>
-      <div class="reading">
-        <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
-        <p class="measured">${this.#measured()}</p>
-        <p class="hovered">${this.#hoveredBeat()}</p>
-        ${this.#source.goesOn ? html`<p>${this.#say('goesOn', { time: this.#clock(endMs, false) })}</p>` : nothing}
-        ${this.#isFiltered ? html`<p class="warn">${this.#say('filterOn')}</p>` : nothing}
-        <p class="muted">${this.#say('notDiagnosis')}</p>
       </div>
       <div class="views" tabindex="0" role="group" aria-label=${this.#hint()} @keydown=${(event: KeyboardEvent) => this.#key(event)}>
         <canvas
@@ -1159,6 +1166,14 @@ export class BioRecording extends BioElement {
           }}
           @wheel=${(event: WheelEvent) => this.#wheel(event)}
         ></canvas>
+      </div>
+      <div class="reading">
+        <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
+        <p class="measured">${this.#measured()}</p>
+        <p class="hovered">${this.#hoveredBeat()}</p>
+        ${this.#source.goesOn ? html`<p>${this.#say('goesOn', { time: this.#clock(endMs, false) })}</p>` : nothing}
+        ${this.#isFiltered ? html`<p class="warn">${this.#say('filterOn')}</p>` : nothing}
+        <p class="muted">${this.#say('notDiagnosis')}</p>
       </div>
     </section>`;
   }

@@ -27,3 +27,14 @@ it('a strip without beats, or without intervals, says so', () => {
   expect(readStrip([])).toEqual({ bpm: null, flag: null, count: 0, total: 0 });
   expect(readStrip(strip([0], null))).toEqual({ bpm: null, flag: 0, count: 1, total: 1 });
 });
+
+it('the heart rate counts ectopic beats: a pause after one is as much of it as the short interval before', () => {
+  const bigeminy = [500, 1100, 500, 1100].map((intervalMs, i) => ({
+    ...strip([0])[0]!,
+    intervalMs,
+    kind: i % 2 === 0 ? 'ectopic' : 'normal',
+  }));
+  expect(readStrip(bigeminy)).toEqual({ bpm: 75, flag: 0, count: 4, total: 4 });
+  const artefact = { ...bigeminy[0]!, kind: 'artefact', intervalMs: 100 };
+  expect(readStrip([...bigeminy, artefact])).toMatchObject({ bpm: 75 });
+});

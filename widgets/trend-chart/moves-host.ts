@@ -24,6 +24,8 @@ export type ChartHost = Readonly<{
   root: ShadowRoot;
   data: () => Shown | null;
   plots: () => readonly UPlot[];
+  /** Its numbers are shown in place of the plots. */
+  asTable: () => boolean;
   /** What was asked for, and what is drawn: the one before until the data are here. */
   range: () => ChartRange;
   view: () => View | null;

@@ -193,6 +193,7 @@ export class BioTrendChart extends DataWidget<Shown> {
     root: this.root,
     data: () => this.data,
     plots: () => this.#plots,
+    asTable: () => this.#asTable,
     range: () => this.#range,
     view: () => this.#preview ?? this.data,
     session: () => this.link?.session ?? null,

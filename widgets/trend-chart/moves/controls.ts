@@ -61,7 +61,12 @@ export class Controls {
         <div>
           ${(['csv', 'png', 'svg'] as const).map(
             (kind) =>
-              html`<button type="button" part="button" ?disabled=${data.empty} @click=${() => void this.#download(kind)}>
+              html`<button
+                type="button"
+                part="button"
+                ?disabled=${data.empty || (kind !== 'csv' && this.#host.asTable())}
+                @click=${() => void this.#download(kind)}
+              >
                 <span class="vh">${this.#say('download')} </span>${kind.toUpperCase()}
               </button>`,
           )}

@@ -32,7 +32,8 @@ export function csvOf(series: readonly Series[], timeZone: string | undefined): 
     const of = `${name}${unit === '' ? '' : ` (${unit})`}`;
     return [of, `${of} min`, `${of} max`, `${name} quality`, `${name} good share`];
   });
-  const text = (value: number | null | undefined): string => (value === null || value === undefined ? '' : String(value));
+  const text = (value: number | null | undefined): string =>
+    value === null || value === undefined ? '' : String(Number(value.toPrecision(12))); // without the dust of means
   const rows = (series[0]?.timesMs ?? []).map((timeMs, i) => [
     localIso(timeMs, timeZone),
     ...series.flatMap(({ values, lows, highs, flags, shares }) => {

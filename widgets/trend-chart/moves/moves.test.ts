@@ -160,6 +160,10 @@ it('writes times with their offset, quotes what needs it, and no formula', () =>
   expect(csvOf([series([0], [-1e-7], { name: 'x', unit: '' })], 'UTC').split('\r\n')[1]).toContain(',-1e-7,');
 });
 
+it('writes numbers without the dust that a mean leaves', () => {
+  expect(csvOf([series([0], [96.82079999999999], { name: 'x', unit: '' })], 'UTC').split('\r\n')[1]).toContain(',96.8208,');
+});
+
 it('names the days of a range, the last ones first to be kept', () => {
   expect(datesOf(view('2026-03-28T12:00Z', '2026-03-30T12:00Z'), 'Europe/Berlin')).toEqual(['2026-03-28', '2026-03-29', '2026-03-30']);
   expect(datesOf(view('2026-03-28T23:00Z', '2026-03-29T22:00Z'), 'Europe/Berlin')).toEqual(['2026-03-29']);
