@@ -103,7 +103,7 @@ fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
   /* A millimetre stays one: what is too wide is cut off at both ends, not made narrower. */
   .strip { inline-size: var(--_wide, 100%); margin-inline-start: calc((100% - var(--_wide, 100%)) / 2); }
 }
-@container (max-width: 500px) { .rows { block-size: 360px; } }
+@container (max-width: 500px) { .rows { block-size: 360px; } .reading, .strip.stays { position: static; box-shadow: none; } }
 `;
 
 export class BioRecording extends BioElement {
