@@ -303,7 +303,7 @@ function check({ kind, startsAt, endsAt, beat }: AnnotationContent): void {
   if (kind !== 'beat' && beat !== null) throw wrong('/beat', 'value', 'is only for kind beat; otherwise null');
 }
 
-/** What lies far beside the recording is shown nowhere on it: a slip of the date, or of another recording. A recording's own times may move
+/** What lies far from the recording is shown nowhere on it: a slip of the date, or of another recording. A recording's own times may move
  *  by some seconds when its clock is corrected. @throws PipelineError validation_failed */
 async function checkNear(db: Db, streamId: number, { startsAt, endsAt }: AnnotationContent): Promise<void> {
   const { rows } = await run(

@@ -16,7 +16,7 @@ it('a limit of the database for waits leaves the answers of the directory as the
   const work = mkdtempSync(join(tmpdir(), 'biosignal-cells-'));
   const file = join(work, 'cells.json');
   // A name in the address is a person's, too.
-  const address = `${database.url}${database.url.includes('?') ? '&' : '?'}application_name=somebody`;
+  const address = `${database.url}${database.url.includes('?') ? '&' : '?'}application_name=another`;
   writeFileSync(file, JSON.stringify({ cells: [{ name: 'a', upstream: '127.0.0.1:1', database: address }] }));
   const stop = new AbortController();
   const lines: string[] = [];

@@ -197,7 +197,7 @@ export const rows: readonly Row[] = [
   row('listAnnotations', 'GET', '/api/v1/annotations', 'read', { named: true, query: subject }),
   row('createAnnotation', 'POST', '/api/v1/annotations', 'write', {
     named: true,
-    body: ({ stream: id }) => ({ stream_id: id, kind: 'note', starts_at: new Date().toISOString() }),
+    body: ({ stream: id }) => ({ stream_id: id, kind: 'note', starts_at: new Date(Date.now()).toISOString() }),
   }),
   row('getAnnotation', 'GET', '/api/v1/annotations/{annotationId}', 'read', { named: true }),
   row('updateAnnotation', 'PATCH', '/api/v1/annotations/{annotationId}', 'write', { named: true, body: () => ({ text: 'seen' }) }),
