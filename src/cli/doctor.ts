@@ -359,7 +359,7 @@ async function refusedNodes({ pool }: Database): Promise<Finding[]> {
       check: 'owner',
       state: 'warning',
       found: `the database refuses ${rows.map(({ name }) => name).join(', ')} new connections`,
-      advice: 'was its password changed? Restart the node with the current DATABASE_URL',
+      advice: 'was the password changed, or the login denied connections or its roles? Restart the node once DATABASE_URL works again',
     },
   ];
 }

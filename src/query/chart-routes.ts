@@ -125,7 +125,7 @@ const ChartSchema = exactly({
   values: Type.Array(
     exactly({
       name: Type.String({
-        description: 'Of a feature: as the catalog calls it; one that the catalog has not, by the title of its method.',
+        description: 'Of a feature: as the catalog calls it; one that the catalog lacks, by the title of its method.',
       }),
       unit: Type.String(),
       biosignal_id: nullable(Type.Integer()),

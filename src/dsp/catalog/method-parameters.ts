@@ -357,7 +357,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
         '1',
         'share of ectopic beats, by shape and timing, from which patterns of them are looked for',
       ),
-      p('lag_max', fibrillation.LAG_MAX, '{intervals}', 'of which every second, up to every so-manieth, interval is compared then'),
+      p('lag_max', fibrillation.LAG_MAX, '{intervals}', 'each interval is then compared with this many before it'),
       p('later_lags', fibrillation.LATER_LAGS, '1', 'factor of those differences'),
       p(
         'weight_irregularity',

@@ -33,8 +33,8 @@ export async function makeRecords({ checks, stage, ada }: Run): Promise<void> {
     { method: 'GET', path: `/api/v1/streams?subject_id=${ada.id}`, as: full },
     { status: 200 },
   );
-  const stream = (streams?.json as { id: string }[] | undefined)?.[0]?.id ?? '';
-  const marked = { stream_id: stream, kind: 'note', starts_at: startedAt, text: 'conform' };
+  const [stream] = (streams?.json as readonly { id: string; recorded_from: string | null; started_at: string }[] | undefined) ?? [];
+  const marked = { stream_id: stream?.id ?? '', kind: 'note', starts_at: stream?.recorded_from ?? stream?.started_at, text: 'conform' };
   ids.annotation = idOf(await make('an annotation', '/api/v1/annotations', marked));
   const bound = {
     name: 'conform',

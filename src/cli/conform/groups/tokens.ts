@@ -201,7 +201,7 @@ async function checkKeys(run: Run): Promise<void> {
   );
   const wide = { name: stage.name('key'), scopes: ['read'], project_id: stage.project.id };
   await checks.ask(
-    'A key gives no scope that it has not',
+    'A key cannot grant a scope that it lacks',
     { method: 'POST', path: '/api/v1/api-keys', as: admin, body: wide },
     { status: 403, code: 'scope_missing' },
   );

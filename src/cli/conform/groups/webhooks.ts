@@ -29,7 +29,7 @@ export async function checkWebhooks(run: Run): Promise<void> {
     test: ({ status, json }) =>
       status === 201 && Buffer.from((json as { secret: string }).secret, 'base64').length !== 32 && 'another secret',
   });
-  if (made === null || made.status !== 201) return checks.skip('Webhooks', 'none could be made: the given key ends, or has not the scope');
+  if (made === null || made.status !== 201) return checks.skip('Webhooks', 'none could be made: the given key expires, or lacks the scope');
   for (const [what, url] of Object.entries(inside)) await checks.ask(`No webhook to ${what}`, create(url), invalid);
   await checks.ask('No webhook for an event that is none', create(UNUSED, ['conform.happened']), invalid);
   const { id, secret } = made.json as { id: string; secret: string };
