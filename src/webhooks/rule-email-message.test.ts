@@ -16,6 +16,12 @@ it.each([
   expect(mail.text).toContain(`- ${list}\n  https://bio.example/dashboard/#/episodes/e1\n`);
 });
 
+it('does not say that someone has reviewed an episode that is over: its rule may have ended it', () => {
+  const said = mailLanguages.map((language) => writeMessage({ ...message, lines: [{ ...line, status: 'closed' }] }, language, '').text);
+  for (const text of said) expect(text).not.toMatch(/reviewed|geprüft|examiné|revisado/);
+  for (const [i, word] of ['ended', 'beendet', 'terminé', 'terminado'].entries()) expect(said[i]).toContain(word);
+});
+
 it('says in every language what it is not, and counts', () => {
   const texts = mailLanguages.map((language) => writeMessage({ ...message, lines: [line, line] }, language, '').text);
   expect(new Set(texts).size).toBe(mailLanguages.length);
