@@ -96,6 +96,7 @@ test('while a partition cannot be given back, new connections are tried every se
   await holds(node, (3 * PARTITIONS) / 2);
 }, 30_000);
 
+// promise: cluster-refused
 test.each([
   ['its login may not connect', 'revoke connect on database DATABASE from public, LOGIN'],
   ['its login has no right to log in any more', 'alter role LOGIN nologin'],
