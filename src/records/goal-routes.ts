@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
+import { newestFirst } from '../storage/newest-method.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import type { Db } from '../storage/database/database.ts';
 import { isUuid, orgOf, ownSubject, projectOf } from '../tenancy/record-ownership.ts';
@@ -45,11 +46,14 @@ const progressSql = `
       where b.code is not null and m.xuser_id = g.xuser_id and m.biosignal_id = g.biosignal_id and m.time >= p.start and m.time <= now() and m.qmask < 2
       union all
       select sum(coalesce(f.good_sum, 0) + coalesce(f.suspect_sum, 0))::double precision,
-        sum(f.good_n + f.suspect_n)::double precision, max(greatest(f.good_max, f.suspect_max)) from feature_1m f
-      where b.feature is not null and f.bucket >= p.start and f.bucket <= now()
-        and f.stream_id in (select s.id from stream s where s.xuser_id = g.xuser_id and coalesce(s.last_sample_at, 'infinity') >= p.start)
-        and f.good_n + f.suspect_n > 0
-        and f.method_id in (select id from method where kind = 'feature' and name = b.feature)) x) v
+        sum(f.good_n + f.suspect_n)::double precision, max(greatest(f.good_max, f.suspect_max)) from (
+          -- a minute that was computed by several versions is the newest one's
+          select distinct on (f.stream_id, f.channel_no, f.bucket) f.* from feature_1m f join method m on m.id = f.method_id
+          where b.feature is not null and f.bucket >= p.start and f.bucket <= now()
+            and f.stream_id in (select s.id from stream s where s.xuser_id = g.xuser_id and coalesce(s.last_sample_at, 'infinity') >= p.start)
+            and f.good_n + f.suspect_n > 0
+            and f.method_id in (select id from method where kind = 'feature' and name = b.feature)
+          order by f.stream_id, f.channel_no, f.bucket, ${newestFirst('m')}) f) x) v
   where g.xuser_id = $1 and g.ended_at is null
   order by g.created_at, g.id limit 100`;
 

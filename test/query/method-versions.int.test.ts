@@ -79,6 +79,32 @@ it('a chart has the unit and the values of the newest version', async () => {
   expect([chart.values[0]!.unit, chart.data.at(0)?.[1]]).toEqual(['/min', 11]);
 });
 
+it('a goal counts each minute once', async () => {
+  const { pool } = api.database;
+  const { rows } = await pool.query<{ id: number; feature: string }>(
+    `select id, feature from biosignal where feature is not null and unit = '{steps}' and project_id is null`,
+  );
+  const { id, feature } = rows[0]!;
+  for (const version of [2, 1])
+    await pool.query(`insert into method (kind, name, code, cadence_hz, unit) values ('feature', $1, $2, 1, '')`, [
+      feature,
+      `derived:${feature}_v${version}`,
+    ]);
+  await pool.query('update stream set last_sample_at = now() where id = $1', [stream.id]);
+  // Of this minute both versions have values.
+  const inserted = await putFeatures(
+    api.database,
+    `select extract(epoch from date_trunc('minute', now()))::bigint * 1000000000 + i * 1000000 as ts_ns,
+       case m.code when 'derived:' || $2 || '_v2' then 3 else 2 end::float8 as value, $1::int as stream_id, m.id as method_id, (-1)::smallint as channel_no, 0::smallint as qmask
+     from generate_series(1, 10) i cross join method m where m.name = $2`,
+    [stream.id, feature],
+  );
+  expect(inserted).toBe(20);
+  await api.json('POST', '/api/v1/goals', { body: { subject_id: 'patient', biosignal_id: id, target: 100, period: 'week' }, status: 201 });
+  const [goal] = await api.json<{ value: number }[]>('GET', '/api/v1/goals?subject_id=patient');
+  expect(goal!.value).toBe(30);
+});
+
 it('a WFDB record has each beat once, of the newest version that found beats there', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'biosignal-versions-'));
   const { code, err } = await ran(exportRecordings, [stream.uuid, '--format', 'wfdb', '--out', folder, '--no-wait'], {
