@@ -7,7 +7,7 @@ import type { Headers } from './hygiene.ts';
 export type OriginAllowed = (caller: Caller & { kind: 'key' }, origin: string) => boolean | Promise<boolean>;
 
 const EXPOSED =
-  'link, etag, ratelimit, ratelimit-policy, retry-after, x-request-id, content-disposition, idempotency-replayed, bio-incomplete';
+  'link, location, etag, ratelimit, ratelimit-policy, retry-after, x-request-id, content-disposition, idempotency-replayed, bio-incomplete';
 const ACCEPTED =
   'authorization, content-type, content-encoding, accept, idempotency-key, if-match, if-none-match, project-key, xuser-id, sdk-key, x-request-id';
 

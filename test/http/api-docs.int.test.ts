@@ -33,6 +33,21 @@ afterAll(async () => {
   await http.stop();
 });
 
+it('a page of another origin may read every header that the description names, but for cookies', async () => {
+  const named = new Set(
+    Object.values(description.paths)
+      .flatMap((item) => Object.values(item))
+      .flatMap(({ responses }) => Object.values(responses) as readonly { headers?: object }[])
+      .flatMap(({ headers = {} }) => Object.keys(headers))
+      .map((name) => name.toLowerCase()),
+  );
+  const { headers } = await fetch(`${base}/healthz`, { headers: { origin: 'https://page.example' } });
+  const exposed = (headers.get('access-control-expose-headers') ?? '').split(', ');
+  named.delete('set-cookie');
+  expect(named.size).toBeGreaterThan(3);
+  expect([...named].filter((name) => !exposed.includes(name))).toEqual([]);
+});
+
 describe('/api-docs', () => {
   // promise: api-docs, api-described
   it('describes every route of the table, each with its own operation id', () => {
