@@ -22,7 +22,7 @@ export class PastDays {
     key: new RateLimit('days', perMin.key / MINUTE_SEC, MINUTE_SEC),
   };
 
-  /** Days since 1970 that somebody has begun: their partitions are there. As many as the calendar has, at most. */
+  /** Days since 1970 that were begun since the start: their partitions are there. As many as the calendar has, at most. */
   readonly #begun = new Set<number>();
 
   /** @param startNs of the packet, Unix ns  @returns why it is to be sent again later; null: it may be taken */

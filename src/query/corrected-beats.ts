@@ -44,8 +44,8 @@ export type Range = Readonly<{ fromNs: bigint; toNs: bigint }>;
 
 /** @param columns beats as computed, ascending
  *  @param corrections in the order in which they were made; of two for a beat the later counts
- *  @param range of the beats and corrections that are answered; those near it are given too, because a correction at its edge may mean a beat
- *  on the other side */
+ *  @param range of the beats and corrections that are answered; those near it are given too, because a correction at its edge may mean a
+ *  beat on the other side */
 export function correctBeats(
   columns: Pick<BeatColumns, 'tsNs' | 'intervalMs' | 'kinds' | 'accepted'>,
   corrections: readonly Correction[],

@@ -135,8 +135,8 @@ export async function ownStream(db: Db, caller: Caller, streamId: string): Promi
   throw new PipelineError('not_found', 'There is no such stream.');
 }
 
-/** Makes an erasure of the person wait until this transaction ends, so that it finds what the transaction stores. For tables without a foreign
- *  key to the person; others do it by themselves.  @throws PipelineError not_found: erased meanwhile */
+/** Makes an erasure of the person wait until this transaction ends, so that it finds what the transaction stores. For tables without a
+ *  foreign key to the person; others do it by themselves.  @throws PipelineError not_found: erased meanwhile */
 export async function holdSubject(db: Db, subjectId: string): Promise<void> {
   const { rows } = await run(db, build.selectFrom('xuser').select('id').where('id', '=', subjectId).forKeyShare());
   if (rows.length === 0) throw new PipelineError('not_found', 'There is no such user.');

@@ -1,6 +1,6 @@
 /** Every operation by neighbours, with ids of one's own but for one: what a request names is checked id by id, not only its first one. And
  *  every operation about a person who has withdrawn consent, or was erased. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApiKey } from '../../src/auth/api-keys.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { createSdkKey } from '../../src/auth/public-keys.ts';
