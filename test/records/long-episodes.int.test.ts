@@ -42,8 +42,9 @@ async function round(): Promise<number> {
           if (name !== 'query')
             return typeof target[name as 'release'] === 'function' ? target[name as 'release'].bind(target) : target[name as 'release'];
           return async (...given: Parameters<PoolClient['query']>) => {
-            const answer = (await target.query(...given)) as unknown as { rows?: readonly { t?: readonly number[] | null }[] };
-            for (const row of answer?.rows ?? []) if (Array.isArray(row.t)) read += row.t.length;
+            const asked = target.query(...given) as unknown as Promise<{ rows?: readonly { t?: readonly number[] | null }[] }>;
+            const answer = await asked;
+            for (const row of answer.rows ?? []) if (Array.isArray(row.t)) read += row.t.length;
             return answer;
           };
         },
