@@ -120,6 +120,26 @@ export const faults: readonly Fault[] = [
     "(case when 'sharing' = any(",
     "(case when d.attempts < 2 and 'sharing' = any(",
   ]),
+  fault('rule-consent', 'a rule counts the episodes of everybody', 'test/webhooks/rule-emails.int.test.ts', [
+    'src/records/rules.ts',
+    '      .where(isShared)\n',
+    '',
+  ]),
+  fault('past-days', 'a user token begins as many days as it likes', 'test/ingest/many-days.int.test.ts', [
+    'src/ingest/past-days.ts',
+    'USER_DAYS_PER_MIN_MAX = 60;',
+    'USER_DAYS_PER_MIN_MAX = 60_000;',
+  ]),
+  fault('rule-long', 'every round reads all of an episode', 'test/records/long-episodes.int.test.ts', [
+    'src/records/episode-rules.ts',
+    'const WHOLE_MS = 6 * 3_600_000;',
+    'const WHOLE_MS = 6000 * 3_600_000;',
+  ]),
+  fault('erasure', 'a measurement is stored while its person is erased', 'test/records/erase.int.test.ts', [
+    'src/query/observation-routes.ts',
+    '        await holdSubject(client, subject.id);\n',
+    '',
+  ]),
   fault('metrics-guarded', 'a caller without a token gets the metrics', 'test/auth/sign-in.int.test.ts', [
     'src/http/service-routes.ts',
     "given === '' && isLoopbackAddress(remoteAddress)",

@@ -143,7 +143,7 @@ export class Ingest {
       const commit = this.#commitOf(session, admitted.seq);
       return commit === null ? DUPLICATE : { commit, unverified: false };
     }
-    const late = this.#pastDays.take(sender.caller, session, session.epochNs + admitted.t0DeviceNs, receivedNs);
+    const late = this.#pastDays.take(sender.caller, session.epochNs + admitted.t0DeviceNs, receivedNs);
     if (late !== null) {
       this.countRejected(late);
       return late;

@@ -51,8 +51,6 @@ export class Session {
   durableHigh: number;
   /** Stretch of older numbers that the device is sending again. Ingest bounds how many sessions have one. */
   recalled: Recalled | null = null;
-  /** Days of the past of its newest packets, since 1970; see past-days.ts. */
-  pastDays: readonly number[] = [];
   /** By sequence number modulo RECENT: the hash, and its number; -1: none. */
   readonly #recentHash = new Float64Array(RECENT);
   readonly #recentSeq = new Float64Array(RECENT).fill(-1);

@@ -22,6 +22,8 @@ export type EpisodeRule = Readonly<{
   /** The episode begins so long before its first value: where a value speaks of the whole window before it. */
   beforeSec?: number;
   severity: 'none' | 'low' | 'medium' | 'high';
+  /** Of a project's rule: when people changed it last, Unix ms. */
+  changedMs?: number;
 }>;
 
 /** A stream that a rule may concern, and whose it is. */

@@ -5,7 +5,7 @@
  *  of its end, once the feature has been back, or silent, for `releaseSec`. Bad values neither start nor prolong an episode, nor do
  *  suspect ones unless the rule says so. A pure function of the stored values: checking the same values again opens nothing twice (one
  *  episode per rule, stream and start). An open episode is judged from its start by the rule and the values as they are now, so that a
- *  changed rule and late values count for it; one that would not have opened ends. */
+ *  changed rule and late values count for it; one that would not have opened ends. A long one is, too, but not in every round. */
 import { sql } from 'kysely';
 import type { Pool } from 'pg';
 import { build, epochMs, run } from '../storage/database/build.ts';
@@ -20,6 +20,7 @@ import { ownRules } from './own-rules.ts';
 import { concernedByProjectRules, endOrphans } from './project-rules.ts';
 import { endUnconfirmed, OPEN_BY_RULE, recordStretch } from './rule-episodes.ts';
 import { findStretches } from './stretches.ts';
+import type { Stretch } from './stretches.ts';
 
 export type RuleOptions = Readonly<{
   pool: Pool;
@@ -85,12 +86,39 @@ async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[
   return rows;
 }
 
+/** An open episode of this age is judged from its start once an hour, or when its rule was changed; else from its last value beyond the
+ *  bound: in a week one has 600,000 values, and a round comes every 15 s. */
+const WHOLE_MS = 6 * 3_600_000;
+const HOUR_MINUTES = 60;
+
+type Open = Readonly<{ id: string; start_ms: number; updated_ms: number; summary: Readonly<{ extreme?: number; duration_sec?: number }> }>;
+
+/** The minute of each hour in which an episode is judged from its start.  @param id uuid */
+export const wholeMinuteOf = (id: string): number => Number(`0x${id.slice(0, 8)}`) % HOUR_MINUTES;
+
+/** The stretch that an open episode is of, as the last round left it; null: it is to be judged from its start. */
+function goesOn(
+  rule: EpisodeRule,
+  { id, start_ms: startMs, updated_ms: updatedMs, summary }: Open,
+  nowMs: number,
+): Omit<Stretch, 'over'> | null {
+  const { extreme, duration_sec: sec } = summary;
+  if (typeof extreme !== 'number' || typeof sec !== 'number' || nowMs - startMs < WHOLE_MS) return null;
+  if ((rule.changedMs ?? 0) >= updatedMs || Math.floor(nowMs / 60_000) % HOUR_MINUTES === wholeMinuteOf(id)) return null;
+  return { startMs: startMs + 1000 * (rule.beforeSec ?? 0), endMs: startMs + 1000 * sec, extreme };
+}
+
 async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<void> {
   const open = await run(
     db,
     build
       .selectFrom('episode')
-      .select(({ ref }) => ['id', epochMs(ref('started_at')).as('start_ms')])
+      .select(({ ref }) => [
+        'id',
+        epochMs(ref('started_at')).as('start_ms'),
+        epochMs(ref('updated_at')).as('updated_ms'),
+        ref('summary').$castTo<Open['summary']>().as('summary'),
+      ])
       .where('xuser_id', '=', stream.xuser_id)
       .where('stream_id', '=', stream.id)
       .where('created_by', '=', creatorOf(rule))
@@ -98,6 +126,8 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
       .orderBy('started_at', 'desc')
       .limit(1),
   );
+  const [started] = open.rows;
+  const from = started === undefined ? null : goesOn(rule, started, Date.now());
   // Times of the values, not of the wall clock, so that replaying an old recording makes episodes too.
   const { rows } = await db.query<{ newest: number | null; is_silent: boolean; t: number[] | null; v: number[] | null }>(
     `with method_of as (select m.id from method m where m.kind = 'feature' and m.name = $2 order by ${newestFirst('m')} limit 1),
@@ -123,14 +153,13 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
       stream.id,
       rule.feature,
       lookBackSec(rule),
-      (open.rows[0]?.start_ms ?? Number.MAX_SAFE_INTEGER / 1e4) / 1000,
+      (from?.endMs ?? started?.start_ms ?? Number.MAX_SAFE_INTEGER / 1e4) / 1000,
       rule.qualityMax ?? 0,
       rule.trusted ?? null,
       silenceSec(rule),
     ],
   );
   const { newest = null, is_silent: isSilent = false, t, v } = rows[0] ?? {};
-  const [started] = open.rows;
   if (newest === null) {
     // No value of a new version yet: of a silent recording none will come.
     if (started !== undefined && isSilent) await endUnconfirmed(db, stream, rule.name, started.id, 'rule');
@@ -138,7 +167,7 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
   }
   // Of an import nothing is open: what is found is over, and becomes longer with the values that follow.
   const isOver = isSilent || newest < Date.now() - NEWS_SEC * 1000;
-  const stretches = findStretches(rule, t ?? [], v ?? [], isOver ? Infinity : newest);
+  const stretches = findStretches(rule, t ?? [], v ?? [], isOver ? Infinity : newest, from);
   for (const stretch of stretches) await recordStretch(db, stream, rule, stretch);
   const isConfirmed = stretches.some(({ endMs }) => started !== undefined && endMs >= started.start_ms);
   if (started !== undefined && !isConfirmed) await endUnconfirmed(db, stream, rule.name, started.id);

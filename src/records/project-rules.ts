@@ -20,6 +20,7 @@ export type RuleRow = Readonly<{
   quality_max: number;
   severity: EpisodeRule['severity'];
   email_to: readonly string[];
+  updated_at?: string;
 }>;
 
 /** SQL: says whether a person (column) is one of those whom a row r of episode_rule is for; the project is another condition. */
@@ -43,6 +44,7 @@ export function episodeRuleOf(row: RuleRow): EpisodeRule {
     sustainSec: row.sustain_sec,
     releaseSec: row.release_sec,
     severity: row.severity,
+    ...(row.updated_at !== undefined && { changedMs: Date.parse(row.updated_at) }),
   };
 }
 

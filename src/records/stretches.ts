@@ -15,8 +15,14 @@ export class StretchFinder {
   #lastMs = 0;
   #extreme = 0;
 
-  constructor(rule: EpisodeRule) {
+  /** @param from a stretch that goes on: what comes is after its end */
+  constructor(rule: EpisodeRule, from: Omit<Stretch, 'over'> | null = null) {
     this.#rule = rule;
+    if (from === null) return;
+    this.#inside = true;
+    this.#startMs = from.startMs;
+    this.#lastMs = from.endMs;
+    this.#extreme = from.extreme;
   }
 
   /** Takes the next value of the series.  @param timeMs after those before  @param value good enough for the rule
@@ -55,9 +61,15 @@ function beyond(value: number, above: number | undefined, below: number | undefi
 }
 
 /** Finds the stretches of a whole series.  @param values ascending in time, only those that are good enough for the rule
- *  @param nowMs newest time examined */
-export function findStretches(rule: EpisodeRule, timesMs: readonly number[], values: readonly number[], nowMs: number): readonly Stretch[] {
-  const finder = new StretchFinder(rule);
-  const found = timesMs.map((timeMs, i) => finder.push(timeMs, values[i]!));
+ *  @param nowMs newest time examined  @param from a stretch that goes on; values up to its end are left out */
+export function findStretches(
+  rule: EpisodeRule,
+  timesMs: readonly number[],
+  values: readonly number[],
+  nowMs: number,
+  from: Omit<Stretch, 'over'> | null = null,
+): readonly Stretch[] {
+  const finder = new StretchFinder(rule, from);
+  const found = timesMs.map((timeMs, i) => (from !== null && timeMs <= from.endMs ? null : finder.push(timeMs, values[i]!)));
   return [...found, finder.finish(nowMs)].filter((stretch) => stretch !== null);
 }

@@ -161,9 +161,13 @@ function floatScale(segments: readonly SampleSegment[]): number {
   return 10 ** Math.min(9, Math.floor(Math.log10(2_000_000_000 / largest)));
 }
 
+/** Characters of a file's name, without its ending. */
+const NAME_MAX = 100;
+
 /** Stem of a stream's files: user, start, stream. */
 export function fileStem(stream: StreamRow, startNs: bigint): string {
-  return safeName(`${stream.subject}-${new Date(Number(startNs / 1_000_000n)).toISOString().slice(0, 19)}-${stream.uuid.slice(0, 8)}`);
+  const of = `-${new Date(Number(startNs / 1_000_000n)).toISOString().slice(0, 19)}-${stream.uuid.slice(0, 8)}`;
+  return safeName(safeName(stream.subject).slice(0, NAME_MAX - of.length) + of);
 }
 
 /** Letters, digits, `_` and `-`, as WFDB record names are; never a path. */
@@ -171,5 +175,5 @@ export function safeName(text: string): string {
   return text
     .replace(/[^A-Za-z0-9_-]+/g, '_')
     .replace(/^[_-]+/, 'x')
-    .slice(0, 100);
+    .slice(0, NAME_MAX);
 }
