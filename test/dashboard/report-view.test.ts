@@ -17,8 +17,18 @@ it('marks a mean of the summary that no good value stands behind as suspect', ()
   });
   const range = { fromMs: 0, toMs: 864e5 };
   const data = {
-    ...{ user: { display_name: '', external_id: 'x', xuser_id: 'x' }, timeZone: 'UTC', range, drawn: range, isEarlier: false },
-    ...{ streams: [], computedToMs: null, episodes: [], more: false, nights: [], strips: [], trends: [] },
+    user: { display_name: '', external_id: 'x', xuser_id: 'x' },
+    timeZone: 'UTC',
+    range,
+    drawn: range,
+    isEarlier: false,
+    streams: [],
+    computedToMs: null,
+    episodes: [],
+    more: false,
+    nights: [],
+    strips: [],
+    trends: [],
     lines: [line('hr_ecg', 9), line('hrv_rmssd_300s', 0)],
   };
   const text = textOf(new ReportView(data as never, 'en').view(0, '0')).replaceAll(/<[^>]*>|\s+/g, ' ');
