@@ -82,7 +82,7 @@ export class CorrectedValues {
       [t('Beats'), computed.beat_count, corrected.beat_count, 0, ''],
       [t('Beats that are not normal'), computed.other_count, corrected.other_count, 0, ''],
       [t('Intervals between normal beats'), computed.nn_count, corrected.nn_count, 0, ''],
-      [t('Heart rate'), computed.mean_hr, corrected.mean_hr, 1, '/min'],
+      [t('Heart rate of these intervals'), computed.mean_hr, corrected.mean_hr, 1, '/min'],
       ['SDNN', computed.sdnn_ms, corrected.sdnn_ms, 1, 'ms'],
       ['RMSSD', computed.rmssd_ms, corrected.rmssd_ms, 1, 'ms'],
       ['pNN50', computed.pnn50_percent, corrected.pnn50_percent, 1, '%'],

@@ -120,6 +120,8 @@ export const listed = (items: Iterable<string>): string => joined.format(items);
  *  status of HTTP, and are said in the language already. */
 export function problemOf(error: unknown): string {
   if (!(error instanceof ApiError)) return t('Something went wrong on this page. Reload it and try again.');
+  // What the service says of it is for programs.
+  if (language === 'en' && error.code === 'credential_missing') return t('Your session has ended');
   if (language === 'en' || error.status <= 0) return error.message;
   const said = texts[`error ${error.code}` as Phrase];
   if (said === undefined) return error.message;

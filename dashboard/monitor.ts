@@ -30,7 +30,7 @@ const tiles = [
   { feature: 'hr_ppg', label: t('Pulse rate, PPG'), unit: '/min', title: t('bpm'), staleMs: 5000, always: false },
   { feature: 'resp_rate', label: t('Respiratory rate'), unit: '/min', title: '/min', staleMs: 30_000, always: false },
   { feature: 'hrv_lf_hf_300s', label: t('HRV · LF/HF, 5 min'), unit: '1', title: '', staleMs: 60_000, always: false },
-  { feature: 'eda_tonic', label: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 10_000, always: false },
+  { feature: 'eda_tonic', label: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 30_000, always: false },
   { feature: 'temp_mean', label: t('Skin temperature'), unit: 'Cel', title: '°C', staleMs: 60_000, always: false },
 ] as const;
 

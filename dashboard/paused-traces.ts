@@ -2,6 +2,7 @@
  *  calipers, and marks where the page may make them. */
 import { BioElement, define, html, nothing } from '../widgets/shared/base.ts';
 import type { TemplateResult } from '../widgets/shared/base.ts';
+import { unitLabel } from '../widgets/shared/format.ts';
 import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-draw.ts';
 import { segmentOf } from '../widgets/recording/recording-source.ts';
 import type { Mark, Segment } from '../widgets/recording/recording-source.ts';
@@ -204,7 +205,8 @@ export class BioPausedTraces extends BioElement {
     };
     const ms = Math.abs(toMs - fromMs);
     const [from, to] = [valueAt(fromMs), valueAt(toMs)];
-    const difference = from === null || to === null ? '–' : `${(to - from).toFixed(2)} ${lane?.unit ?? ''}`;
+    const number = new Intl.NumberFormat(this.locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+    const difference = from === null || to === null ? '–' : `${number.format(to - from)} ${unitLabel(lane?.unit ?? '')}`;
     return `${Math.round(ms)} ms = ${ms < 1 ? '–' : Math.round(60_000 / ms)} /min, ${difference}`;
   }
 
@@ -286,7 +288,12 @@ export class BioPausedTraces extends BioElement {
       gain: Number(this.getAttribute('gain') ?? 10),
       lanes: pause.lanes.map((lane) => {
         const { id: channel, code, unit, kind } = lane;
-        return { channel, kind, label: unit === '' ? code : `${code} · ${unit}`, segments: this.#segments(lane, fromMs, toMs) };
+        return {
+          channel,
+          kind,
+          label: [code, unitLabel(unit)].filter((word) => word !== '').join(' · '),
+          segments: this.#segments(lane, fromMs, toMs),
+        };
       }),
       beats: [],
       corrected: null,

@@ -23,6 +23,7 @@ export const de = {
   'Stored values stay as computed; those on the right are worked out with the corrections when you look.':
     'Gespeicherte Werte bleiben, wie sie berechnet wurden; die rechts werden beim Ansehen mit den Korrekturen berechnet.',
   'Beats that are not normal': 'Nicht normale Schläge',
+  'Heart rate of these intervals': 'Herzfrequenz aus diesen Intervallen',
   'Intervals between normal beats': 'Intervalle zwischen normalen Schlägen',
   'Heart rate': 'Herzfrequenz',
   '{count} corrected': '{count} korrigiert',

@@ -23,6 +23,7 @@ export const es: Translations = {
   'Stored values stay as computed; those on the right are worked out with the corrections when you look.':
     'Los valores guardados quedan como se calcularon; los de la derecha se calculan con las correcciones al mostrarse.',
   'Beats that are not normal': 'Latidos no normales',
+  'Heart rate of these intervals': 'Frecuencia cardiaca de estos intervalos',
   'Intervals between normal beats': 'Intervalos entre latidos normales',
   'Heart rate': 'Frecuencia cardiaca',
   '{count} corrected': { one: '{count} corregido', other: '{count} corregidos' },

@@ -23,6 +23,7 @@ export const fr: Translations = {
   'Stored values stay as computed; those on the right are worked out with the corrections when you look.':
     'Les valeurs enregistrées restent telles que calculées ; celles de droite tiennent compte des corrections et sont calculées à l’affichage.',
   'Beats that are not normal': 'Battements non normaux',
+  'Heart rate of these intervals': 'Fréquence cardiaque de ces intervalles',
   'Intervals between normal beats': 'Intervalles entre battements normaux',
   'Heart rate': 'Fréquence cardiaque',
   '{count} corrected': { one: '{count} corrigé', other: '{count} corrigés' },

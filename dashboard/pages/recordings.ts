@@ -51,6 +51,8 @@ const RIBBON_Y = 63;
 const RIBBON_PX = 12;
 const flags = ['good', 'suspect', 'bad'] as const;
 const dates = /^\d{4}-\d{2}-\d{2}$/;
+/** Nothing was recorded before. */
+const FIRST_DATE = '1970-01-01';
 
 export class RecordingsPage extends Page {
   override readonly isWide = true;
@@ -59,6 +61,8 @@ export class RecordingsPage extends Page {
   #zone = '';
   #from = '';
   #to = '';
+  /** What they were when the field of one of them was entered. */
+  #held = { from: '', to: '' };
   #recordings: readonly Listed[] = [];
   #cells: readonly Cell[] = [];
   #received: readonly Received[] = [];
@@ -187,8 +191,10 @@ export class RecordingsPage extends Page {
           .value=${live(value)}
           @change=${(event: Event) => {
             const { value: date } = event.target as HTMLInputElement;
-            if (dates.test(date)) set(date);
+            // One that is typed is another after each figure, such as of the year 2.
+            if (dates.test(date) && date >= FIRST_DATE) set(date);
           }}
+          @focus=${() => void (this.#held = { from: this.#from, to: this.#to })}
       /></label>`;
     const choices = [
       ['1', t('1 day')],
@@ -197,8 +203,8 @@ export class RecordingsPage extends Page {
     ] as const satisfies readonly (readonly [Choice, string])[];
     return html`<div class="row days-fields">
       <button type="button" @click=${() => move(-count)}>${count === 1 ? t('Previous day') : t('Previous {count} days', { count })}</button>
-      ${field(t('First day'), this.#from, (date) => this.#show(date, date > this.#to ? date : this.#to))}
-      ${field(t('Last day'), this.#to, (date) => this.#show(date < this.#from ? date : this.#from, date))}
+      ${field(t('First day'), this.#from, (date) => this.#show(date, date > this.#held.to ? date : this.#held.to))}
+      ${field(t('Last day'), this.#to, (date) => this.#show(date < this.#held.from ? date : this.#held.from, date))}
       <button type="button" @click=${() => move(count)}>${count === 1 ? t('Next day') : t('Next {count} days', { count })}</button>
       ${chips(t('Days'), choices, String(count) as Choice, (choice) => this.#show(shifted(this.#to, 1 - Number(choice)), this.#to))}
     </div>`;

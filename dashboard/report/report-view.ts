@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
+import { qualityMark } from '../../widgets/shared/quality.ts';
 import { named, t } from '../language.ts';
 import { methodName } from '../method-name.ts';
 import { figure, percent, tableOf } from '../parts.ts';
@@ -73,16 +74,20 @@ export class ReportView {
     return html`<section>
       <h2>${t('Summary')}</h2>
       <dl class="figures">
-        ${heart === undefined ? nothing : figure(t('Heart rate, mean'), this.#number(heart.totals.mean, heart.method.unit))}
-        ${heart === undefined ? nothing : figure(t('Lowest to highest'), `${this.#number(heart.totals.min, '1')} – ${this.#number(heart.totals.max, heart.method.unit)}`)}
+        ${heart === undefined ? nothing : figure(t('Heart rate, mean'), this.#judged(heart, this.#number(heart.totals.mean, heart.method.unit)))}
+        ${heart === undefined ? nothing : figure(t('Lowest to highest'), this.#judged(heart, `${this.#number(heart.totals.min, '1')} – ${this.#number(heart.totals.max, heart.method.unit)}`))}
         ${resting.length === 0 ? nothing : figure(t('Lowest resting heart rate'), this.#number(Math.min(...resting), '/min'))}
-        ${rmssd === undefined ? nothing : figure(t('RMSSD, mean'), this.#number(rmssd.totals.mean, rmssd.method.unit))}
+        ${rmssd === undefined ? nothing : figure(t('RMSSD, mean'), this.#judged(rmssd, this.#number(rmssd.totals.mean, rmssd.method.unit)))}
         ${heart === undefined ? nothing : figure(t('Of the range covered'), shareText(heart.totals.good_n, heart.totals.expected_n))}
         ${figure(t('Recordings'), String(streams.length))} ${figure(t('Episodes'), count)}
       </dl>
       ${this.#data.lines.length === 0 ? html`<p>${t('No value was computed in this range.')}</p>` : nothing}
     </section>`;
   }
+
+  /** Marked where no good value of the range stands behind it. */
+  #judged = ({ totals }: MethodLine, text: string): Content =>
+    totals.good_n > 0 ? text : html`${text} <span class="aside">${qualityMark(1, this.#locale)}</span>`;
 
   /** The newest version of a method with values. */
   #line = (name: string): MethodLine | undefined => this.#data.lines.findLast(({ method }) => method.name === name);

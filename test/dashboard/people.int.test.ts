@@ -242,6 +242,10 @@ describe.skipIf(chromiumPath === null)('a page under odd conditions', () => {
     // By its address: the dialog may have come already, of what the person's page still asked for, and covers the links.
     await page.context().clearCookies();
     await page.evaluate(() => void (location.hash = '#/groups'));
+    await again.waitFor();
+    // In words for people, not for programs.
+    await page.locator('.problem').getByText('Your session has ended').waitFor({ state: 'attached' });
+    expect(await page.getByText('Send Authorization').count()).toBe(0);
     await again.getByLabel('Password').fill(password);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Groups' }).waitFor();

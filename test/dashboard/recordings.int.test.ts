@@ -212,6 +212,15 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
     await until(async () => (await page.locator('.days > li').count()) === 30);
     await page.getByLabel('First day').fill(evening);
     await until(async () => (await page.locator('.days > li').count()) === 1);
+    // Typed figure by figure: on its way it is a day of January, and of the year 2, and the last day stays.
+    const last = (days: number): string => new Date(Date.parse(evening) + days * 864e5).toISOString().slice(0, 10);
+    await page.getByLabel('Last day').fill(last(2));
+    await page.getByLabel('First day').focus();
+    const [year, month, day] = evening.split('-');
+    for (const figure of `${month}${day}${year}`) await page.keyboard.press(figure);
+    await until(() => page.url().includes(`from=${evening}&to=${last(2)}`));
+    await page.getByLabel('Last day').fill(evening);
+    await until(async () => (await page.locator('.days > li').count()) === 1);
     const address = page.url();
     await page.reload();
     await until(async () => (await page.locator('.bar').count()) === 3);

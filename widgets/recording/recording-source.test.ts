@@ -35,3 +35,21 @@ it('a tile whose second reading was left when the viewer moved on is read again 
   answer = () => Promise.resolve([]);
   await expect.poll(() => (source.tileAt(newest), samples.mock.calls.length)).toBe(3);
 });
+
+it('what the service judges lies over the second that it judged: its time is the end of that', async () => {
+  const times = { epoch_ns: 210e6, recorded_from: new Date(210).toISOString(), last_sample_at: new Date(60_000).toISOString() };
+  const stream = { id: 's', subject_id: 'p', channels: [{ code: 'ecg.ii', kind: 'ecg' }], is_flowing: false, ended_at: null, ...times };
+  const post = vi.fn((_path: string, _request: { body: { range: { to: string } } }) =>
+    Promise.resolve({
+      data: [20, 21, 22].map((sec) => [1000 * sec, 0.5]),
+      qmask: [[0], [1], [0]],
+      detail: { n: [[1], [1], [1]], good_n: [[1], [0], [1]] },
+    }),
+  );
+  const session = { get: () => Promise.resolve(stream), post } as unknown as Session;
+  const { signal } = new AbortController();
+  const source = await RecordingSource.open(session, 's', () => undefined, signal);
+  // A value at 21.21 s, in the bucket of 21 s, is of 20.21 to 21.21 s.
+  expect((await source.quality('ecg.ii', signal, [20_000, 22_000]))!.timesMs).toEqual([19_210, 20_210, 21_210]);
+  expect(post.mock.calls[0]![1].body.range.to).toBe(new Date(23_000).toISOString());
+});

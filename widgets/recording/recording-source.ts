@@ -89,6 +89,8 @@ const BUCKETS_MAX = 5000;
 const OVERVIEW_BUCKETS = 1200;
 const RATE_POINTS = 600;
 const QUALITY_POINTS = 1000;
+/** What one of its values is of. */
+const JUDGED_MS = 1000;
 /** Finest buckets that are judged as a stretch: a second or two in between do not make it two. */
 const STRETCH = '5s';
 const qualityFeatures: Readonly<Record<string, string>> = { ecg: 'sqi_ecg', ppg: 'sqi_ppg' };
@@ -206,7 +208,7 @@ export class RecordingSource {
       body: {
         subject_id: this.#stream.subject_id,
         series: [{ feature, channel }],
-        range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+        range: { from: new Date(fromMs).toISOString(), to: new Date(toMs + JUDGED_MS).toISOString() },
         max_points: QUALITY_POINTS,
         quality_max: 2,
         detail: true,
@@ -214,7 +216,9 @@ export class RecordingSource {
       },
       signal,
     });
-    const timesMs = data.map((row) => Number(row[0]));
+    // A value has the time at which the second that it judges ends, on the grid of the stream; a bucket begins at a whole second.
+    const shiftMs = ((this.#stream.epoch_ns / 1e6) % 1000) - JUDGED_MS;
+    const timesMs = data.map((row) => Number(row[0]) + shiftMs);
     const goodShares = data.map((_, i) => (detail?.good_n[i]?.[0] ?? 0) / Math.max(1, detail?.n[i]?.[0] ?? 1));
     const flags = goodShares.map((share, i) => (share >= 0.5 ? 0 : Math.max(1, qmask[i]?.[0] ?? 2)));
     return { channel, timesMs, stepMs: medianStep(timesMs), flags, goodShares };

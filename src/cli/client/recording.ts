@@ -76,11 +76,14 @@ export async function openRecording(path: string): Promise<Recording> {
   const file = basename(path);
   if (isE4(path)) return openE4(path);
   if (isBidmc(file)) return openBidmc(path);
-  if (file.endsWith('.csv.gz')) return openSpc(path);
+  if (isSpc(file, await readdir(dirname(path)))) return openSpc(path);
   if (/\.edf$/i.test(file)) return await openEdf(path);
   if (/\.(csv|tsv|txt)$/i.test(file)) return await openCsv(path);
   if (extname(file) === '.hea' || existsSync(`${path}.hea`)) return await openWfdb(path);
-  throw new PipelineError('unsupported_media_type', `${path}: not a WFDB header, EDF, CSV, BIDMC or SPC table, or Empatica folder`);
+  throw new PipelineError(
+    'unsupported_media_type',
+    `${path}: not a WFDB header, EDF, CSV (unpacked), BIDMC or SPC table, or Empatica folder`,
+  );
 }
 
 const isBidmc = (file: string): boolean => file.endsWith('_Signals.csv.gz');
