@@ -96,17 +96,18 @@ async function recordingsOf(
   rule: EpisodeRule,
   { projectId, subjectId, groupId, sinceMs, untilMs }: TrialRange,
 ): Promise<readonly Recording[]> {
-  // SQL: missing_consents, and arithmetic. A row says some seconds late since when there are samples.
+  // SQL: missing_consents, and arithmetic. A row says some seconds late from when to when there are samples.
+  const settled = `coalesce(s.last_packet_at < now() - interval '1 minute' and s.last_sample_at is not null, false)`;
   const { rows } = await db.query<Recording>(
     `select s.id, s.uuid, s.xuser_id, x.external_id,
        s.recorded_from is null as is_new, greatest($3::float8, (extract(epoch from s.recorded_from) * 1000)::float8 - 60000) as from_ms,
-       least($4::float8, coalesce((extract(epoch from s.last_sample_at) * 1000)::float8 + 60000, $4::float8)) as to_ms,
+       case when ${settled} then least($4::float8, (extract(epoch from s.last_sample_at) * 1000)::float8 + 60000) else $4::float8 end as to_ms,
        coalesce((s.last_packet_at < now() - make_interval(secs => $6::integer) or s.last_sample_at < now() - interval '${NEWS_SEC} s') and s.last_sample_at < to_timestamp($4::float8 / 1000), false) as is_over
      from stream s join xuser x on x.id = s.xuser_id
      where s.project_id = $1 and ($2::uuid is null or s.xuser_id = $2) and not 'sharing' = any (missing_consents(x.id))
        and ($5::uuid is null or s.xuser_id in (select g.xuser_id from person_group_member g where g.group_id = $5))
        and (s.recorded_from is null or s.recorded_from < to_timestamp($4::float8 / 1000))
-       and coalesce(s.last_sample_at, 'infinity') >= to_timestamp($3::float8 / 1000)
+       and (not ${settled} or s.last_sample_at >= to_timestamp($3::float8 / 1000))
      order by s.started_at, s.id limit ${RECORDINGS_MAX + 1}`,
     [projectId, subjectId, sinceMs, untilMs, groupId, silenceSec(rule)],
   );

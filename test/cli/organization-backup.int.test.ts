@@ -13,6 +13,8 @@ import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 
+/** Longer than the last beats of a stream wait for more, ms. */
+const QUIET_MS = 12_000;
 const SECONDS = 90;
 const startMs = Math.floor((Date.now() - 3_600_000) / 60_000) * 60_000;
 let from: RunningService;
@@ -117,18 +119,18 @@ async function others({ database }: RunningService): Promise<Record<string, stri
   return found;
 }
 
-/** What is found once it has been the same for two seconds. */
-async function settled(find: () => Promise<Record<string, string>>): Promise<Record<string, string>> {
+/** What is found once it has been the same for so long. */
+async function settled(find: () => Promise<Record<string, string>>, quietMs: number): Promise<Record<string, string>> {
   let [seen, sinceMs] = [await find(), Date.now()];
   await until(async () => {
     const now = await find();
     if (JSON.stringify(now) !== JSON.stringify(seen)) [seen, sinceMs] = [now, Date.now()];
-    return Date.now() - sinceMs > 2_000;
-  });
+    return Date.now() - sinceMs > quietMs;
+  }, 60_000);
   return seen;
 }
 
-/** Rows of everybody else once everything that was sent is computed: every stream has values, and nothing has come in two seconds. */
+/** Rows of everybody else once everything that was sent is computed: every stream has values, and nothing has come for a while. */
 async function settledOthers(running: RunningService): Promise<Record<string, string>> {
   await until(async () => {
     const { rows } = await running.database.pool.query<{ n: number }>(
@@ -137,7 +139,7 @@ async function settledOthers(running: RunningService): Promise<Record<string, st
     );
     return rows[0]!.n === 0;
   });
-  return await settled(() => others(running));
+  return await settled(() => others(running), QUIET_MS);
 }
 
 /** Entries of the organization's journal, which is written in batches: what was asked is in it within seconds. */
@@ -150,7 +152,7 @@ async function entries({ database }: RunningService): Promise<number> {
 
 test('a backup of one organization is restored next to others, and answers there as before', async () => {
   await until(async () => (await answers(from))['streams']!.includes('"is_flowing":false'));
-  const [before, otherRows] = [await settled(() => answers(from)), await settledOthers(to)];
+  const [before, otherRows] = await Promise.all([settled(() => answers(from), QUIET_MS), settledOthers(to)]);
   await until(async () => (await entries(from)) > 3);
   const folder = join(work, 'moved');
   expect(await run(backup, from.database.url, '--org', 'Moved', folder), lines.join('\n')).toBe(0);
