@@ -3,6 +3,7 @@
  *  The service gives a beat out once nothing later can change it, about 11 s after it happened (the first 32 after a gap together), so the
  *  marks cannot stand on the sweeping trace; this strip follows that far behind and says so. The waveform is kept from the live frames;
  *  that of the seconds before is read. Drawn once a second. */
+import { letterOf } from '../widgets/recording/recording-draw-marks.ts';
 import type { LiveFrame } from '../widgets/shared/live-frame.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { listed, plural, t } from './language.ts';
@@ -220,20 +221,17 @@ export class BeatReview extends HTMLElement {
       const at = x(beat.timeMs);
       context.fillStyle = ink;
       context.strokeStyle = ink;
-      // By where it began, as in the viewer; E: early, of unknown origin.
-      const origin = beat.aami === 'S' || beat.aami === 'V' ? beat.aami : beat.kind === 'ectopic' ? 'E' : null;
-      if (origin !== null) {
-        context.fillText(origin, at, MARKS_PX - 4);
-      } else if (beat.kind === 'artefact') {
-        context.fillText('×', at, MARKS_PX - 4);
+      const letter = letterOf(beat);
+      if (letter !== '') {
+        context.fillText(letter, at, MARKS_PX - 4);
       } else {
         context.beginPath();
         context.moveTo(at - 4, MARKS_PX - 12);
         context.lineTo(at + 4, MARKS_PX - 12);
         context.lineTo(at, MARKS_PX - 4);
         context.closePath();
-        // Suspect and interpolated ones are hollow.
-        if (beat.qmask > 0 || beat.kind === 'interpolated') context.stroke();
+        // Suspect ones are hollow.
+        if (beat.qmask > 0) context.stroke();
         else context.fill();
       }
       if (beat.intervalMs === null || beat.qmask === 2) continue;

@@ -79,8 +79,8 @@ export class Ingest {
   readonly #listeners: IngestListeners;
   /** The newest commit. */
   #commit: Commit | null = null;
-  /** Few, one per group commit in progress. Repeats are rare, so they are searched for here instead of indexing packets per session. */
   readonly #pastDays = new PastDays();
+  /** Few, one per group commit in progress. Repeats are rare, so they are searched for here instead of indexing packets per session. */
   readonly #unsettled = new Set<Commit>();
   /** Sessions with a recalled stretch, in order of recall. */
   readonly #recalled = new Set<Session>();

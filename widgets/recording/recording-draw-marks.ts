@@ -6,7 +6,7 @@ import type { Beat } from './recording-source.ts';
 const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'E', artefact: '×', interpolated: '○' };
 
 /** S or V where its class is known; E: early, of unknown origin. */
-const letterOf = ({ aami, kind }: Readonly<{ aami: string | null; kind: string }>): string =>
+export const letterOf = ({ aami, kind }: Readonly<{ aami: string | null; kind: string }>): string =>
   aami === 'S' || aami === 'V' ? aami : (letters[kind] ?? '');
 
 /** A mark above each beat and the interval to the one before, in ms. */
