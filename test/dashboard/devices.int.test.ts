@@ -50,14 +50,11 @@ describe.skipIf(chromiumPath === null)('a long list of devices', () => {
 
   it('shows the first device of a fleet within seconds', async () => {
     const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
-    let isNew = true;
-    await page.route(/\/api\/v1\/devices\?(?!.*flowing)/, async (route) => {
-      if (!isNew) return route.continue();
-      isNew = false;
-      await route.fulfill({ json: [] });
-    });
+    const others = /\/api\/v1\/devices\?(?!.*flowing)/;
+    await page.route(others, (route) => route.fulfill({ json: [] }));
     await page.evaluate(() => (location.hash = '#/devices'));
     await page.getByText('No devices yet').waitFor();
+    await page.unroute(others);
     await page.locator('tbody tr').first().waitFor({ timeout: 15_000 });
     expect(errors).toEqual([]);
     await page.context().close();
