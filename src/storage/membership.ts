@@ -271,11 +271,13 @@ export class Membership implements LogOwner, ClusterView {
     );
     const shares = assign(this.partitionCount, takers.map(({ id }) => id).toSorted());
     const free: PartitionRow[] = [];
+    const unknown: PartitionRow[] = [];
     let unsettled = false;
     for (const row of this.#seen.owners) {
       const { partition, owner } = row;
       const share = shares[partition];
       const mode = this.fence.held.modeOf(partition);
+      if (mode === null && owner === this.self && !this.#releasing.has(partition)) unknown.push(row);
       if (mode === null && share === this.self) {
         unsettled = true;
         if (this.#mayTake(owner)) free.push(row);
@@ -290,7 +292,9 @@ export class Membership implements LogOwner, ClusterView {
     const isAskedAgain = (this.#refused || isStuck) && performance.now() - this.#askedMs >= LOOK_MS;
     if (((free.length > 0 && !this.#refused) || isAskedAgain) && this.#taking === null)
       this.#taking = this.#take(free).finally(() => (this.#taking = null));
-    return unsettled;
+    if (this.#taking !== null || unknown.length === 0) return unsettled;
+    await this.#disown(unknown);
+    return true;
   }
 
   #isAlive({ id, locked }: NodeRow): boolean {
@@ -303,7 +307,7 @@ export class Membership implements LogOwner, ClusterView {
   }
 
   #mayTake(owner: NodeId | null): boolean {
-    if (owner === this.self) return false; // being given back
+    if (owner === this.self) return false; // being given back, or to be
     const node = this.#seen.nodes.find(({ id }) => id === owner);
     const fresh = performance.now() - this.#startedMs < FRESH_MS;
     return mayTake({ owner, locked: node?.locked ?? false, silentMs: owner === null ? 0 : this.#silentMs(owner) }, fresh);
@@ -403,6 +407,17 @@ export class Membership implements LogOwner, ClusterView {
     }
   }
 
+  /** Gives back what this node does not know to have: the answer to its claim was lost. It, or another, claims it as any that is free. */
+  async #disown(rows: readonly PartitionRow[]): Promise<void> {
+    await this.#run((client) =>
+      client.query(
+        `update packet_log_checkpoint c set owner = null from unnest($2::smallint[], $3::bigint[]) as d (partition, epoch)
+         where c.partition = d.partition and c.epoch = d.epoch and c.owner = $1`,
+        [this.self, rows.map(({ partition }) => partition), rows.map(({ epoch }) => epoch)],
+      ),
+    );
+  }
+
   /** Tells listeners when owners or nodes are others than before. */
   #tellChanges(): void {
     const text = JSON.stringify([this.nodes(), this.#seen.owners.map(({ owner }) => owner), this.fence.held.partitions]);
@@ -420,10 +435,11 @@ export class Membership implements LogOwner, ClusterView {
     const { rows } = await this.#run((client) =>
       client.query<{ partition: number; epoch: bigint }>(
         `with node as (
-           insert into cluster_node (id, lock_key, name, address, version, refused) values ($1, $2, $3, $4, $5, $6)
-           on conflict (id) do update set renewed_at = clock_timestamp(), refused = excluded.refused)
+           insert into cluster_node (id, lock_key, name, address, version, refused, draining) values ($1, $2, $3, $4, $5, $6, $7)
+           on conflict (id) do update set renewed_at = clock_timestamp(), refused = excluded.refused,
+             draining = cluster_node.draining or excluded.draining)
          update packet_log_checkpoint set renewed_at = clock_timestamp() where owner = $1 returning partition, epoch`,
-        [instance.id, lockKeyOf(instance.id), instance.name, address, version, this.#refused],
+        [instance.id, lockKeyOf(instance.id), instance.name, address, version, this.#refused, this.#mode === 'leaving'],
       ),
     );
     this.#renewedMs = performance.now();
@@ -513,16 +529,20 @@ function isAway(error: unknown): boolean {
   return error instanceof PipelineError && error.code === 'unavailable';
 }
 
-/** SQL: one look, so that nodes and owners are of the same moment. Rows of nodes that have gone are removed by it. */
+/** SQL condition: the node n lives, or the server has not noticed yet that it has gone. */
+const isLocked = `exists (
+  select from pg_locks l where l.locktype = 'advisory' and l.granted and l.objsubid = 2
+    and l.database = (select oid from pg_database where datname = current_database())
+    and l.classid = ${pairLocks.clusterNode[0]} and l.objid::bigint = n.lock_key)`;
+
+/** SQL: one look, so that nodes and owners are of the same moment. Rows of nodes that have gone are removed by it; not those of nodes that
+ *  live, whose renewals are old when the database's clock leaps. */
 const lookAtCluster = `
   with gone as (
-    delete from cluster_node where renewed_at < clock_timestamp() - $1::interval)
+    delete from cluster_node n where n.renewed_at < clock_timestamp() - $1::interval and not ${isLocked})
   select (select partitions from cluster_setting) as partitions, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
     coalesce((select json_agg(json_build_object('id', n.id, 'name', n.name, 'address', n.address, 'renewed', n.renewed_at::text,
-      'draining', n.draining, 'refused', n.refused, 'locked', exists (
-        select from pg_locks l where l.locktype = 'advisory' and l.granted and l.objsubid = 2
-          and l.database = (select oid from pg_database where datname = current_database())
-          and l.classid = ${pairLocks.clusterNode[0]} and l.objid::bigint = n.lock_key)) order by n.id)
+      'draining', n.draining, 'refused', n.refused, 'locked', ${isLocked}) order by n.id)
       from cluster_node n), '[]') as nodes,
     (select json_agg(json_build_object('partition', c.partition, 'epoch', c.epoch::text, 'owner', c.owner) order by c.partition)
       from packet_log_checkpoint c) as owners`;

@@ -96,6 +96,59 @@ test('while a partition cannot be given back, new connections are tried every se
   await holds(node, (3 * PARTITIONS) / 2);
 }, 30_000);
 
+test('a claim whose answer was lost on the way is made again', async () => {
+  const database = await partitioned();
+  let lost = 0;
+  const lossy: Database = {
+    ...database,
+    connect: async () => {
+      const client = await database.connect();
+      const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>;
+      const loseFirst = async (...given: unknown[]): Promise<unknown> => {
+        const answer = await query(...given);
+        if (lost > 0 || !String(given[0]).includes('claim_partitions')) return answer;
+        lost += 1; // the database has committed it
+        await client.end();
+        throw Object.assign(new Error('the connection was reset'), { code: 'ECONNRESET' });
+      };
+      return Object.assign(client, { query: loseFirst });
+    },
+  };
+  const { node } = await join(lossy);
+  await holds(node, PARTITIONS);
+  expect(lost).toBe(1);
+  const { rows } = await database.pool.query<{ epoch: bigint }>('select epoch from packet_log_checkpoint order by partition');
+  expect(rows.map(({ epoch }) => epoch)).toEqual(Array.from({ length: PARTITIONS }, (_, partition) => node.fence.held.epochOf(partition)));
+  expect(node.lost).toBeNull();
+});
+
+test('what a node gives back because it stops is taken before it has ended', async () => {
+  const database = await partitioned();
+  const first = await join(database);
+  await holds(first.node, PARTITIONS);
+  const second = await join(database);
+  await holds(first.node, PARTITIONS / 2);
+  await first.node.leave(10_000);
+  expect(first.node.fence.held.partitions).toEqual([]);
+  await holds(second.node, PARTITIONS);
+});
+
+test('nodes that live keep their partitions when the clock of the database leaps', async () => {
+  const database = await partitioned();
+  const nodes = [await join(database), await join(database)].map(({ node }) => node);
+  for (const node of nodes) await holds(node, PARTITIONS / 2);
+  for (let leap = 1; leap <= 5; leap++) {
+    await database.pool.query(`update cluster_node set renewed_at = renewed_at - interval '2 hours'`);
+    await sleep(500);
+  }
+  const { rows } = await database.pool.query<{ since: number }>(
+    'select extract(epoch from clock_timestamp() - started_at)::float8 as since from cluster_node',
+  );
+  expect(rows.length).toBe(2);
+  for (const { since } of rows) expect(since).toBeGreaterThan(2); // the rows are those of the start
+  expect(nodes.map(({ lost }) => lost)).toEqual([null, null]);
+});
+
 // promise: cluster-refused
 test.each([
   ['its login may not connect', 'revoke connect on database DATABASE from public, LOGIN'],
