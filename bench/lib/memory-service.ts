@@ -59,6 +59,7 @@ export class MemorySink implements PacketSink {
       expiring: [],
       channels: known?.channels ?? [],
       seqRanges: [...(this.stored.get(key) ?? [])].sort((a, b) => a - b).map((seq) => [seq, seq] as const),
+      node: '',
     };
     this.#records.set(key, record);
     return record;

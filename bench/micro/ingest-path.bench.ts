@@ -55,6 +55,7 @@ async function round(): Promise<number> {
       expiring: [],
       channels: [],
       seqRanges: [],
+      node: '',
     };
     return new Session('k', `d${i}`, '0123456789abcdef0123456789abcdef', '', record);
   });

@@ -63,6 +63,7 @@ class CommittingSink implements PacketSink {
       expiring: [],
       channels: [],
       seqRanges: [],
+      node: '',
     };
   }
 

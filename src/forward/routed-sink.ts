@@ -94,19 +94,21 @@ export class RoutedSink implements PacketSink {
     }
     if (owner === view.self) return await local.openStream(request);
     const record = decodeObject<StreamRecord | Rejected>(await this.#ask(owner, 'open', encodeObject(request), OPEN_MS));
-    if (!isRejected(record)) this.#remote.set(record.streamId, { owner, subjectId: record.subjectId });
-    return record;
+    if (isRejected(record)) return record;
+    this.#remote.set(record.streamId, { owner, subjectId: record.subjectId });
+    return { ...record, node: owner };
   }
 
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void | OwnersWord> | 'busy' | 'closed' {
-    const remote = this.#remote.get(session.streamId);
-    if (remote === undefined) return this.#parts.local.accept(session, admitted, bytes);
-    const lane = this.#laneOf(remote.owner);
+    const { streamId, node: owner } = session;
+    if (owner === '') return this.#parts.local.accept(session, admitted, bytes);
+    if (this.#remote.get(streamId)?.owner !== owner) return 'closed';
+    const lane = this.#laneOf(owner);
     const size = PACKET_HEAD + bytes.length;
     if (lane.waitingBytes + size > WAITING_BYTES_MAX) return 'busy';
     if (lane.batch !== null && lane.batch.message.length + size > BATCH_BYTES_MAX) this.#flush(lane);
-    lane.batch ??= this.#newBatch(remote.owner, lane.lastBytes);
-    lane.batch.message.add({ streamId: session.streamId, receivedNs: admitted.receivedNs, bytes });
+    lane.batch ??= this.#newBatch(owner, lane.lastBytes);
+    lane.batch.message.add({ streamId, receivedNs: admitted.receivedNs, bytes });
     lane.waitingBytes += size;
     this.#parts.forwarded.inc();
     return lane.batch.settled.promise;
@@ -147,8 +149,9 @@ export class RoutedSink implements PacketSink {
   }
 
   async closeStream(session: Session): Promise<void> {
-    if (this.#remote.delete(session.streamId)) return; // the owner closes it when it is idle
-    await this.#parts.local.closeStream(session);
+    const { streamId, node } = session;
+    if (node === '') await this.#parts.local.closeStream(session);
+    else if (this.#remote.get(streamId)?.owner === node) this.#remote.delete(streamId); // the owner closes it when it is idle
   }
 
   #laneOf(owner: NodeId): Lane {

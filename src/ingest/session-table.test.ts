@@ -32,6 +32,7 @@ class Sink implements PacketSink {
       expiring: [],
       channels: [],
       seqRanges: [],
+      node: '',
     };
   }
 

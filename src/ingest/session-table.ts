@@ -109,7 +109,7 @@ export class SessionTable {
     return session;
   }
 
-  /** Opens a stream for which another node sends. @returns its session, the one of this node if there is one, and what is durable of it */
+  /** Opens a stream of this node for which another one sends. @returns its session, and what is durable of it */
   async openFor(
     request: StreamRequest,
     open: (request: StreamRequest) => Promise<StreamRecord | Rejected>,
@@ -125,7 +125,8 @@ export class SessionTable {
       if (isRejected(record)) return record;
       found = record;
       const known = this.#sessions.get(key);
-      if (known?.streamId === record.streamId) return known;
+      if (known?.streamId === record.streamId && known.node === record.node) return known;
+      if (known !== undefined) this.forget(known); // of another recording, or from when another node stored this one
       const session = new Session(key, deviceId, bootId, subject, record);
       session.lastUsedMs = performance.now();
       this.#sessions.set(key, session);

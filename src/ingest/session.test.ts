@@ -13,6 +13,7 @@ const session = (seqRanges: readonly (readonly [number, number])[]): Session =>
     expiring: [],
     channels: [],
     seqRanges,
+    node: '',
   });
 
 test('what was stored before is durable, whatever is sent again', () => {

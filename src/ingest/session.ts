@@ -25,6 +25,8 @@ export class Session {
   readonly bootId: string;
   /** The subject as the first packet names it; every later packet must name the same. */
   readonly subjectText: string;
+  /** The node that stores the stream; '': this one. Once another does, what the session knows may be old, and it is over. */
+  readonly node: string;
   /** Unix ns of device time 0. */
   readonly epochNs: bigint;
   /** The recording states when it was made, so any calendar time is valid. */
@@ -64,6 +66,7 @@ export class Session {
     this.orgId = record.orgId;
     this.projectId = record.projectId;
     this.subjectId = record.subjectId;
+    this.node = record.node;
     this.epochNs = record.epochNs;
     this.isStated = record.timeSource === 'stated';
     this.channels = [...record.channels];

@@ -41,6 +41,8 @@ export type StreamRecord = Readonly<{
   channels: readonly ChannelConfig[];
   /** Sequence numbers that are durable. */
   seqRanges: readonly SeqRange[];
+  /** The node that stores it; '': this one. */
+  node: string;
 }>;
 
 /** A packet that may be stored, its samples on the stream's grid. */

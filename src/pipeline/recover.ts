@@ -137,7 +137,7 @@ export class Recovery {
     if (found === null) return null; // erased meanwhile
     let session = this.#sessions.get(streamId);
     if (session === undefined) {
-      session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [], expiring: [] });
+      session = new Session('', packet.deviceId, packet.bootId, packet.subject, { ...found, seqRanges: [], expiring: [], node: '' });
       this.#sessions.set(streamId, session);
     }
     const stream = await this.#meet(found);

@@ -82,7 +82,7 @@ export class StreamLife {
     // Retention is counted in days, so a stream that is recorded now needs no look-up.
     const isOld = opened.epochNs + request.endDeviceNs < receivedNs - RETENTION_NS_MIN;
     const expiring = isOld ? await readExpiring(this.#parts.options.database.pool, subject.projectId) : [];
-    return { ...opened, expiring };
+    return { ...opened, expiring, node: '' };
   }
 
   /** Enters a stream; its features resume after the last ones stored. */
