@@ -172,10 +172,12 @@ export class Hub {
     return frames;
   }
 
-  /** Takes a frame that the owner of the subject has made; one that is not newer than the last is left out. */
+  /** Takes a frame that the owner of the subject has made. Left out: one that is not newer than the last, and one that a former owner sends
+   *  while this node makes them itself, whose numbers would run into its own. */
   receive({ subjectId, selection, seq, endUnixMs, bytes }: RelayedFrame, nowMs: number): void {
-    const group = this.#feeds.get(subjectId)?.groups.get(selection);
-    if (group === undefined || seq <= group.lastSeq) return;
+    const feed = this.#feeds.get(subjectId);
+    const group = feed?.groups.get(selection);
+    if (feed === undefined || group === undefined || feed.clock !== null || seq <= group.lastSeq) return;
     const ringBytesMax = Math.max(RING_BYTES_MIN, RINGS_BYTES_MAX / Math.max(1, this.#groupCount));
     this.#delivered.inc(group.emit(seq, endUnixMs, bytes, nowMs, ringBytesMax, RING_MS));
     this.collect(group);

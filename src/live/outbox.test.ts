@@ -4,7 +4,7 @@ import type { PeerSocket } from '../http/route.ts';
 import { decodeFrame, encodeFrame } from '../proto/frame-codec.ts';
 import type { LiveFrame } from '../proto/frame-codec.ts';
 import { seededRandom } from '../../bench/lib/packets.ts';
-import type { SubjectId } from '../signal.ts';
+import type { ChannelNo, StreamId, SubjectId } from '../signal.ts';
 import { Hub } from './hub.ts';
 import { Outbox } from './outbox.ts';
 import type { ViewerGroup } from './viewer-group.ts';
@@ -231,4 +231,30 @@ describe.each([
     expect(ahead!.frames.map((f) => f.seq)).toEqual(Array.from({ length: 20 }, (__, i) => 301 + i));
     expect(elsewhere!.frames.map((f) => f.seq)).toEqual(Array.from({ length: 310 }, (__, i) => 11 + i));
   });
+});
+
+it('a frame that the owner before sends late comes to nobody, once this node makes the frames itself', () => {
+  const subjectId = 'subject' as SubjectId;
+  const hub = new Hub({ frameDeadlineMs: 50, viewerQueueBytesMax: 1 << 20, viewerSlowSecMax: 5 }, () => undefined);
+  const peer = new FakePeer();
+  const group = hub.join(subjectId, new Outbox({ ...peer.socket, sendBinary: see }, 1 << 20, false), '', 0);
+  const seen: number[] = [];
+  function see(bytes: Uint8Array): 'sent' {
+    seen.push(decodeFrame(bytes).seq);
+    return 'sent';
+  }
+  const channels = [{ code: 'ecg.ii', kind: 'ecg', rateNanoHz: 250e9, gain: 1, baseline: 0, unit: 'mV', lead: '' }] as const;
+  const stream = { streamId: 1 as StreamId, epochNs: BigInt(Date.now() - 2000) * 1_000_000n, channels, subjectId };
+  const push = (k0: number): void => hub.push(stream, [{ channelNo: 0 as ChannelNo, k0, samples: new Int32Array(125), qmask: null }]);
+  push(0);
+  const own = [...seen];
+  expect(own.length).toBeGreaterThan(0);
+  const seq = group.lastSeq + 3;
+  hub.receive({ subjectId, selection: '', seq, endUnixMs: 0, bytes: frame(seq) }, performance.now());
+  expect(seen).toEqual(own);
+  push(125);
+  push(250);
+  expect(seen.length).toBeGreaterThan(own.length);
+  expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => a - b));
+  expect(seen.at(-1)).toBe(group.lastSeq);
 });
