@@ -118,7 +118,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
       ? await takeLog(database, roles.ingest, instance, metrics, { ...options, logger, version })
       : { ownership: nodes.membership, standby: null };
   stops.push(() => ownership.release());
-  if (nodes !== null) stops.push(() => nodes.bus.close());
+  if (nodes !== null) stops.push(() => nodes.stop());
   if (standby !== null) stops.push(() => standby.stop());
   const maintenance = watchMaintenance(database, config, metrics, logger);
   stops.push(maintenance.stop);

@@ -19,10 +19,14 @@ type Kept = Readonly<{ session: Session; seq: number; commit: Commit | null; isR
 /** isFinal: its stream must be opened again. */
 type Refused = Readonly<{ why: string; isFinal: boolean }>;
 
+const GUESTS_MIN = 64;
+
 class OwnerDoor {
   readonly #ingest: Ingest;
   readonly #local: PacketSink;
   readonly #guests = new Map<StreamId, Guest>();
+  /** Those whose session is over are forgotten when there are so many: a look at all for each opening would grow with their square. */
+  #guestsMax = GUESTS_MIN;
 
   constructor(ingest: Ingest, local: PacketSink) {
     this.#ingest = ingest;
@@ -81,7 +85,9 @@ class OwnerDoor {
   }
 
   #forgetClosed(): void {
+    if (this.#guests.size < this.#guestsMax) return;
     for (const [streamId, { session }] of this.#guests) if (session.closed) this.#guests.delete(streamId);
+    this.#guestsMax = Math.max(GUESTS_MIN, 2 * this.#guests.size);
   }
 }
 

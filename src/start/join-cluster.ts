@@ -24,7 +24,6 @@ type JoinOptions = Readonly<{ config: Config; logger: Logger; metrics: Metrics; 
 
 export type Nodes = Readonly<{
   membership: Membership;
-  bus: Bus;
   /** For the pipeline. */
   routing: Required<Pick<PipelineOptions, 'route' | 'fetchFrames'>>;
   /** Answers the others from now on. */
@@ -37,6 +36,8 @@ export type Nodes = Readonly<{
   isFirst: () => boolean;
   /** Text of /metrics. */
   metrics: () => Promise<string>;
+  /** Ends the talk with the others. */
+  stop: () => Promise<void>;
 }>;
 
 /** @throws PipelineError conflict while a node alone owns the database's packet log */
@@ -52,7 +53,6 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
   let feeds: RemoteFeeds | null = null;
   return {
     membership,
-    bus,
     routing: {
       route: (local, subjectOf) => new RoutedSink({ local, view: membership, bus, subjectOf, forwarded }),
       fetchFrames: (subjectId, selection) => feeds?.fetch(subjectId, selection) ?? null,
@@ -75,6 +75,10 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     metrics: options.config.sharePort
       ? metricsOfPort({ bus, view: membership, metrics: options.metrics, self: instance.name })
       : () => options.metrics.registry.metrics(),
+    stop: async () => {
+      feeds?.stop();
+      await bus.close();
+    },
   };
 }
 
