@@ -517,7 +517,7 @@ function isAway(error: unknown): boolean {
   return error instanceof PipelineError && error.code === 'unavailable';
 }
 
-/** SQL: says that a node lives, unless it was followed in what it holds: such a node ends, and must not draw a share that nobody would take.
+/** SQL: says that a node lives, unless it was followed in what it holds: such a node ends, and must not draw a share that nobody takes.
  *  One that leaves is draining: the others take what it gives back while it still has sockets to close. */
 const renewNode = `
   with held as (
