@@ -5,7 +5,7 @@
  *    --main US     main thread, a packet of a device that is watched (bench live-load, P1)
  *    --alone US    main thread, a packet of a device that nobody watches, one node alone (bench cluster)
  *    --second US   the same with one packet a second, 500 samples in it (bench growth, BENCH_FS=500)
- *    --forwarded F main threads of a packet that is passed on over NATS, not passed on being 1 (bench cluster)
+ *    --forwarded F main threads of a packet that is passed on, not passed on being 1 (bench cluster)
  *    --wal BYTES   write-ahead log, and
  *    --kept BYTES  what is kept, of a device-second with 500 samples (bench disk) */
 import { pathToFileURL } from 'node:url';
@@ -16,9 +16,7 @@ export type Costs = Readonly<{
   mainUs: number;
   aloneUs: number;
   secondUs: number;
-  forwardedNats: number;
-  /** Over Unix sockets, between nodes of one machine. */
-  forwardedUnix: number;
+  forwarded: number;
   walBytes: number;
   keptBytes: number;
 }>;
@@ -28,8 +26,7 @@ export const measured: Costs = {
   mainUs: 115,
   aloneUs: 78,
   secondUs: 100,
-  forwardedNats: 1.45,
-  forwardedUnix: 1.25,
+  forwarded: 1.5,
   walBytes: 1976,
   keptBytes: 838,
 };
@@ -37,7 +34,7 @@ export const measured: Costs = {
 /** Share of a main thread beyond which latency grows. */
 const BUSY = 0.7;
 const CELL_NODES = 16;
-const CELLS = 13;
+const CELLS = 14;
 const DAY_SEC = 86_400;
 
 /** How many times what one node carries, with devices at a node by chance: (n - 1) / n of the packets are passed on. */
@@ -52,9 +49,9 @@ const shown = (value: number): string => value.toLocaleString('en-US');
 const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
 
 /** Table of docs/operator.md, "What a node carries". */
-export function nodesTable({ aloneUs, secondUs, forwardedNats, walBytes, keptBytes }: Costs = measured): string {
+export function nodesTable({ aloneUs, secondUs, forwarded, walBytes, keptBytes }: Costs = measured): string {
   const line = (nodes: number): readonly (string | number)[] => {
-    const times = timesOf(nodes, forwardedNats);
+    const times = timesOf(nodes, forwarded);
     const seconds = plan(times * perNode(secondUs, 1));
     const wal = `${Math.round((seconds * walBytes) / 1e6)} MB/s`;
     const kept = `${((seconds * keptBytes * DAY_SEC) / 1e12).toFixed(1)} TB`;
@@ -79,9 +76,9 @@ export function nodesTable({ aloneUs, secondUs, forwardedNats, walBytes, keptByt
 }
 
 /** Table of docs/sizing.md, "Machines": devices of ten packets a second, each watched. A node for every two cores. */
-export function machinesTable({ mainUs, forwardedNats, forwardedUnix }: Costs = measured): string {
+export function machinesTable({ mainUs, forwarded }: Costs = measured): string {
   const one = perNode(mainUs, 10);
-  const nodes = (count: number, forwarded: number): string => shown(plan(timesOf(count, forwarded) * one));
+  const nodes = (count: number): string => shown(plan(timesOf(count, forwarded) * one));
   return [
     row('machine', 'devices, watched', 'what is full first', 'source'),
     '|---|---|---|---|',
@@ -92,8 +89,8 @@ export function machinesTable({ mainUs, forwardedNats, forwardedUnix }: Costs = 
       '`bench/live-load.bench.ts full p1`',
     ),
     row('2 cores for the node, PostgreSQL elsewhere', shown(plan(one)), 'the main thread', 'computed'),
-    row('8 cores, 16 GiB for `--processes 4`, PostgreSQL elsewhere', nodes(4, forwardedUnix), 'the main threads', 'computed'),
-    row('3 machines of 2 cores, PostgreSQL elsewhere', nodes(3, forwardedNats), 'the main threads', 'computed'),
+    row('8 cores, 16 GiB for `--processes 4`, PostgreSQL elsewhere', nodes(4), 'the main threads', 'computed'),
+    row('3 machines of 2 cores, PostgreSQL elsewhere', nodes(3), 'the main threads', 'computed'),
     row('more', '[what a node carries](operator.md#what-a-node-carries)', '', 'computed'),
   ].join('\n');
 }
@@ -105,7 +102,7 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
       main: option(measured.mainUs),
       alone: option(measured.aloneUs),
       second: option(measured.secondUs),
-      forwarded: option(measured.forwardedNats),
+      forwarded: option(measured.forwarded),
       wal: option(measured.walBytes),
       kept: option(measured.keptBytes),
     },
@@ -115,7 +112,7 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
     mainUs: numberOption('main', values.main),
     aloneUs: numberOption('alone', values.alone),
     secondUs: numberOption('second', values.second),
-    forwardedNats: numberOption('forwarded', values.forwarded),
+    forwarded: numberOption('forwarded', values.forwarded),
     walBytes: numberOption('wal', values.wal),
     keptBytes: numberOption('kept', values.kept),
   };

@@ -63,6 +63,11 @@ const MOVE_AGAIN_MS = 10_000;
 const MOVE_AFTER_FAULT_MS = 600_000;
 /** And counts as one that did not answer after this, ms: its address may be one that only others reach. */
 const MOVE_ANSWER_MS = 3000;
+/** A service that is busy withholds its replies and still answers a ping; one that hangs, or is cut off, does not. A socket that has said
+ *  nothing for so long is asked, and given up when it says nothing after that, ms; a handshake likewise. */
+const PING_AFTER_MS = 5000;
+const GIVE_UP_MS = 10_000;
+const WATCH_MS = 500;
 const STORED: PacketResult = { status: 'stored', code: '', detail: '' };
 
 type Waiting = Readonly<{ bytes: Uint8Array; done: (result: PacketResult) => void }>;
@@ -82,6 +87,9 @@ export class IngestClient {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #busy = false;
   #socket: WebSocket | null = null;
+  /** When the socket last said something, or was begun, and when it was last asked, performance.now(). */
+  #heardMs = 0;
+  #pingMs = 0;
   #token = '';
   #settled = 0;
   #window = FIRST_WINDOW;
@@ -322,15 +330,19 @@ export class IngestClient {
       const late = this.#node === '' ? undefined : setTimeout(() => void this.#disconnected(socket, false, 1006, ''), MOVE_ANSWER_MS);
       socket.binaryType = 'arraybuffer';
       this.#socket = socket;
+      this.#heardMs = performance.now();
+      this.#watch(socket);
       this.#sent = 0;
       this.#settled = 0;
       this.#window = FIRST_WINDOW;
       socket.addEventListener('open', () => {
         opened = true;
+        this.#heardMs = performance.now();
         clearTimeout(late);
         this.#pump();
       });
       socket.addEventListener('message', (event) => {
+        if (socket === this.#socket) this.#heardMs = performance.now();
         if (socket === this.#socket && event.data instanceof ArrayBuffer) this.#hear(socket, new Uint8Array(event.data));
       });
       // A close event follows, but for a refused handshake in Node 22.
@@ -344,6 +356,28 @@ export class IngestClient {
     } finally {
       this.#busy = false;
     }
+  }
+
+  /** Looks after a socket until it is another one's turn. */
+  #watch(socket: WebSocket): void {
+    const timer = setInterval(() => {
+      if (socket !== this.#socket) {
+        clearInterval(timer);
+        return;
+      }
+      const nowMs = performance.now();
+      const isOpen = socket.readyState === 1;
+      if (isOpen && this.#sent === 0) return;
+      if (isOpen && this.#pingMs <= this.#heardMs) {
+        if (nowMs - this.#heardMs < PING_AFTER_MS) return;
+        this.#pingMs = nowMs;
+        socket.send('{"type":"ping"}');
+      } else if (nowMs - (isOpen ? this.#pingMs : this.#heardMs) > GIVE_UP_MS) {
+        // As if it had been open: silence says nothing about the credential.
+        void this.#disconnected(socket, true, 1006, 'silent');
+        socket.close();
+      }
+    }, WATCH_MS);
   }
 
   #pump(): void {

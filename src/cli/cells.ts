@@ -47,7 +47,7 @@ alone. It answers GET /cell for Caddy's forward_auth or NGINX's auth_request: do
     if (file === undefined || positionals.length > 1) throw new UsageError('name one file');
     const listen = /^(.+):(\d{1,5})$/.exec(options.text('listen'));
     if (listen === null) throw new UsageError('--listen: HOST:PORT');
-    const directory = new CellDirectory(cellsOf(await readFile(file, 'utf8')));
+    const directory = new CellDirectory(cellsOf(await readFile(file, 'utf8')), (line) => console.err(`biosignal cells: ${line}`));
     const server = createServer((request, response) => void answer(directory, request, response, console.err));
     await new Promise<void>((done, fail) => {
       server.once('error', fail);
@@ -79,7 +79,8 @@ function cellsOf(text: string): Cell[] {
     const { name, upstream, database } = (entry ?? {}) as Readonly<Record<string, unknown>>;
     for (const [member, value] of Object.entries({ name, upstream, database }))
       if (typeof value !== 'string' || value === '') throw new UsageError(`cell ${i + 1} needs "${member}"`);
-    const session = sessionOf(String(database), 'biosignal cells');
+    // A login that may not see every row gets an error instead of none: a device that is answered 401 for it would send no more.
+    const session = sessionOf(String(database), 'biosignal cells', ['row_security=off']);
     const pool = new pg.Pool({ ...session, max: 4, connectionTimeoutMillis: ASK_MS, query_timeout: ASK_MS });
     pool.on('error', () => undefined); // an idle connection was lost: the next question opens another
     return { name: String(name), upstream: String(upstream), pool };
@@ -90,10 +91,15 @@ function cellsOf(text: string): Cell[] {
 
 export class CellDirectory {
   readonly #cells: readonly Cell[];
+  readonly #tell: (line: string) => void;
+  /** Cells that could not be asked, and why. */
+  readonly #away = new Map<Cell, string>();
   readonly #known = new Map<string, Readonly<{ found: Found; untilMs: number }>>();
 
-  constructor(list: readonly Cell[]) {
+  /** @param tell called once when a cell cannot be asked any more, or for another reason, and when it answers again */
+  constructor(list: readonly Cell[], tell: (line: string) => void) {
     this.#cells = list;
+    this.#tell = tell;
   }
 
   async answer(headers: Readonly<Record<string, string | string[] | undefined>>): Promise<Answer> {
@@ -111,7 +117,7 @@ export class CellDirectory {
     const known = this.#known.get(id);
     if (known !== undefined && known.untilMs > performance.now()) return known.found;
     const asked = this.#cells.map(async (cell) => {
-      const { rows } = await cell.pool.query<{ moving: boolean }>(question.text, [question.value]);
+      const { rows } = await this.#ask(cell, question);
       return rows[0] === undefined ? null : { cell, moving: rows[0].moving };
     });
     // After a move both databases have it, and the former one says that it was moved. A database that does not answer is not waited for
@@ -126,6 +132,19 @@ export class CellDirectory {
     if (this.#known.size >= KNOWN_MAX) this.#known.clear();
     this.#known.set(id, { found: here, untilMs: performance.now() + KNOWN_MS });
     return here;
+  }
+
+  async #ask(cell: Cell, { text, value }: Question): Promise<pg.QueryResult<{ moving: boolean }>> {
+    try {
+      const answer = await cell.pool.query<{ moving: boolean }>(text, [value]);
+      if (this.#away.delete(cell)) this.#tell(`cell '${cell.name}' answers again`);
+      return answer;
+    } catch (error) {
+      const why = (error as Error).message;
+      if (this.#away.get(cell) !== why) this.#tell(`cell '${cell.name}' cannot be asked: ${why}`);
+      this.#away.set(cell, why);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {

@@ -237,16 +237,25 @@ async function server(database: Database, where: string): Promise<Finding[]> {
   return findings;
 }
 
-/** Checks free connections. Those of a node already running count as its own. */
+async function nodesThatRun(database: Database): Promise<number> {
+  const { rows } = await database.pool.query<{ nodes: number }>(
+    `select count(*)::int as nodes from cluster_node where renewed_at > clock_timestamp() - interval '10 s'`,
+  );
+  return Math.max(1, rows[0]!.nodes);
+}
+
+/** Checks free connections. Those of nodes already running count as their own; each may open as many as this one's settings say. */
 async function connections(database: Database, config: Config): Promise<Finding[]> {
   const { limit } = await connectionRoom(database);
-  const { rows } = await database.pool.query<{ others: number }>(
-    `select count(*)::int as others from pg_stat_activity
+  const { rows } = await database.pool.query<{ others: number; hasNodes: boolean }>(
+    `select count(*)::int as others, to_regclass('cluster_node') is not null as "hasNodes" from pg_stat_activity
      where backend_type = 'client backend' and not (datname = current_database() and application_name like 'biosignal%')`,
   );
-  const room = { limit, used: rows[0]!.others };
-  if (room.limit - room.used >= config.dbConnectionsMax) return [];
-  return [{ check: 'connections', state: 'warning', found: fewConnections(room, config.dbConnectionsMax) }];
+  const { others, hasNodes } = rows[0]!;
+  const nodes = hasNodes ? await nodesThatRun(database) : 1;
+  const room = { limit, used: others };
+  if (room.limit - room.used >= nodes * config.dbConnectionsMax) return [];
+  return [{ check: 'connections', state: 'warning', found: fewConnections(room, config.dbConnectionsMax, nodes) }];
 }
 
 function olderThan(version: string, wanted: readonly number[]): boolean {

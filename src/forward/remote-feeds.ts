@@ -47,6 +47,11 @@ export class RemoteFeeds {
     return this.#watch(owner, { subjectId, selection });
   }
 
+  /** Whether the frames of a subject can come here. */
+  reaches(subjectId: SubjectId): boolean {
+    return this.#bus.state === 'open' || this.#ownerOf(subjectId) === null;
+  }
+
   stop(): void {
     clearInterval(this.#timer);
   }
@@ -58,9 +63,11 @@ export class RemoteFeeds {
   }
 
   #renew(): void {
-    for (const watch of this.#hub.watching()) {
+    for (const watch of Array.from(this.#hub.watching())) {
       const owner = this.#ownerOf(watch.subjectId);
-      if (owner !== null) void this.#watch(owner, watch);
+      if (owner === null) continue;
+      if (this.#bus.state === 'away') this.#hub.sendAway(watch.subjectId);
+      else void this.#watch(owner, watch);
     }
   }
 

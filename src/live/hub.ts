@@ -20,6 +20,8 @@ const RING_MS = 60_000;
 const RINGS_BYTES_MAX = 64 * 1024 * 1024;
 const RING_BYTES_MIN = 4096;
 const FEATURES_MAX = 64;
+/** Said to a viewer whose person's frames another node makes, which this one does not reach. */
+export const TRY_ANOTHER = 'The node that has these frames cannot be reached from this one: try again, for another one.';
 const SWEEP_MS = 1000;
 /** Interval between checks of slow viewers whose socket reports nothing, ms. */
 const BEHIND_CHECK_MS = 100;
@@ -278,6 +280,13 @@ export class Hub {
         else viewer.peer.close(code, 'The subject was erased or disabled.');
       }
     }
+  }
+
+  /** Sends the viewers of a subject to another node, whose frames do not reach this one. Not sockets of several people: no node may have
+   *  all of them. */
+  sendAway(subjectId: SubjectId): void {
+    for (const group of this.#feeds.get(subjectId)?.groups.values() ?? [])
+      for (const viewer of Array.from(group.viewers)) if (viewer.isAlone) viewer.peer.close('unavailable', TRY_ANOTHER);
   }
 
   #sweep(nowMs: number): void {

@@ -11,6 +11,7 @@ import type { PeerSocket, RequestContext, SocketHandlers, SocketRoute } from '..
 import type { SubjectId } from '../signal.ts';
 import { WINDOW_MS } from './frame-clock.ts';
 import type { ViewerGroup } from './viewer-group.ts';
+import { TRY_ANOTHER } from './hub.ts';
 import type { Hub } from './hub.ts';
 import { Outbox } from './outbox.ts';
 import type { Caller } from '../caller.ts';
@@ -44,6 +45,8 @@ export type LiveSocketOptions = Readonly<{
   countViewers?: (delta: 1 | -1) => void;
   /** Gets the last frames from the node that has them, before the first viewer of a selection joins. null: they are here. Never rejects */
   fetchFrames?: ((subjectId: SubjectId, selection: string) => Promise<void> | null) | undefined;
+  /** Whether the node that makes a subject's frames can be asked for them. */
+  reachesFrames?: ((subjectId: SubjectId) => boolean) | undefined;
 }>;
 
 const query = {
@@ -118,7 +121,7 @@ class Viewer implements SocketHandlers {
   #viewOf(given: Caller, subject: string): View {
     const caller = { ...given };
     const peer = this.#isMany ? closingBy(this.#peer, (code) => this.#gone(view, subject, code)) : this.#peer;
-    const outbox = new Outbox(peer, this.#options.viewerQueueBytesMax, caller.kind === 'user');
+    const outbox = new Outbox(peer, this.#options.viewerQueueBytesMax, caller.kind === 'user', !this.#isMany);
     const view: View = { caller, foundBy: caller, outbox, unwatch: null, subjectId: null, group: null };
     return view;
   }
@@ -144,6 +147,10 @@ class Viewer implements SocketHandlers {
   #begin(view: View, subjectId: SubjectId, after: number | undefined): void {
     // An external id and a uuid may name the same person; the topic would be the socket's twice.
     if (this.#views.some((other) => other.subjectId === subjectId)) return;
+    if (!this.#isMany && this.#options.reachesFrames?.(subjectId) === false) {
+      view.outbox.peer.close('unavailable', TRY_ANOTHER);
+      return;
+    }
     view.subjectId = subjectId;
     this.#watch(view);
     this.#tell({ type: 'ready', subject: subjectId, window_ms: WINDOW_MS });

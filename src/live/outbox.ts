@@ -37,6 +37,8 @@ export class Outbox {
   readonly peer: PeerSocket;
   /** Shown to its own subject: it came with a user token, not with a key. */
   readonly isOwn: boolean;
+  /** Its socket shows nobody else. */
+  readonly isAlone: boolean;
   readonly #enterBytes: number;
   mode: OutboxMode = 'flowing';
   /** Last frame sent one by one; while replaying, the position in the ring; when ahead, the newest that it has seen. */
@@ -49,9 +51,10 @@ export class Outbox {
   #intervalMs = 0;
   #sentAtMs = -Infinity;
 
-  constructor(peer: PeerSocket, enterBytes: number, isOwn = false) {
+  constructor(peer: PeerSocket, enterBytes: number, isOwn = false, isAlone = true) {
     this.peer = peer;
     this.isOwn = isOwn;
+    this.isAlone = isAlone;
     this.#enterBytes = enterBytes;
   }
 

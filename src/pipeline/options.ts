@@ -29,6 +29,7 @@ export type PipelineOptions = Readonly<{
   onConflict?: (conflict: Conflict) => void;
   watched?: LiveSocketOptions['watched'];
   fetchFrames?: LiveSocketOptions['fetchFrames'];
+  reachesFrames?: LiveSocketOptions['reachesFrames'];
   /** Where packets go first, on one of several nodes. Default: to this node. @param subjectOf whom a stream would record */
   route?: (local: PacketSink, subjectOf: (request: StreamRequest) => Promise<Readonly<{ subjectId: SubjectId }> | Rejected>) => PacketSink;
 }>;

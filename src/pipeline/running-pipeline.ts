@@ -132,7 +132,7 @@ export class RunningPipeline {
   }
 
   get sockets() {
-    const { config, metrics, resolveSubject, watched, fetchFrames } = this.#options;
+    const { config, metrics, resolveSubject, watched, fetchFrames, reachesFrames } = this.#options;
     const countViewers = (delta: 1 | -1): void => metrics.viewers.inc(delta);
     return [
       this.#sockets.route(),
@@ -143,6 +143,7 @@ export class RunningPipeline {
         resolveSubject,
         watched,
         fetchFrames,
+        reachesFrames,
         countViewers,
       }),
     ];

@@ -28,11 +28,12 @@ type PipelineParts = Readonly<{
   reads: ReadAudit;
   route?: PipelineOptions['route'];
   fetchFrames?: PipelineOptions['fetchFrames'];
+  reachesFrames?: PipelineOptions['reachesFrames'];
 }>;
 
 /** Starts the pipeline, which knows no tenancy: here it gets whose a packet is, what may be recorded, and where to note what. */
 export async function connectPipeline(parts: PipelineParts): Promise<RunningPipeline> {
-  const { config, roles, ownership, metrics, logger, conflicts, reads, route, fetchFrames } = parts;
+  const { config, roles, ownership, metrics, logger, conflicts, reads, route, fetchFrames, reachesFrames } = parts;
   return await startPipeline({
     config,
     database: roles.ingest,
@@ -46,6 +47,7 @@ export async function connectPipeline(parts: PipelineParts): Promise<RunningPipe
       conflicts.note({ caller, remoteAddress, requestId, streamId, deviceId, bootId, seq }),
     ...(route === undefined ? {} : { route }),
     ...(fetchFrames === undefined ? {} : { fetchFrames }),
+    ...(reachesFrames === undefined ? {} : { reachesFrames }),
     watched: (caller, subjectId, from, foundBy) => {
       keepScope(foundBy, caller);
       return caller.kind === 'anonymous' ? () => undefined : reads.watch(caller, subjectId, from);

@@ -25,7 +25,7 @@ type JoinOptions = Readonly<{ config: Config; logger: Logger; metrics: Metrics; 
 export type Nodes = Readonly<{
   membership: Membership;
   /** For the pipeline. */
-  routing: Required<Pick<PipelineOptions, 'route' | 'fetchFrames'>>;
+  routing: Required<Pick<PipelineOptions, 'route' | 'fetchFrames' | 'reachesFrames'>>;
   /** Answers the others from now on. */
   answer: (pipeline: RunningPipeline, database: Database) => Readonly<{ questions: Questions }>;
   /** Failures at this node count at the others. */
@@ -56,6 +56,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     routing: {
       route: (local, subjectOf) => new RoutedSink({ local, view: membership, bus, subjectOf, forwarded }),
       fetchFrames: (subjectId, selection) => feeds?.fetch(subjectId, selection) ?? null,
+      reachesFrames: (subjectId) => feeds?.reaches(subjectId) ?? true,
     },
     answer: (pipeline, database) => {
       openDoor(bus, pipeline.ingest, pipeline.local);

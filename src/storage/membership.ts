@@ -433,14 +433,17 @@ export class Membership implements LogOwner, ClusterView {
     const { instance, address = '', version = '' } = this.#options;
     const held = this.fence.held.partitions.map((partition) => [partition, this.fence.held.epochOf(partition)!] as const);
     const { rows } = await this.#run((client) =>
-      client.query<{ partition: number; epoch: bigint }>(
-        `with node as (
-           insert into cluster_node (id, lock_key, name, address, version, refused, draining) values ($1, $2, $3, $4, $5, $6, $7)
-           on conflict (id) do update set renewed_at = clock_timestamp(), refused = excluded.refused,
-             draining = cluster_node.draining or excluded.draining)
-         update packet_log_checkpoint set renewed_at = clock_timestamp() where owner = $1 returning partition, epoch`,
-        [instance.id, lockKeyOf(instance.id), instance.name, address, version, this.#refused, this.#mode === 'leaving'],
-      ),
+      client.query<{ partition: number; epoch: bigint }>(renewNode, [
+        instance.id,
+        lockKeyOf(instance.id),
+        instance.name,
+        address,
+        version,
+        this.#refused,
+        this.#mode === 'leaving',
+        held.map(([partition]) => partition),
+        held.map(([, epoch]) => epoch),
+      ]),
     );
     this.#renewedMs = performance.now();
     const isStill = (partition: number, epoch: bigint): boolean => this.fence.held.epochOf(partition) === epoch;
@@ -528,6 +531,20 @@ function whyOf(error: unknown, otherwise: string): string {
 function isAway(error: unknown): boolean {
   return error instanceof PipelineError && error.code === 'unavailable';
 }
+
+/** SQL: says that a node lives, unless it was followed in what it holds: such a node ends, and must not draw a share that nobody takes.
+ *  One that leaves is draining: the others take what it gives back while it still has sockets to close. */
+const renewNode = `
+  with held as (
+    update packet_log_checkpoint set renewed_at = clock_timestamp() where owner = $1 returning partition, epoch),
+  node as (
+    insert into cluster_node (id, lock_key, name, address, version, refused, draining)
+    select $1::uuid, $2::int, $3::text, $4::text, $5::text, $6::boolean, $7::boolean
+    where not exists (select from unnest($8::smallint[], $9::bigint[]) as was (partition, epoch)
+      where not exists (select from held h where h.partition = was.partition and h.epoch = was.epoch))
+    on conflict (id) do update set renewed_at = clock_timestamp(), refused = excluded.refused,
+      draining = cluster_node.draining or excluded.draining)
+  select partition, epoch from held`;
 
 /** SQL condition: the node n lives, or the server has not noticed yet that it has gone. */
 const isLocked = `exists (

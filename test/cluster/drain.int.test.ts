@@ -55,3 +55,20 @@ test('doctor names a node that the database refuses new connections, while it ha
   await pool.query('update cluster_node set refused = false');
   expect(await says()).not.toContain('refuses');
 });
+
+test('doctor adds up the connections of all living nodes', async () => {
+  const { pool } = database;
+  const { rows } = await pool.query<{ limit: number }>(`select current_setting('max_connections')::int as limit`);
+  const says = async (): Promise<string> => (await ran(doctor, [], { env: { DATABASE_URL: database.url }, cwd: '.' })).out.join('\n');
+  const nodes = Math.ceil(rows[0]!.limit / 30) + 1;
+  const insert = `insert into cluster_node (id, lock_key, name, address, version) select gen_random_uuid(), n, 'node ' || n, '', ''
+    from generate_series(1, $1) n`;
+  await pool.query('delete from cluster_node');
+  await pool.query(insert, [1]);
+  expect(await says()).not.toMatch(/ nodes may open /);
+  await pool.query('delete from cluster_node');
+  await pool.query(insert, [nodes]);
+  expect(await says()).toMatch(
+    new RegExp(`WARNING {2}connections +${nodes} nodes may open ${nodes * 30} connections, and of the server's `),
+  );
+});

@@ -71,6 +71,34 @@ test('a node that is followed while it gives a partition back says that it was f
   expect(await node.ended).toMatch(/^another node has taken over partitions of this one;/);
 });
 
+test('a node that is followed while it is suspended does not look alive when it wakes: nobody gives it a partition again', async () => {
+  const database = await partitioned();
+  const { node } = await join(database);
+  await holds(node, PARTITIONS);
+  await database.pool.query(
+    `with node as (update cluster_node set renewed_at = clock_timestamp() - interval '1 minute')
+     update packet_log_checkpoint set owner = gen_random_uuid(), epoch = epoch + 1`,
+  );
+  expect(await node.ended).toMatch(/^another node has taken over partitions of this one;/);
+  const { rows } = await database.pool.query<{ silent: boolean }>(
+    `select renewed_at < clock_timestamp() - interval '30 s' as silent from cluster_node`,
+  );
+  expect(rows).toEqual([{ silent: true }]);
+});
+
+test('what a node that stops gives back is taken at once, not when its process has ended', async () => {
+  const database = await partitioned();
+  const { node } = await join(database);
+  await holds(node, PARTITIONS);
+  const other = (await join(database)).node;
+  await holds(node, PARTITIONS / 2);
+  await holds(other, PARTITIONS / 2);
+  await node.leave(20_000);
+  await holds(other, PARTITIONS);
+  const { rows } = await database.pool.query('select draining from cluster_node where id = $1', [node.self]);
+  expect(rows).toEqual([{ draining: true }]);
+});
+
 test('while a partition cannot be given back, new connections are tried every second at most', async () => {
   const database = await partitioned(3 * PARTITIONS); // more than are given back at once
   let tried = 0;
@@ -120,17 +148,6 @@ test('a claim whose answer was lost on the way is made again', async () => {
   const { rows } = await database.pool.query<{ epoch: bigint }>('select epoch from packet_log_checkpoint order by partition');
   expect(rows.map(({ epoch }) => epoch)).toEqual(Array.from({ length: PARTITIONS }, (_, partition) => node.fence.held.epochOf(partition)));
   expect(node.lost).toBeNull();
-});
-
-test('what a node gives back because it stops is taken before it has ended', async () => {
-  const database = await partitioned();
-  const first = await join(database);
-  await holds(first.node, PARTITIONS);
-  const second = await join(database);
-  await holds(first.node, PARTITIONS / 2);
-  await first.node.leave(10_000);
-  expect(first.node.fence.held.partitions).toEqual([]);
-  await holds(second.node, PARTITIONS);
 });
 
 test('nodes that live keep their partitions when the clock of the database leaps', async () => {

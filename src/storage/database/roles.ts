@@ -47,9 +47,10 @@ export async function connectionRoom(database: Database): Promise<Readonly<{ lim
   return rows[0]!;
 }
 
-/** Message for a server with fewer free connections than a node may need, with what to do. */
-export function fewConnections({ limit, used }: Readonly<{ limit: number; used: number }>, connectionsMax: number): string {
-  return `this node may open ${connectionsMax} connections, and of the server's ${limit} only ${Math.max(0, limit - used)} are free: raise its max_connections, or lower BIO_DB_CONNECTIONS_MAX on each node`;
+/** Message for a server with fewer free connections than one or more nodes may need, with what to do. */
+export function fewConnections({ limit, used }: Readonly<{ limit: number; used: number }>, connectionsMax: number, nodes = 1): string {
+  const who = nodes === 1 ? 'this node' : `${nodes} nodes`;
+  return `${who} may open ${nodes * connectionsMax} connections, and of the server's ${limit} only ${Math.max(0, limit - used)} are free: raise its max_connections, or lower BIO_DB_CONNECTIONS_MAX on each node`;
 }
 
 /** Opens a pool per role. Where the login may not act as the roles (a hosting provider may forbid creating any), all act as the owner. */
