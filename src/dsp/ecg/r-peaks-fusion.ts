@@ -8,6 +8,13 @@ export const SILENT = 0.2; // a lead whose last 0.3 s are below this share of it
 const LEAST_SHARE = 1e-3; // of the height in the sum of the leads, where no lead has anything
 export const STRENGTH_MAX = 1.15; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
 
+// A ventricular beat may lie across the axis of a lead, which then has little of it.
+const ONE_LEAD_WEIGHT = 0.25; // share of the weights from which on one lead can be enough,
+const ONE_LEAD_FROM = 0.9; // for a wave so strong in it,
+const ONE_LEAD_OTHERS = 0.2; // seen in all others, too,
+const ONE_LEAD_AROUND = 0.45; // and standing alone: this share of it, at most, in the windows on either side.
+export const ONE_LEAD_COUNTS = 0.8; // Then it counts for this share
+
 const STEEP_LEAD = 0.15; // share of the weights from which on a lead has a say in how steep a wave is
 
 /** Weights follow the beats. One lead: nothing here is called but clearest(). */
@@ -178,6 +185,19 @@ export class LeadFusion {
     this.meanStrength = weights > 0 ? Math.max(sum / weights, Number.MIN_VALUE) : 0;
     this.weakestStrength = weakest;
     this.present = all > 0 ? weights / all : 1;
+    if (this.meanStrength < ONE_LEAD_COUNTS && weakest >= ONE_LEAD_OTHERS && this.#standsAloneInOne(at, all))
+      this.meanStrength = ONE_LEAD_COUNTS;
+  }
+
+  /** Is one lead with a say as sure of a wave as it can be? @param all the weights of the leads */
+  #standsAloneInOne(at: number, all: number): boolean {
+    for (let lead = 0; lead < this.#leads.length; lead++) {
+      if (this.#weight(lead) <= ONE_LEAD_WEIGHT * all) continue;
+      const strength = this.#strength(lead, at);
+      const around = Math.max(this.#strength(lead, at - this.#width), this.#strength(lead, at + this.#width));
+      if (strength >= ONE_LEAD_FROM && around <= ONE_LEAD_AROUND * strength) return true;
+    }
+    return false;
   }
 
   #isSilent(lead: number): boolean {
