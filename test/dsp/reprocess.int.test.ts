@@ -124,13 +124,13 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
-    'r_peaks_v11',
+    'r_peaks_v12',
     'pulse_peaks_v4',
     'hr_ppg_v8',
     'hr_ppg_motion_v7',
-    'resp_rate_ecg_v9',
+    'resp_rate_ecg_v10',
     'resp_rate_ppg_v5',
-    'hrv_sdnn_300s_v11',
+    'hrv_sdnn_300s_v12',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
   // What is stored is whole steps of the method, and the table of methods says which.
@@ -166,9 +166,9 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
      where method_id = (select id from method where code = 'derived:hr_ppg_v8')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
-  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v10');
+  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v11');
   expect(oneMethod.code, oneMethod.err).toBe(EXIT_OK);
-  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v10'));
+  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v11'));
   expect(differences(hr(await rowsOf('live')), hr(live))).toEqual([]);
   expect((await rowsOf('live')).length).toBeLessThan(live.length);
   expect((await cli('--device', 'live', '--ended')).code).toBe(EXIT_OK);
@@ -198,7 +198,7 @@ test('values are those of all samples when late data arrives while reprocess wri
   );
   const endSec = startSec + lengthSec - 60;
   const computed = async (): Promise<boolean> =>
-    (await rowsOf('meanwhile')).some((row) => row.startsWith('derived:hr_ecg_v10') && secondOf(row) > endSec);
+    (await rowsOf('meanwhile')).some((row) => row.startsWith('derived:hr_ecg_v11') && secondOf(row) > endSec);
   await until(computed);
   // reprocess has read its samples and stops before it writes: what it enters first waits for a lock that the test has
   const { pool } = database;
@@ -250,7 +250,7 @@ test('late data that was acknowledged, and not computed when the service was kil
     sent.filter((packet) => !late.includes(packet)),
   );
   await until(async () =>
-    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v10') && secondOf(row) > startSec + lengthSec - 20),
+    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v11') && secondOf(row) > startSec + lengthSec - 20),
   );
   await sleep(6000); // a checkpoint is noted: nothing but the late packets is to be replayed
   // they come one by one, so that the first are in the tables and checkpoints are noted while the recomputation still waits for the last
@@ -260,7 +260,7 @@ test('late data that was acknowledged, and not computed when the service was kil
   }
   await stop('SIGKILL');
   const killed = await rowsOf('late');
-  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v10') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
+  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v11') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
 
   baseUrl = await serve();
   await send(baseUrl, recordingOf('whole'));

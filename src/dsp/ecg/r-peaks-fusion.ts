@@ -1,4 +1,6 @@
 /** Several leads of one rate as one detection signal, and how strong a wave is in each of them. */
+import type { Candidates } from './r-peaks-candidates.ts';
+import { SLOT } from './r-peaks-candidates.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
 import { CAP, SIGNAL_BEATS } from './r-peaks-levels.ts';
 
@@ -7,6 +9,13 @@ export const FIRST_LEAD = 1.1; // preference for the first lead in that
 export const SILENT = 0.2; // a lead whose last 0.3 s are below this share of its mean is left out (lead off, amplifier blocked)
 const LEAST_SHARE = 1e-3; // of the height in the sum of the leads, where no lead has anything
 export const STRENGTH_MAX = 1.15; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
+
+// A ventricular beat may lie across the axis of a lead, which then has little of it.
+const ONE_LEAD_WEIGHT = 0.25; // share of the weights from which on one lead can be enough,
+const ONE_LEAD_FROM = 0.9; // for a wave so strong in it,
+const ONE_LEAD_OTHERS = 0.2; // seen in all others, too,
+const ONE_LEAD_AROUND = 0.45; // and standing alone: this share of it, at most, in the windows on either side.
+export const ONE_LEAD_COUNTS = 0.8; // Then it counts for this share
 
 const STEEP_LEAD = 0.15; // share of the weights from which on a lead has a say in how steep a wave is
 
@@ -30,6 +39,10 @@ export class LeadFusion {
   readonly #now: Float64Array;
   /** Steepest |slope| of its beats. */
   readonly #steep: Float64Array;
+  /** Samples since the levels were forgotten. */
+  #heard = 0;
+  /** Samples since reset. */
+  #known = 0;
 
   /** @param fd rate of the feature, Hz  @param width of its moving sum, samples  @param ringLength a power of two */
   constructor(leads: readonly LeadSignal[], fd: number, width: number, ringLength: number) {
@@ -57,6 +70,7 @@ export class LeadFusion {
     this.#mean.fill(0);
     this.#now.fill(0);
     this.#steep.fill(0);
+    this.#heard = 0;
   }
 
   /** Weighted sum of the leads' |slopes| into the first lead's; a missing lead is left out, its share goes to the others.
@@ -80,7 +94,8 @@ export class LeadFusion {
       this.#slopeRing[lead]![k & this.#ringMask] = d === d ? d : 0;
       if (d === d) {
         now[lead] = now[lead]! + (d - now[lead]!) * quick;
-        if (!learned || now[lead]! >= SILENT * mean[lead]!) mean[lead] = mean[lead]! + (d - mean[lead]!) * Math.max(rate, 1 / (k + 1));
+        if (!learned || now[lead]! >= SILENT * mean[lead]!)
+          mean[lead] = mean[lead]! + (d - mean[lead]!) * Math.max(rate, 1 / (this.#heard + 1));
       }
       const share = learned ? gain[lead]! * this.#level[lead]! : 1;
       all += share;
@@ -89,6 +104,8 @@ export class LeadFusion {
       present += share;
       sum += learned ? gain[lead]! * d : mean[lead]! > 0 ? d / mean[lead]! : 0;
     }
+    this.#heard++;
+    this.#known = k + 1;
     fused[i] = present > 0 ? (sum * all) / present : anyHere ? 0 : Number.NaN;
   }
 
@@ -116,6 +133,21 @@ export class LeadFusion {
       const level = this.#level[lead]!;
       const clear = ((lead === 0 ? FIRST_LEAD : 1) * level) / (width * this.#mean[lead]!);
       this.#gain[lead] = level > 0 && Number.isFinite(clear) ? (clear ** CLEAR_POWER / total) * (signal / level) : 0;
+    }
+  }
+
+  /** Before any beat is known leads are weighed by their means, which the first waves were measured against while they were being learned:
+   *  a T wave at the start of a recording looked like a beat. Measures them again by what is known now.
+   *  @param from number of the first candidate that the rings still have */
+  measureAgain(candidates: Candidates, from: number): void {
+    for (let i = from; i < candidates.tail; i++) {
+      const slot = i & SLOT;
+      let height = 0;
+      for (let lead = 0; lead < this.#leads.length; lead++)
+        if (this.#mean[lead]! > 0) height += this.#sumAt(lead, candidates.at[slot]!) / this.#mean[lead]!;
+      if (!(candidates.height[slot]! > 0)) continue;
+      const change = height / candidates.height[slot]!;
+      for (const column of [candidates.height, candidates.steep, candidates.edge, candidates.before]) column[slot] = column[slot]! * change;
     }
   }
 
@@ -178,6 +210,20 @@ export class LeadFusion {
     this.meanStrength = weights > 0 ? Math.max(sum / weights, Number.MIN_VALUE) : 0;
     this.weakestStrength = weakest;
     this.present = all > 0 ? weights / all : 1;
+    if (this.meanStrength < ONE_LEAD_COUNTS && weakest >= ONE_LEAD_OTHERS && this.#standsAloneInOne(at, all))
+      this.meanStrength = ONE_LEAD_COUNTS;
+  }
+
+  /** Is one lead with a say as sure of a wave as it can be? @param all the weights of the leads */
+  #standsAloneInOne(at: number, all: number): boolean {
+    if (at + this.#width >= this.#known) return false; // the data end
+    for (let lead = 0; lead < this.#leads.length; lead++) {
+      if (this.#weight(lead) <= ONE_LEAD_WEIGHT * all) continue;
+      const strength = this.#strength(lead, at);
+      const around = Math.max(this.#strength(lead, at - this.#width), this.#strength(lead, at + this.#width));
+      if (strength >= ONE_LEAD_FROM && around <= ONE_LEAD_AROUND * strength) return true;
+    }
+    return false;
   }
 
   #isSilent(lead: number): boolean {

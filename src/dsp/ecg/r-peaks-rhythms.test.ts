@@ -90,3 +90,37 @@ describe.each(shapes)('%s', (_, shape) => {
     }
   });
 });
+
+describe('two leads', () => {
+  const make = (shape: EcgShape, beats: readonly number[], noiseMv: number): Float64Array =>
+    makeEcg({ fs, seconds, shape, beats, pWaves: [], noiseMv, seed: 11 });
+  const find = (leads: readonly Float64Array[]): number[] => {
+    const found = findRPeaks(leads, fs);
+    return [...found.position.subarray(0, found.count)].map((position) => position / fs);
+  };
+
+  it.each([0.27, 0.3])('a ventricular beat that one of them hardly has is a beat: %f mV there', (mV) => {
+    const rhythm = makeRhythm(seconds, 84, () => true, 5).beats;
+    const isVentricular = (_: number, i: number): boolean => i > 15 && i % 4 === 0;
+    const ventricular = rhythm.filter(isVentricular).map((t) => t - 0.3);
+    const normal = rhythm.filter((t, i) => !isVentricular(t, i));
+    const broad: EcgShape = {
+      p: [],
+      qrs: [
+        [0.7, 0, 0.012],
+        [-0.9, 0.06, 0.03],
+      ],
+      t: [[0.7, 0.28, 0.04]],
+    };
+    const wide: EcgShape = { p: [], qrs: [[-1.9, 0, 0.035]], t: [[1.4, 0.22, 0.045]] };
+    const narrow: EcgShape = { p: [], qrs: [[mV, 0, 0.01]], t: [] };
+    const sum = (a: Float64Array, b: Float64Array): Float64Array => a.map((v, i) => v + b[i]!);
+    const detected = find([
+      sum(make(broad, normal, 0.005), make(wide, ventricular, 0.005)),
+      sum(make(ecgShapes.usual, normal, 0.005), make(narrow, ventricular, 0.005)),
+    ]);
+    const missed = ventricular.filter((t) => !detected.some((u) => Math.abs(u - t) < 0.1));
+    expect(missed.length, `of ${ventricular.length}`).toBeLessThanOrEqual(1);
+    expect(detected.length).toBeLessThanOrEqual(rhythm.length);
+  });
+});

@@ -57,8 +57,8 @@ export type LeadListener = {
  *  - in a long pause a low wave is a beat only if it stands out from the noise, and levels are learned anew only from waves that do;
  *  - the threshold is raised after a beat, and falls with the time since the last one.
  *  Several leads: their slopes are summed with weights (level of its beats to its mean)^3 over that level, leads that fell silent left
- *  out; a wave that one of them lacks scores less, and none counts more than 1.15 times its beats; of two close
- *  ones the beat is the one that all leads have. Positions are those of the first
+ *  out; a wave that one of them lacks scores less, and none counts more than 1.15 times its beats; but one that stands alone in a lead
+ *  counts though the others hardly have it; of two close ones the beat is the one that all leads have. Positions are those of the first
  *  lead, or of the clearest where the first has no such wave.
  *
  *  Latency: beats are told 0.78 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
@@ -166,11 +166,16 @@ export class RPeakDetector implements BeatDetector {
       // Sample by sample: a beat changes the leads' weights, and the next sample must see that wherever the push was cut.
       else
         for (let i = 0; i < count; i++) {
-          fusion.fuse(i, this.#peaks.k, this.#levels.signal > 0 && this.#shape.beatCount > 0);
+          fusion.fuse(i, this.#peaks.k, this.#anyBeat);
           this.#detect(i, i + 1, out);
         }
       at = end;
     }
+  }
+
+  /** Since the levels were learned. */
+  get #anyBeat(): boolean {
+    return this.#levels.signal > 0 && this.#shape.beatCount > 0;
   }
 
   flush(out: FoundBeats): void {
@@ -281,6 +286,11 @@ export class RPeakDetector implements BeatDetector {
     const candidates = this.#candidates;
     this.#learnFrom = this.#peaks.k;
     if (this.#levels.isDistrusted) this.#ignorePWaves();
+    if (this.#fusion !== null && !this.#anyBeat) {
+      let from = candidates.head;
+      while (from < candidates.tail && this.#isTooOld(candidates.at[from & SLOT]!)) from++;
+      this.#fusion.measureAgain(candidates, from);
+    }
     if (!this.#levels.learn(candidates)) return;
     this.#learning = false;
     while (candidates.head < candidates.tail && this.#isTooOld(candidates.at[candidates.head & SLOT]!)) candidates.head++;

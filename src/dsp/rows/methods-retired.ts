@@ -51,6 +51,11 @@ export const retiredBeatMethods: readonly Method[] = [
   ),
   earlier(
     beatMethods.ecg,
+    11,
+    'of several leads fused, ventricular beats that one of them hardly had were lost, and a T wave at the very start was taken for a beat (QTDB, two leads: 23 errors, version 12: 9; the better lead of each recording: 9).',
+  ),
+  earlier(
+    beatMethods.ecg,
     10,
     'in a slow heart T waves that were taken for beats at a start kept the level low enough to be taken again, for up to a minute (QTDB begun 7, 23 and 55 s later: F1 99.93, 99.96 and 99.90 %, version 11: 99.98 and more).',
   ),
@@ -102,6 +107,8 @@ const isMadeOfRPeaks = (method: Method): boolean =>
   method.feature === 'hr_ecg' || method.feature === 'resp_rate_ecg' || (method.feature.startsWith('hrv_') && !isOfFiveMinutes(method));
 const madeOf8 = 'made of r_peaks version 8, which took waves next to lost samples for beats, and of its kinds of beats.';
 const madeOf10 = 'made of r_peaks version 10, which could take T waves of a slow heart for beats.';
+const madeOf11 =
+  'made of r_peaks version 11, which of several leads lost ventricular beats that one of them hardly had, and could begin with a T wave.';
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
@@ -124,10 +131,11 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(isMadeOfRPeaks)
     .flatMap((current) => [
-      earlier(current, current.version - 1, madeOf10),
-      earlier(current, current.version - 2, madeOf8),
-      ...(current.version > 10 ? [earlier(current, 8, kindsOf7)] : []),
-      ...(current.version > 9 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
+      earlier(current, current.version - 1, madeOf11),
+      earlier(current, current.version - 2, madeOf10),
+      earlier(current, current.version - 3, madeOf8),
+      ...(current.version > 11 ? [earlier(current, 8, kindsOf7)] : []),
+      ...(current.version > 10 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
       ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
       ...(current.version > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
       ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
@@ -195,13 +203,23 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
+      earlier(current, 5, madeOf11),
       earlier(current, 4, madeOf10),
       earlier(current, 3, madeOf8),
       earlier(current, 2, kindsOf7),
       earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
     ]),
-  ...fiveMinuteMethods.flatMap((current) => [earlier(current, 3, madeOf10), earlier(current, 2, madeOf8), earlier(current, 1, kindsOf7)]),
-  ...burdenMethods.flatMap((current) => [earlier(current, 2, madeOf10), earlier(current, 1, madeOf8)]),
+  ...fiveMinuteMethods.flatMap((current) => [
+    earlier(current, 4, madeOf11),
+    earlier(current, 3, madeOf10),
+    earlier(current, 2, madeOf8),
+    earlier(current, 1, kindsOf7),
+  ]),
+  ...burdenMethods.flatMap((current) => [earlier(current, 3, madeOf11), earlier(current, 2, madeOf10), earlier(current, 1, madeOf8)]),
+  earlier(featureMethods[methodIndex('longest_rr_10s')]!, 5, madeOf11),
+  earlier(featureMethods[methodIndex('af_index')]!, 4, madeOf11),
+  earlier(featureMethods[methodIndex('af_burden_300s')]!, 2, madeOf11),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 9, madeOf11),
   earlier(featureMethods[methodIndex('longest_rr_10s')]!, 4, madeOf10),
   earlier(featureMethods[methodIndex('af_index')]!, 3, madeOf10),
   earlier(featureMethods[methodIndex('af_burden_300s')]!, 1, madeOf10),

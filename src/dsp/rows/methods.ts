@@ -62,7 +62,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 11,
+    version: 12,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -72,7 +72,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -92,7 +92,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 11, mean_nn: 11, sdnn: 11, pnn50: 11, sd1: 11, sd2: 11, lf: 11, hf: 11, lf_hf: 11 },
+  ecg: { rmssd: 12, mean_nn: 12, sdnn: 12, pnn50: 12, sd1: 12, sd2: 12, lf: 12, hf: 12, lf_hf: 12 },
   ppg: { rmssd: 8, mean_nn: 8, sdnn: 9, pnn50: 8, sd1: 8, sd2: 9, lf: 8, hf: 8, lf_hf: 8 },
 };
 
@@ -148,7 +148,7 @@ const ofFirstLead =
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
     feature: `${name}_60s`,
-    version: 5,
+    version: 6,
     source: 'ecg',
     title,
     unit: 'ms',
@@ -199,7 +199,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 10,
+    version: 11,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -227,7 +227,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 9,
+    version: 10,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -349,7 +349,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 9 : 5,
+      version: source === 'ecg' ? 10 : 5,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -363,7 +363,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 4,
+    version: 5,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -377,7 +377,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 5,
+    version: 6,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
@@ -423,7 +423,7 @@ export const featureMethods: readonly Method[] = [
   ...pulseWaveMethods,
   method({
     feature: 'af_burden_300s',
-    version: 2,
+    version: 3,
     source: 'ecg',
     title: 'Burden of atrial fibrillation',
     unit: '%',
