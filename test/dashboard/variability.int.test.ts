@@ -89,7 +89,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     }
     expect({ better, isOftenWorse: worse > stored / 10 }).toEqual({ better: 0, isOftenWorse: false });
     expect(stored).toBeGreaterThan(100);
-  }, 60_000);
+  }, 120_000);
 
   it('is of ten seconds to half an hour, and says what people corrected', async () => {
     const status = async (query: string): Promise<number> =>
@@ -156,7 +156,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await page.locator('bio-recording[data-state=ready]').waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  }, 120_000);
 
   it('has another length, place and stretch, by mouse and by keyboard, in the address', async () => {
     const { page, errors } = await open('calm', `/variability?at=${encodeURIComponent(at(900))}`);
@@ -201,7 +201,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await expect.poll(() => hashOf(page).get('from')).not.toBe(null);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  }, 120_000);
 
   it('fits a phone, the dark and paper, in other languages', async () => {
     for (const [lang, sec, options] of [
@@ -224,7 +224,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
       expect(errors).toEqual([]);
       await page.context().close();
     }
-  }, 60_000);
+  }, 120_000);
 });
 
 async function open(subject: string, rest: string, options: BrowserContextOptions = {}): Promise<Opened> {
