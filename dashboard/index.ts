@@ -30,6 +30,7 @@ import { ReportPage } from './pages/report.ts';
 import { RulesPage } from './pages/rules.ts';
 import { UserPage } from './pages/user.ts';
 import { UsersPage } from './pages/users.ts';
+import { VariabilityPage } from './pages/variability.ts';
 import { WallPage } from './pages/wall.ts';
 import { WebhooksPage } from './pages/webhooks.ts';
 import { Search } from './search.ts';
@@ -68,7 +69,7 @@ const entries: readonly Entry[] = [
     group: null,
     admin: false,
     open: (context) => new NotFoundPage(context),
-    openOne: (context) => new RecordingPage(context),
+    openOne: (context) => (context.argument.endsWith('/variability') ? new VariabilityPage(context) : new RecordingPage(context)),
   },
   { path: 'devices', name: 'Devices', group: 'Monitor', admin: false, open: (context) => new DevicesPage(context) },
   { path: 'quality', name: 'Signal quality', group: 'Monitor', admin: false, open: (context) => new QualityPage(context) },

@@ -441,6 +441,15 @@ export type Operations = {
     body: undefined;
     answer: readonly { method_code: string; channel: string; computed: { beat_count: number; other_count: number; nn_count: number; mean_hr: number | null; sdnn_ms: number | null; rmssd_ms: number | null; pnn50_percent: number | null }; corrected: { beat_count: number; other_count: number; nn_count: number; mean_hr: number | null; sdnn_ms: number | null; rmssd_ms: number | null; pnn50_percent: number | null }; corrections: readonly { annotation_id: string; at: string; beat: string; found_at: string | null; found_kind: 'normal' | 'ectopic' | 'artefact' | 'interpolated' | null }[] }[];
   };
+  /** Read intervals, variability and spectrum of a window */
+  getVariability: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/variability';
+    params: { streamId: string };
+    query: { since: string; until: string; channel?: string | undefined; method_code?: string | undefined; snap?: boolean | undefined; corrected?: boolean | undefined };
+    body: undefined;
+    answer: { since: string; until: string; corrected: boolean; series: readonly ({ method_code: string; method_codes: readonly string[]; channel: string; signal: 'ecg' | 'ppg'; coverage: number; beat_count: number; interval_count: number; nn_count: number; pair_count: number; corrected_count: number; af_share: number | null; values: readonly { name: string; title: string; value: number | null; unit: string; qmask: number | null; method_code: string | null }[]; spectrum: { step_hz: number; density_ms2_hz: readonly number[]; bands: readonly { name: 'vlf' | 'lf' | 'hf'; from_hz: number; to_hz: number; peak_hz: number | null }[]; segment_count: number; segment_sec: number } | null; beats: { at_ms: readonly number[]; interval_ms: readonly (number | null)[]; use: readonly ('nn' | 'ectopic' | 'rejected' | 'missed' | 'none' | 'unseen')[]; is_pair: readonly boolean[]; qmask: readonly number[]; said: readonly (string | null)[] } })[] };
+  };
   /** Read samples of a stream */
   getSamples: {
     method: 'GET';

@@ -1158,4 +1158,63 @@ export const de = {
   'Not a medical device and no diagnosis.': 'Kein Medizinprodukt und keine Diagnose.',
   'Page {page} of {pages}': 'Seite {page} von {pages}',
   disk: 'Datenträger',
+  Suspect: 'Fraglich',
+  Unusable: 'Unbrauchbar',
+  'Heart rate variability of {name}': 'Herzfrequenzvariabilität von {name}',
+  'No beats': 'Keine Schläge',
+  'This recording has only begun.': 'Diese Aufzeichnung hat gerade erst begonnen.',
+  'No beat was found in this window: nothing was recorded, or the signal is too bad.':
+    'In diesem Fenster wurde kein Schlag gefunden: Es wurde nichts aufgezeichnet, oder das Signal ist zu schlecht.',
+  Window: 'Fenster',
+  'Length of the window': 'Länge des Fensters',
+  Earlier: 'Früher',
+  Later: 'Später',
+  'Whole window again': 'Wieder das ganze Fenster',
+  'With the beats that people corrected': 'Mit den Schlägen, die Menschen korrigiert haben',
+  Tachogram: 'Tachogramm',
+  'intervals between beats': 'Intervalle zwischen Schlägen',
+  'Intervals over time': 'Intervalle im Verlauf der Zeit',
+  'Drag over a stretch to see it alone; click for one beat. With the keyboard: arrows, square brackets for the ends, Enter; < and > for the window before and after, + and - for its length, O for the recording.':
+    'Über eine Strecke ziehen, um sie allein zu sehen; klicken für einen Schlag. Mit der Tastatur: Pfeile, eckige Klammern für die Enden, Enter; < und > für das Fenster davor und danach, + und - für seine Länge, O für die Aufzeichnung.',
+  'no interval': 'kein Intervall',
+  'corrected to {kind}': 'korrigiert zu {kind}',
+  'Poincaré plot': 'Poincaré-Diagramm',
+  Spectrum: 'Spektrum',
+  'Too few usable intervals for a spectrum.': 'Zu wenige brauchbare Intervalle für ein Spektrum.',
+  Band: 'Band',
+  Peak: 'Gipfel',
+  Power: 'Leistung',
+  'too few intervals': 'zu wenige Intervalle',
+  'computed for this window': 'für dieses Fenster berechnet',
+  'How these values are made': 'Wie diese Werte entstehen',
+  'Beats of {channel} by {method}. Intervals cover {share} of the window.':
+    'Schläge aus {channel} nach {method}. Intervalle decken {share} des Fensters ab.',
+  '{count} of {all} intervals count': '{count} von {all} Intervallen zählen',
+  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a spline.':
+    'Was ausgelassen ist, wird nie interpoliert; keine Differenz reicht darüber oder über eine Lücke hinweg. Nur das Spektrum überbrückt es mit einem Spline.',
+  'Values with a method are those that the service has stored for these five minutes; the others are computed from the same beats by the same code.':
+    'Werte mit einem Verfahren sind die, die der Dienst für diese fünf Minuten gespeichert hat; die anderen sind aus denselben Schlägen mit demselben Code berechnet.',
+  'The service has no stored values of exactly this window: these are computed from its stored beats by the same code.':
+    'Von genau diesem Fenster hat der Dienst keine gespeicherten Werte: Diese sind aus seinen gespeicherten Schlägen mit demselben Code berechnet.',
+  'Spectrum: mean of {count} windows of five minutes, half over each other; spline at 4 Hz, line taken off, Hann window.':
+    'Spektrum: Mittel aus {count} Fenstern von fünf Minuten, je zur Hälfte überlappend; Spline mit 4 Hz, Gerade abgezogen, Hann-Fenster.',
+  'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Spektrum: Spline mit 4 Hz, Gerade abgezogen, Hann-Fenster.',
+  'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
+    'Ein Fenster unter 5 Minuten ist zu kurz für VLF, unter 2 für LF: Diese sind bestenfalls fraglich.',
+  'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
+    'Der Rhythmus sieht in {share} des Fensters nach Vorhofflimmern aus: Die Variabilität ist dann nicht die des Sinusrhythmus.',
+  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+    'Aus Pulswellen (PRV): nicht dasselbe wie die Variabilität des EKG; Unterschiede entstehen zum Teil auf dem Weg des Pulses.',
+  'With beats as people corrected them; stored values stay as computed.':
+    'Mit Schlägen, wie Menschen sie korrigiert haben; gespeicherte Werte bleiben, wie sie berechnet wurden.',
+  counts: 'zählt',
+  'left out: next to an ectopic beat': 'ausgelassen: neben einer Extrasystole',
+  'left out: does not fit': 'ausgelassen: passt nicht',
+  'left out: a beat was not seen': 'ausgelassen: ein Schlag wurde nicht gesehen',
+  'interpolated beat, no interval': 'interpolierter Schlag, kein Intervall',
+  '{count} minutes': { one: '{count} Minute', other: '{count} Minuten' },
+  '{count} pairs of {intervals} intervals that count': {
+    one: '{count} Paar aus {intervals} Intervallen, die zählen',
+    other: '{count} Paare aus {intervals} Intervallen, die zählen',
+  },
 } as const satisfies Readonly<Record<string, Translation>>;

@@ -1154,4 +1154,63 @@ export const es: Translations = {
   'Not a medical device and no diagnosis.': 'Ni producto sanitario ni diagnóstico.',
   'Page {page} of {pages}': 'Página {page} de {pages}',
   disk: 'disco',
+  Suspect: 'Dudoso',
+  Unusable: 'Inutilizable',
+  'Heart rate variability of {name}': 'Variabilidad de la frecuencia cardiaca de {name}',
+  'No beats': 'Ningún latido',
+  'This recording has only begun.': 'Esta grabación acaba de empezar.',
+  'No beat was found in this window: nothing was recorded, or the signal is too bad.':
+    'No se encontró ningún latido en esta ventana: no se grabó nada o la señal es demasiado mala.',
+  Window: 'Ventana',
+  'Length of the window': 'Longitud de la ventana',
+  Earlier: 'Antes',
+  Later: 'Después',
+  'Whole window again': 'Volver a toda la ventana',
+  'With the beats that people corrected': 'Con los latidos corregidos por personas',
+  Tachogram: 'Tacograma',
+  'intervals between beats': 'intervalos entre latidos',
+  'Intervals over time': 'Intervalos a lo largo del tiempo',
+  'Drag over a stretch to see it alone; click for one beat. With the keyboard: arrows, square brackets for the ends, Enter; < and > for the window before and after, + and - for its length, O for the recording.':
+    'Arrastre sobre un tramo para verlo solo; haga clic para un latido. Con el teclado: flechas, corchetes para los extremos, Intro; < y > para la ventana anterior y la siguiente, + y - para su longitud, O para la grabación.',
+  'no interval': 'sin intervalo',
+  'corrected to {kind}': 'corregido a {kind}',
+  'Poincaré plot': 'Diagrama de Poincaré',
+  Spectrum: 'Espectro',
+  'Too few usable intervals for a spectrum.': 'Demasiado pocos intervalos utilizables para un espectro.',
+  Band: 'Banda',
+  Peak: 'Pico',
+  Power: 'Potencia',
+  'too few intervals': 'demasiado pocos intervalos',
+  'computed for this window': 'calculado para esta ventana',
+  'How these values are made': 'Cómo se obtienen estos valores',
+  'Beats of {channel} by {method}. Intervals cover {share} of the window.':
+    'Latidos de {channel} según {method}. Los intervalos cubren el {share} de la ventana.',
+  '{count} of {all} intervals count': 'Cuentan {count} de {all} intervalos',
+  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a spline.':
+    'Lo excluido nunca se interpola; ninguna diferencia pasa por encima de ello ni de un hueco. Solo el espectro lo salva, con un spline.',
+  'Values with a method are those that the service has stored for these five minutes; the others are computed from the same beats by the same code.':
+    'Los valores con un método son los que el servicio tiene guardados para estos cinco minutos; los demás se calculan de los mismos latidos con el mismo código.',
+  'The service has no stored values of exactly this window: these are computed from its stored beats by the same code.':
+    'El servicio no tiene valores guardados de exactamente esta ventana: estos se calculan de sus latidos guardados con el mismo código.',
+  'Spectrum: mean of {count} windows of five minutes, half over each other; spline at 4 Hz, line taken off, Hann window.':
+    'Espectro: media de {count} ventanas de cinco minutos, solapadas a la mitad; spline a 4 Hz, recta eliminada, ventana de Hann.',
+  'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Espectro: spline a 4 Hz, recta eliminada, ventana de Hann.',
+  'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
+    'Una ventana de menos de 5 minutos es demasiado corta para VLF, de menos de 2 para LF: estas son, como mucho, dudosas.',
+  'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
+    'El ritmo parece fibrilación auricular en el {share} de la ventana: la variabilidad no es entonces la del ritmo sinusal.',
+  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+    'De las ondas de pulso (PRV): no es lo mismo que la variabilidad del ECG; las diferencias se deben en parte al recorrido del pulso.',
+  'With beats as people corrected them; stored values stay as computed.':
+    'Con los latidos tal como los corrigieron personas; los valores guardados siguen como se calcularon.',
+  counts: 'cuenta',
+  'left out: next to an ectopic beat': 'excluido: junto a una extrasístole',
+  'left out: does not fit': 'excluido: no encaja',
+  'left out: a beat was not seen': 'excluido: no se vio un latido',
+  'interpolated beat, no interval': 'latido interpolado, sin intervalo',
+  '{count} minutes': { one: '{count} minuto', other: '{count} minutos' },
+  '{count} pairs of {intervals} intervals that count': {
+    one: '{count} par de {intervals} intervalos que cuentan',
+    other: '{count} pares de {intervals} intervalos que cuentan',
+  },
 };

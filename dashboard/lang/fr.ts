@@ -1159,4 +1159,63 @@ export const fr: Translations = {
   'Not a medical device and no diagnosis.': 'Ni dispositif médical ni diagnostic.',
   'Page {page} of {pages}': 'Page {page} sur {pages}',
   disk: 'disque',
+  Suspect: 'Douteux',
+  Unusable: 'Inutilisable',
+  'Heart rate variability of {name}': 'Variabilité de la fréquence cardiaque de {name}',
+  'No beats': 'Aucun battement',
+  'This recording has only begun.': 'Cet enregistrement vient de commencer.',
+  'No beat was found in this window: nothing was recorded, or the signal is too bad.':
+    'Aucun battement n’a été trouvé dans cette fenêtre : rien n’a été enregistré, ou le signal est trop mauvais.',
+  Window: 'Fenêtre',
+  'Length of the window': 'Longueur de la fenêtre',
+  Earlier: 'Avant',
+  Later: 'Après',
+  'Whole window again': 'Revenir à toute la fenêtre',
+  'With the beats that people corrected': 'Avec les battements corrigés par des personnes',
+  Tachogram: 'Tachogramme',
+  'intervals between beats': 'intervalles entre battements',
+  'Intervals over time': 'Intervalles au cours du temps',
+  'Drag over a stretch to see it alone; click for one beat. With the keyboard: arrows, square brackets for the ends, Enter; < and > for the window before and after, + and - for its length, O for the recording.':
+    'Faites glisser sur un passage pour le voir seul ; cliquez pour un battement. Au clavier : flèches, crochets pour les bouts, Entrée ; < et > pour la fenêtre d’avant et d’après, + et - pour sa longueur, O pour l’enregistrement.',
+  'no interval': 'pas d’intervalle',
+  'corrected to {kind}': 'corrigé en {kind}',
+  'Poincaré plot': 'Diagramme de Poincaré',
+  Spectrum: 'Spectre',
+  'Too few usable intervals for a spectrum.': 'Trop peu d’intervalles utilisables pour un spectre.',
+  Band: 'Bande',
+  Peak: 'Pic',
+  Power: 'Puissance',
+  'too few intervals': 'trop peu d’intervalles',
+  'computed for this window': 'calculé pour cette fenêtre',
+  'How these values are made': 'Comment ces valeurs sont obtenues',
+  'Beats of {channel} by {method}. Intervals cover {share} of the window.':
+    'Battements de {channel} selon {method}. Les intervalles couvrent {share} de la fenêtre.',
+  '{count} of {all} intervals count': '{count} intervalles sur {all} comptent',
+  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a spline.':
+    'Ce qui est écarté n’est jamais interpolé ; aucune différence ne l’enjambe, ni une lacune. Seul le spectre le franchit, par une spline.',
+  'Values with a method are those that the service has stored for these five minutes; the others are computed from the same beats by the same code.':
+    'Les valeurs avec une méthode sont celles que le service a enregistrées pour ces cinq minutes ; les autres sont calculées à partir des mêmes battements par le même code.',
+  'The service has no stored values of exactly this window: these are computed from its stored beats by the same code.':
+    'Le service n’a pas de valeurs enregistrées pour exactement cette fenêtre : celles-ci sont calculées à partir de ses battements enregistrés par le même code.',
+  'Spectrum: mean of {count} windows of five minutes, half over each other; spline at 4 Hz, line taken off, Hann window.':
+    'Spectre : moyenne de {count} fenêtres de cinq minutes, se recouvrant de moitié ; spline à 4 Hz, droite retirée, fenêtre de Hann.',
+  'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Spectre : spline à 4 Hz, droite retirée, fenêtre de Hann.',
+  'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
+    'Une fenêtre de moins de 5 minutes est trop courte pour VLF, de moins de 2 pour LF : celles-ci sont au mieux douteuses.',
+  'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
+    'Le rythme ressemble à une fibrillation auriculaire dans {share} de la fenêtre : la variabilité n’est alors pas celle du rythme sinusal.',
+  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+    'D’après les ondes de pouls (PRV) : ce n’est pas la variabilité de l’ECG ; les différences viennent en partie du trajet du pouls.',
+  'With beats as people corrected them; stored values stay as computed.':
+    'Avec les battements tels que corrigés par des personnes ; les valeurs enregistrées restent telles que calculées.',
+  counts: 'compte',
+  'left out: next to an ectopic beat': 'écarté : à côté d’une extrasystole',
+  'left out: does not fit': 'écarté : ne convient pas',
+  'left out: a beat was not seen': 'écarté : un battement n’a pas été vu',
+  'interpolated beat, no interval': 'battement interpolé, pas d’intervalle',
+  '{count} minutes': { one: '{count} minute', other: '{count} minutes' },
+  '{count} pairs of {intervals} intervals that count': {
+    one: '{count} paire parmi {intervals} intervalles qui comptent',
+    other: '{count} paires parmi {intervals} intervalles qui comptent',
+  },
 };

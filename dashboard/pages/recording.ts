@@ -91,7 +91,16 @@ export class RecordingPage extends Page {
     return `#/recordings/${stream.id}${kept.size === 0 ? '' : `?${kept.toString()}`}`;
   }
 
+  /** The five minutes around what is shown: the viewer moves without a redraw. */
+  get #variabilityHere(): string {
+    const at = this.context.query.get('at');
+    return `#/recordings/${this.#stream!.id}/variability${at === null ? '' : `?at=${encodeURIComponent(at)}`}`;
+  }
+
   #key(event: KeyboardEvent): void {
+    const [field] = event.composedPath();
+    const isTyping = field instanceof HTMLElement && field.matches('input, select, textarea');
+    if (event.key === 'v' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) location.hash = this.#variabilityHere;
     if (this.canEdit) this.#marks.undoKey(event);
     this.#walk(event);
   }
@@ -148,6 +157,15 @@ export class RecordingPage extends Page {
     if (this.#user === null) return nothing;
     const day = this.#stream?.last_sample_at ?? null;
     return html`<div class="row">
+      <a
+        class="button"
+        aria-keyshortcuts="v"
+        href=${this.#variabilityHere}
+        @click=${(event: MouseEvent) => {
+          (event.currentTarget as HTMLAnchorElement).href = this.#variabilityHere;
+        }}
+        >${t('Heart rate variability')}</a
+      >
       <a class="button" href="#/users/${this.#user.xuser_id}/recordings${day === null ? '' : `?on=${encodeURIComponent(day)}`}"
         >${t('All recordings')}</a
       >

@@ -22,6 +22,7 @@ import { seriesRoutes } from './series-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { stripRoutes } from './strip-routes.ts';
 import type { Turns } from './turns.ts';
+import { variabilityRoutes } from './variability-routes.ts';
 
 export type QueryApiDeps = ObservationDeps &
   Readonly<{
@@ -49,6 +50,7 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...streamRoutes(deps),
     ...seriesRoutes(deps),
     ...correctionRoutes(deps),
+    ...variabilityRoutes(deps),
     ...sampleRoutes(deps),
     ...overviewRoutes(deps),
     ...stripRoutes(deps),

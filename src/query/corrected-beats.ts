@@ -5,7 +5,7 @@ import type { BeatColumns } from './series-pages.ts';
 /** A correction means the nearest beat within this time, ns: the window in which EC57 takes two beats for the same one. */
 export const MATCH_NS = 150_000_000n;
 /** A longer interval is a gap, as in the values that are stored, ns. */
-const INTERVAL_MAX_NS = 3_000_000_000n;
+export const INTERVAL_MAX_NS = 3_000_000_000n;
 
 const normal = 0; // of beatKinds
 

@@ -140,7 +140,7 @@ const written = (summary: BeatSummary) => ({
 });
 
 /** In the order in which they were made. */
-async function readCorrections(
+export async function readCorrections(
   db: Db,
   streamId: number,
   { since, until }: Readonly<{ since: string; until: string }>,

@@ -85,6 +85,7 @@ const samplesOf = (ids: Ids): Readonly<Record<string, readonly Sample[]>> => ({
   getOverview: [{ query: `since=${since}&until=${until}` }],
   getStrip: [{ query: `since=${since}&until=${until}` }],
   getCorrections: [{ query: `since=${since}&until=${until}` }],
+  getVariability: [{ query: `since=${since}&until=${until}` }],
   createDeviceProfile: [{ body: { code: 'p', name: 'p', manufacturer: '', model: '', channels: [] } }],
   setDeviceProfile: [{ body: { profile_id: ids.profile } }, { body: { profile_id: null } }],
   getDayVariability: [{ query: `date=2026-01-01&subject_id=${ids.subject}` }],

@@ -70,6 +70,10 @@ test('a damaged minute is left out of answers, the other minutes are there, and 
     ]);
     expect(rowCount).toBe(1);
   }
+  // No interval begins with a beat that cannot be read, so none has a pair there.
+  const path = `/api/v1/streams/${stream}/variability?since=${START}&until=${END}`;
+  type Window = { series: { interval_count: number; pair_count: number; coverage: number }[] };
+  expect((await send<Window>('GET', path)).body.series).toMatchObject([{ interval_count: 237, pair_count: 235, coverage: 0.79 }]);
   const left = { values: SECONDS - 60, beats: SECONDS - 60, paged: SECONDS - 60, buckets: (SECONDS - 60) / 10 };
   expect(await counts()).toEqual(left);
   expect(await counts()).toEqual(left);

@@ -79,6 +79,18 @@ it('a chart has the unit and the values of the newest version', async () => {
   expect([chart.values[0]!.unit, chart.data.at(0)?.[1]]).toEqual(['/min', 11]);
 });
 
+// promise: window-version
+it('intervals of a window are of the newest version that has beats there, or of the one that is named', async () => {
+  type Window = { series: { method_code: string; method_codes: string[]; nn_count: number }[] };
+  const codes = [11, 10, 9].map((version) => `derived:r_peaks_v${version}`);
+  const read = async (from: number, to: number, more = ''): Promise<Window['series']> =>
+    (await api.json<Window>('GET', `/api/v1/streams/${stream.uuid}/variability?since=${at(from)}&until=${at(to)}${more}`)).series;
+  expect(await read(0, 60)).toMatchObject([{ method_code: codes[0], method_codes: codes, nn_count: 59 }]);
+  expect(await read(0, 60, `&method_code=${codes[2]}`)).toMatchObject([{ method_code: codes[2], method_codes: [codes[2]] }]);
+  expect(await read(61, 119)).toMatchObject([{ method_code: codes[1], method_codes: codes.slice(1) }]);
+  expect(await read(600, 700)).toEqual([]);
+});
+
 it('a goal counts each minute once', async () => {
   const { pool } = api.database;
   const { rows } = await pool.query<{ id: number; feature: string }>(

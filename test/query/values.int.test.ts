@@ -313,6 +313,45 @@ test.skipIf(bigeminy === null)('HRV of every window, including those with ectopi
   expect(windows).toBeGreaterThan(300);
 });
 
+// promise: window-variability
+test('a window of pulse intervals has the stored values, and the same numbers when computed for the answer', async () => {
+  type Window = {
+    since: string;
+    series: { signal: string; values: { name: string; value: number | null; qmask: number | null; method_code: string | null }[] }[];
+  };
+  const list = await send<{ name: string; ts_ms: number[]; values: number[]; qmask: number[]; method_code: string }[]>(
+    'GET',
+    `/api/v1/streams/${streamId}/features?names=prv_mean_nn_300s,prv_sdnn_300s,prv_rmssd_300s,prv_sd2_300s,prv_lf_300s&ts_unit=ms&limit=100000`,
+  );
+  const ends = list[0]!.ts_ms.filter((_, i) => i % 24 === 0);
+  let seen = 0;
+  for (const end of ends) {
+    // Asked for seconds off it: snap finds the window; without, a window of other beats is none that is stored.
+    const window = (shift: number): string =>
+      `since=${new Date(end - 300_000 + shift).toISOString()}&until=${new Date(end + shift).toISOString()}`;
+    const path = `/api/v1/streams/${streamId}/variability?`;
+    const snapped = await send<Window>('GET', `${path}${window(9000)}&snap=true`);
+    expect(Math.abs(Date.parse(snapped.since) + 300_000 - end)).toBeLessThanOrEqual(39_000);
+    const until = Date.parse(snapped.since) + 300_000;
+    const [own] = snapped.series;
+    const [other] = (await send<Window>('GET', path + window(2))).series;
+    expect(other!.values.every(({ method_code: code }) => code === null)).toBe(true);
+    for (const { name, ts_ms: times, values, qmask, method_code: code } of list) {
+      const short = name.replace(/^prv_|_300s$/g, '');
+      const i = times.findIndex((ms) => Math.abs(ms - until) < 1);
+      if (i >= 0)
+        expect(own!.values.find((one) => one.name === short)).toMatchObject({ value: values[i], qmask: qmask[i], method_code: code });
+      const k = times.indexOf(end);
+      if (k < 0) continue;
+      const computed = other!.values.find((one) => one.name === short)!;
+      expect([name, computed.value]).toEqual([name, values[k]]);
+      expect(computed.qmask!, name).toBeGreaterThanOrEqual(qmask[k]!);
+      seen++;
+    }
+  }
+  expect(seen).toBeGreaterThan(15);
+});
+
 // promise: range-ends
 test('a time whose + was not escaped is refused with advice', async () => {
   const answer = await fetch(`${service.baseUrl}/api/v1/observations?biosignal_id=20&subject_id=ada&since=2026-01-05T08:00:00+01:00`, {

@@ -201,6 +201,9 @@ export function confidenceOf(
   return 1 / (1 + Math.exp(-(constant + first * ventricular + second * supraventricular)));
 }
 
+/** Confidence from which a supraventricular origin is sure. */
+export const sureSupraventricularConfidence = confidenceOf(confidenceWeights.supraventricular, 0, surelySupraventricularMin);
+
 /** By its own shape and timing. */
 function judgeAlone(beats: Beats, start: number, i: number, out: JudgedOrigin): void {
   out.origin = 0;

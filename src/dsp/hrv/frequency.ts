@@ -2,7 +2,7 @@
 import FFT from 'fft.js';
 
 /** Bands of the Task Force 1996 (doi:10.1161/01.CIR.93.5.1043), Hz. */
-const vlfHz = 0.003;
+export const vlfHz = 0.003;
 export const lfHz = 0.04;
 export const hfHz = 0.15;
 export const endHz = 0.4;
@@ -27,8 +27,29 @@ const spline = { size: 0, second: new Float64Array(0), u: new Float64Array(0) };
  *  @param tSec times of the intervals' ends, ascending  @param nnMs the intervals  @param count at least 16, else NaN
  *  @returns ms^2 */
 export function bandPowers(tSec: Float64Array, nnMs: Float64Array, count: number): BandPowers {
+  const scale = transform(tSec, nnMs, count);
+  return { vlfMs2: sumBand(vlfHz, lfHz, scale), lfMs2: sumBand(lfHz, hfHz, scale), hfMs2: sumBand(hfHz, endHz, scale) };
+}
+
+/** Between two frequencies of a density, Hz. */
+export const densityStepHz = resampleHz / fftSize;
+/** Frequencies of a density: from 0 to 0.5 Hz. */
+export const densityCount = 0.5 / densityStepHz + 1;
+
+/** The density that `bandPowers` sums, ms^2/Hz, added to `out`.
+ *  @param out length densityCount  @returns false: too few intervals, nothing was added */
+export function addDensity(tSec: Float64Array, nnMs: Float64Array, count: number, out: Float64Array): boolean {
+  const scale = transform(tSec, nnMs, count);
+  if (Number.isNaN(scale)) return false;
+  for (let k = 0; k < densityCount; k++) out[k]! += (binOf(k) * scale) / densityStepHz;
+  return true;
+}
+
+/** The spectrum of a window into `output`.
+ *  @returns what a bin of it is multiplied by to be ms^2; NaN: there are too few intervals */
+function transform(tSec: Float64Array, nnMs: Float64Array, count: number): number {
   const n = count < 16 ? 0 : Math.min(fftSize, Math.floor((tSec[count - 1]! - tSec[0]!) * resampleHz) + 1);
-  if (n < 16 * resampleHz) return { vlfMs2: Number.NaN, lfMs2: Number.NaN, hfMs2: Number.NaN };
+  if (n < 16 * resampleHz) return Number.NaN;
   resample(tSec, nnMs, count, n);
   detrend(n);
   const { weights, power: windowPower } = hannOf(n);
@@ -36,9 +57,10 @@ export function bandPowers(tSec: Float64Array, nnMs: Float64Array, count: number
   input.fill(0, n);
   fft.realTransform(output, input);
   // one-sided density 2 |X|^2 / (fs * sum w^2), times the bin width fs / size
-  const scale = 2 / (windowPower * fftSize);
-  return { vlfMs2: sumBand(vlfHz, lfHz, scale), lfMs2: sumBand(lfHz, hfHz, scale), hfMs2: sumBand(hfHz, endHz, scale) };
+  return 2 / (windowPower * fftSize);
 }
+
+const binOf = (k: number): number => output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
 
 /** The window of the last call: windows of 300 s have some ten lengths. */
 const hann = { n: 0, weights: new Float64Array(fftSize), power: 0 };
@@ -59,7 +81,7 @@ function sumBand(fromHz: number, toHz: number, scale: number): number {
   const from = Math.ceil((fromHz * fftSize) / resampleHz);
   const to = Math.ceil((toHz * fftSize) / resampleHz);
   let sum = 0;
-  for (let k = from; k < to; k++) sum += output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
+  for (let k = from; k < to; k++) sum += binOf(k);
   return sum * scale;
 }
 

@@ -90,7 +90,7 @@ const group = (index: number): Method => featureMethods[index]!;
 
 const newWindow = (size: number): NnWindow => ({ count: 0, nnMs: new Float64Array(size), adjacent: new Uint8Array(size) });
 /** The NN intervals of the window at hand, and all its intervals; shared by every stream of the thread. */
-const scratch = {
+export const scratch = {
   nn: newWindow(1024),
   all: newWindow(1024),
   /** Of `nn`, by the other way to place beats; NaN where there is none. */
@@ -296,13 +296,7 @@ export class BeatValues {
     const windowUs = method.windowSec * secondUs;
     const to = this.#track.after(tUs);
     const from = this.#track.after(tUs - windowUs, to);
-    if (scratch.endSec.length < to - from) {
-      scratch.nn = newWindow(2 * (to - from));
-      scratch.all = newWindow(2 * (to - from));
-      scratch.otherMs = new Float64Array(2 * (to - from));
-      scratch.endSec = new Float64Array(2 * (to - from));
-      scratch.sure = new Uint8Array(2 * (to - from));
-    }
+    makeRoom(to - from);
     const { nn, all, otherMs, endSec, sure } = scratch;
     nn.count = all.count = 0;
     let ectopic = 0;
@@ -347,6 +341,16 @@ export class BeatValues {
   }
 }
 
+/** Makes `scratch` hold so many intervals. */
+export function makeRoom(count: number): void {
+  if (scratch.endSec.length >= count) return;
+  scratch.nn = newWindow(2 * count);
+  scratch.all = newWindow(2 * count);
+  scratch.otherMs = new Float64Array(2 * count);
+  scratch.endSec = new Float64Array(2 * count);
+  scratch.sure = new Uint8Array(2 * count);
+}
+
 /** Is the rate of the pulse beats better than that of the spectrum? A spectrum of 8 s has no single line where the pulse is irregular, and
  *  beats drown in motion: where beats are good they count; where the spectrum is not, also those of good seconds whose intervals are
  *  uneven, and where it is bad those that are suspect.
@@ -356,14 +360,14 @@ function isBetterByBeats(rate: QualityFlag, worst: QualityFlag, spectrum: Qualit
   return rate < BAD && spectrum > GOOD && (worst === GOOD || spectrum === BAD);
 }
 
-const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);
+export const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);
 
 /** Flags values that depend on the correction. A value is suspect when the excluded intervals, other than those next to beats
  *  that are surely ectopic, change it by more than 10 %, or when it rests
  *  on beats of doubtful position, or many are doubtful. Measures of differences are also suspect when ectopic beats were left in: heavy
  *  tails (RMSSD over its robust twin), or more than sinus rhythm shows (10 % of the mean, pulse 12 %). On MIT-BIH (labelled normal beats,
  *  not paced ones) these rules raise the share of 60 s RMSSD within 10 %, among those flagged 0, to 99.3 %. */
-function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): { pairs: QualityFlag; spread: QualityFlag } {
+export function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): { pairs: QualityFlag; spread: QualityFlag } {
   const all = timeDomain(scratch.all);
   const { rmssdMs } = nn;
   const isUnsure =
@@ -391,7 +395,7 @@ function hangsOnUnsure(rmssdMs: number): boolean {
 
 /** Do excluded intervals reach beyond the longest and the shortest NN interval by more than 10 % of their distance? A value of these two
  *  alone is then one of the correction. */
-function isOutreached(): boolean {
+export function isOutreached(): boolean {
   return rangeMs(scratch.all) > correctionMax * rangeMs(scratch.nn);
 }
 
@@ -433,7 +437,7 @@ function heavyTails(rmssdMs: number): boolean {
 }
 
 /** EC57-like: variability needs 80 % accepted intervals; 0 asks for 95 %. */
-function flagOf(coverage: number, excluded: number, bad: number, doubtful: number): QualityFlag {
+export function flagOf(coverage: number, excluded: number, bad: number, doubtful: number): QualityFlag {
   if (excluded > excludedBad || bad > 0.2 || doubtful > 0.5) return BAD;
   return excluded > excludedSuspect || bad > 0 || doubtful > 0.05 || coverage < 0.8 ? SUSPECT : GOOD;
 }
