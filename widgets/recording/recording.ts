@@ -38,10 +38,11 @@ import { readStrip } from './strip-reading.ts';
 import { maybeBad, maybeGaps, nextStretch } from './recording-jumps.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import { RecordingDay } from './recording-day.ts';
+import { pageMs, RecordingPages } from './recording-pages.ts';
+import type { Page } from './recording-pages.ts';
 import { RecordingSource, TILE_MS } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment, Tile } from './recording-source.ts';
 
-const ROWS = 10;
 const speeds = [12.5, 25, 50] as const;
 const gains = [5, 10, 20] as const;
 /** mm/mV of usual paper; a signal without millivolts has that many tenths of the height at which it fits. */
@@ -53,10 +54,6 @@ type Jump = (typeof jumps)[number];
 const LANES_MAX = 12;
 /** Lanes of a strip that leaves room for others on a screen. */
 const STAYS_MAX = 3;
-const PAGE_PARTS = 5;
-/** Two rows: as many as pixels of a wide screen. */
-const PART_BUCKETS = 4000;
-const PARTS_KEPT = 40;
 /** What keys move by to place something exactly, ms. */
 const FINE_MS = 10;
 /** A pointer that moves less than this has not moved. */
@@ -80,7 +77,7 @@ const css = `${fieldCss}
 .views { display: grid; gap: 8px; direction: ltr; }
 canvas { display: block; inline-size: 100%; background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; touch-action: pan-y; }
 .whole { block-size: 150px; cursor: pointer; }
-.rows { block-size: clamp(460px, 45vh, 1100px); cursor: pointer; }
+.rows { block-size: calc(clamp(460px, 45vh, 1100px) * var(--_rows, 10) / 10); cursor: pointer; }
 .strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; scroll-margin-block-end: 2.5em; }
 /* Below the rows it would be out of sight, where a click in them shows what it does. */
 @media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: 28px; box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
@@ -96,14 +93,14 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 .skeleton { block-size: 300px; }
 fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
 @media print {
-  .rows { block-size: 150mm; }
+  .rows { block-size: calc(15mm * var(--_rows, 10)); }
   .bar { display: none !important; }
   .reading { position: static; }
   .views { overflow: hidden; }
   /* A millimetre stays one: what is too wide is cut off at both ends, not made narrower. */
   .strip { inline-size: var(--_wide, 100%); margin-inline-start: calc((100% - var(--_wide, 100%)) / 2); }
 }
-@container (max-width: 500px) { .rows { block-size: 360px; } .reading, .strip.stays { position: static; box-shadow: none; } }
+@container (max-width: 500px) { .rows { block-size: calc(36px * var(--_rows, 10)); } .reading, .strip.stays { position: static; box-shadow: none; } }
 `;
 
 export class BioRecording extends BioElement {
@@ -117,11 +114,7 @@ export class BioRecording extends BioElement {
   #quality: Quality | null = null;
   #rate: Rate | null = null;
   #marks: readonly Mark[] = [];
-  /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
-  readonly #pages = new Map<string, Envelope | null>();
-  readonly #pageRequests = new Map<string, AbortController>();
-  /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
-  readonly #pageQualities = new Map<string, Quality | null>();
+  #pages: RecordingPages | null = null;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day that is shown of a recording of days; null: not asked for. */
   #day: RecordingDay | null = null;
@@ -140,6 +133,8 @@ export class BioRecording extends BioElement {
   #calipers: { fromMs: number; toMs: number; marchOut: boolean } | null = null;
   #isMeasuring = false;
   #jump: Jump = 'jumpEpisode';
+  /** Ends the search for it: they are elsewhere. */
+  #looking: AbortController | null = null;
   #pickMode: PickMode = 'off';
   #pick: Pick | null = null;
   /** Where the pointer came down, and what it does until it goes up. */
@@ -201,11 +196,11 @@ export class BioRecording extends BioElement {
   #close(): void {
     this.#opening?.abort();
     clearTimeout(this.#refreshTimer);
-    for (const request of this.#pageRequests.values()) request.abort();
+    this.#looking?.abort();
+    this.#pages?.close();
+    this.#pages = null;
     this.#source?.close();
     this.#source = null;
-    this.#pages.clear();
-    this.#pageQualities.clear();
     this.#wholeOf = '';
     this.#day?.close();
     this.#day = null;
@@ -231,6 +226,7 @@ export class BioRecording extends BioElement {
     const source = await RecordingSource.open(session, streamId, () => this.requestUpdate(), signal);
     if (signal.aborted) return;
     this.#source = source;
+    this.#pages = new RecordingPages(source, () => this.#draw());
     if (source.stream.channels.length === 0) {
       this.#setState('empty');
       return;
@@ -266,11 +262,7 @@ export class BioRecording extends BioElement {
         .refresh(signal)
         .then((fromMs) => {
           if (fromMs === null || signal.aborted) return;
-          const isNew = (key: string): boolean => {
-            const [from, length] = key.split(' ').map(Number) as [number, number];
-            return from + length > fromMs;
-          };
-          for (const pages of [this.#pages, this.#pageQualities]) for (const key of pages.keys()) if (isNew(key)) pages.delete(key);
+          this.#pages?.forgetAfter(fromMs);
           this.#loadWhole(source, signal);
           if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
           this.requestUpdate();
@@ -432,13 +424,8 @@ export class BioRecording extends BioElement {
     return (width > 0 ? width : 600) / pxPerMs(this.#speed);
   }
 
-  get #pageMs(): number {
-    return ROWS * this.#rowSec * 1000;
-  }
-
-  get #pageFromMs(): number {
-    const { startMs } = this.#source!;
-    return startMs + Math.floor((this.#atMs - startMs) / this.#pageMs) * this.#pageMs;
+  get #page(): Page {
+    return this.#pages!.at(this.#atMs, this.#rowSec);
   }
 
   /** Between the whole and a page lies a day, where there is more than one. */
@@ -459,6 +446,7 @@ export class BioRecording extends BioElement {
 
   #moveTo(ms: number): void {
     if (this.#source === null) return;
+    this.#looking?.abort();
     this.#atMs = this.#within(ms);
     if (this.#gesture === null) this.#hovered = null; // another beat is under the pointer now
     this.#forget();
@@ -494,20 +482,21 @@ export class BioRecording extends BioElement {
   // ------------------------------------------------------------------------------------------------ events and ectopic beats
 
   async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
-    const [fromMs, kind] = [this.#atMs, this.#jump];
-    const found = await this.#find(forward, to);
-    if (this.#atMs !== fromMs || this.#jump !== kind) return; // they are elsewhere by now
+    this.#looking?.abort();
+    const { signal } = (this.#looking = new AbortController());
+    const found = await this.#find(forward, to, signal).catch(() => null);
+    if (signal.aborted) return; // they are elsewhere by now
     if (found === null) {
       this.#message = this.#say('noMore');
       this.requestUpdate();
     } else this.#moveTo(found);
   }
 
-  async #find(forward: boolean, to: Jump): Promise<number | null> {
+  async #find(forward: boolean, to: Jump, signal: AbortSignal): Promise<number | null> {
     const source = this.#source;
     if (source === null) return null;
-    if (to === 'jumpEctopic') return await source.ectopic(this.#atMs, forward, new AbortController().signal).catch(() => null);
-    if (to === 'jumpGap' || to === 'jumpQuality') return await this.#findStretch(source, forward, to === 'jumpGap').catch(() => null);
+    if (to === 'jumpEctopic') return await source.ectopic(this.#atMs, forward, signal);
+    if (to === 'jumpGap' || to === 'jumpQuality') return await this.#findStretch(source, forward, to === 'jumpGap', signal);
     const marks = to === 'jumpMark' ? this.#marks.filter(({ source: of }) => of === 'annotation') : this.#marks;
     const times = marks.map(({ startMs }) => startMs);
     const beyond = times.filter((ms) => (forward ? ms > this.#atMs + 1 : ms < this.#atMs - 1));
@@ -515,8 +504,8 @@ export class BioRecording extends BioElement {
   }
 
   /** Where the next gap, or stretch of bad quality, of the first channel begins. */
-  async #findStretch(source: RecordingSource, forward: boolean, gaps: boolean): Promise<number | null> {
-    const [channel, { signal }] = [this.#channels[0]!, new AbortController()];
+  async #findStretch(source: RecordingSource, forward: boolean, gaps: boolean, signal: AbortSignal): Promise<number | null> {
+    const channel = this.#channels[0]!;
     const coarse = gaps ? this.#envelope && maybeGaps(this.#envelope) : this.#quality && maybeBad(this.#quality);
     if (coarse === null) return null;
     const fine = (fromMs: number, toMs: number) =>
@@ -538,8 +527,8 @@ export class BioRecording extends BioElement {
       ArrowRight: () => this.#moveTo(this.#atMs + step),
       ArrowUp: () => this.#moveTo(this.#atMs - this.#rowSec * 1000),
       ArrowDown: () => this.#moveTo(this.#atMs + this.#rowSec * 1000),
-      PageUp: () => this.#moveTo(this.#atMs - this.#pageMs),
-      PageDown: () => this.#moveTo(this.#atMs + this.#pageMs),
+      PageUp: () => this.#moveTo(this.#atMs - pageMs(this.#page)),
+      PageDown: () => this.#moveTo(this.#atMs + pageMs(this.#page)),
       Home: () => this.#moveTo(this.#source!.startMs),
       End: () => this.#moveTo(this.#source!.endMs),
       '+': () => this.#set(() => this.#more(1, next)),
@@ -720,9 +709,10 @@ export class BioRecording extends BioElement {
   #pickRow(event: PointerEvent): void {
     if (this.#source === null) return;
     const { left, top, width, height } = (event.currentTarget as Element).getBoundingClientRect();
-    const row = Math.min(ROWS - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * ROWS)));
+    const { fromMs, rowMs, count } = this.#page;
+    const row = Math.min(count - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * count)));
     const along = Math.min(1, Math.max(0, (event.clientX - left - 64) / (width - 64)));
-    this.#moveTo(this.#pageFromMs + (row + along) * this.#rowSec * 1000);
+    this.#moveTo(fromMs + (row + along) * rowMs);
   }
 
   // ------------------------------------------------------------------------------------------------ drawing
@@ -765,7 +755,8 @@ export class BioRecording extends BioElement {
     if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) this.#loadWhole(source, this.#opening.signal);
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
-    const pageFromMs = this.#pageFromMs;
+    const shown = this.#page;
+    const page = [shown.fromMs, shown.fromMs + pageMs(shown)] as const;
     const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#ticks(fromMs, toMs, width);
     const [whole, daySpan] = [surface('whole'), this.#isOfDays ? this.#daySpan : null];
     if (whole !== null)
@@ -776,7 +767,7 @@ export class BioRecording extends BioElement {
         quality: this.#quality,
         rate: this.#rate,
         marks: this.#marks,
-        page: daySpan ?? [pageFromMs, pageFromMs + this.#pageMs],
+        page: daySpan ?? page,
         strip,
         ticks,
       });
@@ -784,17 +775,15 @@ export class BioRecording extends BioElement {
     if (dayOn !== null && daySpan !== null) {
       const [startMs, endMs] = daySpan;
       const { envelope, quality, rate } = this.#dayAt(source, daySpan);
-      const page = [pageFromMs, pageFromMs + this.#pageMs] as const;
       drawWhole(dayOn, { startMs, endMs, envelope, quality, rate, marks: this.#marks, page, strip, ticks });
     }
-    const qualities = this.#pageQuality(source, pageFromMs);
+    const qualities = this.#pages!.qualities(shown, this.#channels[0]!);
+    this.root.querySelector<HTMLElement>('.rows')?.style.setProperty('--_rows', String(shown.count));
     const rows = surface('rows');
     if (rows !== null)
       drawRows(rows, {
-        fromMs: pageFromMs,
-        rowMs: this.#rowSec * 1000,
-        count: ROWS,
-        envelopes: this.#page(source, pageFromMs),
+        ...shown,
+        envelopes: this.#pages!.envelopes(shown, this.#channels[0]!),
         marks: this.#marks,
         strip,
         qualities,
@@ -889,60 +878,6 @@ export class BioRecording extends BioElement {
   #beats: readonly Beat[] = [];
   #shown: readonly Segment[] = [];
 
-  /** What is here of a page; the rest is asked for, and comes. A page is asked for in parts, to be finer. */
-  #page(source: RecordingSource, fromMs: number): readonly Envelope[] {
-    const partMs = this.#pageMs / PAGE_PARTS;
-    return Array.from({ length: PAGE_PARTS }, (_, part) => fromMs + part * partMs)
-      .filter((partFromMs) => partFromMs <= source.endMs)
-      .flatMap((partFromMs) => this.#pagePart(source, partFromMs, partMs) ?? []);
-  }
-
-  #pagePart(source: RecordingSource, fromMs: number, partMs: number): Envelope | null {
-    const channel = this.#channels[0]!;
-    const key = `${fromMs} ${partMs} ${channel}`;
-    const known = this.#pages.get(key) ?? null;
-    if (!this.#pages.has(key)) {
-      for (const [other, request] of this.#pageRequests) if (!this.#isShown(other)) request.abort();
-      const request = new AbortController();
-      this.#pageRequests.set(key, request);
-      this.#pages.set(key, null);
-      source
-        .envelopes(fromMs, fromMs + partMs, PART_BUCKETS, [channel], request.signal)
-        .then((found) => {
-          if (this.#pages.size > PARTS_KEPT) this.#pages.delete(this.#pages.keys().next().value!);
-          this.#pages.set(key, found[0] ?? null);
-          this.#draw();
-        })
-        .catch(() => void this.#pages.delete(key)) // asked for again after the next step
-        .finally(() => this.#pageRequests.delete(key));
-    }
-    return known;
-  }
-
-  /** How far the first channel can be trusted: on the page that is shown, and on the ones next to it where they are known. */
-  #pageQuality(source: RecordingSource, fromMs: number): readonly Quality[] {
-    const channel = this.#channels[0]!;
-    const key = `${fromMs} ${this.#pageMs} ${channel}`;
-    if (!this.#pageQualities.has(key)) {
-      this.#pageQualities.set(key, null);
-      if (this.#pageQualities.size > PARTS_KEPT) this.#pageQualities.delete(this.#pageQualities.keys().next().value!);
-      void source
-        .quality(channel, this.#opening!.signal, [fromMs, fromMs + this.#pageMs])
-        .then((quality) => {
-          this.#pageQualities.set(key, quality);
-          this.#draw();
-        })
-        .catch(() => void this.#pageQualities.delete(key));
-    }
-    return [...this.#pageQualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
-  }
-
-  /** Is a part of a page one of the page that is shown? */
-  #isShown(key: string): boolean {
-    const [from, length] = key.split(' ').map(Number) as [number, number];
-    return from + length > this.#pageFromMs && from < this.#pageFromMs + this.#pageMs;
-  }
-
   // ------------------------------------------------------------------------------------------------ words
 
   #say(key: RecordingTextKey, values: Readonly<Record<string, string | number>> = {}): string {
@@ -980,8 +915,8 @@ export class BioRecording extends BioElement {
     return splits.map((sec, i) => ({ ms: sec * 1000, text: texts[i]! }));
   }
 
-  #number(value: number, digits: number): string {
-    return new Intl.NumberFormat(this.locale, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value);
+  #number(value: number, digits: number, digitsMax = digits): string {
+    return new Intl.NumberFormat(this.locale, { minimumFractionDigits: digits, maximumFractionDigits: digitsMax }).format(value);
   }
 
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
@@ -1062,6 +997,7 @@ export class BioRecording extends BioElement {
           >${this.#say('jumpTo')}
           <select
             @change=${(event: Event) => {
+              this.#looking?.abort();
               this.#jump = jumps[(event.target as HTMLSelectElement).selectedIndex]!;
               this.#forget();
             }}
@@ -1143,7 +1079,7 @@ export class BioRecording extends BioElement {
         <canvas
           class="rows"
           role="img"
-          aria-label=${this.#say('disclosure', { minutes: this.#pageMs / 60_000, seconds: this.#rowSec })}
+          aria-label=${this.#say('disclosure', { minutes: this.#number(pageMs(this.#page) / 60_000, 0, 1), seconds: this.#rowSec })}
           @pointerdown=${(event: PointerEvent) => this.#pickRow(event)}
         ></canvas>
         <canvas
