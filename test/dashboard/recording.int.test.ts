@@ -357,15 +357,25 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const sent = { subject: 'pulsed', deviceId: 'ring', bootId: '17'.repeat(16), startMs, seconds: 60, second };
     await sendRecording(dashboard, sent);
     const [{ id }] = await dashboard.send<[{ id: string }]>('GET', `/api/v1/streams?subject_id=${subject}`);
-    const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${id}?channels=ecg.ii,ppg.ir`, {
-      storageState: dashboard.signedIn,
+    // Of one that is still being recorded a page has room for what comes.
+    await until(
+      async () => (await dashboard.send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${id}`)).last_sample_at !== null,
+    );
+    const { page, errors } = await dashboard.open(`/dashboard/#/users/${subject}`, { storageState: dashboard.signedIn });
+    await page.route(`**/api/v1/streams/${id}`, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...((await response.json()) as object), is_flowing: false } });
     });
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${id}?channels=ecg.ii,ppg.ir`);
     await page.locator('bio-recording[data-state=ready]').waitFor();
     // It has one row of a minute, and no empty ones; of ten seconds it has six.
     const rows = page.locator('canvas.rows');
     const tall = async (): Promise<number> => (await rows.boundingBox())!.height;
     expect(await tall()).toBeLessThan(60);
-    await page.locator('bio-recording label', { hasText: /^\s*Row\s*10 s/ }).locator('select').selectOption('10 s');
+    await page
+      .locator('bio-recording label', { hasText: /^\s*Row\s*10 s/ })
+      .locator('select')
+      .selectOption('10 s');
     await until(async () => (await tall()) > 200);
     expect(await tall()).toBeLessThan(300);
     const gain = page.locator('bio-recording label', { hasText: /^\s*Gain\s*[5×]/ }).locator('select');
