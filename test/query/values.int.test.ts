@@ -426,7 +426,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     rows.forEach(({ abbreviation, name, unit }, i) => {
       const [title, value, label, flag] = shown[i]!;
       expect([abbreviation, title.replaceAll('\u00a0', ' ')]).toEqual([abbreviation, languages[langOf(i)][name] ?? name]);
-      const read = abbreviation === 'PNN50' ? '%' : unitLabel(unit); // a share, which people read in per cent
+      const read = abbreviation.startsWith('PNN') ? '%' : unitLabel(unit); // shares, which people read in per cent
       expect([abbreviation, value, label]).toEqual([abbreviation, expect.stringMatching(/\d/), read]);
       expect([abbreviation, flag.length > 0]).toEqual([abbreviation, true]);
     });

@@ -64,8 +64,8 @@ it('temperatures are converted where people use Fahrenheit, with their bounds; n
   expect(convertUnit({ ...series, unit: '/min' }, 'us').unit).toBe('/min');
 });
 
-it('tells pNN50 in per cent, by whatever it was asked for', () => {
-  for (const named of [{ name: 'VFC pNN50, 5 min' }, { key: 'hrv_pnn50_300s' }])
+it('tells pNN50 and pNN20 in per cent, by whatever it was asked for', () => {
+  for (const named of [{ name: 'VFC pNN50, 5 min' }, { key: 'hrv_pnn50_300s' }, { key: 'hrv_pnn20_300s' }])
     expect(convertUnit({ ...named, unit: '1', values: [0.25, null] }, null)).toMatchObject({ unit: '%', values: [25, null] });
   expect(unitLabel('%/s2')).toBe('%/s²');
 });

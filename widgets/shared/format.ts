@@ -32,10 +32,10 @@ type Measured = Readonly<{
   newest?: Readonly<{ value: number }> | null;
 }>;
 
-/** Temperatures in the units that people of the page use, and pNN50, a share, in per cent, as clinicians have it. Others have one unit
- *  everywhere. */
+/** Temperatures in the units that people of the page use, and shares of differences (pNN50, pNN20) in per cent, as clinicians have them.
+ *  Others have one unit everywhere. */
 export function convertUnit<S extends Measured>(series: S, units: string | null): S {
-  const isShare = /pnn50/i.test(`${series.name}${series.key}`);
+  const isShare = /pnn.0/i.test(`${series.name}${series.key}`);
   const [unit, by, zero] = isShare ? ['%', 100, 0] : units === 'us' && series.unit === 'Cel' ? ['[degF]', 1.8, 32] : ['', 0, 0];
   if (by === 0) return series;
   const to = (values: Numbers = []): Numbers => values.map((value) => (value === null ? null : value * by + zero));
