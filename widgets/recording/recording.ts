@@ -19,7 +19,6 @@
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
-import { fieldCss } from '../shared/field-css.ts';
 import { addDays, atWallTime, startOfDay, wallTime } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
@@ -34,9 +33,12 @@ import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
 import type { Pick, PickMode } from './recording-pick.ts';
 import { recordingTexts } from './recording-strings.ts';
+import { recordingCss } from './recording-css.ts';
 import { readStrip } from './strip-reading.ts';
-import { maybeBad, maybeGaps, nextStretch } from './recording-jumps.ts';
+import { findNext, jumps } from './recording-seek.ts';
+import type { Jump } from './recording-seek.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
+import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingDay } from './recording-day.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
@@ -44,13 +46,8 @@ import { RecordingSource, TILE_MS } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment, Tile } from './recording-source.ts';
 
 const speeds = [12.5, 25, 50] as const;
-const gains = [5, 10, 20] as const;
-/** mm/mV of usual paper; a signal without millivolts has that many tenths of the height at which it fits. */
-const USUAL_GAIN = 10;
 const rowLengths = [10, 30, 60] as const;
 const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } as const;
-const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
-type Jump = (typeof jumps)[number];
 const LANES_MAX = 12;
 /** Lanes of a strip that leaves room for others on a screen. */
 const STAYS_MAX = 3;
@@ -68,43 +65,8 @@ const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
 
-const css = `${fieldCss}
-.bar { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin-block-end: 8px; font-size: .875rem; }
-.bar label { display: grid; gap: 2px; }
-.bar select { min-inline-size: 5.5em; inline-size: auto; }
-.bar .check { display: flex; gap: 6px; align-items: center; min-block-size: 40px; }
-.bar .check input { inline-size: 20px; block-size: 20px; }
-.views { display: grid; gap: 8px; direction: ltr; }
-canvas { display: block; inline-size: 100%; background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; touch-action: pan-y; }
-.whole { block-size: 150px; cursor: pointer; }
-.rows { block-size: calc(clamp(460px, 45vh, 1100px) * var(--_rows, 10) / 10); cursor: pointer; }
-.strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; scroll-margin-block-end: 2.5em; }
-/* Below the rows it would be out of sight, where a click in them shows what it does. */
-@media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: 28px; box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
-@media screen and (max-height: 960px) { .day ~ .strip { position: static; box-shadow: none; } }
-.reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between;
-  /* In sight with the strip, however low the screen is. */
-  position: sticky; inset-block-end: 0; z-index: 1; padding-block: 4px; background: var(--_surface); }
-.warn { color: var(--_suspect); font-weight: 600; }
-.goto { flex: 1 1 480px; display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
-.goto label { flex: 1 1 240px; display: flex; gap: 8px; align-items: center; }
-.goto input[type=range] { flex: 1; min-block-size: 40px; accent-color: var(--_accent); }
-.goto input[type=datetime-local] { inline-size: auto; }
-.skeleton { block-size: 300px; }
-fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
-@media print {
-  .rows { block-size: calc(15mm * var(--_rows, 10)); }
-  .bar { display: none !important; }
-  .reading { position: static; }
-  .views { overflow: hidden; }
-  /* A millimetre stays one: what is too wide is cut off at both ends, not made narrower. */
-  .strip { inline-size: var(--_wide, 100%); margin-inline-start: calc((100% - var(--_wide, 100%)) / 2); }
-}
-@container (max-width: 500px) { .rows { block-size: calc(36px * var(--_rows, 10)); } .reading, .strip.stays { position: static; box-shadow: none; } }
-`;
-
 export class BioRecording extends BioElement {
-  static override styles = css;
+  static override styles = recordingCss;
   static observedAttributes = ['stream', 'at', 'speed', 'gain', 'row', 'channels', 'marking', 'tz', 'lang', 'theme'];
   #session: Session | null = null;
   #source: RecordingSource | null = null;
@@ -122,9 +84,7 @@ export class BioRecording extends BioElement {
   #wholeOf = '';
   #atMs = NaN;
   #speed = 25;
-  #gain = 10;
-  /** Of signals that have one of their own, by code. */
-  readonly #gains = new Map<string, number>();
+  readonly #gains = new Gains((channel) => this.#source!.stream.channels.find(({ code }) => code === channel)?.unit ?? 'mV');
   /** Code of the signal whose gain is changed; '': of all. */
   #signal = '';
   #rowSec = 60;
@@ -286,7 +246,7 @@ export class BioRecording extends BioElement {
     const among = <T extends number>(name: string, list: readonly T[], fallback: T): T =>
       list.find((one) => one === Number(this.getAttribute(name))) ?? fallback;
     this.#speed = among('speed', speeds, 25);
-    this.#gain = among('gain', gains, 10);
+    this.#gains.all = among('gain', gains, 10);
     this.#rowSec = among('row', rowLengths, 60);
     const { channels } = source.stream;
     const wanted = (this.getAttribute('channels') ?? '').split(',').filter((code) => channels.some((channel) => channel.code === code));
@@ -467,7 +427,7 @@ export class BioRecording extends BioElement {
     this.emit('bio:recording-view', {
       at: new Date(this.#atMs).toISOString(),
       speed: this.#speed,
-      gain: this.#gain,
+      gain: this.#gains.all,
       row: this.#rowSec,
       channels: this.#channels.join(),
     });
@@ -484,7 +444,7 @@ export class BioRecording extends BioElement {
   async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
     this.#looking?.abort();
     const { signal } = (this.#looking = new AbortController());
-    const found = await this.#find(forward, to, signal).catch(() => null);
+    const found = await this.#find(forward, to, signal);
     if (signal.aborted) return; // they are elsewhere by now
     if (found === null) {
       this.#message = this.#say('noMore');
@@ -493,24 +453,9 @@ export class BioRecording extends BioElement {
   }
 
   async #find(forward: boolean, to: Jump, signal: AbortSignal): Promise<number | null> {
-    const source = this.#source;
-    if (source === null) return null;
-    if (to === 'jumpEctopic') return await source.ectopic(this.#atMs, forward, signal);
-    if (to === 'jumpGap' || to === 'jumpQuality') return await this.#findStretch(source, forward, to === 'jumpGap', signal);
-    const marks = to === 'jumpMark' ? this.#marks.filter(({ source: of }) => of === 'annotation') : this.#marks;
-    const times = marks.map(({ startMs }) => startMs);
-    const beyond = times.filter((ms) => (forward ? ms > this.#atMs + 1 : ms < this.#atMs - 1));
-    return (forward ? beyond[0] : beyond.at(-1)) ?? null;
-  }
-
-  /** Where the next gap, or stretch of bad quality, of the first channel begins. */
-  async #findStretch(source: RecordingSource, forward: boolean, gaps: boolean, signal: AbortSignal): Promise<number | null> {
-    const channel = this.#channels[0]!;
-    const coarse = gaps ? this.#envelope && maybeGaps(this.#envelope) : this.#quality && maybeBad(this.#quality);
-    if (coarse === null) return null;
-    const fine = (fromMs: number, toMs: number) =>
-      gaps ? source.gaps(channel, fromMs, toMs, signal) : source.badStretches(channel, fromMs, toMs, signal);
-    return nextStretch(coarse, fine, this.#atMs, forward);
+    if (this.#source === null) return null;
+    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks: this.#marks };
+    return await findNext(this.#source, shown, to, { fromMs: this.#atMs, forward, signal }).catch(() => null);
   }
 
   // ------------------------------------------------------------------------------------------------ gestures
@@ -560,22 +505,7 @@ export class BioRecording extends BioElement {
   /** `+` and `-`: of the chosen signal its gain; without one the speed. */
   #more(by: number, next: (list: readonly number[], value: number, by: number) => number): void {
     if (this.#signal === '') this.#speed = next(speeds, this.#speed, by);
-    else this.#gains.set(this.#signal, next(gains, this.#gainOf(this.#signal), by));
-  }
-
-  /** @param channel '': of all of ECG */
-  #gainOf(channel: string): number {
-    return this.#gains.get(channel) ?? (this.#isFitted(channel) ? USUAL_GAIN : this.#gain);
-  }
-
-  /** Signals of other units than mV are fitted to their lane. */
-  #isFitted(channel: string): boolean {
-    return this.#source!.stream.channels.some(({ code, unit }) => code === channel && unit !== 'mV');
-  }
-
-  /** In words. */
-  #gainName(channel: string, gain: number): string {
-    return this.#isFitted(channel) ? `× ${gain / USUAL_GAIN}` : `${gain} mm/mV`;
+    else this.#gains.set(this.#signal, next(gains, this.#gains.of(this.#signal), by));
   }
 
   get #markKeys(): Readonly<Record<string, () => void>> {
@@ -818,15 +748,15 @@ export class BioRecording extends BioElement {
     drawStrip(paper, {
       fromMs: strip[0],
       speed: this.#speed,
-      gain: this.#gain,
+      gain: this.#gains.all,
       lanes: this.#channels.map((code) => {
         const { kind, unit } = source.stream.channels.find((channel) => channel.code === code)!;
         return {
           channel: code,
           kind,
-          label: [code, unitLabel(unit), this.#ownGain(code)].filter((word) => word !== '').join(' · '),
-          gain: this.#gainOf(code),
-          zoom: this.#gainOf(code) / USUAL_GAIN,
+          label: [code, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · '),
+          gain: this.#gains.of(code),
+          zoom: this.#gains.of(code) / USUAL_GAIN,
           isChosen: code === this.#signal,
           segments: segments.filter(({ channel }) => channel === code),
         };
@@ -842,12 +772,6 @@ export class BioRecording extends BioElement {
       absent,
       gap: this.#say('gap'),
     });
-  }
-
-  /** In words, where a signal has another gain than all. */
-  #ownGain(code: string): string {
-    const own = this.#gainOf(code);
-    return own === (this.#isFitted(code) ? USUAL_GAIN : this.#gain) ? '' : this.#gainName(code, own);
   }
 
   #dayAt(source: RecordingSource, span: readonly [number, number]): RecordingDay {
@@ -988,9 +912,9 @@ export class BioRecording extends BioElement {
         ${select(
           this.#say('gain'),
           gains,
-          this.#gainOf(this.#signal),
-          (one) => this.#gainName(this.#signal, one),
-          (one) => this.#setGain(one),
+          this.#gains.of(this.#signal),
+          (one) => this.#gains.name(this.#signal, one),
+          (one) => this.#gains.set(this.#signal, one),
         )}
         ${select(this.#say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
         <label
@@ -1090,7 +1014,7 @@ export class BioRecording extends BioElement {
             seconds: this.#number(this.#stripMs / 1000, 1),
             time: this.#clock(this.#atMs, true),
             speed: this.#speed,
-            gain: this.#gain,
+            gain: this.#gains.all,
           })}
           @pointerdown=${(event: PointerEvent) => this.#down(event)}
           @pointermove=${(event: PointerEvent) => this.#move(event)}
@@ -1137,15 +1061,6 @@ export class BioRecording extends BioElement {
       @pointermove=${pick}
       @wheel=${(event: WheelEvent) => this.#wheelDay(event)}
     ></canvas>`;
-  }
-
-  /** Of all signals: the ones that had their own follow, too. */
-  #setGain(gain: number): void {
-    if (this.#signal !== '') this.#gains.set(this.#signal, gain);
-    else {
-      this.#gains.clear();
-      this.#gain = gain;
-    }
   }
 
   #signalChoice(): TemplateResult {
