@@ -19,25 +19,20 @@
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
-import { addDays, atWallTime, startOfDay, wallTime } from '../shared/days.ts';
+import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
-import { sentenceOf } from '../shared/strings.ts';
 import { tokenColor } from '../shared/theme.ts';
-import { traceTextFor } from '../shared/trace-strings.ts';
-import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
 import type { Colors, Tick } from './recording-draw.ts';
 import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
 import type { Pick, PickMode } from './recording-pick.ts';
-import { recordingTexts } from './recording-strings.ts';
 import { recordingCss } from './recording-css.ts';
-import { readStrip } from './strip-reading.ts';
 import { findNext, jumps } from './recording-seek.ts';
 import type { Jump } from './recording-seek.ts';
-import type { RecordingTextKey } from './recording-strings.ts';
+import { RecordingWords } from './recording-words.ts';
 import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingDay } from './recording-day.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
@@ -59,8 +54,6 @@ const STILL_PX = 6;
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
 const REFRESH_MS = 5000;
-/** Between two times below the whole recording, at least. */
-const TICK_PX = 60;
 const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
@@ -308,28 +301,10 @@ export class BioRecording extends BioElement {
 
   #setPick(pick: Pick | null, done = false): void {
     this.#pick = pick;
-    if (pick !== null) this.#message = this.#picked(pick);
+    if (pick !== null) this.#message = this.#words.picked(pick);
     this.#draw();
     this.requestUpdate();
     this.emit('bio:recording-pick', pick === null ? null : pickDetail(pick, done));
-  }
-
-  #picked(pick: Pick): string {
-    const [from, to] = [Math.min(pick.fromMs, pick.toMs), Math.max(pick.fromMs, pick.toMs)];
-    const values = { from: this.#clock(from, false, 3), to: this.#clock(to, false, 3) };
-    if (pick.beat === 'added') return this.#say('pickedNoBeat', values);
-    if (pick.beat !== null) return this.#pickedBeat(pick.beat, values);
-    return this.#say(to > from ? 'pickedStretch' : 'pickedMoment', values);
-  }
-
-  #pickedBeat({ aami, confidence }: Beat, values: Readonly<{ from: string }>): string {
-    if (aami === null) return this.#say('pickedBeat', values);
-    if (confidence === null || aami === 'Q') return this.#say('pickedKind', { ...values, kind: aami });
-    return this.#say('pickedSure', { ...values, kind: aami, sure: this.#percent(confidence) });
-  }
-
-  #percent(share: number): string {
-    return new Intl.NumberFormat(this.locale, { style: 'percent' }).format(share);
   }
 
   /** The beat under the pointer, whatever is being picked. */
@@ -338,14 +313,6 @@ export class BioRecording extends BioElement {
     if (beat === this.#hovered) return;
     this.#hovered = beat;
     this.requestUpdate();
-  }
-
-  #hoveredBeat(): string {
-    if (this.#hovered === null) return '';
-    const { timeMs, aami, confidence } = this.#hovered;
-    const kind = aami === null ? '' : `, ${aami} (AAMI)`;
-    const sure = confidence === null || aami === null || aami === 'Q' ? '' : `, ${this.#percent(confidence)}`;
-    return `${this.#say('markBeat')} ${this.#clock(timeMs, false, 3)}${kind}${sure}`;
   }
 
   /** By keyboard: the next beat after the one that is picked, or the one in the middle, or the next after the middle. */
@@ -447,7 +414,7 @@ export class BioRecording extends BioElement {
     const found = await this.#find(forward, to, signal);
     if (signal.aborted) return; // they are elsewhere by now
     if (found === null) {
-      this.#message = this.#say('noMore');
+      this.#message = this.#words.say('noMore');
       this.requestUpdate();
     } else this.#moveTo(found);
   }
@@ -687,7 +654,7 @@ export class BioRecording extends BioElement {
     const strip = [this.#atMs - half, this.#atMs + half] as const;
     const shown = this.#page;
     const page = [shown.fromMs, shown.fromMs + pageMs(shown)] as const;
-    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#ticks(fromMs, toMs, width);
+    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
     const [whole, daySpan] = [surface('whole'), this.#isOfDays ? this.#daySpan : null];
     if (whole !== null)
       drawWhole(whole, {
@@ -717,8 +684,8 @@ export class BioRecording extends BioElement {
         marks: this.#marks,
         strip,
         qualities,
-        time: (ms) => this.#clock(ms, false),
-        date: (ms) => this.#date(ms),
+        time: (ms) => this.#words.clock(ms, false),
+        date: (ms) => this.#words.date(ms),
         channel: this.#channels[0]!,
       });
     this.root.querySelector<HTMLElement>('.strip')?.style.setProperty('--_lanes', String(this.#channels.length));
@@ -736,7 +703,7 @@ export class BioRecording extends BioElement {
       else {
         this.#isUnread ||= tile === 'failed';
         this.#isWaiting ||= tile === 'loading';
-        absent.push({ fromMs: ms, toMs: ms + TILE_MS, word: tile === 'loading' ? this.text('loading') : this.#say('notRead') });
+        absent.push({ fromMs: ms, toMs: ms + TILE_MS, word: tile === 'loading' ? this.text('loading') : this.#words.say('notRead') });
       }
     }
     source.tileAt(this.#within(strip[1] + TILE_MS)); // what one is likely to want next
@@ -765,12 +732,12 @@ export class BioRecording extends BioElement {
       corrected: this.#marks.some(({ beat }) => beat !== null) ? correctBeats(this.#beats, this.#marks) : null,
       pick: this.#pick,
       hasMiddle: this.#pickMode !== 'off' || this.#calipers !== null,
-      words: { computed: this.#say('rowComputed'), corrected: this.#say('rowCorrected') },
+      words: { computed: this.#words.say('rowComputed'), corrected: this.#words.say('rowCorrected') },
       marks: this.#marks,
       calipers: this.#calipers,
       qualities,
       absent,
-      gap: this.#say('gap'),
+      gap: this.#words.say('gap'),
     });
   }
 
@@ -804,70 +771,20 @@ export class BioRecording extends BioElement {
 
   // ------------------------------------------------------------------------------------------------ words
 
-  #say(key: RecordingTextKey, values: Readonly<Record<string, string | number>> = {}): string {
-    return sentenceOf(recordingTexts, this.locale, key, values);
-  }
-
-  #clock(ms: number, withDate: boolean, digits?: 3): string {
-    const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' } as const) : {};
-    return new Intl.DateTimeFormat(this.locale, {
-      ...date,
-      hour: '2-digit',
-      minute: '2-digit',
-      second: '2-digit',
-      ...(digits && { fractionalSecondDigits: digits }),
-      hourCycle: 'h23',
-      timeZone: this.timeZone,
-    }).format(ms);
-  }
-
-  /** As an input of a time has it, by the clocks of the page. */
-  #local(ms: number): string {
-    return new Date(Math.floor(wallTime(ms, this.timeZone) / 1000) * 1000).toISOString().slice(0, 19);
-  }
-
-  #date(ms: number): string {
-    return new Intl.DateTimeFormat(this.locale, { month: 'short', day: 'numeric', timeZone: this.timeZone }).format(ms);
-  }
-
-  /** Below the whole recording and a day: whole times of the clock, a midnight by its date. */
-  #ticks(fromMs: number, toMs: number, width: number): Tick[] {
-    const steps = timeSteps.filter((step) => (step * 1000 * width) / (toMs - fromMs) >= TICK_PX);
-    const step = steps[0] ?? timeSteps.at(-1)!;
-    const splits = timeSplits(fromMs / 1000, toMs / 1000, step, this.timeZone);
-    const texts = tickTexts(splits, step, toMs - fromMs, this.locale, this.timeZone, 'h23');
-    return splits.map((sec, i) => ({ ms: sec * 1000, text: texts[i]! }));
-  }
-
-  #number(value: number, digits: number, digitsMax = digits): string {
-    return new Intl.NumberFormat(this.locale, { minimumFractionDigits: digits, maximumFractionDigits: digitsMax }).format(value);
+  get #words(): RecordingWords {
+    return new RecordingWords(this.locale, this.timeZone);
   }
 
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
   #reading(): string {
     const inStrip = this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
-    const { bpm, flag, count, total } = readStrip(inStrip);
-    const word = traceTextFor(this.locale, flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
-    const missing = this.#isUnread ? this.#say('notRead') : this.#isWaiting ? this.text('loading') : null;
-    const quality = missing ?? (count === total ? word : this.#say('ofBeats', { quality: word, count, total }));
-    const hr = bpm === null ? '–' : `${bpm} /min`;
-    return this.#say('atTime', { time: this.#clock(this.#atMs, true), hr, quality });
+    const missing = this.#isUnread ? this.#words.say('notRead') : this.#isWaiting ? this.text('loading') : null;
+    return this.#words.reading(this.#atMs, inStrip, missing);
   }
 
   #measured(): string {
-    if (this.#calipers === null) return '';
-    const { fromMs, toMs } = this.#calipers;
-    const ms = Math.abs(toMs - fromMs);
-    const valueAt = (at: number): number | null => {
-      const segment = this.#shown.find(
-        ({ channel, t0Ms, rateHz, samples }) => channel === this.#channels[0] && at >= t0Ms && at < t0Ms + (samples.length * 1000) / rateHz,
-      );
-      return segment?.samples[Math.round(((at - segment.t0Ms) / 1000) * segment.rateHz)] ?? null;
-    };
-    const [from, to] = [valueAt(fromMs), valueAt(toMs)];
-    const unit = this.#shown.find(({ channel }) => channel === this.#channels[0])?.unit ?? '';
-    const mv = from === null || to === null ? '–' : `${this.#number(to - from, 2)} ${unitLabel(unit)}`;
-    return this.#say('caliperReading', { ms: Math.round(ms), bpm: ms < 1 ? '–' : Math.round(60_000 / ms), mv });
+    const first = this.#shown.filter(({ channel }) => channel === this.#channels[0]);
+    return this.#calipers === null ? '' : this.#words.measured(this.#calipers, first);
   }
 
   /** A time that is being typed is one of its own after each figure: what is not of the recording is left as it is. */
@@ -881,7 +798,7 @@ export class BioRecording extends BioElement {
     if (this.#state !== 'ready' || this.#source === null) {
       if (this.#state === 'loading') return html`<div class="skeleton" aria-label=${this.text('loading')} role="status"></div>`;
       const words = {
-        empty: this.#say('noRecording'),
+        empty: this.#words.say('noRecording'),
         unauthorized: this.text('unauthorized'),
         offline: this.text('offlineEmpty'),
       } as const;
@@ -904,21 +821,21 @@ export class BioRecording extends BioElement {
           ${list.map((one) => html`<option .selected=${one === value}>${typeof unit === 'string' ? `${one} ${unit}` : unit(one)}</option>`)}
         </select></label
       >`;
-    const range = `${this.#clock(startMs, true)} – ${this.#clock(endMs, true)}`;
-    return html`<section aria-label=${this.#say('recordingLabel', { device: stream.device_id, range })}>
+    const range = `${this.#words.clock(startMs, true)} – ${this.#words.clock(endMs, true)}`;
+    return html`<section aria-label=${this.#words.say('recordingLabel', { device: stream.device_id, range })}>
       <div class="bar">
-        ${select(this.#say('paperSpeed'), speeds, this.#speed, 'mm/s', (one) => (this.#speed = one))}
+        ${select(this.#words.say('paperSpeed'), speeds, this.#speed, 'mm/s', (one) => (this.#speed = one))}
         ${this.#channels.length < 2 ? nothing : this.#signalChoice()}
         ${select(
-          this.#say('gain'),
+          this.#words.say('gain'),
           gains,
           this.#gains.of(this.#signal),
           (one) => this.#gains.name(this.#signal, one),
           (one) => this.#gains.set(this.#signal, one),
         )}
-        ${select(this.#say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
+        ${select(this.#words.say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
         <label
-          >${this.#say('jumpTo')}
+          >${this.#words.say('jumpTo')}
           <select
             @change=${(event: Event) => {
               this.#looking?.abort();
@@ -926,25 +843,25 @@ export class BioRecording extends BioElement {
               this.#forget();
             }}
           >
-            ${jumps.map((one) => html`<option ?selected=${one === this.#jump}>${this.#say(one)}</option>`)}
+            ${jumps.map((one) => html`<option ?selected=${one === this.#jump}>${this.#words.say(one)}</option>`)}
           </select></label
         >
-        <button type="button" @click=${() => void this.#go(false)}>${this.#say('previousEvent')}</button>
-        <button type="button" @click=${() => void this.#go(true)}>${this.#say('nextEvent')}</button>
+        <button type="button" @click=${() => void this.#go(false)}>${this.#words.say('previousEvent')}</button>
+        <button type="button" @click=${() => void this.#go(true)}>${this.#words.say('nextEvent')}</button>
         ${this.#isMarking ? this.#markChoice() : nothing}
         <label class="check"
           ><input
             type="checkbox"
             .checked=${this.#isFiltered}
             @change=${() => this.#set(() => (this.#isFiltered = !this.#isFiltered))}
-          />${this.#say('filter')}</label
+          />${this.#words.say('filter')}</label
         >
         <label class="check"
           ><input
             type="checkbox"
             .checked=${this.#isMeasuring}
             @change=${() => this.#set(() => this.#toggleCalipers())}
-          />${this.#say('calipers')}</label
+          />${this.#words.say('calipers')}</label
         >
         <label class="check"
           ><input
@@ -952,33 +869,33 @@ export class BioRecording extends BioElement {
             .checked=${this.#calipers?.marchOut ?? false}
             ?disabled=${this.#calipers === null}
             @change=${() => this.#set(() => (this.#calipers = this.#calipers && { ...this.#calipers, marchOut: !this.#calipers.marchOut }))}
-          />${this.#say('marchOut')}</label
+          />${this.#words.say('marchOut')}</label
         >
         ${stream.channels.length < 2 ? nothing : this.#channelChoice()}
         <div class="goto">
           <label
-            >${this.#say('goTo')}<input
+            >${this.#words.say('goTo')}<input
               type="range"
               min="0"
               max=${Math.max(1, Math.round((endMs - startMs) / 1000))}
               step="1"
               .value=${String(Math.round((this.#atMs - startMs) / 1000))}
-              aria-valuetext=${this.#clock(this.#atMs, true)}
+              aria-valuetext=${this.#words.clock(this.#atMs, true)}
               @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
           /></label>
           ${
             this.#isOfDays
-              ? html`<button type="button" @click=${() => this.#moveDays(-1)}>${this.#say('previousDay')}</button>
-                  <button type="button" @click=${() => this.#moveDays(1)}>${this.#say('nextDay')}</button>`
+              ? html`<button type="button" @click=${() => this.#moveDays(-1)}>${this.#words.say('previousDay')}</button>
+                  <button type="button" @click=${() => this.#moveDays(1)}>${this.#words.say('nextDay')}</button>`
               : nothing
           }
           <input
             type="datetime-local"
             step="1"
-            aria-label=${this.#say('goToTime')}
-            min=${this.#local(startMs)}
-            max=${this.#local(endMs)}
-            .value=${this.#local(this.#atMs)}
+            aria-label=${this.#words.say('goToTime')}
+            min=${this.#words.local(startMs)}
+            max=${this.#words.local(endMs)}
+            .value=${this.#words.local(this.#atMs)}
             @change=${(event: Event) => this.#goTo(event.target as HTMLInputElement)}
             @keydown=${(event: KeyboardEvent) => {
               if (event.key === 'Enter' || event.key === 'Escape') this.focus();
@@ -986,7 +903,7 @@ export class BioRecording extends BioElement {
             @blur=${(event: FocusEvent) => {
               const input = event.target as HTMLInputElement;
               this.#goTo(input);
-              input.value = this.#local(this.#atMs);
+              input.value = this.#words.local(this.#atMs);
             }}
           />
         </div>
@@ -995,7 +912,7 @@ export class BioRecording extends BioElement {
         <canvas
           class="whole"
           role="img"
-          aria-label=${this.#say('wholeRecording')}
+          aria-label=${this.#words.say('wholeRecording')}
           @pointerdown=${(event: PointerEvent) => this.#pickIn(event, [startMs, endMs])}
           @pointermove=${(event: PointerEvent) => this.#pickIn(event, [startMs, endMs])}
         ></canvas>
@@ -1003,16 +920,16 @@ export class BioRecording extends BioElement {
         <canvas
           class="rows"
           role="img"
-          aria-label=${this.#say('disclosure', { minutes: this.#number(pageMs(this.#page) / 60_000, 0, 1), seconds: this.#rowSec })}
+          aria-label=${this.#words.say('disclosure', { minutes: this.#words.number(pageMs(this.#page) / 60_000, 0, 1), seconds: this.#rowSec })}
           @pointerdown=${(event: PointerEvent) => this.#pickRow(event)}
         ></canvas>
         <canvas
           class="strip ${this.#channels.length <= STAYS_MAX ? 'stays' : ''}"
           part="strip"
           role="img"
-          aria-label=${this.#say('stripLabel', {
-            seconds: this.#number(this.#stripMs / 1000, 1),
-            time: this.#clock(this.#atMs, true),
+          aria-label=${this.#words.say('stripLabel', {
+            seconds: this.#words.number(this.#stripMs / 1000, 1),
+            time: this.#words.clock(this.#atMs, true),
             speed: this.#speed,
             gain: this.#gains.all,
           })}
@@ -1030,10 +947,10 @@ export class BioRecording extends BioElement {
       <div class="reading">
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>
-        <p class="hovered">${this.#hoveredBeat()}</p>
-        ${this.#source.goesOn ? html`<p>${this.#say('goesOn', { time: this.#clock(endMs, false) })}</p>` : nothing}
-        ${this.#isFiltered ? html`<p class="warn">${this.#say('filterOn')}</p>` : nothing}
-        <p class="muted">${this.#say('notDiagnosis')}</p>
+        <p class="hovered">${this.#hovered === null ? '' : this.#words.beat(this.#hovered)}</p>
+        ${this.#source.goesOn ? html`<p>${this.#words.say('goesOn', { time: this.#words.clock(endMs, false) })}</p>` : nothing}
+        ${this.#isFiltered ? html`<p class="warn">${this.#words.say('filterOn')}</p>` : nothing}
+        <p class="muted">${this.#words.say('notDiagnosis')}</p>
       </div>
     </section>`;
   }
@@ -1045,7 +962,7 @@ export class BioRecording extends BioElement {
       ...(this.#isOfDays ? (['dayHint'] as const) : []),
       ...(this.#isMarking ? (['markHint'] as const) : []),
     ] as const;
-    return keys.map((key) => this.#say(key)).join('. ');
+    return keys.map((key) => this.#words.say(key)).join('. ');
   }
 
   #dayCanvas(): TemplateResult {
@@ -1056,7 +973,7 @@ export class BioRecording extends BioElement {
     return html`<canvas
       class="whole day"
       role="img"
-      aria-label=${this.#say('wholeDay', { date: this.#date(this.#daySpan[0]) })}
+      aria-label=${this.#words.say('wholeDay', { date: this.#words.date(this.#daySpan[0]) })}
       @pointerdown=${pick}
       @pointermove=${pick}
       @wheel=${(event: WheelEvent) => this.#wheelDay(event)}
@@ -1067,10 +984,10 @@ export class BioRecording extends BioElement {
     const choose = (event: Event): void =>
       this.#set(() => (this.#signal = ['', ...this.#channels][(event.target as HTMLSelectElement).selectedIndex]!));
     return html`<label
-      >${this.#say('signal')}
+      >${this.#words.say('signal')}
       <select @change=${choose}>
         ${['', ...this.#channels].map(
-          (code) => html`<option .selected=${code === this.#signal}>${code === '' ? this.#say('allSignals') : code}</option>`,
+          (code) => html`<option .selected=${code === this.#signal}>${code === '' ? this.#words.say('allSignals') : code}</option>`,
         )}
       </select></label
     >`;
@@ -1084,9 +1001,9 @@ export class BioRecording extends BioElement {
       this.#set(() => undefined);
     };
     return html`<label
-      >${this.#say('mark')}
+      >${this.#words.say('mark')}
       <select @change=${choose}>
-        ${pickModes.map((mode) => html`<option .selected=${mode === this.#pickMode}>${this.#say(pickWords[mode])}</option>`)}
+        ${pickModes.map((mode) => html`<option .selected=${mode === this.#pickMode}>${this.#words.say(pickWords[mode])}</option>`)}
       </select></label
     >`;
   }
@@ -1105,7 +1022,7 @@ export class BioRecording extends BioElement {
       if (!this.#channels.includes(this.#signal)) this.#signal = '';
     };
     return html`<fieldset class="channels">
-      <legend class="vh">${this.#say('channels')}</legend>
+      <legend class="vh">${this.#words.say('channels')}</legend>
       ${codes.map(
         (code) =>
           html`<label class="check"
@@ -1116,7 +1033,7 @@ export class BioRecording extends BioElement {
       ${
         codes.length > 2
           ? html`<button type="button" class="quiet" @click=${() => this.#set(() => (this.#channels = codes.slice(0, LANES_MAX)))}>
-              ${this.#say('allChannels')}
+              ${this.#words.say('allChannels')}
             </button>`
           : nothing
       }
