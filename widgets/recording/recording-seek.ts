@@ -6,7 +6,7 @@ export const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jump
 export type Jump = (typeof jumps)[number];
 
 /** Of the whole recording, as far as it is here; of its first channel. */
-export type Seekable = Readonly<{ channel: string; envelope: Envelope | null; quality: Quality | null; marks: readonly Mark[] }>;
+type Seekable = Readonly<{ channel: string; envelope: Envelope | null; quality: Quality | null; marks: readonly Mark[] }>;
 type From = Readonly<{ fromMs: number; forward: boolean; signal: AbortSignal }>;
 
 /** @returns Unix ms; null: there is none in this direction */
