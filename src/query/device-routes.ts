@@ -161,7 +161,8 @@ const getSignalQuality = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted, hours, limit } = query;
-      // An hour is of the newest version that has values in it. Looks hours up by the key of the rollups (offset 0 keeps the planner from joining): a join of all hours with all streams
+      // An hour is of the newest version that has values in it.
+      // Looks hours up by the key of the rollups (offset 0 keeps the planner from joining): a join of all hours with all streams
       // reads the hours of every organization. Asks for consent once per person, after their hours are gathered.
       const { rows } = await db.query<Static<typeof QualitySchema>>(
         `with hourly as (

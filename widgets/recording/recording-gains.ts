@@ -1,4 +1,4 @@
-/** How high the signals of a strip are drawn: ECG in mm/mV, others by how they fit; of all, and of each that has its own. */
+/** Gains of the signals of a strip: of ECG in mm/mV, of others by how they fit; of all, and of each that has its own. */
 
 export const gains = [5, 10, 20] as const;
 /** mm/mV of usual paper; a signal without millivolts has that many tenths of the height at which it fits. */

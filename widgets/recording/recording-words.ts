@@ -1,4 +1,4 @@
-/** What the viewer of a recording says: times, what is picked, what is measured, and where one is. */
+/** Words of the viewer of a recording: times, picks, measures, and where one is. */
 import { wallTime } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import { sentenceOf } from '../shared/strings.ts';
