@@ -186,7 +186,9 @@ export class Person {
       ${
         this.#page.canEdit
           ? html`<button type="button" aria-haspopup="dialog" @click=${() => this.#record(user, purpose, !given)}>
-              ${given ? t('Withdraw') : t('Record consent')}<span class="vh"> ${t('to {purpose}', { purpose: inSentence(name) })}</span>
+              ${given ? t('Withdraw') : t('Record consent')}<span class="vh">
+                ${given ? t('consent to {purpose}', { purpose: inSentence(name) }) : t('to {purpose}', { purpose: inSentence(name) })}</span
+              >
             </button>`
           : nothing
       }

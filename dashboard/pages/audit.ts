@@ -22,6 +22,10 @@ const sorts = [
 ] as const;
 type Sort = (typeof sorts)[number][0];
 
+/** The times that the service takes, in any time zone. Without a bound a browser takes years of six figures. */
+const EARLIEST = '1900-01-02T00:00:00';
+const LATEST = '2199-12-30T00:00:00';
+
 /** What a filter is set to; '' where it is not. */
 type Wanted = Readonly<{ subject: string; actor: string; action: string; since: string; until: string }>;
 const EVERYTHING: Wanted = { subject: '', actor: '', action: '', since: '', until: '' };
@@ -139,8 +143,8 @@ export class AuditPage extends Page {
         </select></label
       >
       <label>${t('Action')}<input name="action" type="search" autocomplete="off" placeholder="api_key.created" .value=${action} /></label>
-      <label>${t('From')}<input name="since" type="datetime-local" step="1" .value=${since} /></label>
-      <label>${t('To')}<input name="until" type="datetime-local" step="1" .value=${until} /></label>
+      <label>${t('From')}<input name="since" type="datetime-local" step="1" min=${EARLIEST} max=${LATEST} .value=${since} /></label>
+      <label>${t('To')}<input name="until" type="datetime-local" step="1" min=${EARLIEST} max=${LATEST} .value=${until} /></label>
       ${sortField(sorts, this.#sort, (sort) => {
         this.#sort = sort;
         this.#look();
@@ -189,7 +193,9 @@ export class AuditPage extends Page {
 /** The filters of the address, which may name the person by itself: audit/<person>. */
 function wantedOf({ argument, query }: PageContext): Wanted {
   const given = Object.fromEntries(Object.keys(EVERYTHING).map((name) => [name, query.get(name) ?? ''])) as Wanted;
-  return { ...given, subject: query.get('subject') ?? argument };
+  // An address may be of anybody's making: what the service would refuse is left out.
+  const timeOf = (text: string): string => (text >= EARLIEST && text <= LATEST && !Number.isNaN(Date.parse(text)) ? text : '');
+  return { ...given, since: timeOf(given.since), until: timeOf(given.until), subject: query.get('subject') ?? argument };
 }
 
 /** The end of a UUID tells apart what was made in the same hour; its beginning may be a time. Anything else is shown whole. */

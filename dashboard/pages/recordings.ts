@@ -188,6 +188,7 @@ export class RecordingsPage extends Page {
         >${word}<input
           type="date"
           required
+          max="2199-12-30"
           .value=${live(value)}
           @change=${(event: Event) => {
             const { value: date } = event.target as HTMLInputElement;

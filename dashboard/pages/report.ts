@@ -44,8 +44,8 @@ export class ReportPage extends Page {
     };
     const { fromMs, toMs } = data.range;
     return html`<form class="row" @submit=${submit}>
-      <label>${t('From')} <input type="date" name="from" required .value=${dateOf(fromMs, data.timeZone)} /></label>
-      <label>${t('To')} <input type="date" name="to" required .value=${dateOf(toMs - 1, data.timeZone)} /></label>
+      <label>${t('From')} <input type="date" name="from" required max="2199-12-30" .value=${dateOf(fromMs, data.timeZone)} /></label>
+      <label>${t('To')} <input type="date" name="to" required max="2199-12-30" .value=${dateOf(toMs - 1, data.timeZone)} /></label>
       <button>${t('Show')}</button>
       <button type="button" class="primary" @click=${() => globalThis.print()}>${t('Print')}</button>
       <a class="back" href="#/users/${this.#id}">${t('The person')}</a>

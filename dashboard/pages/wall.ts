@@ -10,7 +10,7 @@ import { groupField, loadGroups } from '../group-filter.ts';
 import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { emptyState, skeleton } from '../parts.ts';
-import { call, callAll } from '../service.ts';
+import { call, callList } from '../service.ts';
 import type { Device, Group, Xuser } from '../service.ts';
 import { WallFeed } from '../wall/wall-feed.ts';
 import { WallGrid } from '../wall/wall-grid.ts';
@@ -47,6 +47,8 @@ export class WallPage extends Page {
   #peopleIn = 0;
   /** There are devices that the service does not list: those that were heard longest ago are missing. */
   #isCut = false;
+  /** The group has more people than are listed. */
+  #isGroupCut = false;
   #group = this.context.query.get('group') ?? '';
   #second = secondValues.find(({ key }) => key === this.context.query.get('value')) ?? secondValues[0]!;
   #size: number = sizes.find((size) => String(size) === this.context.query.get('size')) ?? SIZE;
@@ -98,11 +100,13 @@ export class WallPage extends Page {
   }
 
   async #loadPeople(group: string | undefined): Promise<void> {
-    const [users, groups] = await Promise.all([
-      callAll('/api/v1/xusers', { query: { limit: LIST_MAX, group_id: group, sort: 'external_id' } }),
+    // One page: who is not on it has the name that their device has.
+    const [{ items, next }, groups] = await Promise.all([
+      callList('/api/v1/xusers', { query: { limit: LIST_MAX, group_id: group, sort: 'external_id' } }),
       loadGroups(),
     ]);
-    this.#users = users;
+    this.#users = items;
+    this.#isGroupCut = group !== undefined && next !== null;
     this.#groups = groups;
     this.#peopleIn = PEOPLE_EVERY - 1;
   }
@@ -168,6 +172,13 @@ export class WallPage extends Page {
           this.#isCut
             ? html`<span
                 >${t('Of all devices, the {count} that were heard last.', { count: formatNumber(this.context.locale, LIST_MAX) })}</span
+              >`
+            : nothing
+        }
+        ${
+          this.#isGroupCut
+            ? html`<span
+                >${t('Of all people of the group, the first {count}.', { count: formatNumber(this.context.locale, LIST_MAX) })}</span
               >`
             : nothing
         }

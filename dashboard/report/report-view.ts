@@ -1,7 +1,7 @@
 /** A report as it is printed: whose and of when, what was recorded, summaries with their methods, trends, episodes with their strips. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
+import { convertUnit, formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
 import { named, t } from '../language.ts';
 import { methodName } from '../method-name.ts';
@@ -63,6 +63,12 @@ export class ReportView {
   #number(value: number | null, unit: string): string {
     const label = unitLabel(unit);
     return value === null ? '–' : `${formatNumber(this.#locale, value)}${label === '' ? '' : `\u00a0${label}`}`;
+  }
+
+  /** Of a method, as people read it. */
+  #numbers({ name, unit }: MethodLine['method'], values: readonly (number | null)[]): string[] {
+    const shown = convertUnit({ name, unit, values }, null);
+    return shown.values.map((value) => this.#number(value, shown.unit));
   }
 
   #summary(): TemplateResult {
@@ -196,9 +202,7 @@ export class ReportView {
               cells: [
                 methodName(method),
                 breakable(method.code),
-                this.#number(totals.mean, method.unit),
-                this.#number(totals.min, method.unit),
-                this.#number(totals.max, method.unit),
+                ...this.#numbers(method, [totals.mean, totals.min, totals.max]),
                 shareText(totals.good_n, totals.n),
                 shareText(totals.good_n, totals.expected_n),
               ],

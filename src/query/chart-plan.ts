@@ -3,7 +3,7 @@ import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import { rowSecOf } from '../storage/sample-rows.ts';
 import { fittingResolutions, lengthMs, type Resolution } from './chart-resolution.ts';
-import { chartSources, type ChartSources } from './chart-sources.ts';
+import { chartSources, methodsOf, type ChartSources } from './chart-sources.ts';
 import type { ChartQuery, ChartSeries } from './chart.ts';
 import { timestampAfter, timestampAt } from './time-bounds.ts';
 
@@ -67,7 +67,8 @@ function rowsOf(
   waves: ChartPlan['waves'],
 ): number {
   const rowSec = { feature: 1, feature_1m: 60, feature_1h: 3600, feature_1d: 86_400 }[table];
-  const featureCount = query.series.filter((series) => series.kind === 'feature').length;
+  const versions = query.series.map((series) => (series.kind === 'feature' ? Math.max(1, methodsOf(series, sources.methods).length) : 0));
+  const featureCount = versions.reduce((sum, count) => sum + count, 0);
   let rows = 0;
   for (const sec of sources.secondsOf.values()) rows += featureCount * Math.ceil(sec / rowSec);
   for (const channel of [...waves.values()].flat()) {

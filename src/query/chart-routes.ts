@@ -50,7 +50,9 @@ const ChartBody = exactly({
             'Default: mean; sum of what is counted, such as steps. A waveform has two columns, min and max, whatever is asked for.',
         }),
       ),
-      method_code: Type.Optional(Type.String({ maxLength: 128, description: 'Of a feature; absent: the newest with values there.' })),
+      method_code: Type.Optional(
+        Type.String({ maxLength: 128, description: 'Of a feature; absent: of each bucket the newest version with values there.' }),
+      ),
       channel: Type.Optional(Type.String({ maxLength: 32, description: 'Of a waveform; absent: the first of its kind.' })),
     }),
     { minItems: 1, maxItems: 16 },
@@ -131,6 +133,9 @@ const ChartSchema = exactly({
       biosignal_id: nullable(Type.Integer()),
       feature: nullable(Type.String()),
       agg: oneOf(chartAggregates),
+      method_codes: Type.Array(Type.String(), {
+        description: 'Of a feature: the versions that its values are of, the newest first. A value is of one of them.',
+      }),
     }),
     { description: 'Columns of data after the first.' },
   ),
@@ -209,9 +214,9 @@ const queryChart = (
       const head = writeJson({
         range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
         resolution: chart.resolution,
-        values: chart.columns.map(({ series, what }) => {
+        values: chart.columns.map(({ series, what, methodCodes }) => {
           const { name = '', unit = '', biosignalId = null, feature = null } = named[series] ?? {};
-          return { name, unit, biosignal_id: biosignalId, feature, agg: what };
+          return { name, unit, biosignal_id: biosignalId, feature, agg: what, method_codes: methodCodes };
         }),
       });
       const data = await jsonInSlices(chart.tsMs.length, SLICE_ROWS, (i) => [chart.tsMs[i], ...(chart.values[i] ?? [])]);

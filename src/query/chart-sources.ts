@@ -5,7 +5,7 @@ import { newestFirst } from '../storage/newest-method.ts';
 import type { ChartQuery, ChartSeries } from './chart.ts';
 import { timestampAfter, timestampAt } from './time-bounds.ts';
 
-type Method = Readonly<{ id: number; name: string; code: string; cadenceHz: number | null }>;
+type Method = Readonly<{ id: number; name: string; code: string; unit: string; cadenceHz: number | null }>;
 export type ChartSources = Readonly<{
   /** In the order in which they were recorded. */
   streamIds: number[];
@@ -32,7 +32,7 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
          where organization_id = $1 and xuser_id = $2
          and coalesce(recorded_from, '-infinity') < $4::timestamptz + interval '1 day' and coalesce(ended_at, last_sample_at, 'infinity') >= $3::timestamptz - interval '1 day')
        select own.ids, own.starts, own.seconds, (
-         select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code, 'cadenceHz', m.cadence_hz) order by ${newestFirst('m')})
+         select json_agg(json_build_object('id', m.id, 'name', m.name, 'code', m.code, 'unit', m.unit, 'cadenceHz', m.cadence_hz) order by ${newestFirst('m')})
          from method m
          where m.kind = 'feature' and m.name = any ($5::text[]) and has_feature(own.ids, m.id, $3::timestamptz, $4::timestamptz)) as methods
        from own`,
@@ -45,7 +45,8 @@ export async function chartSources(db: Db, query: ChartQuery): Promise<ChartSour
   return { streamIds, startMsOf: byStream(starts), secondsOf: byStream(seconds), methods: methods ?? [] };
 }
 
-/** The newest version with values in the range, or the requested one; null: no values. */
-export function methodOf(series: Extract<ChartSeries, { kind: 'feature' }>, methods: readonly Method[]): Method | null {
-  return methods.find(({ name, code }) => name === series.feature && (series.methodCode === null || series.methodCode === code)) ?? null;
+/** The versions with values in the range, the newest first, or the requested one. A version of another unit than the newest is left out. */
+export function methodsOf(series: Extract<ChartSeries, { kind: 'feature' }>, methods: readonly Method[]): readonly Method[] {
+  const found = methods.filter(({ name, code }) => name === series.feature && (series.methodCode === null || series.methodCode === code));
+  return found.filter(({ unit }) => unit === found[0]!.unit);
 }

@@ -5,11 +5,11 @@ import type { ChannelKind, QualityFlag } from '../signal.ts';
 import { fromSamples, planChart, type ChartPlan, type WaveChannel } from './chart-plan.ts';
 import { lengthMs, type Resolution } from './chart-resolution.ts';
 import { ROW_SEC_MAX } from '../storage/sample-rows.ts';
-import { methodOf } from './chart-sources.ts';
+import { methodsOf } from './chart-sources.ts';
 import { bucketSums, cellOf, flagOf, type BucketRow, type Cell, type Column } from './chart-cells.ts';
 import { expectedIn, pushDetail, totalsOf, type ChartDetail, type Totals } from './chart-detail.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
-import { FeatureBuckets, readFeatureBuckets, readFeatureValues, type BucketAt, type PackedSeries } from './feature-buckets.ts';
+import { FeatureBuckets, readFeatureBuckets, readFeatureValues, type BucketAt, type End, type PackedSeries } from './feature-buckets.ts';
 import { readSamples } from './samples.ts';
 import type { RecentSamples, SampleSegment } from './samples.ts';
 import { breathe } from './slices.ts';
@@ -55,8 +55,8 @@ export type ChartQuery = Readonly<{
 
 export type Chart = Readonly<{
   resolution: string;
-  /** Index of the series of each column, and its aggregate. */
-  columns: readonly Readonly<{ series: number; what: ChartAggregate }>[];
+  /** Index of the series of each column, its aggregate, and the versions that its values are of, the newest first. */
+  columns: readonly Readonly<{ series: number; what: ChartAggregate; methodCodes: readonly string[] }>[];
   /** Start of each bucket, Unix ms, ascending. */
   tsMs: number[];
   /** Row per bucket, column as above; null: no value to show. */
@@ -82,19 +82,17 @@ export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, sig
     if (signal?.aborted === true) throw new PipelineError('bad_request', 'The peer went away.');
     if (series.kind === 'waveform') {
       const [low, high] = await waveColumns(db, query, waves.get(index) ?? [], resolution, sources.secondsOf);
-      columns.push({ series: index, what: 'min', cells: low, cadenceHz: null, ends: null });
-      columns.push({ series: index, what: 'max', cells: high, cadenceHz: null, ends: null });
+      columns.push({ series: index, what: 'min', cells: low, cadenceHz: null, ends: null, methodCodes: [] });
+      columns.push({ series: index, what: 'max', cells: high, cadenceHz: null, ends: null, methodCodes: [] });
     } else if (series.kind === 'feature') {
-      const method = methodOf(series, sources.methods);
-      const packed = features.filter(({ method_id: id }) => id === method?.id);
-      const { cells, ends } = await featureColumn(query, series.aggregate, resolution, table, starts, packed, sources);
-      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: method?.cadenceHz ?? null, ends });
+      const column = await featureColumn(query, series, resolution, table, starts, features, sources);
+      columns.push({ series: index, what: series.aggregate, ...column });
     } else {
       const read = (asked: ChartQuery, aggregate: ChartAggregate): Promise<Column> =>
         measurementColumn(db, asked, series.biosignalId, aggregate, resolution);
       const cells = await read(query, series.aggregate);
       const ends = query.detail === true ? await endsOf(query, cells, read) : null;
-      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: null, ends });
+      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: null, ends, methodCodes: [] });
     }
   }
   const held = query.fill === 'none' ? [...new Set(columns.flatMap(({ cells }) => [...cells.keys()]))].sort((a, b) => a - b) : starts;
@@ -109,6 +107,7 @@ type ReadColumn = Readonly<{
   cadenceHz: number | null;
   /** First and last good value of the range; with `detail`. */
   ends: Pick<Totals, 'first' | 'last'> | null;
+  methodCodes: readonly string[];
 }>;
 
 /** @param tsMs the rows of the answer  @param starts of all buckets of the range, with `detail` */
@@ -122,7 +121,7 @@ async function tabulate(
   const previous: (Cell | null)[] = columns.map(() => null);
   const chart: Chart = {
     resolution: resolution.name,
-    columns: columns.map(({ series, what }) => ({ series, what })),
+    columns: columns.map(({ series, what, methodCodes }) => ({ series, what, methodCodes })),
     tsMs: [],
     values: [],
     qmask: [],
@@ -251,8 +250,8 @@ async function readFeatures(
   table: ChartPlan['table'],
   { streamIds, methods }: ChartPlan['sources'],
 ): Promise<readonly PackedSeries[]> {
-  const ids = query.series.flatMap((series) => (series.kind === 'feature' ? [methodOf(series, methods)?.id] : []));
-  const methodIds = [...new Set(ids)].filter((id) => id !== undefined);
+  const ids = query.series.flatMap((series) => (series.kind === 'feature' ? methodsOf(series, methods).map(({ id }) => id) : []));
+  const methodIds = [...new Set(ids)];
   if (methodIds.length === 0) return [];
   const to = timestampAt(query.toNs + 999n);
   if (table === 'feature') return readFeatureValues(db, streamIds, methodIds, timestampAt(query.fromNs), to);
@@ -269,27 +268,42 @@ function needsExtremes({ series, detail }: ChartQuery): boolean {
   return detail === true || series.some((one) => one.kind === 'feature' && !sums.includes(one.aggregate));
 }
 
-/** @param packed the series of the feature: of each stream and channel one, or two where minutes are open */
+/** A bucket is of one version, the newest that has values there: on the day of an upgrade the hours before it are of the one before.
+ *  @param features of each stream, method and channel one, or two where minutes are open */
 async function featureColumn(
   query: ChartQuery,
-  aggregate: ChartAggregate,
+  series: Extract<ChartSeries, { kind: 'feature' }>,
   resolution: Resolution,
   table: ChartPlan['table'],
   starts: readonly number[],
-  packed: readonly PackedSeries[],
-  { startMsOf }: ChartPlan['sources'],
-): Promise<Pick<ReadColumn, 'cells' | 'ends'>> {
+  features: readonly PackedSeries[],
+  { startMsOf, methods }: ChartPlan['sources'],
+): Promise<Pick<ReadColumn, 'cells' | 'ends' | 'cadenceHz' | 'methodCodes'>> {
   const { qualityMax, fromNs, toNs, onDamaged } = query;
+  const { aggregate } = series;
+  const withDetail = query.detail === true;
   const ofValues = table === 'feature';
   const bucketAt = bucketFinder(resolution, starts);
-  const buckets = new FeatureBuckets({ starts, bucketAt, qualityMax, withExtremes: needsExtremes(query), ofValues, onDamaged });
-  for (const series of packed) {
-    await breathe();
-    if (ofValues) buckets.addValues(series, Number(floorNs(fromNs, 1000n) / 1000n), Number((toNs + 999n) / 1000n));
-    else buckets.addSeries(series, startMsOf.get(series.stream_id));
+  const cells: Column = new Map();
+  const methodCodes: string[] = [];
+  let [first, last]: [End | null, End | null] = [null, null];
+  const versions = methodsOf(series, methods);
+  for (const { id, code } of versions) {
+    const buckets = new FeatureBuckets({ starts, bucketAt, qualityMax, withExtremes: needsExtremes(query), ofValues, onDamaged });
+    for (const packed of features) {
+      if (packed.method_id !== id) continue;
+      await breathe();
+      if (ofValues) buckets.addValues(packed, Number(floorNs(fromNs, 1000n) / 1000n), Number((toNs + 999n) / 1000n));
+      else buckets.addSeries(packed, startMsOf.get(packed.stream_id));
+    }
+    const column = buckets.column(aggregate, withDetail, cells);
+    if (column.cells.size > 0) methodCodes.push(code);
+    for (const [ms, cell] of column.cells) cells.set(ms, cell);
+    if (column.first !== null && (first === null || column.first.ms < first.ms)) first = column.first;
+    if (column.last !== null && (last === null || column.last.ms > last.ms)) last = column.last;
   }
-  const { cells, first, last } = buckets.column(aggregate, query.detail === true);
-  return { cells, ends: query.detail === true ? { first, last } : null };
+  const ends = withDetail ? { first: first?.value ?? null, last: last?.value ?? null } : null;
+  return { cells, ends, cadenceHz: versions[0]?.cadenceHz ?? null, methodCodes };
 }
 
 function bucketFinder(resolution: Resolution, starts: readonly number[]): BucketAt {

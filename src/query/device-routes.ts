@@ -4,6 +4,7 @@ import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { FLOWING_SEC } from '../tenancy/flowing.ts';
 import { groupIdOf } from '../tenancy/groups.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import { orgOf, projectIdOf } from '../tenancy/record-ownership.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
@@ -160,12 +161,14 @@ const getSignalQuality = ({ db }: Deps) =>
     errors: ['not_found'],
     handler: async ({ caller, query }) => {
       const { project_id: wanted, hours, limit } = query;
+      // An hour is of the newest version that has values in it.
       // Looks hours up by the key of the rollups (offset 0 keeps the planner from joining): a join of all hours with all streams
       // reads the hours of every organization. Asks for consent once per person, after their hours are gathered.
       const { rows } = await db.query<Static<typeof QualitySchema>>(
         `with hourly as (
            select s.xuser_id, m.name as feature, f.bucket, round(m.cadence_hz * 3600)::integer as expected,
-             sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect
+             sum(f.n)::bigint as n, sum(f.good_n)::bigint as good, sum(f.suspect_n)::bigint as suspect,
+             row_number() over (partition by s.xuser_id, m.name, f.bucket order by ${newestFirst('m')}) as age
            from stream s cross join method m
            cross join lateral (select -1::smallint as no union all select c.channel_no from stream_channel c where c.stream_id = s.id) c
            cross join lateral (
@@ -176,12 +179,12 @@ const getSignalQuality = ({ db }: Deps) =>
              and ($5::uuid is null or s.xuser_id in (select g.xuser_id from person_group_member g where g.group_id = $5))
              and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= now() - make_interval(hours => $3::integer)
              and m.kind = 'feature' and m.name in ('hr_ecg', 'hr_ppg') and m.cadence_hz is not null
-           group by 1, 2, 3, 4
+           group by 1, 2, 3, m.id
          ), listed as (
            select h.xuser_id, h.feature, sum(h.good)::double precision / nullif(sum(h.n), 0) as good_share,
              jsonb_agg(jsonb_build_object('start', to_json(h.bucket) #>> '{}', 'expected', h.expected, 'n', h.n, 'good', h.good, 'suspect', h.suspect)
                order by h.bucket) as hours
-           from hourly h group by 1, 2
+           from hourly h where h.age = 1 group by 1, 2
          )
          select x.id as xuser_id, x.external_id, x.display_name, l.feature, l.hours
          from listed l join xuser x on x.id = l.xuser_id

@@ -157,6 +157,9 @@ export type BucketOptions = Readonly<{
   onDamaged?: OnDamaged | undefined;
 }>;
 
+/** A first or last value, of the bucket that begins then, Unix ms. */
+export type End = Readonly<{ ms: number; value: number | null }>;
+
 /** A feature's buckets while they are added up. */
 export class FeatureBuckets {
   readonly #starts: readonly number[];
@@ -240,19 +243,24 @@ export class FeatureBuckets {
     else if (flag === 1) addOne(this.#suspect, bucket, us, steps, this.#withExtremes);
   }
 
-  /** The cells of a chart, and first and last good value of all. @param detail also what is behind each */
-  column(aggregate: ChartAggregate, detail: boolean): { cells: Column; first: number | null; last: number | null } {
+  /** The cells of a chart, and first and last good value of all. @param detail also what is behind each
+   *  @param taken buckets that are left out */
+  column(
+    aggregate: ChartAggregate,
+    detail: boolean,
+    taken?: ReadonlyMap<number, unknown>,
+  ): { cells: Column; first: End | null; last: End | null } {
     const cells: Column = new Map();
-    let first: number | null = null;
-    let last: number | null = null;
+    let first: End | null = null;
+    let last: End | null = null;
     for (let b = 0; b < this.#starts.length; b++) {
-      if (this.#n[b] === 0) continue;
+      if (this.#n[b] === 0 || taken?.has(this.#starts[b]!) === true) continue;
       const row = this.#rowOf(b, aggregate, detail);
       const cell = cellOf(row, aggregate, this.#worst);
       cells.set(row.ms, detail ? { ...cell, row } : cell);
       if (!detail || row.good_n === 0) continue;
-      first ??= this.#good.value('first', b, this.#perUnit);
-      last = this.#good.value('last', b, this.#perUnit);
+      first ??= { ms: row.ms, value: this.#good.value('first', b, this.#perUnit) };
+      last = { ms: row.ms, value: this.#good.value('last', b, this.#perUnit) };
     }
     return { cells, first, last };
   }

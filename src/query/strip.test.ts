@@ -46,3 +46,11 @@ it('does not let a name turn the direction of the lead and the scale behind it',
   expect(stripSvg(layOutStrip({ ...of, person: 'Eve \uffff\ufffe<&' }))).toMatch(/Eve \ufffd\ufffd&lt;&amp;, ECG/); // else it is no XML
   expect(stripSvg(strip)).not.toMatch(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
 });
+
+it('names the clock of a time, which of UTC is that', () => {
+  const of = { segments: [], fromNs: 1_767_600_000_000_000_000n, durationSec: 10, person: '', channel: 'ecg.ii', beats: [], method: '' };
+  const at = (timeZone: string): string => layOutStrip({ ...of, timeZone }).header.join();
+  expect(at('UTC')).toContain('2026-01-05 08:00:00.000 UTC,');
+  expect(at('Europe/London')).toContain('08:00:00.000 UTC,');
+  expect(at('Asia/Kolkata')).toContain('13:30:00.000 GMT+05:30,');
+});

@@ -152,7 +152,7 @@ function leadOf(segment: SampleSegment | undefined, channel: string): string {
   return `${kind === 'other' ? '' : kind.toUpperCase()} ${lead} (${segment.code})`.trim().replaceAll(/ +/g, ' ');
 }
 
-/** `2026-01-05 09:00:00.000 GMT+01:00` */
+/** `2026-01-05 09:00:00.000 GMT+01:00`, of no offset `UTC`, as pages have it. */
 function clockOf(timeMs: number, timeZone: string): string {
   const parts = new Intl.DateTimeFormat('en', {
     timeZone,
@@ -168,7 +168,8 @@ function clockOf(timeMs: number, timeZone: string): string {
   }).formatToParts(timeMs);
   const part = (type: string): string => parts.find((item) => item.type === type)?.value ?? '';
   const time = `${part('hour')}:${part('minute')}:${part('second')}.${part('fractionalSecond')}`;
-  return `${part('year')}-${part('month')}-${part('day')} ${time} ${part('timeZoneName')}`;
+  const zone = part('timeZoneName').replace('GMT+00:00', 'UTC');
+  return `${part('year')}-${part('month')}-${part('day')} ${time} ${zone}`;
 }
 
 export function stripSvg(strip: Strip): string {

@@ -140,6 +140,35 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     await page.context().close();
   }, 60_000);
 
+  it('the audit log asks for years of four figures alone, in its fields and in its address', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/#/audit?since=275760-01-01T00:00&until=2999-01-01T00:00', {
+      storageState: dashboard.signedIn,
+    });
+    await page.locator('tbody tr').first().waitFor();
+    expect(await page.getByLabel('From').inputValue()).toBe('');
+    const isTaken = await page.locator('[name=until]').evaluate((field: HTMLInputElement) => {
+      field.value = '275760-01-01T00:00';
+      return field.value === '' || field.validity.valid;
+    });
+    expect(isTaken).toBe(false);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  it('the wall reads one page of people, however many there are, and says so of a group', async () => {
+    const [project] = await dashboard.send<{ id: string }[]>('GET', '/api/v1/projects');
+    const { id } = await dashboard.send<{ id: string }>('POST', `/api/v1/projects/${project!.id}/groups`, { name: 'Large' });
+    const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    await page.route(/\/api\/v1\/xusers\?/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), link: '</api/v1/xusers?limit=1000&cursor=more>; rel="next"' } });
+    });
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/wall?group=${id}`);
+    await page.getByText('Of all people of the group, the first 1,000.').waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
   // promise: counts-in-sections
   it('the sections say how many there are', async () => {
     const { page } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });

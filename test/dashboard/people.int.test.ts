@@ -128,7 +128,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
       await page.getByText('History (1)').click();
       const row = page.getByRole('row').filter({ hasText: 'Sharing given' });
       expect(await row.textContent()).toMatch(/Ada.*Form 7, version 2/s);
-      await page.getByRole('button', { name: 'Withdraw to sharing' }).click();
+      await page.getByRole('button', { name: 'Withdraw consent to sharing' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click();
       await page.getByText('This person has not consented to sharing').waitFor();
       const audited = await send<{ action: string; actor_kind: string }[]>('GET', `/api/v1/audit-log?subject_id=${id}&kind=acts`);

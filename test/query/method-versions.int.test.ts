@@ -37,7 +37,7 @@ beforeAll(async () => {
     await pool.query(
       `insert into method (kind, name, code, cadence_hz, unit) values
          ('feature', 'hr_ecg', 'derived:hr_ecg_v' || $1::int, 1, $2), ('beat', 'r_peaks', 'derived:r_peaks_v' || $1::int, null, '')`,
-      [version, version === 11 ? '/min' : 'of another time'],
+      [version, version === 9 ? 'of another time' : '/min'],
     );
   const all = `generate_series(0, 59) as i cross join method m`;
   const version = `(substring(m.code from '_v(\\d+)$'))::int`;
@@ -46,6 +46,13 @@ beforeAll(async () => {
     api.database,
     `select ${place}, ${version}::float8 as value, -1::smallint as channel_no from ${all} where m.kind = 'feature'`,
     [stream.id, at(0)],
+  );
+  // Of the third and fifth minute there are values of an older version alone, of the fifth in another unit.
+  await putFeatures(
+    api.database,
+    `select ${place.replace('+ i)', '+ i + case when m.code like $3 then 120 else 240 end)')}, ${version}::float8 as value, -1::smallint as channel_no
+     from ${all} where m.kind = 'feature' and not m.code like '%v11'`,
+    [stream.id, at(0), '%v10'],
   );
   // Versions place beats a little differently. Of the second minute there are beats of an older one alone.
   await putBeats(
@@ -89,6 +96,53 @@ it('intervals of a window are of the newest version that has beats there, or of 
   expect(await read(0, 60, `&method_code=${codes[2]}`)).toMatchObject([{ method_code: codes[2], method_codes: [codes[2]] }]);
   expect(await read(61, 119)).toMatchObject([{ method_code: codes[1], method_codes: codes.slice(1) }]);
   expect(await read(600, 700)).toEqual([]);
+});
+
+it('each bucket of a chart is of the newest version that has values in it, and says of which', async () => {
+  type Answer = { values: { method_codes: string[] }[]; data: number[][]; detail: { n: number[][]; totals: object[] } };
+  const ask = (resolution: string, methodCode?: string): Promise<Answer> =>
+    api.json('POST', '/api/v1/charts/query', {
+      body: {
+        subject_id: 'patient',
+        range: { from: at(0), to: at(300) },
+        resolution,
+        detail: true,
+        series: [{ feature: 'hr_ecg', ...(methodCode !== undefined && { method_code: methodCode }) }],
+      },
+    });
+  const [newer, older] = [11, 10].map((number) => `derived:hr_ecg_v${number}`) as [string, string];
+  for (const resolution of ['1s', '1m']) {
+    const { values, data, detail } = await ask(resolution);
+    expect(values[0]!.method_codes).toEqual([newer, older]);
+    expect(data.filter(([ms]) => ms! < t0 + 120_000).map(([, value]) => value)).toEqual(Array(resolution === '1s' ? 60 : 1).fill(11));
+    expect(data.filter(([ms]) => ms! >= t0 + 120_000).map(([, value]) => value)).toEqual(Array(resolution === '1s' ? 60 : 1).fill(10));
+    expect(detail.totals).toMatchObject([{ n: 120, min: 10, max: 11, first: 11, last: 10 }]);
+  }
+  // Never both: the hour has values of the newest.
+  const hour = await ask('1h');
+  expect([hour.values[0]!.method_codes, hour.data.map(([, value]) => value), hour.detail.n]).toEqual([[newer], [11], [[60]]]);
+  const one = await ask('1m', older);
+  expect([one.values[0]!.method_codes, one.data.map(([, value]) => value)]).toEqual([[older], [10, 10]]);
+});
+
+it('the quality of an hour is that of the newest version that has values in it', async () => {
+  const { pool } = api.database;
+  await pool.query('update stream set last_sample_at = now() where id = $1', [stream.id]);
+  // Two hours ago both, an hour ago the older one alone.
+  await putFeatures(
+    api.database,
+    `select (extract(epoch from date_trunc('hour', now()) - make_interval(hours => hours)) + i)::bigint * 1000000000 as ts_ns, 70::float8 as value,
+       $1::int as stream_id, m.id as method_id, (-1)::smallint as channel_no, case when m.code like '%v11' then 0 else 1 end::smallint as qmask
+     from generate_series(1, 10) i cross join generate_series(1, 2) hours cross join method m
+     where m.name = 'hr_ecg' and not m.code like '%v9' and (hours = 2 or m.code like '%v10')`,
+    [stream.id],
+  );
+  type Listed = { hours: { n: number; good: number; suspect: number }[] };
+  const [listed] = await api.json<Listed[]>('GET', '/api/v1/signal-quality?hours=4');
+  expect(listed!.hours.map(({ n, good, suspect }) => [n, good, suspect])).toEqual([
+    [10, 10, 0],
+    [10, 0, 10],
+  ]);
 });
 
 it('a goal counts each minute once', async () => {

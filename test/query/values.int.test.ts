@@ -465,7 +465,8 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     rows.forEach(({ abbreviation, name, unit }, i) => {
       const [title, value, label, flag] = shown[i]!;
       expect([abbreviation, title.replaceAll('\u00a0', ' ')]).toEqual([abbreviation, languages[langOf(i)][name] ?? name]);
-      expect([abbreviation, value, label]).toEqual([abbreviation, expect.stringMatching(/\d/), unitLabel(unit)]);
+      const read = abbreviation.startsWith('PNN') ? '%' : unitLabel(unit); // shares, which people read in per cent
+      expect([abbreviation, value, label]).toEqual([abbreviation, expect.stringMatching(/\d/), read]);
       expect([abbreviation, flag.length > 0]).toEqual([abbreviation, true]);
     });
     // named and measured as their methods say, not by their codes

@@ -142,7 +142,7 @@ describe('an episode made by the API', () => {
       '25 mm/s',
       '10 mm/mV',
       '10 s',
-      /2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} GMT/,
+      /2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC/,
       'derived:r_peaks',
     ]) {
       expect(drawing).toMatch(words);

@@ -355,6 +355,42 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('marks suspect values of what it compares with', async () => {
+    const other = '11111111-2222-4333-8444-555555555555';
+    fixture.on('POST', '/api/v1/charts/query', ({ body }) => {
+      const { subject_id: id, range } = body as Asked;
+      const compared = id === other ? 1 : 0;
+      const data = Array.from({ length: 60 }, (_, i) => [Date.parse(range.from) + i * 720_000, 70 + 20 * compared]);
+      const qmask = data.map(() => [compared]);
+      const methods = ['derived:hr_ecg_v11', 'derived:hr_ecg_v10'].slice(compared);
+      const values = [{ agg: 'mean', method_codes: methods }];
+      return { json: { range, resolution: 'PT12M', values, data, qmask, detail: detailOf(data, qmask) } };
+    });
+    const { chart, errors, close } = await open([`${fixed} compare="${other}" compare-name="Bert"`]);
+    await chart.getByText('Heart rate, Bert').waitFor();
+    /** Pixels of the colour of what is suspect, above the ribbon. */
+    const marked = (): Promise<number> =>
+      chart.evaluate((element) => {
+        const root = element.shadowRoot!;
+        const probe = document.createElement('span');
+        probe.style.color = 'var(--_suspect)';
+        root.append(probe);
+        const color = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? []).map(Number);
+        probe.remove();
+        const canvas = root.querySelector('canvas')!;
+        const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, Math.round(canvas.height * 0.6));
+        let count = 0;
+        for (let i = 0; i < data.length; i += 4)
+          if (data[i + 3]! > 200 && color.slice(0, 3).every((part, k) => Math.abs(data[i + k]! - part) < 12)) count++;
+        return count;
+      });
+    await expect.poll(marked).toBeGreaterThan(100);
+    // Of which versions the values are is said where there are several.
+    await expect.poll(() => chart.getByText('derived:').allTextContents()).toEqual(['derived:hr_ecg_v11, derived:hr_ecg_v10']);
+    expect(errors).toEqual([]);
+    await close();
+  });
+
   it('shares its cursor with charts of the same link', async () => {
     const { page, chart, close } = await open([`${fixed} link="a"`, `${fixed.replace('HR', 'TEMP')} link="a"`, `${fixed} link="b"`]);
     const readouts = (): Promise<string[]> =>

@@ -101,7 +101,7 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
     }
     const timeMs = Date.parse(observation.effective_time);
     return html`<h3>${label}</h3>
-      <p>${this.#value(observation)}</p>
+      <p>${this.#value(observation, label)}</p>
       <p class="foot">${qualityMark(observation.qmask, locale)} <span class="muted">${formatAge(locale, timeMs, Date.now())}</span></p>
       <details>
         <summary>${this.text('details')}<span class="vh"> ${label}</span></summary>
@@ -111,13 +111,13 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
       </details>`;
   }
 
-  #value({ value, unit }: Observation) {
+  #value({ value, unit }: Observation, name: string) {
     const long = hoursAndMinutes(value, unit);
     if (long !== null) {
       const text = this.text('hoursMinutes', long);
       return html`<span class="value" part="value">${text}</span>`;
     }
-    const shown = convertUnit({ unit, values: [value] }, this.setting('units'));
+    const shown = convertUnit({ name, unit, values: [value] }, this.setting('units'));
     return html`<span class="value" part="value">${formatValue(this.locale, shown.values[0] ?? Number.NaN, shown.unit)}</span
       ><span class="unit">${unitLabel(shown.unit)}</span>`;
   }

@@ -19,44 +19,33 @@
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
-import { fieldCss } from '../shared/field-css.ts';
-import { addDays, atWallTime, startOfDay, wallTime } from '../shared/days.ts';
+import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
-import { sentenceOf } from '../shared/strings.ts';
 import { tokenColor } from '../shared/theme.ts';
-import { traceTextFor } from '../shared/trace-strings.ts';
-import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
 import type { Colors, Tick } from './recording-draw.ts';
 import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
 import type { Pick, PickMode } from './recording-pick.ts';
-import { recordingTexts } from './recording-strings.ts';
-import { readStrip } from './strip-reading.ts';
-import { maybeBad, maybeGaps, nextStretch } from './recording-jumps.ts';
-import type { RecordingTextKey } from './recording-strings.ts';
+import { recordingCss } from './recording-css.ts';
+import { findNext, jumps } from './recording-seek.ts';
+import type { Jump } from './recording-seek.ts';
+import { RecordingWords } from './recording-words.ts';
+import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingDay } from './recording-day.ts';
+import { pageMs, RecordingPages } from './recording-pages.ts';
+import type { Page } from './recording-pages.ts';
 import { RecordingSource, TILE_MS } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment, Tile } from './recording-source.ts';
 
-const ROWS = 10;
 const speeds = [12.5, 25, 50] as const;
-const gains = [5, 10, 20] as const;
-/** mm/mV of usual paper; a signal without millivolts has that many tenths of the height at which it fits. */
-const USUAL_GAIN = 10;
 const rowLengths = [10, 30, 60] as const;
 const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } as const;
-const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
-type Jump = (typeof jumps)[number];
 const LANES_MAX = 12;
 /** Lanes of a strip that leaves room for others on a screen. */
 const STAYS_MAX = 3;
-const PAGE_PARTS = 5;
-/** Two rows: as many as pixels of a wide screen. */
-const PART_BUCKETS = 4000;
-const PARTS_KEPT = 40;
 /** What keys move by to place something exactly, ms. */
 const FINE_MS = 10;
 /** A pointer that moves less than this has not moved. */
@@ -65,49 +54,12 @@ const STILL_PX = 6;
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
 const REFRESH_MS = 5000;
-/** Between two times below the whole recording, at least. */
-const TICK_PX = 60;
 const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
 
-const css = `${fieldCss}
-.bar { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin-block-end: 8px; font-size: .875rem; }
-.bar label { display: grid; gap: 2px; }
-.bar select { min-inline-size: 5.5em; inline-size: auto; }
-.bar .check { display: flex; gap: 6px; align-items: center; min-block-size: 40px; }
-.bar .check input { inline-size: 20px; block-size: 20px; }
-.views { display: grid; gap: 8px; direction: ltr; }
-canvas { display: block; inline-size: 100%; background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; touch-action: pan-y; }
-.whole { block-size: 150px; cursor: pointer; }
-.rows { block-size: clamp(460px, 45vh, 1100px); cursor: pointer; }
-.strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; scroll-margin-block-end: 2.5em; }
-/* Below the rows it would be out of sight, where a click in them shows what it does. */
-@media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: 28px; box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
-@media screen and (max-height: 960px) { .day ~ .strip { position: static; box-shadow: none; } }
-.reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between;
-  /* In sight with the strip, however low the screen is. */
-  position: sticky; inset-block-end: 0; z-index: 1; padding-block: 4px; background: var(--_surface); }
-.warn { color: var(--_suspect); font-weight: 600; }
-.goto { flex: 1 1 480px; display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
-.goto label { flex: 1 1 240px; display: flex; gap: 8px; align-items: center; }
-.goto input[type=range] { flex: 1; min-block-size: 40px; accent-color: var(--_accent); }
-.goto input[type=datetime-local] { inline-size: auto; }
-.skeleton { block-size: 300px; }
-fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
-@media print {
-  .rows { block-size: 150mm; }
-  .bar { display: none !important; }
-  .reading { position: static; }
-  .views { overflow: hidden; }
-  /* A millimetre stays one: what is too wide is cut off at both ends, not made narrower. */
-  .strip { inline-size: var(--_wide, 100%); margin-inline-start: calc((100% - var(--_wide, 100%)) / 2); }
-}
-@container (max-width: 500px) { .rows { block-size: 360px; } .reading, .strip.stays { position: static; box-shadow: none; } }
-`;
-
 export class BioRecording extends BioElement {
-  static override styles = css;
+  static override styles = recordingCss;
   static observedAttributes = ['stream', 'at', 'speed', 'gain', 'row', 'channels', 'marking', 'tz', 'lang', 'theme'];
   #session: Session | null = null;
   #source: RecordingSource | null = null;
@@ -117,11 +69,7 @@ export class BioRecording extends BioElement {
   #quality: Quality | null = null;
   #rate: Rate | null = null;
   #marks: readonly Mark[] = [];
-  /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
-  readonly #pages = new Map<string, Envelope | null>();
-  readonly #pageRequests = new Map<string, AbortController>();
-  /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
-  readonly #pageQualities = new Map<string, Quality | null>();
+  #pages: RecordingPages | null = null;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day that is shown of a recording of days; null: not asked for. */
   #day: RecordingDay | null = null;
@@ -129,9 +77,7 @@ export class BioRecording extends BioElement {
   #wholeOf = '';
   #atMs = NaN;
   #speed = 25;
-  #gain = 10;
-  /** Of signals that have one of their own, by code. */
-  readonly #gains = new Map<string, number>();
+  readonly #gains = new Gains((channel) => this.#source!.stream.channels.find(({ code }) => code === channel)?.unit ?? 'mV');
   /** Code of the signal whose gain is changed; '': of all. */
   #signal = '';
   #rowSec = 60;
@@ -140,6 +86,8 @@ export class BioRecording extends BioElement {
   #calipers: { fromMs: number; toMs: number; marchOut: boolean } | null = null;
   #isMeasuring = false;
   #jump: Jump = 'jumpEpisode';
+  /** Ends the search for it: they are elsewhere. */
+  #looking: AbortController | null = null;
   #pickMode: PickMode = 'off';
   #pick: Pick | null = null;
   /** Where the pointer came down, and what it does until it goes up. */
@@ -201,11 +149,11 @@ export class BioRecording extends BioElement {
   #close(): void {
     this.#opening?.abort();
     clearTimeout(this.#refreshTimer);
-    for (const request of this.#pageRequests.values()) request.abort();
+    this.#looking?.abort();
+    this.#pages?.close();
+    this.#pages = null;
     this.#source?.close();
     this.#source = null;
-    this.#pages.clear();
-    this.#pageQualities.clear();
     this.#wholeOf = '';
     this.#day?.close();
     this.#day = null;
@@ -231,6 +179,7 @@ export class BioRecording extends BioElement {
     const source = await RecordingSource.open(session, streamId, () => this.requestUpdate(), signal);
     if (signal.aborted) return;
     this.#source = source;
+    this.#pages = new RecordingPages(source, () => this.#draw());
     if (source.stream.channels.length === 0) {
       this.#setState('empty');
       return;
@@ -266,11 +215,7 @@ export class BioRecording extends BioElement {
         .refresh(signal)
         .then((fromMs) => {
           if (fromMs === null || signal.aborted) return;
-          const isNew = (key: string): boolean => {
-            const [from, length] = key.split(' ').map(Number) as [number, number];
-            return from + length > fromMs;
-          };
-          for (const pages of [this.#pages, this.#pageQualities]) for (const key of pages.keys()) if (isNew(key)) pages.delete(key);
+          this.#pages?.forgetAfter(fromMs);
           this.#loadWhole(source, signal);
           if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
           this.requestUpdate();
@@ -294,7 +239,7 @@ export class BioRecording extends BioElement {
     const among = <T extends number>(name: string, list: readonly T[], fallback: T): T =>
       list.find((one) => one === Number(this.getAttribute(name))) ?? fallback;
     this.#speed = among('speed', speeds, 25);
-    this.#gain = among('gain', gains, 10);
+    this.#gains.all = among('gain', gains, 10);
     this.#rowSec = among('row', rowLengths, 60);
     const { channels } = source.stream;
     const wanted = (this.getAttribute('channels') ?? '').split(',').filter((code) => channels.some((channel) => channel.code === code));
@@ -356,28 +301,10 @@ export class BioRecording extends BioElement {
 
   #setPick(pick: Pick | null, done = false): void {
     this.#pick = pick;
-    if (pick !== null) this.#message = this.#picked(pick);
+    if (pick !== null) this.#message = this.#words.picked(pick);
     this.#draw();
     this.requestUpdate();
     this.emit('bio:recording-pick', pick === null ? null : pickDetail(pick, done));
-  }
-
-  #picked(pick: Pick): string {
-    const [from, to] = [Math.min(pick.fromMs, pick.toMs), Math.max(pick.fromMs, pick.toMs)];
-    const values = { from: this.#clock(from, false, 3), to: this.#clock(to, false, 3) };
-    if (pick.beat === 'added') return this.#say('pickedNoBeat', values);
-    if (pick.beat !== null) return this.#pickedBeat(pick.beat, values);
-    return this.#say(to > from ? 'pickedStretch' : 'pickedMoment', values);
-  }
-
-  #pickedBeat({ aami, confidence }: Beat, values: Readonly<{ from: string }>): string {
-    if (aami === null) return this.#say('pickedBeat', values);
-    if (confidence === null || aami === 'Q') return this.#say('pickedKind', { ...values, kind: aami });
-    return this.#say('pickedSure', { ...values, kind: aami, sure: this.#percent(confidence) });
-  }
-
-  #percent(share: number): string {
-    return new Intl.NumberFormat(this.locale, { style: 'percent' }).format(share);
   }
 
   /** The beat under the pointer, whatever is being picked. */
@@ -386,14 +313,6 @@ export class BioRecording extends BioElement {
     if (beat === this.#hovered) return;
     this.#hovered = beat;
     this.requestUpdate();
-  }
-
-  #hoveredBeat(): string {
-    if (this.#hovered === null) return '';
-    const { timeMs, aami, confidence } = this.#hovered;
-    const kind = aami === null ? '' : `, ${aami} (AAMI)`;
-    const sure = confidence === null || aami === null || aami === 'Q' ? '' : `, ${this.#percent(confidence)}`;
-    return `${this.#say('markBeat')} ${this.#clock(timeMs, false, 3)}${kind}${sure}`;
   }
 
   /** By keyboard: the next beat after the one that is picked, or the one in the middle, or the next after the middle. */
@@ -432,13 +351,8 @@ export class BioRecording extends BioElement {
     return (width > 0 ? width : 600) / pxPerMs(this.#speed);
   }
 
-  get #pageMs(): number {
-    return ROWS * this.#rowSec * 1000;
-  }
-
-  get #pageFromMs(): number {
-    const { startMs } = this.#source!;
-    return startMs + Math.floor((this.#atMs - startMs) / this.#pageMs) * this.#pageMs;
+  get #page(): Page {
+    return this.#pages!.at(this.#atMs, this.#rowSec);
   }
 
   /** Between the whole and a page lies a day, where there is more than one. */
@@ -459,6 +373,7 @@ export class BioRecording extends BioElement {
 
   #moveTo(ms: number): void {
     if (this.#source === null) return;
+    this.#looking?.abort();
     this.#atMs = this.#within(ms);
     if (this.#gesture === null) this.#hovered = null; // another beat is under the pointer now
     this.#forget();
@@ -479,7 +394,7 @@ export class BioRecording extends BioElement {
     this.emit('bio:recording-view', {
       at: new Date(this.#atMs).toISOString(),
       speed: this.#speed,
-      gain: this.#gain,
+      gain: this.#gains.all,
       row: this.#rowSec,
       channels: this.#channels.join(),
     });
@@ -494,34 +409,20 @@ export class BioRecording extends BioElement {
   // ------------------------------------------------------------------------------------------------ events and ectopic beats
 
   async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
-    const [fromMs, kind] = [this.#atMs, this.#jump];
-    const found = await this.#find(forward, to);
-    if (this.#atMs !== fromMs || this.#jump !== kind) return; // they are elsewhere by now
+    this.#looking?.abort();
+    const { signal } = (this.#looking = new AbortController());
+    const found = await this.#find(forward, to, signal);
+    if (signal.aborted) return; // they are elsewhere by now
     if (found === null) {
-      this.#message = this.#say('noMore');
+      this.#message = this.#words.say('noMore');
       this.requestUpdate();
     } else this.#moveTo(found);
   }
 
-  async #find(forward: boolean, to: Jump): Promise<number | null> {
-    const source = this.#source;
-    if (source === null) return null;
-    if (to === 'jumpEctopic') return await source.ectopic(this.#atMs, forward, new AbortController().signal).catch(() => null);
-    if (to === 'jumpGap' || to === 'jumpQuality') return await this.#findStretch(source, forward, to === 'jumpGap').catch(() => null);
-    const marks = to === 'jumpMark' ? this.#marks.filter(({ source: of }) => of === 'annotation') : this.#marks;
-    const times = marks.map(({ startMs }) => startMs);
-    const beyond = times.filter((ms) => (forward ? ms > this.#atMs + 1 : ms < this.#atMs - 1));
-    return (forward ? beyond[0] : beyond.at(-1)) ?? null;
-  }
-
-  /** Where the next gap, or stretch of bad quality, of the first channel begins. */
-  async #findStretch(source: RecordingSource, forward: boolean, gaps: boolean): Promise<number | null> {
-    const [channel, { signal }] = [this.#channels[0]!, new AbortController()];
-    const coarse = gaps ? this.#envelope && maybeGaps(this.#envelope) : this.#quality && maybeBad(this.#quality);
-    if (coarse === null) return null;
-    const fine = (fromMs: number, toMs: number) =>
-      gaps ? source.gaps(channel, fromMs, toMs, signal) : source.badStretches(channel, fromMs, toMs, signal);
-    return nextStretch(coarse, fine, this.#atMs, forward);
+  async #find(forward: boolean, to: Jump, signal: AbortSignal): Promise<number | null> {
+    if (this.#source === null) return null;
+    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks: this.#marks };
+    return await findNext(this.#source, shown, to, { fromMs: this.#atMs, forward, signal }).catch(() => null);
   }
 
   // ------------------------------------------------------------------------------------------------ gestures
@@ -538,8 +439,8 @@ export class BioRecording extends BioElement {
       ArrowRight: () => this.#moveTo(this.#atMs + step),
       ArrowUp: () => this.#moveTo(this.#atMs - this.#rowSec * 1000),
       ArrowDown: () => this.#moveTo(this.#atMs + this.#rowSec * 1000),
-      PageUp: () => this.#moveTo(this.#atMs - this.#pageMs),
-      PageDown: () => this.#moveTo(this.#atMs + this.#pageMs),
+      PageUp: () => this.#moveTo(this.#atMs - pageMs(this.#page)),
+      PageDown: () => this.#moveTo(this.#atMs + pageMs(this.#page)),
       Home: () => this.#moveTo(this.#source!.startMs),
       End: () => this.#moveTo(this.#source!.endMs),
       '+': () => this.#set(() => this.#more(1, next)),
@@ -571,22 +472,7 @@ export class BioRecording extends BioElement {
   /** `+` and `-`: of the chosen signal its gain; without one the speed. */
   #more(by: number, next: (list: readonly number[], value: number, by: number) => number): void {
     if (this.#signal === '') this.#speed = next(speeds, this.#speed, by);
-    else this.#gains.set(this.#signal, next(gains, this.#gainOf(this.#signal), by));
-  }
-
-  /** @param channel '': of all of ECG */
-  #gainOf(channel: string): number {
-    return this.#gains.get(channel) ?? (this.#isFitted(channel) ? USUAL_GAIN : this.#gain);
-  }
-
-  /** Signals of other units than mV are fitted to their lane. */
-  #isFitted(channel: string): boolean {
-    return this.#source!.stream.channels.some(({ code, unit }) => code === channel && unit !== 'mV');
-  }
-
-  /** In words. */
-  #gainName(channel: string, gain: number): string {
-    return this.#isFitted(channel) ? `× ${gain / USUAL_GAIN}` : `${gain} mm/mV`;
+    else this.#gains.set(this.#signal, next(gains, this.#gains.of(this.#signal), by));
   }
 
   get #markKeys(): Readonly<Record<string, () => void>> {
@@ -720,9 +606,10 @@ export class BioRecording extends BioElement {
   #pickRow(event: PointerEvent): void {
     if (this.#source === null) return;
     const { left, top, width, height } = (event.currentTarget as Element).getBoundingClientRect();
-    const row = Math.min(ROWS - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * ROWS)));
+    const { fromMs, rowMs, count } = this.#page;
+    const row = Math.min(count - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * count)));
     const along = Math.min(1, Math.max(0, (event.clientX - left - 64) / (width - 64)));
-    this.#moveTo(this.#pageFromMs + (row + along) * this.#rowSec * 1000);
+    this.#moveTo(fromMs + (row + along) * rowMs);
   }
 
   // ------------------------------------------------------------------------------------------------ drawing
@@ -765,8 +652,9 @@ export class BioRecording extends BioElement {
     if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) this.#loadWhole(source, this.#opening.signal);
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
-    const pageFromMs = this.#pageFromMs;
-    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#ticks(fromMs, toMs, width);
+    const shown = this.#page;
+    const page = [shown.fromMs, shown.fromMs + pageMs(shown)] as const;
+    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
     const [whole, daySpan] = [surface('whole'), this.#isOfDays ? this.#daySpan : null];
     if (whole !== null)
       drawWhole(whole, {
@@ -776,7 +664,7 @@ export class BioRecording extends BioElement {
         quality: this.#quality,
         rate: this.#rate,
         marks: this.#marks,
-        page: daySpan ?? [pageFromMs, pageFromMs + this.#pageMs],
+        page: daySpan ?? page,
         strip,
         ticks,
       });
@@ -784,22 +672,20 @@ export class BioRecording extends BioElement {
     if (dayOn !== null && daySpan !== null) {
       const [startMs, endMs] = daySpan;
       const { envelope, quality, rate } = this.#dayAt(source, daySpan);
-      const page = [pageFromMs, pageFromMs + this.#pageMs] as const;
       drawWhole(dayOn, { startMs, endMs, envelope, quality, rate, marks: this.#marks, page, strip, ticks });
     }
-    const qualities = this.#pageQuality(source, pageFromMs);
+    const qualities = this.#pages!.qualities(shown, this.#channels[0]!);
+    this.root.querySelector<HTMLElement>('.rows')?.style.setProperty('--_rows', String(shown.count));
     const rows = surface('rows');
     if (rows !== null)
       drawRows(rows, {
-        fromMs: pageFromMs,
-        rowMs: this.#rowSec * 1000,
-        count: ROWS,
-        envelopes: this.#page(source, pageFromMs),
+        ...shown,
+        envelopes: this.#pages!.envelopes(shown, this.#channels[0]!),
         marks: this.#marks,
         strip,
         qualities,
-        time: (ms) => this.#clock(ms, false),
-        date: (ms) => this.#date(ms),
+        time: (ms) => this.#words.clock(ms, false),
+        date: (ms) => this.#words.date(ms),
         channel: this.#channels[0]!,
       });
     this.root.querySelector<HTMLElement>('.strip')?.style.setProperty('--_lanes', String(this.#channels.length));
@@ -817,7 +703,7 @@ export class BioRecording extends BioElement {
       else {
         this.#isUnread ||= tile === 'failed';
         this.#isWaiting ||= tile === 'loading';
-        absent.push({ fromMs: ms, toMs: ms + TILE_MS, word: tile === 'loading' ? this.text('loading') : this.#say('notRead') });
+        absent.push({ fromMs: ms, toMs: ms + TILE_MS, word: tile === 'loading' ? this.text('loading') : this.#words.say('notRead') });
       }
     }
     source.tileAt(this.#within(strip[1] + TILE_MS)); // what one is likely to want next
@@ -829,15 +715,15 @@ export class BioRecording extends BioElement {
     drawStrip(paper, {
       fromMs: strip[0],
       speed: this.#speed,
-      gain: this.#gain,
+      gain: this.#gains.all,
       lanes: this.#channels.map((code) => {
         const { kind, unit } = source.stream.channels.find((channel) => channel.code === code)!;
         return {
           channel: code,
           kind,
-          label: [code, unitLabel(unit), this.#ownGain(code)].filter((word) => word !== '').join(' · '),
-          gain: this.#gainOf(code),
-          zoom: this.#gainOf(code) / USUAL_GAIN,
+          label: [code, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · '),
+          gain: this.#gains.of(code),
+          zoom: this.#gains.of(code) / USUAL_GAIN,
           isChosen: code === this.#signal,
           segments: segments.filter(({ channel }) => channel === code),
         };
@@ -846,19 +732,13 @@ export class BioRecording extends BioElement {
       corrected: this.#marks.some(({ beat }) => beat !== null) ? correctBeats(this.#beats, this.#marks) : null,
       pick: this.#pick,
       hasMiddle: this.#pickMode !== 'off' || this.#calipers !== null,
-      words: { computed: this.#say('rowComputed'), corrected: this.#say('rowCorrected') },
+      words: { computed: this.#words.say('rowComputed'), corrected: this.#words.say('rowCorrected') },
       marks: this.#marks,
       calipers: this.#calipers,
       qualities,
       absent,
-      gap: this.#say('gap'),
+      gap: this.#words.say('gap'),
     });
-  }
-
-  /** In words, where a signal has another gain than all. */
-  #ownGain(code: string): string {
-    const own = this.#gainOf(code);
-    return own === (this.#isFitted(code) ? USUAL_GAIN : this.#gain) ? '' : this.#gainName(code, own);
   }
 
   #dayAt(source: RecordingSource, span: readonly [number, number]): RecordingDay {
@@ -889,126 +769,22 @@ export class BioRecording extends BioElement {
   #beats: readonly Beat[] = [];
   #shown: readonly Segment[] = [];
 
-  /** What is here of a page; the rest is asked for, and comes. A page is asked for in parts, to be finer. */
-  #page(source: RecordingSource, fromMs: number): readonly Envelope[] {
-    const partMs = this.#pageMs / PAGE_PARTS;
-    return Array.from({ length: PAGE_PARTS }, (_, part) => fromMs + part * partMs)
-      .filter((partFromMs) => partFromMs <= source.endMs)
-      .flatMap((partFromMs) => this.#pagePart(source, partFromMs, partMs) ?? []);
-  }
-
-  #pagePart(source: RecordingSource, fromMs: number, partMs: number): Envelope | null {
-    const channel = this.#channels[0]!;
-    const key = `${fromMs} ${partMs} ${channel}`;
-    const known = this.#pages.get(key) ?? null;
-    if (!this.#pages.has(key)) {
-      for (const [other, request] of this.#pageRequests) if (!this.#isShown(other)) request.abort();
-      const request = new AbortController();
-      this.#pageRequests.set(key, request);
-      this.#pages.set(key, null);
-      source
-        .envelopes(fromMs, fromMs + partMs, PART_BUCKETS, [channel], request.signal)
-        .then((found) => {
-          if (this.#pages.size > PARTS_KEPT) this.#pages.delete(this.#pages.keys().next().value!);
-          this.#pages.set(key, found[0] ?? null);
-          this.#draw();
-        })
-        .catch(() => void this.#pages.delete(key)) // asked for again after the next step
-        .finally(() => this.#pageRequests.delete(key));
-    }
-    return known;
-  }
-
-  /** How far the first channel can be trusted: on the page that is shown, and on the ones next to it where they are known. */
-  #pageQuality(source: RecordingSource, fromMs: number): readonly Quality[] {
-    const channel = this.#channels[0]!;
-    const key = `${fromMs} ${this.#pageMs} ${channel}`;
-    if (!this.#pageQualities.has(key)) {
-      this.#pageQualities.set(key, null);
-      if (this.#pageQualities.size > PARTS_KEPT) this.#pageQualities.delete(this.#pageQualities.keys().next().value!);
-      void source
-        .quality(channel, this.#opening!.signal, [fromMs, fromMs + this.#pageMs])
-        .then((quality) => {
-          this.#pageQualities.set(key, quality);
-          this.#draw();
-        })
-        .catch(() => void this.#pageQualities.delete(key));
-    }
-    return [...this.#pageQualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
-  }
-
-  /** Is a part of a page one of the page that is shown? */
-  #isShown(key: string): boolean {
-    const [from, length] = key.split(' ').map(Number) as [number, number];
-    return from + length > this.#pageFromMs && from < this.#pageFromMs + this.#pageMs;
-  }
-
   // ------------------------------------------------------------------------------------------------ words
 
-  #say(key: RecordingTextKey, values: Readonly<Record<string, string | number>> = {}): string {
-    return sentenceOf(recordingTexts, this.locale, key, values);
-  }
-
-  #clock(ms: number, withDate: boolean, digits?: 3): string {
-    const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' } as const) : {};
-    return new Intl.DateTimeFormat(this.locale, {
-      ...date,
-      hour: '2-digit',
-      minute: '2-digit',
-      second: '2-digit',
-      ...(digits && { fractionalSecondDigits: digits }),
-      hourCycle: 'h23',
-      timeZone: this.timeZone,
-    }).format(ms);
-  }
-
-  /** As an input of a time has it, by the clocks of the page. */
-  #local(ms: number): string {
-    return new Date(Math.floor(wallTime(ms, this.timeZone) / 1000) * 1000).toISOString().slice(0, 19);
-  }
-
-  #date(ms: number): string {
-    return new Intl.DateTimeFormat(this.locale, { month: 'short', day: 'numeric', timeZone: this.timeZone }).format(ms);
-  }
-
-  /** Below the whole recording and a day: whole times of the clock, a midnight by its date. */
-  #ticks(fromMs: number, toMs: number, width: number): Tick[] {
-    const steps = timeSteps.filter((step) => (step * 1000 * width) / (toMs - fromMs) >= TICK_PX);
-    const step = steps[0] ?? timeSteps.at(-1)!;
-    const splits = timeSplits(fromMs / 1000, toMs / 1000, step, this.timeZone);
-    const texts = tickTexts(splits, step, toMs - fromMs, this.locale, this.timeZone, 'h23');
-    return splits.map((sec, i) => ({ ms: sec * 1000, text: texts[i]! }));
-  }
-
-  #number(value: number, digits: number): string {
-    return new Intl.NumberFormat(this.locale, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value);
+  get #words(): RecordingWords {
+    return new RecordingWords(this.locale, this.timeZone);
   }
 
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
   #reading(): string {
     const inStrip = this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
-    const { bpm, flag, count, total } = readStrip(inStrip);
-    const word = traceTextFor(this.locale, flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
-    const missing = this.#isUnread ? this.#say('notRead') : this.#isWaiting ? this.text('loading') : null;
-    const quality = missing ?? (count === total ? word : this.#say('ofBeats', { quality: word, count, total }));
-    const hr = bpm === null ? '–' : `${bpm} /min`;
-    return this.#say('atTime', { time: this.#clock(this.#atMs, true), hr, quality });
+    const missing = this.#isUnread ? this.#words.say('notRead') : this.#isWaiting ? this.text('loading') : null;
+    return this.#words.reading(this.#atMs, inStrip, missing);
   }
 
   #measured(): string {
-    if (this.#calipers === null) return '';
-    const { fromMs, toMs } = this.#calipers;
-    const ms = Math.abs(toMs - fromMs);
-    const valueAt = (at: number): number | null => {
-      const segment = this.#shown.find(
-        ({ channel, t0Ms, rateHz, samples }) => channel === this.#channels[0] && at >= t0Ms && at < t0Ms + (samples.length * 1000) / rateHz,
-      );
-      return segment?.samples[Math.round(((at - segment.t0Ms) / 1000) * segment.rateHz)] ?? null;
-    };
-    const [from, to] = [valueAt(fromMs), valueAt(toMs)];
-    const unit = this.#shown.find(({ channel }) => channel === this.#channels[0])?.unit ?? '';
-    const mv = from === null || to === null ? '–' : `${this.#number(to - from, 2)} ${unitLabel(unit)}`;
-    return this.#say('caliperReading', { ms: Math.round(ms), bpm: ms < 1 ? '–' : Math.round(60_000 / ms), mv });
+    const first = this.#shown.filter(({ channel }) => channel === this.#channels[0]);
+    return this.#calipers === null ? '' : this.#words.measured(this.#calipers, first);
   }
 
   /** A time that is being typed is one of its own after each figure: what is not of the recording is left as it is. */
@@ -1022,7 +798,7 @@ export class BioRecording extends BioElement {
     if (this.#state !== 'ready' || this.#source === null) {
       if (this.#state === 'loading') return html`<div class="skeleton" aria-label=${this.text('loading')} role="status"></div>`;
       const words = {
-        empty: this.#say('noRecording'),
+        empty: this.#words.say('noRecording'),
         unauthorized: this.text('unauthorized'),
         offline: this.text('offlineEmpty'),
       } as const;
@@ -1045,46 +821,47 @@ export class BioRecording extends BioElement {
           ${list.map((one) => html`<option .selected=${one === value}>${typeof unit === 'string' ? `${one} ${unit}` : unit(one)}</option>`)}
         </select></label
       >`;
-    const range = `${this.#clock(startMs, true)} – ${this.#clock(endMs, true)}`;
-    return html`<section aria-label=${this.#say('recordingLabel', { device: stream.device_id, range })}>
+    const range = `${this.#words.clock(startMs, true)} – ${this.#words.clock(endMs, true)}`;
+    return html`<section aria-label=${this.#words.say('recordingLabel', { device: stream.device_id, range })}>
       <div class="bar">
-        ${select(this.#say('paperSpeed'), speeds, this.#speed, 'mm/s', (one) => (this.#speed = one))}
+        ${select(this.#words.say('paperSpeed'), speeds, this.#speed, 'mm/s', (one) => (this.#speed = one))}
         ${this.#channels.length < 2 ? nothing : this.#signalChoice()}
         ${select(
-          this.#say('gain'),
+          this.#words.say('gain'),
           gains,
-          this.#gainOf(this.#signal),
-          (one) => this.#gainName(this.#signal, one),
-          (one) => this.#setGain(one),
+          this.#gains.of(this.#signal),
+          (one) => this.#gains.name(this.#signal, one),
+          (one) => this.#gains.set(this.#signal, one),
         )}
-        ${select(this.#say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
+        ${select(this.#words.say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
         <label
-          >${this.#say('jumpTo')}
+          >${this.#words.say('jumpTo')}
           <select
             @change=${(event: Event) => {
+              this.#looking?.abort();
               this.#jump = jumps[(event.target as HTMLSelectElement).selectedIndex]!;
               this.#forget();
             }}
           >
-            ${jumps.map((one) => html`<option ?selected=${one === this.#jump}>${this.#say(one)}</option>`)}
+            ${jumps.map((one) => html`<option ?selected=${one === this.#jump}>${this.#words.say(one)}</option>`)}
           </select></label
         >
-        <button type="button" @click=${() => void this.#go(false)}>${this.#say('previousEvent')}</button>
-        <button type="button" @click=${() => void this.#go(true)}>${this.#say('nextEvent')}</button>
+        <button type="button" @click=${() => void this.#go(false)}>${this.#words.say('previousEvent')}</button>
+        <button type="button" @click=${() => void this.#go(true)}>${this.#words.say('nextEvent')}</button>
         ${this.#isMarking ? this.#markChoice() : nothing}
         <label class="check"
           ><input
             type="checkbox"
             .checked=${this.#isFiltered}
             @change=${() => this.#set(() => (this.#isFiltered = !this.#isFiltered))}
-          />${this.#say('filter')}</label
+          />${this.#words.say('filter')}</label
         >
         <label class="check"
           ><input
             type="checkbox"
             .checked=${this.#isMeasuring}
             @change=${() => this.#set(() => this.#toggleCalipers())}
-          />${this.#say('calipers')}</label
+          />${this.#words.say('calipers')}</label
         >
         <label class="check"
           ><input
@@ -1092,33 +869,33 @@ export class BioRecording extends BioElement {
             .checked=${this.#calipers?.marchOut ?? false}
             ?disabled=${this.#calipers === null}
             @change=${() => this.#set(() => (this.#calipers = this.#calipers && { ...this.#calipers, marchOut: !this.#calipers.marchOut }))}
-          />${this.#say('marchOut')}</label
+          />${this.#words.say('marchOut')}</label
         >
         ${stream.channels.length < 2 ? nothing : this.#channelChoice()}
         <div class="goto">
           <label
-            >${this.#say('goTo')}<input
+            >${this.#words.say('goTo')}<input
               type="range"
               min="0"
               max=${Math.max(1, Math.round((endMs - startMs) / 1000))}
               step="1"
               .value=${String(Math.round((this.#atMs - startMs) / 1000))}
-              aria-valuetext=${this.#clock(this.#atMs, true)}
+              aria-valuetext=${this.#words.clock(this.#atMs, true)}
               @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
           /></label>
           ${
             this.#isOfDays
-              ? html`<button type="button" @click=${() => this.#moveDays(-1)}>${this.#say('previousDay')}</button>
-                  <button type="button" @click=${() => this.#moveDays(1)}>${this.#say('nextDay')}</button>`
+              ? html`<button type="button" @click=${() => this.#moveDays(-1)}>${this.#words.say('previousDay')}</button>
+                  <button type="button" @click=${() => this.#moveDays(1)}>${this.#words.say('nextDay')}</button>`
               : nothing
           }
           <input
             type="datetime-local"
             step="1"
-            aria-label=${this.#say('goToTime')}
-            min=${this.#local(startMs)}
-            max=${this.#local(endMs)}
-            .value=${this.#local(this.#atMs)}
+            aria-label=${this.#words.say('goToTime')}
+            min=${this.#words.local(startMs)}
+            max=${this.#words.local(endMs)}
+            .value=${this.#words.local(this.#atMs)}
             @change=${(event: Event) => this.#goTo(event.target as HTMLInputElement)}
             @keydown=${(event: KeyboardEvent) => {
               if (event.key === 'Enter' || event.key === 'Escape') this.focus();
@@ -1126,7 +903,7 @@ export class BioRecording extends BioElement {
             @blur=${(event: FocusEvent) => {
               const input = event.target as HTMLInputElement;
               this.#goTo(input);
-              input.value = this.#local(this.#atMs);
+              input.value = this.#words.local(this.#atMs);
             }}
           />
         </div>
@@ -1135,7 +912,7 @@ export class BioRecording extends BioElement {
         <canvas
           class="whole"
           role="img"
-          aria-label=${this.#say('wholeRecording')}
+          aria-label=${this.#words.say('wholeRecording')}
           @pointerdown=${(event: PointerEvent) => this.#pickIn(event, [startMs, endMs])}
           @pointermove=${(event: PointerEvent) => this.#pickIn(event, [startMs, endMs])}
         ></canvas>
@@ -1143,18 +920,18 @@ export class BioRecording extends BioElement {
         <canvas
           class="rows"
           role="img"
-          aria-label=${this.#say('disclosure', { minutes: this.#pageMs / 60_000, seconds: this.#rowSec })}
+          aria-label=${this.#words.say('disclosure', { minutes: this.#words.number(pageMs(this.#page) / 60_000, 0, 1), seconds: this.#rowSec })}
           @pointerdown=${(event: PointerEvent) => this.#pickRow(event)}
         ></canvas>
         <canvas
           class="strip ${this.#channels.length <= STAYS_MAX ? 'stays' : ''}"
           part="strip"
           role="img"
-          aria-label=${this.#say('stripLabel', {
-            seconds: this.#number(this.#stripMs / 1000, 1),
-            time: this.#clock(this.#atMs, true),
+          aria-label=${this.#words.say('stripLabel', {
+            seconds: this.#words.number(this.#stripMs / 1000, 1),
+            time: this.#words.clock(this.#atMs, true),
             speed: this.#speed,
-            gain: this.#gain,
+            gain: this.#gains.all,
           })}
           @pointerdown=${(event: PointerEvent) => this.#down(event)}
           @pointermove=${(event: PointerEvent) => this.#move(event)}
@@ -1170,10 +947,10 @@ export class BioRecording extends BioElement {
       <div class="reading">
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>
-        <p class="hovered">${this.#hoveredBeat()}</p>
-        ${this.#source.goesOn ? html`<p>${this.#say('goesOn', { time: this.#clock(endMs, false) })}</p>` : nothing}
-        ${this.#isFiltered ? html`<p class="warn">${this.#say('filterOn')}</p>` : nothing}
-        <p class="muted">${this.#say('notDiagnosis')}</p>
+        <p class="hovered">${this.#hovered === null ? '' : this.#words.beat(this.#hovered)}</p>
+        ${this.#source.goesOn ? html`<p>${this.#words.say('goesOn', { time: this.#words.clock(endMs, false) })}</p>` : nothing}
+        ${this.#isFiltered ? html`<p class="warn">${this.#words.say('filterOn')}</p>` : nothing}
+        <p class="muted">${this.#words.say('notDiagnosis')}</p>
       </div>
     </section>`;
   }
@@ -1185,7 +962,7 @@ export class BioRecording extends BioElement {
       ...(this.#isOfDays ? (['dayHint'] as const) : []),
       ...(this.#isMarking ? (['markHint'] as const) : []),
     ] as const;
-    return keys.map((key) => this.#say(key)).join('. ');
+    return keys.map((key) => this.#words.say(key)).join('. ');
   }
 
   #dayCanvas(): TemplateResult {
@@ -1196,30 +973,21 @@ export class BioRecording extends BioElement {
     return html`<canvas
       class="whole day"
       role="img"
-      aria-label=${this.#say('wholeDay', { date: this.#date(this.#daySpan[0]) })}
+      aria-label=${this.#words.say('wholeDay', { date: this.#words.date(this.#daySpan[0]) })}
       @pointerdown=${pick}
       @pointermove=${pick}
       @wheel=${(event: WheelEvent) => this.#wheelDay(event)}
     ></canvas>`;
   }
 
-  /** Of all signals: the ones that had their own follow, too. */
-  #setGain(gain: number): void {
-    if (this.#signal !== '') this.#gains.set(this.#signal, gain);
-    else {
-      this.#gains.clear();
-      this.#gain = gain;
-    }
-  }
-
   #signalChoice(): TemplateResult {
     const choose = (event: Event): void =>
       this.#set(() => (this.#signal = ['', ...this.#channels][(event.target as HTMLSelectElement).selectedIndex]!));
     return html`<label
-      >${this.#say('signal')}
+      >${this.#words.say('signal')}
       <select @change=${choose}>
         ${['', ...this.#channels].map(
-          (code) => html`<option .selected=${code === this.#signal}>${code === '' ? this.#say('allSignals') : code}</option>`,
+          (code) => html`<option .selected=${code === this.#signal}>${code === '' ? this.#words.say('allSignals') : code}</option>`,
         )}
       </select></label
     >`;
@@ -1233,9 +1001,9 @@ export class BioRecording extends BioElement {
       this.#set(() => undefined);
     };
     return html`<label
-      >${this.#say('mark')}
+      >${this.#words.say('mark')}
       <select @change=${choose}>
-        ${pickModes.map((mode) => html`<option .selected=${mode === this.#pickMode}>${this.#say(pickWords[mode])}</option>`)}
+        ${pickModes.map((mode) => html`<option .selected=${mode === this.#pickMode}>${this.#words.say(pickWords[mode])}</option>`)}
       </select></label
     >`;
   }
@@ -1254,7 +1022,7 @@ export class BioRecording extends BioElement {
       if (!this.#channels.includes(this.#signal)) this.#signal = '';
     };
     return html`<fieldset class="channels">
-      <legend class="vh">${this.#say('channels')}</legend>
+      <legend class="vh">${this.#words.say('channels')}</legend>
       ${codes.map(
         (code) =>
           html`<label class="check"
@@ -1265,7 +1033,7 @@ export class BioRecording extends BioElement {
       ${
         codes.length > 2
           ? html`<button type="button" class="quiet" @click=${() => this.#set(() => (this.#channels = codes.slice(0, LANES_MAX)))}>
-              ${this.#say('allChannels')}
+              ${this.#words.say('allChannels')}
             </button>`
           : nothing
       }

@@ -32,6 +32,8 @@ export type Series = Readonly<{
   goodShare: number;
   /** See newestOf. */
   newest?: Newest | null;
+  /** Versions of the method that its values are of, the newest first; a service of an earlier release does not say. */
+  method_codes?: readonly string[];
   /** Usual distance of buckets. */
   stepMs: number;
   /** Bucket width, where every bucket should have values: one that is missing is a gap, however few there are. */
@@ -117,6 +119,7 @@ export async function queryChart(session: Session, request: ChartRequest, signal
     const flags = rows.map((_, i) => answer.qmask?.[i]?.[column] ?? 0);
     const [good, n, due] = [of('good_n'), of('n'), of('expected_n')];
     return {
+      ...head,
       name: biosignal?.name ?? (methodOf(wanted)?.title || wanted),
       key: wanted,
       unit: (biosignal ?? methodOf(wanted))?.unit ?? '',

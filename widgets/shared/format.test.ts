@@ -64,6 +64,12 @@ it('temperatures are converted where people use Fahrenheit, with their bounds; n
   expect(convertUnit({ ...series, unit: '/min' }, 'us').unit).toBe('/min');
 });
 
+it('tells pNN50 and pNN20 in per cent, by whatever it was asked for', () => {
+  for (const named of [{ name: 'VFC pNN50, 5 min' }, { key: 'hrv_pnn50_300s' }, { key: 'hrv_pnn20_300s' }])
+    expect(convertUnit({ ...named, unit: '1', values: [0.25, null] }, null)).toMatchObject({ unit: '%', values: [25, null] });
+  expect(unitLabel('%/s2')).toBe('%/s²');
+});
+
 it('a unit is printed as people write it', () => {
   expect(['Cel', '{score}', '1', 'mm[Hg]', '[g]', 'kg'].map(unitLabel)).toEqual(['°C', '', '', 'mmHg', 'g', 'kg']);
 });

@@ -1,21 +1,16 @@
 /** Numbers, units and times as people of a locale write them. */
 
 const ucumToPrint: Readonly<Record<string, string>> = {
-  '%/s2': '%/s²',
-  '/min': '/min',
-  '{beats}/min': '/min',
   '1': '',
   Cel: '°C',
   '[degF]': '°F',
   uS: 'µS',
   uV: 'µV',
-  'mm[Hg]': 'mmHg',
-  '[g]': 'g',
 };
 
-/** UCUM to what is printed: `Cel` is °C, `ms2` is ms², `{score}` is nothing. */
+/** UCUM to what is printed: `Cel` is °C, `ms2` is ms², `{score}` is nothing, `mm[Hg]` is mmHg. */
 export function unitLabel(ucum: string): string {
-  return ucumToPrint[ucum] ?? (ucum[0] === '{' ? '' : ucum.replace('s2', 's²'));
+  return ucumToPrint[ucum] ?? ucum.replace(/{.*}|[[\]]/g, '').replace('s2', 's²');
 }
 
 /** @param digits significant digits at most; whole numbers keep all of theirs */
@@ -27,6 +22,8 @@ export function formatNumber(locale: string, value: number, digits = 3): string 
 
 type Numbers = readonly (number | null)[];
 type Measured = Readonly<{
+  name?: string;
+  key?: string;
   unit: string;
   values: Numbers;
   lows?: Numbers;
@@ -35,13 +32,16 @@ type Measured = Readonly<{
   newest?: Readonly<{ value: number }> | null;
 }>;
 
-/** Temperatures in the units that people of the page use. Other biosignals have one unit everywhere. */
+/** Temperatures in the units that people of the page use, and shares of differences (pNN50, pNN20) in per cent, as clinicians have them.
+ *  Others have one unit everywhere. */
 export function convertUnit<S extends Measured>(series: S, units: string | null): S {
-  if (units !== 'us' || series.unit !== 'Cel') return series;
-  const to = (values: Numbers = []): Numbers => values.map((value) => (value === null ? null : value * 1.8 + 32));
+  const isShare = /pnn.0/i.test(`${series.name}${series.key}`);
+  const [unit, by, zero] = isShare ? ['%', 100, 0] : units === 'us' && series.unit === 'Cel' ? ['[degF]', 1.8, 32] : ['', 0, 0];
+  if (by === 0) return series;
+  const to = (values: Numbers = []): Numbers => values.map((value) => (value === null ? null : value * by + zero));
   const { values, lows, highs, range, newest } = series;
   const newer = newest && { ...newest, value: to([newest.value])[0] };
-  return { ...series, unit: '[degF]', values: to(values), lows: to(lows), highs: to(highs), range: to(range), newest: newer };
+  return { ...series, unit, values: to(values), lows: to(lows), highs: to(highs), range: to(range), newest: newer };
 }
 
 /** Decimals that suit the unit: a heart rate has none, a temperature one, a ratio or an index two. */
@@ -64,7 +64,7 @@ export function formatTime(
       : style === 'date'
         ? { dateStyle: 'medium' }
         : { dateStyle: 'medium', timeStyle: style === 'seconds' ? 'medium' : 'short' };
-  return new Intl.DateTimeFormat(locale, timeZone === undefined ? options : { ...options, timeZone }).format(timeMs);
+  return new Intl.DateTimeFormat(locale, { ...options, timeZone }).format(timeMs);
 }
 
 const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
@@ -82,13 +82,12 @@ export function formatAge(locale: string, timeMs: number, nowMs: number): string
   return format.format(0, 'second');
 }
 
-/** ISO 8601 durations of days, hours, minutes and seconds, or the short forms `15m`, `24h`, `7d`. Milliseconds, or null. */
+const lengths: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
+
+/** ISO 8601 durations of weeks, days, hours, minutes and seconds, or the short forms `15m`, `24h`, `7d`. Milliseconds, or null. */
 export function parseDuration(text: string): number | null {
-  const short = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text);
-  if (short !== null) return Number(short[1]) * { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 }[short[2] as 's' | 'm' | 'h' | 'd' | 'w'];
-  const iso = /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/.exec(text);
-  if (iso === null) return null;
-  const [, weeks, days, hours, minutes, seconds] = iso.map((part) => Number(part ?? 0));
-  const ms = weeks! * 6048e5 + days! * 864e5 + hours! * 36e5 + minutes! * 6e4 + seconds! * 1e3;
-  return ms > 0 ? ms : null;
+  if (!/^(\d+(\.\d+)?[smhdw]|P(\d+W)?(\d+D)?(T(\d+H)?(\d+M)?(\d+S)?)?)$/.test(text)) return null;
+  let ms = 0;
+  for (const [, count, unit] of text.toLowerCase().matchAll(/([\d.]+)(.)/g)) ms += Number(count) * lengths[unit!]!;
+  return ms > 0 || text[0] !== 'P' ? ms : null;
 }

@@ -169,14 +169,16 @@ export function createPlot(target: HTMLElement, options: PlotOptions): UPlot {
           },
         ],
         draw: [
-          (self) =>
+          (self) => {
             drawQuality(
               self,
               series.filter(({ compared }) => !compared),
               rows,
               noonSec,
               colors,
-            ),
+            );
+            drawSuspect(self, series, rowOf, daily, colors);
+          },
         ],
         setCursor: [
           (self) => {
@@ -236,7 +238,7 @@ function barPaths(place: number, count: number): UPlot.Series.PathBuilder {
 export function honestRange(min: number, max: number, reference: ReferenceRange | null): [number, number] {
   let low = min;
   let high = max;
-  const span = Math.max(high - low, Math.abs(high) * 0.1, 1e-9);
+  const span = Math.max(high - low, Math.abs(high) * 0.1) || 10; // of zeros alone: what is counted has whole steps
   if (reference !== null) {
     if (Number.isFinite(reference.low) && reference.low > low - span) low = Math.min(low, reference.low);
     if (Number.isFinite(reference.high) && reference.high < high + span) high = Math.max(high, reference.high);
@@ -294,7 +296,7 @@ function drawBand({ ctx, bbox, valToPos }: UPlot, { timesMs, lows, highs, bucket
 /** Newer values may be on their way, s. */
 const COMING_SEC = 60;
 
-/** Triangles on suspect values; below the plot a ribbon: hatched as high as good values are missing, solid where nothing was
+/** Below the plot a ribbon: hatched as high as good values are missing, solid where nothing was
  *  usable, hollow where there is nothing.
  *  @param aheadSec how far before its time in the plot a bucket begins */
 function drawQuality(plot: UPlot, series: readonly Series[], rows: PlotRows, aheadSec: number, colors: PlotColors): void {
@@ -318,7 +320,6 @@ function drawQuality(plot: UPlot, series: readonly Series[], rows: PlotRows, ahe
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
   let holeSec: number | null = plot.scales['x']!.min! + aheadSec;
-  let lastTriangle = -Infinity;
   for (let i = 0; i < times.length; i++) {
     const row = rowOf[i]!;
     const missing = series.every((item) => (item.values[row] ?? null) === null);
@@ -343,18 +344,35 @@ function drawQuality(plot: UPlot, series: readonly Series[], rows: PlotRows, ahe
     ctx.globalAlpha = 1;
     if (missing) continue;
     hatch(ctx, x, x + width, from, height, dpr, colors.suspect);
-    const middle = plot.valToPos(times[i]!, 'x', true);
-    if (middle - lastTriangle < 10 * dpr) continue;
-    for (const item of series) {
-      const value = item.values[row];
-      if (item.flags[row] !== 1 || value === null || value === undefined) continue;
-      triangle(ctx, middle, plot.valToPos(value, 'y', true), 4.5 * dpr, dpr, colors);
-      lastTriangle = middle;
-    }
   }
   drawHole(holeSec ?? times.at(-1)! + stepSec, Math.min(Date.now() / 1000 - COMING_SEC, plot.scales['x']!.max!) + aheadSec);
   ctx.restore();
 }
+
+/** Triangles on suspect values, also of what is compared; of bars on their tops. */
+function drawSuspect(plot: UPlot, series: readonly Series[], rowOf: readonly number[], daily: boolean, colors: PlotColors): void {
+  const { ctx, bbox, data } = plot;
+  const dpr = UPlot.pxRatio;
+  const x = (sec: number): number => plot.valToPos(sec, 'x', true);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  for (const [place, { values, flags }] of series.entries()) {
+    let last = -Infinity;
+    for (const [i, row] of rowOf.entries()) {
+      const value = values[row] ?? null;
+      const sec = data[0][i]! + (daily ? barMiddle(place, series.length) : 0);
+      if (flags[row] !== 1 || value === null || x(sec) - last < 10 * dpr) continue;
+      last = x(sec);
+      triangle(ctx, last, plot.valToPos(value, 'y', true), 4.5 * dpr, dpr, colors);
+    }
+  }
+  ctx.restore();
+}
+
+/** From noon, s. */
+const barMiddle = (place: number, count: number): number => (69_120 * (place + 0.475 - count / 2)) / count;
 
 /** Where its neighbours have values: 0 of a line that is broken here; 1 of one that comes more seldom, or not at all. */
 const shareOfNone = (column: PlotRows['columns'][number], i: number): number =>

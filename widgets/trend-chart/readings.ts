@@ -17,7 +17,7 @@ const TABLE_ROWS = 200;
 /** Above each plot: which line is which, its unit, and its newest value. */
 export function legendOf(group: readonly Series[], { locale, text }: Saying): TemplateResult {
   return html`<ul class="legend">
-    ${group.map(({ name, unit, newest }, place) => {
+    ${group.map(({ name, unit, newest, method_codes: versions }, place) => {
       return html`<li>
         <svg class="line c${place % 4}" viewBox="0 0 26 8" aria-hidden="true">
           <path d="M0 4H26" stroke="currentColor" stroke-width="2.5" stroke-dasharray=${['none', '8 4', '2 4', '12 4 2 4'][place % 4]!} />
@@ -29,6 +29,7 @@ export function legendOf(group: readonly Series[], { locale, text }: Saying): Te
             : html`<span><b part="value">${formatValue(locale, newest.value, unit)}</b><span class="unit">${unitLabel(unit)}</span></span>
                 ${qualityMark(newest.flag, locale)}`
         }
+        ${versions?.[1] ? html`<span class="muted">${versions.join(', ')}</span>` : nothing}
       </li>`;
     })}
   </ul>`;

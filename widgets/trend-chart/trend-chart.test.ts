@@ -38,6 +38,8 @@ it('never blows a still line up, and shows nothing below zero of what has none',
   expect(high - low).toBeGreaterThanOrEqual(10);
   expect(honestRange(0.1, 5, null)[0]).toBe(0);
   expect(honestRange(-5, 5, null)[0]).toBeLessThan(-5);
+  // Of a day without a step: an axis of 0, 1, 2, not of 0, 0, 0.
+  expect(honestRange(0, 0, null)[1]).toBeGreaterThan(2);
 });
 
 it('keeps a reference range in view when it is near, and not when it is far', () => {

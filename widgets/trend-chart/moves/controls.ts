@@ -157,9 +157,13 @@ export class Controls {
       if (first <= last) this.#host.show({ fromMs: first, toMs: addDays(last, 1, this.#host.timeZone()) });
     };
     return html`<form @submit=${submit}>
-      <label>${this.#say('from')}<input type="date" required .value=${date(data.fromMs)} /></label>
+      <label>${this.#say('from')}<input type="date" required max="2199-12-30" .value=${date(data.fromMs)} /></label>
       <label
-        >${this.#say('to')}<input type="date" required .value=${date(Math.min(data.live ? Date.now() : Infinity, data.toMs - 1))}
+        >${this.#say('to')}<input
+          type="date"
+          required
+          max="2199-12-30"
+          .value=${date(Math.min(data.live ? Date.now() : Infinity, data.toMs - 1))}
       /></label>
       <button part="button">${this.#say('show')}</button>
     </form>`;

@@ -1,0 +1,120 @@
+/** The pages of rows of a recording: which one has a time, and its signal and quality, asked for in parts and kept. */
+import type { Envelope, Quality, RecordingSource } from './recording-source.ts';
+
+const ROWS = 10;
+const PAGE_PARTS = 5;
+/** Two rows: as many as pixels of a wide screen. */
+const PART_BUCKETS = 4000;
+const PARTS_KEPT = 40;
+
+export type Page = Readonly<{ fromMs: number; rowMs: number; count: number }>;
+
+export const pageMs = ({ rowMs, count }: Page): number => rowMs * count;
+
+/** The page that has a time. Pages follow one another from the beginning; the last one begins earlier, so that it is full.
+ *  @param recording `goesOn`: rows come at its end, and those that are there stay where they are
+ *  @param before the page that was shown: a step within it does not turn it */
+export function pageAt(
+  { startMs, endMs, goesOn }: Readonly<{ startMs: number; endMs: number; goesOn: boolean }>,
+  atMs: number,
+  rowMs: number,
+  before: Page | null,
+): Page {
+  const total = Math.max(1, Math.ceil((endMs - startMs) / rowMs));
+  const count = goesOn ? ROWS : Math.min(ROWS, total);
+  const lengthMs = count * rowMs;
+  if (before?.rowMs === rowMs && before.count === count && atMs >= before.fromMs && atMs < before.fromMs + lengthMs) return before;
+  const grid = startMs + Math.floor((atMs - startMs) / lengthMs) * lengthMs;
+  return { fromMs: goesOn ? grid : Math.min(grid, startMs + (total - count) * rowMs), rowMs, count };
+}
+
+export class RecordingPages {
+  readonly #source: RecordingSource;
+  readonly #onChange: () => void;
+  readonly #closing = new AbortController();
+  #shown: Page | null = null;
+  /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
+  readonly #parts = new Map<string, Envelope | null>();
+  readonly #requests = new Map<string, AbortController>();
+  /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
+  readonly #qualities = new Map<string, Quality | null>();
+
+  /** @param onChange called when what was asked for is there */
+  constructor(source: RecordingSource, onChange: () => void) {
+    [this.#source, this.#onChange] = [source, onChange];
+  }
+
+  /** The page that is shown while the strip is at a time. */
+  at(atMs: number, rowSec: number): Page {
+    return (this.#shown = pageAt(this.#source, atMs, rowSec * 1000, this.#shown));
+  }
+
+  /** What is here of a page; the rest is asked for, and comes. A page is asked for in parts, to be finer. */
+  envelopes(page: Page, channel: string): readonly Envelope[] {
+    const partMs = pageMs(page) / PAGE_PARTS;
+    return Array.from({ length: PAGE_PARTS }, (_, part) => page.fromMs + part * partMs)
+      .filter((fromMs) => fromMs <= this.#source.endMs)
+      .flatMap((fromMs) => this.#part(fromMs, partMs, channel) ?? []);
+  }
+
+  #part(fromMs: number, partMs: number, channel: string): Envelope | null {
+    const key = `${fromMs} ${partMs} ${channel}`;
+    const known = this.#parts.get(key) ?? null;
+    if (!this.#parts.has(key)) {
+      for (const [other, request] of this.#requests) if (!this.#isShown(other)) request.abort();
+      const request = new AbortController();
+      this.#requests.set(key, request);
+      this.#parts.set(key, null);
+      this.#source
+        .envelopes(fromMs, fromMs + partMs, PART_BUCKETS, [channel], request.signal)
+        .then((found) => {
+          if (this.#parts.size > PARTS_KEPT) this.#parts.delete(this.#parts.keys().next().value!);
+          this.#parts.set(key, found[0] ?? null);
+          this.#onChange();
+        })
+        .catch(() => void this.#parts.delete(key)) // asked for again after the next step
+        .finally(() => this.#requests.delete(key));
+    }
+    return known;
+  }
+
+  /** How far a channel can be trusted: on a page, and on the ones next to it where they are known. */
+  qualities(page: Page, channel: string): readonly Quality[] {
+    const { fromMs } = page;
+    const key = `${fromMs} ${pageMs(page)} ${channel}`;
+    if (!this.#qualities.has(key)) {
+      this.#qualities.set(key, null);
+      if (this.#qualities.size > PARTS_KEPT) this.#qualities.delete(this.#qualities.keys().next().value!);
+      void this.#source
+        .quality(channel, this.#closing.signal, [fromMs, fromMs + pageMs(page)])
+        .then((quality) => {
+          this.#qualities.set(key, quality);
+          this.#onChange();
+        })
+        .catch(() => void this.#qualities.delete(key));
+    }
+    return [...this.#qualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
+  }
+
+  /** Is a part of a page one of the page that is shown? */
+  #isShown(key: string): boolean {
+    const [fromMs, toMs] = spanOf(key);
+    return this.#shown !== null && toMs > this.#shown.fromMs && fromMs < this.#shown.fromMs + pageMs(this.#shown);
+  }
+
+  /** What is later than a time is asked for again. */
+  forgetAfter(ms: number): void {
+    for (const known of [this.#parts, this.#qualities]) for (const key of known.keys()) if (spanOf(key)[1] > ms) known.delete(key);
+  }
+
+  close(): void {
+    this.#closing.abort();
+    for (const request of this.#requests.values()) request.abort();
+  }
+}
+
+/** [from, to) of a key, Unix ms. */
+function spanOf(key: string): readonly [number, number] {
+  const [fromMs, lengthMs] = key.split(' ').map(Number) as [number, number];
+  return [fromMs, fromMs + lengthMs];
+}

@@ -1,0 +1,35 @@
+/** Finds the next event of a recording, or the one before: episodes and marks, ectopic beats, gaps, stretches of bad quality. */
+import { maybeBad, maybeGaps, nextStretch } from './recording-jumps.ts';
+import type { Envelope, Mark, Quality, RecordingSource } from './recording-source.ts';
+
+export const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
+export type Jump = (typeof jumps)[number];
+
+/** Of the whole recording, as far as it is here; of its first channel. */
+type Seekable = Readonly<{ channel: string; envelope: Envelope | null; quality: Quality | null; marks: readonly Mark[] }>;
+type From = Readonly<{ fromMs: number; forward: boolean; signal: AbortSignal }>;
+
+/** @returns Unix ms; null: there is none in this direction */
+export async function findNext(source: RecordingSource, of: Seekable, to: Jump, from: From): Promise<number | null> {
+  const { fromMs, forward, signal } = from;
+  if (to === 'jumpEctopic') return await source.ectopic(fromMs, forward, signal);
+  if (to === 'jumpGap' || to === 'jumpQuality') return await findStretch(source, of, to === 'jumpGap', from);
+  const marks = to === 'jumpMark' ? of.marks.filter((mark) => mark.source === 'annotation') : of.marks;
+  const times = marks.map(({ startMs }) => startMs);
+  const beyond = times.filter((ms) => (forward ? ms > fromMs + 1 : ms < fromMs - 1));
+  return (forward ? beyond[0] : beyond.at(-1)) ?? null;
+}
+
+/** Where the next gap, or stretch of bad quality, begins. */
+async function findStretch(
+  source: RecordingSource,
+  { channel, envelope, quality }: Seekable,
+  gaps: boolean,
+  { fromMs, forward, signal }: From,
+): Promise<number | null> {
+  const coarse = gaps ? envelope && maybeGaps(envelope) : quality && maybeBad(quality);
+  if (coarse === null) return null;
+  const fine = (startMs: number, endMs: number) =>
+    gaps ? source.gaps(channel, startMs, endMs, signal) : source.badStretches(channel, startMs, endMs, signal);
+  return nextStretch(coarse, fine, fromMs, forward);
+}

@@ -1,0 +1,109 @@
+/** Words of the viewer of a recording: times, picks, measures, and where one is. */
+import { wallTime } from '../shared/days.ts';
+import { unitLabel } from '../shared/format.ts';
+import { sentenceOf } from '../shared/strings.ts';
+import { traceTextFor } from '../shared/trace-strings.ts';
+import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
+import type { Tick } from './recording-draw.ts';
+import type { Pick } from './recording-pick.ts';
+import type { Beat, Segment } from './recording-source.ts';
+import { recordingTexts } from './recording-strings.ts';
+import type { RecordingTextKey } from './recording-strings.ts';
+import { readStrip } from './strip-reading.ts';
+
+/** Between two times below the whole recording, at least. */
+const TICK_PX = 60;
+
+export class RecordingWords {
+  readonly #locale: string;
+  readonly #timeZone: string | undefined;
+
+  /** @param timeZone of all times; undefined: the browser's */
+  constructor(locale: string, timeZone: string | undefined) {
+    [this.#locale, this.#timeZone] = [locale, timeZone];
+  }
+
+  say(key: RecordingTextKey, values: Readonly<Record<string, string | number>> = {}): string {
+    return sentenceOf(recordingTexts, this.#locale, key, values);
+  }
+
+  clock(ms: number, withDate: boolean, digits?: 3): string {
+    const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' } as const) : {};
+    return new Intl.DateTimeFormat(this.#locale, {
+      ...date,
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      ...(digits && { fractionalSecondDigits: digits }),
+      hourCycle: 'h23',
+      timeZone: this.#timeZone,
+    }).format(ms);
+  }
+
+  /** As an input of a time has it, by the clocks of the page. */
+  local(ms: number): string {
+    return new Date(Math.floor(wallTime(ms, this.#timeZone) / 1000) * 1000).toISOString().slice(0, 19);
+  }
+
+  date(ms: number): string {
+    return new Intl.DateTimeFormat(this.#locale, { month: 'short', day: 'numeric', timeZone: this.#timeZone }).format(ms);
+  }
+
+  /** Below the whole recording and a day: whole times of the clock, a midnight by its date. */
+  ticks(fromMs: number, toMs: number, width: number): Tick[] {
+    const steps = timeSteps.filter((step) => (step * 1000 * width) / (toMs - fromMs) >= TICK_PX);
+    const step = steps[0] ?? timeSteps.at(-1)!;
+    const splits = timeSplits(fromMs / 1000, toMs / 1000, step, this.#timeZone);
+    const texts = tickTexts(splits, step, toMs - fromMs, this.#locale, this.#timeZone, 'h23');
+    return splits.map((sec, i) => ({ ms: sec * 1000, text: texts[i]! }));
+  }
+
+  number(value: number, digits: number, digitsMax = digits): string {
+    return new Intl.NumberFormat(this.#locale, { minimumFractionDigits: digits, maximumFractionDigits: digitsMax }).format(value);
+  }
+
+  #percent(share: number): string {
+    return new Intl.NumberFormat(this.#locale, { style: 'percent' }).format(share);
+  }
+
+  picked(pick: Pick): string {
+    const [from, to] = [Math.min(pick.fromMs, pick.toMs), Math.max(pick.fromMs, pick.toMs)];
+    const values = { from: this.clock(from, false, 3), to: this.clock(to, false, 3) };
+    if (pick.beat === 'added') return this.say('pickedNoBeat', values);
+    if (pick.beat !== null) return this.#pickedBeat(pick.beat, values);
+    return this.say(to > from ? 'pickedStretch' : 'pickedMoment', values);
+  }
+
+  #pickedBeat({ aami, confidence }: Beat, values: Readonly<{ from: string }>): string {
+    if (aami === null) return this.say('pickedBeat', values);
+    if (confidence === null || aami === 'Q') return this.say('pickedKind', { ...values, kind: aami });
+    return this.say('pickedSure', { ...values, kind: aami, sure: this.#percent(confidence) });
+  }
+
+  beat({ timeMs, aami, confidence }: Beat): string {
+    const kind = aami === null ? '' : `, ${aami} (AAMI)`;
+    const sure = confidence === null || aami === null || aami === 'Q' ? '' : `, ${this.#percent(confidence)}`;
+    return `${this.say('markBeat')} ${this.clock(timeMs, false, 3)}${kind}${sure}`;
+  }
+
+  /** @param beats of the strip  @param missing said in place of their quality */
+  reading(atMs: number, beats: readonly Beat[], missing: string | null): string {
+    const { bpm, flag, count, total } = readStrip(beats);
+    const word = traceTextFor(this.#locale, flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
+    const quality = missing ?? (count === total ? word : this.say('ofBeats', { quality: word, count, total }));
+    const hr = bpm === null ? '–' : `${bpm} /min`;
+    return this.say('atTime', { time: this.clock(atMs, true), hr, quality });
+  }
+
+  /** @param segments of the channel that is measured */
+  measured({ fromMs, toMs }: Readonly<{ fromMs: number; toMs: number }>, segments: readonly Segment[]): string {
+    const ms = Math.abs(toMs - fromMs);
+    const valueAt = (at: number): number | null => {
+      const segment = segments.find(({ t0Ms, rateHz, samples }) => at >= t0Ms && at < t0Ms + (samples.length * 1000) / rateHz);
+      return segment?.samples[Math.round(((at - segment.t0Ms) / 1000) * segment.rateHz)] ?? null;
+    };
+    const [from, to] = [valueAt(fromMs), valueAt(toMs)];
+    const mv = from === null || to === null ? '–' : `${this.number(to - from, 2)} ${unitLabel(segments[0]?.unit ?? '')}`;
+    return this.say('caliperReading', { ms: Math.round(ms), bpm: ms < 1 ? '–' : Math.round(60_000 / ms), mv });
+  }
+}
