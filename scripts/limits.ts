@@ -189,7 +189,31 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       at: ['src/records/rule-trial-routes.ts', 'RANGE_DAYS_MAX'],
       beyond: 'range_too_large',
     },
+    {
+      what: 'work of a round of rules',
+      unit: 'ms',
+      at: ['src/records/rule-turns.ts', 'ROUND_MS_MAX'],
+      beyond: ['the rest is first in the next round'],
+    },
+    {
+      what: 'turn of an organization in a round of rules',
+      unit: 'ms',
+      at: ['src/records/rule-turns.ts', 'TURN_MS_MAX'],
+      beyond: ['the others have their turns before its next'],
+    },
+    {
+      what: 'episodes of an organization that a round ends because their rule is gone',
+      unit: 'episodes',
+      at: ['src/records/project-rules.ts', 'ORPHANS_MAX'],
+      beyond: ['the next round ends others'],
+    },
     { what: 'rules tried at once', unit: 'trials', at: ['src/records/rule-trial-routes.ts', 'TRIALS_MAX'], beyond: 'busy' },
+    {
+      what: 'rules of one organization tried at once',
+      unit: 'trials',
+      at: ['src/records/rule-trial-routes.ts', 'ORGANIZATION_TRIALS_MAX'],
+      beyond: 'busy',
+    },
     {
       what: 'work of one trial of a rule',
       unit: 'ms',
