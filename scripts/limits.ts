@@ -80,6 +80,30 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       at: ['src/ingest/past-days.ts', 'KEY_DAYS_PER_MIN_MAX'],
       beyond: 'rate_limited',
     },
+    {
+      what: 'days before yesterday that one user begins to send data of',
+      unit: 'per day',
+      at: ['src/ingest/past-days.ts', 'USER_DAYS_PER_DAY_MAX'],
+      beyond: 'rate_limited',
+    },
+    {
+      what: 'days before yesterday that one organization begins to send data of',
+      unit: 'per day',
+      at: ['src/ingest/past-days.ts', 'ORGANIZATION_DAYS_PER_DAY_MAX'],
+      beyond: 'rate_limited',
+    },
+    {
+      what: 'months of the past (28 days) that one user begins to enter measurements of',
+      unit: 'per day',
+      at: ['src/tenancy/past-months.ts', 'USER_MONTHS_PER_DAY_MAX'],
+      beyond: 'rate_limited',
+    },
+    {
+      what: 'months of the past (28 days) that one organization begins to enter measurements of',
+      unit: 'per day',
+      at: ['src/tenancy/past-months.ts', 'ORGANIZATION_MONTHS_PER_DAY_MAX'],
+      beyond: 'rate_limited',
+    },
     { what: 'streams in memory', unit: 'streams', at: ['src/ingest/ingest.ts', 'SESSIONS_MAX'], beyond: 'busy' },
     {
       what: 'unsettled messages of one ingest socket',
