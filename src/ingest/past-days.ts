@@ -35,7 +35,8 @@ export class PastDays {
   /** Days since 1970 that were begun since the start: their partitions are there. As many as the calendar has, at most. */
   readonly #begun = new Set<number>();
 
-  /** @param startNs of the packet, Unix ns  @param nowMs of a clock that only goes forward  @returns why it is to be sent again later; null: it may be taken */
+  /** @param startNs of the packet, Unix ns  @param nowMs of a clock that only goes forward
+   *  @returns why it is to be sent again later; null: it may be taken */
   take(caller: Caller, startNs: bigint, nowNs: bigint, nowMs = performance.now()): Rejected | null {
     if (nowNs - startNs < PRESENT_NS) return null;
     const day = Number(startNs / DAY_NS);

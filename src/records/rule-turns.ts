@@ -88,7 +88,7 @@ function fail(failures: readonly unknown[]): void {
   if (failures.length > 0) throw failures[0];
 }
 
-/** One turn. Time has passed since the pairs were found: of rules that were changed or deleted meanwhile, the ones as they are now count. */
+/** One turn. Time has passed since the pairs were found: rules that were changed or deleted meanwhile count as they are now. */
 async function work(db: Db, { organizationId, pairs, ruleIds }: Share, apply: Apply): Promise<void> {
   const stopMs = performance.now() + TURN_MS_MAX;
   const active = await activeProjects(db, organizationId);

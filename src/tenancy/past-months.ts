@@ -21,7 +21,8 @@ export class PastMonths {
   /** Parts that were begun since the start: as many as the calendar has, at most. */
   readonly #begun = new Set<number>();
 
-  /** @param times of what a request enters  @param nowMs of a clock that only goes forward  @throws PipelineError rate_limited; what it has begun by then counts, and may be sent again */
+  /** @param times of what a request enters  @param nowMs of a clock that only goes forward
+   *  @throws PipelineError rate_limited; what it has begun by then counts, and may be sent again */
   take(caller: Caller, times: readonly string[], nowMs = performance.now()): void {
     const newest = Math.floor((Date.now() - PART_MS - ORIGIN_MS) / PART_MS);
     for (const time of times) {
