@@ -20,6 +20,7 @@ export const serviceSentences = [
   'away: devices and viewers of people of other nodes are refused',
   'not confirmed for {sec} s: another instance may have taken over',
   'degraded: the database has taken nothing for {sec} s; devices are answered 503',
+  'degraded: the database has no room on its disk and has taken nothing for {sec} s; devices are answered 503',
 ] as const satisfies readonly Phrase[];
 const FAILING = '; a job fails: ';
 

@@ -80,6 +80,30 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       at: ['src/ingest/past-days.ts', 'KEY_DAYS_PER_MIN_MAX'],
       beyond: 'rate_limited',
     },
+    {
+      what: 'days before yesterday that one user begins to send data of',
+      unit: 'per day',
+      at: ['src/ingest/past-days.ts', 'USER_DAYS_PER_DAY_MAX'],
+      beyond: 'rate_limited',
+    },
+    {
+      what: 'days before yesterday that one organization begins to send data of',
+      unit: 'per day',
+      at: ['src/ingest/past-days.ts', 'ORGANIZATION_DAYS_PER_DAY_MAX'],
+      beyond: 'rate_limited',
+    },
+    {
+      what: 'months of the past (28 days) that one user begins to enter measurements of',
+      unit: 'per day',
+      at: ['src/tenancy/past-months.ts', 'USER_MONTHS_PER_DAY_MAX'],
+      beyond: 'rate_limited',
+    },
+    {
+      what: 'months of the past (28 days) that one organization begins to enter measurements of',
+      unit: 'per day',
+      at: ['src/tenancy/past-months.ts', 'ORGANIZATION_MONTHS_PER_DAY_MAX'],
+      beyond: 'rate_limited',
+    },
     { what: 'streams in memory', unit: 'streams', at: ['src/ingest/ingest.ts', 'SESSIONS_MAX'], beyond: 'busy' },
     {
       what: 'unsettled messages of one ingest socket',
@@ -189,7 +213,31 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       at: ['src/records/rule-trial-routes.ts', 'RANGE_DAYS_MAX'],
       beyond: 'range_too_large',
     },
+    {
+      what: 'work of a round of rules',
+      unit: 'ms',
+      at: ['src/records/rule-turns.ts', 'ROUND_MS_MAX'],
+      beyond: ['the rest is first in the next round'],
+    },
+    {
+      what: 'turn of an organization in a round of rules',
+      unit: 'ms',
+      at: ['src/records/rule-turns.ts', 'TURN_MS_MAX'],
+      beyond: ['the others have their turns before its next'],
+    },
+    {
+      what: 'episodes of an organization that a round ends because their rule is gone',
+      unit: 'episodes',
+      at: ['src/records/project-rules.ts', 'ORPHANS_MAX'],
+      beyond: ['the next round ends others'],
+    },
     { what: 'rules tried at once', unit: 'trials', at: ['src/records/rule-trial-routes.ts', 'TRIALS_MAX'], beyond: 'busy' },
+    {
+      what: 'rules of one organization tried at once',
+      unit: 'trials',
+      at: ['src/records/rule-trial-routes.ts', 'ORGANIZATION_TRIALS_MAX'],
+      beyond: 'busy',
+    },
     {
       what: 'work of one trial of a rule',
       unit: 'ms',

@@ -145,7 +145,7 @@ export function createMetrics() {
     ingestSockets: new Gauge({ name: 'bio_ingest_sockets', help: 'Open device sockets.', registers }),
     degraded: new Gauge({
       name: 'bio_degraded',
-      help: '1 while the database takes nothing and devices are answered 503.',
+      help: '1 while the database takes nothing, such as on a full disk, and devices are answered 503.',
       registers,
     }),
     logOwner: new Gauge({

@@ -1156,6 +1156,8 @@ export const de = {
     'seit {sec} s nicht bestätigt: eine andere Instanz könnte übernommen haben',
   'degraded: the database has taken nothing for {sec} s; devices are answered 503':
     'eingeschränkt: die Datenbank hat seit {sec} s nichts angenommen; Geräte erhalten 503',
+  'degraded: the database has no room on its disk and has taken nothing for {sec} s; devices are answered 503':
+    'eingeschränkt: die Datenbank hat auf ihrem Datenträger keinen Platz und hat seit {sec} s nichts angenommen; Geräte erhalten 503',
   'a job fails: {job}': 'ein Hintergrundauftrag schlägt fehl: {job}',
   'Not a medical device and no diagnosis.': 'Kein Medizinprodukt und keine Diagnose.',
   'Page {page} of {pages}': 'Seite {page} von {pages}',

@@ -1152,6 +1152,8 @@ export const es: Translations = {
     'sin confirmar desde hace {sec} s: otra instancia puede haber tomado el relevo',
   'degraded: the database has taken nothing for {sec} s; devices are answered 503':
     'degradado: la base de datos no acepta nada desde hace {sec} s; los dispositivos reciben 503',
+  'degraded: the database has no room on its disk and has taken nothing for {sec} s; devices are answered 503':
+    'degradado: la base de datos no tiene espacio en su disco y no acepta nada desde hace {sec} s; los dispositivos reciben 503',
   'a job fails: {job}': 'una tarea falla: {job}',
   'Not a medical device and no diagnosis.': 'Ni producto sanitario ni diagnóstico.',
   'Page {page} of {pages}': 'Página {page} de {pages}',

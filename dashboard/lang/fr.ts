@@ -1157,6 +1157,8 @@ export const fr: Translations = {
     'non confirmé depuis {sec} s : une autre instance a peut-être pris le relais',
   'degraded: the database has taken nothing for {sec} s; devices are answered 503':
     'dégradé : la base de données n’accepte rien depuis {sec} s ; les appareils reçoivent 503',
+  'degraded: the database has no room on its disk and has taken nothing for {sec} s; devices are answered 503':
+    'dégradé : la base de données n’a plus de place sur son disque et n’accepte rien depuis {sec} s ; les appareils reçoivent 503',
   'a job fails: {job}': 'une tâche échoue : {job}',
   'Not a medical device and no diagnosis.': 'Ni dispositif médical ni diagnostic.',
   'Page {page} of {pages}': 'Page {page} sur {pages}',

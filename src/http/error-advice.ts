@@ -126,7 +126,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Describe each channel once and do not change it. Send physical values as float samples with gain 1.',
   },
   rate_limited: {
-    when: 'More requests or packets than one credential or device may send per second (`BIO_REQUESTS_PER_SEC_MAX`, `BIO_DEVICE_PACKETS_PER_SEC_MAX`); a socket that ignores its window; more open sockets or newly opened streams than one user or key may have (`BIO_USER_INGEST_SOCKETS_MAX`, `BIO_USER_LIVE_SOCKETS_MAX`, `BIO_USER_STREAMS_PER_MIN_MAX`, `BIO_KEY_INGEST_SOCKETS_MAX`, `BIO_KEY_LIVE_SOCKETS_MAX`, `BIO_KEY_STREAMS_PER_MIN_MAX`); data of more days of the past than one may begin to send; or too many requests with a wrong credential. `detail` says which.',
+    when: 'More requests or packets than one credential or device may send per second (`BIO_REQUESTS_PER_SEC_MAX`, `BIO_DEVICE_PACKETS_PER_SEC_MAX`); a socket that ignores its window; more open sockets or newly opened streams than one user or key may have (`BIO_USER_INGEST_SOCKETS_MAX`, `BIO_USER_LIVE_SOCKETS_MAX`, `BIO_USER_STREAMS_PER_MIN_MAX`, `BIO_KEY_INGEST_SOCKETS_MAX`, `BIO_KEY_LIVE_SOCKETS_MAX`, `BIO_KEY_STREAMS_PER_MIN_MAX`); data of more days of the past than one may begin to send, or measurements of more months; or too many requests with a wrong credential. `detail` says which.',
     act: 'Wait for `Retry-After` seconds. Nothing was kept or done: send the same request again. Put more samples into a packet and more packets into a batch.',
   },
   busy: {

@@ -252,13 +252,13 @@ export class RunningPipeline {
   }
 
   #logPart(): Readonly<{ name: string; ok: boolean; detail: string }> {
-    const { lost, awayMs, queueBytes } = this.#stores.log;
+    const { lost, trouble, queueBytes } = this.#stores.log;
     const { doubtful, unconfirmedMs } = this.#options.ownership;
     const name = 'packet_log';
     if (lost !== null) return { name, ok: false, detail: `lost: ${lost}` };
-    if (doubtful && awayMs === 0)
+    if (doubtful && trouble === null)
       return { name, ok: false, detail: `not confirmed for ${Math.round(unconfirmedMs / 1000)} s: another instance may have taken over` };
-    return { name, ok: this.#mode === 'open' && awayMs === 0, detail: packetLogDetail(awayMs, queueBytes) };
+    return { name, ok: this.#mode === 'open' && trouble === null, detail: packetLogDetail(trouble, queueBytes) };
   }
 
   // ------------------------------------------------------------------------------------------------ erasing and disconnecting a user
@@ -336,9 +336,10 @@ export class RunningPipeline {
   }
 }
 
-function packetLogDetail(awayMs: number, queueBytes: number): string {
-  if (awayMs === 0) return `${queueBytes} bytes waiting`;
-  return `degraded: the database has taken nothing for ${Math.round(awayMs / 1000)} s; devices are answered 503`;
+function packetLogDetail(trouble: PacketLog['trouble'], queueBytes: number): string {
+  if (trouble === null) return `${queueBytes} bytes waiting`;
+  const what = trouble.noRoom ? 'has no room on its disk and has' : 'has';
+  return `degraded: the database ${what} taken nothing for ${Math.round(trouble.ms / 1000)} s; devices are answered 503`;
 }
 
 /** Opens the packet log and replays it. @returns the pipeline, ready for packets */

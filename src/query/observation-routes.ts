@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
+import { pastMonths } from '../tenancy/past-months.ts';
 import { holdSubject, ownSubject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
 import type { Cursors } from '../http/cursor.ts';
@@ -193,6 +194,10 @@ const createMeasurements = ({ db }: ObservationDeps) =>
       const subject = await ownSubject(db, caller, body.subject_id, 'recording');
       const biosignals = await measurableBiosignals(db, subject.projectId, body.measurements);
       const measured = await measuredValues(db, body.measurements, biosignals);
+      pastMonths.take(
+        caller,
+        measured.map(({ time }) => time),
+      );
       await ensurePartitions(db, measured);
       return await answerOnce(db, request, { operationId: 'createMeasurements', subjectId: subject.id }, async (client) => {
         await holdSubject(client, subject.id);

@@ -1,5 +1,4 @@
 /** Annotations: list, mark, read with every version, change, take back. */
-import { sql } from 'kysely';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
@@ -30,6 +29,7 @@ import {
   lockAnnotation,
   replaceAnnotation,
 } from './annotations.ts';
+import { checkNear } from './near-recording.ts';
 import type { Annotation, AnnotationContent, AnnotationPlace } from './annotations.ts';
 import { callerName } from './caller-name.ts';
 
@@ -75,9 +75,6 @@ const AnnotationPatch = exactly({
   beat: Type.Optional(nullable(BeatKind)),
   text: Type.Optional(Text),
 });
-
-/** An annotation is on a recording, or this near it. */
-const NEAR = '1 day';
 
 type Deps = Readonly<{ db: Pool; cursors: Cursors }>;
 type Detail = Readonly<Static<typeof DetailSchema>>;
@@ -154,7 +151,7 @@ const createAnnotation = ({ db }: Deps) =>
         text: body.text ?? '',
       };
       check(content);
-      await checkNear(db, stream.id, content);
+      await checkNear(db, stream.id, content, '/starts_at');
       if (content.channel !== null) await checkChannel(db, stream.id, content.channel);
       return await answerOnce(db, request, { operationId: 'createAnnotation', subjectId: stream.subjectId }, async (client) => {
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
@@ -208,7 +205,7 @@ const updateAnnotation = ({ db }: Deps) =>
         };
         check(content);
         const isMoved = content.startsAt !== before.starts_at || content.endsAt !== before.ends_at;
-        if (isMoved) await checkNear(client, stream.id, content);
+        if (isMoved) await checkNear(client, stream.id, content, '/starts_at');
         if (content.channel !== null && content.channel !== before.channel) await checkChannel(client, stream.id, content.channel);
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
         await replaceAnnotation(client, { ...before, deleted: false }, placeOf(stream), author, content);
@@ -301,23 +298,6 @@ function check({ kind, startsAt, endsAt, beat }: AnnotationContent): void {
   if (kind === 'beat' && beat === null) throw wrong('/beat', 'required', 'is required of a correction: N, S, V, F, Q or none');
   if (kind === 'beat' && endsAt !== null) throw wrong('/ends_at', 'value', 'is null for a correction: a beat is a moment');
   if (kind !== 'beat' && beat !== null) throw wrong('/beat', 'value', 'is only for kind beat; otherwise null');
-}
-
-/** What lies far from the recording is shown nowhere on it: a slip of the date, or of another recording. A recording's own times may move
- *  by some seconds when its clock is corrected. @throws PipelineError validation_failed */
-async function checkNear(db: Db, streamId: number, { startsAt, endsAt }: AnnotationContent): Promise<void> {
-  const { rows } = await run(
-    db,
-    build
-      .selectFrom('stream')
-      .select([
-        sql<boolean>`coalesce(recorded_from - ${NEAR}::interval > ${endsAt ?? startsAt}::timestamptz, false)`.as('before'),
-        sql<boolean>`coalesce(last_sample_at + ${NEAR}::interval < ${startsAt}::timestamptz, false)`.as('after'),
-      ])
-      .where('id', '=', streamId),
-  );
-  if (rows[0]?.before === true) throw wrong('/starts_at', 'range', 'is more than a day before the recording');
-  if (rows[0]?.after === true) throw wrong('/starts_at', 'range', 'is more than a day after the end of the recording');
 }
 
 /** A correction on a channel that is not there would correct nothing, and nobody would see it. @throws PipelineError validation_failed */

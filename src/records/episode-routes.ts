@@ -16,6 +16,7 @@ import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { isAhead, microsecondsOf } from '../http/times.ts';
 import { transaction } from '../storage/database/transaction.ts';
+import { checkNear } from './near-recording.ts';
 import { EpisodeDetailSchema, EpisodeSchema, ownEpisode, ownEpisodeDetail, tagged, tagOf } from './episode-detail.ts';
 import {
   episodeSeverities,
@@ -125,7 +126,7 @@ const createEpisode = ({ db }: Deps) =>
     operationId: 'createEpisode',
     tag: 'Episodes',
     summary: 'Create an episode',
-    description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s. Times of the future are refused.`,
+    description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s, and lies on the recording or within a day of it. Times of the future are refused.`,
     access: { key: 'write', operator: 'editor' },
     body: EpisodeBody,
     idempotent: true,
@@ -140,6 +141,7 @@ const createEpisode = ({ db }: Deps) =>
       checkPast('/ended_at', body.ended_at ?? null);
       checkOrder(body.started_at, body.ended_at ?? null);
       const { status, ended_at: endedAt } = stateAtStart(body);
+      if (stream !== null) await checkNear(db, stream.id, { startsAt: body.started_at, endsAt: body.ended_at ?? null }, '/started_at');
       return await answerOnce(db, request, { operationId: 'createEpisode', subjectId: subject.id }, async (client) => {
         const id = await insertEpisode(client, {
           orgId: subject.orgId,
@@ -242,6 +244,8 @@ const addArtifact = ({ db }: Deps) =>
       const stream = body.stream_id === undefined ? null : await ownStream(db, caller, body.stream_id);
       if (stream !== null && stream.subjectId !== episode.subject_id) throw new PipelineError('not_found', 'There is no such stream.');
       if (body.starts_at !== undefined) checkOrder(body.starts_at, body.ends_at ?? null);
+      if (stream !== null && body.starts_at !== undefined)
+        await checkNear(db, stream.id, { startsAt: body.starts_at, endsAt: body.ends_at ?? null }, '/starts_at');
       const subject = await ownSubject(db, caller, episode.subject_id);
       return await answerOnce(db, request, { operationId: 'addArtifact', subjectId: subject.id }, async (client) => {
         const artifactId = await insertArtifact(client, {

@@ -7,7 +7,7 @@
  *  episode per rule, stream and start). An open episode is judged from its start by the rule and the values as they are now, so that a
  *  changed rule and late values count for it; one that would not have opened ends. A long one is, too, but not in every round. */
 import { sql } from 'kysely';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { build, epochMs, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { hashedLock, namedLocks } from '../storage/database/locks.ts';
@@ -17,8 +17,10 @@ import { creatorOf, lookBackSec, NEWS_SEC, REACHED_SQL, silenceSec } from './epi
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { isActive, isHere } from '../tenancy/moving.ts';
 import { ownRules } from './own-rules.ts';
-import { concernedByProjectRules, endOrphans } from './project-rules.ts';
+import { endOrphans, rulesByOrganization } from './project-rules.ts';
 import { endUnconfirmed, OPEN_BY_RULE, recordStretch } from './rule-episodes.ts';
+import { RuleTurns } from './rule-turns.ts';
+import type { Pair } from './rule-turns.ts';
 import { findStretches } from './stretches.ts';
 import type { Stretch } from './stretches.ts';
 
@@ -34,35 +36,46 @@ export type RuleOptions = Readonly<{
 /** Share of the trusted feature's values within a minute that must be good. */
 const GOOD_SHARE_MIN = 0.8;
 const PERIOD_MS = 15_000;
-/** How long a round waits for another node's round, s; a round takes less than a second. */
+/** How long a turn waits for one of another node, s. */
 const TURN_WAIT_SEC = 10;
 /** Applies the rules to streams with recent packets every PERIOD_MS, on one node at a time.  @returns how to stop */
 export function startEpisodeRules(options: RuleOptions): () => Promise<void> {
-  let running: Promise<void> = Promise.resolve();
+  let running: Promise<void> | null = null;
   const onError = options.onError ?? (() => undefined);
+  const turns = new RuleTurns();
   // job: episode-rules: opens, prolongs and closes episodes from stored values, every 15 s
   const timer = setInterval(() => {
-    if (options.isTurn?.() === false) return;
-    running = running.then(() => applyRules(options.pool, options.rules ?? ownRules)).catch(onError);
+    if (options.isTurn?.() === false) return turns.clear();
+    running ??= applyRules(options.pool, options.rules ?? ownRules, turns)
+      .catch(onError)
+      .finally(() => (running = null));
   }, options.periodMs ?? PERIOD_MS);
   timer.unref();
   return async () => {
     clearInterval(timer);
+    turns.stop();
     await running;
   };
 }
 
-/** Runs one round, after any round of another node: the rules given, then those of projects.  @throws the database's 55P03 when that one
- *  does not end, because stalled rules must be noticed */
-export async function applyRules(pool: Pool, rules: readonly EpisodeRule[]): Promise<void> {
-  await transaction(pool, async (client) => {
-    await client.query(`set local lock_timeout = '${TURN_WAIT_SEC}s'`);
-    await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.episodeRules)})`);
-    await client.query('set local lock_timeout to default');
-    for (const rule of rules) for (const stream of await concerned(client, rule)) await applyRule(client, stream, rule);
+/** Runs one round, after any work of another node: the rules given, then those of projects, organization by organization (rule-turns.ts).
+ *  @throws the database's 55P03 when that one does not end, because stalled rules must be noticed */
+export async function applyRules(pool: Pool, rules: readonly EpisodeRule[], turns = new RuleTurns()): Promise<void> {
+  const turn = async (work: (client: PoolClient) => Promise<void>): Promise<void> =>
+    transaction(pool, async (client) => {
+      await client.query(`set local lock_timeout = '${TURN_WAIT_SEC}s'`);
+      await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.episodeRules)})`);
+      await client.query('set local lock_timeout to default');
+      await work(client);
+    });
+  const own: Pair[] = [];
+  let ofProjects: ReadonlyMap<string, readonly string[]> = new Map();
+  await turn(async (client) => {
+    for (const rule of rules) for (const stream of await concerned(client, rule)) own.push({ rule, ruleId: null, stream });
     await endOrphans(client);
-    for (const { rule, stream } of await concernedByProjectRules(client)) await applyRule(client, stream, rule);
+    ofProjects = await rulesByOrganization(client);
   });
+  await turns.take(own, ofProjects, turn, applyRule);
 }
 
 /** Streams that the rule may concern: those with an open episode of it, and those with a recent value beyond its bound. One query for the

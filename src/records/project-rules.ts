@@ -48,9 +48,42 @@ export function episodeRuleOf(row: RuleRow): EpisodeRule {
   };
 }
 
+type Found = Readonly<{ rule: EpisodeRule; ruleId: string; stream: Candidate }>;
+
+/** The rules that are switched on, by organization, of each the oldest first. */
+export async function rulesByOrganization(db: Db): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { rows } = await db.query<{ organization_id: string; ids: string[] }>(
+    // SQL: conditions that all background work has.
+    `select r.organization_id, array_agg(r.id::text order by r.created_at, r.id) as ids from episode_rule r
+     where r.is_enabled and ${isHere('r.organization_id')} and ${isActive('r.project_id')} group by r.organization_id`,
+  );
+  return new Map(rows.map(({ organization_id: id, ids }) => [id, ids]));
+}
+
+/** Projects of an organization whose rules are looked at now. */
+export async function activeProjects(db: Db, organizationId: string): Promise<ReadonlySet<string>> {
+  // SQL: as above.
+  const { rows } = await db.query<{ id: string }>(
+    `select p.id from project p where p.organization_id = $1 and ${isHere('p.organization_id')} and ${isActive('p.id')}`,
+    [organizationId],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Rules as they are now, by id; not those that were switched off or deleted. */
+export async function currentRules(db: Db, ids: readonly string[]): Promise<Map<string, EpisodeRule>> {
+  if (ids.length === 0) return new Map();
+  // SQL: the row as JSON, as concernedByProjectRules has it.
+  const { rows } = await db.query<Readonly<{ rule: RuleRow }>>(
+    'select to_json(r) as rule from episode_rule r where r.id = any($1::uuid[]) and r.is_enabled',
+    [[...new Set(ids)]],
+  );
+  return new Map(rows.map(({ rule }) => [rule.id, episodeRuleOf(rule)]));
+}
+
 /** Pairs of a rule and a stream that it may concern: one with an open episode of it, or with a recent value beyond its bound. One query for
- *  all rules and streams. */
-export async function concernedByProjectRules(db: Db): Promise<readonly Readonly<{ rule: EpisodeRule; stream: Candidate }>[]> {
+ *  some rules and all their streams. */
+export async function concernedByProjectRules(db: Db, ids: readonly string[]): Promise<readonly Found[]> {
   // SQL: as in episode-rules.ts, a query of feature values that begins with their newest time.
   const { rows } = await db.query<Readonly<{ rule: RuleRow; stream: Candidate }>>(
     `select to_json(r) as rule, json_build_object('id', s.id, 'uuid', s.uuid, 'organization_id', s.organization_id, 'project_id', s.project_id,
@@ -60,7 +93,7 @@ export async function concernedByProjectRules(db: Db): Promise<readonly Readonly
        select m.id, steps_per_unit(m.step) as per_unit from method m where m.kind = 'feature' and m.name = r.feature order by ${newestFirst('m')} limit 1) o
      cross join lateral (select make_interval(secs => ${LOOK_BACK_SQL}) as look_back) k
      join stream s on s.project_id = r.project_id and ${isFor('s.xuser_id')}
-     where r.is_enabled and ${isHere('r.organization_id')} and ${isActive('r.project_id')} and (
+     where r.id = any($1::uuid[]) and r.is_enabled and ${isHere('r.organization_id')} and ${isActive('r.project_id')} and (
        s.id in (select e.stream_id from episode e where ${OPEN_BY_RULE} and e.organization_id = r.organization_id and e.created_by = 'rule:' || r.id)
        or s.last_packet_at > now() - k.look_back and exists (
          select from (select newest_value(s.id, o.id) - k.look_back as low offset 0) n
@@ -69,19 +102,24 @@ export async function concernedByProjectRules(db: Db): Promise<readonly Readonly
            where f.stream_id = s.id and f.method_id = o.id and f.bucket > n.low - interval '1 minute'
              and case r.comparison when 'above' then f.max >= r.threshold * o.per_unit else f.min <= r.threshold * o.per_unit end) beyond))
      order by r.created_at, r.id, s.id`,
+    [ids],
   );
-  return rows.map(({ rule, stream }) => ({ rule: episodeRuleOf(rule), stream }));
+  return rows.map(({ rule, stream }) => ({ rule: episodeRuleOf(rule), ruleId: rule.id, stream }));
 }
+
+/** Episodes of one organization that endOrphans ends at once; the next round ends others. */
+const ORPHANS_MAX = 500;
 
 /** Ends open episodes whose rule was deleted or switched off, or is no longer for their person. */
 export async function endOrphans(db: Db): Promise<void> {
   type Orphan = Readonly<{ id: string; kind: string; organization_id: string; project_id: string; xuser_id: string }>;
   // SQL: a pattern for the creators that are rules of projects, and the condition that rounds use.
   const { rows } = await db.query<Orphan>(
-    `select e.id, e.kind, e.organization_id, e.project_id, e.xuser_id from episode e
+    `select * from (select e.id, e.kind, e.organization_id, e.project_id, e.xuser_id,
+       row_number() over (partition by e.organization_id order by e.started_at, e.id) as nth from episode e
      where ${OPEN_BY_RULE} and ${isHere('e.organization_id')} and ${isActive('e.project_id')} and e.created_by ~ '^rule:[0-9a-f]{8}-' and not exists (
        select from episode_rule r
-       where e.created_by = 'rule:' || r.id and r.is_enabled and r.project_id = e.project_id and ${isFor('e.xuser_id')})`,
+       where e.created_by = 'rule:' || r.id and r.is_enabled and r.project_id = e.project_id and ${isFor('e.xuser_id')})) orphan where nth <= ${ORPHANS_MAX}`,
   );
   for (const episode of rows) await endUnconfirmed(db, episode, episode.kind, episode.id);
 }

@@ -5,6 +5,7 @@ import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
+import { pastMonths } from '../tenancy/past-months.ts';
 import { isUuid, ownSubject } from '../tenancy/record-ownership.ts';
 import type { Subject } from '../tenancy/record-ownership.ts';
 import { PipelineError } from '../errors.ts';
@@ -96,6 +97,7 @@ const createQuestionnaireResponse = ({ db }: Deps) =>
       const verdict = scoreResponse(questionnaire, body.item);
       if ('faults' in verdict) throw invalid(verdict.faults);
       const authored = body.authored ?? new Date().toISOString();
+      pastMonths.take(caller, [authored]);
       const response = { questionnaire, item: body.item, authored, verdict, amends: null, reason: '' };
       return await answerOnce(db, request, { operationId: 'createQuestionnaireResponse', subjectId: subject.id }, async (client) =>
         replyOf(await keepResponse(client, subject, response), verdict),

@@ -15,6 +15,8 @@ import { tryRule } from './rule-trial.ts';
 const RANGE_DAYS_MAX = 31;
 /** Trials of this node at once: each keeps a connection and a core of the database busy. */
 const TRIALS_MAX = 2;
+/** Of one organization: it leaves the others a place. */
+const ORGANIZATION_TRIALS_MAX = 1;
 const RETRY_AFTER_SEC = 5;
 const DAY_MS = 86_400_000;
 
@@ -47,7 +49,19 @@ const TrialSchema = exactly({
 
 type Deps = Readonly<{ db: Pool }>;
 
-let underWay = 0;
+/** Trials under way, by organization. */
+const underWay: string[] = [];
+
+/** @throws busy when there is no place */
+function takePlace(organizationId: string): string {
+  const own = underWay.filter((id) => id === organizationId).length >= ORGANIZATION_TRIALS_MAX;
+  if (own || underWay.length >= TRIALS_MAX) {
+    const who = own ? 'Another rule of this organization is' : 'Rules of other organizations are';
+    throw new PipelineError('busy', `${who} being tried; try again in a moment.`, { retryAfterSec: RETRY_AFTER_SEC });
+  }
+  underWay.push(organizationId);
+  return organizationId;
+}
 
 const tryRuleRoute = ({ db }: Deps) =>
   defineRoute({
@@ -78,16 +92,13 @@ const tryRuleRoute = ({ db }: Deps) =>
       const content = await contentOf(db, caller, project, body.rule);
       const subjectId = content.subject_id ?? ownSubjectOf(caller);
       if (subjectId !== null) noteSubject(caller, subjectId, project.id);
-      if (underWay >= TRIALS_MAX) {
-        throw new PipelineError('busy', 'Other rules are being tried; try again in a moment.', { retryAfterSec: RETRY_AFTER_SEC });
-      }
-      underWay += 1;
+      const place = takePlace(project.orgId);
       try {
         const rule = episodeRuleOf({ ...content, id: '' });
         const trial = await tryRule(db, rule, { projectId: project.id, subjectId, groupId: content.group_id, sinceMs, untilMs });
         return { status: 200, json: { since: body.since, until: body.until, ...trial, episodes: [...trial.episodes] } };
       } finally {
-        underWay -= 1;
+        underWay.splice(underWay.indexOf(place), 1);
       }
     },
   });

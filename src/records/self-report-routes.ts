@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
+import { pastMonths } from '../tenancy/past-months.ts';
 import { ownSubject } from '../tenancy/record-ownership.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Access, Route } from '../http/route.ts';
@@ -90,6 +91,7 @@ const createMood = ({ db }: Deps) =>
       const { caller, body } = request;
       const subject = await ownSubject(db, caller, '', 'recording');
       const time = body.time ?? new Date().toISOString();
+      pastMonths.take(caller, [time]);
       return await answerOnce(db, request, { operationId: 'createMood', subjectId: subject.id }, async (client) => {
         const { orgId, projectId, id } = subject;
         const mood = { organization_id: orgId, project_id: projectId, xuser_id: id, score: body.score, note: body.note ?? '', time };

@@ -192,12 +192,24 @@ export class Membership implements LogOwner, ClusterView {
     return this.unconfirmedMs > HUNG_MS;
   }
 
-  /** @param why a clause of a sentence that goes on with what follows from it */
-  lose(why = FOLLOWED): void {
+  /** @param why a clause of a sentence that goes on with what follows from it. Absent: the database refused what this node wrote, and is
+   *  asked why before anybody is told */
+  lose(why?: string): void {
     if (this.#lostWhy !== null || this.#mode === 'left') return;
-    this.#lostWhy = `${why}; it has to start again`;
+    this.#lostWhy = sayLost(why ?? FOLLOWED);
     this.#wake();
-    this.#lost.resolve(this.#lostWhy);
+    if (why === undefined) void this.#whyRefused().then((found) => this.#lost.resolve((this.#lostWhy = sayLost(found))));
+    else this.#lost.resolve(this.#lostWhy);
+  }
+
+  /** A write is refused before the next look notices what has changed. */
+  async #whyRefused(): Promise<string> {
+    const asked = this.#run((client) => client.query<{ partitions: number }>('select partitions from cluster_setting'));
+    const partitions = await asked.then(
+      ({ rows }) => rows[0]?.partitions,
+      () => this.partitionCount,
+    );
+    return partitions === this.partitionCount ? FOLLOWED : CUT_ANEW;
   }
 
   // ------------------------------------------------------------------------------------------------ life
@@ -262,7 +274,7 @@ export class Membership implements LogOwner, ClusterView {
     const isFollowed = await this.#renew();
     this.#seen = await this.#look();
     if (this.#seen.partitions !== this.partitionCount) this.lose(CUT_ANEW);
-    if (isFollowed) this.lose();
+    if (isFollowed) this.lose(FOLLOWED);
     if (this.#isOver()) return false;
     this.#tellChanges();
     const draining = this.#mode === 'leaving' || this.#seen.nodes.some(({ id, draining: told }) => id === this.self && told);
@@ -517,14 +529,16 @@ export class Membership implements LogOwner, ClusterView {
   }
 }
 
+const sayLost = (why: string): string => `${why}; it has to start again`;
+
 /** Of the session lock of a node: 31 bits of its id. */
 function lockKeyOf(id: NodeId): number {
   return Number(`0x${id.slice(0, 8)}`) & 0x7fffffff;
 }
 
-/** Why a node ends that failed to move a partition. @param otherwise where the error does not say it */
-function whyOf(error: unknown, otherwise: string): string {
-  if (isNotOwner(error)) return FOLLOWED;
+/** Why a node ends that failed to move a partition; undefined: its write was refused. @param otherwise where the error does not say it */
+function whyOf(error: unknown, otherwise: string): string | undefined {
+  if (isNotOwner(error)) return undefined;
   return isLoginRefused(error) ? REFUSED : otherwise;
 }
 

@@ -8,8 +8,9 @@
  *
  *  Modes: `open` takes packets. A batch is retried for retryForMs; when it cannot be written the log is `away`: that batch and all behind
  *  it are refused at once, so that a device resends its packets in the order of recording, and append() answers 'busy'. The database is
- *  probed about twice a second; its first answer makes the log `open` again. `closed` refuses packets. So does `lost`, which is final:
- *  another instance has taken over the log. */
+ *  probed about twice a second; its first answer makes the log `open` again. After a lack of room (53100) the answer does not say that
+ *  there is some: the log is `trying`: open, and still not well, until a batch is durable or TRYING_MS have passed without one. `closed`
+ *  refuses packets. So does `lost`, which is final: another instance has taken over the log. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PipelineError } from '../errors.ts';
@@ -27,6 +28,7 @@ import { PackThread } from './pack-thread.ts';
 import { Partitions } from './schema/partitions.ts';
 import { saveStreams } from './stream-registry.ts';
 import type { RefusedStreams, StreamRegistry } from './stream-registry.ts';
+import { sqlStateOf } from './database/sql-states.ts';
 import { WriterConnection } from './database/writer-connection.ts';
 
 /** A group commit; the same object for all of its packets. */
@@ -76,6 +78,10 @@ const PACK_LATER_BYTES = 16 * 1024;
 const PACK_HERE_BYTES_MAX = 64 * 1024;
 /** Period of probing an unavailable database, ms. */
 const PROBE_MS = 500;
+/** How long a log that was refused for lack of room, and has had no packet since, is said not to be well, ms. */
+const TRYING_MS = 30_000;
+/** SQLSTATE of a full disk: a probe needs no room, and does not notice. */
+const NO_ROOM = '53100';
 
 type OpenBatch = {
   position: number;
@@ -115,6 +121,9 @@ export class PacketLog {
   #closed = false;
   /** performance.now() when the database became unavailable; null: it is available. */
   #awaySinceMs: number | null = null;
+  /** Why the database took nothing, and since when; null: it is well. */
+  #trouble: Readonly<{ sinceMs: number; reason: Error }> | null = null;
+  #trying: NodeJS.Timeout | null = null;
   #spare: Buffer | null = null;
   #release: () => Promise<void> = async () => undefined;
 
@@ -176,6 +185,12 @@ export class PacketLog {
   /** How long the database has been unavailable, ms; 0 while it is available. */
   get awayMs(): number {
     return this.#awaySinceMs === null ? 0 : performance.now() - this.#awaySinceMs;
+  }
+
+  /** How long the database has taken nothing, ms, also while that is tried again, and whether for lack of room; null: it is well. */
+  get trouble(): Readonly<{ ms: number; noRoom: boolean }> | null {
+    if (this.#trouble === null) return null;
+    return { ms: performance.now() - this.#trouble.sinceMs, noRoom: sqlStateOf(this.#trouble.reason.cause) === NO_ROOM };
   }
 
   /** Takes a packet and copies its bytes. 'busy': nothing was kept, because the queue is full or the log is `away`.
@@ -298,12 +313,15 @@ export class PacketLog {
   #goAway(reason: Error): void {
     if (this.#awaySinceMs !== null || this.#closed) return;
     this.#awaySinceMs = performance.now();
+    if (this.#trying !== null) clearTimeout(this.#trying);
+    this.#trying = null;
     const waiting = this.#full.splice(0);
     if (this.#open !== null) waiting.push(this.#open);
     this.#open = null;
     for (const batch of waiting) this.#settle(batch, reason);
     if (this.lost !== null) return;
-    this.#onAway(reason);
+    if (this.#trouble === null) this.#onAway(reason);
+    this.#trouble = { sinceMs: this.#trouble?.sinceMs ?? this.#awaySinceMs, reason };
     void this.#askAgain();
   }
 
@@ -318,6 +336,15 @@ export class PacketLog {
     await probe.close();
     if (this.lost !== null) return;
     this.#awaySinceMs = null;
+    if (this.trouble?.noRoom === true) this.#trying = setTimeout(() => this.#isWell(), TRYING_MS).unref();
+    else this.#isWell();
+  }
+
+  #isWell(): void {
+    if (this.#trying !== null) clearTimeout(this.#trying);
+    this.#trying = null;
+    if (this.#trouble === null || this.#awaySinceMs !== null) return;
+    this.#trouble = null;
     this.#onAway(null);
   }
 
@@ -400,6 +427,7 @@ export class PacketLog {
     if (error === null) {
       assert(batch.position > this.#durablePosition, `batch ${batch.position} of the packet log after ${this.#durablePosition}`);
       this.#durablePosition = batch.position;
+      this.#isWell();
       for (const entry of readHeads(batch.buffer.subarray(0, batch.bytes)))
         this.#registry.noteDurable(entry.streamId, entry.seq, entry.receivedNs);
     }

@@ -162,9 +162,20 @@ async function subjectsNamed(db: Db, caller: Caller, wanted: string): Promise<re
   const named = build.selectFrom('xuser').select('id').where('organization_id', '=', orgOf(caller)).where('external_id', '=', wanted);
   const { rows } = await run(db, project === null ? named : named.where('project_id', '=', project));
   const ids = rows.map(({ id }) => id);
-  if (isUuid(wanted)) ids.push(wanted);
+  if (isUuid(wanted) && (await isKnown(db, orgOf(caller), project, wanted))) ids.push(wanted);
   if (ids.length === 0) throw new PipelineError('not_found', 'There is no such user; a person who was erased is found by the uuid.');
   return ids;
+}
+
+/** Whether a person is, or was before they were erased, one of the organization, and of the project of a key that is confined to one. */
+async function isKnown(db: Db, orgId: string, projectId: string | null, subjectId: string): Promise<boolean> {
+  // SQL: two looks in one statement.
+  const { rows } = await db.query<{ known: boolean }>(
+    `select exists (select from xuser x where x.id = $1 and x.organization_id = $2 and ($3::uuid is null or x.project_id = $3))
+       or exists (select from audit_log a where a.subject_id = $1 and a.organization_id = $2 and ($3::uuid is null or a.project_id = $3)) as known`,
+    [subjectId, orgId, projectId],
+  );
+  return rows[0]!.known;
 }
 
 /** @param after the last entry of the page before */

@@ -18,7 +18,7 @@ import type { Db } from '../storage/database/database.ts';
 import { emitEvent } from './events.ts';
 import { hasFlowingStream } from './flowing.ts';
 import { groupIdOf } from './groups.ts';
-import { archivedProjects, orgOf, ownProject, ownSubject, ownSubjectOf, projectOf } from './record-ownership.ts';
+import { archivedProjects, orgOf, ownProject, ownSubject, ownSubjectOf, projectIdOf, projectOf } from './record-ownership.ts';
 import type { OwnedProject } from './record-ownership.ts';
 import { ExternalId, ProjectKey } from './xuser-schemas.ts';
 import { changeXuser, readXuser, resolveXuser, shownXuser, xuserColumns } from './xusers.ts';
@@ -127,9 +127,8 @@ const listUsers = ({ db, cursors, flowingStreams = () => [] }: Deps) =>
     responses: { 200: { description: 'Users.', schema: Type.Array(ListedXuserSchema), headers: ['Link'] } },
     errors: ['cursor_invalid', 'not_found'],
     handler: async ({ caller, query }) => {
-      const { project_id: projectId, external_id: externalId, search, sort, limit } = query;
-      const project = projectOf(caller) ?? projectId ?? null;
-      if (projectId !== undefined && projectId !== project) throw new PipelineError('not_found', 'There is no such project.');
+      const { external_id: externalId, search, sort, limit } = query;
+      const project = await projectIdOf(db, caller, query.project_id);
       const group = await groupIdOf(db, caller, query.group_id);
       const { key, after, direction } = orders[sort];
       const own = ownSubjectOf(caller);

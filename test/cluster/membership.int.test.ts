@@ -60,6 +60,16 @@ test('a node that was away while people were cut anew says so, and not that anot
   expect(await node.ended).toMatch(/^people were cut into another number of partitions; it has to start again$/);
 });
 
+test('a node whose write is refused because people were cut anew says so, before it has looked', async () => {
+  const database = await partitioned();
+  const { node } = await join(database);
+  await holds(node, PARTITIONS);
+  await database.pool.query('select set_partitions($1)', [PARTITIONS * 2]);
+  await expect(node.fence.holding(database, async () => undefined)).rejects.toMatchObject({ code: 'BS001' });
+  expect(await node.ended).toMatch(/^people were cut into another number of partitions; it has to start again$/);
+  expect(node.lost).toBe(await node.ended);
+});
+
 test('a node that is followed while it gives a partition back says that it was followed', async () => {
   const database = await partitioned();
   const { node } = await join(database, (partition) =>

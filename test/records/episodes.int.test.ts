@@ -109,6 +109,31 @@ describe('an episode made by the API', () => {
     expect(await answers()).toEqual([false, false, false]);
   });
 
+  // promise: episodes-near
+  it('lies on the recording that it names, or within a day of it, and so do artifacts', async () => {
+    const { xuser_id: id } = await running.token('near');
+    await send(ecgOf('near-1', id, 20, () => 0.8));
+    const places = 'select from stream where xuser_id = $1 and recorded_from is not null and last_sample_at is not null';
+    await until(async () => (await running.database.pool.query(places, [id])).rowCount === 1, 20_000);
+    const stream = (await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`)).body[0]!.id;
+    const make = (from: string, to: string | null) =>
+      running.send<Episode & { errors?: object[] }>('POST', '/api/v1/episodes', {
+        body: { subject_id: id, stream_id: stream, kind: 'exercise', started_at: from, ...(to !== null && { ended_at: to }) },
+      });
+    const day = 86_400;
+    const refused = { status: 422, body: { errors: [{ pointer: '/started_at', code: 'range' }] } };
+    expect(await make(at(-1000 * day), null)).toMatchObject(refused);
+    expect(await make(at(-1000 * day), at(-2 * day))).toMatchObject(refused);
+    expect((await make(at(-1000 * day), at(5))).status).toBe(201);
+    const near = await make(at(-day + 60), at(-day + 90));
+    expect(near.status).toBe(201);
+    const add = (from: string) =>
+      running.send('POST', `/api/v1/episodes/${near.body.id}/artifacts`, { body: { kind: 'strip', stream_id: stream, starts_at: from } });
+    expect(await add(at(-1000 * day))).toMatchObject({ status: 422, body: { errors: [{ pointer: '/starts_at', code: 'range' }] } });
+    expect(await add(at(2 * day))).toMatchObject({ status: 422, body: { errors: [{ pointer: '/starts_at', code: 'range' }] } });
+    expect((await add(at(1))).status).toBe(201);
+  });
+
   // promise: strip, strip-paper
   it('has a strip of its beginning as SVG, PNG, CSV and WFDB, all of the same samples', async () => {
     const { xuser_id: id } = await running.token('by-api');

@@ -170,3 +170,18 @@ it('refuses a value that is not a finite number in the unit of the biosignal', a
   expect(status, text).toBe(422);
   expect(problem.errors).toMatchObject([{ pointer: '/measurements/0/value', code: 'range' }]);
 });
+
+// promise again: past-months
+it('refuses measurements of very many months, and a mood of one more, and takes those of now', async () => {
+  const lunar = Array.from({ length: 800 }, (_, i) => ({
+    biosignal_id: WEIGHT,
+    value: 70,
+    time: new Date(Date.UTC(2020, 0, 1) - i * 28 * 86_400_000).toISOString(),
+  }));
+  expect(await store(...lunar)).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
+  const { xuser_token: as } = await run.token('measured');
+  const mood = (time: string) => run.send('POST', '/api/v1/moods', { as, body: { score: 3, time } });
+  expect((await mood('1905-01-01T00:00:00Z')).status).toBe(429);
+  expect((await mood(new Date().toISOString())).status).toBe(201);
+  expect((await store({ biosignal_id: WEIGHT, value: 70, time: new Date().toISOString() })).status).toBe(201);
+});

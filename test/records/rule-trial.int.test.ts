@@ -1,10 +1,11 @@
 /** A rule tried on history against the rule itself, which ran while the same packets arrived. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createOrganization } from '../../src/auth/organizations.ts';
 import { applyRules } from '../../src/records/episode-rules.ts';
 import { until } from '../helpers/database.ts';
 import { ecgPackets } from '../helpers/ecg-packets.ts';
 import { runService } from '../helpers/running-service.ts';
-import type { RunningService } from '../helpers/running-service.ts';
+import type { Answer, RunningService } from '../helpers/running-service.ts';
 
 type Tried = Readonly<{
   episodes: readonly Readonly<{ subject_id: string; started_at: string; ended_at: string | null; extreme: number; duration_sec: number }>[];
@@ -38,6 +39,9 @@ const rules = [
   { name: 'd', feature: 'hr_ecg', comparison: 'above', threshold: 60, sustain_sec: 600, release_sec: 5 },
 ] as const;
 const range = { since: new Date(startMs - 60_000).toISOString(), until: new Date(startMs + 3_600_000).toISOString() };
+
+/** Trials that wait for the table of recordings. */
+const underWaySql = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%as is_new%'`;
 
 beforeAll(async () => {
   running = await runService();
@@ -133,5 +137,30 @@ describe('a rule tried on history', () => {
        from method where kind = 'feature' and name = 'hr_ecg' order by id desc limit 1`,
     );
     expect(await attempt(rule, settled)).toEqual(before);
+  });
+
+  // promise: trial-share
+  it('leaves a place to other organizations while one tries', async () => {
+    const { pool } = running.database;
+    const other = await createOrganization(pool, 'Other');
+    const rule = { ...rules[0], name: 'share' };
+    const others = (): Promise<Answer> =>
+      running.send('POST', `/api/v1/projects/${other.projectId}/rules/try`, { as: other.apiKey.key, body: { rule, ...range } });
+    const own = (): Promise<Answer> => running.send('POST', `${path}/try`, { body: { rule, ...range } });
+    const holder = await pool.connect();
+    const pending: Promise<Answer>[] = [];
+    try {
+      await holder.query('begin');
+      await holder.query('lock table stream in access exclusive mode');
+      pending.push(own());
+      await until(async () => (await pool.query(underWaySql)).rowCount === 1, 30_000);
+      expect(await own()).toMatchObject({ status: 503, body: { code: 'busy', detail: expect.stringContaining('this organization') } });
+      pending.push(others());
+      await until(async () => (await pool.query(underWaySql)).rowCount === 2, 30_000);
+    } finally {
+      await holder.query('rollback');
+      holder.release();
+    }
+    expect((await Promise.all(pending)).map(({ status }) => status)).toEqual([200, 200]);
   });
 });

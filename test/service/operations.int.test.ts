@@ -65,9 +65,8 @@ const call = async (
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
 
-function canaryPacket(): Uint8Array {
+function canaryPacket(bootId = '0123456789abcdef0123456789abcdef'): Uint8Array {
   const device = createSimulatedDevice({ seed: 9, channels: ['ecg.ii'] });
-  const bootId = '0123456789abcdef0123456789abcdef';
   const startUnixNs = BigInt(Date.now() - 2000) * 1_000_000n;
   return encodePacket(
     createPacketSource(device, { deviceId: canary.device, bootId, subject: canary.subject, startUnixNs, packetMs: 1000 })().packet,
@@ -200,4 +199,33 @@ test('/readyz answers within seconds that the database is away, and that it is b
   proxy.mode = 'pass';
   for (const deadline = performance.now() + 15_000; (await ready()).status !== 200; await sleep(50))
     expect(performance.now()).toBeLessThan(deadline);
+});
+
+// promise: full-disk-said
+test('/readyz, bio_degraded and doctor say that the disk of the database is full until packets are stored again', async () => {
+  const { pool } = database;
+  const part = async (): Promise<{ status: number; ok: boolean; detail: string }> => {
+    const answer = await fetch(new URL('/readyz', service.baseUrl));
+    const { parts } = (await answer.json()) as { parts: { name: string; ok: boolean; detail: string }[] };
+    return { status: answer.status, ...parts.find(({ name }) => name === 'packet_log')! };
+  };
+  const degraded = async (): Promise<string> =>
+    /^bio_degraded (\d)/m.exec(await (await fetch(new URL('/metrics', service.baseUrl))).text())![1]!;
+  const send = (): Promise<number> => post(canaryPacket('f0'.repeat(16)));
+  // The server's own error, as at the end of a disk: what is asked without writing a row is still answered.
+  await pool.query(
+    `create function no_room() returns trigger language plpgsql as $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
+  );
+  await pool.query('create trigger no_room before insert on packet_log for each row execute function no_room()');
+  expect(await send()).toBe(503);
+  await until(() => log.split('packet log: the database takes nothing').length > 1);
+  for (let look = 0; look < 20; look++) {
+    expect(await part()).toMatchObject({ status: 503, ok: false, detail: expect.stringContaining('no room on its disk') });
+    expect(await degraded()).toBe('1');
+    await sleep(100);
+  }
+  await pool.query('drop trigger no_room on packet_log');
+  await until(async () => (await send()) === 202, 30_000);
+  expect(await part()).toMatchObject({ status: 200, ok: true });
+  expect(await degraded()).toBe('0');
 });

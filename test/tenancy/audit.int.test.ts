@@ -377,9 +377,8 @@ describe('the log', () => {
 
   it('of another organization does not exist', async () => {
     const other = await createOrganization(running.database.pool, 'Stranger');
-    const seen = await running.send<Entry[]>('GET', `/api/v1/audit-log?subject_id=${subject.id}`, { as: other.apiKey.key });
-    expect(seen.body).toEqual([]);
-    expect((await running.send('GET', '/api/v1/audit-log?subject_id=watched', { as: other.apiKey.key })).status).toBe(404);
+    for (const person of [subject.id, 'watched'])
+      expect((await running.send('GET', `/api/v1/audit-log?subject_id=${person}`, { as: other.apiKey.key })).status).toBe(404);
   });
 });
 

@@ -200,6 +200,25 @@ describe('data of others is not read', () => {
   });
 });
 
+// promise: lists-of-strangers
+it('a list that is narrowed to what is of another organization, or is nowhere, is not found', async () => {
+  const nowhere = crypto.randomUUID();
+  const { project, person } = otherOrganization;
+  const statusOf = async (path: string, as = one.wideKey): Promise<number> => (await run.send('GET', path, { as })).status;
+  for (const path of ['xusers', 'devices', 'signal-quality', 'fleet/episodes', 'fleet/counts', 'questionnaires']) {
+    for (const id of [project, nowhere]) expect(await statusOf(`/api/v1/${path}?project_id=${id}`), path).toBe(404);
+    expect(await statusOf(`/api/v1/${path}?project_id=${one.project}`), path).toBe(200);
+  }
+  expect(await statusOf(`/api/v1/xusers?project_id=${otherProject.project}`, one.key)).toBe(404);
+  expect(await statusOf(`/api/v1/xusers?project_id=${project}`, one.token)).toBe(404);
+  expect(await statusOf(`/api/v1/xusers?project_id=${one.project}`, one.token)).toBe(200);
+  for (const path of ['xusers', 'devices', 'signal-quality', 'fleet/episodes'])
+    expect(await statusOf(`/api/v1/${path}?group_id=${nowhere}`), path).toBe(404);
+  for (const id of [person, nowhere]) expect(await statusOf(`/api/v1/audit-log?subject_id=${id}`)).toBe(404);
+  expect(await statusOf(`/api/v1/audit-log?subject_id=${otherProject.person}`, one.key)).toBe(404);
+  expect(await statusOf(`/api/v1/audit-log?subject_id=${one.person}`)).toBe(200);
+});
+
 it('a name of another project names nobody in the audit log', async () => {
   const asked = '/api/v1/audit-log?subject_id=neighbour';
   const { status, text } = await run.send('GET', asked, { as: one.key });

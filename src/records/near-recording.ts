@@ -1,0 +1,29 @@
+/** Whether what a person says of a recording lies on it. */
+import { sql } from 'kysely';
+import { PipelineError } from '../errors.ts';
+import { build, run } from '../storage/database/build.ts';
+import type { Db } from '../storage/database/database.ts';
+
+/** On the recording, or this near it. */
+const NEAR = '1 day';
+
+type Range = Readonly<{ startsAt: string; endsAt: string | null }>;
+
+/** What lies far from the recording is shown nowhere on it: a slip of the date, or of another recording. A recording's own times may move
+ *  by some seconds when its clock is corrected.  @param pointer of the start  @throws PipelineError validation_failed */
+export async function checkNear(db: Db, streamId: number, { startsAt, endsAt }: Range, pointer: string): Promise<void> {
+  const { rows } = await run(
+    db,
+    build
+      .selectFrom('stream')
+      .select([
+        sql<boolean>`coalesce(recorded_from - ${NEAR}::interval > ${endsAt ?? startsAt}::timestamptz, false)`.as('before'),
+        sql<boolean>`coalesce(last_sample_at + ${NEAR}::interval < ${startsAt}::timestamptz, false)`.as('after'),
+      ])
+      .where('id', '=', streamId),
+  );
+  const { before = false, after = false } = rows[0] ?? {};
+  if (!before && !after) return;
+  const detail = before ? 'is more than a day before the recording' : 'is more than a day after the end of the recording';
+  throw new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'range', detail }] });
+}

@@ -1,0 +1,120 @@
+/** The work of a round of rules, shared among organizations: each has a turn, and then another, until all is done or the round's time is
+ *  over. What is left is done first in the next round, which begins with the organization whose turn it would have been. So an
+ *  organization whose rules concern very many recordings waits for itself, and the others have their turns meanwhile. */
+import type { PoolClient } from 'pg';
+import type { Db } from '../storage/database/database.ts';
+import { sqlStateOf } from '../storage/database/sql-states.ts';
+import type { Candidate, EpisodeRule } from './episode-rule.ts';
+import { activeProjects, concernedByProjectRules, currentRules } from './project-rules.ts';
+
+/** Time after which a round begins no other turn, ms. */
+const ROUND_MS_MAX = 10_000;
+/** Time after which a turn of an organization begins with no other recording, ms. */
+const TURN_MS_MAX = 250;
+/** Rules whose recordings are looked for at once. */
+const RULES_AT_ONCE = 20;
+/** Errors of data or of a statement, which are one organization's; with others the next one would fail, too. */
+const OF_ONE = /^(?:2|40|42|P0|XX)/;
+
+/** A rule and a recording; of a project's rule, with its id. */
+export type Pair = Readonly<{ rule: EpisodeRule; ruleId: string | null; stream: Candidate }>;
+
+/** What is left to do for one organization. */
+type Share = { readonly organizationId: string; pairs: Pair[]; readonly ruleIds: string[] };
+
+type Turn = (work: (client: PoolClient) => Promise<void>) => Promise<void>;
+type Apply = (db: Db, stream: Candidate, rule: EpisodeRule) => Promise<void>;
+
+export class RuleTurns {
+  /** Shares that rounds have begun and not ended. */
+  readonly #begun = new Map<string, Share>();
+  /** Organization that had the last turn. */
+  #last = '';
+  #stopped = false;
+
+  /** No other turn begins. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Forgets what was left: another node has had the rounds since. */
+  clear(): void {
+    this.#begun.clear();
+  }
+
+  /** Gives turns.  @param own pairs of the service's own rules  @param ruleIds rules of projects, by organization
+   *  @param turn runs work in a transaction  @throws the first error, when everybody else has had their turns */
+  async take(own: readonly Pair[], ruleIds: ReadonlyMap<string, readonly string[]>, turn: Turn, apply: Apply): Promise<void> {
+    const stopMs = performance.now() + ROUND_MS_MAX;
+    let waiting = this.#shares(own, ruleIds);
+    const failures: unknown[] = [];
+    while (waiting.length > 0) {
+      const again: Share[] = [];
+      for (const share of waiting) {
+        if (this.#stopped || performance.now() > stopMs) return fail(failures);
+        this.#last = share.organizationId;
+        try {
+          await turn((client) => work(client, share, apply));
+        } catch (error) {
+          if (!OF_ONE.test(sqlStateOf(error) ?? '')) throw error;
+          failures.push(error);
+        }
+        if (share.pairs.length > 0 || share.ruleIds.length > 0) again.push(share);
+        else this.#begun.delete(share.organizationId);
+      }
+      waiting = again;
+    }
+    fail(failures);
+  }
+
+  /** Shares in order of turns, beginning behind the one that had the last. */
+  #shares(own: readonly Pair[], ruleIds: ReadonlyMap<string, readonly string[]>): Share[] {
+    const fresh = new Map<string, Share>();
+    for (const [organizationId, ids] of ruleIds) fresh.set(organizationId, { organizationId, pairs: [], ruleIds: [...ids] });
+    for (const pair of own) {
+      const organizationId = pair.stream.organization_id;
+      let share = fresh.get(organizationId);
+      if (share === undefined) fresh.set(organizationId, (share = { organizationId, pairs: [], ruleIds: [] }));
+      share.pairs.push(pair);
+    }
+    for (const [id, share] of fresh) if (!this.#begun.has(id)) this.#begun.set(id, share);
+    const shares = [...this.#begun.values()].toSorted((a, b) => (a.organizationId < b.organizationId ? -1 : 1));
+    const at = shares.findIndex(({ organizationId }) => organizationId > this.#last);
+    return at < 0 ? shares : [...shares.slice(at), ...shares.slice(0, at)];
+  }
+}
+
+function fail(failures: readonly unknown[]): void {
+  if (failures.length > 0) throw failures[0];
+}
+
+/** One turn. Time has passed since the pairs were found: rules that were changed or deleted meanwhile count as they are now. */
+async function work(db: Db, { organizationId, pairs, ruleIds }: Share, apply: Apply): Promise<void> {
+  const stopMs = performance.now() + TURN_MS_MAX;
+  const active = await activeProjects(db, organizationId);
+  const rules = await currentRules(
+    db,
+    pairs.flatMap(({ ruleId }) => ruleId ?? []),
+  );
+  const done: Pair[] = [];
+  try {
+    do {
+      const pair = pairs.shift();
+      if (pair === undefined) {
+        const ids = ruleIds.splice(0, RULES_AT_ONCE);
+        if (ids.length === 0) return;
+        for (const found of await concernedByProjectRules(db, ids)) {
+          pairs.push(found);
+          rules.set(found.ruleId, found.rule);
+        }
+        continue;
+      }
+      const rule = pair.ruleId === null ? pair.rule : rules.get(pair.ruleId);
+      if (rule !== undefined && active.has(pair.stream.project_id)) await apply(db, pair.stream, rule);
+      done.push(pair);
+    } while (performance.now() < stopMs);
+  } catch (error) {
+    pairs.unshift(...done); // they are rolled back with the one that failed
+    throw error;
+  }
+}
