@@ -8,6 +8,14 @@ export class Turns {
     this.#max = max;
   }
 
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get isIdle(): boolean {
+    return this.#running === 0;
+  }
+
   /** @param work may pass its turn on before it ends */
   async run<T>(work: (passOn: () => void) => Promise<T>): Promise<T> {
     if (this.#running >= this.#max) await new Promise<void>((go) => this.#waiting.push(go));
