@@ -68,7 +68,7 @@ const MOVE_ANSWER_MS = 3000;
 const PING_AFTER_MS = 5000;
 const GIVE_UP_MS = 10_000;
 const WATCH_MS = 500;
-/** HTTP: a request without an answer is given up after this, ms, and after what its bytes take on a slow line, bytes per ms (256 kbit/s). */
+/** HTTP: a request without an answer is given up after this, ms, and what its bytes take on a slow line, bytes per ms. */
 const ANSWER_MS = 30_000;
 const SLOW_LINE = 32;
 const STORED: PacketResult = { status: 'stored', code: '', detail: '' };
