@@ -147,6 +147,8 @@ export type ClientOptions = Readonly<{
   credential: string | (() => string | Promise<string>);
   /** How often a call is repeated after a 429, a 502, 503 or 504, or a lost connection, where that is safe. Default 3. */
   retries?: number;
+  /** A request without an answer is given up after this, ms; for `response`, when it has not begun. Default 120,000. */
+  timeoutMs?: number;
   fetch?: typeof globalThis.fetch;
 }>;
 
@@ -159,7 +161,11 @@ export type CallOptions = Readonly<{
 type Arguments<O extends Operation> = RequestArguments<O, CallOptions>;
 type AnyCall = AnyRequest & CallOptions;
 
+type Read<T> = (response: Response) => T | Promise<T>;
+
 const RETRY_MS_MAX = 30_000;
+/** More than any read waits and takes. */
+const TIMEOUT_MS = 120_000;
 
 export class BiosignalClient {
   readonly #options: ClientOptions;
@@ -172,23 +178,23 @@ export class BiosignalClient {
 
   /** Calls an operation. @returns its JSON; null when the answer has no body  @throws ApiError for any problem */
   async call<O extends Operation>(operation: O, ...args: Arguments<O>): Promise<Answer<O>> {
-    const response = await this.#open(operation, args[0] as AnyCall | undefined);
-    return (response.status === 204 ? null : await response.json()) as Answer<O>;
+    const json = async (response: Response): Promise<unknown> => (response.status === 204 ? null : await response.json());
+    return (await this.#open(operation, args[0] as AnyCall | undefined, json)) as Answer<O>;
   }
 
   /** The same, the response as it is: for other media types, headers, streams. @throws ApiError for any problem */
   response<O extends Operation>(operation: O, ...args: Arguments<O>): Promise<Response> {
-    return this.#open(operation, args[0] as AnyCall | undefined);
+    return this.#open(operation, args[0] as AnyCall | undefined, (response) => response);
   }
 
   /** Pages of a list, following rel="next". */
   async *pages<O extends Listing>(operation: O, ...args: Arguments<O>): AsyncGenerator<readonly ItemOf<O>[]> {
-    let response = await this.#open(operation, args[0] as AnyCall | undefined);
+    const page = async (response: Response) => ({ items: (await response.json()) as readonly ItemOf<O>[], next: nextOf(response) });
+    let read = await this.#open(operation, args[0] as AnyCall | undefined, page);
     for (;;) {
-      yield (await response.json()) as readonly ItemOf<O>[];
-      const next = /<([^>]+)>; *rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
-      if (next === undefined) return;
-      response = await this.#send('GET', next, (args[0] ?? {}) as AnyCall);
+      yield read.items;
+      if (read.next === undefined) return;
+      read = await this.#send('GET', read.next, (args[0] ?? {}) as AnyCall, page);
     }
   }
 
@@ -204,31 +210,53 @@ export class BiosignalClient {
 
   /** The features of a stream, times to the digit. */
   async getFeatures(streamId: string, query: Omit<QueryOf<'getFeatures'>, 'ts_unit'> = {}): Promise<readonly FeatureSeries[]> {
-    const response = await this.response('getFeatures', { params: { streamId }, query });
-    return parseNanos(await response.text()) as FeatureSeries[];
+    const text = await this.#open('getFeatures', { params: { streamId }, query }, (response) => response.text());
+    return parseNanos(text) as FeatureSeries[];
   }
 
-  async #open(operation: Operation, request: AnyCall = {}): Promise<Response> {
+  async #open<T>(operation: Operation, request: AnyCall = {}, read: Read<T>): Promise<T> {
     const [method, path] = operations[operation];
-    return await this.#send(method, addressOf(path, request), request);
+    return await this.#send(method, addressOf(path, request), request, read);
   }
 
-  async #send(method: string, path: string, options: AnyCall): Promise<Response> {
+  async #send<T>(method: string, path: string, options: AnyCall, read: Read<T>): Promise<T> {
     const repeatable = method !== 'POST' || options.idempotencyKey !== undefined;
     const retries = this.#options.retries ?? 3;
     for (let attempt = 0; ; attempt++) {
       try {
         const headers = await this.#headers(options);
-        const { body, signal } = options;
-        return await fetchJson(new URL(path, this.#options.baseUrl), { method, headers, body, signal }, this.#fetch);
+        const url = new URL(path, this.#options.baseUrl);
+        return await this.#inTime(options.signal, (signal) => {
+          return fetchJson(url, { method, headers, body: options.body, signal }, this.#fetch).then(read);
+        });
       } catch (error) {
         const problem = error instanceof ApiError ? error : null;
         // 429 and 503 say that nothing was done. No answer, or a proxy's 502 or 504, does not: a POST without a key is not sent twice.
         const nothingDone = problem?.status === 429 || problem?.status === 503;
-        const unknown = problem === null ? options.signal?.aborted !== true : problem.status === 502 || problem.status === 504;
+        const unknown =
+          problem === null ? !(options.signal?.aborted || error instanceof SyntaxError) : problem.status === 502 || problem.status === 504;
         if (!(nothingDone || (unknown && repeatable)) || attempt >= retries) throw error;
         await pause(attempt, problem?.retryAfterSec ?? null);
       }
+    }
+  }
+
+  /** Ends the work with `ends`, or when it takes too long. The body of a `response` goes on to end with `ends`. */
+  async #inTime<T>(ends: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const one = new AbortController();
+    const timer = setTimeout(
+      () => one.abort(new DOMException('The service has not answered in time.', 'TimeoutError')),
+      this.#options.timeoutMs ?? TIMEOUT_MS,
+    );
+    const end = (): void => one.abort(ends?.reason);
+    if (ends?.aborted) end();
+    ends?.addEventListener('abort', end, { once: true });
+    let result: T | null = null;
+    try {
+      return (result = await work(one.signal));
+    } finally {
+      clearTimeout(timer);
+      if (!(result instanceof Response)) ends?.removeEventListener('abort', end);
     }
   }
 
@@ -251,6 +279,10 @@ export function parseNanos(text: string): unknown {
   return JSON.parse(quoted, (key, value: unknown) =>
     key === 'ts_ns' && Array.isArray(value) ? value.map((item) => BigInt(item as string)) : value,
   );
+}
+
+function nextOf(response: Response): string | undefined {
+  return /<([^>]+)>; *rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
 }
 
 function pause(attempt: number, retryAfterSec: number | null): Promise<void> {

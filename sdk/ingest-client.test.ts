@@ -95,3 +95,19 @@ it('waits for a service that is busy as long as it answers, and asks nothing whi
   await vi.advanceTimersByTimeAsync(60_000);
   expect(sockets.at(-1)!.texts).toHaveLength(before);
 });
+
+it('gives a request up that nobody answers, and sends its packets again', async () => {
+  const signals: AbortSignal[] = [];
+  const silent = (_: unknown, { signal }: RequestInit): Promise<Response> => {
+    signals.push(signal!);
+    return new Promise((_answer, fail) => signal!.addEventListener('abort', () => fail(signal!.reason as Error)));
+  };
+  const client = new IngestClient({ baseUrl: 'http://127.0.0.1:1', token: () => 'key', fetch: silent as typeof fetch, random: () => 0 });
+  void client.sendEncoded(new Uint8Array(3));
+  await vi.advanceTimersByTimeAsync(29_000);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+  expect(client.pendingCount).toBe(1);
+  client.close();
+});

@@ -68,6 +68,9 @@ const MOVE_ANSWER_MS = 3000;
 const PING_AFTER_MS = 5000;
 const GIVE_UP_MS = 10_000;
 const WATCH_MS = 500;
+/** HTTP: a request without an answer is given up after this, ms, and what its bytes take on a slow line, bytes per ms. */
+const ANSWER_MS = 30_000;
+const SLOW_LINE = 32;
 const STORED: PacketResult = { status: 'stored', code: '', detail: '' };
 
 type Waiting = Readonly<{ bytes: Uint8Array; done: (result: PacketResult) => void }>;
@@ -231,13 +234,13 @@ export class IngestClient {
     this.#sent = batch.length;
     let then: () => void = () => this.#retryLater(() => this.#post(), 0, 'the service cannot be reached');
     try {
-      const response = await this.#send(encodeBatch(batch.map(({ bytes }) => bytes)));
+      const { response, answer } = await this.#send(encodeBatch(batch.map(({ bytes }) => bytes)));
       if (response.status === 202) {
-        const reply = decodeReply(new Uint8Array(await response.arrayBuffer()));
+        const reply = decodeReply(answer);
         this.#options.onReply?.(reply);
         const again = this.#settleBatch(batch, reply.rejected);
         then = again ? () => this.#retryLater(() => this.#post(), 0, 'some packets were not taken') : () => this.#goOn();
-      } else then = this.#afterRefusal(batch, response.status, response.headers.get('retry-after'), await problemOf(response));
+      } else then = this.#afterRefusal(batch, response.status, response.headers.get('retry-after'), problemOf(answer));
     } catch {
       // The network, or no token: the same again later.
     }
@@ -280,17 +283,25 @@ export class IngestClient {
     }
   }
 
-  async #send(body: Uint8Array<ArrayBuffer>): Promise<Response> {
+  async #send(body: Uint8Array<ArrayBuffer>): Promise<Readonly<{ response: Response; answer: Uint8Array }>> {
     this.#token = await this.#options.token();
-    return await (this.#options.fetch ?? fetch)(new URL('/ingest/raw-packet', this.#options.baseUrl), {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${this.#token}`,
-        'content-type': 'application/x-protobuf; encoding=delimited',
-        accept: 'application/x-protobuf',
-      },
-      body,
-    });
+    const gaveUp = new AbortController();
+    const timer = setTimeout(() => gaveUp.abort(), ANSWER_MS + body.length / SLOW_LINE);
+    try {
+      const response = await (this.#options.fetch ?? fetch)(new URL('/ingest/raw-packet', this.#options.baseUrl), {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${this.#token}`,
+          'content-type': 'application/x-protobuf; encoding=delimited',
+          accept: 'application/x-protobuf',
+        },
+        body,
+        signal: gaveUp.signal,
+      });
+      return { response, answer: new Uint8Array(await response.arrayBuffer()) };
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Takes the batch off the queue but for what may be sent again. @returns true when something is left to be sent again */
@@ -471,9 +482,9 @@ export class IngestClient {
   /** A handshake that was refused tells no reason, so an empty batch is posted to hear it. */
   async #whyNotOpened(): Promise<{ next: 'stop' | 'retry'; detail: string }> {
     try {
-      const response = await this.#send(new Uint8Array(0));
+      const { response, answer } = await this.#send(new Uint8Array(0));
       if (afterStatus(response.status) !== 'stop') return { next: 'retry', detail: 'no connection' };
-      const { code, detail } = await problemOf(response);
+      const { code, detail } = problemOf(answer);
       return { next: 'stop', detail: `${response.status} ${code ?? `http_${response.status}`}: ${detail ?? ''}` };
     } catch {
       return { next: 'retry', detail: UNREACHABLE };
@@ -509,6 +520,10 @@ export class IngestClient {
 
 type Problem = Readonly<{ code?: string; detail?: string }>;
 
-async function problemOf(response: Response): Promise<Problem> {
-  return (await response.json().catch(() => ({}))) as Problem;
+function problemOf(answer: Uint8Array): Problem {
+  try {
+    return (JSON.parse(new TextDecoder().decode(answer)) ?? {}) as Problem;
+  } catch {
+    return {};
+  }
 }

@@ -2,7 +2,11 @@
  *  request's credential. It passes no request on and verifies no credential: the service does.
  *
  *      GET /cell, with the headers of the request ▸ 200 Bio-Cell: NAME, Bio-Cell-Upstream: HOST:PORT
- *                                                   401 no cell has it · 503 it is being moved, or a cell cannot be asked
+ *                                                   401 no cell has it · 429 so did many others of its address
+ *                                                   503 it is being moved, or a cell cannot be asked
+ *
+ *  Guesses keep no one waiting: what was found before is asked for at once; of the rest, an address has ADDRESS_TURNS questions at a time
+ *  (X-Forwarded-For, as the proxy adds it), all addresses together fewer than a cell has connections.
  *
  *  A request without a credential goes to the first cell: /healthz, pages, the API description. */
 import { readFile } from 'node:fs/promises';
@@ -10,6 +14,8 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import pg from 'pg';
 import { errorTable, PipelineError } from '../errors.ts';
+import { RateLimit } from '../http/rate-limit.ts';
+import { Turns } from '../ingest/turns.ts';
 import { hashKey, parseKey } from '../key-format.ts';
 import { sessionOf } from '../storage/database/session.ts';
 import type { Command } from './command.ts';
@@ -19,6 +25,17 @@ import { EXIT_OK, UsageError } from './command.ts';
 export const KNOWN_MS = 2000;
 const KNOWN_MAX = 50_000;
 const ASK_MS = 2000;
+/** Credentials that no cell has, which are remembered as long. */
+const UNKNOWN_MAX = 10_000;
+const CONNECTIONS = 4;
+/** Questions for credentials that were not found before, at a time: of one address, and of all. */
+const ADDRESS_TURNS = 2;
+const STRANGER_TURNS = CONNECTIONS - 1;
+/** And of one address that wait for those. */
+const WAITING_MAX = 1024;
+/** Credentials that no cell has, of one address: as the service does (src/http/credential-gate.ts). */
+const GUESSES_PER_SEC = 5;
+const GUESSES_BURST_SEC = 20;
 
 type Cell = Readonly<{ name: string; upstream: string; pool: pg.Pool }>;
 type Found = Readonly<{ cell: Cell; moving: boolean }>;
@@ -81,7 +98,7 @@ function cellsOf(text: string): Cell[] {
       if (typeof value !== 'string' || value === '') throw new UsageError(`cell ${i + 1} needs "${member}"`);
     // A login that may not see every row gets an error instead of none: a device that is answered 401 for it would send no more.
     const session = sessionOf(String(database), 'biosignal cells', ['row_security=off']);
-    const pool = new pg.Pool({ ...session, max: 4, connectionTimeoutMillis: ASK_MS, query_timeout: ASK_MS });
+    const pool = new pg.Pool({ ...session, max: CONNECTIONS, connectionTimeoutMillis: ASK_MS, query_timeout: ASK_MS });
     pool.on('error', () => undefined); // an idle connection was lost: the next question opens another
     return { name: String(name), upstream: String(upstream), pool };
   });
@@ -94,7 +111,14 @@ export class CellDirectory {
   readonly #tell: (line: string) => void;
   /** Cells that could not be asked, and why. */
   readonly #away = new Map<Cell, string>();
+  /** What was found; asked again when its time is over. */
   readonly #known = new Map<string, Readonly<{ found: Found; untilMs: number }>>();
+  /** Credentials that no cell has: until when that is believed. */
+  readonly #unknown = new Map<string, number>();
+  readonly #guesses = new RateLimit('cells', GUESSES_PER_SEC, GUESSES_BURST_SEC);
+  readonly #strangers = new Turns(STRANGER_TURNS);
+  /** By address. */
+  readonly #turns = new Map<string, Turns>();
 
   /** @param tell called once when a cell cannot be asked any more, or for another reason, and when it answers again */
   constructor(list: readonly Cell[], tell: (line: string) => void) {
@@ -102,20 +126,41 @@ export class CellDirectory {
     this.#tell = tell;
   }
 
-  async answer(headers: Readonly<Record<string, string | string[] | undefined>>): Promise<Answer> {
+  /** @param from the proxy's address */
+  async answer(headers: Readonly<Record<string, string | string[] | undefined>>, from: string): Promise<Answer> {
     const question = questionOf(headers);
     if (question === 'none') return placed(this.#cells[0]!);
     if (question === 'unknown') return refused;
-    const found = await this.#find(question);
+    const address = addressOf(headers);
+    const found = await this.#find(question, address ?? from);
     if (found === 'away') return later;
-    if (found === null) return refused;
-    return found.moving ? later : placed(found.cell);
+    if (found !== null) return found.moving ? later : placed(found.cell);
+    // Without an address, all that come through the proxy are one: none of them is told to slow down.
+    if (address === null || this.#guesses.take(address, performance.now()).allowed) return refused;
+    return slower;
   }
 
-  async #find(question: Question): Promise<Found | 'away' | null> {
-    const id = `${question.text} ${String(question.value)}`;
+  async #find(question: Question, address: string): Promise<Found | 'away' | null> {
+    const id = idOf(question);
     const known = this.#known.get(id);
-    if (known !== undefined && known.untilMs > performance.now()) return known.found;
+    if (known !== undefined) return known.untilMs > performance.now() ? known.found : await this.#look(question, id);
+    let turns = this.#turns.get(address);
+    if (turns === undefined) this.#turns.set(address, (turns = new Turns(ADDRESS_TURNS)));
+    if (turns.waiting >= WAITING_MAX) return 'away';
+    try {
+      return await turns.run(async () => {
+        const nowMs = performance.now();
+        if ((this.#unknown.get(id) ?? 0) > nowMs) return null;
+        const found = this.#known.get(id);
+        if (found !== undefined && found.untilMs > nowMs) return found.found; // while this one waited
+        return await this.#strangers.run(() => this.#look(question, id));
+      });
+    } finally {
+      if (turns.isIdle) this.#turns.delete(address);
+    }
+  }
+
+  async #look(question: Question, id: string): Promise<Found | 'away' | null> {
     const asked = this.#cells.map(async (cell) => {
       const { rows } = await this.#ask(cell, question);
       return rows[0] === undefined ? null : { cell, moving: rows[0].moving };
@@ -127,9 +172,13 @@ export class CellDirectory {
       const answers = await Promise.allSettled(asked);
       const moved = answers.find((one) => one.status === 'fulfilled' && one.value !== null);
       if (moved?.status === 'fulfilled') return moved.value;
-      return answers.some(({ status }) => status === 'rejected') ? 'away' : null;
+      if (answers.some(({ status }) => status === 'rejected')) return 'away';
+      this.#known.delete(id);
+      if (this.#unknown.size >= UNKNOWN_MAX) this.#unknown.delete(this.#unknown.keys().next().value!);
+      this.#unknown.set(id, performance.now() + KNOWN_MS);
+      return null;
     }
-    if (this.#known.size >= KNOWN_MAX) this.#known.clear();
+    if (this.#known.size >= KNOWN_MAX && !this.#known.has(id)) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(id, { found: here, untilMs: performance.now() + KNOWN_MS });
     return here;
   }
@@ -164,6 +213,11 @@ const refused: Answer = {
   headers: { 'www-authenticate': 'Bearer' },
   problem: new PipelineError('credential_invalid', 'No organization here has this credential.'),
 };
+const slower: Answer = {
+  status: 429,
+  headers: { 'retry-after': '1' },
+  problem: new PipelineError('rate_limited', 'Too many credentials of this address are of no organization here.'),
+};
 const later: Answer = {
   status: 503,
   headers: { 'retry-after': '5' },
@@ -175,6 +229,18 @@ const byKey = `select ${moving} from api_key k join organization o on o.id = k.o
 const byOrganization = `select ${moving} from organization o where o.id = $1::uuid`;
 const bySession = `select ${moving} from operator_session s join operator_account a on a.id = s.operator_id
   join organization o on o.id = a.organization_id where s.token_hash = $1`;
+
+/** A session's value is bytes. */
+const idOf = ({ text, value }: Question): string => `${text} ${Buffer.isBuffer(value) ? value.toString('hex') : String(value)}`;
+
+/** Of the client, as the proxy in front saw it: what it added last. */
+function addressOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | null {
+  const last = String(headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .at(-1)!
+    .trim();
+  return last === '' ? null : last.slice(0, 64);
+}
 
 /** What to ask for a request; 'none': it has no credential; 'unknown': one that no service takes. */
 function questionOf(headers: Readonly<Record<string, string | string[] | undefined>>): Question | 'none' | 'unknown' {
@@ -216,7 +282,7 @@ async function answer(
 ): Promise<void> {
   try {
     const isQuestion = (request.url ?? '').split('?')[0] === '/cell';
-    send(response, isQuestion ? await directory.answer(request.headers) : { status: 404, headers: {} });
+    send(response, isQuestion ? await directory.answer(request.headers, request.socket.remoteAddress ?? '') : { status: 404, headers: {} });
   } catch (error) {
     complain(`biosignal cells: ${error instanceof Error ? error.message : String(error)}`);
     send(response, later);

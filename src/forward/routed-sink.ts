@@ -10,6 +10,7 @@ import { isRejected, PipelineError } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import type { Session } from '../ingest/session.ts';
 import type { Admitted, OwnersWord, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
+import { Turns } from '../ingest/turns.ts';
 import type { Tally } from '../metrics.ts';
 import type { ClockFit, StreamId, SubjectId } from '../signal.ts';
 import { BATCH_HEAD, decodeObject, decodePackets, encodeObject, PACKET_HEAD, PacketMessage } from './wire.ts';
@@ -24,8 +25,11 @@ const BATCH_BYTES_MAX = 512 * 1024;
 /** Longer than an owner tries to reach its database before it answers (RETRY_FOR_MS of the packet log), ms. */
 const ANSWER_MS = 10_000;
 const OPEN_MS = 10_000;
+/** Openings that one node is asked for at the same time. */
+const OPENINGS_MAX = 512;
 /** Packets that are refused because their partition moves are sent again, s. */
 const MOVED_RETRY_SEC = 1;
+const MOVED = 'another node takes the person over; nothing was kept';
 
 /** What the owner says of a message. */
 export type Refusals = Readonly<{
@@ -74,6 +78,7 @@ export class RoutedSink implements PacketSink {
   #isTimed = false;
   /** How to end what each node is asked. */
   readonly #asked = new Map<NodeId, Set<(reason: Error) => void>>();
+  readonly #openings = new Map<NodeId, Turns>();
 
   constructor(parts: RouteParts) {
     this.#parts = parts;
@@ -83,7 +88,7 @@ export class RoutedSink implements PacketSink {
     });
   }
 
-  async openStream(request: StreamRequest): Promise<StreamRecord | Rejected> {
+  async openStream(request: StreamRequest, onward: () => void = () => undefined): Promise<StreamRecord | Rejected> {
     const { local, view, subjectOf } = this.#parts;
     const subject = await subjectOf(request);
     if (isRejected(subject)) return subject;
@@ -93,7 +98,12 @@ export class RoutedSink implements PacketSink {
       throw new PipelineError('unavailable', 'no node has the person at the moment; nothing was kept', { retryAfterSec: MOVED_RETRY_SEC });
     }
     if (owner === view.self) return await local.openStream(request);
-    const record = decodeObject<StreamRecord | Rejected>(await this.#ask(owner, 'open', encodeObject(request), OPEN_MS));
+    onward();
+    const answer = await this.#turnsOf(owner).run(async () => {
+      if (view.ownerOf(subject.subjectId) !== owner) throw new PipelineError('unavailable', MOVED, { retryAfterSec: MOVED_RETRY_SEC });
+      return await this.#ask(owner, 'open', encodeObject(request), OPEN_MS);
+    });
+    const record = decodeObject<StreamRecord | Rejected>(answer);
     if (isRejected(record)) return record;
     this.#remote.set(record.streamId, { owner, subjectId: record.subjectId });
     return { ...record, node: owner };
@@ -152,6 +162,15 @@ export class RoutedSink implements PacketSink {
     const { streamId, node } = session;
     if (node === '') await this.#parts.local.closeStream(session);
     else if (this.#remote.get(streamId)?.owner === node) this.#remote.delete(streamId); // the owner closes it when it is idle
+  }
+
+  #turnsOf(owner: NodeId): Turns {
+    let turns = this.#openings.get(owner);
+    if (turns === undefined) {
+      turns = new Turns(OPENINGS_MAX);
+      this.#openings.set(owner, turns);
+    }
+    return turns;
   }
 
   #laneOf(owner: NodeId): Lane {
@@ -216,6 +235,7 @@ export class RoutedSink implements PacketSink {
     const living = new Set(this.#parts.view.nodes().map(({ id }) => id));
     for (const [owner, pending] of this.#asked)
       if (!living.has(owner)) for (const refuse of pending) refuse(new PipelineError('unavailable', 'the node has gone'));
+    for (const owner of this.#openings.keys()) if (!living.has(owner)) this.#openings.delete(owner); // those that wait are refused in turn
   }
 
   async #ask(owner: NodeId, kind: string, body: Uint8Array, waitMs: number): Promise<Buffer> {

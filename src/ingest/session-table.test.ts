@@ -16,7 +16,18 @@ class Sink implements PacketSink {
   closeCount = 0;
   fails = false;
 
-  async openStream(request: StreamRequest): Promise<StreamRecord> {
+  /** Devices whose owner hangs, until this is called. */
+  answer = (): void => undefined;
+
+  async openStream(request: StreamRequest, onward?: () => void): Promise<StreamRecord> {
+    if (request.deviceId.startsWith('elsewhere')) {
+      await sleep(1);
+      onward?.();
+      await new Promise<void>((go) => {
+        const { answer } = this;
+        this.answer = () => [answer(), go()];
+      });
+    }
     this.openCount++;
     this.openMax = Math.max(this.openMax, ++this.open);
     await sleep(5);
@@ -106,6 +117,30 @@ describe('SessionTable', () => {
     expect(sink.closeCount).toBe(1);
     expect(second).not.toBe(first);
     expect(first).toMatchObject({ closed: true });
+  });
+
+  it('drops sessions without waiting for what another node opens, and drops that when it comes', async () => {
+    const sink = new Sink();
+    const table = new SessionTable(sink, 10, { user: 1000, key: 1_000_000 });
+    await find(table, key, 'd1');
+    const [mine, theirs, other] = ['d2', 'elsewhere-1', 'elsewhere-2'].map((device) => find(table, key, device));
+    const erased = new Set(['s-d1', 's-d2', 's-elsewhere-1']);
+    await table.drop(({ subjectId }) => erased.has(subjectId));
+    expect(sink.closeCount).toBe(2);
+    expect(await mine).toMatchObject({ closed: true });
+    sink.answer();
+    expect(await theirs).toMatchObject({ subjectId: 's-elsewhere-1', closed: true });
+    expect(await other).toMatchObject({ closed: false });
+    expect([...table.values()].map(({ subjectId }) => subjectId)).toEqual(['s-elsewhere-2']);
+  });
+
+  it('opens streams of this node while another one hangs', async () => {
+    const sink = new Sink();
+    const table = new SessionTable(sink, 10_000, { user: 1000, key: 1_000_000 });
+    const theirs = Array.from({ length: 600 }, (_, i) => find(table, key, `elsewhere-${i}`));
+    expect(await find(table, key, 'd1')).toMatchObject({ subjectId: 's-d1' });
+    sink.answer();
+    expect(await Promise.all(theirs)).toHaveLength(600);
   });
 
   it('opens a stream again that the sink has closed by itself', async () => {

@@ -11,6 +11,7 @@ import { placeInTime } from './clock-fit.ts';
 import { noticesOf } from './notices.ts';
 import { Session } from './session.ts';
 import type { PacketSink, StreamRecord, StreamRequest } from './sink.ts';
+import { Turns } from './turns.ts';
 
 /** Maximum number of streams opened concurrently. After a restart all devices reconnect at once; the sink opens them in groups. */
 const OPENINGS_MAX = 512;
@@ -21,6 +22,13 @@ const CLOSING_MS_MAX = 10_000;
 /** Number of streams that a user (over all tokens) and a key may open per minute; also the burst. */
 export type OpeningLimits = Readonly<{ user: number; key: number }>;
 
+/** placed: it has ended, or waits for another node. drops: which sessions were dropped meanwhile, of an opening that is not waited for. */
+type Opening = Readonly<{
+  done: Promise<Session | Rejected>;
+  placed: PromiseWithResolvers<void>;
+  drops: ((session: Session) => boolean)[];
+}>;
+
 export class SessionTable {
   readonly #sink: PacketSink;
   readonly #sessionsMax: number;
@@ -28,11 +36,9 @@ export class SessionTable {
   readonly #openingsPerMin: Readonly<Record<'user' | 'key', RateLimit>>;
   readonly #sessions = new Map<string, Session>();
   /** Streams being opened or closed; packets that arrive meanwhile wait. */
-  readonly #opening = new Map<string, Promise<Session | Rejected>>();
+  readonly #opening = new Map<string, Opening>();
   readonly #closing = new Map<string, Promise<void>>();
-  #openings = 0;
-  /** Openings waiting for their turn, oldest first. */
-  readonly #turns: (() => void)[] = [];
+  readonly #turns = new Turns(OPENINGS_MAX);
 
   /** @param sessionsMax maximum number of streams in memory; further ones are answered busy */
   constructor(sink: PacketSink, sessionsMax: number, perMin: OpeningLimits) {
@@ -67,18 +73,33 @@ export class SessionTable {
 
   #open(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
     const under = this.#opening.get(key);
-    if (under !== undefined) return under;
+    if (under !== undefined) return under.done;
     const kind = caller.kind === 'user' ? 'user' : 'key';
     if (!this.#openingsPerMin[kind].take(callerKey(caller), performance.now()).allowed) {
       const detail = `${this.#perMin[kind]} streams were opened with this credential within a minute, which is the limit`;
       return Promise.resolve(rejected('rate_limited', detail));
     }
-    const opened = this.#openNow(key, caller, packet, receivedNs).finally(() => this.#opening.delete(key));
-    this.#opening.set(key, opened);
-    return opened;
+    return this.#note(key, (onward) => this.#openNow(key, caller, packet, receivedNs, onward));
   }
 
-  async #openNow(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
+  /** @param work is told what to call when it waits for another node from now on */
+  #note(key: string, work: (onward: () => void) => Promise<Session | Rejected>): Promise<Session | Rejected> {
+    const placed = Promise.withResolvers<void>();
+    const drops: Opening['drops'] = [];
+    const done = work(placed.resolve)
+      .then((opened) => {
+        if (!isRejected(opened) && !opened.closed && drops.some((match) => match(opened))) void this.#drop(opened);
+        return opened;
+      })
+      .finally(() => {
+        this.#opening.delete(key);
+        placed.resolve();
+      });
+    this.#opening.set(key, { done, placed, drops });
+    return done;
+  }
+
+  async #openNow(key: string, caller: Caller, packet: Packet, receivedNs: bigint, onward: () => void): Promise<Session | Rejected> {
     const bad = checkIdentity(packet);
     if (bad !== null) return bad;
     if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
@@ -100,7 +121,12 @@ export class SessionTable {
       endDeviceNs,
       receivedNs,
     };
-    const record = await this.#inTurn(() => this.#sink.openStream(request));
+    const record = await this.#turns.run((passOn) => {
+      return this.#sink.openStream(request, () => {
+        passOn(); // those of this node do not wait for another one
+        onward();
+      });
+    });
     if (isRejected(record)) return record;
     const session = new Session(key, packet.deviceId, packet.bootId, packet.subject, record);
     session.lastUsedMs = performance.now();
@@ -117,11 +143,11 @@ export class SessionTable {
     const { caller, deviceId, bootId, subject } = request;
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
     const key = `${caller.orgId}/${bootId}/${deviceId}`;
-    for (let under = this.#opening.get(key); under !== undefined; under = this.#opening.get(key)) await under.catch(() => undefined);
+    for (let under = this.#opening.get(key); under !== undefined; under = this.#opening.get(key)) await under.done.catch(() => undefined);
     let found: StreamRecord | null = null;
     const openNow = async (): Promise<Session | Rejected> => {
       if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
-      const record = await this.#inTurn(() => open(request));
+      const record = await this.#turns.run(() => open(request));
       if (isRejected(record)) return record;
       found = record;
       const known = this.#sessions.get(key);
@@ -132,9 +158,7 @@ export class SessionTable {
       this.#sessions.set(key, session);
       return session;
     };
-    const opening = openNow().finally(() => this.#opening.delete(key));
-    this.#opening.set(key, opening);
-    const session = await opening;
+    const session = await this.#note(key, openNow);
     return isRejected(session) ? session : { session, record: found! };
   }
 
@@ -147,18 +171,6 @@ export class SessionTable {
     return await Promise.race([closing.then(() => true), late]).finally(() => timer.abort());
   }
 
-  async #inTurn<T>(open: () => Promise<T>): Promise<T> {
-    if (this.#openings >= OPENINGS_MAX) await new Promise<void>((resolve) => this.#turns.push(resolve));
-    else this.#openings++;
-    try {
-      return await open();
-    } finally {
-      const next = this.#turns.shift();
-      if (next === undefined) this.#openings--;
-      else next(); // passes the slot on
-    }
-  }
-
   /** Drops sessions that have been idle for `idleMs`. @param nowMs performance.now() */
   sweep(nowMs: number, idleMs: number): void {
     for (const session of this.#sessions.values()) {
@@ -167,10 +179,13 @@ export class SessionTable {
   }
 
   /** Drops sessions at once, e.g. of an erased subject or of a device that was reassigned. Their next packet opens the stream again.
-   *  @returns when the sink has closed them, including those that were being opened */
+   *  @returns when the sink has closed them, including those that were being opened: not those that wait for another node, which may hang;
+   *  they are dropped when they come */
   async drop(match: (session: Session) => boolean): Promise<void> {
     const closing = this.#dropMatching(match);
-    await Promise.allSettled(this.#opening.values());
+    const openings = Array.from(this.#opening.values());
+    await Promise.all(openings.map(({ placed }) => placed.promise));
+    for (const { drops } of openings) drops.push(match); // of those that have not ended
     closing.push(...this.#dropMatching(match));
     await Promise.all(closing);
   }

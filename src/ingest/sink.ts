@@ -77,8 +77,9 @@ export type OwnersWord = Readonly<{
 export interface PacketSink {
   /** Finds or creates the stream of (organization, device, boot) and decides whom it records.
    *  Called once per session, never concurrently for one (organization, device, boot).
-   *  Rejected with not_found when the caller may not write for that subject; throws PipelineError when the database is unavailable. */
-  openStream(request: StreamRequest): Promise<StreamRecord | Rejected>;
+   *  Rejected with not_found when the caller may not write for that subject; throws PipelineError when the database is unavailable.
+   *  @param onward called when another node is asked, which may hang: nothing of the stream is opened here */
+  openStream(request: StreamRequest, onward?: () => void): Promise<StreamRecord | Rejected>;
 
   /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit. It may
    *  resolve with what the owner on another node says of them. When it rejects, nothing of that packet was kept and ingest forgets its

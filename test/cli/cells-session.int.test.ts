@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
-import { cells } from '../../src/cli/cells.ts';
+import { cells, KNOWN_MS } from '../../src/cli/cells.ts';
 import { runCommand } from '../../src/cli/command.ts';
+import { makeOrgKey } from '../../src/key-format.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 
 it('a login that may not see every organization is told to the operator, and refuses no device for good', async () => {
@@ -84,6 +85,78 @@ it('a limit of the database for waits leaves the answers of the directory as the
     expect((await database.pool.query(named)).rowCount).toBe(1);
   } finally {
     await locking.end();
+    stop.abort();
+    await running;
+    rmSync(work, { recursive: true });
+  }
+});
+
+it('guesses keep no one from being answered', async () => {
+  await using database = await testDatabase();
+  const { apiKey } = await createOrganization(database.pool, 'Known');
+  const { apiKey: other } = await createOrganization(database.pool, 'New');
+  // A question takes 200 ms, and is counted.
+  await database.pool.query(`create schema slow; create sequence slow.asked; grant usage on schema slow to public;
+    create view slow.api_key as select k.* from (select pg_sleep(0.2), nextval('slow.asked')) s, public.api_key k`);
+  const name = new URL(database.url).pathname.slice(1);
+  await database.pool.query(`alter database "${name}" set search_path = slow, public`);
+  const work = mkdtempSync(join(tmpdir(), 'biosignal-cells-'));
+  const file = join(work, 'cells.json');
+  writeFileSync(file, JSON.stringify({ cells: [{ name: 'a', upstream: '127.0.0.1:1', database: database.url }] }));
+  const stop = new AbortController();
+  const lines: string[] = [];
+  const say = (line: string): void => void lines.push(line);
+  const console = { out: say, err: say, progress: null, env: {}, cwd: work, signal: stop.signal };
+  const running = runCommand(cells, [file, '--listen', '127.0.0.1:0'], console);
+  try {
+    await until(() => lines.some((line) => line.includes('answers at')));
+    const ask = async (key: string, address: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
+      return (await fetch(/http:\S+/.exec(lines.join(' '))![0], { headers })).status;
+    };
+    const wrong = makeOrgKey('live').key;
+    const asked = async (): Promise<number> =>
+      Number((await database.pool.query<{ n: string }>('select last_value as n from slow.asked')).rows[0]!.n);
+    expect(await ask(apiKey.key, '192.0.2.1')).toBe(200);
+    expect(await ask(wrong, '192.0.2.2')).toBe(401);
+    const before = await asked();
+    expect(await Promise.all(Array.from({ length: 20 }, () => ask(wrong, '192.0.2.2')))).toEqual(Array<number>(20).fill(401));
+    expect(await asked()).toBe(before); // it is remembered for a moment
+
+    await sleep(KNOWN_MS);
+    const guesses = Array.from({ length: 120 }, () => ask(makeOrgKey('live').key, '192.0.2.2'));
+    await sleep(300);
+    expect(await Promise.all([ask(apiKey.key, '192.0.2.1'), ask(other.key, '192.0.2.3')])).toEqual([200, 200]);
+    expect(new Set(await Promise.all(guesses))).not.toContain(200);
+  } finally {
+    stop.abort();
+    await running;
+    rmSync(work, { recursive: true });
+  }
+});
+
+it('whose guesses are many is told to slow down', async () => {
+  await using database = await testDatabase();
+  const { apiKey } = await createOrganization(database.pool, 'Guessed');
+  const work = mkdtempSync(join(tmpdir(), 'biosignal-cells-'));
+  const file = join(work, 'cells.json');
+  writeFileSync(file, JSON.stringify({ cells: [{ name: 'a', upstream: '127.0.0.1:1', database: database.url }] }));
+  const stop = new AbortController();
+  const lines: string[] = [];
+  const say = (line: string): void => void lines.push(line);
+  const console = { out: say, err: say, progress: null, env: {}, cwd: work, signal: stop.signal };
+  const running = runCommand(cells, [file, '--listen', '127.0.0.1:0'], console);
+  try {
+    await until(() => lines.some((line) => line.includes('answers at')));
+    const ask = async (key: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': '192.0.2.2' };
+      return (await fetch(/http:\S+/.exec(lines.join(' '))![0], { headers })).status;
+    };
+    let status = 401;
+    for (let i = 0; status === 401 && i < 2000; i++) status = await ask(makeOrgKey('live').key);
+    expect(status).toBe(429);
+    expect(await ask(apiKey.key)).toBe(200);
+  } finally {
     stop.abort();
     await running;
     rmSync(work, { recursive: true });

@@ -68,7 +68,10 @@ describe.skipIf(!there)('two cells behind one address', () => {
       'caddy',
       0,
       (own) =>
-        `{\n  admin off\n  auto_https off\n}\n${caddyfile.replace('{$BIO_SITE}', `http://127.0.0.1:${own}`).replace('{$BIO_CELLS:127.0.0.1:8090}', `127.0.0.1:${port}`)}`,
+        `${caddyfile
+          .replace('admin off', 'admin off\n  auto_https off')
+          .replace('{$BIO_SITE}', `http://127.0.0.1:${own}`)
+          .replace('{$BIO_CELLS:127.0.0.1:8090}', `127.0.0.1:${port}`)}`,
     );
   }, 60_000);
   afterAll(async () => {

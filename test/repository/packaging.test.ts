@@ -128,6 +128,11 @@ describe('compose.cluster.yaml', () => {
       expect(() => readCompose(path, 'x', { ...secrets, [name]: '' })).toThrow(`${name}: set it in .env`);
   });
 
+  it('no proxy can be configured by its port', () => {
+    for (const name of readdirSync(join(root, 'ops/caddy')))
+      expect(read(`ops/caddy/${name}`), name).toMatch(/^\{\n(\t#.*\n)*\tadmin off$/m);
+  });
+
   it('every file that it mounts exists, and the proxy asks the nodes by their names', () => {
     const mounted = services.flatMap(({ args }) => args.filter((arg) => arg.startsWith(root)).map((arg) => arg.split(':')[0]!));
     expect(mounted).toHaveLength(4);

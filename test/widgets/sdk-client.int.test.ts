@@ -1,5 +1,6 @@
 /** The typed client against the route table: every operation, every type, and a round trip through a running service. */
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import type { Static } from 'typebox';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest';
 import { call } from '../../dashboard/service.ts';
@@ -135,6 +136,32 @@ describe('the client', () => {
     await expect(flaky.createUserToken('a', 'b')).rejects.toMatchObject({ status: 502 });
     const lost = new BiosignalClient({ baseUrl: api.base, credential: 'x', fetch: () => Promise.reject(new TypeError('lost')) });
     await expect(lost.createUserToken('a', 'b')).rejects.toThrow('lost');
+  });
+
+  it('gives a request up that nobody answers, begun or not, but not a body that is read as it comes', async () => {
+    let asked = 0;
+    const hung = createServer((request, response) => {
+      asked += 1;
+      if (request.url === '/api/v1/methods') return;
+      response.writeHead(200, { 'content-type': 'application/json' }).write('[');
+      if (request.url === '/api/v1/streams') setTimeout(() => response.end(']'), 600);
+    });
+    await new Promise<void>((done) => hung.listen(0, '127.0.0.1', done));
+    const { port } = hung.address() as { port: number };
+    const impatient = new BiosignalClient({ baseUrl: `http://127.0.0.1:${port}`, credential: 'x', timeoutMs: 300, retries: 1 });
+    try {
+      await expect(impatient.call('listMethods')).rejects.toThrow('not answered in time');
+      await expect(impatient.call('listMoods')).rejects.toThrow('not answered in time');
+      expect(asked).toBe(4);
+      const mine = new AbortController();
+      const read = impatient.call('listMethods', { signal: mine.signal });
+      mine.abort(new Error('enough'));
+      await expect(read).rejects.toThrow('enough');
+      expect(await (await impatient.response('listStreams')).text()).toBe('[]');
+    } finally {
+      hung.closeAllConnections();
+      hung.close();
+    }
   });
 
   // promise: exact-times
