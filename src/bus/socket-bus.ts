@@ -17,6 +17,12 @@ const QUEUE_BYTES_MAX = 32 * 1024 * 1024;
 /** Read at once from a node that answers, bytes. */
 const READ_BYTES = 64 * 1024;
 const FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 1024;
+/** Connections of others to a node; each node has one. More are closed at once, so that a process that opens them takes no open files. */
+const CONNECTIONS_MAX = 256;
+/** A connection that has not said who it is by then is closed, ms. */
+const HELLO_MS = 10_000;
+/** Path of a Unix socket, bytes. A longer one would be cut without a word, and nodes would share it. */
+const PATH_BYTES_MAX = process.platform === 'darwin' ? 103 : 107;
 
 type Question = { resolve: (answer: Buffer) => void; reject: (error: Error) => void; timer: NodeJS.Timeout };
 
@@ -35,16 +41,26 @@ export class SocketBus implements Bus {
     this.node = node;
     this.#onFault = onFault;
     this.#server = createServer((socket) => this.#serve(socket));
+    this.#server.maxConnections = CONNECTIONS_MAX;
   }
 
-  /** @param folder is made where it is absent, for its owner only  @param onFault called with what made this node fail to answer */
+  /** @param folder is made where it is absent, for its owner only  @param onFault called with what made this node fail to answer
+   *  @throws PipelineError bad_request: the folder's path is too long, or nobody can listen there */
   static async open(folder: string, node: NodeId, onFault: (cause: unknown) => void = () => undefined): Promise<SocketBus> {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
     const bus = new SocketBus(folder, node, onFault);
-    await new Promise<void>((resolve, reject) => {
-      bus.#server.once('error', reject);
-      bus.#server.listen(bus.#pathOf(node), resolve);
-    });
+    const path = bus.#pathOf(node);
+    const tooLong = Buffer.byteLength(path) - PATH_BYTES_MAX;
+    if (tooLong > 0) throw refusal(`the path of ${folder} is ${tooLong} bytes too long for sockets: set it to a shorter one`);
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      await new Promise<void>((resolve, reject) => {
+        bus.#server.once('error', reject);
+        bus.#server.listen(path, resolve);
+      });
+    } catch (error) {
+      throw refusal((error as Error).message);
+    }
+    bus.#server.on('error', onFault);
     return bus;
   }
 
@@ -94,13 +110,20 @@ export class SocketBus implements Bus {
     this.#sockets.add(socket);
     const reader = new FrameReader(FRAME_BYTES_MAX);
     let from: NodeId = '';
-    socket.on('close', () => this.#sockets.delete(socket));
+    const silent = setTimeout(() => socket.destroy(), HELLO_MS).unref();
+    socket.on('close', () => {
+      clearTimeout(silent);
+      this.#sockets.delete(socket);
+    });
     socket.on('error', () => socket.destroy());
     socket.on('data', (bytes) => {
       try {
         for (const frame of reader.push(bytes)) {
-          if (frame.type === 'hello') from = frame.kind;
-          else this.#answer(socket, from, frame);
+          if (frame.type !== 'hello') this.#answer(socket, from, frame);
+          else {
+            from = frame.kind;
+            clearTimeout(silent);
+          }
         }
       } catch {
         socket.destroy(); // not a node, or not of this release
@@ -191,6 +214,8 @@ class Peer {
     else question.resolve(body);
   }
 }
+
+const refusal = (why: string): PipelineError => new PipelineError('bad_request', `BIO_BUS_DIR: ${why}`);
 
 /** Writes of one turn of the loop go to the system together: a commit answers all the messages whose packets it holds. */
 function writeSoon(socket: Socket, frame: readonly Uint8Array[]): void {
