@@ -137,12 +137,21 @@ export class NatsBus implements Bus {
   send(to: NodeId, kind: string, body: Uint8Array): void {
     if (this.#state === 'away' || this.#isFull()) return;
     this.#count(body.length);
-    this.#nats.publish(this.#subject(to, kind), body, { headers: this.#from() });
+    this.#told(() => this.#nats.publish(this.#subject(to, kind), body, { headers: this.#from() }));
   }
 
   async close(): Promise<void> {
     this.#refuse('this node is stopping');
     await this.#nats.close();
+  }
+
+  /** The library throws what it cannot send: a server's bound that was lowered, a connection that it has given up. */
+  #told(send: () => unknown): void {
+    try {
+      send();
+    } catch (error) {
+      this.#onFault(error);
+    }
   }
 
   #subject(to: NodeId, kind: string): string {
@@ -159,7 +168,7 @@ export class NatsBus implements Bus {
     const reply = (body: Payload, head?: MsgHdrs): void => {
       if (message.reply === undefined || this.#state === 'away') return;
       this.#count(body.length);
-      message.respond(body, head === undefined ? {} : { headers: head });
+      this.#told(() => message.respond(body, head === undefined ? {} : { headers: head }));
     };
     const fail = (error: unknown): void => {
       const head = headers();
@@ -184,6 +193,7 @@ export class NatsBus implements Bus {
       if (type === 'disconnect' || type === 'staleConnection') this.#leave('the message server is away');
       else if (type === 'reconnect') void this.#comeBack();
     }
+    this.#leave('the connection to the message server was given up');
   }
 
   /** Open once the server has this node's subscription again: until then others are told that the node is not there. */
