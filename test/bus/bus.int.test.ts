@@ -1,5 +1,5 @@
 /** Promises of every transport between nodes: the same questions over Unix sockets and over a real server of NATS. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -178,6 +178,27 @@ describe('Unix sockets of nodes', () => {
     const file = join(shared, 'file');
     writeFileSync(file, '');
     await expect(SocketBus.open(file, 'node-a')).rejects.toThrow(/^BIO_BUS_DIR: /);
+  });
+
+  test('that are deleted with their folder are there again within seconds; what was open goes on', async () => {
+    const [a, b] = [await open('node-a'), await open('node-b')];
+    for (const bus of [a, b]) bus.handle('echo', (__, body) => body);
+    expect(text(await a.request('node-b', 'echo', bytes('before'), 5000))).toBe('before');
+    rmSync(shared, { recursive: true });
+    expect(text(await a.request('node-b', 'echo', bytes('open'), 5000))).toBe('open');
+    const asked = (): Promise<boolean> =>
+      b.request('node-a', 'echo', bytes('new'), 5000).then(
+        () => true,
+        () => false,
+      );
+    expect(await asked()).toBe(false);
+    await until(asked, 20_000);
+    expect(statSync(shared).mode & 0o777).toBe(0o700);
+    await until(async () => existsSync(join(shared, 'node-b.sock')), 20_000);
+    const c = await open('node-c');
+    expect(text(await c.request('node-b', 'echo', bytes('anew'), 5000))).toBe('anew');
+    await Promise.all([a.close(), b.close()]);
+    expect(readdirSync(shared).filter((name) => /node-[ab].sock/.test(name))).toEqual([]);
   });
 
   test('those who connect and say nothing take neither open files without a bound nor the place of a node', async () => {
