@@ -166,7 +166,7 @@ export class NatsBus implements Bus {
 
   #take(message: Msg): void {
     const reply = (body: Payload, head?: MsgHdrs): void => {
-      if (message.reply === undefined || this.#state === 'away') return;
+      if (message.reply === undefined || this.#state === 'away' || this.#isFull()) return;
       this.#count(body.length);
       this.#told(() => message.respond(body, head === undefined ? {} : { headers: head }));
     };

@@ -13,7 +13,7 @@ import { decodeFailure, encodeFailure, noAnswer } from './failures.ts';
 import { encodeFrame, FrameReader } from './frames.ts';
 import type { Frame } from './frames.ts';
 
-/** What may wait for one node, bytes. */
+/** What may wait for one node, of questions and of answers, bytes. */
 const QUEUE_BYTES_MAX = 32 * 1024 * 1024;
 /** Read at once from a node that answers, bytes. */
 const READ_BYTES = 64 * 1024;
@@ -161,7 +161,9 @@ export class SocketBus implements Bus {
 
   #answer(socket: Socket, from: NodeId, { type, id, kind, body }: Frame): void {
     const reply = (how: 'answer' | 'failure', bytes: Uint8Array): void => {
-      if (type === 'ask' && !socket.destroyed) writeSoon(socket, encodeFrame(how, id, '', bytes));
+      if (type !== 'ask' || socket.destroyed) return;
+      if (socket.writableLength > QUEUE_BYTES_MAX) socket.destroy(); // it asks and does not read
+      else writeSoon(socket, encodeFrame(how, id, '', bytes));
     };
     const handler = this.#handlers.get(kind);
     if (handler === undefined) return reply('failure', encodeFailure(noAnswer(`it does not know '${kind}'`), this.#onFault));

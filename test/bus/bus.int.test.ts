@@ -201,6 +201,27 @@ describe('Unix sockets of nodes', () => {
     expect(readdirSync(shared).filter((name) => /node-[ab].sock/.test(name))).toEqual([]);
   });
 
+  test('one who asks and does not read is let go: what waits for it is bounded', async () => {
+    const [a, b] = [await open('node-a'), await open('node-b')];
+    let answered = 0;
+    const megabyte = Buffer.alloc(1024 * 1024);
+    b.handle('large', () => {
+      answered += 1;
+      return megabyte;
+    });
+    const greedy = connect(join(shared, 'node-b.sock'));
+    closing.push(() => greedy.destroy());
+    greedy.on('error', () => undefined).pause();
+    const questions = Array.from({ length: 400 }, (__, i) => encodeFrame('ask', i, 'large', bytes('')));
+    greedy.write(Buffer.concat([...encodeFrame('hello', 0, 'greedy', bytes('')), ...questions.flat()]));
+    await until(() => answered > 0 && greedy.bytesWritten > 0, 20_000);
+    expect((await a.request('node-b', 'large', bytes(''), 20_000)).length).toBe(megabyte.length);
+    let readBytes = 0;
+    greedy.on('data', (piece: Buffer) => void (readBytes += piece.length)).resume();
+    await once(greedy, 'close');
+    expect(readBytes).toBeLessThan(64 * megabyte.length);
+  });
+
   test('those who connect and say nothing take neither open files without a bound nor the place of a node', async () => {
     const [a, b] = [await open('node-a'), await open('node-b')];
     b.handle('echo', (__, body) => body);
