@@ -201,7 +201,7 @@ describe('Unix sockets of nodes', () => {
     expect(readdirSync(shared).filter((name) => /node-[ab].sock/.test(name))).toEqual([]);
   });
 
-  test('one who asks and does not read is let go: what waits for it is bounded', async () => {
+  test('one who asks and does not read is dropped: what waits for it is bounded', async () => {
     const [a, b] = [await open('node-a'), await open('node-b')];
     let answered = 0;
     const megabyte = Buffer.alloc(1024 * 1024);
