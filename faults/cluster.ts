@@ -19,6 +19,7 @@ const RECOVER_MS_MAX = 120_000;
 /** A node that hangs is followed after 10 s. */
 const PAUSE_MS = 15_000;
 const NATS_AWAY_MS = 30_000;
+const SLOW_MS = 20_000;
 /** All nodes are asked all the time for so long. */
 const BUSY_MS = 10_000;
 
@@ -150,6 +151,21 @@ async function moveAway(world: World, { name }: Node): Promise<void> {
   await command(world, cluster, 'undrain', name);
 }
 
+/** Two of three at a time may be away, in every way. */
+async function churn(_: World, nodes: Nodes, random: Random): Promise<void> {
+  for (const untilMs = performance.now() + SLOW_MS; performance.now() < untilMs; await sleep(1500 * random.next())) {
+    const { service } = anyOf(nodes, random);
+    const what = random.next();
+    if (what < 0.35) await service.kill();
+    else if (what < 0.7) void service.terminate();
+    else {
+      service.pause(true);
+      await sleep(3000 * random.next());
+      service.pause(false);
+    }
+  }
+}
+
 export const clusterScenarios: readonly Scenario[] = [
   fault('node-kill', 'kill -9 of one, which is started again', async (_, nodes, random) => {
     await anyOf(nodes, random).service.kill();
@@ -221,6 +237,32 @@ export const clusterScenarios: readonly Scenario[] = [
     const moved = moveAway(world, await nodes.largest());
     await eraseWhileSending(world, `erased-${Math.floor(1e9 * random.next())}`);
     await moved;
+  }),
+  fault(
+    'messages-slow',
+    'messages take a second longer, and connections of them are cut all the time, for 20 s',
+    async (_, { all }, random) => {
+      for (const { messages } of all) messages.delayMs = 500;
+      for (const untilMs = performance.now() + SLOW_MS; performance.now() < untilMs; await sleep(1000))
+        for (const { messages } of all) if (random.next() < 0.3) messages.mode = 'pass'; // resets what is open
+      for (const { messages } of all) messages.delayMs = 0;
+    },
+  ),
+  fault('node-database-slow', 'the database of one takes 300 ms longer to answer, for 20 s', async (_, nodes, random) => {
+    const { database } = anyOf(nodes, random);
+    database.delayMs = 150;
+    await sleep(SLOW_MS);
+    database.delayMs = 0;
+  }),
+  fault('churn', 'for 20 s nodes are killed, suspended, stopped and started, whatever state they are in', churn),
+  fault('all-drained', 'all are drained for 5 s, and people cannot be cut anew while they run', async (world, nodes) => {
+    await world.sql('update cluster_node set draining = true');
+    await sleep(5000);
+    const why = await command(world, cluster, 'partitions', '12').then(() => 'it was done', String);
+    if (!why.includes('a service runs on this database')) throw new Error(`cluster partitions 12 with nodes that run: ${why}`);
+    await untilEach(world, performance.now());
+    await world.sql('update cluster_node set draining = false');
+    await nodes.untilShared();
   }),
   fault(
     'promotion',

@@ -174,7 +174,7 @@ export function createMetrics() {
       () => 0,
     ),
     busOpen: new ReadGauge(
-      { name: 'bio_bus_open', help: '1 while this node can reach the others of its cluster, and for an instance alone.', registers },
+      { name: 'bio_bus_open', help: '1 while this node reaches every other node of its cluster, and for an instance alone.', registers },
       () => 1,
     ),
     nodesSilent: new Gauge({

@@ -11,14 +11,20 @@ export function encodeFailure(error: unknown, onFault: (cause: unknown) => void)
   return Buffer.from(JSON.stringify({ code: told.code, message: told.message, retryAfterSec: told.retryAfterSec }));
 }
 
+/** Whatever the bytes are: a question ends with a failure that is damaged, too. */
 export function decodeFailure(bytes: Uint8Array): PipelineError {
-  const { code, message, retryAfterSec } = JSON.parse(Buffer.from(bytes).toString()) as {
-    code: string;
-    message: string;
-    retryAfterSec: number | null;
-  };
+  const { code, message, retryAfterSec } = told(bytes) ?? {};
+  if (typeof code !== 'string' || typeof message !== 'string') return noAnswer('it sent what is no message');
   const known = Object.hasOwn(errorTable, code) ? (code as ErrorCode) : 'internal';
-  return new PipelineError(known, message, retryAfterSec === null ? {} : { retryAfterSec });
+  return new PipelineError(known, message, typeof retryAfterSec === 'number' ? { retryAfterSec } : {});
+}
+
+function told(bytes: Uint8Array): { code?: unknown; message?: unknown; retryAfterSec?: unknown } | null {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString()) as { code?: unknown } | null;
+  } catch {
+    return null;
+  }
 }
 
 /** Why a question has no answer. */

@@ -20,6 +20,8 @@ const HEAD_BYTES_MAX = 4096;
 const PING_MS = 2000;
 const AGAIN_MS = 500;
 const CONNECT_MS = 5000;
+/** Kind of the question that a node asks itself, by way of the server. */
+const ITSELF = 'itself';
 const FROM = 'from';
 const FAILED = 'failed';
 
@@ -63,10 +65,12 @@ export class NatsBus implements Bus {
         if (error === null) this.#take(message);
       },
     });
+    this.handle(ITSELF, () => new Uint8Array(0));
     void this.#watch();
   }
 
-  /** @throws PipelineError unavailable: no server answers; bad_request: the address, or a server that takes only smaller messages */
+  /** @throws PipelineError unavailable: no server answers; bad_request: the address, a server that takes only smaller messages, or a user
+   *  who may not talk under the name of the cluster */
   static async open(options: NatsOptions, node: NodeId): Promise<NatsBus> {
     const nats = await connect({
       ...serversOf(options),
@@ -92,7 +96,13 @@ export class NatsBus implements Bus {
       );
     }
     const bus = new NatsBus(nats, node, options);
-    await nats.flush(); // its subscription is at the server before another node can know of it
+    // Its subscription is at the server before another node can know of it. Rights are refused later than their message: it asks itself.
+    await nats.flush();
+    await bus.request(node, ITSELF, new Uint8Array(0), CONNECT_MS).catch(async (error: unknown) => {
+      await bus.close();
+      const user = 'BIO_NATS_URL: its user must be allowed to publish and to subscribe to';
+      throw new PipelineError('bad_request', `${user} '${options.cluster}.>' (${(error as Error).message})`);
+    });
     return bus;
   }
 
@@ -127,12 +137,21 @@ export class NatsBus implements Bus {
   send(to: NodeId, kind: string, body: Uint8Array): void {
     if (this.#state === 'away' || this.#isFull()) return;
     this.#count(body.length);
-    this.#nats.publish(this.#subject(to, kind), body, { headers: this.#from() });
+    this.#told(() => this.#nats.publish(this.#subject(to, kind), body, { headers: this.#from() }));
   }
 
   async close(): Promise<void> {
     this.#refuse('this node is stopping');
     await this.#nats.close();
+  }
+
+  /** The library throws what it cannot send: a server's bound that was lowered, a connection that it has given up. */
+  #told(send: () => unknown): void {
+    try {
+      send();
+    } catch (error) {
+      this.#onFault(error);
+    }
   }
 
   #subject(to: NodeId, kind: string): string {
@@ -147,9 +166,9 @@ export class NatsBus implements Bus {
 
   #take(message: Msg): void {
     const reply = (body: Payload, head?: MsgHdrs): void => {
-      if (message.reply === undefined || this.#state === 'away') return;
+      if (message.reply === undefined || this.#state === 'away' || this.#isFull()) return;
       this.#count(body.length);
-      message.respond(body, head === undefined ? {} : { headers: head });
+      this.#told(() => message.respond(body, head === undefined ? {} : { headers: head }));
     };
     const fail = (error: unknown): void => {
       const head = headers();
@@ -174,6 +193,7 @@ export class NatsBus implements Bus {
       if (type === 'disconnect' || type === 'staleConnection') this.#leave('the message server is away');
       else if (type === 'reconnect') void this.#comeBack();
     }
+    this.#leave('the connection to the message server was given up');
   }
 
   /** Open once the server has this node's subscription again: until then others are told that the node is not there. */

@@ -1,6 +1,7 @@
 /** The bus of the nodes of one machine: each listens on a Unix socket in a folder that they share, `<node>.sock`, and keeps one connection
  *  to each node that it asks. The folder's rights decide who may talk to them. */
 import { mkdirSync, rmSync } from 'node:fs';
+import { lstat } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { join } from 'node:path';
@@ -12,18 +13,27 @@ import { decodeFailure, encodeFailure, noAnswer } from './failures.ts';
 import { encodeFrame, FrameReader } from './frames.ts';
 import type { Frame } from './frames.ts';
 
-/** What may wait for one node, bytes. */
+/** What may wait for one node, of questions and of answers, bytes. */
 const QUEUE_BYTES_MAX = 32 * 1024 * 1024;
 /** Read at once from a node that answers, bytes. */
 const READ_BYTES = 64 * 1024;
 const FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 1024;
+/** Connections of others to a node; each node has one. More are closed at once, so that a process that opens them takes no open files. */
+const CONNECTIONS_MAX = 256;
+/** How often a node looks whether its socket is still in the folder: those who clean temporary folders do not ask, ms. */
+const LOOK_MS = 2000;
+/** A connection that has not said who it is by then is closed, ms. */
+const HELLO_MS = 10_000;
+/** Path of a Unix socket, bytes. A longer one would be cut without a word, and nodes would share it. */
+const PATH_BYTES_MAX = process.platform === 'darwin' ? 103 : 107;
 
 type Question = { resolve: (answer: Buffer) => void; reject: (error: Error) => void; timer: NodeJS.Timeout };
 
 export class SocketBus implements Bus {
   readonly node: NodeId;
   readonly #folder: string;
-  readonly #server: Server;
+  #server: Server;
+  #timer: NodeJS.Timeout | undefined;
   readonly #handlers = new Map<string, Answer>();
   readonly #peers = new Map<NodeId, Peer>();
   readonly #sockets = new Set<Socket>();
@@ -34,17 +44,22 @@ export class SocketBus implements Bus {
     this.#folder = folder;
     this.node = node;
     this.#onFault = onFault;
-    this.#server = createServer((socket) => this.#serve(socket));
+    this.#server = this.#newServer();
   }
 
-  /** @param folder is made where it is absent, for its owner only  @param onFault called with what made this node fail to answer */
+  /** @param folder is made where it is absent, for its owner only  @param onFault called with what made this node fail to answer
+   *  @throws PipelineError bad_request: the folder's path is too long, or nobody can listen there */
   static async open(folder: string, node: NodeId, onFault: (cause: unknown) => void = () => undefined): Promise<SocketBus> {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const tooLong = Buffer.byteLength(join(folder, `${node}.sock`)) - PATH_BYTES_MAX;
+    if (tooLong > 0) throw refusal(`the path of ${folder} is ${tooLong} bytes too long for sockets: set it to a shorter one`);
     const bus = new SocketBus(folder, node, onFault);
-    await new Promise<void>((resolve, reject) => {
-      bus.#server.once('error', reject);
-      bus.#server.listen(bus.#pathOf(node), resolve);
-    });
+    try {
+      await bus.#listen();
+    } catch (error) {
+      throw refusal((error as Error).message);
+    }
+    // job: socket: listens again where the socket of this node was deleted
+    bus.#timer = setInterval(() => void bus.#listenAgain(), LOOK_MS).unref();
     return bus;
   }
 
@@ -68,10 +83,39 @@ export class SocketBus implements Bus {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    clearInterval(this.#timer);
     for (const peer of this.#peers.values()) peer.end(noAnswer('this one is stopping'));
     for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((done) => this.#server.close(() => done()));
     rmSync(this.#pathOf(this.node), { force: true });
+  }
+
+  #newServer(): Server {
+    const server = createServer((socket) => this.#serve(socket));
+    server.maxConnections = CONNECTIONS_MAX;
+    return server;
+  }
+
+  async #listen(): Promise<void> {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.#pathOf(this.node), resolve);
+    });
+    this.#server.on('error', this.#onFault);
+  }
+
+  /** Connections that are open go on: they need no name. */
+  async #listenAgain(): Promise<void> {
+    const isGone = await lstat(this.#pathOf(this.node)).then(
+      () => false,
+      (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+    );
+    if (!isGone || this.#closed) return;
+    const before = this.#server;
+    this.#server = this.#newServer();
+    before.close();
+    await this.#listen().catch(this.#onFault);
   }
 
   #pathOf(node: NodeId): string {
@@ -94,13 +138,20 @@ export class SocketBus implements Bus {
     this.#sockets.add(socket);
     const reader = new FrameReader(FRAME_BYTES_MAX);
     let from: NodeId = '';
-    socket.on('close', () => this.#sockets.delete(socket));
+    const silent = setTimeout(() => socket.destroy(), HELLO_MS).unref();
+    socket.on('close', () => {
+      clearTimeout(silent);
+      this.#sockets.delete(socket);
+    });
     socket.on('error', () => socket.destroy());
     socket.on('data', (bytes) => {
       try {
         for (const frame of reader.push(bytes)) {
-          if (frame.type === 'hello') from = frame.kind;
-          else this.#answer(socket, from, frame);
+          if (frame.type !== 'hello') this.#answer(socket, from, frame);
+          else {
+            from = frame.kind;
+            clearTimeout(silent);
+          }
         }
       } catch {
         socket.destroy(); // not a node, or not of this release
@@ -110,7 +161,9 @@ export class SocketBus implements Bus {
 
   #answer(socket: Socket, from: NodeId, { type, id, kind, body }: Frame): void {
     const reply = (how: 'answer' | 'failure', bytes: Uint8Array): void => {
-      if (type === 'ask' && !socket.destroyed) writeSoon(socket, encodeFrame(how, id, '', bytes));
+      if (type !== 'ask' || socket.destroyed) return;
+      if (socket.writableLength > QUEUE_BYTES_MAX) socket.destroy(); // it asks and does not read
+      else writeSoon(socket, encodeFrame(how, id, '', bytes));
     };
     const handler = this.#handlers.get(kind);
     if (handler === undefined) return reply('failure', encodeFailure(noAnswer(`it does not know '${kind}'`), this.#onFault));
@@ -191,6 +244,8 @@ class Peer {
     else question.resolve(body);
   }
 }
+
+const refusal = (why: string): PipelineError => new PipelineError('bad_request', `BIO_BUS_DIR: ${why}`);
 
 /** Writes of one turn of the loop go to the system together: a commit answers all the messages whose packets it holds. */
 function writeSoon(socket: Socket, frame: readonly Uint8Array[]): void {

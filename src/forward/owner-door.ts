@@ -3,12 +3,13 @@
 import type { Bus } from '../bus/bus.ts';
 import { isRejected } from '../errors.ts';
 import { Commit } from '../ingest/commit.ts';
+import { RECALL_COUNT } from '../ingest/ingest.ts';
 import type { Ingest, Sender } from '../ingest/ingest.ts';
 import type { Session } from '../ingest/session.ts';
 import type { PacketSink, StreamRequest } from '../ingest/sink.ts';
 import type { StreamId } from '../signal.ts';
 import type { Refusals } from './routed-sink.ts';
-import { decodeObject, decodePackets, encodeObject } from './wire.ts';
+import { checkSaid, decodeObject, decodePackets, encodeObject } from './wire.ts';
 import type { ForwardedPacket } from './wire.ts';
 
 /** A stream that another node sends for, and who opened it. */
@@ -110,6 +111,7 @@ export function openDoor(bus: Bus, ingest: Ingest, local: PacketSink): void {
   bus.handle('packets', async (_, body) => encodeObject(await door.take(body)));
   bus.handle('hashes', async (_, body) => {
     const { streamId, firstSeq, count } = decodeObject<{ streamId: StreamId; firstSeq: number; count: number }>(body);
+    checkSaid([streamId, firstSeq, count].every((each) => Number.isSafeInteger(each) && each >= 0) && count <= RECALL_COUNT);
     return encodeObject(Array.from(await local.packetHashes(streamId, firstSeq, count)));
   });
 }

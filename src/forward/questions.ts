@@ -2,7 +2,7 @@
 import type { Bus } from '../bus/bus.ts';
 import type { ClusterView } from '../cluster/cluster-view.ts';
 import type { SubjectId } from '../signal.ts';
-import { decodeObject, encodeObject } from './wire.ts';
+import { checkSaid, decodeObject, encodeObject } from './wire.ts';
 
 /** How long an answer waits for the newest seconds, ms; it is given without them when the owner does not answer. */
 const RECENT_MS = 250;
@@ -35,10 +35,15 @@ export class Questions {
     const { bus, recent, eraseSubject } = parts;
     bus.handle('recent', (_, body) => {
       const { streamId, channelNo, fromNs, toNs } = decodeObject<Asked>(body);
+      checkSaid(
+        Number.isSafeInteger(streamId) && Number.isSafeInteger(channelNo) && typeof fromNs === 'bigint' && typeof toNs === 'bigint',
+      );
       return encodeObject(recent(streamId, channelNo, fromNs, toNs).map(sent));
     });
     bus.handle('erase', async (_, body) => {
-      await eraseSubject(decodeObject<SubjectId>(body));
+      const subjectId = decodeObject<SubjectId>(body);
+      checkSaid(typeof subjectId === 'string');
+      await eraseSubject(subjectId);
       return Buffer.alloc(0);
     });
   }

@@ -5,7 +5,7 @@ import type { Bus } from '../bus/bus.ts';
 import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
 import type { Hub, RelayedFrame } from '../live/hub.ts';
 import type { SubjectId } from '../signal.ts';
-import { decodeFrames, decodeObject, encodeFrames, encodeObject } from './wire.ts';
+import { checkSaid, decodeFrames, decodeObject, encodeFrames, encodeObject } from './wire.ts';
 
 /** How long the owner sends frames without hearing again, ms, and how often it hears. */
 const WATCH_MS = 10_000;
@@ -15,6 +15,10 @@ const FETCH_MS = 1000;
 
 /** Frames of the last minute that go in one message, bytes; the oldest of many wide ones stay where they are. */
 const FETCH_BYTES_MAX = MESSAGE_BYTES_MAX / 2;
+
+/** Of the names of a selection, in its frames. */
+const SELECTION_LENGTH_MAX = 0xffff;
+const UUID = /^[0-9a-f-]{36}$/;
 
 type Watch = Readonly<{ subjectId: SubjectId; selection: string }>;
 
@@ -32,6 +36,7 @@ export class RemoteFeeds {
     bus.handle('frame', (_, body) => this.#receive(body));
     bus.handle('watch', (from, body) => {
       const { subjectId, selection } = decodeObject<Watch>(body);
+      checkSaid(UUID.test(subjectId) && typeof selection === 'string' && selection.length <= SELECTION_LENGTH_MAX);
       return encodeFrames(newest(hub.relayTo(from, subjectId, selection, performance.now() + WATCH_MS)));
     });
     // job: watch: tells the owners of watched subjects that this node still shows them

@@ -19,6 +19,11 @@ export function decodeObject<T>(bytes: Buffer): T {
   return (json.includes('"$big"') ? JSON.parse(json, restoreBig) : JSON.parse(json)) as T; // few have any, and looking at each value is slow
 }
 
+/** @throws PipelineError internal: the other node did not say what was expected */
+export function checkSaid(isRight: boolean): void {
+  if (!isRight) throw new PipelineError('internal', 'a message of another node is damaged');
+}
+
 function restoreBig(_: string, value: unknown): unknown {
   const big = (value as { $big?: unknown } | null)?.$big;
   return typeof big === 'string' ? BigInt(big) : value;
@@ -123,8 +128,10 @@ export function decodeFrames(body: Buffer): RelayedFrame[] {
       const start = selectionEnd + 20;
       const end = start + body.readUInt32LE(selectionEnd + 16);
       if (end > body.length) throw new RangeError('short');
-      const bytes = body.subarray(start, end);
-      frames.push({ subjectId, selection, seq: body.readDoubleLE(selectionEnd), endUnixMs: body.readDoubleLE(selectionEnd + 8), bytes });
+      const [seq, endUnixMs] = [body.readDoubleLE(selectionEnd), body.readDoubleLE(selectionEnd + 8)];
+      // One that is no number would be the newest for good.
+      if (!Number.isSafeInteger(seq) || seq < 0 || !Number.isFinite(endUnixMs)) throw new RangeError('no number of a frame');
+      frames.push({ subjectId, selection, seq, endUnixMs, bytes: body.subarray(start, end) });
       at = end;
     }
   } catch {

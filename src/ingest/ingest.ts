@@ -30,7 +30,7 @@ const CLOCK_NOTE_NS = 60_000_000_000n;
 /** Older data were stored on the device and say nothing about its clock, ns. */
 const CLOCK_LAG_NS_MAX = 900_000_000_000n;
 /** Sequence numbers recalled at once, and sessions that keep such a stretch: 1 MB in all. */
-const RECALL_COUNT = 256;
+export const RECALL_COUNT = 256;
 const RECALLED_MAX = 512;
 
 export type IngestConfig = Pick<

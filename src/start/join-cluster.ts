@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { metricsOfPort } from '../forward/node-metrics.ts';
 import { openDoor } from '../forward/owner-door.ts';
 import { Questions } from '../forward/questions.ts';
+import { Reach } from '../forward/reach.ts';
 import { RemoteFeeds } from '../forward/remote-feeds.ts';
 import { RoutedSink } from '../forward/routed-sink.ts';
 import { shareTries } from '../forward/tries.ts';
@@ -48,7 +49,8 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     throw error;
   });
   tellMoves(bus, membership);
-  countPartitions(options.metrics, bus, membership);
+  const reach = watchReach(bus, membership, options.logger);
+  countPartitions(options.metrics, bus, membership, reach);
   const forwarded = options.metrics.packetsForwarded.tally({});
   let feeds: RemoteFeeds | null = null;
   return {
@@ -71,24 +73,36 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
       return { questions };
     },
     shareTries: (tries) => shareTries(bus, membership, tries),
-    parts: () => [busPart(bus, membership)],
+    parts: () => [busPart(bus, membership, reach)],
     isFirst: () => membership.nodes()[0]?.id === membership.self,
     metrics: options.config.sharePort
       ? metricsOfPort({ bus, view: membership, metrics: options.metrics, self: instance.name })
       : () => options.metrics.registry.metrics(),
     stop: async () => {
       feeds?.stop();
+      reach.stop();
       await bus.close();
     },
   };
 }
 
 /** A node without its bus still takes its own devices, so it counts as ready. */
-function busPart(bus: Bus, membership: Membership): Part {
+function busPart(bus: Bus, membership: Membership, { unreached }: Reach): Part {
+  if (unreached.length > 0) return { name: 'bus', ok: false, detail: `open, but ${notReached(unreached)}`, needed: false };
   const others = membership.nodes().filter(({ id }) => id !== membership.self).length;
   if (bus.state === 'open')
     return { name: 'bus', ok: true, detail: `open, to ${others} other node${others === 1 ? '' : 's'}`, needed: false };
   return { name: 'bus', ok: false, detail: 'away: devices and viewers of people of other nodes are refused', needed: false };
+}
+
+const notReached = (names: readonly string[]): string =>
+  `${names.join(', ')} ${names.length === 1 ? 'does' : 'do'} not answer: BIO_NATS_URL and BIO_CLUSTER, or BIO_BUS_DIR, must be the same on every node`;
+
+function watchReach(bus: Bus, membership: Membership, logger: Logger): Reach {
+  return new Reach(bus, membership, (unreached) => {
+    if (unreached.length === 0) logger.info({}, 'cluster: every other node answers again');
+    else logger.warn({}, `cluster: ${notReached(unreached)}; packets of their people that come here are refused`);
+  });
 }
 
 /** The library of NATS is loaded only where it is used. */
@@ -127,11 +141,12 @@ async function join(ingest: Database, instance: Instance, { config, logger, metr
   return membership;
 }
 
-function countPartitions({ partitions, partitionsWithoutOwner, clockOff, busOpen }: Metrics, bus: Bus, membership: Membership): void {
+function countPartitions(metrics: Metrics, bus: Bus, membership: Membership, reach: Reach): void {
+  const { partitions, partitionsWithoutOwner, clockOff, busOpen } = metrics;
   partitions.read = () => membership.fence.held.partitions.length;
   partitionsWithoutOwner.read = () => membership.withoutOwner;
   clockOff.read = () => membership.clockOffMs / 1000;
-  busOpen.read = () => (bus.state === 'open' ? 1 : 0);
+  busOpen.read = () => (bus.state === 'open' && reach.unreached.length === 0 ? 1 : 0);
 }
 
 /** The others hear at once what this node has taken or given back: they look every second anyway. */

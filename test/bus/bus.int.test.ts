@@ -1,12 +1,16 @@
 /** Promises of every transport between nodes: the same questions over Unix sockets and over a real server of NATS. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Bus } from '../../src/bus/bus.ts';
 import { MESSAGE_BYTES_MAX } from '../../src/bus/bus.ts';
+import { encodeFrame } from '../../src/bus/frames.ts';
 import { NatsBus } from '../../src/bus/nats-bus.ts';
 import { SocketBus } from '../../src/bus/socket-bus.ts';
 import { PipelineError } from '../../src/errors.ts';
@@ -140,6 +144,104 @@ describe.each(transports)('nodes that talk over %s', (_, runs, open) => {
   });
 });
 
+describe('Unix sockets of nodes', () => {
+  const shared = mkdtempSync(join(tmpdir(), 'biosignal-sockets-'));
+  const closing: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+  });
+  const open = async (node: string): Promise<Bus> => {
+    const bus = await SocketBus.open(shared, node);
+    closing.push(() => bus.close());
+    return bus;
+  };
+
+  test('a failure that cannot be read ends its question, at once', async () => {
+    for (const [i, body] of ['{nonsense', 'null', '7', '{"code":5,"message":{}}', '{"code":"toString"}', ''].entries()) {
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.on('data', () => {
+          for (const piece of encodeFrame('failure', 1, '', bytes(body))) socket.write(piece);
+        });
+      }).listen(join(shared, `damaged-${i}.sock`));
+      closing.push(() => server.close());
+      await once(server, 'listening');
+      const a = await open(`node-${i}`);
+      await expect(a.request(`damaged-${i}`, 'echo', bytes(''), 60_000)).rejects.toMatchObject({ code: 'unavailable' });
+    }
+  });
+
+  // setting: BIO_BUS_DIR
+  test('a folder that cannot have them is refused with its name and the reason', async () => {
+    const long = join(shared, 'long'.repeat(25));
+    await expect(SocketBus.open(long, 'node-a')).rejects.toThrow(/^BIO_BUS_DIR: the path of .* is \d+ bytes too long for sockets/);
+    const file = join(shared, 'file');
+    writeFileSync(file, '');
+    await expect(SocketBus.open(file, 'node-a')).rejects.toThrow(/^BIO_BUS_DIR: /);
+  });
+
+  test('that are deleted with their folder are there again within seconds; what was open goes on', async () => {
+    const [a, b] = [await open('node-a'), await open('node-b')];
+    for (const bus of [a, b]) bus.handle('echo', (__, body) => body);
+    expect(text(await a.request('node-b', 'echo', bytes('before'), 5000))).toBe('before');
+    rmSync(shared, { recursive: true });
+    expect(text(await a.request('node-b', 'echo', bytes('open'), 5000))).toBe('open');
+    const asked = (): Promise<boolean> =>
+      b.request('node-a', 'echo', bytes('new'), 5000).then(
+        () => true,
+        () => false,
+      );
+    expect(await asked()).toBe(false);
+    await until(asked, 20_000);
+    expect(statSync(shared).mode & 0o777).toBe(0o700);
+    await until(async () => existsSync(join(shared, 'node-b.sock')), 20_000);
+    const c = await open('node-c');
+    expect(text(await c.request('node-b', 'echo', bytes('anew'), 5000))).toBe('anew');
+    await Promise.all([a.close(), b.close()]);
+    expect(readdirSync(shared).filter((name) => /node-[ab].sock/.test(name))).toEqual([]);
+  });
+
+  test('one who asks and does not read is dropped: what waits for it is bounded', async () => {
+    const [a, b] = [await open('node-a'), await open('node-b')];
+    let answered = 0;
+    const megabyte = Buffer.alloc(1024 * 1024);
+    b.handle('large', () => {
+      answered += 1;
+      return megabyte;
+    });
+    const greedy = connect(join(shared, 'node-b.sock'));
+    closing.push(() => greedy.destroy());
+    greedy.on('error', () => undefined).pause();
+    const questions = Array.from({ length: 400 }, (__, i) => encodeFrame('ask', i, 'large', bytes('')));
+    greedy.write(Buffer.concat([...encodeFrame('hello', 0, 'greedy', bytes('')), ...questions.flat()]));
+    await until(() => answered > 0 && greedy.bytesWritten > 0, 20_000);
+    expect((await a.request('node-b', 'large', bytes(''), 20_000)).length).toBe(megabyte.length);
+    let readBytes = 0;
+    greedy.on('data', (piece: Buffer) => void (readBytes += piece.length)).resume();
+    await once(greedy, 'close');
+    expect(readBytes).toBeLessThan(64 * megabyte.length);
+  });
+
+  test('those who connect and say nothing take neither open files without a bound nor the place of a node', async () => {
+    const [a, b] = [await open('node-a'), await open('node-b')];
+    b.handle('echo', (__, body) => body);
+    expect(text(await a.request('node-b', 'echo', bytes('before'), 5000))).toBe('before');
+    const silent = new Set<Socket>();
+    let ended = 0;
+    closing.push(() => silent.forEach((socket) => socket.destroy()));
+    for (let n = 0; n < 600; n++) {
+      const socket = connect(join(shared, 'node-b.sock'));
+      silent.add(socket.on('error', () => undefined).on('close', () => void (ended += 1)));
+      await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
+    }
+    await until(() => ended > 300, 20_000);
+    expect(text(await a.request('node-b', 'echo', bytes('meanwhile'), 5000))).toBe('meanwhile');
+    await until(() => ended === 600, 30_000);
+    const c = await open('node-c');
+    expect(text(await c.request('node-b', 'echo', bytes('after'), 5000))).toBe('after');
+  }, 60_000);
+});
+
 describe.runIf(hasNatsServer)('a server of NATS', () => {
   // setting: BIO_NATS_URL
   test('that is killed refuses what waits at once, and nodes find each other again when it is back', async () => {
@@ -189,6 +291,11 @@ describe.runIf(hasNatsServer)('a server of NATS', () => {
     b.handle('echo', (__, body) => body);
     expect(text(await a.request('node-b', 'echo', bytes('sealed'), 5000))).toBe('sealed');
     await Promise.all([a.close(), b.close()]);
+    // what this user may say is of one cluster
+    await expect(NatsBus.open({ url: right, ca: cert, cluster: 'clinic', mayBePlain: false }, 'node-a')).rejects.toMatchObject({
+      code: 'bad_request',
+      message: expect.stringMatching(/must be allowed to publish and to subscribe to 'clinic\.>'/),
+    });
 
     for (const [url, ca, why] of [
       [`tls://ward:wrong@localhost:${server.port}`, cert, /Authorization/i],

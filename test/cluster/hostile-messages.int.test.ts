@@ -89,9 +89,32 @@ test.runIf(hasNatsServer)(
     await hostile.close();
 
     for (const { baseUrl } of nodes) expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200);
-    const packets = packetsOfPeople(PEOPLE, PACKETS, 200, BigInt(Date.now() - 60_000) * 1_000_000n);
-    await Promise.all(packets.map((each, first) => sendAll(each, apiKey.key, () => nodes, { first, pauseMs: 0 })));
-    await until(() => hasAll(database, PEOPLE, PACKETS), 60_000);
+    const packets = packetsOfPeople(PEOPLE, 2 * PACKETS, 200, BigInt(Date.now() - 60_000) * 1_000_000n);
+    const send = (from: number): Promise<unknown> =>
+      Promise.all(packets.map((each, first) => sendAll(each.slice(from, from + PACKETS), apiKey.key, () => nodes, { first, pauseMs: 0 })));
+    await send(0);
+    // Of people who are recorded: what such a message asks for is made with their next packets.
+    const { rows: streams } = await database.pool.query<{ id: number; person: string }>('select id, xuser_id as person from stream');
+    expect(streams).toHaveLength(PEOPLE);
+    const again = await connect({ servers: `127.0.0.1:${nats.port}` });
+    const ask = async (kind: string, what: object): Promise<void> => {
+      for (const { id } of rows) {
+        const { headers: head } = await again.request(`ward.${id}.${kind}`, encodeObject(what), { timeout: 20_000, headers: headers() });
+        expect(head?.has('failed'), `${kind} ${JSON.stringify(what).slice(0, 100)}`).toBe(true);
+      }
+    };
+    for (const { id: streamId, person: subjectId } of streams) {
+      await ask('watch', { subjectId, selection: 'x'.repeat(70_000) });
+      await ask('hashes', { streamId, firstSeq: 0, count: 1e12 });
+      await ask('hashes', { streamId, firstSeq: 0, count: 3e6 });
+      await ask('recent', { streamId, channelNo: 0, fromNs: 1, toNs: 2 });
+    }
+    for (const selection of [5, {}, null]) await ask('watch', { subjectId: streams[0]!.person, selection });
+    await ask('watch', { subjectId: 'x'.repeat(70_000), selection: '' });
+    await ask('tried', { limit: 'auth', who: 'x'.repeat(70_000) });
+    await again.close();
+    await send(PACKETS);
+    await until(() => hasAll(database, PEOPLE, 2 * PACKETS), 60_000);
     for (const { faults } of started)
       expect(faults.filter((fault) => fault.includes('could not be answered')).length).toBeLessThanOrEqual(3);
   },

@@ -49,3 +49,8 @@ test('a message of another wire is refused by a sentence that names both', () =>
   const later = Buffer.concat([Buffer.of(2), Buffer.from('{}')]);
   expect(() => decodeObject(later)).toThrow('another node speaks wire 2, this one 1');
 });
+
+test('a frame whose number is none is refused: no later one would be newer', () => {
+  for (const wrong of [{ seq: Infinity }, { seq: NaN }, { seq: -1 }, { seq: 1.5 }, { seq: 2 ** 60 }, { endUnixMs: NaN }])
+    expect(() => decodeFrames(encodeFrames([{ ...frame, ...wrong, bytes: Buffer.alloc(3) }]))).toThrow(/damaged/);
+});

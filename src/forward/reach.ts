@@ -1,0 +1,65 @@
+/** Whether messages reach the other nodes. A node that lives, by the database, and answers nothing has another bus than this one: packets
+ *  of its people that come here are refused for good. */
+import type { Bus } from '../bus/bus.ts';
+import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
+
+/** How often the others are asked, and how long they have, ms: a slow network is none that does not arrive. */
+const ASK_MS = 3000;
+const ANSWER_MS = 8000;
+/** A node that is silent for so long counts as not reached, ms: one that hangs is followed by then. */
+const SILENT_MS = 10_000;
+
+export class Reach {
+  readonly #bus: Bus;
+  readonly #view: ClusterView;
+  readonly #onChange: (unreached: readonly string[]) => void;
+  readonly #silentSinceMs = new Map<NodeId, number>();
+  readonly #timer: NodeJS.Timeout;
+  #isAsking = false;
+  #told = '';
+
+  /** @param onChange called with the names of the nodes that are not reached, when they are others than before */
+  constructor(bus: Bus, view: ClusterView, onChange: (unreached: readonly string[]) => void) {
+    this.#bus = bus;
+    this.#view = view;
+    this.#onChange = onChange;
+    bus.handle('here', () => new Uint8Array(0));
+    // job: reach: asks the other nodes whether they hear this one
+    this.#timer = setInterval(() => void this.#ask(), ASK_MS).unref();
+  }
+
+  /** Names of living nodes that do not answer; none while the bus itself is away. */
+  get unreached(): readonly string[] {
+    if (this.#bus.state === 'away') return [];
+    const beforeMs = performance.now() - SILENT_MS;
+    return this.#view.nodes().flatMap(({ id, name }) => ((this.#silentSinceMs.get(id) ?? Infinity) <= beforeMs ? [name] : []));
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #ask(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const others = this.#view.nodes().filter(({ id }) => id !== this.#view.self);
+    const living = new Set(others.map(({ id }) => id));
+    for (const id of this.#silentSinceMs.keys()) if (!living.has(id) || this.#bus.state === 'away') this.#silentSinceMs.delete(id);
+    if (this.#bus.state === 'open') await Promise.all(others.map(({ id }) => this.#askNode(id)));
+    this.#isAsking = false;
+    const { unreached } = this;
+    if (unreached.join() === this.#told) return;
+    this.#told = unreached.join();
+    this.#onChange(unreached);
+  }
+
+  async #askNode(id: NodeId): Promise<void> {
+    const askedMs = performance.now();
+    const isThere = await this.#bus.request(id, 'here', new Uint8Array(0), ANSWER_MS).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) this.#silentSinceMs.delete(id);
+    else if (!this.#silentSinceMs.has(id)) this.#silentSinceMs.set(id, askedMs);
+  }
+}
