@@ -82,8 +82,8 @@ async function computed(subject: string, feature: string): Promise<void> {
     const [now] = rows;
     quiet = now!.n === count && now!.left !== null && now!.left < 90 ? quiet + 1 : 0;
     count = now!.n;
-    if (quiet < 3) await sleep(400);
-    return quiet >= 3;
+    if (quiet < 7) await sleep(400);
+    return quiet >= 7;
   }, 120_000);
 }
 
