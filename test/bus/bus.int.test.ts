@@ -180,6 +180,7 @@ describe('Unix sockets of nodes', () => {
     await expect(SocketBus.open(file, 'node-a')).rejects.toThrow(/^BIO_BUS_DIR: /);
   });
 
+  // job: socket
   test('that are deleted with their folder are there again within seconds; what was open goes on', async () => {
     const [a, b] = [await open('node-a'), await open('node-b')];
     for (const bus of [a, b]) bus.handle('echo', (__, body) => body);

@@ -12,6 +12,7 @@ afterAll(async () => {
 });
 
 // promise: unreached-told
+// job: reach
 test('a node that lives and answers nothing is named in /readyz, /metrics and the log, until it answers', async () => {
   const database = await testDatabase();
   closing.push(() => database.close());
