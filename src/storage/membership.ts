@@ -277,10 +277,12 @@ export class Membership implements LogOwner, ClusterView {
     if (isFollowed) this.lose(FOLLOWED);
     if (this.#isOver()) return false;
     this.#tellChanges();
-    const draining = this.#mode === 'leaving' || this.#seen.nodes.some(({ id, draining: told }) => id === this.self && told);
-    const takers = this.#seen.nodes.filter(({ id, ...node }) =>
-      id === this.self ? !draining && !this.#refused : !node.draining && !node.refused && this.#isAlive({ id, ...node }),
+    const able = this.#seen.nodes.filter(({ id, ...node }) =>
+      id === this.self ? this.#mode !== 'leaving' && !this.#refused : !node.refused && this.#isAlive({ id, ...node }),
     );
+    // Where each that lives is drained, they take all the same: an operator who drains one wants others to have its people, not nobody.
+    const willing = able.filter(({ draining }) => !draining);
+    const takers = willing.length > 0 ? willing : able;
     const shares = assign(this.partitionCount, takers.map(({ id }) => id).toSorted());
     const free: PartitionRow[] = [];
     const unknown: PartitionRow[] = [];

@@ -109,6 +109,20 @@ test('what a node that stops gives back is taken at once, not when its process h
   expect(rows).toEqual([{ draining: true }]);
 });
 
+// promise: all-drained
+test('nodes that are drained take partitions where no other node lives, until one does', async () => {
+  const database = await partitioned();
+  const [first, second] = [await join(database), await join(database)].map(({ node }) => node);
+  await holds(first!, PARTITIONS / 2);
+  await database.pool.query('update cluster_node set draining = true where id = $1', [first!.self]);
+  await holds(second!, PARTITIONS);
+  await second!.release();
+  await holds(first!, PARTITIONS);
+  const third = (await join(database)).node;
+  await holds(third, PARTITIONS);
+  expect(first!.fence.held.partitions).toEqual([]);
+});
+
 test('while a partition cannot be given back, new connections are tried every second at most', async () => {
   const database = await partitioned(3 * PARTITIONS); // more than are given back at once
   let tried = 0;
