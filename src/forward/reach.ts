@@ -31,8 +31,16 @@ export class Reach {
   /** Names of living nodes that do not answer; none while the bus itself is away. */
   get unreached(): readonly string[] {
     if (this.#bus.state === 'away') return [];
-    const beforeMs = performance.now() - SILENT_MS;
-    return this.#view.nodes().flatMap(({ id, name }) => ((this.#silentSinceMs.get(id) ?? Infinity) <= beforeMs ? [name] : []));
+    return this.#view.nodes().flatMap(({ id, name }) => (this.#isSilent(id) ? [name] : []));
+  }
+
+  /** Whether a node can be talked with, as far as this one knows. */
+  reaches(id: NodeId): boolean {
+    return this.#bus.state === 'open' && !this.#isSilent(id);
+  }
+
+  #isSilent(id: NodeId): boolean {
+    return (this.#silentSinceMs.get(id) ?? Infinity) <= performance.now() - SILENT_MS;
   }
 
   stop(): void {

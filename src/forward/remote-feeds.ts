@@ -5,6 +5,7 @@ import type { Bus } from '../bus/bus.ts';
 import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
 import type { Hub, RelayedFrame } from '../live/hub.ts';
 import type { SubjectId } from '../signal.ts';
+import type { Reach } from './reach.ts';
 import { checkSaid, decodeFrames, decodeObject, encodeFrames, encodeObject } from './wire.ts';
 
 /** How long the owner sends frames without hearing again, ms, and how often it hears. */
@@ -26,12 +27,14 @@ export class RemoteFeeds {
   readonly #bus: Bus;
   readonly #view: ClusterView;
   readonly #hub: Hub;
+  readonly #reach: Pick<Reach, 'reaches'>;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(bus: Bus, view: ClusterView, hub: Hub) {
+  constructor(bus: Bus, view: ClusterView, hub: Hub, reach: Pick<Reach, 'reaches'>) {
     this.#bus = bus;
     this.#view = view;
     this.#hub = hub;
+    this.#reach = reach;
     hub.relayBy((node, frame) => bus.send(node, 'frame', encodeFrames([frame])));
     bus.handle('frame', (_, body) => this.#receive(body));
     bus.handle('watch', (from, body) => {
@@ -54,7 +57,8 @@ export class RemoteFeeds {
 
   /** Whether the frames of a subject can come here. */
   reaches(subjectId: SubjectId): boolean {
-    return this.#bus.state === 'open' || this.#ownerOf(subjectId) === null;
+    const owner = this.#ownerOf(subjectId);
+    return owner === null || this.#reach.reaches(owner);
   }
 
   stop(): void {
@@ -71,8 +75,8 @@ export class RemoteFeeds {
     for (const watch of Array.from(this.#hub.watching())) {
       const owner = this.#ownerOf(watch.subjectId);
       if (owner === null) continue;
-      if (this.#bus.state === 'away') this.#hub.sendAway(watch.subjectId);
-      else void this.#watch(owner, watch);
+      if (this.#reach.reaches(owner)) void this.#watch(owner, watch);
+      else this.#hub.sendAway(watch.subjectId);
     }
   }
 

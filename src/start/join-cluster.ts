@@ -62,7 +62,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     },
     answer: (pipeline, database) => {
       openDoor(bus, pipeline.ingest, pipeline.local);
-      feeds = new RemoteFeeds(bus, membership, pipeline.hub);
+      feeds = new RemoteFeeds(bus, membership, pipeline.hub, reach);
       const questions = new Questions({
         bus,
         view: membership,
