@@ -263,7 +263,7 @@ it('makes a few checkpoints when hundreds of streams go idle together', async ()
     create trigger count_checkpoint after update of batch_id on packet_log_checkpoint for each statement execute function count_checkpoint()`);
   const gateways = Array.from({ length: 15 }, () => Array.from({ length: 20 }, () => device(1)[0]!));
   for (const { body } of await Promise.all(gateways.map((packets) => postBatch(packets)))) expect(body.accepted).toBe(20);
-  const sending = setInterval(() => void post(device(1)[0]!), 20); // others go on, so there is always something to save
+  const sending = setInterval(() => void post(device(1)[0]!), 100); // others go on, so there is always something to save
   try {
     await running.service.pipeline.ingest.sessions.drop(({ deviceId }) => gateways.flat().some((packet) => packet.deviceId === deviceId));
   } finally {
