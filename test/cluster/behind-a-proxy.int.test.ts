@@ -107,10 +107,8 @@ describe.skipIf(!hasNatsServer || !hasProxy('caddy'))('three nodes behind a prox
     const [a, b] = [await openBus('biosignal', 'a'), await openBus('biosignal', 'b')];
     b.handle('echo', (_, body) => body);
     expect((await a.request('b', 'echo', Buffer.from('hello'), 5000)).toString()).toBe('hello');
-    const [c, d] = [await openBus('other', 'c'), await openBus('other', 'd')];
-    d.handle('echo', (_, body) => body);
-    await expect(c.request('d', 'echo', Buffer.from('hello'), 500)).rejects.toMatchObject({ code: 'unavailable' });
-    for (const bus of [a, b, c, d]) await bus.close();
+    await expect(openBus('other', 'c')).rejects.toMatchObject({ code: 'bad_request' });
+    for (const bus of [a, b]) await bus.close();
   });
 
   test('a node is killed under devices of both transports: the proxy tries another, and nothing acknowledged is lost', async () => {
