@@ -1,6 +1,7 @@
 /** Intervals of a window of beats, for what variability is made of: which beats they lie between, and whether they count. */
 import { sureSupraventricularConfidence } from '../dsp/hrv/beat-origin.ts';
 import type { StoredInterval } from '../dsp/hrv/stored-window.ts';
+import { BAD, SUSPECT } from '../signal.ts';
 import { beatClasses } from './beat-classes.ts';
 import { INTERVAL_MAX_NS } from './corrected-beats.ts';
 import type { CorrectedBeat } from './corrected-beats.ts';
@@ -11,7 +12,6 @@ export const intervalUses = ['nn', 'ectopic', 'rejected', 'missed', 'none', 'uns
 export type IntervalUse = (typeof intervalUses)[number];
 
 const [normal, ectopic, , interpolated] = [0, 1, 2, 3]; // of beatKinds
-const [SUSPECT, BAD] = [1, 2];
 const supraventricular = 1 + beatClasses.indexOf('S');
 const ventricular = 1 + beatClasses.indexOf('V');
 

@@ -10,45 +10,48 @@ import { runCommand } from '../../src/cli/command.ts';
 import { makeOrgKey } from '../../src/key-format.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 
+/** `biosignal cells` with one cell. */
+function startDirectory(database: string): { lines: string[]; url: Promise<string>; stop: () => Promise<void> } {
+  const work = mkdtempSync(join(tmpdir(), 'biosignal-cells-'));
+  const file = join(work, 'cells.json');
+  writeFileSync(file, JSON.stringify({ cells: [{ name: 'a', upstream: '127.0.0.1:1', database }] }));
+  const stopping = new AbortController();
+  const lines: string[] = [];
+  const say = (line: string): void => void lines.push(line);
+  const console = { out: say, err: say, progress: null, env: {}, cwd: work, signal: stopping.signal };
+  const running = runCommand(cells, [file, '--listen', '127.0.0.1:0'], console);
+  const url = until(() => lines.some((line) => line.includes('answers at'))).then(() => /http:\S+/.exec(lines.join(' '))![0]);
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await running;
+    rmSync(work, { recursive: true });
+  };
+  return { lines, url, stop };
+}
+
 it('a login that may not see every organization is told to the operator, and refuses no device for good', async () => {
   await using database = await testDatabase();
   const { apiKey } = await createOrganization(database.pool, 'Hidden');
   const login = `cells_${Math.random().toString(36).slice(2)}`;
   await database.pool.query(`create role ${login} login password 'word'`);
-  const work = mkdtempSync(join(tmpdir(), 'biosignal-cells-'));
-  const file = join(work, 'cells.json');
   const address = Object.assign(new URL(database.url), { username: login, password: 'word' }).href;
-  writeFileSync(file, JSON.stringify({ cells: [{ name: 'a', upstream: '127.0.0.1:1', database: address }] }));
-  const stop = new AbortController();
-  const lines: string[] = [];
-  const say = (line: string): void => void lines.push(line);
-  const running = runCommand(cells, [file, '--listen', '127.0.0.1:0'], {
-    out: say,
-    err: say,
-    progress: null,
-    env: {},
-    cwd: work,
-    signal: stop.signal,
-  });
+  const directory = startDirectory(address);
   try {
-    await until(() => lines.some((line) => line.includes('answers at')));
-    const ask = async (): Promise<number> =>
-      (await fetch(/http:\S+/.exec(lines.join(' '))![0], { headers: { authorization: `Bearer ${apiKey.key}` } })).status;
+    const url = await directory.url;
+    const ask = async (): Promise<number> => (await fetch(url, { headers: { authorization: `Bearer ${apiKey.key}` } })).status;
     expect(await ask()).toBe(503); // a device that is answered 401 sends no more
     expect(await ask()).toBe(503);
-    const told = (why: string): number => lines.filter((line) => line.includes(`cell 'a' cannot be asked: ${why}`)).length;
-    expect(told('query would be affected by row-level security policy'), lines.join('\n')).toBe(1);
+    const told = (why: string): number => directory.lines.filter((line) => line.includes(`cell 'a' cannot be asked: ${why}`)).length;
+    expect(told('query would be affected by row-level security policy'), directory.lines.join('\n')).toBe(1);
     await database.pool.query(`alter role ${login} bypassrls`);
     expect(await ask()).toBe(503);
-    expect(told('permission denied for table'), lines.join('\n')).toBe(1);
+    expect(told('permission denied for table'), directory.lines.join('\n')).toBe(1);
     await database.pool.query(`grant select on api_key, organization, operator_session, operator_account to ${login}`);
     expect(await ask()).toBe(200);
-    expect(lines.at(-1)).toContain("cell 'a' answers again");
+    expect(directory.lines.at(-1)).toContain("cell 'a' answers again");
   } finally {
-    stop.abort();
-    await running;
+    await directory.stop();
     await database.pool.query(`drop owned by ${login}; drop role ${login}`);
-    rmSync(work, { recursive: true });
   }
 });
 
@@ -56,27 +59,14 @@ it('a limit of the database for waits leaves the answers of the directory as the
   await using database = await testDatabase();
   const { apiKey } = await createOrganization(database.pool, 'Waiting');
   await database.pool.query(`alter database "${new URL(database.url).pathname.slice(1)}" set lock_timeout = '50ms'`);
-  const work = mkdtempSync(join(tmpdir(), 'biosignal-cells-'));
-  const file = join(work, 'cells.json');
   // A name in the address is a person's, too.
   const address = `${database.url}${database.url.includes('?') ? '&' : '?'}application_name=another`;
-  writeFileSync(file, JSON.stringify({ cells: [{ name: 'a', upstream: '127.0.0.1:1', database: address }] }));
-  const stop = new AbortController();
-  const lines: string[] = [];
-  const say = (line: string): void => void lines.push(line);
-  const running = runCommand(cells, [file, '--listen', '127.0.0.1:0'], {
-    out: say,
-    err: say,
-    progress: null,
-    env: {},
-    cwd: work,
-    signal: stop.signal,
-  });
+  const directory = startDirectory(address);
   const locking = await database.connect();
   try {
-    await until(() => lines.some((line) => line.includes('answers at')));
+    const url = await directory.url;
     await locking.query('begin; lock table api_key in access exclusive mode');
-    const asked = fetch(/http:\S+/.exec(lines.join(' '))![0], { headers: { authorization: `Bearer ${apiKey.key}` } });
+    const asked = fetch(url, { headers: { authorization: `Bearer ${apiKey.key}` } });
     await sleep(500);
     await locking.query('commit');
     const { status, headers } = await asked;
@@ -85,9 +75,7 @@ it('a limit of the database for waits leaves the answers of the directory as the
     expect((await database.pool.query(named)).rowCount).toBe(1);
   } finally {
     await locking.end();
-    stop.abort();
-    await running;
-    rmSync(work, { recursive: true });
+    await directory.stop();
   }
 });
 
@@ -100,19 +88,12 @@ it('guesses keep no one from being answered', async () => {
     create view slow.api_key as select k.* from (select pg_sleep(0.2), nextval('slow.asked')) s, public.api_key k`);
   const name = new URL(database.url).pathname.slice(1);
   await database.pool.query(`alter database "${name}" set search_path = slow, public`);
-  const work = mkdtempSync(join(tmpdir(), 'biosignal-cells-'));
-  const file = join(work, 'cells.json');
-  writeFileSync(file, JSON.stringify({ cells: [{ name: 'a', upstream: '127.0.0.1:1', database: database.url }] }));
-  const stop = new AbortController();
-  const lines: string[] = [];
-  const say = (line: string): void => void lines.push(line);
-  const console = { out: say, err: say, progress: null, env: {}, cwd: work, signal: stop.signal };
-  const running = runCommand(cells, [file, '--listen', '127.0.0.1:0'], console);
+  const directory = startDirectory(database.url);
   try {
-    await until(() => lines.some((line) => line.includes('answers at')));
+    const url = await directory.url;
     const ask = async (key: string, address: string): Promise<number> => {
       const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
-      return (await fetch(/http:\S+/.exec(lines.join(' '))![0], { headers })).status;
+      return (await fetch(url, { headers })).status;
     };
     const wrong = makeOrgKey('live').key;
     const asked = async (): Promise<number> =>
@@ -129,36 +110,25 @@ it('guesses keep no one from being answered', async () => {
     expect(await Promise.all([ask(apiKey.key, '192.0.2.1'), ask(other.key, '192.0.2.3')])).toEqual([200, 200]);
     expect(new Set(await Promise.all(guesses))).not.toContain(200);
   } finally {
-    stop.abort();
-    await running;
-    rmSync(work, { recursive: true });
+    await directory.stop();
   }
 });
 
 it('whose guesses are many is told to slow down', async () => {
   await using database = await testDatabase();
   const { apiKey } = await createOrganization(database.pool, 'Guessed');
-  const work = mkdtempSync(join(tmpdir(), 'biosignal-cells-'));
-  const file = join(work, 'cells.json');
-  writeFileSync(file, JSON.stringify({ cells: [{ name: 'a', upstream: '127.0.0.1:1', database: database.url }] }));
-  const stop = new AbortController();
-  const lines: string[] = [];
-  const say = (line: string): void => void lines.push(line);
-  const console = { out: say, err: say, progress: null, env: {}, cwd: work, signal: stop.signal };
-  const running = runCommand(cells, [file, '--listen', '127.0.0.1:0'], console);
+  const directory = startDirectory(database.url);
   try {
-    await until(() => lines.some((line) => line.includes('answers at')));
+    const url = await directory.url;
     const ask = async (key: string): Promise<number> => {
       const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': '192.0.2.2' };
-      return (await fetch(/http:\S+/.exec(lines.join(' '))![0], { headers })).status;
+      return (await fetch(url, { headers })).status;
     };
     let status = 401;
     for (let i = 0; status === 401 && i < 2000; i++) status = await ask(makeOrgKey('live').key);
     expect(status).toBe(429);
     expect(await ask(apiKey.key)).toBe(200);
   } finally {
-    stop.abort();
-    await running;
-    rmSync(work, { recursive: true });
+    await directory.stop();
   }
 });

@@ -10,18 +10,19 @@ export const SILENT = 0.2; // a lead whose last 0.3 s are below this share of it
 const LEAST_SHARE = 1e-3; // of the height in the sum of the leads, where no lead has anything
 export const STRENGTH_MAX = 1.15; // a wave counts at most this many times the level of a lead's beats: an artefact of one lead stays that lead's
 
-// A ventricular beat may lie across the axis of a lead, which then has little of it.
-const ONE_LEAD_WEIGHT = 0.25; // share of the weights from which on one lead can be enough,
-const ONE_LEAD_FROM = 0.9; // for a wave so strong in it,
-const ONE_LEAD_OTHERS = 0.2; // seen in all others, too,
-const ONE_LEAD_AROUND = 0.45; // and standing alone: this share of it, at most, in the windows on either side.
-export const ONE_LEAD_COUNTS = 0.8; // Then it counts for this share
+// A ventricular beat may lie across the axis of a lead, which then has little of it. One lead is enough for it:
+export const ONE_LEAD_WEIGHT = 0.25; // one with more than this share of the weights,
+export const ONE_LEAD_FROM = 0.9; // in which it is so strong,
+export const ONE_LEAD_AROUND = 0.45; // and alone: the windows on either side have at most this share of it;
+export const ONE_LEAD_OTHERS = 0.2; // all others have at least so much of it.
+export const ONE_LEAD_COUNTS = 0.8; // It counts for this many of the level of beats.
 
 const STEEP_LEAD = 0.15; // share of the weights from which on a lead has a say in how steep a wave is
 
 /** Weights follow the beats. One lead: nothing here is called but clearest(). */
 export class LeadFusion {
-  /** Of the candidate weighed last: mean strength in the leads by their weights (0: not known yet), and in the weakest. */
+  /** Of the candidate weighed last: mean strength in the leads by their weights, or what one lead makes it count for (0: not known yet),
+   *  and strength in the weakest. */
   meanStrength = 0;
   weakestStrength = 1;
   /** Of the candidate weighed last: share of the usual weights that the leads have which are not silent. */
@@ -214,7 +215,7 @@ export class LeadFusion {
       this.meanStrength = ONE_LEAD_COUNTS;
   }
 
-  /** Is one lead with a say as sure of a wave as it can be? @param all the weights of the leads */
+  /** Is a wave strong and alone in one lead? @param all the weights of the leads */
   #standsAloneInOne(at: number, all: number): boolean {
     if (at + this.#width >= this.#known) return false; // the data end
     for (let lead = 0; lead < this.#leads.length; lead++) {
