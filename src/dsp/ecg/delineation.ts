@@ -120,23 +120,21 @@ export class Delineator {
   }
 
   #takeHumOff(): void {
+    const x = this.#x;
     const n = Math.min(this.#length, Math.round(MAINS_SEC * this.#fs));
-    let low = Number.POSITIVE_INFINITY;
-    let high = Number.NEGATIVE_INFINITY;
-    for (const v of this.#x) {
-      low = Math.min(low, v);
-      high = Math.max(high, v);
-    }
-    for (const hz of MAINS_HZ) {
-      const turn = (2 * Math.PI * hz) / this.#fs;
-      const beside = (2 * Math.PI * MAINS_PERIODS) / n;
-      // folded to 0 or half the rate it is no sine of its own; what there is of it the smoothing takes off
-      if (Math.abs(Math.sin(turn)) < Math.sin(beside)) continue;
-      const { re, im } = sineAt(this.#x, n, turn);
-      const most = Math.hypot(re, im);
-      if (most < MAINS_SHARE_MIN * (high - low) || !(most > MAINS_TIMES * amplitudeAt(this.#x, n, turn - beside))) continue;
-      if (most > MAINS_TIMES * amplitudeAt(this.#x, n, turn + beside)) takeOff(this.#x, n - 1, turn, re, im);
-    }
+    const beside = (2 * Math.PI * MAINS_PERIODS) / n;
+    const turns = MAINS_HZ.map((hz) => (2 * Math.PI * hz) / this.#fs);
+    const height = sinesAt(x, n, turns[0]!, turns[1]!);
+    const found = [sines[0]!, sines[1]!, sines[2]!, sines[3]!];
+    turns.forEach((turn, i) => {
+      const re = found[2 * i]!;
+      const im = found[2 * i + 1]!;
+      // as far as it is a sine: folded to 0 or half the rate it is none, and what there is of it the smoothing takes off
+      if (Math.hypot(re, im) < MAINS_SHARE_MIN * height || Math.abs(Math.sin(turn)) < Math.sin(beside)) return;
+      sinesAt(x, n, turn - beside, turn + beside);
+      const around = Math.max(Math.hypot(sines[0]!, sines[1]!), Math.hypot(sines[2]!, sines[3]!));
+      if (Math.hypot(re, im) > MAINS_TIMES * around) takeOff(x, n - 1, turn, re, im);
+    });
   }
 
   #qrs(): { onset: number; end: number } | null {
@@ -224,27 +222,37 @@ export class Delineator {
 
 const nothing = noBoundaries();
 
-const sine = { re: 0, im: 0 };
+/** Of the last `sinesAt`: real and imaginary part of each. */
+const sines = new Float64Array(4);
 
-/** The sine of so much turn a sample in the first n samples (Goertzel): amplitude and phase at the last of them, as a complex number. */
-function sineAt(x: Float64Array, n: number, turn: number): { re: number; im: number } {
-  const cos = Math.cos(turn);
+/** The sines of so much turn a sample in the first n samples (Goertzel): amplitude and phase at the last of them, as complex numbers. Two at
+ *  once take hardly longer than one.  @returns distance between the highest and the lowest sample */
+function sinesAt(x: Float64Array, n: number, turnA: number, turnB: number): number {
+  const [cosA, cosB] = [Math.cos(turnA), Math.cos(turnB)];
+  const [twiceA, twiceB] = [2 * cosA, 2 * cosB];
   const first = x[0]!;
-  let one = 0;
-  let two = 0;
+  let a1 = 0;
+  let a2 = 0;
+  let b1 = 0;
+  let b2 = 0;
+  let low = 0;
+  let high = 0;
   for (let i = 0; i < n; i++) {
-    const s = x[i]! - first + 2 * cos * one - two;
-    two = one;
-    one = s;
+    const v = x[i]! - first;
+    if (v < low) low = v;
+    if (v > high) high = v;
+    const a = v + twiceA * a1 - a2;
+    a2 = a1;
+    a1 = a;
+    const b = v + twiceB * b1 - b2;
+    b2 = b1;
+    b1 = b;
   }
-  sine.re = (2 / n) * (one - cos * two);
-  sine.im = (2 / n) * Math.sin(turn) * two;
-  return sine;
-}
-
-function amplitudeAt(x: Float64Array, n: number, turn: number): number {
-  const { re, im } = sineAt(x, n, turn);
-  return Math.hypot(re, im);
+  sines[0] = (2 / n) * (a1 - cosA * a2);
+  sines[1] = (2 / n) * Math.sin(turnA) * a2;
+  sines[2] = (2 / n) * (b1 - cosB * b2);
+  sines[3] = (2 / n) * Math.sin(turnB) * b2;
+  return high - low;
 }
 
 /** Takes the sine off every sample. @param re, im its amplitude and phase at sample `at` */
