@@ -122,7 +122,7 @@ export class Delineator {
   #takeHumOff(): void {
     const x = this.#x;
     const n = Math.min(this.#length, Math.round(MAINS_SEC * this.#fs));
-    const beside = (2 * Math.PI * MAINS_PERIODS) / n;
+    const apart = (2 * Math.PI * MAINS_PERIODS) / n;
     const turns = MAINS_HZ.map((hz) => (2 * Math.PI * hz) / this.#fs);
     const height = sinesAt(x, n, turns[0]!, turns[1]!);
     const found = [sines[0]!, sines[1]!, sines[2]!, sines[3]!];
@@ -130,8 +130,8 @@ export class Delineator {
       const re = found[2 * i]!;
       const im = found[2 * i + 1]!;
       // as far as it is a sine: folded to 0 or half the rate it is none, and what there is of it the smoothing takes off
-      if (Math.hypot(re, im) < MAINS_SHARE_MIN * height || Math.abs(Math.sin(turn)) < Math.sin(beside)) return;
-      sinesAt(x, n, turn - beside, turn + beside);
+      if (Math.hypot(re, im) < MAINS_SHARE_MIN * height || Math.abs(Math.sin(turn)) < Math.sin(apart)) return;
+      sinesAt(x, n, turn - apart, turn + apart);
       const around = Math.max(Math.hypot(sines[0]!, sines[1]!), Math.hypot(sines[2]!, sines[3]!));
       if (Math.hypot(re, im) > MAINS_TIMES * around) takeOff(x, n - 1, turn, re, im);
     });
@@ -225,8 +225,8 @@ const nothing = noBoundaries();
 /** Of the last `sinesAt`: real and imaginary part of each. */
 const sines = new Float64Array(4);
 
-/** The sines of so much turn a sample in the first n samples (Goertzel): amplitude and phase at the last of them, as complex numbers. Two at
- *  once take hardly longer than one.  @returns distance between the highest and the lowest sample */
+/** The sines of so much turn a sample in the first n samples (Goertzel): amplitude and phase at the last of them, as complex numbers.
+ *  Two at once take hardly longer than one.  @returns distance between the highest and the lowest sample */
 function sinesAt(x: Float64Array, n: number, turnA: number, turnB: number): number {
   const [cosA, cosB] = [Math.cos(turnA), Math.cos(turnB)];
   const [twiceA, twiceB] = [2 * cosA, 2 * cosB];
