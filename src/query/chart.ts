@@ -15,6 +15,7 @@ import type { RecentSamples, SampleSegment } from './samples.ts';
 import { breathe } from './slices.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { timestampAt } from './time-bounds.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 export const chartAggregates = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'] as const;
 export type ChartAggregate = (typeof chartAggregates)[number];
@@ -159,7 +160,7 @@ function dueIn(
   { fromNs, toNs }: ChartQuery,
   starts: readonly number[],
 ): (cadenceHz: number | null, bucketMs: number | null) => number | null {
-  const nowMs = Date.now();
+  const nowMs = unixNowMs();
   const [fromMs, toMs] = [Number(fromNs) / 1e6, Number(toNs) / 1e6];
   const endOf = new Map(starts.map((ms, i) => [ms, starts[i + 1] ?? toMs]));
   return (cadenceHz, bucketMs) =>

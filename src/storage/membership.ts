@@ -8,6 +8,7 @@
  *  Nothing is negotiated: every node reads the same rows once a second, and computes the same shares (src/cluster/assignment.ts). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { CLOCK_OFF_MS } from '../cluster/agreed-clock.ts';
 import { assign } from '../cluster/assignment.ts';
 import type { ClusterNode, ClusterView, NodeId } from '../cluster/cluster-view.ts';
 import { partitionOf } from '../cluster/partition-of.ts';
@@ -41,9 +42,6 @@ const REFUSED = 'the database refuses this node new connections';
 const GIVE_BACK_MS = 10_000;
 /** Age up to which a node that has just started takes what is nobody's at once, ms. */
 const FRESH_MS = 1500;
-/** A clock that differs more from the database's is told, ms: packets are judged and recordings are placed by the clock of the node that
- *  a device reached, so nodes must agree. */
-const CLOCK_OFF_MS = 1000;
 /** Rows of nodes that have gone are kept this long, for people to see. */
 const GONE_KEPT = '1 hour';
 
