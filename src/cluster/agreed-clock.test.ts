@@ -3,7 +3,7 @@ import { aheadOfAgreed } from './agreed-clock.ts';
 
 test.each([
   ['all agree', { database: 3, nodes: [-5, 8] }, 0, 0],
-  ['this one is behind', { database: -600_000, nodes: [-600_010, -600_020] }, 0, -600_010],
+  ['this one is behind', { database: -600_000, nodes: [-600_010, -600_020] }, 0, -600_000],
   ['this one is behind, one other node', { database: -600_000, nodes: [-600_010] }, 0, -600_000],
   ['another is behind', { database: 0, nodes: [600_000, 4] }, 0, 0],
   ['another is behind, the only one', { database: 0, nodes: [600_000] }, 0, 0],
