@@ -1,6 +1,7 @@
 /** Joins the nodes that share this database: ownership of partitions, messages, and what is asked of and answered to the others. */
 import { SocketBus } from '../bus/socket-bus.ts';
 import type { Bus } from '../bus/bus.ts';
+import { epochsUsed } from '../cluster/epochs.ts';
 import type { Config } from '../config.ts';
 import { metricsOfPort } from '../forward/node-metrics.ts';
 import { openDoor } from '../forward/owner-door.ts';
@@ -148,9 +149,10 @@ async function join(ingest: Database, instance: Instance, { config, logger, metr
 }
 
 function countPartitions(metrics: Metrics, bus: Bus, membership: Membership, reach: Reach): void {
-  const { partitions, partitionsWithoutOwner, clockOff, busOpen } = metrics;
+  const { partitions, partitionsWithoutOwner, epochs, clockOff, busOpen } = metrics;
   partitions.read = () => membership.fence.held.partitions.length;
   partitionsWithoutOwner.read = () => membership.withoutOwner;
+  epochs.read = () => epochsUsed(membership.newestEpoch);
   clockOff.read = () => membership.clockOffMs / 1000;
   busOpen.read = () => (bus.state === 'open' && reach.unreached.length === 0 ? 1 : 0);
 }
