@@ -276,7 +276,7 @@ class Peer {
   }
 }
 
-/** Whoever enters can ask and send as a node: packets of any device among them.
+/** A process that enters can ask and send as a node: packets of any device among them.
  *  @throws PipelineError bad_request: the folder is another user's, or others may enter it */
 function refuseOpen(folder: string): void {
   const { uid, mode } = statSync(folder);

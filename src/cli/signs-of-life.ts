@@ -33,6 +33,7 @@ export function watchSigns(child: ChildProcess, onSilent: () => void): void {
     silentMs = 0;
     ({ debugged } = sign);
   });
+  // job: hung-processes: counts how long a process has been silent
   const timer = setInterval(() => {
     const nowMs = performance.now();
     // While this command itself was stopped, or the machine was, nobody could be heard.

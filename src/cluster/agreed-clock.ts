@@ -1,4 +1,4 @@
-/** What nodes agree about the time: a node whose clock is wrong uses that of the others. A packet without a time of its own is placed by
+/** The time that nodes agree about: a node whose clock is wrong uses that of the others. A packet without a time of its own is placed by
  *  its arrival, wherever its device came to, and frames are judged by the node of the person, whichever that is. */
 
 /** Clocks that differ by less are left as they are, ms: time services keep them far below. */

@@ -1,6 +1,5 @@
-/** How many epochs a database can give (docs/decisions/0014-ownership.md). Numbers of batches are `epoch << 32 | n`, which is exact below
+/** Number of epochs that a database can give (docs/decisions/0014-ownership.md). Numbers of batches are `epoch << 32 | n`, which is exact below
  *  2^53. */
-import { PipelineError } from '../errors.ts';
 
 /** The last one. */
 export const EPOCH_MAX = 2 ** 21 - 2;
@@ -13,8 +12,8 @@ export const EPOCHS_FEW_LEFT = 0.95;
 
 export const epochsUsed = (epoch: bigint | number): number => Number(epoch) / EPOCH_MAX;
 
-/** @throws PipelineError internal: numbers would not be exact, and two batches could have the same */
+/** @throws Error: numbers would not be exact, and two batches could have the same */
 export function checkEpoch(epoch: bigint): void {
   if (epoch <= EPOCH_MAX) return;
-  throw new PipelineError('internal', `the ${EPOCH_MAX} epochs of this database are used up: nobody can take its packet log any more`);
+  throw new Error(`the ${EPOCH_MAX} epochs of this database are used up: nobody can take its packet log any more`);
 }

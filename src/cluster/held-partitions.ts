@@ -22,7 +22,7 @@ export class HeldPartitions {
   /** Numbers given of the newest epoch. */
   #given = 0;
 
-  /** Notes a claim. @throws PipelineError internal: the epochs are used up */
+  /** Notes a claim. @throws Error: the epochs are used up */
   take(partitions: readonly number[], epoch: bigint): void {
     assert(epoch > this.#newestEpoch, `epoch ${epoch} was given after ${this.#newestEpoch}`);
     checkEpoch(epoch);

@@ -360,7 +360,7 @@ async function isOwnedByLiving({ pool }: TestDatabase): Promise<boolean> {
 }
 
 // promise: hung-ended
-// job: signs-of-life
+// job: signs-of-life, hung-processes
 test('says that it listens once all do; a node that hangs is ended and started again, one in a debugger is not', async () => {
   const own = await testDatabase();
   const spins = 'process.on("SIGUSR2", () => { for (;;); })';

@@ -1,4 +1,4 @@
-/** What the log says of a database that is away: each part that waits for it says so once, and why. */
+/** The log while a database is away: each part that waits for it says so once, and why. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
