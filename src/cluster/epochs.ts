@@ -1,5 +1,5 @@
-/** Number of epochs that a database can give (docs/decisions/0014-ownership.md). Numbers of batches are `epoch << 32 | n`, which is exact below
- *  2^53. */
+/** Number of epochs that a database can give (docs/decisions/0014-ownership.md). Numbers of batches are `epoch << 32 | n`, which is
+ *  exact below 2^53. */
 
 /** The last one. */
 export const EPOCH_MAX = 2 ** 21 - 2;
