@@ -435,6 +435,11 @@ export const faults: readonly Fault[] = [
     'if (1000 * start < edgeMs && start < toSec) starts',
     'if (1000 * start < edgeMs - 1000 * rowSec && start < toSec) starts',
   ]),
+  fault('window-variability', 'the last beat of a window is left out', 'test/dashboard/variability.int.test.ts', [
+    'src/query/variability-routes.ts',
+    'ns > sinceNs && ns <= untilNs',
+    'ns > sinceNs && ns < untilNs',
+  ]),
   fault('overview-fits', 'five times the buckets that were asked for', 'test/query/overview.int.test.ts', [
     'src/query/overview.ts',
     'if (end - first <= bucketsMax &&',

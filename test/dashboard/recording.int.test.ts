@@ -227,6 +227,49 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('is dragged by one finger, and its speed changed by two, or by the wheel with Ctrl', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
+    const strip = page.locator('canvas.strip');
+    await strip.scrollIntoViewIfNeeded();
+    const box = (await strip.boundingBox())!;
+    const session = await page.context().newCDPSession(page);
+    const touch = async (type: 'touchStart' | 'touchMove' | 'touchEnd', ...xs: number[]): Promise<void> => {
+      const touchPoints = xs.map((x, id) => ({ x: box.x + box.width / 2 + x, y: box.y + box.height / 2, id }));
+      await session.send('Input.dispatchTouchEvent', { type, touchPoints });
+    };
+    const speed = (): Promise<string> => page.getByLabel('Paper speed').inputValue();
+    await touch('touchStart', 60);
+    for (const x of [30, 0, -34.5]) await touch('touchMove', x); // 1 s at 25 mm/s
+    await touch('touchEnd');
+    await until(async () => Math.abs((await shownSec(page)) - 201) < 0.1);
+    await touch('touchStart', -40, 40);
+    await touch('touchMove', -70, 70);
+    await touch('touchEnd');
+    await expect.poll(speed).toBe('50 mm/s');
+    for (const width of [40, 20]) {
+      await touch('touchStart', -70, 70);
+      await touch('touchMove', -width, width);
+      await touch('touchEnd');
+    }
+    await expect.poll(speed).toBe('12.5 mm/s');
+    expect(Math.abs((await shownSec(page)) - 201)).toBeLessThan(0.1); // two fingers do not move it
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -100);
+    await page.keyboard.up('Control');
+    await expect.poll(speed).toBe('25 mm/s');
+    // Calipers by a finger: 94.5 CSS pixels are 25 mm.
+    await page.getByRole('checkbox', { name: 'Calipers' }).check();
+    await strip.scrollIntoViewIfNeeded();
+    await touch('touchStart', -47.25);
+    await touch('touchMove', 0);
+    await touch('touchMove', 47.25);
+    await touch('touchEnd');
+    await expect.poll(() => page.locator('.measured').textContent()).toMatch(/\b(99\d|100\d) ms = 60 \/min/);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: strip-in-sight
   it('keeps its strip in sight while one scrolls through the rows, unless it needs the screen', async () => {
     const { page } = await openViewer(`?at=${at(100)}`, { viewport: { width: 1366, height: 860 } });
