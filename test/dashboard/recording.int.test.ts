@@ -266,6 +266,13 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await touch('touchMove', 47.25);
     await touch('touchEnd');
     await expect.poll(() => page.locator('.measured').textContent()).toMatch(/\b(99\d|100\d) ms = 60 \/min/);
+    // Two fingers keep what was measured.
+    await touch('touchStart', 10);
+    await touch('touchStart', 10, 60);
+    await touch('touchMove', -40, 90);
+    await touch('touchEnd');
+    await expect.poll(speed).toBe('50 mm/s');
+    expect(await page.locator('.measured').textContent()).toMatch(/\b(99\d|100\d) ms = 60 \/min/);
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -35,6 +35,7 @@ import type { Jump } from './recording-seek.ts';
 import { RecordingWords } from './recording-words.ts';
 import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingDay } from './recording-day.ts';
+import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
 import { RecordingSource, TILE_MS } from './recording-source.ts';
@@ -48,8 +49,6 @@ const LANES_MAX = 12;
 const STAYS_MAX = 3;
 /** What keys move by to place something exactly, ms. */
 const FINE_MS = 10;
-/** A pointer that moves less than this has not moved. */
-const STILL_PX = 6;
 /** A pause of the pointer after which what is shown is told. */
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
@@ -57,6 +56,11 @@ const REFRESH_MS = 5000;
 const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
+
+type Calipers = Readonly<{ fromMs: number; toMs: number; marchOut: boolean }>;
+
+const nextOf = (list: readonly number[], value: number, by: number): number =>
+  list[Math.min(list.length - 1, Math.max(0, list.indexOf(value) + by))]!;
 
 export class BioRecording extends BioElement {
   static override styles = recordingCss;
@@ -83,24 +87,20 @@ export class BioRecording extends BioElement {
   #rowSec = 60;
   #channels: readonly string[] = [];
   #isFiltered = false;
-  #calipers: { fromMs: number; toMs: number; marchOut: boolean } | null = null;
+  #calipers: Calipers | null = null;
   #isMeasuring = false;
   #jump: Jump = 'jumpEpisode';
   /** Ends the search for it: they are elsewhere. */
   #looking: AbortController | null = null;
   #pickMode: PickMode = 'off';
   #pick: Pick | null = null;
-  /** Where the pointer came down, and what it does until it goes up. */
-  #gesture: Readonly<{ x: number; does: 'move' | 'measure' | 'pick' }> | null = null;
   /** The beat under the pointer. */
   #hovered: Beat | null = null;
   #message = '';
   #queued = 0;
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
-  readonly #pointers = new Map<number, { x: number; y: number }>();
   /** The day in which a pointer came down. */
   #heldDay: readonly [number, number] = [0, 0];
-  #pinchPx = 0;
   #isFocusWanted = false;
 
   override connectedCallback(): void {
@@ -375,7 +375,7 @@ export class BioRecording extends BioElement {
     if (this.#source === null) return;
     this.#looking?.abort();
     this.#atMs = this.#within(ms);
-    if (this.#gesture === null) this.#hovered = null; // another beat is under the pointer now
+    if (!this.#pointers.isDown) this.#hovered = null; // another beat is under the pointer now
     this.#forget();
     this.#draw();
     clearTimeout(this.#tellTimer);
@@ -432,8 +432,6 @@ export class BioRecording extends BioElement {
     const isBracket = event.altKey && (event.key === '[' || event.key === ']');
     if ((event.ctrlKey || event.metaKey || event.altKey) && !isBracket) return;
     const step = this.#stripMs * (event.shiftKey ? 1 : 0.25);
-    const next = (list: readonly number[], value: number, by: number): number =>
-      list[Math.min(list.length - 1, Math.max(0, list.indexOf(value) + by))]!;
     const actions: Readonly<Record<string, () => void>> = {
       ArrowLeft: () => this.#moveTo(this.#atMs - step),
       ArrowRight: () => this.#moveTo(this.#atMs + step),
@@ -443,8 +441,8 @@ export class BioRecording extends BioElement {
       PageDown: () => this.#moveTo(this.#atMs + pageMs(this.#page)),
       Home: () => this.#moveTo(this.#source!.startMs),
       End: () => this.#moveTo(this.#source!.endMs),
-      '+': () => this.#set(() => this.#more(1, next)),
-      '-': () => this.#set(() => this.#more(-1, next)),
+      '+': () => this.#set(() => this.#more(1)),
+      '-': () => this.#set(() => this.#more(-1)),
       n: () => void this.#go(true),
       p: () => void this.#go(false),
       N: () => void this.#go(true, 'jumpMark'),
@@ -470,9 +468,9 @@ export class BioRecording extends BioElement {
   }
 
   /** `+` and `-`: of the chosen signal its gain; without one the speed. */
-  #more(by: number, next: (list: readonly number[], value: number, by: number) => number): void {
-    if (this.#signal === '') this.#speed = next(speeds, this.#speed, by);
-    else this.#gains.set(this.#signal, next(gains, this.#gains.of(this.#signal), by));
+  #more(by: number): void {
+    if (this.#signal === '') this.#speed = nextOf(speeds, this.#speed, by);
+    else this.#gains.set(this.#signal, nextOf(gains, this.#gains.of(this.#signal), by));
   }
 
   get #markKeys(): Readonly<Record<string, () => void>> {
@@ -521,72 +519,45 @@ export class BioRecording extends BioElement {
     return this.#atMs - this.#stripMs / 2 + (event.clientX - box.left) / pxPerMs(this.#speed);
   }
 
-  /** Shift measures, whatever else is on. */
-  #down(event: PointerEvent): void {
-    (event.currentTarget as Element).setPointerCapture(event.pointerId);
-    this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.#pointers.size === 2) {
-      this.#pinchPx = this.#pinch();
-      this.#gesture = null;
-      return;
-    }
-    const at = this.#timeAt(event);
-    const does = this.#isMeasuring || event.shiftKey ? 'measure' : this.#pickMode === 'stretch' ? 'pick' : 'move';
-    this.#gesture = { x: event.clientX, does };
-    if (does === 'measure') {
-      this.#isMeasuring = true;
-      this.#calipers = { marchOut: this.#calipers?.marchOut ?? false, fromMs: at, toMs: at };
-    } else if (does === 'pick') this.#pick = { fromMs: at, toMs: at, beat: null };
-  }
-
-  #move(event: PointerEvent): void {
-    const before = this.#pointers.get(event.pointerId);
-    if (before === undefined) {
-      this.#hover(event);
-      return;
-    }
-    this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.#pointers.size === 2) {
-      const ratio = this.#pinch() / Math.max(1, this.#pinchPx);
-      if (ratio < 1.4 && ratio > 0.7) return;
-      this.#pinchPx = this.#pinch();
-      const i = speeds.indexOf(this.#speed as (typeof speeds)[number]) + (ratio > 1 ? 1 : -1);
-      this.#set(() => (this.#speed = speeds[Math.min(speeds.length - 1, Math.max(0, i))]!));
-      return;
-    }
-    const does = this.#gesture?.does;
-    if (does === 'measure') this.#calipers = { ...this.#calipers!, toMs: this.#timeAt(event) };
-    else if (does === 'pick') this.#pick = { ...this.#pick!, toMs: this.#timeAt(event) };
-    else if (does === 'move') this.#moveTo(this.#atMs - (event.clientX - before.x) / pxPerMs(this.#speed));
-    this.#draw();
-  }
-
-  #up(event: PointerEvent): void {
-    this.#pointers.delete(event.pointerId);
-    const gesture = this.#gesture;
-    this.#gesture = null;
-    if (gesture === null) return;
-    const isStill = Math.abs(event.clientX - gesture.x) < STILL_PX;
-    if (gesture.does === 'measure') this.#tell();
-    else if (gesture.does === 'pick' && this.#pick !== null) {
-      const { fromMs, toMs } = this.#pick;
-      this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
-    } else if (this.#pickMode === 'beat' && isStill && event.type === 'pointerup')
-      this.#setPick(pickBeat(this.#beats, this.#timeAt(event)));
-    if (isStill) this.#hover(event); // a finger hovers over nothing
-  }
-
-  #pinch(): number {
-    const [a, b] = [...this.#pointers.values()];
-    return a === undefined || b === undefined ? 0 : Math.hypot(a.x - b.x, a.y - b.y);
-  }
+  readonly #pointers = new StripPointers({
+    timeAt: (event) => this.#timeAt(event),
+    // Shift measures, whatever else is on.
+    does: (event) => (this.#isMeasuring || event.shiftKey ? 'measure' : this.#pickMode === 'stretch' ? 'pick' : 'move'),
+    begin: (does, at) => {
+      this.#before = { isMeasuring: this.#isMeasuring, calipers: this.#calipers, pick: this.#pick };
+      if (does === 'measure') {
+        this.#isMeasuring = true;
+        this.#calipers = { marchOut: this.#calipers?.marchOut ?? false, fromMs: at, toMs: at };
+      } else if (does === 'pick') this.#pick = { fromMs: at, toMs: at, beat: null };
+    },
+    takeBack: (does) => {
+      if (does === 'move') return;
+      const { isMeasuring, calipers, pick } = this.#before!;
+      this.#set(() => ([this.#isMeasuring, this.#calipers, this.#pick] = [isMeasuring, calipers, pick]));
+    },
+    go: (does, at, px) => {
+      if (does === 'measure') this.#calipers = { ...this.#calipers!, toMs: at };
+      else if (does === 'pick') this.#pick = { ...this.#pick!, toMs: at };
+      else this.#moveTo(this.#atMs - px / pxPerMs(this.#speed));
+      this.#draw();
+    },
+    end: (does, at, isStill, { type }) => {
+      if (does === 'measure') this.#tell();
+      else if (does === 'pick' && this.#pick !== null) {
+        const { fromMs, toMs } = this.#pick;
+        this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
+      } else if (this.#pickMode === 'beat' && isStill && type === 'pointerup') this.#setPick(pickBeat(this.#beats, at));
+    },
+    hover: (event) => this.#hover(event),
+    pinch: (by) => this.#set(() => (this.#speed = nextOf(speeds, this.#speed, by))),
+  });
+  /** What was measured and picked when a pointer came down. */
+  #before: Readonly<{ isMeasuring: boolean; calipers: Calipers | null; pick: Pick | null }> | null = null;
 
   #wheel(event: WheelEvent): void {
     event.preventDefault();
-    if (event.ctrlKey) {
-      const i = speeds.indexOf(this.#speed as (typeof speeds)[number]) + (event.deltaY < 0 ? 1 : -1);
-      this.#set(() => (this.#speed = speeds[Math.min(speeds.length - 1, Math.max(0, i))]!));
-    } else this.#moveTo(this.#atMs + (event.deltaX + event.deltaY) / pxPerMs(this.#speed));
+    if (event.ctrlKey) this.#set(() => (this.#speed = nextOf(speeds, this.#speed, event.deltaY < 0 ? 1 : -1)));
+    else this.#moveTo(this.#atMs + (event.deltaX + event.deltaY) / pxPerMs(this.#speed));
   }
 
   #pickIn(event: PointerEvent, [fromMs, toMs]: readonly [number, number]): void {
@@ -933,10 +904,10 @@ export class BioRecording extends BioElement {
             speed: this.#speed,
             gain: this.#gains.all,
           })}
-          @pointerdown=${(event: PointerEvent) => this.#down(event)}
-          @pointermove=${(event: PointerEvent) => this.#move(event)}
-          @pointerup=${(event: PointerEvent) => this.#up(event)}
-          @pointercancel=${(event: PointerEvent) => this.#up(event)}
+          @pointerdown=${(event: PointerEvent) => this.#pointers.down(event)}
+          @pointermove=${(event: PointerEvent) => this.#pointers.move(event)}
+          @pointerup=${(event: PointerEvent) => this.#pointers.up(event)}
+          @pointercancel=${(event: PointerEvent) => this.#pointers.up(event)}
           @pointerleave=${(event: PointerEvent) => {
             if (event.pointerType === 'mouse') this.#hovered = null;
             this.requestUpdate();
