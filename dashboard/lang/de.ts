@@ -1207,7 +1207,7 @@ export const de = {
     'Ein Fenster unter 5 Minuten ist zu kurz für VLF, unter 2 für LF: Diese sind bestenfalls fraglich.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'Der Rhythmus sieht in {share} des Fensters nach Vorhofflimmern aus: Die Variabilität ist dann nicht die des Sinusrhythmus.',
-  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+  'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':
     'Aus Pulswellen (PRV): nicht dasselbe wie die Variabilität des EKG; Unterschiede entstehen zum Teil auf dem Weg des Pulses.',
   'With beats as people corrected them; stored values stay as computed.':
     'Mit Schlägen, wie Menschen sie korrigiert haben; gespeicherte Werte bleiben, wie sie berechnet wurden.',

@@ -1203,7 +1203,7 @@ export const es: Translations = {
     'Una ventana de menos de 5 minutos es demasiado corta para VLF, de menos de 2 para LF: estas son, como mucho, dudosas.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'El ritmo parece fibrilación auricular en el {share} de la ventana: la variabilidad no es entonces la del ritmo sinusal.',
-  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+  'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':
     'De las ondas de pulso (PRV): no es lo mismo que la variabilidad del ECG; las diferencias se deben en parte al recorrido del pulso.',
   'With beats as people corrected them; stored values stay as computed.':
     'Con los latidos tal como los corrigieron personas; los valores guardados siguen como se calcularon.',

@@ -1208,7 +1208,7 @@ export const fr: Translations = {
     'Une fenêtre de moins de 5 minutes est trop courte pour VLF, de moins de 2 pour LF : celles-ci sont au mieux douteuses.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'Le rythme ressemble à une fibrillation auriculaire dans {share} de la fenêtre : la variabilité n’est alors pas celle du rythme sinusal.',
-  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+  'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':
     'D’après les ondes de pouls (PRV) : ce n’est pas la variabilité de l’ECG ; les différences viennent en partie du trajet du pouls.',
   'With beats as people corrected them; stored values stay as computed.':
     'Avec les battements tels que corrigés par des personnes ; les valeurs enregistrées restent telles que calculées.',

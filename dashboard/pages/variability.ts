@@ -581,7 +581,7 @@ export class VariabilityPage extends Page {
               </li>`
         }
         ${af === null || af === 0 ? nothing : html`<li class="warn">${t('The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.', { share: percent(af) })}</li>`}
-        ${series.signal === 'ppg' ? html`<li>${t('Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.')}</li>` : nothing}
+        ${series.signal === 'ppg' ? html`<li>${t('Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.')}</li>` : nothing}
         ${this.#found!.corrected && series.corrected_count > 0 ? html`<li>${t('With beats as people corrected them; stored values stay as computed.')}</li>` : nothing}
       </ul>
     </section>`;

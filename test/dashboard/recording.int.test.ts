@@ -144,7 +144,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
       });
     }
     await next.click();
-    const noMore = page.getByText('There is no other one in this direction');
+    const noMore = page.getByText('There are no more in this direction');
     await noMore.waitFor();
     // Steps that follow one another closely: it does not wait for the last of them.
     await page.locator('.views').focus();

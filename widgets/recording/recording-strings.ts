@@ -45,7 +45,7 @@ export const recordingTexts = {
   jumpEctopic: 'Ectopic beat',
   jumpGap: 'Gap',
   jumpQuality: 'Bad quality',
-  noMore: 'There is no other one in this direction',
+  noMore: 'There are no more in this direction',
   gap: 'no signal',
   notRead: 'could not be read',
   goesOn: 'Still being recorded; newest at {time}',

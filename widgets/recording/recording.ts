@@ -24,7 +24,7 @@ import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 import { tokenColor } from '../shared/theme.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
-import type { Colors, Tick } from './recording-draw.ts';
+import type { Colors, Surface, Tick } from './recording-draw.ts';
 import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
@@ -38,8 +38,9 @@ import { RecordingDay } from './recording-day.ts';
 import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource, TILE_MS } from './recording-source.ts';
-import type { Beat, Envelope, Mark, Quality, Rate, Segment, Tile } from './recording-source.ts';
+import { RecordingSource } from './recording-source.ts';
+import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
+import { tilesOf } from './strip-tiles.ts';
 
 const speeds = [12.5, 25, 50] as const;
 const rowLengths = [10, 30, 60] as const;
@@ -57,6 +58,7 @@ const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
 
+type Span = readonly [fromMs: number, toMs: number];
 type Calipers = Readonly<{ fromMs: number; toMs: number; marchOut: boolean }>;
 
 const nextOf = (list: readonly number[], value: number, by: number): number =>
@@ -615,76 +617,71 @@ export class BioRecording extends BioElement {
   }
 
   #drawAll(source: RecordingSource): void {
-    const colors = this.#colors();
-    const surface = (name: string) => {
-      const canvas = this.root.querySelector<HTMLCanvasElement>(`canvas.${name}`);
-      return canvas === null ? null : surfaceOf(canvas, colors);
-    };
     if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) this.#loadWhole(source, this.#opening.signal);
+    const colors = this.#colors();
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
     const shown = this.#page;
-    const page = [shown.fromMs, shown.fromMs + pageMs(shown)] as const;
-    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
-    const [whole, daySpan] = [surface('whole'), this.#isOfDays ? this.#daySpan : null];
-    if (whole !== null)
-      drawWhole(whole, {
-        startMs: source.startMs,
-        endMs: source.endMs,
-        envelope: this.#envelope,
-        quality: this.#quality,
-        rate: this.#rate,
-        marks: this.#marks,
-        page: daySpan ?? page,
-        strip,
-        ticks,
-      });
-    const dayOn = surface('day');
-    if (dayOn !== null && daySpan !== null) {
-      const [startMs, endMs] = daySpan;
-      const { envelope, quality, rate } = this.#dayAt(source, daySpan);
-      drawWhole(dayOn, { startMs, endMs, envelope, quality, rate, marks: this.#marks, page, strip, ticks });
-    }
     const qualities = this.#pages!.qualities(shown, this.#channels[0]!);
+    this.#drawWholes(source, colors, [shown.fromMs, shown.fromMs + pageMs(shown)], strip);
+    this.#drawPage(colors, shown, qualities, strip);
+    this.#drawStrip(source, colors, qualities, strip);
+  }
+
+  #surface(name: string, colors: Colors): Surface | null {
+    const canvas = this.root.querySelector<HTMLCanvasElement>(`canvas.${name}`);
+    return canvas === null ? null : surfaceOf(canvas, colors);
+  }
+
+  /** The whole recording, and a day of one of days. */
+  #drawWholes(source: RecordingSource, colors: Colors, page: Span, strip: Span): void {
+    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
+    const marks = this.#marks;
+    const [whole, daySpan] = [this.#surface('whole', colors), this.#isOfDays ? this.#daySpan : null];
+    if (whole !== null) {
+      const { startMs, endMs } = source;
+      const [envelope, quality, rate] = [this.#envelope, this.#quality, this.#rate];
+      drawWhole(whole, { startMs, endMs, envelope, quality, rate, marks, page: daySpan ?? page, strip, ticks });
+    }
+    const day = this.#surface('day', colors);
+    if (day === null || daySpan === null) return;
+    const [startMs, endMs] = daySpan;
+    const { envelope, quality, rate } = this.#dayAt(source, daySpan);
+    drawWhole(day, { startMs, endMs, envelope, quality, rate, marks, page, strip, ticks });
+  }
+
+  #drawPage(colors: Colors, shown: Page, qualities: readonly Quality[], strip: Span): void {
     this.root.querySelector<HTMLElement>('.rows')?.style.setProperty('--_rows', String(shown.count));
-    const rows = surface('rows');
-    if (rows !== null)
-      drawRows(rows, {
-        ...shown,
-        envelopes: this.#pages!.envelopes(shown, this.#channels[0]!),
-        marks: this.#marks,
-        strip,
-        qualities,
-        time: (ms) => this.#words.clock(ms, false),
-        date: (ms) => this.#words.date(ms),
-        channel: this.#channels[0]!,
-      });
+    const rows = this.#surface('rows', colors);
+    if (rows === null) return;
+    drawRows(rows, {
+      ...shown,
+      envelopes: this.#pages!.envelopes(shown, this.#channels[0]!),
+      marks: this.#marks,
+      strip,
+      qualities,
+      time: (ms) => this.#words.clock(ms, false),
+      date: (ms) => this.#words.date(ms),
+      channel: this.#channels[0]!,
+    });
+  }
+
+  #drawStrip(source: RecordingSource, colors: Colors, qualities: readonly Quality[], span: Span): void {
     this.root.querySelector<HTMLElement>('.strip')?.style.setProperty('--_lanes', String(this.#channels.length));
-    const paper = surface('strip');
+    const paper = this.#surface('strip', colors);
     if (paper === null) return;
     if (!matchMedia('print').matches) this.root.querySelector<HTMLElement>('.strip')!.style.setProperty('--_wide', `${paper.width}px`);
-    source.forgetOutside(strip[0] - 2 * TILE_MS, strip[1] + 2 * TILE_MS);
-    const tiles: Tile[] = [];
-    const absent: { fromMs: number; toMs: number; word: string }[] = [];
-    [this.#isUnread, this.#isWaiting] = [false, false];
-    for (let ms = Math.floor(strip[0] / TILE_MS) * TILE_MS; ms < strip[1]; ms += TILE_MS) {
-      if (ms + TILE_MS <= source.startMs || ms > source.endMs + 1000) continue;
-      const tile = source.tileAt(ms);
-      if (typeof tile === 'object') tiles.push(tile);
-      else {
-        this.#isUnread ||= tile === 'failed';
-        this.#isWaiting ||= tile === 'loading';
-        absent.push({ fromMs: ms, toMs: ms + TILE_MS, word: tile === 'loading' ? this.text('loading') : this.#words.say('notRead') });
-      }
-    }
-    source.tileAt(this.#within(strip[1] + TILE_MS)); // what one is likely to want next
-    source.tileAt(this.#within(strip[0] - TILE_MS));
-    const segments = tiles.flatMap((tile) => tile.segments).map((segment) => (this.#isFiltered ? filtered(segment) : segment));
-    this.#beats = tiles.flatMap((tile) => tile.beats);
+    const found = tilesOf(source, span);
+    this.#isUnread = found.absent.some(({ why }) => why === 'failed');
+    this.#isWaiting = found.absent.some(({ why }) => why === 'loading');
+    const words = { loading: this.text('loading'), failed: this.#words.say('notRead') } as const;
+    const absent = found.absent.map(({ fromMs, toMs, why }) => ({ fromMs, toMs, word: words[why] }));
+    const segments = found.tiles.flatMap((tile) => tile.segments).map((one) => (this.#isFiltered ? filtered(one) : one));
+    this.#beats = found.tiles.flatMap((tile) => tile.beats);
     this.#shown = segments;
     this.#readSoon();
     drawStrip(paper, {
-      fromMs: strip[0],
+      fromMs: span[0],
       speed: this.#speed,
       gain: this.#gains.all,
       lanes: this.#channels.map((code) => {
