@@ -1,4 +1,5 @@
-/** Pointers on the strip of a recording: one moves it, measures or picks, two change its speed; what the first had begun is then taken back. */
+/** Pointers on the strip of a recording: one moves it, measures or picks; two change its speed, and what the first had begun is
+ *  taken back. */
 
 /** What a pointer does from where it came down until it goes up. */
 export type Does = 'move' | 'measure' | 'pick';

@@ -1,4 +1,4 @@
-/** What is here of a strip: its tiles, and the parts that are still read or could not be. */
+/** Tiles of a strip that are here, and the parts of it that are still read or could not be. */
 import { TILE_MS } from './recording-source.ts';
 import type { RecordingSource, Tile } from './recording-source.ts';
 
