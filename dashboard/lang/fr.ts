@@ -24,6 +24,7 @@ export const fr: Translations = {
     'Les valeurs enregistrées restent telles que calculées ; celles de droite tiennent compte des corrections et sont calculées à l’affichage.',
   'Beats that are not normal': 'Battements non normaux',
   'Heart rate of these intervals': 'Fréquence cardiaque de ces intervalles',
+  'Pulse rate of these intervals': 'Fréquence du pouls de ces intervalles',
   'Intervals between normal beats': 'Intervalles entre battements normaux',
   'Heart rate': 'Fréquence cardiaque',
   '{count} corrected': { one: '{count} corrigé', other: '{count} corrigés' },
@@ -1166,6 +1167,7 @@ export const fr: Translations = {
   Suspect: 'Douteux',
   Unusable: 'Inutilisable',
   'Heart rate variability of {name}': 'Variabilité de la fréquence cardiaque de {name}',
+  'Pulse rate variability of {name}': 'Variabilité de la fréquence du pouls de {name}',
   'No beats': 'Aucun battement',
   'This recording has only begun.': 'Cet enregistrement vient de commencer.',
   'No beat was found in this window: nothing was recorded, or the signal is too bad.':
@@ -1206,6 +1208,8 @@ export const fr: Translations = {
   'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Spectre : spline à 4 Hz, droite retirée, fenêtre de Hann.',
   'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
     'Une fenêtre de moins de 5 minutes est trop courte pour VLF, de moins de 2 pour LF : celles-ci sont au mieux douteuses.',
+  'The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.':
+    'Le rythme ressemble à une fibrillation auriculaire dans {share} des enregistrements : la variabilité n’est alors pas celle du rythme sinusal.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'Le rythme ressemble à une fibrillation auriculaire dans {share} de la fenêtre : la variabilité n’est alors pas celle du rythme sinusal.',
   'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':

@@ -20,6 +20,10 @@ const DISCLAIMER = t(
 
 type Row = Readonly<{ cells: readonly Content[] }>;
 
+const isVariability = /^[hp]rv_/;
+/** Normal rhythm has a few per cent, too. */
+const AF_PERCENT_MIN = 5;
+
 export class ReportView {
   readonly #data: ReportData;
   readonly #locale: string;
@@ -169,6 +173,15 @@ export class ReportView {
     </section>`;
   }
 
+  /** In fibrillation variability means something else, which nobody sees in the numbers. */
+  #fibrillation(): TemplateResult | typeof nothing {
+    const mean = this.#data.lines.find(({ method }) => method.name === 'af_burden_300s')?.totals.mean ?? 0;
+    if (mean < AF_PERCENT_MIN) return nothing;
+    return html`<p class="attention">
+      ${t('The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.', { share: percent(mean / 100) })}
+    </p>`;
+  }
+
   #methods(): TemplateResult | typeof nothing {
     const { lines } = this.#data;
     if (lines.length === 0) return nothing;
@@ -192,6 +205,7 @@ export class ReportView {
         if (some.length === 0) return nothing;
         return html`<section>
           <h2>${name}</h2>
+          ${some.some(({ method }) => isVariability.test(method.name)) ? this.#fibrillation() : nothing}
           ${tableOf<Row>(
             [t('Value'), t('Method and version'), t('Mean'), t('Lowest'), t('Highest'), t('Good'), t('Covered')].map((column, i) => ({
               name: column,

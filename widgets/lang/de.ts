@@ -137,6 +137,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   noMore: 'In dieser Richtung gibt es keine weitere Stelle',
   gap: 'kein Signal',
   notRead: 'konnte nicht gelesen werden',
+  notComputed: 'noch nicht berechnet',
   goesOn: 'Aufzeichnung läuft; neueste Daten um {time}',
   allChannels: 'Alle Kanäle',
   goToTime: 'Zu Datum und Uhrzeit gehen',

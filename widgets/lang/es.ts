@@ -137,6 +137,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   noMore: 'No hay más en esta dirección',
   gap: 'sin señal',
   notRead: 'no se pudo leer',
+  notComputed: 'aún sin calcular',
   goesOn: 'Registro en curso; últimos datos a las {time}',
   allChannels: 'Todos los canales',
   goToTime: 'Ir a fecha y hora',

@@ -137,6 +137,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   noMore: 'Il n’y en a pas d’autre dans cette direction',
   gap: 'pas de signal',
   notRead: 'lecture impossible',
+  notComputed: 'pas encore calculé',
   goesOn: 'Enregistrement en cours ; dernières données à {time}',
   allChannels: 'Toutes les voies',
   goToTime: 'Aller à la date et à l’heure',

@@ -136,6 +136,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   noMore: '这个方向没有更多了',
   gap: '无信号',
   notRead: '无法读取',
+  notComputed: '尚未计算',
   goesOn: '仍在记录；最新数据 {time}',
   allChannels: '所有通道',
   goToTime: '转到日期和时间',

@@ -48,6 +48,7 @@ export const recordingTexts = {
   noMore: 'There is no other one in this direction',
   gap: 'no signal',
   notRead: 'could not be read',
+  notComputed: 'not computed yet',
   goesOn: 'Still being recorded; newest at {time}',
   allChannels: 'All channels',
   goToTime: 'Go to date and time',

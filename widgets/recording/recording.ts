@@ -50,6 +50,8 @@ const STAYS_MAX = 3;
 const FINE_MS = 10;
 /** A pointer that moves less than this has not moved. */
 const STILL_PX = 6;
+/** Beats of a recording that goes on are there after so long at the latest; without any, they are still to come. */
+const COMPUTED_AFTER_MS = 60_000;
 /** A pause of the pointer after which what is shown is told. */
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
@@ -61,6 +63,8 @@ const LONG_MS = 1.2 * DAY_MS;
 export class BioRecording extends BioElement {
   static override styles = recordingCss;
   static observedAttributes = ['stream', 'at', 'speed', 'gain', 'row', 'channels', 'marking', 'tz', 'lang', 'theme'];
+  /** Names an episode in the language of the page, where the page can: the service names its own in English. */
+  titleOf = (english: string): string => english;
   #session: Session | null = null;
   #source: RecordingSource | null = null;
   #opening: AbortController | null = null;
@@ -190,7 +194,7 @@ export class BioRecording extends BioElement {
     this.#setState('ready');
     this.#loadWhole(source, signal);
     void source
-      .marks(signal)
+      .marks(signal, this.titleOf)
       .then((marks) => void (this.#marks = marks))
       .catch(() => undefined)
       .then(() => this.#draw());
@@ -260,7 +264,7 @@ export class BioRecording extends BioElement {
   async refreshMarks(): Promise<void> {
     const source = this.#source;
     if (source === null) return;
-    const marks = await source.marks(new AbortController().signal);
+    const marks = await source.marks(new AbortController().signal, this.titleOf);
     if (source !== this.#source) return;
     this.#marks = marks;
     this.#draw();
@@ -778,7 +782,15 @@ export class BioRecording extends BioElement {
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
   #reading(): string {
     const inStrip = this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
-    const missing = this.#isUnread ? this.#words.say('notRead') : this.#isWaiting ? this.text('loading') : null;
+    const source = this.#source;
+    const isAhead = source?.goesOn === true && inStrip.length === 0 && this.#atMs + this.#stripMs / 2 > source.endMs - COMPUTED_AFTER_MS;
+    const missing = this.#isUnread
+      ? this.#words.say('notRead')
+      : this.#isWaiting
+        ? this.text('loading')
+        : isAhead
+          ? this.#words.say('notComputed')
+          : null;
     return this.#words.reading(this.#atMs, inStrip, missing);
   }
 
