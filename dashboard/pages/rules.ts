@@ -81,7 +81,7 @@ export class RulesPage extends ProjectPage {
       </section>
       ${this.#tried?.ofForm === false ? this.#result() : nothing}
       ${this.#draft === null ? nothing : keyed(this.#draft, this.#form(this.#draft))}
-      <div role="status" class="vh">${this.#spoken()}</div>`;
+      <div role="status" class=${this.#trying && this.#draft === null ? 'muted' : 'vh'}>${this.#spoken()}</div>`;
   }
 
   #table(): TemplateResult {
@@ -237,6 +237,7 @@ export class RulesPage extends ProjectPage {
           >
             ${t('Cancel')}
           </button>
+          ${this.#trying ? html`<span class="muted" aria-hidden="true">${t('Trying the rule')}</span>` : nothing}
         </div>
       </form>
       ${this.#tried?.ofForm === true ? this.#result() : nothing}

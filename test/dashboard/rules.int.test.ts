@@ -86,6 +86,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     };
     await page.route('**/rules/try', slow);
     await page.getByRole('button', { name: 'Try on history' }).click();
+    await page.locator('#rule-form .row').getByText('Trying the rule').waitFor();
     await page.getByLabel('Ends at (empty: the threshold)').fill('30');
     await page.getByRole('button', { name: 'Save' }).click();
     const alert = page.getByRole('alert').getByText('end_threshold');

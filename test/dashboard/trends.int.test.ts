@@ -91,6 +91,9 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     };
     await page.mouse.move(...(await at(0.5)));
     await expect.poll(() => chart.locator('.readout b').first().textContent()).toMatch(/^\d+/);
+    // Right below what is pointed at: below the controls it would be off the screen of a laptop.
+    const [read, csv] = [await chart.locator('.readout').boundingBox(), await chart.getByRole('button', { name: 'CSV' }).boundingBox()];
+    expect(read!.y + read!.height).toBeLessThanOrEqual(csv!.y);
     await page.mouse.click(...(await at(0.5)));
     await page.getByRole('heading', { name: 'Trace at' }).waitFor();
     await expect.poll(() => loaded(page, '.trends .strip img')).toBe(true);
