@@ -184,6 +184,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   holeUnrecorded: 'Nichts wurde aufgezeichnet.',
   holeNotWorn: 'Der Pulssensor wurde nicht getragen.',
   holeRecorded: 'Es gibt Aufzeichnungen, aber nichts darin, woraus ein Wert zu berechnen war.',
+  triangles: 'Dreieck: fraglicher Wert',
   keys: 'Über einen Abschnitt ziehen vergrößert ihn. Tasten: + und - zoomen, Umschalt und Pfeil verschieben, Rücktaste geht zurück',
 };
 

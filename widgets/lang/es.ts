@@ -184,6 +184,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   holeUnrecorded: 'No se registró nada.',
   holeNotWorn: 'El sensor de pulso no estaba colocado.',
   holeRecorded: 'Hay registros, pero nada en ellos con lo que calcular un valor.',
+  triangles: 'triángulo: valor dudoso',
   keys: 'Arrastre sobre un tramo para ampliarlo. Teclas: + y - amplían y reducen, Mayús con una flecha desplaza, Retroceso vuelve atrás',
 };
 
