@@ -377,8 +377,9 @@ export const de = {
   People: 'Personen',
   'open episodes': 'offene Episoden',
   'External id of the person': 'Externe Kennung der Person',
-  'Add a person to {group}': 'Person zu {group} hinzufügen',
-  'Rules for this group hold for the person from then on.': 'Regeln dieser Gruppe gelten von da an für die Person.',
+  'External ids, one a line': 'Externe Kennungen, eine je Zeile',
+  'Add people to {group}': 'Personen zu {group} hinzufügen',
+  'Rules for this group hold for them from then on.': 'Regeln dieser Gruppe gelten von da an für sie.',
   Add: 'Hinzufügen',
   'Take a person out of {group}': 'Person aus {group} herausnehmen',
   'Open episodes that a rule has for this group end for the person.':

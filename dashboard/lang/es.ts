@@ -377,8 +377,9 @@ export const es: Translations = {
   People: 'Personas',
   'open episodes': 'episodios abiertos',
   'External id of the person': 'Identificador externo de la persona',
-  'Add a person to {group}': 'Añadir una persona a {group}',
-  'Rules for this group hold for the person from then on.': 'Las reglas de este grupo se aplican a la persona a partir de ese momento.',
+  'External ids, one a line': 'Identificadores externos, uno por línea',
+  'Add people to {group}': 'Añadir personas a {group}',
+  'Rules for this group hold for them from then on.': 'Las reglas de este grupo se les aplican a partir de ese momento.',
   Add: 'Añadir',
   'Take a person out of {group}': 'Quitar a una persona de {group}',
   'Open episodes that a rule has for this group end for the person.':

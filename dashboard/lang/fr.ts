@@ -378,8 +378,9 @@ export const fr: Translations = {
   People: 'Personnes',
   'open episodes': 'épisodes en cours',
   'External id of the person': 'Identifiant externe de la personne',
-  'Add a person to {group}': 'Ajouter une personne à {group}',
-  'Rules for this group hold for the person from then on.': 'Les règles de ce groupe s’appliquent dès lors à la personne.',
+  'External ids, one a line': 'Identifiants externes, un par ligne',
+  'Add people to {group}': 'Ajouter des personnes à {group}',
+  'Rules for this group hold for them from then on.': 'Les règles de ce groupe s’appliquent dès lors à elles.',
   Add: 'Ajouter',
   'Take a person out of {group}': 'Retirer une personne de {group}',
   'Open episodes that a rule has for this group end for the person.':

@@ -46,9 +46,17 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('button', { name: 'Make it' }).click();
     await page.getByRole('link', { name: 'Ward 3', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Add Ward 3' }).click();
-    await page.getByLabel('External id of the person').fill('demo-patient');
+    const key = (await send<{ project_key: string }[]>('GET', '/api/v1/projects'))[0]!.project_key;
+    await send('POST', '/api/v1/xusers', { external_id: 'in the next bed', project_key: key });
+    // A ward at once; who is not known is left in the field, with those who come after.
+    const field = page.getByLabel('External ids, one a line');
+    await field.fill('demo-patient\nnobody\n\n in the next bed ');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await page.locator('td[data-name=People]').getByText('1').waitFor();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    expect(await field.inputValue()).toBe('nobody\nin the next bed');
+    await field.fill('in the next bed');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.locator('td[data-name=People]').getByText('2').waitFor();
     expect(await violations(page, 'main')).toEqual([]);
     await picture(page, 'groups');
 
@@ -101,6 +109,12 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     expect(await page.locator('main').textContent()).toContain('Not an alarm system. Not a medical device.');
     expect(await violations(page, 'main')).toEqual([]);
     await picture(page, 'rules');
+    // Longer words: nothing of a row is cut off.
+    const german = await dashboard.open('/dashboard/?lang=de#/rules', { storageState: dashboard.signedIn });
+    await german.page.getByRole('button', { name: 'Löschen' }).waitFor();
+    await picture(german.page, 'rules-de');
+    expect(await german.page.locator('.scroll').evaluate((list) => list.scrollWidth - list.clientWidth)).toBeLessThanOrEqual(0);
+    await german.page.context().close();
 
     await page.getByRole('button', { name: 'Edit Anything at all' }).click();
     await page.getByLabel('Name').fill('Anything');
