@@ -137,14 +137,14 @@ export function poincare({ beats }: Series, ellipse: Ellipse | null, width: numb
   const ticks = ticksOf(range[0], range[1], 5).map((ms): readonly [number, string] => [ms, number(ms)]);
   const pxPerMs = x(1) - x(0);
   const clip = `clip-path: inset(${TOP}px ${RIGHT}px ${BOTTOM}px ${LEFT}px)`;
-  return html`<svg viewBox="0 0 ${width} ${height}" style="max-inline-size: ${width}px" aria-hidden="true">
+  return html`<svg viewBox="0 0 ${width} ${height}" .style=${`max-inline-size: ${width}px`} aria-hidden="true">
     ${axes(frame, ticks, ticks, ['RR n, ms', 'RR n+1, ms'])}
     <line class="identity" x1=${x(range[0])} y1=${y(range[0])} x2=${x(range[1])} y2=${y(range[1])} />
     <path class="nn" d=${path} />
     ${
       ellipse === null
         ? nothing
-        : svg`<g style=${clip}><rect width=${width} height=${height} fill="none" /><g transform="translate(${x(ellipse.mean)} ${y(ellipse.mean)}) rotate(-45)" class="ellipse">
+        : svg`<g .style=${clip}><rect width=${width} height=${height} fill="none" /><g transform="translate(${x(ellipse.mean)} ${y(ellipse.mean)}) rotate(-45)" class="ellipse">
         <ellipse rx=${ellipse.sd2 * pxPerMs} ry=${ellipse.sd1 * pxPerMs} />
         <line x1=${-ellipse.sd2 * pxPerMs} x2=${ellipse.sd2 * pxPerMs} /><line y1=${-ellipse.sd1 * pxPerMs} y2=${ellipse.sd1 * pxPerMs} />
       </g></g>`
@@ -181,7 +181,7 @@ export function spectrum(
   });
   let line = '';
   for (let k = first; k < density.length; k++) line += `${k === first ? 'M' : 'L'}${point(k)}`;
-  return html`<svg viewBox="0 0 ${width} ${height}" style="max-inline-size: ${width}px" aria-hidden="true">
+  return html`<svg viewBox="0 0 ${width} ${height}" .style=${`max-inline-size: ${width}px`} aria-hidden="true">
     ${axes(frame, ticks, up, ['Hz', 'ms²/Hz'])}${areas}
     <path class="line" d=${line} />
   </svg>`;

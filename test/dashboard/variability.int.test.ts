@@ -158,6 +158,26 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await page.context().close();
   }, 120_000);
 
+  it('draws nothing that the policy of its page forbids, and the ellipse only where intervals are drawn', async () => {
+    const { page } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
+    const refused: string[] = [];
+    page.on('console', (message) => {
+      if (/Content Security Policy/.test(message.text())) refused.push(message.text());
+    });
+    await page.goto(
+      `${dashboard.service.baseUrl}/dashboard/#/recordings/${streams.get('calm')!}/variability?at=${encodeURIComponent(at(900))}`,
+    );
+    await page.locator('.hrv .ellipse').waitFor({ state: 'attached' });
+    const drawn = await page.locator('.hrv g:has(> .ellipse)').evaluate((group: SVGElement) => ({
+      clip: getComputedStyle(group).clipPath,
+      most: getComputedStyle(group.ownerSVGElement!).maxInlineSize,
+      width: `${group.ownerSVGElement!.viewBox.baseVal.width}px`,
+    }));
+    expect(drawn).toEqual({ clip: expect.stringContaining('inset('), most: drawn.width, width: drawn.width });
+    expect(refused).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
   it('has another length, place and stretch, by mouse and by keyboard, in the address', async () => {
     const { page, errors } = await open('calm', `/variability?at=${encodeURIComponent(at(900))}`);
     const plot = page.getByRole('group', { name: 'Intervals over time' });
