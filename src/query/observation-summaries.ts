@@ -2,6 +2,7 @@
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { isCounted, sourceOf } from './observations.ts';
+import { firstTimeOf } from './clock-times.ts';
 import type { ObservationFilter, ObservationRow } from './observations.ts';
 
 /** ISO 8601. Minutes are read by readObservations. */
@@ -53,8 +54,8 @@ export async function readSummaries(
   const [since, until] = [filter.since ?? '-infinity', filter.until ?? 'infinity'];
   const daily = interval === 'P1D';
   const table = daily ? await tableOfDays(db, source, timeZone) : 'feature_1h';
-  const bucket = daily ? `date_trunc('day', bucket, $10::text)` : 'bucket';
-  const end = daily ? `(r.bucket at time zone $10 + interval '1 day') at time zone $10` : `r.bucket + interval '1 hour'`;
+  const bucket = daily ? firstTimeOf(`date_trunc('day', bucket at time zone $10::text)`, '$10::text') : 'bucket';
+  const end = daily ? firstTimeOf(`(r.bucket at time zone $10::text + interval '1 day')`, '$10::text') : `r.bucket + interval '1 hour'`;
   const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
   const n = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
   const { rows } = await db.query<SummaryRow>(
