@@ -17,7 +17,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'unit',
-          include: ['src/**/*.test.ts', 'sdk/**/*.test.ts', 'widgets/**/*.test.ts', 'test/**/*.test.ts'],
+          include: ['{src,sdk,widgets,dashboard,test}/**/*.test.ts'],
           exclude: ['test/**/*.int.test.ts'],
         },
       },

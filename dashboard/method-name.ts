@@ -1,5 +1,7 @@
-/** Names of computed values, each its own: several methods share a title and differ in their window, or in what the beats are of. */
-import { named, t } from './language.ts';
+/** Names of computed values, each its own: several methods share a title and differ in their window, or in what the beats are of; and
+ *  their numbers as people read and type them. */
+import { convertUnit, formatNumber, formatValue, unitLabel } from '../widgets/shared/format.ts';
+import { locale, named, t } from './language.ts';
 
 /** @param method its name, title and window, s  @returns e.g. "HRV: Root mean square of successive differences, 60 s" */
 export function methodName({ name, title, window_sec: sec }: Readonly<{ name: string; title: string; window_sec: number | null }>): string {
@@ -8,4 +10,39 @@ export function methodName({ name, title, window_sec: sec }: Readonly<{ name: st
   const isOfWindow = /_\d+s$/.test(name) && sec !== null && !/\d (s|min)$/.test(title);
   const window = isOfWindow ? `, ${sec % 60 === 0 && sec > 60 ? `${sec / 60} min` : `${sec} s`}` : '';
   return `${beats === undefined ? '' : `${beats}: `}${named(title || name)}${window}`;
+}
+
+type Measure = Readonly<{ name: string; unit: string }>;
+
+/** How a value is shown: shares of differences (pNN50) are stored as shares and read in per cent.
+ *  @returns per: a stored value times this is what people read */
+function shownAs({ name, unit }: Measure): Readonly<{ unit: string; per: number }> {
+  const shown = convertUnit({ name, unit, values: [1] }, null);
+  return { unit: unitLabel(shown.unit), per: shown.values[0]! };
+}
+
+/** The unit that a value is read in; '': it has none. */
+export const methodUnit = (method: Measure): string => shownAs(method).unit;
+
+/** Without the dust of a multiplication. */
+const clean = (value: number): number => Number(value.toPrecision(12));
+
+/** A number of a value as people type it. */
+export const typedOf = (method: Measure | undefined, stored: number): number =>
+  method === undefined ? stored : clean(stored * shownAs(method).per);
+
+/** What is stored of a number that was typed. */
+export const storedOf = (method: Measure | undefined, typed: number): number =>
+  method === undefined ? typed : clean(typed / shownAs(method).per);
+
+const withUnit = (number: string, unit: string): string => `${number}${unit === '' ? '' : `\u00a0${unit}`}`;
+
+/** A bound that a person typed, with its unit, as the language of the page writes it. */
+export const boundText = (method: Measure | undefined, stored: number): string =>
+  withUnit(formatNumber(locale, typedOf(method, stored), 6), method === undefined ? '' : methodUnit(method));
+
+/** A computed number with its unit, in the decimals that suit it. */
+export function valueText({ name, unit }: Measure, stored: number): string {
+  const shown = convertUnit({ name, unit, values: [stored] }, null);
+  return withUnit(formatValue(locale, shown.values[0]!, shown.unit), unitLabel(shown.unit));
 }

@@ -137,7 +137,8 @@ export function duration(ms: number): string {
   if (Math.abs(ms) < 1000) return `${whole.format(ms)} ms`;
   const seconds = ms / 1000;
   if (seconds < 60) return `${tenths.format(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  const rounded = Math.round(seconds);
+  if (rounded < 3600) return `${Math.floor(rounded / 60)} min ${rounded % 60} s`;
   return seconds < 172_800 ? `${tenths.format(seconds / 3600)} h` : plural(Math.round(seconds / 86_400), '1 day', '{count} days');
 }
 

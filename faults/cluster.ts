@@ -1,5 +1,6 @@
 /** Three nodes of one database: what happens to one of them, to their messages, to the database, or while partitions move. Devices and a
  *  viewer come through a balancer. */
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommand } from '../src/cli/command.ts';
 import type { Command } from '../src/cli/command.ts';
@@ -7,7 +8,7 @@ import { cluster } from '../src/cli/cluster.ts';
 import { reprocess } from '../src/cli/reprocess.ts';
 import type { Random } from '../src/cli/simulator/random.ts';
 import type { PostgresPair } from './lib/postgres-pair.ts';
-import { nextRelease } from './upgrade.ts';
+import { nextRelease, releaseOf } from './upgrade.ts';
 import { eraseWhileSending } from './lib/erased-person.ts';
 import type { Node, Nodes } from './lib/nodes.ts';
 import type { World } from './lib/world.ts';
@@ -17,6 +18,7 @@ const calm = (random: Random): Promise<void> => sleep(200 + 900 * random.next())
 const anyOf = ({ all }: Nodes, random: Random): Node => all[Math.floor(random.next() * all.length)]!;
 const RECOVER_MS_MAX = 120_000;
 /** A node that hangs is followed after 10 s. */
+const thisRelease = join(import.meta.dirname, '..');
 const PAUSE_MS = 15_000;
 const NATS_AWAY_MS = 30_000;
 const SLOW_MS = 20_000;
@@ -93,6 +95,15 @@ async function upgradeNodes(world: World, nodes: Nodes, random: Random): Promise
   if (!(await nodes.owners()).includes(third.name)) throw new Error('the node of the former release has no partitions');
   await startAnew(nodes, { root }, [second, third]);
 }
+
+/** All nodes run a former release, and this one comes to one after the other, and goes again. Its schema must be this one's. */
+async function fromFormer(world: World, nodes: Nodes): Promise<void> {
+  const commit = process.env['FAULTS_FORMER'] ?? 'HEAD';
+  await startAnew(nodes, { root: (former ??= releaseOf(world.workDir, commit)) });
+  await untilEach(world, performance.now());
+  await startAnew(nodes, { root: thisRelease });
+}
+let former: string | null = null;
 
 /** The password of the database changes while nodes run, and one of them loses its connections before it is told: an operator who sees it
  *  ends that one first. */
@@ -277,6 +288,7 @@ export const clusterScenarios: readonly Scenario[] = [
     { world: { standby: true } },
   ),
   fault('upgrade', 'the next release comes to one after the other, and one of the former is lost meanwhile', upgradeNodes, { rounds: 10 }),
+  fault('former', 'of the commit FAULTS_FORMER are replaced by this release, one after the other', fromFormer, { rounds: 3 }),
   fault('password', 'the password of the database changes, one after the other is started with it', changePassword, { rounds: 10 }),
   fault('connections', 'all are busy with requests, with 100 connections allowed', askEverything, {
     rounds: 5,

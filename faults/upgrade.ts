@@ -1,5 +1,6 @@
 /** The next release starts next to this one while devices stream: it migrates tables that are being written, waits for the log, and takes
  *  over. */
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,6 +31,19 @@ create index on stream (id, epoch_ns);
 `,
     );
   }
+  return folder;
+}
+
+/** The code of a commit. @returns its folder */
+export function releaseOf(workDir: string, commit: string): string {
+  const folder = join(workDir, `release-${commit}`);
+  mkdirSync(folder);
+  const archive = execFileSync('git', ['archive', commit, 'src', 'sdk', 'sql', 'faults', 'package.json'], {
+    cwd: root,
+    maxBuffer: 1 << 30,
+  });
+  execFileSync('tar', ['-x', '-C', folder], { input: archive });
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   return folder;
 }
 

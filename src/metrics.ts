@@ -165,6 +165,14 @@ export function createMetrics() {
       },
       () => 0,
     ),
+    epochs: new ReadGauge(
+      {
+        name: 'bio_epochs_used_ratio',
+        help: 'Share of the epochs that the database can give which were given: one for each time that the packet log, or partitions of it, were taken.',
+        registers,
+      },
+      () => 0,
+    ),
     clockOff: new ReadGauge(
       {
         name: 'bio_clock_off_seconds',

@@ -32,6 +32,7 @@ import { firstStart } from './start/first-start.ts';
 import { SharedTries } from './http/shared-tries.ts';
 import { joinCluster } from './start/join-cluster.ts';
 import { listen } from './start/listen.ts';
+import { onceAnOutage } from './start/once-an-outage.ts';
 import { readiness } from './start/readiness.ts';
 import { refuseFewFiles, refuseTakenPort } from './start/refuse.ts';
 import { apiRoutesOf } from './start/routes.ts';
@@ -140,14 +141,14 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   stops.push(() => auth.stop());
   const reads = startReadAudit(database.pool, (err) => logger.warn({ err }, 'audit: reads could not be written'));
   stops.push(() => reads.stop());
-  const notDelivered = (err: unknown): void => logger.warn({ err }, 'webhooks: deliveries could not be read or noted');
+  const notDelivered = onceAnOutage((err) => logger.warn({ err }, 'webhooks: deliveries could not be read or noted'));
   stops.push(startWebhookDeliverer({ pool: database.pool, networks, onError: notDelivered }));
   if (config.smtpUrl !== '') {
-    const notSent = (err: unknown): void => logger.warn({ err }, 'rules: e-mail could not be read or noted');
+    const notSent = onceAnOutage((err) => logger.warn({ err }, 'rules: e-mail could not be read or noted'));
     const mail = { smtpUrl: config.smtpUrl, from: config.mailFrom, language: config.mailLanguage, publicUrl: address.replace(/\/+$/, '') };
     stops.push(startRuleEmails({ pool: database.pool, ...mail, onError: notSent }));
   }
-  const workFailed = (err: unknown): void => logger.warn({ err }, 'records: background work failed');
+  const workFailed = onceAnOutage((err) => logger.warn({ err }, 'records: background work failed'));
   stops.push(startRecordsWork({ pool: database.pool, isTurn: () => nodes === null || nodes.isFirst(), onError: workFailed }));
 
   const conflicts = conflictAudit(database.pool, reads.batch, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));

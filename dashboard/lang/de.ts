@@ -10,11 +10,11 @@ export const de = {
   Beats: 'Schläge',
   'Beats: waiting for the first': 'Schläge: der erste wird erwartet',
   'Beats and intervals in ms, {seconds} s behind; after a gap, the first 32 beats are classified together':
-    'Schläge und Intervalle in ms, {seconds} s später; nach einer Lücke werden die ersten 32 Schläge gemeinsam beurteilt',
-  'Beats and intervals in ms, {seconds} s behind': 'Schläge und Intervalle in ms, {seconds} s später',
+    'Schläge und Intervalle in ms, {seconds} s verzögert; nach einer Lücke werden die ersten 32 Schläge gemeinsam beurteilt',
+  'Beats and intervals in ms, {seconds} s behind': 'Schläge und Intervalle in ms, {seconds} s verzögert',
   '{count} beats': { one: '{count} Schlag', other: '{count} Schläge' },
   '{count} ectopic': { one: '{count} Extrasystole', other: '{count} Extrasystolen' },
-  '{seconds} s behind': '{seconds} s später',
+  '{seconds} s behind': '{seconds} s verzögert',
   '5 minutes': '5 Minuten',
   '1 hour': '1 Stunde',
   '24 hours': '24 Stunden',
@@ -24,6 +24,7 @@ export const de = {
     'Gespeicherte Werte bleiben, wie sie berechnet wurden; die rechts werden beim Ansehen mit den Korrekturen berechnet.',
   'Beats that are not normal': 'Nicht normale Schläge',
   'Heart rate of these intervals': 'Herzfrequenz aus diesen Intervallen',
+  'Pulse rate of these intervals': 'Pulsfrequenz aus diesen Intervallen',
   'Intervals between normal beats': 'Intervalle zwischen normalen Schlägen',
   'Heart rate': 'Herzfrequenz',
   '{count} corrected': '{count} korrigiert',
@@ -376,8 +377,9 @@ export const de = {
   People: 'Personen',
   'open episodes': 'offene Episoden',
   'External id of the person': 'Externe Kennung der Person',
-  'Add a person to {group}': 'Person zu {group} hinzufügen',
-  'Rules for this group hold for the person from then on.': 'Regeln dieser Gruppe gelten von da an für die Person.',
+  'External ids, one a line': 'Externe Kennungen, eine je Zeile',
+  'Add people to {group}': 'Personen zu {group} hinzufügen',
+  'Rules for this group hold for them from then on.': 'Regeln dieser Gruppe gelten von da an für sie.',
   Add: 'Hinzufügen',
   'Take a person out of {group}': 'Person aus {group} herausnehmen',
   'Open episodes that a rule has for this group end for the person.':
@@ -1165,6 +1167,7 @@ export const de = {
   Suspect: 'Fraglich',
   Unusable: 'Unbrauchbar',
   'Heart rate variability of {name}': 'Herzfrequenzvariabilität von {name}',
+  'Pulse rate variability of {name}': 'Pulsfrequenzvariabilität von {name}',
   'No beats': 'Keine Schläge',
   'This recording has only begun.': 'Diese Aufzeichnung hat gerade erst begonnen.',
   'No beat was found in this window: nothing was recorded, or the signal is too bad.':
@@ -1205,9 +1208,11 @@ export const de = {
   'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Spektrum: Spline mit 4 Hz, Gerade abgezogen, Hann-Fenster.',
   'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
     'Ein Fenster unter 5 Minuten ist zu kurz für VLF, unter 2 für LF: Diese sind bestenfalls fraglich.',
+  'The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.':
+    'Der Rhythmus sieht in {share} der Aufzeichnungen nach Vorhofflimmern aus: Die Variabilität ist dann nicht die des Sinusrhythmus.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'Der Rhythmus sieht in {share} des Fensters nach Vorhofflimmern aus: Die Variabilität ist dann nicht die des Sinusrhythmus.',
-  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+  'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':
     'Aus Pulswellen (PRV): nicht dasselbe wie die Variabilität des EKG; Unterschiede entstehen zum Teil auf dem Weg des Pulses.',
   'With beats as people corrected them; stored values stay as computed.':
     'Mit Schlägen, wie Menschen sie korrigiert haben; gespeicherte Werte bleiben, wie sie berechnet wurden.',

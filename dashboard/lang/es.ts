@@ -24,6 +24,7 @@ export const es: Translations = {
     'Los valores guardados quedan como se calcularon; los de la derecha se calculan con las correcciones al mostrarse.',
   'Beats that are not normal': 'Latidos no normales',
   'Heart rate of these intervals': 'Frecuencia cardiaca de estos intervalos',
+  'Pulse rate of these intervals': 'Frecuencia del pulso de estos intervalos',
   'Intervals between normal beats': 'Intervalos entre latidos normales',
   'Heart rate': 'Frecuencia cardiaca',
   '{count} corrected': { one: '{count} corregido', other: '{count} corregidos' },
@@ -376,8 +377,9 @@ export const es: Translations = {
   People: 'Personas',
   'open episodes': 'episodios abiertos',
   'External id of the person': 'Identificador externo de la persona',
-  'Add a person to {group}': 'Añadir una persona a {group}',
-  'Rules for this group hold for the person from then on.': 'Las reglas de este grupo se aplican a la persona a partir de ese momento.',
+  'External ids, one a line': 'Identificadores externos, uno por línea',
+  'Add people to {group}': 'Añadir personas a {group}',
+  'Rules for this group hold for them from then on.': 'Las reglas de este grupo se les aplican a partir de ese momento.',
   Add: 'Añadir',
   'Take a person out of {group}': 'Quitar a una persona de {group}',
   'Open episodes that a rule has for this group end for the person.':
@@ -1161,6 +1163,7 @@ export const es: Translations = {
   Suspect: 'Dudoso',
   Unusable: 'Inutilizable',
   'Heart rate variability of {name}': 'Variabilidad de la frecuencia cardiaca de {name}',
+  'Pulse rate variability of {name}': 'Variabilidad de la frecuencia del pulso de {name}',
   'No beats': 'Ningún latido',
   'This recording has only begun.': 'Esta grabación acaba de empezar.',
   'No beat was found in this window: nothing was recorded, or the signal is too bad.':
@@ -1201,9 +1204,11 @@ export const es: Translations = {
   'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Espectro: spline a 4 Hz, recta eliminada, ventana de Hann.',
   'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
     'Una ventana de menos de 5 minutos es demasiado corta para VLF, de menos de 2 para LF: estas son, como mucho, dudosas.',
+  'The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.':
+    'El ritmo parece fibrilación auricular en el {share} de los registros: la variabilidad no es entonces la del ritmo sinusal.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'El ritmo parece fibrilación auricular en el {share} de la ventana: la variabilidad no es entonces la del ritmo sinusal.',
-  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+  'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':
     'De las ondas de pulso (PRV): no es lo mismo que la variabilidad del ECG; las diferencias se deben en parte al recorrido del pulso.',
   'With beats as people corrected them; stored values stay as computed.':
     'Con los latidos tal como los corrigieron personas; los valores guardados siguen como se calcularon.',

@@ -24,6 +24,7 @@ export const fr: Translations = {
     'Les valeurs enregistrées restent telles que calculées ; celles de droite tiennent compte des corrections et sont calculées à l’affichage.',
   'Beats that are not normal': 'Battements non normaux',
   'Heart rate of these intervals': 'Fréquence cardiaque de ces intervalles',
+  'Pulse rate of these intervals': 'Fréquence du pouls de ces intervalles',
   'Intervals between normal beats': 'Intervalles entre battements normaux',
   'Heart rate': 'Fréquence cardiaque',
   '{count} corrected': { one: '{count} corrigé', other: '{count} corrigés' },
@@ -377,8 +378,9 @@ export const fr: Translations = {
   People: 'Personnes',
   'open episodes': 'épisodes en cours',
   'External id of the person': 'Identifiant externe de la personne',
-  'Add a person to {group}': 'Ajouter une personne à {group}',
-  'Rules for this group hold for the person from then on.': 'Les règles de ce groupe s’appliquent dès lors à la personne.',
+  'External ids, one a line': 'Identifiants externes, un par ligne',
+  'Add people to {group}': 'Ajouter des personnes à {group}',
+  'Rules for this group hold for them from then on.': 'Les règles de ce groupe s’appliquent dès lors à elles.',
   Add: 'Ajouter',
   'Take a person out of {group}': 'Retirer une personne de {group}',
   'Open episodes that a rule has for this group end for the person.':
@@ -1166,6 +1168,7 @@ export const fr: Translations = {
   Suspect: 'Douteux',
   Unusable: 'Inutilisable',
   'Heart rate variability of {name}': 'Variabilité de la fréquence cardiaque de {name}',
+  'Pulse rate variability of {name}': 'Variabilité de la fréquence du pouls de {name}',
   'No beats': 'Aucun battement',
   'This recording has only begun.': 'Cet enregistrement vient de commencer.',
   'No beat was found in this window: nothing was recorded, or the signal is too bad.':
@@ -1206,9 +1209,11 @@ export const fr: Translations = {
   'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Spectre : spline à 4 Hz, droite retirée, fenêtre de Hann.',
   'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
     'Une fenêtre de moins de 5 minutes est trop courte pour VLF, de moins de 2 pour LF : celles-ci sont au mieux douteuses.',
+  'The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.':
+    'Le rythme ressemble à une fibrillation auriculaire dans {share} des enregistrements : la variabilité n’est alors pas celle du rythme sinusal.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'Le rythme ressemble à une fibrillation auriculaire dans {share} de la fenêtre : la variabilité n’est alors pas celle du rythme sinusal.',
-  'Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.':
+  'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':
     'D’après les ondes de pouls (PRV) : ce n’est pas la variabilité de l’ECG ; les différences viennent en partie du trajet du pouls.',
   'With beats as people corrected them; stored values stay as computed.':
     'Avec les battements tels que corrigés par des personnes ; les valeurs enregistrées restent telles que calculées.',

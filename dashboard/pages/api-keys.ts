@@ -29,7 +29,7 @@ export class ApiKeysPage extends Page {
       used: { name: t('Last used'), by: (key) => newest(key.last_used_at) },
       state: { name: t('State'), by: stateOf },
     },
-    (key) => [key.name, key.hint, stateOf(key), ...key.scopes],
+    (key) => [key.name, key.hint, t(stateOf(key)), ...key.scopes.map((scope) => t(scope))],
   );
   readonly #fresh = new ShownOnce((action) => this.run(action), this.context.redraw);
 

@@ -1,10 +1,9 @@
 /** Episodes of all users: stretches to be reviewed by a person, and one of them with its strips and notes. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { formatValue, unitLabel } from '../../widgets/shared/format.ts';
 import { groupField, loadGroups } from '../group-filter.ts';
-import { locale, named, t } from '../language.ts';
-import { methodName } from '../method-name.ts';
+import { named, t } from '../language.ts';
+import { methodName, valueText } from '../method-name.ts';
 import { Page } from '../page.ts';
 import { badge, chips, duration, emptyState, moreButton, personLink, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
@@ -269,7 +268,7 @@ export class EpisodePage extends Page {
       case 'feature':
         return fact(t('Value'), methodName(method));
       case 'extreme':
-        return fact(t('Furthest'), `${formatValue(locale, Number(value), method.unit)} ${unitLabel(method.unit)}`);
+        return fact(t('Furthest'), valueText(method, Number(value)));
       case 'duration_sec': // above, from its times
         return nothing;
       case 'ended_by':

@@ -54,13 +54,16 @@ export class GroupsPage extends ProjectPage {
     const person = html`<label
       >${t('External id of the person')}<input name="person" required maxlength="255" autocomplete="off"
     /></label>`;
+    const people = html`<label
+      >${t('External ids, one a line')}<textarea name="people" rows="5" required autocomplete="off" spellcheck="false"></textarea>
+    </label>`;
     const member = (text: (name: string) => string) => ({ params: { ...params, xuserId: text('person') } });
     return html`${this.askButton(group.name, {
-      title: t('Add a person to {group}', { group: group.name }),
-      text: t('Rules for this group hold for the person from then on.'),
+      title: t('Add people to {group}', { group: group.name }),
+      text: t('Rules for this group hold for them from then on.'),
       word: t('Add'),
-      fields: person,
-      act: (text) => call('PUT', '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}', { ...member(text), body: {} }),
+      fields: people,
+      act: (text) => this.#put(group, text('people')),
     })}
     ${this.askButton(group.name, {
       title: t('Take a person out of {group}', { group: group.name }),
@@ -83,6 +86,17 @@ export class GroupsPage extends ProjectPage {
       danger: true,
       act: () => call('DELETE', '/api/v1/projects/{projectId}/groups/{groupId}', { params }),
     })}`;
+  }
+
+  /** One after the other, each struck from the field once they are in: after a failure the first that stands there is the one. */
+  async #put(group: Group, list: string): Promise<void> {
+    const ids = [...new Set(list.split('\n').map((id) => id.trim()))].filter((id) => id !== '');
+    const field = document.querySelector<HTMLTextAreaElement>('dialog[open] textarea[name=people]');
+    for (const [i, xuserId] of ids.entries()) {
+      if (field !== null) field.value = ids.slice(i).join('\n');
+      const params = { projectId: this.project.id, groupId: group.id, xuserId };
+      await call('PUT', '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}', { params, body: {} });
+    }
   }
 
   #add(): void {

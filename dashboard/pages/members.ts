@@ -31,7 +31,7 @@ export class MembersPage extends Page {
       role: { name: t('Role'), by: (member) => roles.findIndex(([role]) => role === member.role) },
       seen: { name: t('Last sign-in'), by: (member) => newest(member.last_login_at) },
     },
-    (member) => [member.email, member.display_name, member.role, member.disabled ? 'disabled' : null],
+    (member) => [member.email, member.display_name, t(member.role), member.disabled ? t('disabled') : null],
   );
 
   /** An admin makes no owners, and changes none. */

@@ -5,7 +5,7 @@ import '../../widgets/provider/provider.ts';
 import '../../widgets/recording/recording.ts';
 import type { PickDetail } from '../../widgets/recording/recording-pick.ts';
 import type { BioRecording } from '../../widgets/recording/recording.ts';
-import { t } from '../language.ts';
+import { named, t } from '../language.ts';
 import { Marks } from '../marks.ts';
 import { neighboursOf } from '../neighbours.ts';
 import type { Neighbours } from '../neighbours.ts';
@@ -189,6 +189,7 @@ export class RecordingPage extends Page {
             channels=${given('channels')}
             tz=${this.#zone === '' ? nothing : this.#zone}
             ?marking=${this.canEdit}
+            .titleOf=${named}
             @bio:recording-pick=${(event: CustomEvent<PickDetail | null>) => this.#marks.picked(event.detail)}
             @bio:recording-view=${(event: CustomEvent<View>) => {
               const { at, speed, gain, row, channels } = event.detail;

@@ -2,10 +2,9 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { keyed } from 'lit-html/directives/keyed.js';
-import { unitLabel } from '../../widgets/shared/format.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { plural, t } from '../language.ts';
-import { methodName } from '../method-name.ts';
+import { boundText, methodName, methodUnit, storedOf, typedOf, valueText } from '../method-name.ts';
 import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, duration, emptyState, figure, tableOf } from '../parts.ts';
@@ -43,11 +42,22 @@ export class RulesPage extends ProjectPage {
       severity: { name: t('Most severe first'), by: (rule) => severities.indexOf(rule.severity) },
       open: { name: t('Most open episodes first'), by: (rule) => rule.open_episodes },
     },
-    (rule) => [rule.name, rule.feature, rule.external_id, rule.enabled ? 'on' : 'off', rule.severity],
+    (rule) => {
+      const method = this.#methodOf(rule);
+      const state = rule.enabled ? t('on') : t('off');
+      return [
+        rule.name,
+        rule.feature,
+        method === undefined ? null : methodName(method),
+        rule.external_id,
+        state,
+        severityName(rule.severity),
+      ];
+    },
   );
   #draft: Draft | null = null;
   /** @param ofForm of the rule that is being written, not of one in the list */
-  #tried: Readonly<{ name: string; range: string; trial: TriedRule; ofForm: boolean }> | null = null;
+  #tried: Readonly<{ rule: Body; range: string; trial: TriedRule; ofForm: boolean }> | null = null;
   #trying = false;
 
   protected override async loadProject(): Promise<void> {
@@ -81,7 +91,7 @@ export class RulesPage extends ProjectPage {
       </section>
       ${this.#tried?.ofForm === false ? this.#result() : nothing}
       ${this.#draft === null ? nothing : keyed(this.#draft, this.#form(this.#draft))}
-      <div role="status" class="vh">${this.#spoken()}</div>`;
+      <div role="status" class=${this.#trying && this.#draft === null ? 'muted' : 'vh'}>${this.#spoken()}</div>`;
   }
 
   #table(): TemplateResult {
@@ -104,7 +114,7 @@ export class RulesPage extends ProjectPage {
   #rowActions(rule: Rule): TemplateResult {
     const params = { projectId: this.project.id, ruleId: rule.id };
     const of = html`<span class="vh"> ${rule.name}</span>`;
-    const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(rule.name, bodyOf(rule), '7', false)}>
+    const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(bodyOf(rule), '7', false)}>
       ${t('Try')}${of}
     </button>`;
     if (!this.canEdit) return tryIt;
@@ -135,11 +145,15 @@ export class RulesPage extends ProjectPage {
       ${problem === null ? nothing : html`<div>${badge('bad', t('e-mail not sent'))} <span class="muted">${problem}</span></div>`}`;
   }
 
-  #condition({ feature, comparison, threshold, end_threshold: end, sustain_sec: sec }: Rule): TemplateResult {
-    const method = this.#methods.find(({ name }) => name === feature);
-    return html`${method === undefined ? feature : methodName(method)} ${t(comparison)} ${threshold} ${unitLabel(method?.unit ?? '')}
+  #methodOf = ({ feature }: Pick<Rule, 'feature'>): MethodOfValue | undefined => this.#methods.find(({ name }) => name === feature);
+
+  #condition(rule: Rule): TemplateResult {
+    const { feature, comparison, threshold, end_threshold: end, sustain_sec: sec } = rule;
+    const method = this.#methodOf(rule);
+    const ends = end === null ? '' : boundText(method, end);
+    return html`${method === undefined ? feature : methodName(method)} ${t(comparison)} ${boundText(method, threshold)}
       <div class="muted">
-        ${sec === 0 ? t('at once') : t('for {duration}', { duration: duration(sec * 1000) })}${end === null ? '' : `, ${comparison === 'above' ? t('until below {value}', { value: end }) : t('until above {value}', { value: end })}`}
+        ${sec === 0 ? t('at once') : t('for {duration}', { duration: duration(sec * 1000) })}${ends === '' ? '' : `, ${comparison === 'above' ? t('until below {value}', { value: ends }) : t('until above {value}', { value: ends })}`}
       </div>`;
   }
 
@@ -183,9 +197,12 @@ export class RulesPage extends ProjectPage {
           ${choices.map(([value, words]) => html`<option value=${value} ?selected=${value === chosen}>${words}</option>`)}
         </select></label
       >`;
-    const values = this.#methods.map(
-      (method) => [method.name, `${methodName(method)}${unitLabel(method.unit) === '' ? '' : ` (${unitLabel(method.unit)})`}`] as const,
-    );
+    const values = this.#methods.map((method) => {
+      const unit = methodUnit(method);
+      return [method.name, `${methodName(method)}${unit === '' ? '' : ` (${unit})`}`] as const;
+    });
+    const bound = (stored: number | null | undefined): string =>
+      stored === null || stored === undefined || rule === null ? '' : String(typedOf(this.#methodOf(rule), stored));
     return html`<section class="card" id="rule-form">
       <h2>${rule === null ? t('New rule') : t('Change {name}', { name: rule.name })}</h2>
       <p class="muted">${NO_ALARM} ${t('Values are looked at every 15 seconds, some seconds after they were measured.')}</p>
@@ -200,8 +217,8 @@ export class RulesPage extends ProjectPage {
           ],
           rule?.comparison ?? 'above',
         )}
-        ${text('threshold', t('Threshold'), rule?.threshold ?? '', 'number', true)}
-        ${text('end_threshold', t('Ends at (empty: the threshold)'), rule?.end_threshold ?? '', 'number')}
+        ${text('threshold', t('Threshold'), bound(rule?.threshold), 'number', true)}
+        ${text('end_threshold', t('Ends at (empty: the threshold)'), bound(rule?.end_threshold), 'number')}
         ${text('sustain_sec', t('For at least, seconds'), rule?.sustain_sec ?? 60, 'number', true)}
         ${text('release_sec', t('Over after, seconds'), rule?.release_sec ?? 30, 'number', true)}
         ${choice(
@@ -237,6 +254,7 @@ export class RulesPage extends ProjectPage {
           >
             ${t('Cancel')}
           </button>
+          ${this.#trying ? html`<span class="muted" aria-hidden="true">${t('Trying the rule')}</span>` : nothing}
         </div>
       </form>
       ${this.#tried?.ofForm === true ? this.#result() : nothing}
@@ -245,14 +263,13 @@ export class RulesPage extends ProjectPage {
 
   async #submit(event: SubmitEvent, { rule, etag }: Draft): Promise<void> {
     const { form, text } = formValues(event);
-    const body = bodyOfForm(text);
+    const body = this.#bodyOfForm(text);
     const wanted = event.submitter instanceof HTMLButtonElement ? event.submitter.value : 'save';
     if (wanted === 'try') {
       // A trial needs no name yet.
       const wrong = form.querySelector<HTMLInputElement>('input:invalid:not([name=name])');
       if (wrong !== null) return void wrong.reportValidity();
-      const name = body.name || t('New rule');
-      return this.#try(name, { ...body, name }, text('range'), true);
+      return this.#try({ ...body, name: body.name || t('New rule') }, text('range'), true);
     }
     await this.change(async () => {
       const params = { projectId: this.project.id };
@@ -262,7 +279,32 @@ export class RulesPage extends ProjectPage {
     });
   }
 
-  async #try(name: string, rule: Body, range: string, ofForm: boolean): Promise<void> {
+  #bodyOfForm(text: (name: string) => string): Body {
+    const given = (name: string): string | null => text(name) || null;
+    const end = given('end_threshold');
+    const method = this.#methodOf({ feature: text('feature') });
+    return {
+      name: text('name'),
+      feature: text('feature'),
+      comparison: text('comparison') === 'below' ? 'below' : 'above',
+      threshold: storedOf(method, Number(text('threshold'))),
+      end_threshold: end === null ? null : storedOf(method, Number(end)),
+      sustain_sec: Number(text('sustain_sec')),
+      release_sec: Number(text('release_sec')),
+      quality_max: text('quality_max') === '1' ? 1 : 0,
+      severity: text('severity') as NonNullable<Body['severity']>,
+      subject_id: given('subject_id'),
+      group_id: given('group_id'),
+      email_to: text('email_to')
+        .split(',')
+        .map((address) => address.trim())
+        .filter((address) => address !== ''),
+      quiet_from: given('quiet_from'),
+      quiet_to: given('quiet_to'),
+    };
+  }
+
+  async #try(rule: Body, range: string, ofForm: boolean): Promise<void> {
     this.#trying = true;
     this.#tried = null;
     this.context.redraw();
@@ -270,7 +312,7 @@ export class RulesPage extends ProjectPage {
       const untilMs = Date.now();
       const body = { rule, since: new Date(untilMs - Number(range) * DAY_MS).toISOString(), until: new Date(untilMs).toISOString() };
       const trial = await call('POST', '/api/v1/projects/{projectId}/rules/try', { params: { projectId: this.project.id }, body });
-      this.#tried = { name, range, trial, ofForm };
+      this.#tried = { rule, range, trial, ofForm };
     });
     this.#trying = false;
     this.context.redraw();
@@ -286,10 +328,10 @@ export class RulesPage extends ProjectPage {
 
   #result(): TemplateResult | typeof nothing {
     if (this.#tried === null) return nothing;
-    const { name, range, trial } = this.#tried;
+    const { rule, range, trial } = this.#tried;
     const words = ranges.find(([value]) => value === range)?.[1] ?? '';
     return html`<section class="card" id="rule-trial">
-      <h2>${t('{name}, tried on: {range}', { name, range: words })}</h2>
+      <h2>${t('{name}, tried on: {range}', { name: rule.name, range: words })}</h2>
       <dl class="figures">
         ${figure(t('Episodes'), trial.episode_count)} ${figure(t('People'), trial.person_count)}
         ${figure(t('Time covered'), duration(trial.covered_sec * 1000))} ${figure(t('Recordings looked at'), trial.recording_count)}
@@ -304,12 +346,12 @@ export class RulesPage extends ProjectPage {
             )
           : trial.episodes.length === 0
             ? emptyState(t('It would have opened none'), t('Nothing was written.'))
-            : this.#triedTable(trial.episodes)
+            : this.#triedTable(trial.episodes, this.#methodOf(rule))
       }
     </section>`;
   }
 
-  #triedTable(episodes: readonly TriedEpisode[]): TemplateResult {
+  #triedTable(episodes: readonly TriedEpisode[], method: MethodOfValue | undefined): TemplateResult {
     const columns = [
       { name: t('User'), cell: (one: TriedEpisode) => html`<a href="#/users/${one.subject_id}"><bdi>${one.external_id}</bdi></a>` },
       { name: t('Started'), cell: (one: TriedEpisode) => this.time(one.started_at, 'medium') },
@@ -317,7 +359,11 @@ export class RulesPage extends ProjectPage {
         name: t('Lasted'),
         cell: (one: TriedEpisode) => `${duration(one.duration_sec * 1000)}${one.ended_at === null ? `, ${t('goes on')}` : ''}`,
       },
-      { name: t('Furthest'), kind: 'num' as const, cell: (one: TriedEpisode) => Math.round(one.extreme * 100) / 100 },
+      {
+        name: t('Furthest'),
+        kind: 'num' as const,
+        cell: (one: TriedEpisode) => (method === undefined ? one.extreme : valueText(method, one.extreme)),
+      },
       { name: t('Recording'), cell: (one: TriedEpisode) => html`<a href="#/recordings/${one.stream_id}">${t('open|a recording')}</a>` },
     ];
     const more = episodes.length - LISTED;
@@ -330,28 +376,4 @@ export class RulesPage extends ProjectPage {
 function bodyOf(rule: Rule): Body {
   const { name, kind, subject_id, group_id, feature, comparison, threshold, end_threshold, sustain_sec, release_sec, quality_max } = rule;
   return { name, kind, subject_id, group_id, feature, comparison, threshold, end_threshold, sustain_sec, release_sec, quality_max };
-}
-
-function bodyOfForm(text: (name: string) => string): Body {
-  const given = (name: string): string | null => text(name) || null;
-  const end = given('end_threshold');
-  return {
-    name: text('name'),
-    feature: text('feature'),
-    comparison: text('comparison') === 'below' ? 'below' : 'above',
-    threshold: Number(text('threshold')),
-    end_threshold: end === null ? null : Number(end),
-    sustain_sec: Number(text('sustain_sec')),
-    release_sec: Number(text('release_sec')),
-    quality_max: text('quality_max') === '1' ? 1 : 0,
-    severity: text('severity') as NonNullable<Body['severity']>,
-    subject_id: given('subject_id'),
-    group_id: given('group_id'),
-    email_to: text('email_to')
-      .split(',')
-      .map((address) => address.trim())
-      .filter((address) => address !== ''),
-    quiet_from: given('quiet_from'),
-    quiet_to: given('quiet_to'),
-  };
 }

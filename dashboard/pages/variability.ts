@@ -68,9 +68,9 @@ export class VariabilityPage extends Page {
   }
 
   override get title(): string {
-    return this.#user === null
-      ? t('Heart rate variability')
-      : t('Heart rate variability of {name}', { name: this.#user.display_name || this.#user.external_id });
+    if (this.#user === null) return t('Heart rate variability');
+    const name = this.#user.display_name || this.#user.external_id;
+    return this.#isPulse ? t('Pulse rate variability of {name}', { name }) : t('Heart rate variability of {name}', { name });
   }
 
   get #id(): string {
@@ -213,6 +213,11 @@ export class VariabilityPage extends Page {
     action();
   }
 
+  /** What is shown is of pulse waves: its variability is never called that of the heart rate. */
+  get #isPulse(): boolean {
+    return this.#series?.signal === 'ppg';
+  }
+
   get #series(): Series | null {
     const list = this.#found?.series ?? [];
     const channel = this.context.query.get('channel');
@@ -339,12 +344,14 @@ export class VariabilityPage extends Page {
           ${list.map((one) => html`<option value=${one} ?selected=${one === chosen}>${one}</option>`)}
         </select></label
       >`;
+    const af = this.#series?.af_share ?? 0;
     return html`<section class="card" aria-label=${t('Window')}>
       <p class="hrv-window">
         <time datetime=${this.#found!.since}>${date}, ${this.#clock(fromMs, 1)}</time> –
         <time datetime=${this.#found!.until}>${this.#clock(toMs, 1)}</time>
         <span class="muted">${duration(toMs - fromMs)}</span>
       </p>
+      ${af === 0 ? nothing : html`<p class="warn">${t('The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.', { share: percent(af) })}</p>`}
       <div class="row keys">
         ${chips(t('Length of the window'), words, this.#isDragged ? ('' as '1') : (this.#minutes as '1'), (chosen) => {
           const middle = isoOf((fromMs + toMs) / 2);
@@ -528,7 +535,7 @@ export class VariabilityPage extends Page {
     return html`<section class="card" aria-label=${t('Values')}>
       <div class="card-head">
         <h2>${t('Values')}</h2>
-        ${rate === null ? nothing : html`<span>${t('Heart rate of these intervals')}: <b>${`${this.#number(rate, 1)} /min`}</b></span>`}
+        ${rate === null ? nothing : html`<span>${this.#isPulse ? t('Pulse rate of these intervals') : t('Heart rate of these intervals')}: <b>${`${this.#number(rate, 1)} /min`}</b></span>`}
       </div>
       <div class="hrv-halves">
         ${table(series.values.filter(({ name }) => !spectral.includes(name)))}${table(spectral.flatMap((one) => series.values.filter(({ name }) => name === one)))}
@@ -538,7 +545,7 @@ export class VariabilityPage extends Page {
 
   /** Method, version, and what was left out. */
   #about(series: Series): TemplateResult {
-    const { coverage, interval_count: all, nn_count: nn, af_share: af, spectrum: of, method_code: method } = series;
+    const { coverage, interval_count: all, nn_count: nn, spectrum: of, method_code: method } = series;
     const [fromMs, toMs] = this.#ends;
     const isStored = series.values.some(({ method_code: code }) => code !== null);
     const count = (use: Use): number => series.beats.use.filter((one) => one === use).length;
@@ -580,8 +587,7 @@ export class VariabilityPage extends Page {
                 ${toMs - fromMs < 5 * MINUTE_MS ? t('A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.') : nothing}
               </li>`
         }
-        ${af === null || af === 0 ? nothing : html`<li class="warn">${t('The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.', { share: percent(af) })}</li>`}
-        ${series.signal === 'ppg' ? html`<li>${t('Of pulse waves (PRV): not the same as variability of ECG, and larger differences are partly those of the pulse’s way.')}</li>` : nothing}
+        ${series.signal === 'ppg' ? html`<li>${t('Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.')}</li>` : nothing}
         ${this.#found!.corrected && series.corrected_count > 0 ? html`<li>${t('With beats as people corrected them; stored values stay as computed.')}</li>` : nothing}
       </ul>
     </section>`;

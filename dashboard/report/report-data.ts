@@ -10,7 +10,7 @@ import { zoneOf } from '../time-zone.ts';
 /** Each day of rest and nights is a request, each episode one. */
 export const DAYS_MAX = 31;
 export const EPISODES_MAX = 20;
-const STREAMS_MAX = 200;
+export const STREAMS_MAX = 200;
 /** Series of one request. */
 const SERIES_MAX = 16;
 /** Days that a report is of when it is not asked for others. */
@@ -29,6 +29,8 @@ export type ReportData = Readonly<{
   /** Nothing was recorded in the usual days: these end with the newest recording. */
   isEarlier: boolean;
   streams: Answer<'listStreams'>;
+  /** There are recordings that the report leaves out. */
+  moreStreams: boolean;
   /** Of what was recorded after this time, values are still being computed; null: of nothing. */
   computedToMs: number | null;
   /** What the trends are drawn of: where little of the range was recorded, that alone. */
@@ -61,12 +63,13 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
   const earlier = asked.get('from') || asked.get('to') ? null : await earlierDays(session, subjectId, usual, timeZone);
   const range = earlier ?? usual;
   const between = { since: new Date(range.fromMs).toISOString(), until: new Date(range.toMs).toISOString() };
-  const [streams, methods, list, nights] = await Promise.all([
-    session.get('/api/v1/streams', { query: { subject_id: subjectId, ...between, limit: STREAMS_MAX } }),
+  const [recorded, methods, list, nights] = await Promise.all([
+    session.get('/api/v1/streams', { query: { subject_id: subjectId, ...between, limit: STREAMS_MAX + 1 } }),
     session.get('/api/v1/methods'),
     session.get('/api/v1/episodes', { query: { subject_id: subjectId, ...between, limit: EPISODES_MAX + 1 } }),
     readNights(session, datesOf({ ...range, toMs: Math.min(range.toMs, nowMs) }, timeZone, DAYS_MAX), timeZone),
   ]);
+  const streams = recorded.slice(0, STREAMS_MAX);
   const lines = await readLines(session, subjectId, methods, range);
   const episodes = await Promise.all(list.slice(0, EPISODES_MAX).map(({ id }) => session.get('/api/v1/episodes/{id}', { params: { id } })));
   const computedToMs = await readComputedTo(session, streams, range, nowMs);
@@ -78,7 +81,9 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
     isEarlier: earlier !== null,
     streams,
     computedToMs,
-    drawn: drawnOf(streams, range),
+    moreStreams: recorded.length > STREAMS_MAX,
+    // Of those that are left out nobody knows here when they were.
+    drawn: recorded.length > STREAMS_MAX ? range : drawnOf(streams, range),
     lines,
     nights,
     episodes: episodes.toSorted((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at)),

@@ -8,7 +8,7 @@ import { methodName } from '../method-name.ts';
 import { figure, percent, tableOf } from '../parts.ts';
 import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
-import { DAYS_MAX, EPISODES_MAX, USUAL_DAYS } from './report-data.ts';
+import { DAYS_MAX, EPISODES_MAX, STREAMS_MAX, USUAL_DAYS } from './report-data.ts';
 import type { EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
 import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
 import { severityName } from '../pages/episodes.ts';
@@ -19,6 +19,10 @@ const DISCLAIMER = t(
 );
 
 type Row = Readonly<{ cells: readonly Content[] }>;
+
+const isVariability = /^[hp]rv_/;
+/** Normal rhythm has a few per cent, too. */
+const AF_PERCENT_MIN = 5;
 
 export class ReportView {
   readonly #data: ReportData;
@@ -72,7 +76,7 @@ export class ReportView {
   }
 
   #summary(): TemplateResult {
-    const { streams, episodes, more, nights } = this.#data;
+    const { streams, moreStreams, episodes, more, nights } = this.#data;
     const heart = this.#line('hr_ecg') ?? this.#line('hr_ppg');
     const rmssd = this.#line('hrv_rmssd_300s') ?? this.#line('hrv_rmssd_60s');
     const resting = nights.flatMap(({ resting_hr: rate }) => rate ?? []);
@@ -85,7 +89,7 @@ export class ReportView {
         ${resting.length === 0 ? nothing : figure(t('Lowest resting heart rate'), this.#number(Math.min(...resting), '/min'))}
         ${rmssd === undefined ? nothing : figure(t('RMSSD, mean'), this.#judged(rmssd, this.#number(rmssd.totals.mean, rmssd.method.unit)))}
         ${heart === undefined ? nothing : figure(t('Of the range covered'), shareText(heart.totals.good_n, heart.totals.expected_n))}
-        ${figure(t('Recordings'), String(streams.length))} ${figure(t('Episodes'), count)}
+        ${figure(t('Recordings'), `${streams.length}${moreStreams ? '+' : ''}`)} ${figure(t('Episodes'), count)}
       </dl>
       ${this.#data.lines.length === 0 ? html`<p>${t('No value was computed in this range.')}</p>` : nothing}
     </section>`;
@@ -99,11 +103,12 @@ export class ReportView {
   #line = (name: string): MethodLine | undefined => this.#data.lines.findLast(({ method }) => method.name === name);
 
   #recordings(): TemplateResult | typeof nothing {
-    const { streams } = this.#data;
+    const { streams, moreStreams } = this.#data;
     if (streams.length === 0) return nothing;
     const time = (iso: string | null): string => (iso === null ? '–' : this.#time(Date.parse(iso)));
     return html`<section>
       <h2>${t('Recordings')}</h2>
+      ${moreStreams ? this.#latest(STREAMS_MAX) : nothing}
       ${tableOf<(typeof streams)[number]>(
         [
           { name: t('Device'), cell: ({ device_id: device, firmware }) => html`${device} <span class="muted">${firmware}</span>` },
@@ -169,6 +174,15 @@ export class ReportView {
     </section>`;
   }
 
+  /** In fibrillation variability means something else, which nobody sees in the numbers. */
+  #fibrillation(): TemplateResult | typeof nothing {
+    const mean = this.#data.lines.find(({ method }) => method.name === 'af_burden_300s')?.totals.mean ?? 0;
+    if (mean < AF_PERCENT_MIN) return nothing;
+    return html`<p class="attention">
+      ${t('The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.', { share: percent(mean / 100) })}
+    </p>`;
+  }
+
   #methods(): TemplateResult | typeof nothing {
     const { lines } = this.#data;
     if (lines.length === 0) return nothing;
@@ -192,6 +206,7 @@ export class ReportView {
         if (some.length === 0) return nothing;
         return html`<section>
           <h2>${name}</h2>
+          ${some.some(({ method }) => isVariability.test(method.name)) ? this.#fibrillation() : nothing}
           ${tableOf<Row>(
             [t('Value'), t('Method and version'), t('Mean'), t('Lowest'), t('Highest'), t('Good'), t('Covered')].map((column, i) => ({
               name: column,
@@ -221,10 +236,12 @@ export class ReportView {
       </section>`;
     return html`<section class="episodes">
       <h2>${t('Episodes')}</h2>
-      ${more ? html`<p><strong>${t('There are more; these are the latest {count}.', { count: EPISODES_MAX })}</strong></p>` : nothing}
-      ${episodes.map((episode) => this.#episode(episode))}
+      ${more ? this.#latest(EPISODES_MAX) : nothing} ${episodes.map((episode) => this.#episode(episode))}
     </section>`;
   }
+
+  #latest = (count: number): TemplateResult =>
+    html`<p><strong>${t('There are more; these are the latest {count}.', { count })}</strong></p>`;
 
   #episode(episode: EpisodeOfReport): TemplateResult {
     const strips = stripsOf(episode.artifacts);

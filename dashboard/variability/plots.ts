@@ -126,7 +126,12 @@ export const markOf = (use: Exclude<Use, 'none'> | 'said'): TemplateResult =>
 type Ellipse = Readonly<{ mean: number; sd1: number; sd2: number }>;
 
 /** Each interval against the one before, the line of identity, and the ellipse of SD1 and SD2. */
-export function poincare({ beats }: Series, ellipse: Ellipse | null, width: number, number: (value: number) => string): TemplateResult {
+export function poincare(
+  { beats, signal }: Series,
+  ellipse: Ellipse | null,
+  width: number,
+  number: (value: number) => string,
+): TemplateResult {
   const counted = beats.interval_ms.filter((_, i) => beats.is_pair[i] || beats.is_pair[i + 1]) as number[];
   const range = rangeOf(counted, 100);
   const height = width - LEFT - RIGHT + TOP + BOTTOM;
@@ -136,18 +141,18 @@ export function poincare({ beats }: Series, ellipse: Ellipse | null, width: numb
   for (const [i, isPair] of beats.is_pair.entries()) if (isPair) path += `${at(x(beats.interval_ms[i - 1]!), y(beats.interval_ms[i]!))}h0`;
   const ticks = ticksOf(range[0], range[1], 5).map((ms): readonly [number, string] => [ms, number(ms)]);
   const pxPerMs = x(1) - x(0);
-  const clip = `clip-path: inset(${TOP}px ${RIGHT}px ${BOTTOM}px ${LEFT}px)`;
-  return html`<svg viewBox="0 0 ${width} ${height}" style="max-inline-size: ${width}px" aria-hidden="true">
-    ${axes(frame, ticks, ticks, ['RR n, ms', 'RR n+1, ms'])}
+  const [inX, inY] = [width - LEFT - RIGHT, height - TOP - BOTTOM];
+  return html`<svg viewBox="0 0 ${width} ${height}" width=${width} aria-hidden="true">
+    ${axes(frame, ticks, ticks, signal === 'ppg' ? ['PP n, ms', 'PP n+1, ms'] : ['RR n, ms', 'RR n+1, ms'])}
     <line class="identity" x1=${x(range[0])} y1=${y(range[0])} x2=${x(range[1])} y2=${y(range[1])} />
     <path class="nn" d=${path} />
     ${
       ellipse === null
         ? nothing
-        : svg`<g style=${clip}><rect width=${width} height=${height} fill="none" /><g transform="translate(${x(ellipse.mean)} ${y(ellipse.mean)}) rotate(-45)" class="ellipse">
+        : svg`<svg class="inside" x=${LEFT} y=${TOP} width=${inX} height=${inY} viewBox="${LEFT} ${TOP} ${inX} ${inY}"><g transform="translate(${x(ellipse.mean)} ${y(ellipse.mean)}) rotate(-45)" class="ellipse">
         <ellipse rx=${ellipse.sd2 * pxPerMs} ry=${ellipse.sd1 * pxPerMs} />
         <line x1=${-ellipse.sd2 * pxPerMs} x2=${ellipse.sd2 * pxPerMs} /><line y1=${-ellipse.sd1 * pxPerMs} y2=${ellipse.sd1 * pxPerMs} />
-      </g></g>`
+      </g></svg>`
     }
   </svg>`;
 }
@@ -181,7 +186,7 @@ export function spectrum(
   });
   let line = '';
   for (let k = first; k < density.length; k++) line += `${k === first ? 'M' : 'L'}${point(k)}`;
-  return html`<svg viewBox="0 0 ${width} ${height}" style="max-inline-size: ${width}px" aria-hidden="true">
+  return html`<svg viewBox="0 0 ${width} ${height}" width=${width} aria-hidden="true">
     ${axes(frame, ticks, up, ['Hz', 'ms²/Hz'])}${areas}
     <path class="line" d=${line} />
   </svg>`;

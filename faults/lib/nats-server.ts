@@ -11,6 +11,7 @@ import { freePort } from './free-port.ts';
 
 export type NatsServer = Readonly<{
   port: number;
+  readonly pid: number;
   /** Ends it as a crash does. */
   kill: () => Promise<void>;
   start: () => Promise<void>;
@@ -48,6 +49,9 @@ export async function startNats(lines = '', maxPayload = '9MB'): Promise<NatsSer
   await start();
   return {
     port,
+    get pid() {
+      return child?.pid ?? 0;
+    },
     start,
     kill,
     close: async () => {

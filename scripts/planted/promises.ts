@@ -435,6 +435,11 @@ export const faults: readonly Fault[] = [
     'if (1000 * start < edgeMs && start < toSec) starts',
     'if (1000 * start < edgeMs - 1000 * rowSec && start < toSec) starts',
   ]),
+  fault('window-variability', 'an interval that does not fit counts where its beat is normal', 'test/dashboard/variability.int.test.ts', [
+    'src/query/window-intervals.ts',
+    'if (columns.accepted[beat.index] === 1) return',
+    'if (columns.kinds[beat.index] === normal) return',
+  ]),
   fault('overview-fits', 'five times the buckets that were asked for', 'test/query/overview.int.test.ts', [
     'src/query/overview.ts',
     'if (end - first <= bucketsMax &&',

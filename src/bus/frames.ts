@@ -35,6 +35,11 @@ export class FrameReader {
     this.#bytesMax = bytesMax;
   }
 
+  /** What was received of the next frame, bytes. */
+  get partBytes(): number {
+    return this.#length;
+  }
+
   /** @returns the frames that are complete; their bodies are views of what was received. @throws when this cannot be a frame */
   push(piece: Buffer): Frame[] {
     this.#pieces.push(piece);

@@ -1,6 +1,6 @@
 /** The bus of the nodes of one machine: each listens on a Unix socket in a folder that they share, `<node>.sock`, and keeps one connection
  *  to each node that it asks. The folder's rights decide who may talk to them. */
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -22,10 +22,17 @@ const FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 1024;
 const CONNECTIONS_MAX = 256;
 /** How often a node looks whether its socket is still in the folder: those who clean temporary folders do not ask, ms. */
 const LOOK_MS = 2000;
+/** Parts of messages that the others have sent, all together, bytes, and the time that a message may take to come, ms. Those who exceed it
+ *  are dropped, and ask again. */
+const PARTS_BYTES_MAX = 64 * 1024 * 1024;
+const PART_MS = 10_000;
 /** A connection that has not said who it is by then is closed, ms. */
 const HELLO_MS = 10_000;
 /** Path of a Unix socket, bytes. A longer one would be cut without a word, and nodes would share it. */
 const PATH_BYTES_MAX = process.platform === 'darwin' ? 103 : 107;
+
+/** What has come of a message, of one connection. */
+type Part = { bytes: number; sinceMs: number };
 
 type Question = { resolve: (answer: Buffer) => void; reject: (error: Error) => void; timer: NodeJS.Timeout };
 
@@ -36,7 +43,8 @@ export class SocketBus implements Bus {
   #timer: NodeJS.Timeout | undefined;
   readonly #handlers = new Map<string, Answer>();
   readonly #peers = new Map<NodeId, Peer>();
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Map<Socket, Part>();
+  #partsBytes = 0;
   readonly #onFault: (cause: unknown) => void;
   #closed = false;
 
@@ -48,7 +56,7 @@ export class SocketBus implements Bus {
   }
 
   /** @param folder is made where it is absent, for its owner only  @param onFault called with what made this node fail to answer
-   *  @throws PipelineError bad_request: the folder's path is too long, or nobody can listen there */
+   *  @throws PipelineError bad_request: the folder's path is too long, others may enter it, or nobody can listen there */
   static async open(folder: string, node: NodeId, onFault: (cause: unknown) => void = () => undefined): Promise<SocketBus> {
     const tooLong = Buffer.byteLength(join(folder, `${node}.sock`)) - PATH_BYTES_MAX;
     if (tooLong > 0) throw refusal(`the path of ${folder} is ${tooLong} bytes too long for sockets: set it to a shorter one`);
@@ -56,10 +64,14 @@ export class SocketBus implements Bus {
     try {
       await bus.#listen();
     } catch (error) {
-      throw refusal((error as Error).message);
+      throw error instanceof PipelineError ? error : refusal((error as Error).message);
     }
-    // job: socket: listens again where the socket of this node was deleted
-    bus.#timer = setInterval(() => void bus.#listenAgain(), LOOK_MS).unref();
+    await removeDead(folder);
+    // job: socket: listens again where the socket of this node was deleted, and drops who sends messages in parts
+    bus.#timer = setInterval(() => {
+      bus.#dropSlow();
+      void bus.#listenAgain();
+    }, LOOK_MS).unref();
     return bus;
   }
 
@@ -85,7 +97,7 @@ export class SocketBus implements Bus {
     this.#closed = true;
     clearInterval(this.#timer);
     for (const peer of this.#peers.values()) peer.end(noAnswer('this one is stopping'));
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets.keys()) socket.destroy();
     await new Promise<void>((done) => this.#server.close(() => done()));
     rmSync(this.#pathOf(this.node), { force: true });
   }
@@ -98,6 +110,7 @@ export class SocketBus implements Bus {
 
   async #listen(): Promise<void> {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    refuseOpen(this.#folder);
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(this.#pathOf(this.node), resolve);
@@ -135,13 +148,15 @@ export class SocketBus implements Bus {
 
   /** Answers another node. */
   #serve(socket: Socket): void {
-    this.#sockets.add(socket);
+    const part: Part = { bytes: 0, sinceMs: Infinity };
+    this.#sockets.set(socket, part);
     const reader = new FrameReader(FRAME_BYTES_MAX);
     let from: NodeId = '';
     const silent = setTimeout(() => socket.destroy(), HELLO_MS).unref();
     socket.on('close', () => {
       clearTimeout(silent);
       this.#sockets.delete(socket);
+      this.#partsBytes -= part.bytes;
     });
     socket.on('error', () => socket.destroy());
     socket.on('data', (bytes) => {
@@ -152,11 +167,27 @@ export class SocketBus implements Bus {
             from = frame.kind;
             clearTimeout(silent);
           }
+          part.sinceMs = Infinity;
         }
+        this.#notePart(part, reader.partBytes);
       } catch {
         socket.destroy(); // not a node, or not of this release
       }
     });
+  }
+
+  /** @throws Error: parts of messages take too much memory, and this one is to be dropped */
+  #notePart(part: Part, bytes: number): void {
+    this.#partsBytes += bytes - part.bytes;
+    part.bytes = bytes;
+    if (bytes === 0) part.sinceMs = Infinity;
+    else if (part.sinceMs === Infinity) part.sinceMs = performance.now();
+    if (this.#partsBytes > PARTS_BYTES_MAX) throw new Error('parts of messages take too much memory');
+  }
+
+  #dropSlow(): void {
+    const nowMs = performance.now();
+    for (const [socket, { sinceMs }] of this.#sockets) if (nowMs - sinceMs > PART_MS) socket.destroy();
   }
 
   #answer(socket: Socket, from: NodeId, { type, id, kind, body }: Frame): void {
@@ -243,6 +274,36 @@ class Peer {
     if (type === 'failure') question.reject(decodeFailure(body));
     else question.resolve(body);
   }
+}
+
+/** A process that enters can ask and send as a node: packets of any device among them.
+ *  @throws PipelineError bad_request: the folder is another user's, or others may enter it */
+function refuseOpen(folder: string): void {
+  const { uid, mode } = statSync(folder);
+  const self = process.getuid?.() ?? uid;
+  if (uid !== self) throw refusal(`${folder} belongs to the user ${uid}, this process to ${self}`);
+  const rights = (mode & 0o777).toString(8);
+  if ((mode & 0o077) !== 0)
+    throw refusal(`others may enter ${folder} (mode ${rights}), and could send packets as any device: chmod 700 it`);
+}
+
+/** Removes the sockets of nodes that were killed: nobody listens there. */
+async function removeDead(folder: string): Promise<void> {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.sock'));
+  await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      if (await isDead(path)) rmSync(path, { force: true });
+    }),
+  );
+}
+
+async function isDead(path: string): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => resolve(false)).once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
+    socket.once('connect', () => socket.destroy());
+  });
 }
 
 const refusal = (why: string): PipelineError => new PipelineError('bad_request', `BIO_BUS_DIR: ${why}`);

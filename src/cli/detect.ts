@@ -5,7 +5,7 @@ import { PipelineError } from '../errors.ts';
 import { writeAnnotations } from '../formats/wfdb-annotations.ts';
 import { physicalSamples, readRecord } from '../formats/wfdb-read.ts';
 import type { Command } from './command.ts';
-import { EXIT_OK, UsageError } from './command.ts';
+import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { FORCE_OPTION, refuseExisting } from './export/whole-files.ts';
 import { startProgress } from './progress.ts';
 
@@ -45,7 +45,8 @@ export const detect: Command = {
   name: 'detect',
   summary: 'Find the R peaks of WFDB records and write them as annotation files.',
   positionals: 'RECORD.hea...',
-  description: 'Score them with WFDB: bxb -r RECORD -a atr bio -f 300',
+  description: `Score them with WFDB: bxb -r RECORD -a atr bio -f 300
+A record that cannot be read is named, and does not stop the others; the command fails at its end.`,
   options: {
     lead: { type: 'string', value: 'N', fallback: '0', doc: 'Index or name of the lead, or all: fuse the leads.' },
     annotator: { type: 'string', value: 'NAME', fallback: 'bio', doc: 'Extension of the file to write.' },
@@ -58,10 +59,21 @@ export const detect: Command = {
     const results: { record: string; path: string; beatCount: number }[] = [];
     const progress = startProgress(console, 'detect', positionals.length);
     const startedMs = performance.now();
+    let failed = 0;
     for (const record of positionals) {
       console.signal.throwIfAborted();
       const folder = options.text('out') || dirname(record);
-      const result = await detectRecord(record, options.text('lead'), options.text('annotator'), folder, options.flag('force'));
+      let result;
+      try {
+        result = await detectRecord(record, options.text('lead'), options.text('annotator'), folder, options.flag('force'));
+      } catch (error) {
+        // one record is refused as any command is; of several, the others are still to be done
+        if (positionals.length === 1 || !(error instanceof PipelineError)) throw error;
+        failed++;
+        progress.end();
+        console.err(`biosignal detect: ${error.message}`);
+        continue;
+      }
       results.push({ record, ...result });
       const perMin = (60_000 * results.length) / (performance.now() - startedMs);
       progress.update(results.length, `${perMin.toFixed(0)} records/min`);
@@ -71,6 +83,6 @@ export const detect: Command = {
     }
     progress.end();
     if (json) console.out(JSON.stringify(results));
-    return EXIT_OK;
+    return failed === 0 ? EXIT_OK : EXIT_FAILED;
   },
 };

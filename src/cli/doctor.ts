@@ -1,4 +1,5 @@
 /** `biosignal doctor`: checks machine, settings, database and service, and reports problems and remedies. */
+import { EPOCH_MAX, EPOCHS_FEW_LEFT, EPOCHS_MANY, epochsUsed } from '../cluster/epochs.ts';
 import { existsSync, readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { arch, availableParallelism, hostname, platform, totalmem } from 'node:os';
@@ -165,6 +166,7 @@ async function databaseFindings(console: Console, config: Config, onPort: (port:
         await clock(database),
         ...(await owner(database, onPort)),
         ...(await refusedNodes(database)),
+        ...(await epochs(database)),
         await backlog(database),
         ...(await setAside(database)),
         ...(await housekeeping(database)),
@@ -351,6 +353,24 @@ const withoutOwner = (count: number, all: number, others: string): Finding => ({
   found: `${count} of ${all} partitions have no owner: packets of their people are refused; ${others}`,
   advice: "a node takes them within seconds; if none does, see 'biosignal cluster status'",
 });
+
+/** Each start that takes the log, and each move of partitions, uses one up. */
+async function epochs({ pool }: Database): Promise<Finding[]> {
+  const { rows: has } = await pool.query<{ there: boolean }>(`select to_regclass('cluster_setting') is not null as there`);
+  if (has[0]?.there !== true) return [];
+  const { rows } = await pool.query<{ epoch: number }>('select epoch::float8 as epoch from cluster_setting');
+  const { epoch } = rows[0]!;
+  if (epochsUsed(epoch) < EPOCHS_MANY) return [];
+  return [
+    {
+      check: 'epochs',
+      state: epochsUsed(epoch) < EPOCHS_FEW_LEFT ? 'warning' : 'fault',
+      found: `${epoch} of ${EPOCH_MAX} epochs were given: then nobody can take the packet log any more`,
+      advice:
+        'each start and each move of partitions takes one: find out which node restarts in a loop, and write to us well before the end',
+    },
+  ];
+}
 
 /** Nodes that may open no connection: they go on with what they have open, and take no partition. */
 async function refusedNodes({ pool }: Database): Promise<Finding[]> {

@@ -19,6 +19,7 @@ import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
 import { LISTENING } from './start.ts';
 import { cutIntoPartitions } from './partitions.ts';
 import { ENDS_MAX, hasEndedWell, QUICK_MS, Restarts } from './restarts.ts';
+import { SILENT_MS_MAX, watchSigns } from './signs-of-life.ts';
 
 /** Partitions of a database that several nodes share for the first time: enough for eight nodes to have three each. */
 const PARTITIONS = 24;
@@ -35,7 +36,15 @@ function processCount(text: string): number {
   return count;
 }
 
-type Node = { readonly name: string; readonly restarts: Restarts; child: ChildProcess | null; startedMs: number; endedWell: boolean };
+type Node = {
+  readonly name: string;
+  readonly restarts: Restarts;
+  /** Whether it listened at its first start, or ended before. */
+  readonly firstStart: PromiseWithResolvers<boolean>;
+  child: ChildProcess | null;
+  startedMs: number;
+  endedWell: boolean;
+};
 
 /** Runs until it is told to stop. @param processes a number, or auto @returns the exit code: that of a node which did not end in order */
 export async function startProcesses(processes: string, console: Console, json: boolean): Promise<number> {
@@ -48,7 +57,8 @@ export async function startProcesses(processes: string, console: Console, json: 
   const url = embedded?.socketUrl ?? config.databaseUrl;
   const name = config.nodeName === '' ? `${hostname()}:${config.port}` : config.nodeName;
   const nodes = Array.from({ length: count }, (_, i): Node => {
-    return { name: `${name}/${i + 1}`, restarts: new Restarts(), child: null, startedMs: 0, endedWell: true };
+    const firstStart = Promise.withResolvers<boolean>();
+    return { name: `${name}/${i + 1}`, restarts: new Restarts(), firstStart, child: null, startedMs: 0, endedWell: true };
   });
   // Another that works is worth more than an exit code that a supervisor sees.
   const isUseless = ({ restarts }: Node): boolean =>
@@ -71,13 +81,17 @@ export async function startProcesses(processes: string, console: Console, json: 
     const run = (node: Node, i: number): void =>
       void running.push(keep(node, { env: envOf(i), endMs, signal, err: console.err, isUseless }));
     run(nodes[0]!, 0);
-    await Promise.race([ready(config, signal), running[0]]);
+    await Promise.race([nodes[0]!.firstStart.promise, running[0]]);
     for (const [i, node] of nodes.entries()) if (i > 0) run(node, i);
+    const all = Promise.all(running);
+    await Promise.race([Promise.all(nodes.map(({ firstStart }) => firstStart.promise)), all]);
+    const listening = nodes.filter(({ child }) => child !== null).length;
     const scheme = config.tlsCert === '' ? 'http' : 'https';
     const baseUrl = `${scheme}://${config.host}:${config.port}`;
-    if (json) console.out(JSON.stringify({ base_url: baseUrl, pid: process.pid, processes: count }));
-    else console.out(`${LISTENING} ${baseUrl}, with ${count} processes`);
-    await Promise.all(running);
+    if (signal.aborted) console.err('biosignal start: stopped while starting');
+    else if (json) console.out(JSON.stringify({ base_url: baseUrl, pid: process.pid, processes: listening }));
+    else console.out(`${LISTENING} ${baseUrl}, with ${listening === count ? '' : `${listening} of `}${count} processes`);
+    await all;
     return nodes.every(({ endedWell }) => endedWell) ? EXIT_OK : EXIT_FAILED;
   } catch (error) {
     if (!console.signal.aborted) throw error;
@@ -112,18 +126,6 @@ async function prepare(url: string, config: Config, console: Console): Promise<v
   }
 }
 
-/** Resolves when the service answers. */
-async function ready(config: Config, signal: AbortSignal): Promise<void> {
-  const { host, port, tlsCert } = config;
-  while (!signal.aborted) {
-    if (tlsCert !== '') return await sleep(3000); // its name may not be that of the certificate
-    const answer = await fetch(`http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}/readyz`, { signal }).catch(() => null);
-    await answer?.body?.cancel();
-    if (answer?.status === 200) return;
-    await sleep(100);
-  }
-}
-
 type Keeping = Pick<Console, 'signal' | 'err'> &
   Readonly<{
     env: NodeJS.ProcessEnv;
@@ -152,11 +154,17 @@ async function keep(node: Node, { env, endMs, signal, err, isUseless }: Keeping)
     node.child = child;
     // Its log, whose lines name it, but not that it listens: that is said once.
     createInterface(child.stdout!).on('line', (line) => {
-      if (!line.startsWith(LISTENING)) process.stdout.write(`${line}\n`);
+      if (line.startsWith(LISTENING)) node.firstStart.resolve(true);
+      else process.stdout.write(`${line}\n`);
     });
     createInterface(child.stderr!).on('line', (line) => process.stderr.write(`${node.name}: ${line}\n`));
+    watchSigns(child, () => {
+      err(`biosignal start: ${node.name} has not answered for ${SILENT_MS_MAX / 1000} s, and is killed`);
+      child.kill('SIGKILL');
+    });
     const [code, by] = await new Promise<[number | null, string | null]>((done) => child.once('exit', (...how) => done(how)));
     node.child = null;
+    node.firstStart.resolve(false);
     if (signal.aborted) {
       node.endedWell = hasEndedWell(code, by); // if not, the next start reads back what it could not store
       return;

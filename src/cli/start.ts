@@ -5,6 +5,7 @@ import { readConfig } from '../config.ts';
 import { startService } from '../server.ts';
 import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK } from './command.ts';
+import { giveSigns } from './signs-of-life.ts';
 
 /** How the line begins that says where. */
 export const LISTENING = 'biosignal is listening on';
@@ -29,6 +30,7 @@ served from dist/ if 'npm run build' has created it.`,
     if (processes !== '') return await (await import('./start-processes.ts')).startProcesses(processes, console, json);
     const config = readConfig(console.env);
     const orphaned = config.sharePort ? [parentGone()] : [];
+    if (config.sharePort) giveSigns();
     const webDir = fileURLToPath(new URL('../../dist', import.meta.url));
     if (!existsSync(webDir)) console.err('biosignal start: dist/ has not been built: no widgets and no dashboard are served');
     const service = await startService({

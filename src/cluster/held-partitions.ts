@@ -7,6 +7,7 @@
  *  Modes of a partition: `taking` (claimed; what its last owner acknowledged is being read back), `open` (takes packets), `leaving` (takes
  *  none; what it has is being stored, before it is given back). A partition that is not held has no mode. */
 import assert from 'node:assert/strict';
+import { checkEpoch } from './epochs.ts';
 
 /** Batch numbers per epoch: group commits of three years at 40 per second. */
 export const EPOCH_POSITIONS = 2 ** 32;
@@ -21,10 +22,10 @@ export class HeldPartitions {
   /** Numbers given of the newest epoch. */
   #given = 0;
 
-  /** Notes a claim. */
+  /** Notes a claim. @throws Error: the epochs are used up */
   take(partitions: readonly number[], epoch: bigint): void {
     assert(epoch > this.#newestEpoch, `epoch ${epoch} was given after ${this.#newestEpoch}`);
-    assert(Number.isSafeInteger((Number(epoch) + 1) * EPOCH_POSITIONS), `epoch ${epoch} has no numbers below 2^53`);
+    checkEpoch(epoch);
     this.#newestEpoch = epoch;
     this.#given = 0;
     for (const partition of partitions) this.#leases.set(partition, { epoch, mode: 'taking' });

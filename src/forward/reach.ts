@@ -8,6 +8,8 @@ const ASK_MS = 3000;
 const ANSWER_MS = 8000;
 /** A node that is silent for so long counts as not reached, ms: one that hangs is followed by then. */
 const SILENT_MS = 10_000;
+/** An answer that took longer says too little about the other's clock, ms. */
+const WAY_MS_MAX = 1000;
 
 export class Reach {
   readonly #bus: Bus;
@@ -15,17 +17,22 @@ export class Reach {
   readonly #onChange: (unreached: readonly string[]) => void;
   readonly #silentSinceMs = new Map<NodeId, number>();
   readonly #timer: NodeJS.Timeout;
+  /** How far this machine's clock is ahead of each node's, ms. */
+  readonly #aheadMs = new Map<NodeId, number>();
+  readonly #onAnswer: () => void;
   #isAsking = false;
   #told = '';
 
-  /** @param onChange called with the names of the nodes that are not reached, when they are others than before */
-  constructor(bus: Bus, view: ClusterView, onChange: (unreached: readonly string[]) => void) {
+  /** @param onChange called with the names of the nodes that are not reached, when they are others than before
+   *  @param onAnswer called when a node has answered, and after each round without an answer */
+  constructor(bus: Bus, view: ClusterView, onChange: (unreached: readonly string[]) => void, onAnswer: () => void) {
     this.#bus = bus;
     this.#view = view;
     this.#onChange = onChange;
-    bus.handle('here', () => new Uint8Array(0));
-    // job: reach: asks the other nodes whether they hear this one
-    this.#timer = setInterval(() => void this.#ask(), ASK_MS).unref();
+    this.#onAnswer = onAnswer;
+    bus.handle('here', () => encodeTime(Date.now()));
+    // job: reach: asks the other nodes whether they hear this one, and what time it is there
+    this.#timer = setInterval(() => void this.ask(), ASK_MS).unref();
   }
 
   /** Names of living nodes that do not answer; none while the bus itself is away. */
@@ -39,6 +46,11 @@ export class Reach {
     return this.#bus.state === 'open' && !this.#isSilent(id);
   }
 
+  /** How far this machine's clock is ahead of that of each node that answers, ms. */
+  get aheadMs(): readonly number[] {
+    return [...this.#aheadMs.values()];
+  }
+
   #isSilent(id: NodeId): boolean {
     return (this.#silentSinceMs.get(id) ?? Infinity) <= performance.now() - SILENT_MS;
   }
@@ -47,14 +59,17 @@ export class Reach {
     clearInterval(this.#timer);
   }
 
-  async #ask(): Promise<void> {
+  /** Asks all others, unless that is being done. */
+  async ask(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
     const others = this.#view.nodes().filter(({ id }) => id !== this.#view.self);
     const living = new Set(others.map(({ id }) => id));
     for (const id of this.#silentSinceMs.keys()) if (!living.has(id) || this.#bus.state === 'away') this.#silentSinceMs.delete(id);
+    for (const id of this.#aheadMs.keys()) if (!living.has(id)) this.#aheadMs.delete(id);
     if (this.#bus.state === 'open') await Promise.all(others.map(({ id }) => this.#askNode(id)));
     this.#isAsking = false;
+    this.#onAnswer();
     const { unreached } = this;
     if (unreached.join() === this.#told) return;
     this.#told = unreached.join();
@@ -63,11 +78,28 @@ export class Reach {
 
   async #askNode(id: NodeId): Promise<void> {
     const askedMs = performance.now();
-    const isThere = await this.#bus.request(id, 'here', new Uint8Array(0), ANSWER_MS).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) this.#silentSinceMs.delete(id);
-    else if (!this.#silentSinceMs.has(id)) this.#silentSinceMs.set(id, askedMs);
+    const answer = await this.#bus.request(id, 'here', new Uint8Array(0), ANSWER_MS).catch(() => null);
+    if (answer === null) {
+      if (!this.#silentSinceMs.has(id)) this.#silentSinceMs.set(id, askedMs);
+      return;
+    }
+    this.#silentSinceMs.delete(id);
+    const wayMs = performance.now() - askedMs;
+    const thereMs = decodeTime(answer);
+    if (wayMs > WAY_MS_MAX || thereMs === null) return;
+    this.#aheadMs.set(id, Date.now() - wayMs / 2 - thereMs);
+    this.#onAnswer();
   }
+}
+
+function encodeTime(ms: number): Buffer {
+  const bytes = Buffer.allocUnsafe(8);
+  bytes.writeDoubleBE(ms);
+  return bytes;
+}
+
+/** @returns null: the node is of a release that does not tell its time, or told none */
+function decodeTime(bytes: Buffer): number | null {
+  const ms = bytes.length === 8 ? bytes.readDoubleBE() : Number.NaN;
+  return Number.isSafeInteger(ms) ? ms : null;
 }

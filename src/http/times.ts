@@ -1,6 +1,7 @@
 /** Times and dates of requests: RFC 3339, of the years in which recordings can be. Narrower than RFC 3339, because PostgreSQL, Date.parse
  *  and nanoseconds in 64 bits (1677 to 2262) must all take what passes: no year 0, no 60th second, no time zone name in brackets. */
 import { Format } from 'typebox/format';
+import { unixNowMs } from '../unix-clock.ts';
 
 export const TIME_RULE = 'must be a time of RFC 3339 from 1900 to 2199 in UTC, with Z or an offset of at most 14 hours, to the nanosecond';
 export const DATE_RULE = 'must be a date YYYY-MM-DD from 1900 to 2199';
@@ -28,7 +29,7 @@ const AHEAD_MS = 5 * 60_000;
 
 /** Says whether it lies further in the future than a fast clock explains. @param text a time of a request */
 export function isAhead(text: string): boolean {
-  return Date.parse(text) > Date.now() + AHEAD_MS;
+  return Date.parse(text) > unixNowMs() + AHEAD_MS;
 }
 
 /** Microseconds since 1970, as the database keeps the time: rounded, a half to the even one. Two times of one microsecond are one time.

@@ -26,6 +26,7 @@ import { Commit } from './commit.ts';
 import type { Ingest, Offered, Sender } from './ingest.ts';
 import { unixNowNs } from './ingest.ts';
 import type { Session } from './session.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 /** Unsettled messages that a client may have. */
 export const WINDOW = 256;
@@ -212,7 +213,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
       return;
     }
     const { type, token } = (message ?? {}) as { type?: unknown; token?: unknown };
-    if (type === 'ping') this.#peer.sendText(JSON.stringify({ type: 'pong', time_ms: Date.now() }));
+    if (type === 'ping') this.#peer.sendText(JSON.stringify({ type: 'pong', time_ms: unixNowMs() }));
     else if (type === 'auth' && typeof token === 'string') {
       this.#authenticate(token).catch((error: unknown) => this.#fail(error));
     } else this.#peer.close('bad_request', 'Text messages are {"type":"auth","token":…} and {"type":"ping"}.');

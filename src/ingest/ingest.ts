@@ -17,6 +17,7 @@ import type { Session } from './session.ts';
 import type { Admitted, PacketSink } from './sink.ts';
 import type { Caller } from '../caller.ts';
 import type { StreamId } from '../signal.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 /** Sessions without packets for this long are dropped from memory, ms. */
 const SESSION_IDLE_MS = 10 * 60_000;
@@ -249,7 +250,7 @@ export class Ingest {
 
 /** Wall clock, Unix ns, with the resolution of a millisecond. */
 export function unixNowNs(): bigint {
-  const ms = Date.now();
+  const ms = unixNowMs();
   if (ms !== nowMs) {
     nowMs = ms;
     nowNs = BigInt(ms) * 1_000_000n;

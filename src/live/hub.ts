@@ -13,6 +13,7 @@ import type { Selects } from './viewer-group.ts';
 import { ViewerGroup } from './viewer-group.ts';
 import type { Outbox } from './outbox.ts';
 import { encodeWindow } from './window-encoder.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 /** Time within which a viewer can reconnect and miss nothing, ms. */
 const RING_MS = 60_000;
@@ -55,7 +56,7 @@ export class Hub {
   #sweepAtMs = 0;
   #laggingAtMs = 0;
   /** Wall clock minus monotonic clock, at the last check. */
-  #unixLeadMs = Date.now() - performance.now();
+  #unixLeadMs = unixNowMs() - performance.now();
   #groupCount = 0;
   #endedCount = 0;
   #frameCount = 0;
@@ -118,7 +119,7 @@ export class Hub {
     for (const feed of this.#feeds.values()) if (feed.clock !== null && feed.clock.dueMs <= nowMs) this.#advance(feed, nowMs);
     if (nowMs >= this.#laggingAtMs) {
       this.#laggingAtMs = nowMs + BEHIND_CHECK_MS;
-      this.#unixLeadMs = Date.now() - performance.now();
+      this.#unixLeadMs = unixNowMs() - performance.now();
       for (const [viewer, group] of this.#lagging) this.resume(viewer, group, nowMs);
     }
     if (nowMs >= this.#sweepAtMs) {

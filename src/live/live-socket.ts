@@ -15,6 +15,7 @@ import { TRY_ANOTHER } from './hub.ts';
 import type { Hub } from './hub.ts';
 import { Outbox } from './outbox.ts';
 import type { Caller } from '../caller.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 const TEXT_BYTES_MAX = 16 * 1024; // a token of 8 KiB and its wrapping
 /** Bound of one frame, bytes: more than every channel of a subject needs. */
@@ -229,7 +230,7 @@ class Viewer implements SocketHandlers {
     const { type, token, channels, max_rate_hz: maxRateHz, after, id } = (message ?? {}) as Record<string, unknown>;
     try {
       if (type === 'ping')
-        this.#tell({ type: 'pong', time_ms: Date.now(), ...(typeof id === 'string' || typeof id === 'number' ? { id } : {}) });
+        this.#tell({ type: 'pong', time_ms: unixNowMs(), ...(typeof id === 'string' || typeof id === 'number' ? { id } : {}) });
       else if (type === 'auth' && typeof token === 'string') this.#authenticate(token);
       else if (type === 'subscribe') this.#subscribe(channels, maxRateHz);
       else if (type === 'replay' && typeof after === 'number' && Number.isSafeInteger(after) && after >= 0) {

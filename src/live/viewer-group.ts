@@ -3,6 +3,7 @@
 import type { ChannelKind } from '../signal.ts';
 import { FrameRing } from './frame-ring.ts';
 import type { Outbox } from './outbox.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 /** Up to this many viewers, each is sent to directly, which shows at once whose socket is full. */
 const DIRECT_MAX = 8;
@@ -68,7 +69,7 @@ export class ViewerGroup {
 
   /** Age of the last frame's end. */
   lagMs(): number {
-    return Math.max(0, Math.round(Date.now() - this.#endUnixMs));
+    return Math.max(0, Math.round(unixNowMs() - this.#endUnixMs));
   }
 
   /** @returns how many viewers it went to */

@@ -20,6 +20,7 @@ import type { Stores } from './stores.ts';
 import type { StreamLife } from './stream-life.ts';
 import { noteRecorded } from './stream-table.ts';
 import type { OpenStream, StreamTable } from './stream-table.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 /** Retry-After for devices while the database is unavailable, s. */
 const AWAY_RETRY_SEC = 3;
@@ -190,5 +191,5 @@ export class Pipeline implements PacketSink {
 
 /** Too far from now to be shown live, as its samples are. */
 function isHistory({ epochNs, headDeviceNs }: OpenStream): boolean {
-  return Math.abs(Number(epochNs + headDeviceNs) / 1e6 - Date.now()) > OFF_MS_MAX;
+  return Math.abs(Number(epochNs + headDeviceNs) / 1e6 - unixNowMs()) > OFF_MS_MAX;
 }

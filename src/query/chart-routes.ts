@@ -29,6 +29,7 @@ import type { RecentSamples } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
 import type { Turns } from './turns.ts';
 import { wrong } from './wrong.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 const RANGE_DAYS_MAX = 3660;
 const POINTS_MAX = 10_000;
@@ -291,7 +292,7 @@ async function namedSeries(db: Db, { methods, computed }: Features, projectId: s
 }
 
 function rangeOf(range: Body['range']): { fromMs: number; toMs: number } {
-  const toMs = 'to' in range ? Date.parse(range.to) : Date.now();
+  const toMs = 'to' in range ? Date.parse(range.to) : unixNowMs();
   const fromMs = 'from' in range ? Date.parse(range.from) : toMs - durationMs(range.duration);
   if (!(fromMs < toMs)) throw wrong('/range', 'is empty: from must lie before to');
   if (toMs - fromMs > RANGE_DAYS_MAX * 86_400_000)

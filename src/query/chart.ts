@@ -14,7 +14,9 @@ import { readSamples } from './samples.ts';
 import type { RecentSamples, SampleSegment } from './samples.ts';
 import { breathe } from './slices.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import { firstTimeOf } from './clock-times.ts';
 import { timestampAt } from './time-bounds.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 export const chartAggregates = ['mean', 'min', 'max', 'sum', 'count', 'first', 'last'] as const;
 export type ChartAggregate = (typeof chartAggregates)[number];
@@ -75,21 +77,23 @@ const SLICE_CELLS = 10_000;
 export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, signal?: AbortSignal): Promise<Chart> {
   const { resolution, sources, table, waves } = plan ?? (await planChart(db, query));
   const hasFeature = query.series.some(({ kind }) => kind === 'feature');
-  const starts = hasFeature || query.fill !== 'none' || query.detail === true ? await bucketStarts(db, query, resolution) : [];
+  const isAsked = hasFeature || query.fill !== 'none' || query.detail === true || resolution.kind === 'calendar';
+  const starts = isAsked ? await bucketStarts(db, query, resolution) : [];
   const features = await readFeatures(db, query, table, sources);
   const columns: ReadColumn[] = [];
   for (const [index, series] of query.series.entries()) {
     if (signal?.aborted === true) throw new PipelineError('bad_request', 'The peer went away.');
     if (series.kind === 'waveform') {
-      const [low, high] = await waveColumns(db, query, waves.get(index) ?? [], resolution, sources.secondsOf);
+      const read = await waveColumns(db, query, waves.get(index) ?? [], resolution, sources.secondsOf);
+      const [low, high] = read.map((cells) => atStarts(cells, resolution, starts)) as [Column, Column];
       columns.push({ series: index, what: 'min', cells: low, cadenceHz: null, ends: null, methodCodes: [] });
       columns.push({ series: index, what: 'max', cells: high, cadenceHz: null, ends: null, methodCodes: [] });
     } else if (series.kind === 'feature') {
       const column = await featureColumn(query, series, resolution, table, starts, features, sources);
       columns.push({ series: index, what: series.aggregate, ...column });
     } else {
-      const read = (asked: ChartQuery, aggregate: ChartAggregate): Promise<Column> =>
-        measurementColumn(db, asked, series.biosignalId, aggregate, resolution);
+      const read = async (asked: ChartQuery, aggregate: ChartAggregate): Promise<Column> =>
+        atStarts(await measurementColumn(db, asked, series.biosignalId, aggregate, resolution), resolution, starts);
       const cells = await read(query, series.aggregate);
       const ends = query.detail === true ? await endsOf(query, cells, read) : null;
       columns.push({ series: index, what: series.aggregate, cells, cadenceHz: null, ends, methodCodes: [] });
@@ -159,7 +163,7 @@ function dueIn(
   { fromNs, toNs }: ChartQuery,
   starts: readonly number[],
 ): (cadenceHz: number | null, bucketMs: number | null) => number | null {
-  const nowMs = Date.now();
+  const nowMs = unixNowMs();
   const [fromMs, toMs] = [Number(fromNs) / 1e6, Number(toNs) / 1e6];
   const endOf = new Map(starts.map((ms, i) => [ms, starts[i + 1] ?? toMs]));
   return (cadenceHz, bucketMs) =>
@@ -214,15 +218,23 @@ async function bucketStarts(db: Db, query: ChartQuery, resolution: Resolution): 
     for (let ms = floorTo(Number(query.fromNs / 1_000_000n), stepMs); ms < toMs; ms += stepMs) starts.push(ms);
     return starts;
   }
-  // Steps in local time, so that a day with 23 or 25 hours is one bucket.
+  // Steps in local time, so that a day with 23 or 25 hours is one bucket, and one that the clocks skip is none. Where they show midnight
+  // twice, the day begins with the first; PostgreSQL takes the second.
   // SQL: kysely has no generate_series and no `at time zone`.
   const { rows } = await db.query<{ ms: number }>(
-    `select (extract(epoch from g at time zone $3) * 1000)::float8 as ms
+    `select distinct (extract(epoch from ${firstTimeOf('g', '$3')}) * 1000)::float8 as ms
      from generate_series(date_trunc('${resolution.unit}', $1::timestamptz at time zone $3), $2::timestamptz at time zone $3, interval '1 ${resolution.unit}') as g
-     where g at time zone $3 < $2::timestamptz order by 1`,
+     where ${firstTimeOf('g', '$3')} < $2::timestamptz order by 1`,
     [timestampAt(query.fromNs), timestampAt(query.toNs + 999n), query.timeZone],
   );
   return rows.map((row) => row.ms);
+}
+
+/** Cells of calendar buckets by the start of their bucket: SQL has them by what PostgreSQL takes for it. */
+function atStarts(cells: Column, resolution: Resolution, starts: readonly number[]): Column {
+  if (resolution.kind === 'fixed' || starts.length === 0) return cells;
+  const bucketAt = bucketFinder(resolution, starts);
+  return new Map([...cells].map(([ms, cell]) => [starts[bucketAt(ms)]!, cell]));
 }
 
 function floorTo(ms: number, stepMs: number): number {

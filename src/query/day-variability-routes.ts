@@ -9,6 +9,7 @@ import { prepared } from '../storage/database/prepared.ts';
 import { versionOf } from '../storage/newest-method.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { ownSubject } from '../tenancy/record-ownership.ts';
+import { firstTimeOf } from './clock-times.ts';
 import type { NnFiveMinutes } from './day-variability.ts';
 import { DAY_HOURS_MIN, dayVariability, DAYTIME, FIVE_MS, NIGHT, PART_MIN, RESTING_WINDOWS, sideBySide } from './day-variability.ts';
 import { wrong } from './wrong.ts';
@@ -84,8 +85,8 @@ async function boundsOf(db: Db, date: string, timeZone: string): Promise<Day> {
     throw wrong('/query/date', 'is no day of the calendar');
   const asked = db.query<Day>(
     prepared(
-      `select date_part('epoch', $1::timestamp at time zone $2) * 1000 as "fromMs",
-         date_part('epoch', ($1::timestamp + interval '1 day') at time zone $2) * 1000 as "untilMs"`,
+      `select date_part('epoch', ${firstTimeOf('$1::timestamp', '$2')}) * 1000 as "fromMs",
+         date_part('epoch', ${firstTimeOf(`($1::timestamp + interval '1 day')`, '$2')}) * 1000 as "untilMs"`,
       [date, timeZone],
     ),
   );

@@ -2,6 +2,7 @@
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { isCounted, sourceOf } from './observations.ts';
+import { firstTimeOf } from './clock-times.ts';
 import type { ObservationFilter, ObservationRow } from './observations.ts';
 
 /** ISO 8601. Minutes are read by readObservations. */
@@ -15,6 +16,8 @@ type SummaryRow = Readonly<{
   /** Of device and channel; unique in a bucket. */
   series: string;
   device: string;
+  method_code: string;
+  cadence_hz: number | null;
   value: number;
   qmask: number;
   n: number;
@@ -53,30 +56,33 @@ export async function readSummaries(
   const [since, until] = [filter.since ?? '-infinity', filter.until ?? 'infinity'];
   const daily = interval === 'P1D';
   const table = daily ? await tableOfDays(db, source, timeZone) : 'feature_1h';
-  const bucket = daily ? `date_trunc('day', bucket, $10::text)` : 'bucket';
-  const end = daily ? `(r.bucket at time zone $10 + interval '1 day') at time zone $10` : `r.bucket + interval '1 hour'`;
+  const bucket = daily ? firstTimeOf(`date_trunc('day', bucket at time zone $10::text)`, '$10::text') : 'bucket';
+  const end = daily ? firstTimeOf(`(r.bucket at time zone $10::text + interval '1 day')`, '$10::text') : `r.bucket + interval '1 hour'`;
   const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
   const n = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
   const { rows } = await db.query<SummaryRow>(
     prepared(
-      `with r as (
-         select ${bucket} as bucket, s.device, coalesce(c.code, '') as channel, sum(n) as n, sum(value_n) as value_n, sum(good_n) as good_n,
+      `with every as (
+         select ${bucket} as bucket, s.device, coalesce(c.code, '') as channel, method_id, sum(n) as n, sum(value_n) as value_n, sum(good_n) as good_n,
            sum(suspect_n) as suspect_n, sum(sum) as sum, sum(good_sum) as good_sum, sum(suspect_sum) as suspect_sum,
            min(min) as min, min(good_min) as good_min, min(suspect_min) as suspect_min,
            max(max) as max, max(good_max) as good_max, max(suspect_max) as suspect_max
          from ${table} f join unnest($3::int[], $4::text[]) as s (id, device) on s.id = f.stream_id
          left join stream_channel c on c.stream_id = f.stream_id and c.channel_no = f.channel_no
          where bucket >= $1::timestamptz and bucket < $2::timestamptz + interval '${daily ? 25 : 0} hours'
-           and f.stream_id = any ($3::int[]) and method_id = $5
-         group by 1, 2, 3
-         having ${bucket} >= $1::timestamptz and ${bucket} < $2::timestamptz)
-       select date_part('epoch', r.bucket) * 1000 as ms, date_part('epoch', ${end}) * 1000 as end_ms, k.series, r.device,
+           and f.stream_id = any ($3::int[]) and method_id = any ($5::int[])
+         group by 1, 2, 3, 4
+         having ${bucket} >= $1::timestamptz and ${bucket} < $2::timestamptz),
+       r as (
+         select distinct on (bucket, device, channel) * from every where value_n > 0
+         order by bucket, device, channel, array_position($5::int[], method_id::int))
+       select date_part('epoch', r.bucket) * 1000 as ms, date_part('epoch', ${end}) * 1000 as end_ms, k.series, r.device, m.code as method_code, m.cadence_hz,
          ${isCounted(biosignal.unit) ? sumValue : meanValue}, ${extremes},
          f.flag as qmask, r.n::int as n, r.value_n::int as value_n, r.good_n::int as good_n
-       from r
+       from r join method m on m.id = r.method_id
        cross join lateral (select case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as flag) f
        cross join lateral (
-         select substr(encode(sha256(convert_to(concat_ws(' ', $6::text, (select code from method where id = $5), r.channel, r.device), 'UTF8')), 'hex'), 1, 32)::uuid as series) k
+         select substr(encode(sha256(convert_to(concat_ws(' ', $6::text, m.code, r.channel, r.device), 'UTF8')), 'hex'), 1, 32)::uuid as series) k
        where ${n} > 0 and ${n} * 2 >= r.n
          and ($7::timestamptz is null or (r.bucket, k.series) ${compare} ($7::timestamptz, $8::uuid))
        order by r.bucket ${direction}, k.series ${direction} limit $9`,
@@ -85,7 +91,7 @@ export async function readSummaries(
         until,
         source.streams.map(({ id }) => id),
         source.streams.map(({ device }) => device),
-        source.methodId,
+        source.methods.map(({ id }) => id),
         filter.subjectId,
         filter.after?.[0] ?? null,
         filter.after?.[1].slice(0, 36) ?? null,
@@ -95,7 +101,7 @@ export async function readSummaries(
     ),
   );
   const { id: biosignalId, name, abbreviation, loinc_code, signal_type, unit } = biosignal;
-  return rows.map(({ ms, end_ms: endMs, series, device, ...row }) => ({
+  return rows.map(({ ms, end_ms: endMs, series, device, cadence_hz: cadenceHz, ...row }) => ({
     ...row,
     id: `${series}.${ms / 1000}.${interval}`,
     biosignal_id: biosignalId,
@@ -107,8 +113,7 @@ export async function readSummaries(
     effective_time: microseconds(ms),
     effective_end: microseconds(endMs),
     device_id: device,
-    method_code: source.methodCode,
-    expected_n: source.cadenceHz === null ? null : Math.round(((endMs - ms) / 1000) * source.cadenceHz),
+    expected_n: cadenceHz === null ? null : Math.round(((endMs - ms) / 1000) * cadenceHz),
   }));
 }
 

@@ -7,6 +7,7 @@ import type { QualityFlag } from '../signal.ts';
 import { extremesOf, flagOf, type BucketRow } from './chart-cells.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { minutesInSteps, readFeatureBuckets } from './feature-buckets.ts';
+import type { PackedSeries } from './feature-buckets.ts';
 
 export type BiosignalRow = Readonly<{
   id: number;
@@ -62,7 +63,7 @@ export type ObservationFilter = Readonly<{
   until: string | null;
   /** device_id of the packets; null: any. */
   deviceId: string | null;
-  /** null: for a derived feature, the newest version with values there. */
+  /** null: for a derived feature, of each minute, hour or day the newest version that has values in it. */
   methodCode: string | null;
   /** Worst flag returned. It does not change a value: a good minute's value comes from its good values, a suspect one's from its good and
    *  suspect values, a bad one's from all. */
@@ -144,6 +145,7 @@ type Minute = Readonly<{
   channelNo: number;
   row: BucketRow;
   perUnit: number;
+  method: Method;
 }>;
 type Place = Pick<Minute, 'ms' | 'uuid' | 'channelNo'>;
 
@@ -162,33 +164,50 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
   const sign = filter.order === 'asc' ? 1 : -1;
   const after = placeOf(filter.after);
   const minutes: Minute[] = [];
-  const method = createHash('sha256').update(source.methodCode).digest('hex').slice(0, 8);
   for (const [from, to] of windows(filter, source)) {
     const bounds = { from, to, hoursFrom: null, hoursTo: null, daysFrom: null, daysTo: null };
-    const packed = await readFeatureBuckets(db, [...streams.keys()], [source.methodId], bounds, 2, true);
-    const found = packed.flatMap((series) => {
-      const { stream_id: streamId, channel_no: channelNo, per_unit: perUnit } = series;
-      const place = { streamId, uuid: streams.get(streamId)!.uuid, channelNo, perUnit };
-      return minutesInSteps(series, filter.onDamaged).map((row): Minute => ({ ...place, ms: row.ms, row }));
-    });
-    const wanted = found
+    const ids = source.methods.map(({ id }) => id);
+    const packed = await readFeatureBuckets(db, [...streams.keys()], ids, bounds, 2, true);
+    const wanted = newestOf(source, packed, filter.onDamaged)
       .filter((minute) => isUsable(minute.row, qualityMax) && (after === null || sign * comparePlaces(minute, after) > 0))
       .sort((a, b) => sign * comparePlaces(a, b));
     minutes.push(...wanted.slice(0, filter.limit - minutes.length));
     if (minutes.length >= filter.limit) break;
   }
-  return minutes.map(({ ms, streamId, uuid, channelNo, row, perUnit }) => ({
-    id: `${uuid}.${method}.${channelNo}.${ms / 1000}`,
+  const hashes = new Map(source.methods.map(({ code }) => [code, createHash('sha256').update(code).digest('hex').slice(0, 8)]));
+  return minutes.map(({ ms, streamId, uuid, channelNo, row, perUnit, method }) => ({
+    id: `${uuid}.${hashes.get(method.code)!}.${channelNo}.${ms / 1000}`,
     unit: filter.biosignal.unit,
     effective_time: new Date(ms).toISOString().replace('Z', '000Z'),
     device_id: streams.get(streamId)!.device,
-    method_code: source.methodCode,
+    method_code: method.code,
     n: row.n,
     value_n: row.value_n,
     good_n: row.good_n,
-    expected_n: source.cadenceHz === null ? null : Math.round(60 * source.cadenceHz),
+    expected_n: method.cadenceHz === null ? null : Math.round(60 * method.cadenceHz),
     ...numbersOf(row, perUnit, isCounted(filter.biosignal.unit)),
   }));
+}
+
+/** Minutes as a chart has them: each is of one version, the newest that has values in it. */
+function newestOf({ streams, methods }: Source, packed: readonly PackedSeries[], onDamaged: OnDamaged | undefined): Minute[] {
+  const uuids = new Map(streams.map(({ id, uuid }) => [id, uuid]));
+  const minutes: Minute[] = [];
+  const taken = new Set<string>();
+  const keyOf = ({ ms, streamId, channelNo }: Minute): string => `${ms} ${streamId} ${channelNo}`;
+  for (const method of methods) {
+    const own = packed
+      .filter((series) => series.method_id === method.id)
+      .flatMap((series) => {
+        const { stream_id: streamId, channel_no: channelNo, per_unit: perUnit } = series;
+        const place = { streamId, uuid: uuids.get(streamId)!, channelNo, perUnit, method };
+        return minutesInSteps(series, onDamaged).map((row): Minute => ({ ...place, ms: row.ms, row }));
+      })
+      .filter((minute) => minute.row.value_n > 0 && !taken.has(keyOf(minute)));
+    minutes.push(...own);
+    if (methods.length > 1) for (const minute of own) taken.add(keyOf(minute));
+  }
+  return minutes;
 }
 
 /** The last observation of the page before; without an id of a minute, everything at its time. */
@@ -251,12 +270,12 @@ type Source = Readonly<{
   /** Times of their first and last recorded values, ms, to a day. */
   oldestMs: number;
   newestMs: number;
-  methodId: number;
-  methodCode: string;
-  cadenceHz: number | null;
+  /** Versions with values in the range, the newest first; those of another unit than the newest are left out. */
+  methods: readonly Method[];
 }>;
+type Method = Readonly<{ id: number; code: string; cadenceHz: number | null }>;
 
-/** Finds the user's streams that overlap the range, and the method to read: the newest version with values there. */
+/** Finds the user's streams that overlap the range, and the versions with values there. */
 export async function sourceOf(db: Db, filter: ObservationFilter, feature: string): Promise<Source | null> {
   const { rows } = await db.query<{
     ids: number[] | null;
@@ -264,9 +283,7 @@ export async function sourceOf(db: Db, filter: ObservationFilter, feature: strin
     devices: string[];
     oldest_ms: number;
     newest_ms: number;
-    method_id: number;
-    method_code: string;
-    cadence_hz: number | null;
+    methods: readonly (Method & { unit: string })[] | null;
   }>(
     prepared(
       `with own as (
@@ -277,22 +294,21 @@ export async function sourceOf(db: Db, filter: ObservationFilter, feature: strin
          where s.xuser_id = $1 and ($2::text is null or d.external_id = $2)
            and coalesce(s.recorded_from, '-infinity') < $6::timestamptz + interval '1 day'
            and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $5::timestamptz - interval '1 day')
-       select own.*, m.id as method_id, m.code as method_code, m.cadence_hz
-       from own cross join lateral (
-         select m.id, m.code, m.cadence_hz from method m
-         where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4) and has_feature(own.ids, m.id, $5::timestamptz, $6::timestamptz)
-         order by ${newestFirst('m')} limit 1) m`,
+       select own.*, (
+         select json_agg(json_build_object('id', m.id, 'code', m.code, 'unit', m.unit, 'cadenceHz', m.cadence_hz) order by ${newestFirst('m')})
+         from method m
+         where m.kind = 'feature' and m.name = $3 and ($4::text is null or m.code = $4)
+           and has_feature(own.ids, m.id, $5::timestamptz, $6::timestamptz)) as methods
+       from own`,
       [filter.subjectId, filter.deviceId, feature, filter.methodCode, filter.since ?? '-infinity', filter.until ?? 'infinity'],
     ),
   );
   const row = rows[0];
-  if (row === undefined || row.ids === null) return null;
+  if (row === undefined || row.ids === null || row.methods === null) return null;
   return {
     streams: row.ids.map((id, i) => ({ id, uuid: row.uuids[i]!, device: row.devices[i]! })),
     oldestMs: row.oldest_ms,
     newestMs: row.newest_ms,
-    methodId: row.method_id,
-    methodCode: row.method_code,
-    cadenceHz: row.cadence_hz,
+    methods: row.methods.filter(({ unit }) => unit === row.methods![0]!.unit),
   };
 }

@@ -1,6 +1,7 @@
 /** Joins the nodes that share this database: ownership of partitions, messages, and what is asked of and answered to the others. */
 import { SocketBus } from '../bus/socket-bus.ts';
 import type { Bus } from '../bus/bus.ts';
+import { epochsUsed } from '../cluster/epochs.ts';
 import type { Config } from '../config.ts';
 import { metricsOfPort } from '../forward/node-metrics.ts';
 import { openDoor } from '../forward/owner-door.ts';
@@ -19,6 +20,7 @@ import type { SubjectId } from '../signal.ts';
 import type { Database } from '../storage/database/database.ts';
 import { Membership } from '../storage/membership.ts';
 import type { Instance } from '../storage/log-ownership.ts';
+import { NodeClock } from './node-clock.ts';
 import { logBusFaults } from './bus-faults.ts';
 
 type JoinOptions = Readonly<{ config: Config; logger: Logger; metrics: Metrics; version: string }>;
@@ -49,7 +51,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     throw error;
   });
   tellMoves(bus, membership);
-  const reach = watchReach(bus, membership, options.logger);
+  const { reach, clock } = watchOthers(bus, membership, options.logger);
   countPartitions(options.metrics, bus, membership, reach);
   const forwarded = options.metrics.packetsForwarded.tally({});
   let feeds: RemoteFeeds | null = null;
@@ -73,7 +75,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
       return { questions };
     },
     shareTries: (tries) => shareTries(bus, membership, tries),
-    parts: () => [busPart(bus, membership, reach)],
+    parts: () => [busPart(bus, membership, reach), ...clock.parts()],
     isFirst: () => membership.nodes()[0]?.id === membership.self,
     metrics: options.config.sharePort
       ? metricsOfPort({ bus, view: membership, metrics: options.metrics, self: instance.name })
@@ -81,6 +83,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     stop: async () => {
       feeds?.stop();
       reach.stop();
+      clock.stop();
       await bus.close();
     },
   };
@@ -98,11 +101,15 @@ function busPart(bus: Bus, membership: Membership, { unreached }: Reach): Part {
 const notReached = (names: readonly string[]): string =>
   `${names.join(', ')} ${names.length === 1 ? 'does' : 'do'} not answer: BIO_NATS_URL and BIO_CLUSTER, or BIO_BUS_DIR, must be the same on every node`;
 
-function watchReach(bus: Bus, membership: Membership, logger: Logger): Reach {
-  return new Reach(bus, membership, (unreached) => {
+function watchOthers(bus: Bus, membership: Membership, logger: Logger): { reach: Reach; clock: NodeClock } {
+  const clock = new NodeClock(membership, logger);
+  const onChange = (unreached: readonly string[]): void => {
     if (unreached.length === 0) logger.info({}, 'cluster: every other node answers again');
     else logger.warn({}, `cluster: ${notReached(unreached)}; packets of their people that come here are refused`);
-  });
+  };
+  const reach = new Reach(bus, membership, onChange, () => clock.agree(reach.aheadMs));
+  membership.onChange(() => void reach.ask());
+  return { reach, clock };
 }
 
 /** The library of NATS is loaded only where it is used. */
@@ -142,9 +149,10 @@ async function join(ingest: Database, instance: Instance, { config, logger, metr
 }
 
 function countPartitions(metrics: Metrics, bus: Bus, membership: Membership, reach: Reach): void {
-  const { partitions, partitionsWithoutOwner, clockOff, busOpen } = metrics;
+  const { partitions, partitionsWithoutOwner, epochs, clockOff, busOpen } = metrics;
   partitions.read = () => membership.fence.held.partitions.length;
   partitionsWithoutOwner.read = () => membership.withoutOwner;
+  epochs.read = () => epochsUsed(membership.newestEpoch);
   clockOff.read = () => membership.clockOffMs / 1000;
   busOpen.read = () => (bus.state === 'open' && reach.unreached.length === 0 ? 1 : 0);
 }

@@ -1,4 +1,5 @@
 /** Waits until this instance owns the packet log; meanwhile a standby listens on the port. */
+import { epochsUsed } from '../cluster/epochs.ts';
 import type { Config } from '../config.ts';
 import type { Logger } from '../http/logger.ts';
 import type { HttpServer } from '../http/server.ts';
@@ -62,6 +63,8 @@ export async function takeLog(
     throw error;
   });
   metrics.logOwner.set(1);
+  const { epoch } = ownership;
+  metrics.epochs.read = () => epochsUsed(epoch);
   void ownership.ended.then((why) => {
     metrics.logOwner.set(0);
     logger.error({ epoch: ownership.epoch.toString() }, `packet log: ${why}`);

@@ -8,6 +8,7 @@
  *  Nothing is negotiated: every node reads the same rows once a second, and computes the same shares (src/cluster/assignment.ts). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { CLOCK_OFF_MS } from '../cluster/agreed-clock.ts';
 import { assign } from '../cluster/assignment.ts';
 import type { ClusterNode, ClusterView, NodeId } from '../cluster/cluster-view.ts';
 import { partitionOf } from '../cluster/partition-of.ts';
@@ -41,9 +42,6 @@ const REFUSED = 'the database refuses this node new connections';
 const GIVE_BACK_MS = 10_000;
 /** Age up to which a node that has just started takes what is nobody's at once, ms. */
 const FRESH_MS = 1500;
-/** A clock that differs more from the database's is told, ms: packets are judged and recordings are placed by the clock of the node that
- *  a device reached, so nodes must agree. */
-const CLOCK_OFF_MS = 1000;
 /** Rows of nodes that have gone are kept this long, for people to see. */
 const GONE_KEPT = '1 hour';
 
@@ -71,7 +69,7 @@ type NodeRow = Readonly<{
   locked: boolean;
 }>;
 type PartitionRow = Readonly<{ partition: number; epoch: string; owner: string | null }>;
-type Seen = Readonly<{ partitions: number; nodes: readonly NodeRow[]; owners: readonly PartitionRow[] }>;
+type Seen = Readonly<{ partitions: number; epoch: number; nodes: readonly NodeRow[]; owners: readonly PartitionRow[] }>;
 type Look = Seen & Readonly<{ nowMs: number }>;
 type ClaimedRow = { partition: number; epoch: bigint; checkpoint: bigint; newest: bigint };
 
@@ -88,7 +86,7 @@ export class Membership implements LogOwner, ClusterView {
   /** When each node's row was seen to change, performance.now(). */
   readonly #heard = new Map<NodeId, Readonly<{ renewed: string; ms: number }>>();
   readonly #releasing = new Map<number, Readonly<{ done: Promise<void>; startedMs: number }>>();
-  #seen: Seen = { partitions: 0, nodes: [], owners: [] };
+  #seen: Seen = { partitions: 0, epoch: 0, nodes: [], owners: [] };
   #viewText = '';
   #host: PartitionHost | null = null;
   #taking: Promise<void> | null = null;
@@ -160,6 +158,11 @@ export class Membership implements LogOwner, ClusterView {
     if (this.#seen.owners.length === 0) return this.partitionCount;
     const alive = new Set(this.nodes().map(({ id }) => id));
     return this.#seen.owners.filter(({ owner }) => owner === null || !alive.has(owner)).length;
+  }
+
+  /** The newest that was given, as this node last saw it. */
+  get newestEpoch(): number {
+    return this.#seen.epoch;
   }
 
   /** How far this machine's clock is ahead of the database's, ms, at least; 0: within the time of a look. */
@@ -573,7 +576,7 @@ const isLocked = `exists (
 const lookAtCluster = `
   with gone as (
     delete from cluster_node n where n.renewed_at < clock_timestamp() - $1::interval and not ${isLocked})
-  select (select partitions from cluster_setting) as partitions, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
+  select (select partitions from cluster_setting) as partitions, (select epoch::float8 from cluster_setting) as epoch, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
     coalesce((select json_agg(json_build_object('id', n.id, 'name', n.name, 'address', n.address, 'renewed', n.renewed_at::text,
       'draining', n.draining, 'refused', n.refused, 'locked', ${isLocked}) order by n.id)
       from cluster_node n), '[]') as nodes,

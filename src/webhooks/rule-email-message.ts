@@ -18,7 +18,7 @@ type Words = Readonly<{
   lead: (count: number, project: string) => string;
   line: (title: string, began: string, status: string) => string;
   severities: Readonly<Record<string, string>>;
-  /** Closed is not reviewed: its rule may have ended it. */
+  /** Closed is not reviewed: its rule may have ended it, and not just now. */
   statuses: Readonly<Record<string, string>>;
   signIn: string;
   notice: string;
@@ -30,9 +30,9 @@ const words: Readonly<Record<MailLanguage, Words>> = {
     subject: (count) => (count === 1 ? 'an episode was opened' : `${count} episodes were opened`),
     lead: (count, project) =>
       `${count === 1 ? 'An episode was opened' : `${count} episodes were opened`} by rules of the project ${project}:`,
-    line: (title, began, status) => `${title}, began ${began}, ${status} now`,
+    line: (title, began, status) => `${title}, began ${began}, ${status}`,
     severities: { low: 'low', medium: 'medium', high: 'high' },
-    statuses: { open: 'open', closed: 'ended', cancelled: 'dismissed' },
+    statuses: { open: 'still open', closed: 'has ended', cancelled: 'dismissed' },
     signIn: 'Sign in to see whose they are: this message names nobody, because others can read it on its way.',
     notice: 'Not an alarm system. Not a medical device. This message can be late, or never arrive.',
   },
@@ -40,9 +40,9 @@ const words: Readonly<Record<MailLanguage, Words>> = {
     locale: 'de',
     subject: (count) => (count === 1 ? 'eine Episode wurde eröffnet' : `${count} Episoden wurden eröffnet`),
     lead: (count, project) => `Regeln des Projekts ${project} haben ${count === 1 ? 'eine Episode' : `${count} Episoden`} eröffnet:`,
-    line: (title, began, status) => `${title}, begann ${began}, jetzt ${status}`,
+    line: (title, began, status) => `${title}, begann ${began}, ${status}`,
     severities: { low: 'niedrig', medium: 'mittel', high: 'hoch' },
-    statuses: { open: 'offen', closed: 'beendet', cancelled: 'verworfen' },
+    statuses: { open: 'noch offen', closed: 'inzwischen beendet', cancelled: 'verworfen' },
     signIn: 'Melden Sie sich an, um zu sehen, um wen es geht: Diese Nachricht nennt niemanden, weil andere sie unterwegs lesen können.',
     notice: 'Kein Alarmsystem. Kein Medizinprodukt. Diese Nachricht kann spät oder nie ankommen.',
   },
@@ -51,9 +51,9 @@ const words: Readonly<Record<MailLanguage, Words>> = {
     subject: (count) => (count === 1 ? 'un épisode a été ouvert' : `${count} épisodes ont été ouverts`),
     lead: (count, project) =>
       `${count === 1 ? 'Un épisode a été ouvert' : `${count} épisodes ont été ouverts`} par des règles du projet ${project} :`,
-    line: (title, began, status) => `${title}, commencé le ${began}, maintenant ${status}`,
+    line: (title, began, status) => `${title}, commencé le ${began}, ${status}`,
     severities: { low: 'faible', medium: 'moyenne', high: 'élevée' },
-    statuses: { open: 'en cours', closed: 'terminé', cancelled: 'écarté' },
+    statuses: { open: 'toujours en cours', closed: 'terminé depuis', cancelled: 'écarté' },
     signIn: 'Connectez-vous pour voir de qui il s’agit : ce message ne nomme personne, car d’autres peuvent le lire en chemin.',
     notice: 'Pas un système d’alarme. Pas un dispositif médical. Ce message peut arriver en retard, ou jamais.',
   },
@@ -61,9 +61,9 @@ const words: Readonly<Record<MailLanguage, Words>> = {
     locale: 'es',
     subject: (count) => (count === 1 ? 'se ha abierto un episodio' : `se han abierto ${count} episodios`),
     lead: (count, project) => `Las reglas del proyecto ${project} han abierto ${count === 1 ? 'un episodio' : `${count} episodios`}:`,
-    line: (title, began, status) => `${title}, empezó el ${began}, ahora ${status}`,
+    line: (title, began, status) => `${title}, empezó el ${began}, ${status}`,
     severities: { low: 'baja', medium: 'media', high: 'alta' },
-    statuses: { open: 'abierto', closed: 'terminado', cancelled: 'descartado' },
+    statuses: { open: 'sigue abierto', closed: 'ya terminado', cancelled: 'descartado' },
     signIn: 'Inicie sesión para ver de quién se trata: este mensaje no nombra a nadie, porque otros pueden leerlo por el camino.',
     notice: 'No es un sistema de alarma. No es un producto sanitario. Este mensaje puede llegar tarde o no llegar nunca.',
   },

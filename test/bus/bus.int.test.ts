@@ -1,5 +1,5 @@
 /** Promises of every transport between nodes: the same questions over Unix sockets and over a real server of NATS. */
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -179,6 +179,59 @@ describe('Unix sockets of nodes', () => {
     writeFileSync(file, '');
     await expect(SocketBus.open(file, 'node-a')).rejects.toThrow(/^BIO_BUS_DIR: /);
   });
+
+  // promise: bus-folder
+  test("a folder that others may enter, or that is another user's, is refused; sockets of nodes that were killed are removed", async () => {
+    const open2 = join(shared, 'folder');
+    mkdirSync(open2, { mode: 0o755 });
+    await expect(SocketBus.open(open2, 'node-a')).rejects.toThrow(
+      /^BIO_BUS_DIR: others may enter .*folder \(mode 755\), and could send packets as any device: chmod 700 it$/,
+    );
+    // Of root where the tests are not root's, and the other way round.
+    if (process.getuid!() === 0) {
+      chmodSync(open2, 0o700);
+      chownSync(open2, 65534, 65534);
+      await expect(SocketBus.open(open2, 'node-a')).rejects.toThrow(/^BIO_BUS_DIR: .*folder belongs to the user 65534, this process to 0/);
+      chownSync(open2, 0, 0);
+    }
+    chmodSync(open2, 0o700);
+    const killed = join(open2, '00000000-dead-4000-8000-000000000000.sock');
+    const code = `require('node:net').createServer().listen(${JSON.stringify(killed)}, () => process.kill(process.pid, 'SIGKILL'))`;
+    expect(() => execFileSync(process.execPath, ['-e', code], { stdio: 'ignore' })).toThrow();
+    writeFileSync(join(open2, 'note.txt'), 'of a person');
+    expect(existsSync(killed)).toBe(true);
+    const a = await SocketBus.open(open2, 'node-a');
+    const b = await SocketBus.open(open2, 'node-b');
+    closing.push(() => Promise.all([a.close(), b.close()]));
+    expect(readdirSync(open2).toSorted()).toEqual(['node-a.sock', 'node-b.sock', 'note.txt']);
+    chmodSync(open2, 0o500); // one that is in use goes on
+    a.handle('echo', (__, body) => body);
+    expect(text(await b.request('node-a', 'echo', bytes('still'), 5000))).toBe('still');
+    chmodSync(open2, 0o700);
+  });
+
+  test('those who send parts of messages take no memory without a bound', async () => {
+    const [a, b] = [await open('node-a'), await open('node-b')];
+    b.handle('echo', (__, body) => body);
+    const part = Buffer.concat(encodeFrame('ask', 1, 'echo', new Uint8Array(MESSAGE_BYTES_MAX))).subarray(0, MESSAGE_BYTES_MAX - 1);
+    const hello = Buffer.concat(encodeFrame('hello', 0, 'greedy', bytes('')));
+    let ended = 0;
+    let sentBytes = 0;
+    for (let n = 0; n < 20; n++) {
+      const socket = connect(join(shared, 'node-b.sock'));
+      closing.push(() => socket.destroy());
+      socket.on('error', () => undefined).on('close', () => void (ended += 1));
+      socket.write(hello);
+      socket.write(part, () => void (sentBytes += part.length));
+    }
+    await until(() => ended >= 12, 30_000);
+    expect(text(await a.request('node-b', 'echo', bytes('meanwhile'), 5000))).toBe('meanwhile');
+    expect(ended).toBeLessThan(20);
+    expect(sentBytes).toBeLessThan(20 * part.length);
+    await until(() => ended === 20, 30_000); // those who did not end their message
+    const whole = new Uint8Array(MESSAGE_BYTES_MAX);
+    expect((await a.request('node-b', 'echo', whole, 20_000)).length).toBe(whole.length);
+  }, 60_000);
 
   // job: socket
   test('that are deleted with their folder are there again within seconds; what was open goes on', async () => {

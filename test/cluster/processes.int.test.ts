@@ -25,6 +25,7 @@ import { ran } from '../helpers/commands.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { derivedRows } from '../helpers/derived-rows.ts';
+import { isShared } from './nodes.ts';
 
 const DEVICES = 6;
 const SECONDS = 24;
@@ -349,3 +350,64 @@ test('a node that hangs and partitions without an owner are both told; a node th
     await own.close();
   }
 }, 150_000);
+
+async function isOwnedByLiving({ pool }: TestDatabase): Promise<boolean> {
+  const { rows } = await pool.query<{ living: boolean }>(
+    `select bool_and(exists (select from cluster_node n where n.id = c.owner and n.renewed_at > clock_timestamp() - interval '5 s')) as living
+     from packet_log_checkpoint c`,
+  );
+  return rows[0]!.living;
+}
+
+// promise: hung-ended
+// job: signs-of-life, hung-processes
+test('says that it listens once all do; a node that hangs is ended and started again, one in a debugger is not', async () => {
+  const own = await testDatabase();
+  const spins = 'process.on("SIGUSR2", () => { for (;;); })';
+  const command = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '3'], {
+    env: {
+      ...process.env,
+      NODE_OPTIONS: `--inspect-port=0 --import=data:text/javascript,${encodeURIComponent(spins)}`,
+      DATABASE_URL: own.url,
+      PORT: String(await freePort()),
+      BIO_DB_CONNECTIONS_MAX: '14',
+      BIO_LOG_LEVEL: 'error',
+      BIO_NODE_NAME: 'bed',
+      BIO_DEMO: '0',
+      BIO_STOP_TIMEOUT_MS: '2000',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let told = '';
+  command.stderr!.setEncoding('utf8').on('data', (text: string) => (told += text));
+  const pidOf = new Map<string, number>();
+  const nodes = (): number[] => readFileSync(`/proc/${command.pid}/task/${command.pid}/children`, 'utf8').trim().split(' ').map(Number);
+  const nameOf = (pid: number): string => /(?:^|\0)BIO_NODE_NAME=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))![1]!;
+  try {
+    for await (const line of createInterface(command.stdout!)) if (line.endsWith('with 3 processes')) break;
+    const { rows } = await own.pool.query<{ name: string }>('select name from cluster_node order by name');
+    expect(rows.map(({ name }) => name)).toEqual(['bed/1', 'bed/2', 'bed/3']);
+    await until(() => isShared(own, 3), 60_000);
+    for (const pid of nodes()) pidOf.set(nameOf(pid), pid);
+    process.kill(pidOf.get('bed/3')!, 'SIGUSR1');
+    await until(() => told.includes('bed/3: Debugger listening on'), 10_000);
+    await sleep(2500); // it has told so
+    process.kill(pidOf.get('bed/1')!, 'SIGSTOP');
+    process.kill(pidOf.get('bed/2')!, 'SIGUSR2');
+    process.kill(pidOf.get('bed/3')!, 'SIGSTOP');
+    for (const name of ['bed/1', 'bed/2']) await until(() => told.includes(`${name} has not answered for 20 s, and is killed`), 60_000);
+    process.kill(pidOf.get('bed/3')!, 'SIGCONT'); // it was followed, and ends by itself
+    // Nobody was there to follow the three until they were started again.
+    await until(() => nodes().length === 3 && !nodes().some((pid) => pid === pidOf.get('bed/1') || pid === pidOf.get('bed/2')), 60_000);
+    await until(async () => (await isShared(own, 3)) && (await isOwnedByLiving(own)), 90_000);
+    expect(told).not.toContain('bed/3 has not answered');
+    const gone = once(command, 'exit');
+    command.kill('SIGTERM');
+    await gone;
+    expect(command.exitCode, told).toBe(0);
+  } finally {
+    for (const pid of pidOf.values()) if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL');
+    command.kill('SIGKILL');
+    await own.close();
+  }
+}, 240_000);

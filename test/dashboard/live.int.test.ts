@@ -89,7 +89,10 @@ async function lose(proxy: TcpProxy, page: Page, within: string): Promise<void> 
   expect(tookMs).toBeLessThan(5000);
 }
 
-/** A device with the twelve leads, which sends until it is stopped. */
+/** What an electrode that is off gives, of 200 steps per mV. */
+const OPEN = 1000;
+
+/** A device with the twelve leads, whose last electrode is off, and which sends until it is stopped. */
 async function startTwelveLeads(leads: readonly string[]): Promise<{ person: string; stop: () => void }> {
   const [project] = await dashboard.send<{ project_key: string }[]>('GET', '/api/v1/projects');
   const user = { external_id: 'twelve', project_key: project!.project_key, display_name: 'Twelve Leads' };
@@ -97,6 +100,7 @@ async function startTwelveLeads(leads: readonly string[]): Promise<{ person: str
   const [packetMs, rateHz] = [500, 250];
   const startMs = Date.now();
   const valueAt = (sec: number, lead: number): number => {
+    if (leads[lead] === 'v6') return OPEN;
     const sinceBeat = (sec % 0.8) - 0.3;
     const size = lead === 3 ? -0.8 : 0.3 + 0.07 * lead;
     return 200 * size * (Math.exp(-(sinceBeat ** 2) / 2e-4) + 0.2 * Math.exp(-((sinceBeat - 0.25) ** 2) / 3e-3)) + 5 * Math.sin(sec * 97);
@@ -250,6 +254,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
   }, 150_000);
 
   // promise: twelve-leads
+  // promise: flat-is-unusable
   it('shows twelve leads as they are printed, on a phone in two columns, and as rows', async () => {
     const leads = ['i', 'ii', 'iii', 'avr', 'avl', 'avf', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6'];
     const twelve = await startTwelveLeads(leads);
@@ -284,6 +289,9 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       expect(await page.locator('.rhythm bio-live-trace').getAttribute('channel')).toBe('ecg.ii');
       await page.locator('.leads').getByText('ECG aVR').waitFor();
       await liveValue(page);
+      // A line that does not move is nobody's heart, whatever the device says of it.
+      await page.locator('.leads bio-live-trace[channel="ecg.v6"]').getByText('Unusable').waitFor();
+      await page.locator('.leads bio-live-trace[channel="ecg.v5"]').getByText('Good').waitFor();
       await picture(page, 'live-12');
       expect(await violations(page)).toEqual([]);
       await page.setViewportSize({ width: 390, height: 844 });

@@ -144,7 +144,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
       });
     }
     await next.click();
-    const noMore = page.getByText('There is no other one in this direction');
+    const noMore = page.getByText('There are no more in this direction');
     await noMore.waitFor();
     // Steps that follow one another closely: it does not wait for the last of them.
     await page.locator('.views').focus();
@@ -224,6 +224,56 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.mouse.click(area.x + 64 + (area.width - 64) / 2, area.y + area.height * 0.15);
     await until(async () => Math.abs((await shownSec(page)) - 90) < 2);
     expect(await violations(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('is dragged by one finger, and its speed changed by two, or by the wheel with Ctrl', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
+    const strip = page.locator('canvas.strip');
+    await strip.scrollIntoViewIfNeeded();
+    const box = (await strip.boundingBox())!;
+    const session = await page.context().newCDPSession(page);
+    const touch = async (type: 'touchStart' | 'touchMove' | 'touchEnd', ...xs: number[]): Promise<void> => {
+      const touchPoints = xs.map((x, id) => ({ x: box.x + box.width / 2 + x, y: box.y + box.height / 2, id }));
+      await session.send('Input.dispatchTouchEvent', { type, touchPoints });
+    };
+    const speed = (): Promise<string> => page.getByLabel('Paper speed').inputValue();
+    await touch('touchStart', 60);
+    for (const x of [30, 0, -34.5]) await touch('touchMove', x); // 1 s at 25 mm/s
+    await touch('touchEnd');
+    await until(async () => Math.abs((await shownSec(page)) - 201) < 0.1);
+    await touch('touchStart', -40, 40);
+    await touch('touchMove', -70, 70);
+    await touch('touchEnd');
+    await expect.poll(speed).toBe('50 mm/s');
+    for (const width of [40, 20]) {
+      await touch('touchStart', -70, 70);
+      await touch('touchMove', -width, width);
+      await touch('touchEnd');
+    }
+    await expect.poll(speed).toBe('12.5 mm/s');
+    expect(Math.abs((await shownSec(page)) - 201)).toBeLessThan(0.1); // two fingers do not move it
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -100);
+    await page.keyboard.up('Control');
+    await expect.poll(speed).toBe('25 mm/s');
+    // Calipers by a finger: 94.5 CSS pixels are 25 mm.
+    await page.getByRole('checkbox', { name: 'Calipers' }).check();
+    await strip.scrollIntoViewIfNeeded();
+    await touch('touchStart', -47.25);
+    await touch('touchMove', 0);
+    await touch('touchMove', 47.25);
+    await touch('touchEnd');
+    await expect.poll(() => page.locator('.measured').textContent()).toMatch(/\b(99\d|100\d) ms = 60 \/min/);
+    // Two fingers keep what was measured.
+    await touch('touchStart', 10);
+    await touch('touchStart', 10, 60);
+    await touch('touchMove', -40, 90);
+    await touch('touchEnd');
+    await expect.poll(speed).toBe('50 mm/s');
+    expect(await page.locator('.measured').textContent()).toMatch(/\b(99\d|100\d) ms = 60 \/min/);
+    expect(errors).toEqual([]);
     await page.context().close();
   });
 
@@ -319,6 +369,9 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const url = page.url();
     await until(async () => (await newest.textContent()) !== first, 60_000);
     expect(page.url()).toBe(url);
+    // What has only just been recorded has no beats yet, which is not the same as none that can be used.
+    await page.keyboard.press('End');
+    await page.getByText('heart rate –, not computed yet').waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -1,9 +1,13 @@
 /** Rules and groups in the dashboard: made, tried, changed, switched off, by an operator in a real browser. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Route } from 'playwright-core';
+import { encodePacket } from '../../src/proto/packet-encode.ts';
+import { formatValue } from '../../widgets/shared/format.ts';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
+import type { TriedRule } from '../../dashboard/service.ts';
+import { ecgPackets } from '../helpers/ecg-packets.ts';
 
 let dashboard: DashboardFixture;
 
@@ -46,9 +50,17 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('button', { name: 'Make it' }).click();
     await page.getByRole('link', { name: 'Ward 3', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Add Ward 3' }).click();
-    await page.getByLabel('External id of the person').fill('demo-patient');
+    const key = (await send<{ project_key: string }[]>('GET', '/api/v1/projects'))[0]!.project_key;
+    await send('POST', '/api/v1/xusers', { external_id: 'in the next bed', project_key: key });
+    // A ward at once; who is not known is left in the field, with those who come after.
+    const field = page.getByLabel('External ids, one a line');
+    await field.fill('demo-patient\nnobody\n\n in the next bed ');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await page.locator('td[data-name=People]').getByText('1').waitFor();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    expect(await field.inputValue()).toBe('nobody\nin the next bed');
+    await field.fill('in the next bed');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.locator('td[data-name=People]').getByText('2').waitFor();
     expect(await violations(page, 'main')).toEqual([]);
     await picture(page, 'groups');
 
@@ -86,6 +98,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     };
     await page.route('**/rules/try', slow);
     await page.getByRole('button', { name: 'Try on history' }).click();
+    await page.locator('#rule-form .row').getByText('Trying the rule').waitFor();
     await page.getByLabel('Ends at (empty: the threshold)').fill('30');
     await page.getByRole('button', { name: 'Save' }).click();
     const alert = page.getByRole('alert').getByText('end_threshold');
@@ -100,6 +113,12 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     expect(await page.locator('main').textContent()).toContain('Not an alarm system. Not a medical device.');
     expect(await violations(page, 'main')).toEqual([]);
     await picture(page, 'rules');
+    // Longer words: nothing of a row is cut off.
+    const german = await dashboard.open('/dashboard/?lang=de#/rules', { storageState: dashboard.signedIn });
+    await german.page.getByRole('button', { name: 'Löschen' }).waitFor();
+    await picture(german.page, 'rules-de');
+    expect(await german.page.locator('.scroll').evaluate((list) => list.scrollWidth - list.clientWidth)).toBeLessThanOrEqual(0);
+    await german.page.context().close();
 
     await page.getByRole('button', { name: 'Edit Anything at all' }).click();
     await page.getByLabel('Name').fill('Anything');
@@ -117,6 +136,83 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     expect(errors).toEqual([]);
     await page.context().close();
   }, 240_000);
+
+  it('has shares of differences in per cent, typed, tried and told, and is searched in the words of its language', async () => {
+    const { open, send, service, signedIn } = dashboard;
+    const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+    const name = 'Viel Variabilität';
+    const startMs = Date.now() - 3_600_000;
+    const rrSec = (sec: number): number => 0.85 + 0.06 * Math.sin((2 * Math.PI * sec) / 3.4);
+    for (const packet of ecgPackets({ deviceId: 'varied', subject: 'varied', startMs, seconds: 480, rrSec })) {
+      const headers = { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/x-protobuf' };
+      const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
+        method: 'POST',
+        headers,
+        body: Buffer.from(encodePacket(packet)),
+      });
+      expect(answer.status).toBe(202);
+    }
+    const [stream] = await send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=varied');
+    type Series = { values: number[]; qmask: number[] };
+    await expect
+      .poll(
+        async () => {
+          const [found] = await send<Series[]>('GET', `/api/v1/streams/${stream!.id}/features?names=hrv_pnn50_300s`);
+          return Math.max(0, ...(found?.values ?? []).filter((_, i) => found!.qmask[i]! < 2));
+        },
+        { timeout: 60_000, interval: 1000 },
+      )
+      .toBeGreaterThan(0.007);
+    const other = { name: 'Fast', feature: 'hr_ecg', comparison: 'above', threshold: 200, sustain_sec: 0, enabled: false };
+    await send('POST', `/api/v1/projects/${project!.id}/rules`, other);
+    const { page, errors } = await open('/dashboard/?lang=de#/rules', { storageState: signedIn, locale: 'de-DE' });
+    await page.getByRole('button', { name: 'Neue Regel' }).click();
+    await page.getByLabel('Name').fill(name);
+    await page.locator('#rule-form [name=feature]').selectOption('hrv_pnn50_300s');
+    expect(await page.locator('#rule-form option[value=hrv_pnn50_300s]').textContent()).toMatch(/über 50 ms, 5 min \(%\)/);
+    await page.locator('#rule-form [name=threshold]').fill('0.7');
+    await page.locator('#rule-form [name=end_threshold]').fill('0.55');
+    await page.locator('#rule-form [name=sustain_sec]').fill('0');
+    await page.locator('#rule-form [name=quality_max]').selectOption('1');
+    await page.locator('#rule-form [name=subject_id]').fill('varied');
+    await page.locator('#rule-form [value=try]').click();
+    const furthest = page.locator('#rule-trial td[data-name="Äußerster Wert"]').first();
+    await furthest.waitFor();
+    const rule = {
+      name,
+      feature: 'hrv_pnn50_300s',
+      subject_id: 'varied',
+      comparison: 'above',
+      threshold: 0.007,
+      sustain_sec: 0,
+      quality_max: 1,
+    };
+    const range = { since: new Date(startMs - 60_000).toISOString(), until: new Date().toISOString() };
+    const { episodes } = await send<TriedRule>('POST', `/api/v1/projects/${project!.id}/rules/try`, { rule, ...range });
+    expect((await furthest.textContent())!.trim()).toBe(`${formatValue('de', 100 * episodes[0]!.extreme, '%')}\u00a0%`);
+    await page.locator('#rule-form [value=save]').click();
+    const row = page.getByRole('row').filter({ hasText: name });
+    await row.getByText(/0,7\s%/).waitFor();
+    await row.getByText(/0,55\s%/).waitFor();
+    const rules = await send<{ name: string }[]>('GET', `/api/v1/projects/${project!.id}/rules`);
+    expect(rules.find((one) => one.name === name)).toMatchObject({ threshold: 0.007, end_threshold: 0.0055 });
+    await row.getByRole('button', { name: 'Bearbeiten' }).click();
+    await expect.poll(() => page.locator('#rule-form [name=threshold]').inputValue()).toBe('0.7');
+    expect(await page.locator('#rule-form [name=end_threshold]').inputValue()).toBe('0.55');
+    await page.getByRole('button', { name: 'Abbrechen' }).click();
+    // By what is read: the name of the value and the severity in German.
+    for (const [sought, count] of [
+      ['aufeinanderfolgender Differenzen', 1],
+      ['Herzfrequenz', rules.length - 1],
+      ['mittel', rules.length],
+      ['medium', 0],
+    ] as const) {
+      await page.getByRole('searchbox').fill(sought);
+      await expect.poll(() => page.locator('tbody tr').count(), { message: sought }).toBe(count);
+    }
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 180_000);
 
   it('names what has opened an episode by its value and unit, in the language of the page', async () => {
     const { open, send, signedIn } = dashboard;

@@ -91,6 +91,9 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     };
     await page.mouse.move(...(await at(0.5)));
     await expect.poll(() => chart.locator('.readout b').first().textContent()).toMatch(/^\d+/);
+    // Right below what is pointed at: below the controls it would be off the screen of a laptop.
+    const [read, csv] = [await chart.locator('.readout').boundingBox(), await chart.getByRole('button', { name: 'CSV' }).boundingBox()];
+    expect(read!.y + read!.height).toBeLessThanOrEqual(csv!.y);
     await page.mouse.click(...(await at(0.5)));
     await page.getByRole('heading', { name: 'Trace at' }).waitFor();
     await expect.poll(() => loaded(page, '.trends .strip img')).toBe(true);
@@ -221,6 +224,44 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     if (folder !== undefined) await page.screenshot({ path: `${folder}/report-${locale}.png`, fullPage: true });
     // No value is called by its name of code.
     expect(await page.locator('.report bio-trend-chart .legend').allTextContents()).not.toContainEqual(expect.stringContaining('_'));
+    await page.context().close();
+  });
+
+  it('has a report that says so where there are more recordings than it lists, and draws all of the range', async () => {
+    const { send, service } = dashboard;
+    const { xuser_id: often } = await send<{ xuser_id: string }>('POST', '/api/v1/xusers', { external_id: 'often' });
+    const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: 250e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+    const startMs = Date.parse('2026-02-01T00:00:00Z');
+    for (let boot = 1; boot <= 201; boot++) {
+      const packet = encodePacket({
+        schemaVersion: 1,
+        deviceId: 'often',
+        bootId: boot.toString(16).padStart(32, '0'),
+        seq: 0,
+        t0DeviceNs: 0n,
+        // The first alone is days before the others.
+        t0UnixNs: BigInt(startMs + (boot === 1 ? 0 : 6 * 864e5 + 60_000 * boot)) * 1_000_000n,
+        sentUnixNs: 0n,
+        subject: 'often',
+        firmware: '',
+        blocks: [{ channel, tOffsetNs: 0, samples: new Int32Array(250).fill(boot), qmask: null }],
+        measurements: [],
+        events: [],
+      });
+      const headers = { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/x-protobuf' };
+      const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, { method: 'POST', headers, body: Buffer.from(packet) });
+      expect(answer.status, await answer.text()).toBe(202);
+    }
+    const span = `since=2026-01-31T00:00:00Z&until=2026-02-09T00:00:00Z`;
+    await expect
+      .poll(async () => (await send<unknown[]>('GET', `/api/v1/streams?subject_id=${often}&${span}&limit=300`)).length, { timeout: 60_000 })
+      .toBe(201);
+    const address = `/dashboard/#/users/${often}/report?from=2026-02-01&to=2026-02-07`;
+    const { page } = await dashboard.open(address, { storageState: dashboard.signedIn });
+    const shown = page.locator('.report');
+    await shown.getByText('There are more; these are the latest 200.').waitFor();
+    await shown.locator('.figure', { hasText: 'Recordings' }).getByText('200+').waitFor();
+    expect(await shown.textContent()).not.toContain('nothing was recorded in the rest of the range');
     await page.context().close();
   });
 

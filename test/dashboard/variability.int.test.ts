@@ -203,6 +203,78 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await page.context().close();
   }, 120_000);
 
+  // promise: variability-warns
+  it('says above its plots that the rhythm looks like fibrillation, and never calls the variability of a pulse that of the heart', async () => {
+    const { baseUrl: url, firstKey: key } = dashboard.service;
+    for (const [subject, path] of [
+      ['fibrillation', 'mitdb/201.hea'],
+      ['pulse', 'bidmc/bidmc_07_Signals.csv.gz'],
+    ] as const) {
+      const options = { env: { BIO_URL: url, BIO_KEY: key! }, cwd: process.cwd() };
+      const { code, err } = await ran(importRecordings, [recording(path)!, '--subject', subject, '--start', START, '--json'], options);
+      expect(code, err.join('\n')).toBe(0);
+      const [stream] = await dashboard.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${subject}`);
+      streams.set(subject, stream!.id);
+    }
+    const window = `since=${at(0)}&until=${at(300)}`;
+    await until(async () => ((await ask('fibrillation', window)).series[0]?.af_share ?? 0) > 0.9, 60_000);
+    const { page, errors } = await open('fibrillation', `/variability?at=${encodeURIComponent(at(150))}`);
+    const warning = page.getByText('The rhythm looks like atrial fibrillation');
+    await warning.waitFor();
+    expect(
+      await page
+        .getByRole('region', { name: 'Window', exact: true })
+        .getByText(/^The rhythm looks/)
+        .count(),
+    ).toBe(1);
+    expect(await warning.count()).toBe(1);
+    const { bottom } = await warning.evaluate((element) => element.getBoundingClientRect());
+    expect(bottom).toBeLessThan(page.viewportSize()!.height);
+    // The ellipse of fibrillation is as wide as the plot: it ends where the plot does.
+    const [drawn, plot] = await page
+      .locator('.plot svg.inside')
+      .evaluate((inside) => [inside, inside.parentElement!].map((element) => element.getBoundingClientRect().toJSON() as DOMRect));
+    expect(drawn!.left).toBeGreaterThan(plot!.left + 20);
+    expect(drawn!.bottom).toBeLessThan(plot!.bottom - 10);
+    await picture(page, 'hrv-fibrillation');
+    // The service names its episodes in English; the strip has them in the language of the page.
+    const german = await dashboard.open('/dashboard/?lang=de', { storageState: dashboard.signedIn, timezoneId: 'UTC' });
+    await german.page.addInitScript(() => {
+      const written: string[] = ((globalThis as { written?: string[] }).written ??= []);
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (...given) {
+        written.push(given[0]);
+        fillText.apply(this, given);
+      };
+    });
+    await german.page.goto(`${url}/dashboard/?lang=de#/recordings/${streams.get('fibrillation')!}?at=${encodeURIComponent(at(60))}`);
+    await german.page.reload(); // the address has another hash alone
+    await expect
+      .poll(() => german.page.evaluate(() => (globalThis as { written?: string[] }).written), { timeout: 60_000 })
+      .toContain('Unregelmäßiger Rhythmus ohne P-Wellen');
+    expect(await german.page.evaluate(() => (globalThis as { written?: string[] }).written!.join())).not.toContain('Irregular rhythm');
+    await german.page.context().close();
+    // So does the report.
+    const [{ subject_id: person }] = (await dashboard.send<{ subject_id: string }[]>('GET', '/api/v1/streams?subject_id=fibrillation')) as [
+      { subject_id: string },
+    ];
+    await page.goto(`${url}/dashboard/#/users/${person}/report?from=2025-11-20&to=2025-11-20`);
+    await page.getByText(/The rhythm looks like atrial fibrillation in \d+\s?% of the recordings/).waitFor();
+    await until(async () => (await ask('pulse', window)).series.some(({ signal }) => signal === 'ppg'), 60_000);
+    await page.goto(
+      `${url}/dashboard/#/recordings/${streams.get('pulse')!}/variability?at=${encodeURIComponent(at(150))}&channel=ppg.pleth`,
+    );
+    await page.getByRole('heading', { name: 'Pulse rate variability of pulse' }).waitFor();
+    const shown = (await page.locator('main').textContent())!;
+    expect(shown).toContain('Pulse rate of these intervals');
+    expect(shown).toContain('PP n, ms');
+    expect(shown).not.toContain('Heart rate');
+    expect(shown).not.toContain('HRV');
+    await picture(page, 'prv-pulse');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 180_000);
+
   it('fits a phone, the dark and paper, in other languages', async () => {
     for (const [lang, sec, options] of [
       ['de', 1000, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],

@@ -154,6 +154,13 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
       expect(performance.now() - startedMs).toBeLessThan(5000);
       expect(await page.locator('.wall-value:not(.old)').count()).toBe(0);
       await picture(page, 'wall-lost');
+      // A refresh of the list fails later: the sentence about it must not take the place of the tiles.
+      proxy.mode = 'refuse';
+      await page.locator('.wall > .problem').waitFor({ timeout: 60_000 });
+      await expect.poll(() => fits(page)).toBe(true);
+      const heights = await page.locator('.wall-tile').evaluateAll((all) => all.map((tile) => tile.getBoundingClientRect().height));
+      expect(Math.min(...heights)).toBeGreaterThan(100);
+      await picture(page, 'wall-lost-list');
       proxy.mode = 'pass';
       await expect.poll(() => page.locator('.wall-tile:not(.old)').count(), { timeout: 60_000 }).toBeGreaterThanOrEqual(5);
     } finally {

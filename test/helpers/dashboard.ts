@@ -18,7 +18,7 @@ export const password = 'correct horse battery';
 export type Opened = Readonly<{ page: Page; errors: string[] }>;
 export type DashboardFixture = Readonly<{
   service: Service;
-  /** Opens an address of the service; `errors` are what the page threw. */
+  /** Opens an address of the service; `errors` are what the page threw and what its policy blocked. */
   open: (path: string, context?: BrowserContextOptions) => Promise<Opened>;
   /** The cookie of an operator who signed in once: passwords are slow on purpose. */
   signedIn: Awaited<ReturnType<BrowserContext['storageState']>>;
@@ -38,6 +38,8 @@ export async function startDashboard(): Promise<DashboardFixture> {
     const page = await (await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options })).newPage();
     const errors: string[] = [];
     page.on('pageerror', (error) => errors.push(error.message));
+    // What the policy of the service blocks is missing on the page, without an exception.
+    page.on('console', (said) => said.type() === 'error' && said.text().includes('Content Security Policy') && errors.push(said.text()));
     await page.goto(service.baseUrl + path);
     return { page, errors };
   };

@@ -125,6 +125,41 @@ it('each bucket of a chart is of the newest version that has values in it, and s
   expect([one.values[0]!.method_codes, one.data.map(([, value]) => value)]).toEqual([[older], [10, 10]]);
 });
 
+it('each minute, hour and day of the observations is of the newest version that has values in it, page by page', async () => {
+  const { rows } = await api.database.pool.query<{ id: number }>(
+    `select id from biosignal where feature = 'hr_ecg' and project_id is null`,
+  );
+  type Row = { id: string; effective_time: string; value: number; method_code: string; n: number };
+  const ask = async (more: string): Promise<Row[]> => {
+    const path = `/api/v1/observations?biosignal_id=${rows[0]!.id}&subject_id=patient&since=${at(0)}&until=${at(300)}&order=asc${more}`;
+    return await api.json('GET', path);
+  };
+  const [newer, older] = [11, 10].map((number) => `derived:hr_ecg_v${number}`);
+  const minutes = await ask('');
+  expect(minutes.map(({ value, method_code: code }) => [value, code])).toEqual([
+    [11, newer],
+    [10, older],
+  ]);
+  expect(new Set(minutes.map(({ id }) => id)).size).toBe(2);
+  for (const order of ['asc', 'desc']) {
+    const paged: Row[] = [];
+    let next: string | null =
+      `/api/v1/observations?biosignal_id=${rows[0]!.id}&subject_id=patient&since=${at(0)}&until=${at(300)}&order=${order}&limit=1`;
+    while (next !== null) {
+      const answer: Response = await api.send('GET', next);
+      paged.push(...((await answer.json()) as Row[]));
+      next = /<([^>]+)>;\s*rel="?next/.exec(answer.headers.get('link') ?? '')?.[1] ?? null;
+    }
+    expect(paged).toEqual(order === 'asc' ? minutes : minutes.toReversed());
+  }
+  // Never both: an hour and a day have values of the newest.
+  const whole = `/api/v1/observations?biosignal_id=${rows[0]!.id}&subject_id=patient&since=2026-03-01T00:00:00Z&until=2026-03-02T00:00:00Z`;
+  for (const interval of ['PT1H', 'P1D'])
+    expect(await api.json('GET', `${whole}&interval=${interval}`)).toMatchObject([{ value: 11, n: 60, method_code: newer }]);
+  const named = await ask(`&method_code=${older}`);
+  expect(named.map(({ value }) => value)).toEqual([10, 10]);
+});
+
 it('the quality of an hour is that of the newest version that has values in it', async () => {
   const { pool } = api.database;
   await pool.query('update stream set last_sample_at = now() where id = $1', [stream.id]);

@@ -190,3 +190,25 @@ it.each(['America/Adak', 'Asia/Tokyo', 'UTC'])('the ends of the calendar in %s h
   expect((await day('0001-01-02', tz)).status).toBe(200);
   expect(running.faults).toEqual([]);
 });
+
+// The Azores: on 25 October 2026 at 01:00 the clocks went back to 00:00.
+it('a day whose midnight comes twice begins with the first, as pages have it', async () => {
+  const tz = 'Atlantic/Azores';
+  const [first, next] = [Date.parse('2026-10-25T00:00:00Z'), Date.parse('2026-10-26T01:00:00Z')];
+  const times = [first - 60_000, first, first + 30 * 60_000, first + 90 * 60_000, next - 60_000, next];
+  const measurements = times.map((time) => ({ biosignal_id: 67, time: new Date(time).toISOString(), value: 80 }));
+  const stored = await running.send('POST', '/api/v1/measurements', { body: { subject_id: subject, measurements } });
+  expect(stored.status, stored.text).toBe(201);
+  const body = {
+    subject_id: subject,
+    series: [{ biosignal_id: 67, agg: 'count' }],
+    range: { from: '2026-10-24T00:00:00Z', to: '2026-10-27T01:00:00Z' },
+    resolution: '1d',
+    tz,
+  };
+  for (const fill of ['none', 'null']) {
+    const { data } = (await running.send<{ data: number[][] }>('POST', '/api/v1/charts/query', { body: { ...body, fill } })).body;
+    const [before, the, after] = [first - 86_400_000, first, next];
+    expect([fill, data]).toEqual([fill, [[before, 1], [the, 4], [after, 1]]]); // prettier-ignore
+  }
+});

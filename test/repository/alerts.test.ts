@@ -54,6 +54,7 @@ it('each rule about owners, nodes and restarts has a case in which it fires and 
     'BiosignalBusAway',
     'BiosignalClock',
     'BiosignalDown',
+    'BiosignalEpochs',
     'BiosignalNoOwner',
     'BiosignalNodeSilent',
     'BiosignalOwnerChanges',

@@ -5,7 +5,16 @@ import { describe, expect, it } from 'vitest';
 
 const root = normalize(join(import.meta.dirname, '../..'));
 const everything = ['*'];
-const ground = ['src/signal.ts', 'src/errors.ts', 'src/text.ts', 'src/caller.ts', 'src/key-format.ts', 'src/metrics.ts', 'src/config.ts'];
+const ground = [
+  'src/signal.ts',
+  'src/errors.ts',
+  'src/text.ts',
+  'src/caller.ts',
+  'src/key-format.ts',
+  'src/metrics.ts',
+  'src/config.ts',
+  'src/unix-clock.ts',
+];
 const database = 'src/storage/database';
 const dsp = (...rooms: readonly string[]): string[] => ['src/signal.ts', ...rooms.map((room) => `src/dsp/${room}`)];
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -15,6 +24,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/text.ts': [],
   'src/caller.ts': [],
   'src/key-format.ts': [],
+  'src/unix-clock.ts': [],
   'src/metrics.test.ts': ['src/metrics.ts'],
   'src/text.test.ts': ['src/text.ts'],
   'src/key-format.test.ts': ['src/key-format.ts'],

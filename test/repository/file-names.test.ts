@@ -1,8 +1,9 @@
 /** Files named in documents, comments and texts exist: a name is all that leads a reader on, and files move. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, matchesGlob } from 'node:path';
 import { expect, test } from 'vitest';
+import config from '../../vitest.config.ts';
 
 const root = join(import.meta.dirname, '../..');
 const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 })
@@ -43,4 +44,12 @@ test('paths from the root in documents, code and scripts', () => {
     ),
   );
   expect(unknown).toEqual([]);
+});
+
+test('every test is one that npm test runs', () => {
+  const projects = config.test!.projects as { test: { include: string[] } }[];
+  const patterns = projects.flatMap(({ test: { include } }) => include).filter((pattern) => !pattern.startsWith('!'));
+  const tests = files.filter((file) => file.endsWith('.test.ts'));
+  expect(tests.length).toBeGreaterThan(200);
+  expect(tests.filter((file) => !patterns.some((pattern) => matchesGlob(file, pattern)))).toEqual([]);
 });

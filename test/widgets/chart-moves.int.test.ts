@@ -366,8 +366,8 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
       const values = [{ agg: 'mean', method_codes: methods }];
       return { json: { range, resolution: 'PT12M', values, data, qmask, detail: detailOf(data, qmask) } };
     });
-    const { chart, errors, close } = await open([`${fixed} compare="${other}" compare-name="Bert"`]);
-    await chart.getByText('Heart rate, Bert').waitFor();
+    const { page, chart, errors, close } = await open([`${fixed} tools compare="${other}" compare-name="Bert"`]);
+    await chart.locator('.legend').getByText('Heart rate, Bert').waitFor();
     /** Pixels of the colour of what is suspect, above the ribbon. */
     const marked = (): Promise<number> =>
       chart.evaluate((element) => {
@@ -387,6 +387,15 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await expect.poll(marked).toBeGreaterThan(100);
     // Of which versions the values are is said where there are several.
     await expect.poll(() => chart.getByText('derived:').allTextContents()).toEqual(['derived:hr_ecg_v11, derived:hr_ecg_v10']);
+    // A picture says so, too, and what the triangles are: it is looked at without this page.
+    const [file] = await Promise.all([page.waitForEvent('download'), chart.getByRole('button', { name: 'Download SVG' }).click()]);
+    const picture = (await readFile(await file.path())).toString();
+    expect(picture).toContain('Heart rate (/min), hr_ecg_v11 hr_ecg_v10<');
+    expect(picture).toContain('triangle: suspect value');
+    const [table] = await Promise.all([page.waitForEvent('download'), chart.getByRole('button', { name: 'Download CSV' }).click()]);
+    const [head, first] = (await readFile(await table.path())).toString().split('\r\n');
+    expect(head).toMatch(/Heart rate good share,Heart rate method,.*Heart rate, Bert method"$/);
+    expect(first).toMatch(/,good,[\d.]+,hr_ecg_v11 hr_ecg_v10,.*,hr_ecg_v10$/);
     expect(errors).toEqual([]);
     await close();
   });
@@ -420,9 +429,11 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     const csv = await download('CSV');
     expect(csv.name).toBe('Heart-rate_2026-03-28.csv');
     const lines = csv.bytes.toString().trimEnd().split('\r\n');
-    expect(lines[0]).toBe('time,Heart rate (/min),Heart rate (/min) min,Heart rate (/min) max,Heart rate quality,Heart rate good share');
-    expect(lines[1]).toMatch(/^2026-03-28T07:00:00\+01:00,[\d.]+,[\d.]+,[\d.]+,good,1$/);
-    expect(lines.filter((line) => line.endsWith(',unusable,0.056') || /,,,,unusable,/.test(line))).toHaveLength(5);
+    expect(lines[0]).toBe(
+      'time,Heart rate (/min),Heart rate (/min) min,Heart rate (/min) max,Heart rate quality,Heart rate good share,Heart rate method',
+    );
+    expect(lines[1]).toMatch(/^2026-03-28T07:00:00\+01:00,[\d.]+,[\d.]+,[\d.]+,good,1,$/); // a service that does not say the method
+    expect(lines.filter((line) => line.includes(',unusable,0.056,') || /,,,,unusable,/.test(line))).toHaveLength(5);
     // A table has no picture to take along.
     await chart.getByRole('button', { name: 'Show as table' }).click();
     await expect.poll(() => chart.getByRole('button', { name: 'Download SVG' }).isDisabled()).toBe(true);

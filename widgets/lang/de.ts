@@ -137,6 +137,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   noMore: 'In dieser Richtung gibt es keine weitere Stelle',
   gap: 'kein Signal',
   notRead: 'konnte nicht gelesen werden',
+  notComputed: 'noch nicht berechnet',
   goesOn: 'Aufzeichnung läuft; neueste Daten um {time}',
   allChannels: 'Alle Kanäle',
   goToTime: 'Zu Datum und Uhrzeit gehen',
@@ -183,6 +184,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   holeUnrecorded: 'Nichts wurde aufgezeichnet.',
   holeNotWorn: 'Der Pulssensor wurde nicht getragen.',
   holeRecorded: 'Es gibt Aufzeichnungen, aber nichts darin, woraus ein Wert zu berechnen war.',
+  triangles: 'Dreieck: fraglicher Wert',
   keys: 'Über einen Abschnitt ziehen vergrößert ihn. Tasten: + und - zoomen, Umschalt und Pfeil verschieben, Rücktaste geht zurück',
 };
 

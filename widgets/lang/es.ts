@@ -137,6 +137,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   noMore: 'No hay más en esta dirección',
   gap: 'sin señal',
   notRead: 'no se pudo leer',
+  notComputed: 'aún sin calcular',
   goesOn: 'Registro en curso; últimos datos a las {time}',
   allChannels: 'Todos los canales',
   goToTime: 'Ir a fecha y hora',
@@ -183,6 +184,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   holeUnrecorded: 'No se registró nada.',
   holeNotWorn: 'El sensor de pulso no estaba colocado.',
   holeRecorded: 'Hay registros, pero nada en ellos con lo que calcular un valor.',
+  triangles: 'triángulo: valor dudoso',
   keys: 'Arrastre sobre un tramo para ampliarlo. Teclas: + y - amplían y reducen, Mayús con una flecha desplaza, Retroceso vuelve atrás',
 };
 

@@ -137,6 +137,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   noMore: 'Il n’y en a pas d’autre dans cette direction',
   gap: 'pas de signal',
   notRead: 'lecture impossible',
+  notComputed: 'pas encore calculé',
   goesOn: 'Enregistrement en cours ; dernières données à {time}',
   allChannels: 'Toutes les voies',
   goToTime: 'Aller à la date et à l’heure',
@@ -183,6 +184,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   holeUnrecorded: 'Rien n’a été enregistré.',
   holeNotWorn: 'Le capteur de pouls n’était pas porté.',
   holeRecorded: 'Il y a des enregistrements, mais rien qui permette de calculer une valeur.',
+  triangles: 'triangle : valeur douteuse',
   keys: 'Faites glisser sur un intervalle pour l’agrandir. Touches : + et - zoom, Maj avec une flèche déplace, Retour arrière revient',
 };
 

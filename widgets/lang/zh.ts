@@ -136,6 +136,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   noMore: '这个方向没有更多了',
   gap: '无信号',
   notRead: '无法读取',
+  notComputed: '尚未计算',
   goesOn: '仍在记录；最新数据 {time}',
   allChannels: '所有通道',
   goToTime: '转到日期和时间',
@@ -182,6 +183,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   holeUnrecorded: '没有任何记录。',
   holeNotWorn: '未佩戴脉搏传感器。',
   holeRecorded: '有记录,但其中没有可用于计算的内容。',
+  triangles: '三角形：可疑值',
   keys: '拖过一段可放大;按键:+ 和 - 缩放,Shift 加方向键移动,退格键返回',
 };
 

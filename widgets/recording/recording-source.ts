@@ -301,8 +301,8 @@ export class RecordingSource {
     };
   }
 
-  /** Episodes and annotations of the recording, by their start. */
-  async marks(signal: AbortSignal): Promise<Mark[]> {
+  /** Episodes and annotations of the recording, by their start.  @param titleOf an episode's title in the language of the page */
+  async marks(signal: AbortSignal, titleOf: (english: string) => string): Promise<Mark[]> {
     const [since, until] = [this.startMs, this.endMs + 1].map((ms) => new Date(ms).toISOString()) as [string, string];
     const [episodes, annotations] = await Promise.all([
       this.session.get('/api/v1/episodes', { query: { subject_id: this.stream.subject_id, since, until, limit: 500 }, signal }),
@@ -318,7 +318,7 @@ export class RecordingSource {
         .map((item) => ({
           ...spanOf(item.started_at, item.ended_at),
           id: item.id,
-          label: item.title || item.kind,
+          label: titleOf(item.title || item.kind),
           source: 'episode' as const,
           beat: null,
           channel: null,

@@ -24,7 +24,7 @@ import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 import { tokenColor } from '../shared/theme.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
-import type { Colors, Tick } from './recording-draw.ts';
+import type { Colors, Surface, Tick } from './recording-draw.ts';
 import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
@@ -35,10 +35,12 @@ import type { Jump } from './recording-seek.ts';
 import { RecordingWords } from './recording-words.ts';
 import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingDay } from './recording-day.ts';
+import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource, TILE_MS } from './recording-source.ts';
-import type { Beat, Envelope, Mark, Quality, Rate, Segment, Tile } from './recording-source.ts';
+import { RecordingSource } from './recording-source.ts';
+import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
+import { tilesOf } from './strip-tiles.ts';
 
 const speeds = [12.5, 25, 50] as const;
 const rowLengths = [10, 30, 60] as const;
@@ -48,8 +50,8 @@ const LANES_MAX = 12;
 const STAYS_MAX = 3;
 /** What keys move by to place something exactly, ms. */
 const FINE_MS = 10;
-/** A pointer that moves less than this has not moved. */
-const STILL_PX = 6;
+/** Beats of a recording that goes on are there after so long at the latest; without any, they are still to come. */
+const COMPUTED_AFTER_MS = 60_000;
 /** A pause of the pointer after which what is shown is told. */
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
@@ -58,9 +60,17 @@ const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
 
+type Span = readonly [fromMs: number, toMs: number];
+type Calipers = Readonly<{ fromMs: number; toMs: number; marchOut: boolean }>;
+
+const nextOf = (list: readonly number[], value: number, by: number): number =>
+  list[Math.min(list.length - 1, Math.max(0, list.indexOf(value) + by))]!;
+
 export class BioRecording extends BioElement {
   static override styles = recordingCss;
   static observedAttributes = ['stream', 'at', 'speed', 'gain', 'row', 'channels', 'marking', 'tz', 'lang', 'theme'];
+  /** Names an episode in the language of the page, where the page can: the service names its own in English. */
+  titleOf = (english: string): string => english;
   #session: Session | null = null;
   #source: RecordingSource | null = null;
   #opening: AbortController | null = null;
@@ -83,24 +93,20 @@ export class BioRecording extends BioElement {
   #rowSec = 60;
   #channels: readonly string[] = [];
   #isFiltered = false;
-  #calipers: { fromMs: number; toMs: number; marchOut: boolean } | null = null;
+  #calipers: Calipers | null = null;
   #isMeasuring = false;
   #jump: Jump = 'jumpEpisode';
   /** Ends the search for it: they are elsewhere. */
   #looking: AbortController | null = null;
   #pickMode: PickMode = 'off';
   #pick: Pick | null = null;
-  /** Where the pointer came down, and what it does until it goes up. */
-  #gesture: Readonly<{ x: number; does: 'move' | 'measure' | 'pick' }> | null = null;
   /** The beat under the pointer. */
   #hovered: Beat | null = null;
   #message = '';
   #queued = 0;
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
-  readonly #pointers = new Map<number, { x: number; y: number }>();
   /** The day in which a pointer came down. */
   #heldDay: readonly [number, number] = [0, 0];
-  #pinchPx = 0;
   #isFocusWanted = false;
 
   override connectedCallback(): void {
@@ -190,7 +196,7 @@ export class BioRecording extends BioElement {
     this.#setState('ready');
     this.#loadWhole(source, signal);
     void source
-      .marks(signal)
+      .marks(signal, this.titleOf)
       .then((marks) => void (this.#marks = marks))
       .catch(() => undefined)
       .then(() => this.#draw());
@@ -260,7 +266,7 @@ export class BioRecording extends BioElement {
   async refreshMarks(): Promise<void> {
     const source = this.#source;
     if (source === null) return;
-    const marks = await source.marks(new AbortController().signal);
+    const marks = await source.marks(new AbortController().signal, this.titleOf);
     if (source !== this.#source) return;
     this.#marks = marks;
     this.#draw();
@@ -375,7 +381,7 @@ export class BioRecording extends BioElement {
     if (this.#source === null) return;
     this.#looking?.abort();
     this.#atMs = this.#within(ms);
-    if (this.#gesture === null) this.#hovered = null; // another beat is under the pointer now
+    if (!this.#pointers.isDown) this.#hovered = null; // another beat is under the pointer now
     this.#forget();
     this.#draw();
     clearTimeout(this.#tellTimer);
@@ -432,8 +438,6 @@ export class BioRecording extends BioElement {
     const isBracket = event.altKey && (event.key === '[' || event.key === ']');
     if ((event.ctrlKey || event.metaKey || event.altKey) && !isBracket) return;
     const step = this.#stripMs * (event.shiftKey ? 1 : 0.25);
-    const next = (list: readonly number[], value: number, by: number): number =>
-      list[Math.min(list.length - 1, Math.max(0, list.indexOf(value) + by))]!;
     const actions: Readonly<Record<string, () => void>> = {
       ArrowLeft: () => this.#moveTo(this.#atMs - step),
       ArrowRight: () => this.#moveTo(this.#atMs + step),
@@ -443,8 +447,8 @@ export class BioRecording extends BioElement {
       PageDown: () => this.#moveTo(this.#atMs + pageMs(this.#page)),
       Home: () => this.#moveTo(this.#source!.startMs),
       End: () => this.#moveTo(this.#source!.endMs),
-      '+': () => this.#set(() => this.#more(1, next)),
-      '-': () => this.#set(() => this.#more(-1, next)),
+      '+': () => this.#set(() => this.#more(1)),
+      '-': () => this.#set(() => this.#more(-1)),
       n: () => void this.#go(true),
       p: () => void this.#go(false),
       N: () => void this.#go(true, 'jumpMark'),
@@ -470,9 +474,9 @@ export class BioRecording extends BioElement {
   }
 
   /** `+` and `-`: of the chosen signal its gain; without one the speed. */
-  #more(by: number, next: (list: readonly number[], value: number, by: number) => number): void {
-    if (this.#signal === '') this.#speed = next(speeds, this.#speed, by);
-    else this.#gains.set(this.#signal, next(gains, this.#gains.of(this.#signal), by));
+  #more(by: number): void {
+    if (this.#signal === '') this.#speed = nextOf(speeds, this.#speed, by);
+    else this.#gains.set(this.#signal, nextOf(gains, this.#gains.of(this.#signal), by));
   }
 
   get #markKeys(): Readonly<Record<string, () => void>> {
@@ -521,72 +525,45 @@ export class BioRecording extends BioElement {
     return this.#atMs - this.#stripMs / 2 + (event.clientX - box.left) / pxPerMs(this.#speed);
   }
 
-  /** Shift measures, whatever else is on. */
-  #down(event: PointerEvent): void {
-    (event.currentTarget as Element).setPointerCapture(event.pointerId);
-    this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.#pointers.size === 2) {
-      this.#pinchPx = this.#pinch();
-      this.#gesture = null;
-      return;
-    }
-    const at = this.#timeAt(event);
-    const does = this.#isMeasuring || event.shiftKey ? 'measure' : this.#pickMode === 'stretch' ? 'pick' : 'move';
-    this.#gesture = { x: event.clientX, does };
-    if (does === 'measure') {
-      this.#isMeasuring = true;
-      this.#calipers = { marchOut: this.#calipers?.marchOut ?? false, fromMs: at, toMs: at };
-    } else if (does === 'pick') this.#pick = { fromMs: at, toMs: at, beat: null };
-  }
-
-  #move(event: PointerEvent): void {
-    const before = this.#pointers.get(event.pointerId);
-    if (before === undefined) {
-      this.#hover(event);
-      return;
-    }
-    this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.#pointers.size === 2) {
-      const ratio = this.#pinch() / Math.max(1, this.#pinchPx);
-      if (ratio < 1.4 && ratio > 0.7) return;
-      this.#pinchPx = this.#pinch();
-      const i = speeds.indexOf(this.#speed as (typeof speeds)[number]) + (ratio > 1 ? 1 : -1);
-      this.#set(() => (this.#speed = speeds[Math.min(speeds.length - 1, Math.max(0, i))]!));
-      return;
-    }
-    const does = this.#gesture?.does;
-    if (does === 'measure') this.#calipers = { ...this.#calipers!, toMs: this.#timeAt(event) };
-    else if (does === 'pick') this.#pick = { ...this.#pick!, toMs: this.#timeAt(event) };
-    else if (does === 'move') this.#moveTo(this.#atMs - (event.clientX - before.x) / pxPerMs(this.#speed));
-    this.#draw();
-  }
-
-  #up(event: PointerEvent): void {
-    this.#pointers.delete(event.pointerId);
-    const gesture = this.#gesture;
-    this.#gesture = null;
-    if (gesture === null) return;
-    const isStill = Math.abs(event.clientX - gesture.x) < STILL_PX;
-    if (gesture.does === 'measure') this.#tell();
-    else if (gesture.does === 'pick' && this.#pick !== null) {
-      const { fromMs, toMs } = this.#pick;
-      this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
-    } else if (this.#pickMode === 'beat' && isStill && event.type === 'pointerup')
-      this.#setPick(pickBeat(this.#beats, this.#timeAt(event)));
-    if (isStill) this.#hover(event); // a finger hovers over nothing
-  }
-
-  #pinch(): number {
-    const [a, b] = [...this.#pointers.values()];
-    return a === undefined || b === undefined ? 0 : Math.hypot(a.x - b.x, a.y - b.y);
-  }
+  readonly #pointers = new StripPointers({
+    timeAt: (event) => this.#timeAt(event),
+    // Shift measures, whatever else is on.
+    does: (event) => (this.#isMeasuring || event.shiftKey ? 'measure' : this.#pickMode === 'stretch' ? 'pick' : 'move'),
+    begin: (does, at) => {
+      this.#before = { isMeasuring: this.#isMeasuring, calipers: this.#calipers, pick: this.#pick };
+      if (does === 'measure') {
+        this.#isMeasuring = true;
+        this.#calipers = { marchOut: this.#calipers?.marchOut ?? false, fromMs: at, toMs: at };
+      } else if (does === 'pick') this.#pick = { fromMs: at, toMs: at, beat: null };
+    },
+    takeBack: (does) => {
+      if (does === 'move') return;
+      const { isMeasuring, calipers, pick } = this.#before!;
+      this.#set(() => ([this.#isMeasuring, this.#calipers, this.#pick] = [isMeasuring, calipers, pick]));
+    },
+    go: (does, at, px) => {
+      if (does === 'measure') this.#calipers = { ...this.#calipers!, toMs: at };
+      else if (does === 'pick') this.#pick = { ...this.#pick!, toMs: at };
+      else this.#moveTo(this.#atMs - px / pxPerMs(this.#speed));
+      this.#draw();
+    },
+    end: (does, at, isStill, { type }) => {
+      if (does === 'measure') this.#tell();
+      else if (does === 'pick' && this.#pick !== null) {
+        const { fromMs, toMs } = this.#pick;
+        this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
+      } else if (this.#pickMode === 'beat' && isStill && type === 'pointerup') this.#setPick(pickBeat(this.#beats, at));
+    },
+    hover: (event) => this.#hover(event),
+    pinch: (by) => this.#set(() => (this.#speed = nextOf(speeds, this.#speed, by))),
+  });
+  /** What was measured and picked when a pointer came down. */
+  #before: Readonly<{ isMeasuring: boolean; calipers: Calipers | null; pick: Pick | null }> | null = null;
 
   #wheel(event: WheelEvent): void {
     event.preventDefault();
-    if (event.ctrlKey) {
-      const i = speeds.indexOf(this.#speed as (typeof speeds)[number]) + (event.deltaY < 0 ? 1 : -1);
-      this.#set(() => (this.#speed = speeds[Math.min(speeds.length - 1, Math.max(0, i))]!));
-    } else this.#moveTo(this.#atMs + (event.deltaX + event.deltaY) / pxPerMs(this.#speed));
+    if (event.ctrlKey) this.#set(() => (this.#speed = nextOf(speeds, this.#speed, event.deltaY < 0 ? 1 : -1)));
+    else this.#moveTo(this.#atMs + (event.deltaX + event.deltaY) / pxPerMs(this.#speed));
   }
 
   #pickIn(event: PointerEvent, [fromMs, toMs]: readonly [number, number]): void {
@@ -644,76 +621,71 @@ export class BioRecording extends BioElement {
   }
 
   #drawAll(source: RecordingSource): void {
-    const colors = this.#colors();
-    const surface = (name: string) => {
-      const canvas = this.root.querySelector<HTMLCanvasElement>(`canvas.${name}`);
-      return canvas === null ? null : surfaceOf(canvas, colors);
-    };
     if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) this.#loadWhole(source, this.#opening.signal);
+    const colors = this.#colors();
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
     const shown = this.#page;
-    const page = [shown.fromMs, shown.fromMs + pageMs(shown)] as const;
-    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
-    const [whole, daySpan] = [surface('whole'), this.#isOfDays ? this.#daySpan : null];
-    if (whole !== null)
-      drawWhole(whole, {
-        startMs: source.startMs,
-        endMs: source.endMs,
-        envelope: this.#envelope,
-        quality: this.#quality,
-        rate: this.#rate,
-        marks: this.#marks,
-        page: daySpan ?? page,
-        strip,
-        ticks,
-      });
-    const dayOn = surface('day');
-    if (dayOn !== null && daySpan !== null) {
-      const [startMs, endMs] = daySpan;
-      const { envelope, quality, rate } = this.#dayAt(source, daySpan);
-      drawWhole(dayOn, { startMs, endMs, envelope, quality, rate, marks: this.#marks, page, strip, ticks });
-    }
     const qualities = this.#pages!.qualities(shown, this.#channels[0]!);
+    this.#drawWholes(source, colors, [shown.fromMs, shown.fromMs + pageMs(shown)], strip);
+    this.#drawPage(colors, shown, qualities, strip);
+    this.#drawStrip(source, colors, qualities, strip);
+  }
+
+  #surface(name: string, colors: Colors): Surface | null {
+    const canvas = this.root.querySelector<HTMLCanvasElement>(`canvas.${name}`);
+    return canvas === null ? null : surfaceOf(canvas, colors);
+  }
+
+  /** The whole recording, and a day of one of days. */
+  #drawWholes(source: RecordingSource, colors: Colors, page: Span, strip: Span): void {
+    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
+    const marks = this.#marks;
+    const [whole, daySpan] = [this.#surface('whole', colors), this.#isOfDays ? this.#daySpan : null];
+    if (whole !== null) {
+      const { startMs, endMs } = source;
+      const [envelope, quality, rate] = [this.#envelope, this.#quality, this.#rate];
+      drawWhole(whole, { startMs, endMs, envelope, quality, rate, marks, page: daySpan ?? page, strip, ticks });
+    }
+    const day = this.#surface('day', colors);
+    if (day === null || daySpan === null) return;
+    const [startMs, endMs] = daySpan;
+    const { envelope, quality, rate } = this.#dayAt(source, daySpan);
+    drawWhole(day, { startMs, endMs, envelope, quality, rate, marks, page, strip, ticks });
+  }
+
+  #drawPage(colors: Colors, shown: Page, qualities: readonly Quality[], strip: Span): void {
     this.root.querySelector<HTMLElement>('.rows')?.style.setProperty('--_rows', String(shown.count));
-    const rows = surface('rows');
-    if (rows !== null)
-      drawRows(rows, {
-        ...shown,
-        envelopes: this.#pages!.envelopes(shown, this.#channels[0]!),
-        marks: this.#marks,
-        strip,
-        qualities,
-        time: (ms) => this.#words.clock(ms, false),
-        date: (ms) => this.#words.date(ms),
-        channel: this.#channels[0]!,
-      });
+    const rows = this.#surface('rows', colors);
+    if (rows === null) return;
+    drawRows(rows, {
+      ...shown,
+      envelopes: this.#pages!.envelopes(shown, this.#channels[0]!),
+      marks: this.#marks,
+      strip,
+      qualities,
+      time: (ms) => this.#words.clock(ms, false),
+      date: (ms) => this.#words.date(ms),
+      channel: this.#channels[0]!,
+    });
+  }
+
+  #drawStrip(source: RecordingSource, colors: Colors, qualities: readonly Quality[], span: Span): void {
     this.root.querySelector<HTMLElement>('.strip')?.style.setProperty('--_lanes', String(this.#channels.length));
-    const paper = surface('strip');
+    const paper = this.#surface('strip', colors);
     if (paper === null) return;
     if (!matchMedia('print').matches) this.root.querySelector<HTMLElement>('.strip')!.style.setProperty('--_wide', `${paper.width}px`);
-    source.forgetOutside(strip[0] - 2 * TILE_MS, strip[1] + 2 * TILE_MS);
-    const tiles: Tile[] = [];
-    const absent: { fromMs: number; toMs: number; word: string }[] = [];
-    [this.#isUnread, this.#isWaiting] = [false, false];
-    for (let ms = Math.floor(strip[0] / TILE_MS) * TILE_MS; ms < strip[1]; ms += TILE_MS) {
-      if (ms + TILE_MS <= source.startMs || ms > source.endMs + 1000) continue;
-      const tile = source.tileAt(ms);
-      if (typeof tile === 'object') tiles.push(tile);
-      else {
-        this.#isUnread ||= tile === 'failed';
-        this.#isWaiting ||= tile === 'loading';
-        absent.push({ fromMs: ms, toMs: ms + TILE_MS, word: tile === 'loading' ? this.text('loading') : this.#words.say('notRead') });
-      }
-    }
-    source.tileAt(this.#within(strip[1] + TILE_MS)); // what one is likely to want next
-    source.tileAt(this.#within(strip[0] - TILE_MS));
-    const segments = tiles.flatMap((tile) => tile.segments).map((segment) => (this.#isFiltered ? filtered(segment) : segment));
-    this.#beats = tiles.flatMap((tile) => tile.beats);
+    const found = tilesOf(source, span);
+    this.#isUnread = found.absent.some(({ why }) => why === 'failed');
+    this.#isWaiting = found.absent.some(({ why }) => why === 'loading');
+    const words = { loading: this.text('loading'), failed: this.#words.say('notRead') } as const;
+    const absent = found.absent.map(({ fromMs, toMs, why }) => ({ fromMs, toMs, word: words[why] }));
+    const segments = found.tiles.flatMap((tile) => tile.segments).map((one) => (this.#isFiltered ? filtered(one) : one));
+    this.#beats = found.tiles.flatMap((tile) => tile.beats);
     this.#shown = segments;
     this.#readSoon();
     drawStrip(paper, {
-      fromMs: strip[0],
+      fromMs: span[0],
       speed: this.#speed,
       gain: this.#gains.all,
       lanes: this.#channels.map((code) => {
@@ -778,7 +750,15 @@ export class BioRecording extends BioElement {
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
   #reading(): string {
     const inStrip = this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
-    const missing = this.#isUnread ? this.#words.say('notRead') : this.#isWaiting ? this.text('loading') : null;
+    const source = this.#source;
+    const isAhead = source?.goesOn === true && inStrip.length === 0 && this.#atMs + this.#stripMs / 2 > source.endMs - COMPUTED_AFTER_MS;
+    const missing = this.#isUnread
+      ? this.#words.say('notRead')
+      : this.#isWaiting
+        ? this.text('loading')
+        : isAhead
+          ? this.#words.say('notComputed')
+          : null;
     return this.#words.reading(this.#atMs, inStrip, missing);
   }
 
@@ -933,10 +913,10 @@ export class BioRecording extends BioElement {
             speed: this.#speed,
             gain: this.#gains.all,
           })}
-          @pointerdown=${(event: PointerEvent) => this.#down(event)}
-          @pointermove=${(event: PointerEvent) => this.#move(event)}
-          @pointerup=${(event: PointerEvent) => this.#up(event)}
-          @pointercancel=${(event: PointerEvent) => this.#up(event)}
+          @pointerdown=${(event: PointerEvent) => this.#pointers.down(event)}
+          @pointermove=${(event: PointerEvent) => this.#pointers.move(event)}
+          @pointerup=${(event: PointerEvent) => this.#pointers.up(event)}
+          @pointercancel=${(event: PointerEvent) => this.#pointers.up(event)}
           @pointerleave=${(event: PointerEvent) => {
             if (event.pointerType === 'mouse') this.#hovered = null;
             this.requestUpdate();

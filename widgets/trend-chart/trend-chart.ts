@@ -363,8 +363,8 @@ export class BioTrendChart extends DataWidget<Shown> {
               )}
             </div>`
       }
-      ${this.#moves?.tools() ?? nothing}
       ${asTable || data.empty ? nothing : html`<p class="readout" aria-live="polite">${this.#note ?? readoutOf(data, this.#cursor, this.#say)}</p>`}
+      ${this.#moves?.tools() ?? nothing}
       <div class="row tools">
         <span class="muted">${this.#ends(data)}</span>
         <button

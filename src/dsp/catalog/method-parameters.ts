@@ -80,7 +80,7 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
           'jitter_max',
           beatValues.placings.rWave.jitterMax,
           '1',
-          'suspect when placing beats by the whole QRS complex changes RMSSD by more',
+          'suspect when placing beats by the whole QRS complex, or leaving out what it fits nowhere, changes RMSSD by more; SDNN by 10 %',
         ),
         p('by_shape_below', beatValues.placedByShapeBelowHz, 'Hz', 'below this rate beats are placed where the whole QRS complex fits'),
         p(
@@ -153,6 +153,8 @@ const delineated: MethodDetails = {
     p('t_reach', delineation.T_REACH_SEC, 's', 'T is sought up to this times the root of the interval before the beat in s, after R'),
     p('t_trapezium', delineation.T_TRAPEZIUM_SEC, 's', 'the right side of the trapezium lies so long after the steepest fall of T'),
     p('p_trapezium', delineation.P_TRAPEZIUM_SEC, 's', 'its left side so long before the steepest rise of P'),
+    p('mains_share_min', delineation.MAINS_SHARE_MIN, '1', 'hum of this share of the height of a beat is taken off'),
+    p('mains_times', delineation.MAINS_TIMES, '1', 'when it is so many times what is next to its frequency'),
     p('beats_min', intervals.BEATS_MIN, '1', 'no value from fewer beats'),
     p('beats_share_good', intervals.BEATS_SHARE_GOOD, '1', 'suspect when fewer of the beats of the window gave one'),
     p('pr_spread_max', intervals.PR_SPREAD_MAX_MS, 'ms', 'no PR when half of them lie further from the median'),

@@ -3,6 +3,8 @@
  *  QRS: from its steepest slope outwards to where the slope stays below a share of it. End of T: the point of largest trapezium area after
  *  the steepest fall (Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77), sought up to a time that grows with the root of the
  *  interval before the beat; onset of P: the same, mirrored, before its steepest rise. Smoothing: three moving means each, without delay.
+ *  Mains hum is taken off first: its slope is that of a QRS complex that never ends. A slope that stays high up to the limits of the search
+ *  has no onset and no end.
  *  Scored on QTDB as Martinez et al. 2004 (doi:10.1109/TBME.2003.821031) do: `npm run accuracy -- --only delineation`. */
 
 /** What is needed around an R peak, s: a beat is delineated when so much has come after it. */
@@ -33,6 +35,12 @@ const P_MARGIN_SEC = 0.012; // up to so long before the QRS
 const P_RISE_SEC = 0.1;
 export const P_TRAPEZIUM_SEC = 0.07;
 const NEIGHBOURS_SEC = { before: 0.14, after: 0.16 }; // the QRS lies within this of R
+/** Hum of mains, Hz: */
+const MAINS_HZ = [50, 60] as const;
+const MAINS_SEC = 1.3; // a sine of either over so long, whole periods of both,
+export const MAINS_SHARE_MIN = 0.01; // that has this share of the height of the beat
+export const MAINS_TIMES = 4; // and is so many times what is there
+const MAINS_PERIODS = 3; // so many periods fewer and more, where such a sine leaves nothing
 
 /** Times in s after R; NaN: not found. */
 export type Boundaries = { pOnset: number; pPeak: number; qrsOnset: number; qrsEnd: number; tPeak: number; tEnd: number };
@@ -85,6 +93,7 @@ export class Delineator {
     const d = this.decimation;
     const middle = Math.round(position / d);
     if (!meansOf((middle - this.#before) * d, d, this.#x)) return false;
+    this.#takeHumOff();
     // seconds after R of a place in the window
     const origin = (middle * d + (d - 1) / 2 - position) / (d * this.#fs);
     const sec = (i: number): number => (i - this.#before) / this.#fs + origin;
@@ -93,12 +102,12 @@ export class Delineator {
     out.qrsOnset = sec(qrs.onset);
     out.qrsEnd = sec(qrs.end);
     const rr = Math.min(INTERVAL_SEC.max, Math.max(INTERVAL_SEC.min, intervalSec));
-    const t = this.#t(qrs.end, rr);
+    const t = this.#t(Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end, rr);
     if (t !== null) {
       out.tPeak = sec(t.peak);
       out.tEnd = sec(t.end);
     }
-    const p = this.#p(qrs.onset, intervalSec);
+    const p = this.#p(Number.isNaN(qrs.onset) ? this.#before - this.#samples(NEIGHBOURS_SEC.before) : qrs.onset, intervalSec);
     if (p !== null) {
       out.pPeak = sec(p.peak);
       out.pOnset = sec(p.onset);
@@ -108,6 +117,24 @@ export class Delineator {
 
   #samples(sec: number): number {
     return Math.trunc(sec * this.#fs);
+  }
+
+  #takeHumOff(): void {
+    const x = this.#x;
+    const n = Math.min(this.#length, Math.round(MAINS_SEC * this.#fs));
+    const apart = (2 * Math.PI * MAINS_PERIODS) / n;
+    const turns = MAINS_HZ.map((hz) => (2 * Math.PI * hz) / this.#fs);
+    const height = sinesAt(x, n, turns[0]!, turns[1]!);
+    const found = [sines[0]!, sines[1]!, sines[2]!, sines[3]!];
+    turns.forEach((turn, i) => {
+      const re = found[2 * i]!;
+      const im = found[2 * i + 1]!;
+      // as far as it is a sine: folded to 0 or half the rate it is none, and what there is of it the smoothing takes off
+      if (Math.hypot(re, im) < MAINS_SHARE_MIN * height || Math.abs(Math.sin(turn)) < Math.sin(apart)) return;
+      sinesAt(x, n, turn - apart, turn + apart);
+      const around = Math.max(Math.hypot(sines[0]!, sines[1]!), Math.hypot(sines[2]!, sines[3]!));
+      if (Math.hypot(re, im) > MAINS_TIMES * around) takeOff(x, n - 1, turn, re, im);
+    });
   }
 
   #qrs(): { onset: number; end: number } | null {
@@ -124,11 +151,10 @@ export class Delineator {
     while (Math.abs(slope[begin]!) <= QRS_SHARE * steepest) begin++;
     let finish = to - 1;
     while (Math.abs(slope[finish]!) <= QRS_SHARE * steepest) finish--;
-    const held = Math.max(1, Math.round(HELD_SEC * this.#fs));
-    return {
-      onset: quietFrom(slope, begin, first, -1, ONSET_SHARE * steepest, held),
-      end: quietFrom(slope, finish, last, 1, END_SHARE * steepest, held),
-    };
+    const held = Math.max(2, Math.round(HELD_SEC * this.#fs)); // one sample is no stay
+    const onset = quietFrom(slope, begin, first, -1, ONSET_SHARE * steepest, held);
+    const end = quietFrom(slope, finish, last, 1, END_SHARE * steepest, held);
+    return { onset, end };
   }
 
   #t(qrsEnd: number, intervalSec: number): { peak: number; end: number } | null {
@@ -196,6 +222,53 @@ export class Delineator {
 
 const nothing = noBoundaries();
 
+/** Of the last `sinesAt`: real and imaginary part of each. */
+const sines = new Float64Array(4);
+
+/** The sines of so much turn a sample in the first n samples (Goertzel): amplitude and phase at the last of them, as complex numbers.
+ *  Two at once take hardly longer than one.  @returns distance between the highest and the lowest sample */
+function sinesAt(x: Float64Array, n: number, turnA: number, turnB: number): number {
+  const [cosA, cosB] = [Math.cos(turnA), Math.cos(turnB)];
+  const [twiceA, twiceB] = [2 * cosA, 2 * cosB];
+  const first = x[0]!;
+  let a1 = 0;
+  let a2 = 0;
+  let b1 = 0;
+  let b2 = 0;
+  let low = 0;
+  let high = 0;
+  for (let i = 0; i < n; i++) {
+    const v = x[i]! - first;
+    if (v < low) low = v;
+    if (v > high) high = v;
+    const a = v + twiceA * a1 - a2;
+    a2 = a1;
+    a1 = a;
+    const b = v + twiceB * b1 - b2;
+    b2 = b1;
+    b1 = b;
+  }
+  sines[0] = (2 / n) * (a1 - cosA * a2);
+  sines[1] = (2 / n) * Math.sin(turnA) * a2;
+  sines[2] = (2 / n) * (b1 - cosB * b2);
+  sines[3] = (2 / n) * Math.sin(turnB) * b2;
+  return high - low;
+}
+
+/** Takes the sine off every sample. @param re, im its amplitude and phase at sample `at` */
+function takeOff(x: Float64Array, at: number, turn: number, re: number, im: number): void {
+  const cos = Math.cos(turn);
+  const sin = Math.sin(turn);
+  let a = re * Math.cos(turn * at) + im * Math.sin(turn * at);
+  let b = im * Math.cos(turn * at) - re * Math.sin(turn * at);
+  for (let i = 0; i < x.length; i++) {
+    x[i] = x[i]! - a;
+    const next = a * cos - b * sin;
+    b = a * sin + b * cos;
+    a = next;
+  }
+}
+
 /** Mean of 2 half + 1 samples; of fewer at the ends of from..to. */
 function movingMean(x: Float64Array, out: Float64Array, from: number, to: number, half: number): void {
   let sum = 0;
@@ -219,12 +292,12 @@ function movingMean(x: Float64Array, out: Float64Array, from: number, to: number
   }
 }
 
-/** Where the slope has become and stays quiet, going from a place in one direction, at most to `end`. */
+/** Where the slope has become and stays quiet, going from a place in one direction; NaN: nowhere before `end`. */
 function quietFrom(slope: Float64Array, start: number, end: number, direction: 1 | -1, quiet: number, held: number): number {
   let count = 0;
   let i = start;
   for (; i !== end && count < held; i += direction) count = Math.abs(slope[i]!) < quiet ? count + 1 : 0;
-  return i - direction * Math.max(1, count);
+  return count < held ? Number.NaN : i - direction * count;
 }
 
 /** The sample of from..to farthest from the line between two values at its ends. */

@@ -25,6 +25,9 @@ function made(fs: number, prSec: number, tLaterSec: number, perMin = 65): Float6
   return makeEcg({ fs, seconds, shape: shifted(ecgShapes.usual, tLaterSec), beats, pWaves, noiseMv: 0.01, seed: 8 });
 }
 
+const withSine = (x: Float64Array, fs: number, hz: number, mV: number): Float64Array =>
+  x.map((v, i) => v + mV * Math.sin((2 * Math.PI * hz * i) / fs));
+
 describe.each([125, 250, 500, 1000])('at %i Hz', (fs) => {
   const before = lastOf(made(fs, 0.15, 0), fs);
 
@@ -46,6 +49,37 @@ describe.each([125, 250, 500, 1000])('at %i Hz', (fs) => {
     expect(Math.abs(longer('pr_60s') - 50)).toBeLessThan(within);
     expect(Math.abs(longer('qt_60s') - 40)).toBeLessThan(within);
     expect(Math.abs(longer('qrs_60s'))).toBeLessThan(within);
+  });
+});
+
+describe.each([100, 125, 250, 360, 500, 1000])('at %i Hz, in noise', (fs) => {
+  const clean = made(fs, 0.15, 0);
+  const measured = ['pr_60s', 'qrs_60s', 'qt_60s'];
+  const usual = lastOf(clean, fs);
+
+  test.each([
+    [50, 0.3],
+    [60, 0.3],
+    [50, 1],
+    [60, 1],
+  ])('hum of %i Hz, %d mV, changes nothing', (hz, mV) => {
+    const values = lastOf(withSine(clean, fs, hz, mV), fs);
+    for (const name of measured) {
+      expect(values.get(name)?.flag, name).toBe(0);
+      expect(Math.abs(values.get(name)!.value - usual.get(name)!.value), name).toBeLessThan(10 + 1000 / fs);
+    }
+  });
+
+  test.each([
+    [35, 0.2],
+    [16.7, 0.15],
+    [49.7, 0.6],
+  ])('a tremor of %d Hz, %d mV, that a QRS complex cannot be told from leaves no wrong value that is good', (hz, mV) => {
+    const values = lastOf(withSine(clean, fs, hz, mV), fs);
+    for (const name of measured) {
+      const found = values.get(name);
+      if (found?.flag === 0) expect(Math.abs(found.value - usual.get(name)!.value), name).toBeLessThan(25);
+    }
   });
 });
 

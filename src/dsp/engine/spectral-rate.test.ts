@@ -54,3 +54,18 @@ test('every spectral rate is given out once, also where no beats are', () => {
   expect(rows.map(({ t }) => t)).toEqual([...new Set(rows.map(({ t }) => t))].toSorted((a, b) => a - b));
   expect(rows.length).toBeGreaterThan(60);
 });
+
+test('a pulse that is taken off with a motion at its own rate leaves no good rate at the end of the range', () => {
+  const beatSec = Array.from({ length: 220 }, (_, i) => 0.5 + (i * 60) / 72);
+  const phase = (t: number): number => 2 * Math.PI * 1.2 * t + 0.3 * Math.sin(2 * Math.PI * 0.03 * t);
+  const moved = (gain: number): Float64Array =>
+    Float64Array.from({ length: fs * seconds }, (_, i) => gain * (Math.sin(phase(i / fs)) + 0.25 * Math.sin(2 * phase(i / fs))));
+  const samples = pulse(beatSec).map((v, i) => v + 0.35 * Math.sin(phase(i / fs - 0.12)) + 0.15 * Math.sin(2 * phase(i / fs) + 1));
+  const axes = [0.6, 0.4, 0.2].map((gain, i) => ({ code: `acc.${'xyz'[i]!}`, kind: 'acc' as const, fs, unit: 'g', samples: moved(gain) }));
+  const { features } = streamRows([{ code: 'ppg.green', kind: 'ppg', fs, unit: '1', samples }, ...axes]);
+  const rates = features.get('hr_ppg_motion')!;
+  expect(rates.length).toBeGreaterThan(80);
+  const wrong = rates.filter(({ value }) => Math.abs(value - 72) > 5);
+  expect(wrong.length).toBeGreaterThan(0);
+  expect(wrong.filter(({ qmask }) => qmask === 0)).toEqual([]);
+});

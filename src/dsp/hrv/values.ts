@@ -375,7 +375,7 @@ export function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): { 
   const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs < placing.rmssdMin || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
   return {
     pairs: isOdd || all.rmssdMs > correctionMax * rmssdMs ? SUSPECT : GOOD,
-    spread: nn.sdnnMs < limits.sdnnMin || all.sdnnMs > correctionMax * nn.sdnnMs ? SUSPECT : GOOD,
+    spread: nn.sdnnMs < limits.sdnnMin || all.sdnnMs > correctionMax * nn.sdnnMs || isSpreadJitter(nn.sdnnMs) ? SUSPECT : GOOD,
   };
 }
 
@@ -399,20 +399,45 @@ export function isOutreached(): boolean {
   return rangeMs(scratch.all) > correctionMax * rangeMs(scratch.nn);
 }
 
-/** Does RMSSD of the other places differ by more than this share? Then places vary, not the heart alone. */
+/** Does RMSSD of the other places, or of the pairs that have one alone, differ by more than this share? Then places vary, not the heart
+ *  alone. */
 function isJitter(jitterMax: number): boolean {
   const { nn, otherMs } = scratch;
   let squares = 0;
   let own = 0;
   let pairs = 0;
+  let whole = 0;
+  let count = 0;
   for (let i = 1; i < nn.count; i++) {
+    if (nn.adjacent[i] === 0) continue;
+    const mine = (nn.nnMs[i]! - nn.nnMs[i - 1]!) ** 2;
+    whole += mine;
+    count++;
     const d = otherMs[i]! - otherMs[i - 1]!;
-    if (nn.adjacent[i] === 0 || Number.isNaN(d)) continue;
+    if (Number.isNaN(d)) continue;
     squares += d * d;
-    own += (nn.nnMs[i]! - nn.nnMs[i - 1]!) ** 2;
+    own += mine;
     pairs++;
   }
-  return pairs > 0 && Math.abs(Math.sqrt(squares / own) - 1) > jitterMax;
+  if (pairs === 0) return false;
+  const isMore = (a: number, b: number): boolean => Math.abs(Math.sqrt(a / b) - 1) > jitterMax;
+  return isMore(squares, own) || isMore(own / pairs, whole / count);
+}
+
+/** Does SDNN of the other places differ by more than 10 %? */
+function isSpreadJitter(sdnnMs: number): boolean {
+  const { nn, otherMs } = scratch;
+  let sum = 0;
+  let squares = 0;
+  let count = 0;
+  for (let i = 0; i < nn.count; i++) {
+    const x = otherMs[i]! - nn.nnMs[0]!;
+    if (Number.isNaN(x)) continue;
+    sum += x;
+    squares += x * x;
+    count++;
+  }
+  return count > 1 && Math.abs(Math.sqrt((squares - (sum * sum) / count) / (count - 1)) / sdnnMs - 1) > correctionMax - 1;
 }
 
 /** Share of intervals next to ectopic beats above which too few are left. */

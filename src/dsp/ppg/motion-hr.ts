@@ -234,7 +234,9 @@ export class PpgMotionHeartRate {
     for (let s = Math.max(0, state - PEAK_REACH); s <= Math.min(STATES - 1, state + PEAK_REACH); s++)
       if (stride[s]! > stridePower) stridePower = stride[s]!;
     const trust = this.trust.of(bpm, share[state]! / 255, laterShare / 255, score[end]! - rival, stridePower / 255, motion);
-    if (usable) appendRate(out, endSec, bpm, share[state]! / 255, trust, motion);
+    // at an end of the range nothing shows a peak: it may lie beyond, a harmonic of a pulse that was taken off with the motion
+    const isAtEnd = state === 0 || state === STATES - 1;
+    if (usable) appendRate(out, endSec, bpm, share[state]! / 255, isAtEnd ? 0 : trust, motion);
     else appendRate(out, endSec, Number.NaN, 0, 0, motion);
     this.#emitted++;
   }

@@ -105,6 +105,11 @@ export const retiredBeatMethods: readonly Method[] = [
 const isOfFiveMinutes = ({ feature }: Method): boolean => fiveMinuteMethods.some((method) => method.feature === feature);
 const isMadeOfRPeaks = (method: Method): boolean =>
   method.feature === 'hr_ecg' || method.feature === 'resp_rate_ecg' || (method.feature.startsWith('hrv_') && !isOfFiveMinutes(method));
+const isDoubtedByPlace = ({ feature }: Method): boolean => feature.startsWith('hrv_') && feature !== 'hrv_mean_nn_300s';
+const placesUndoubted =
+  'not suspect for pairs of beats that fit the usual one nowhere, nor an SDNN for places that vary (RMSSD of 60 s flagged 0, within 10 %: QTDB 99.0 %, since then 99.3; MIT-BIH 99.3, since then 99.5).';
+const humLeft =
+  'hum of 50 or 60 Hz was left in, and a slope that did not end was taken for a QRS complex that did (QT 90 ms too long, and good, with 0.3 mV of 50 Hz; with 0.1 mV at 360 Hz).';
 const madeOf8 = 'made of r_peaks version 8, which took waves next to lost samples for beats, and of its kinds of beats.';
 const madeOf10 = 'made of r_peaks version 10, which could take T waves of a slow heart for beats.';
 const madeOf11 =
@@ -128,22 +133,23 @@ export const retiredMethods: readonly Method[] = [
   ...Object.entries(lastUnrounded).map(([feature, version]) =>
     earlier(featureMethods[methodIndex(feature)]!, version, 'values are not rounded to whole steps.'),
   ),
-  ...featureMethods
-    .filter(isMadeOfRPeaks)
-    .flatMap((current) => [
-      earlier(current, current.version - 1, madeOf11),
-      earlier(current, current.version - 2, madeOf10),
-      earlier(current, current.version - 3, madeOf8),
-      ...(current.version > 11 ? [earlier(current, 8, kindsOf7)] : []),
-      ...(current.version > 10 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
-      ...(current.version > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
-      ...(current.version > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
-      ...(current.version > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
-      ...(current.version > 2
-        ? [earlier(current, 2, `made of r_peaks version 2${current.feature.startsWith('hrv_') ? laterDoubts : ''}.`)]
-        : []),
-      ...(current.version > 1 ? [earlier(current, 1, 'made of r_peaks version 1, flagged by sqi_ecg version 1.')] : []),
-    ]),
+  ...featureMethods.filter(isMadeOfRPeaks).flatMap((current) => {
+    // the version made of r_peaks version 12
+    const of12 = isDoubtedByPlace(current) ? current.version - 1 : current.version;
+    return [
+      ...(of12 < current.version ? [earlier(current, of12, placesUndoubted)] : []),
+      earlier(current, of12 - 1, madeOf11),
+      earlier(current, of12 - 2, madeOf10),
+      earlier(current, of12 - 3, madeOf8),
+      ...(of12 > 11 ? [earlier(current, 8, kindsOf7)] : []),
+      ...(of12 > 10 ? [earlier(current, 7, current.feature === 'hr_ecg' ? goodWithDoubled : byIntervals)] : []),
+      ...(of12 > 6 ? [earlier(current, 6, 'made of r_peaks version 5.')] : []),
+      ...(of12 > 5 ? [earlier(current, 5, 'made of r_peaks version 4.')] : []),
+      ...(of12 > 3 ? [earlier(current, 3, 'made of r_peaks version 3.')] : []),
+      ...(of12 > 2 ? [earlier(current, 2, `made of r_peaks version 2${current.feature.startsWith('hrv_') ? laterDoubts : ''}.`)] : []),
+      ...(of12 > 1 ? [earlier(current, 1, 'made of r_peaks version 1, flagged by sqi_ecg version 1.')] : []),
+    ];
+  }),
   ...featureMethods
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => [
@@ -157,6 +163,11 @@ export const retiredMethods: readonly Method[] = [
     ]),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
   ...['hr_ppg', 'sqi_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 7, ofPeaks3)),
+  earlier(
+    featureMethods[methodIndex('hr_ppg_motion')]!,
+    7,
+    'a rate at the end of the range could be good: 210 /min of a pulse at 72 that was taken off with a motion at 72.',
+  ),
   earlier(featureMethods[methodIndex('hr_ppg_motion')]!, 6, ofPeaks3),
   earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 4, ofPeaks3),
   ...['perfusion_index', 'worn_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 3, flaggedByIndex7)),
@@ -203,6 +214,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
+      earlier(current, 6, humLeft),
       earlier(current, 5, madeOf11),
       earlier(current, 4, madeOf10),
       earlier(current, 3, madeOf8),
@@ -210,6 +222,7 @@ export const retiredMethods: readonly Method[] = [
       earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
     ]),
   ...fiveMinuteMethods.flatMap((current) => [
+    earlier(current, 5, placesUndoubted),
     earlier(current, 4, madeOf11),
     earlier(current, 3, madeOf10),
     earlier(current, 2, madeOf8),

@@ -92,7 +92,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 12, mean_nn: 12, sdnn: 12, pnn50: 12, sd1: 12, sd2: 12, lf: 12, hf: 12, lf_hf: 12 },
+  ecg: { rmssd: 13, mean_nn: 12, sdnn: 13, pnn50: 13, sd1: 13, sd2: 13, lf: 13, hf: 13, lf_hf: 13 },
   ppg: { rmssd: 8, mean_nn: 8, sdnn: 9, pnn50: 8, sd1: 8, sd2: 9, lf: 8, hf: 8, lf_hf: 8 },
 };
 
@@ -143,12 +143,12 @@ const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'scope'>): Method
 
 const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77';
 const ofFirstLead =
-  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
+  'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Hum of 50 or 60 Hz is taken off; a beat whose slope does not end has no QRS complex to measure. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
 
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
     feature: `${name}_60s`,
-    version: 6,
+    version: 7,
     source: 'ecg',
     title,
     unit: 'ms',
@@ -334,7 +334,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 7,
+    version: 8,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',

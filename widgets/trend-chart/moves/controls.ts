@@ -214,7 +214,11 @@ export class Controls {
     const period = [data.fromMs, data.daily ? data.toMs - 1 : data.toMs]
       .map((ms) => formatTime(this.#host.locale(), ms, zone, style))
       .join(' – ');
-    const labels = { title, period: zone === undefined ? period : `${period} (${zone})` };
+    const isMarked = !data.daily && data.series.some(({ flags, values }) => flags.some((flag, i) => flag === 1 && values[i] !== null));
+    const labels = {
+      title,
+      period: `${zone === undefined ? period : `${period} (${zone})`}${isMarked ? ` · ${this.#say('triangles')}` : ''}`,
+    };
     const name = `${fileName(title, data, zone)}.${kind}`;
     if (kind === 'csv') save(name, new Blob([csvOf(data.series, zone)], { type: 'text/csv;charset=utf-8' }));
     else if (kind === 'svg') save(name, new Blob([svgOf(this.#host, byUnit(data.series), labels)], { type: 'image/svg+xml' }));

@@ -26,21 +26,32 @@ export function localIso(timeMs: number, timeZone: string | undefined): string {
   return new Date(wall).toISOString().replace(/\.000Z$|Z$/, (end) => (end === 'Z' ? '' : '')) + offset;
 }
 
-/** One row for each bucket; of each series its value, extremes, quality and good share. */
+/** "hr_ecg_v11": numbers and pictures that leave the page say what they are, newest version first. */
+const methodsOf = ({ method_codes: codes = [] }: Series): string => codes.map((code) => code.replace(/^derived:/, '')).join(' ');
+
+/** One row for each bucket; of each series its value, extremes, quality, good share and method. */
 export function csvOf(series: readonly Series[], timeZone: string | undefined): string {
   const head = series.flatMap(({ name, unit }) => {
     const of = `${name}${unit === '' ? '' : ` (${unit})`}`;
-    return [of, `${of} min`, `${of} max`, `${name} quality`, `${name} good share`];
+    return [of, `${of} min`, `${of} max`, `${name} quality`, `${name} good share`, `${name} method`];
   });
   const text = (value: number | null | undefined): string =>
     value === null || value === undefined ? '' : String(Number(value.toPrecision(12))); // without the dust of means
   const rows = (series[0]?.timesMs ?? []).map((timeMs, i) => [
     localIso(timeMs, timeZone),
-    ...series.flatMap(({ values, lows, highs, flags, shares }) => {
+    ...series.flatMap((item) => {
+      const { values, lows, highs, flags, shares } = item;
       const there = values[i] !== null || flags[i]! > 0;
       return there
-        ? [text(values[i]), text(lows[i]), text(highs[i]), words[Math.min(2, flags[i]!)]!, text(Math.round(shares[i]! * 1000) / 1000)]
-        : ['', '', '', '', ''];
+        ? [
+            text(values[i]),
+            text(lows[i]),
+            text(highs[i]),
+            words[Math.min(2, flags[i]!)]!,
+            text(Math.round(shares[i]! * 1000) / 1000),
+            methodsOf(item),
+          ]
+        : ['', '', '', '', '', ''];
     }),
   ]);
   return [['time', ...head], ...rows].map((row) => `${row.map(field).join(',')}\r\n`).join('');
@@ -67,21 +78,22 @@ export function fileName(title: string, { fromMs, toMs }: Shown, timeZone: strin
 
 export type Labels = Readonly<{ title: string; period: string }>;
 
+/** With unit and method: a picture stands alone. */
+const labelOf = (item: Series): string => {
+  const unit = unitLabel(item.unit);
+  return [unit === '' ? item.name : `${item.name} (${unit})`, methodsOf(item)].filter((text) => text !== '').join(', ');
+};
+
 /** A line of the legend: what stands there, and how its line looks. */
 type Entry = Readonly<{ text: string; color: string; dash: readonly number[] }>;
 
-/** Of each plot, as the card shows it; with units, for a picture stands alone. */
+/** Of each plot, as the card shows it. */
 function legendsOf({ root }: ChartHost, groups: readonly (readonly Series[])[]): Entry[][] {
   const colors = ['c0', 'c1', 'c2', 'c3'].map((name) => {
     const line = root.querySelector(`.legend .${name}`);
     return line === null ? '' : getComputedStyle(line).color;
   });
-  return groups.map((group) =>
-    group.map(({ name, unit }, k) => {
-      const label = unitLabel(unit);
-      return { text: label === '' ? name : `${name} (${label})`, color: colors[k % 4]!, dash: dashes[k % 4]! };
-    }),
-  );
+  return groups.map((group) => group.map((item, k) => ({ text: labelOf(item), color: colors[k % 4]!, dash: dashes[k % 4]! })));
 }
 
 const SWATCH = 30;
@@ -179,7 +191,7 @@ export function svgOf(host: ChartHost, groups: readonly (readonly Series[])[], {
 }
 
 function legendSvg(group: readonly Series[], top: number): { svg: string; height: number } {
-  const texts = group.map(({ name, unit }) => (unitLabel(unit) === '' ? name : `${name} (${unitLabel(unit)})`));
+  const texts = group.map(labelOf);
   const { places, lines } = flow(
     texts.map((text) => SWATCH + text.length * LETTER),
     WIDTH - 40,

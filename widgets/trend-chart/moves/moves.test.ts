@@ -154,7 +154,7 @@ it('writes times with their offset, quotes what needs it, and no formula', () =>
   expect(localIso(0, 'UTC')).toBe('1970-01-01T00:00:00Z');
   const text = csvOf([series([0], [-1.5], { name: '=cmd(),"x"', unit: '' })], 'UTC');
   expect(text.split('\r\n')[0]).toContain(`"'=cmd(),""x"""`);
-  expect(text.split('\r\n')[1]).toBe('1970-01-01T00:00:00Z,-1.5,-1.5,-1.5,good,1');
+  expect(text.split('\r\n')[1]).toBe('1970-01-01T00:00:00Z,-1.5,-1.5,-1.5,good,1,');
   // Begins like a number and is none.
   expect(csvOf([series([0], [1], { name: '-2+3+cmd()', unit: '' })], 'UTC').split('\r\n')[0]).toContain("time,'-2+3+cmd(),");
   expect(csvOf([series([0], [-1e-7], { name: 'x', unit: '' })], 'UTC').split('\r\n')[1]).toContain(',-1e-7,');

@@ -38,6 +38,7 @@ export const moveTexts = {
   holeUnrecorded: 'Nothing was recorded.',
   holeNotWorn: 'The pulse sensor was not worn.',
   holeRecorded: 'There are recordings, but nothing in them that a value could be made of.',
+  triangles: 'triangle: suspect value',
   keys: 'Drag over a stretch to zoom in; keys + and - zoom, Shift and an arrow move, Backspace goes back',
 } as const;
 

@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest';
+import { duration } from './parts.ts';
+
+it.each([
+  [340, '340 ms'],
+  [59_400, '59.4 s'],
+  [119_400, '1 min 59 s'],
+  [119_600, '2 min 0 s'],
+  [3_599_600, '1 h'],
+  [5_400_000, '1.5 h'],
+  [172_800_000, '2 days'],
+])('a length of %s ms is %s: no minute has 60 seconds', (ms, words) => {
+  expect(duration(ms)).toBe(words);
+});

@@ -1,0 +1,49 @@
+/** The log while a database is away: each part that waits for it says so once, and why. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
+import { createOrganization } from '../../src/auth/organizations.ts';
+import { readConfig } from '../../src/config.ts';
+import { startService } from '../../src/server.ts';
+import { testDatabase, until } from '../helpers/database.ts';
+
+const closing: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closing.toReversed()) await close();
+});
+
+test('a database that is away for 20 s is told once for each reason by those who wait for it', async () => {
+  const database = await testDatabase();
+  closing.push(() => database.close());
+  await createOrganization(database.pool, 'Outage');
+  const url = new URL(database.url);
+  const proxy = await TcpProxy.start(Number(url.port));
+  closing.push(() => proxy.close());
+  url.port = String(proxy.port);
+  const lines: string[] = [];
+  const tell = (fields: object, message: string): void => {
+    const { err } = fields as { err?: Error };
+    lines.push(`${message}${err === undefined ? '' : ` (${err.message})`}`);
+  };
+  const quiet = (): void => undefined;
+  const service = await startService({
+    config: readConfig({
+      DATABASE_URL: url.href,
+      PORT: '0',
+      BIO_SMTP_URL: 'smtp://127.0.0.1:9',
+      BIO_MAIL_FROM: 'service@ward.example',
+    }),
+    logger: { debug: quiet, info: quiet, warn: tell, error: tell },
+  });
+  closing.push(() => service.stop());
+  const isReady = async (): Promise<boolean> => (await fetch(`${service.baseUrl}/readyz`)).status === 200;
+  await until(isReady, 30_000);
+  proxy.mode = 'refuse';
+  await sleep(20_000);
+  const told = [...lines].toSorted();
+  proxy.mode = 'pass';
+  await until(isReady, 60_000);
+  expect(told.some((line) => line.startsWith('webhooks: '))).toBe(true);
+  expect(told.filter((line, i) => /^(webhooks|rules|records|maintenance)/.test(line) && line === told[i - 1])).toEqual([]);
+  expect(told.length, told.join('\n')).toBeLessThan(25);
+}, 120_000);

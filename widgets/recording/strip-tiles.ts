@@ -1,0 +1,24 @@
+/** Tiles of a strip that are here, and the parts of it that are still read or could not be. */
+import { TILE_MS } from './recording-source.ts';
+import type { RecordingSource, Tile } from './recording-source.ts';
+
+export type Absent = Readonly<{ fromMs: number; toMs: number; why: 'loading' | 'failed' }>;
+
+/** Asks for what is missing, and for what is likely to be wanted next; forgets what is far away.  @param span from and to, Unix ms */
+export function tilesOf(
+  source: RecordingSource,
+  [fromMs, toMs]: readonly [number, number],
+): Readonly<{ tiles: readonly Tile[]; absent: readonly Absent[] }> {
+  source.forgetOutside(fromMs - 2 * TILE_MS, toMs + 2 * TILE_MS);
+  const tiles: Tile[] = [];
+  const absent: Absent[] = [];
+  for (let ms = Math.floor(fromMs / TILE_MS) * TILE_MS; ms < toMs; ms += TILE_MS) {
+    if (ms + TILE_MS <= source.startMs || ms > source.endMs + 1000) continue;
+    const tile = source.tileAt(ms);
+    if (typeof tile === 'object') tiles.push(tile);
+    else absent.push({ fromMs: ms, toMs: ms + TILE_MS, why: tile });
+  }
+  const lastMs = Math.max(source.startMs, source.endMs);
+  for (const ms of [toMs + TILE_MS, fromMs - TILE_MS]) source.tileAt(Math.min(lastMs, Math.max(source.startMs, ms)));
+  return { tiles, absent };
+}
