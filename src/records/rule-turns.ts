@@ -4,6 +4,7 @@
 import type { PoolClient } from 'pg';
 import type { Db } from '../storage/database/database.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
+import { ONE_PLAN } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { activeProjects, concernedByProjectRules, currentRules } from './project-rules.ts';
 
@@ -12,9 +13,9 @@ const ROUND_MS_MAX = 10_000;
 /** Time after which a turn of an organization begins with no other recording, ms. */
 const TURN_MS_MAX = 250;
 /** Rules whose recordings are looked for at once. */
-const RULES_AT_ONCE = 20;
-/** Errors of data or of a statement, which are one organization's; with others the next one would fail, too. */
-const OF_ONE = /^(?:2|40|42|P0|XX)/;
+const RULES_AT_ONCE = 5;
+/** Errors of data or of a statement, its time limit included, are one organization's; with others the next one would fail, too. */
+const OF_ONE = /^(?:2|40|42|57014|P0|XX)/;
 
 /** A rule and a recording; of a project's rule, with its id. */
 export type Pair = Readonly<{ rule: EpisodeRule; ruleId: string | null; stream: Candidate }>;
@@ -103,7 +104,10 @@ async function work(db: Db, { organizationId, pairs, ruleIds }: Share, apply: Ap
       if (pair === undefined) {
         const ids = ruleIds.splice(0, RULES_AT_ONCE);
         if (ids.length === 0) return;
-        for (const found of await concernedByProjectRules(db, ids)) {
+        await db.query(ONE_PLAN);
+        const concerned = await concernedByProjectRules(db, ids);
+        await db.query('set local plan_cache_mode to default');
+        for (const found of concerned) {
           pairs.push(found);
           rules.set(found.ruleId, found.rule);
         }
