@@ -43,6 +43,8 @@ async function show(): Promise<void> {
   else end('failed', t('the charts and strips were not there within a minute'));
 }
 
+// Another person or range: what is shown must not stay under its address.
+globalThis.addEventListener('hashchange', () => location.reload());
 show().catch((error: unknown) => {
   const problem = error instanceof RangeError ? error.message : problemOf(error);
   app.textContent = problem;

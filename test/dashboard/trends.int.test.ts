@@ -277,6 +277,14 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  it('has a page of the report alone that goes with its address', async () => {
+    const { page } = await dashboard.open(`/dashboard/report#subject=nobody`, { storageState: dashboard.signedIn });
+    await page.locator('html[data-report=failed]').waitFor();
+    await page.evaluate((subject) => (location.hash = `subject=${subject}&from=2026-01-01&to=2026-01-02`), person);
+    await page.locator('.report').getByText('No value was computed in this range.').waitFor();
+    await page.context().close();
+  });
+
   // promise: report-range
   it('of last year: a report of no range in particular is of the days up to the newest recording, and says so', async () => {
     const { page, errors } = await dashboard.open(`/dashboard/#/users/${person}/report`, {
