@@ -450,6 +450,15 @@ export type Operations = {
     body: undefined;
     answer: { since: string; until: string; corrected: boolean; series: readonly ({ method_code: string; method_codes: readonly string[]; channel: string; signal: 'ecg' | 'ppg'; coverage: number; beat_count: number; interval_count: number; nn_count: number; pair_count: number; corrected_count: number; af_share: number | null; values: readonly { name: string; title: string; value: number | null; unit: string; qmask: number | null; method_code: string | null }[]; spectrum: { step_hz: number; density_ms2_hz: readonly number[]; bands: readonly { name: 'vlf' | 'lf' | 'hf'; from_hz: number; to_hz: number; peak_hz: number | null }[]; segment_count: number; segment_sec: number } | null; beats: { at_ms: readonly number[]; interval_ms: readonly (number | null)[]; use: readonly ('nn' | 'ectopic' | 'rejected' | 'missed' | 'none' | 'unseen')[]; is_pair: readonly boolean[]; qmask: readonly number[]; said: readonly (string | null)[] } })[] };
   };
+  /** List what the device, or an imported file, says of moments */
+  listEvents: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/events';
+    params: { streamId: string };
+    query: { since?: string | undefined; until?: string | undefined; code?: string | undefined; limit?: number | undefined; cursor?: string | undefined };
+    body: undefined;
+    answer: readonly { id: string; at: string; code: string; text: string }[];
+  };
   /** Read samples of a stream */
   getSamples: {
     method: 'GET';

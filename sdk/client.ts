@@ -101,6 +101,7 @@ export const operations = {
   updateAnnotation: ['PATCH', '/api/v1/annotations/{annotationId}'],
   deleteAnnotation: ['DELETE', '/api/v1/annotations/{annotationId}'],
   getCorrections: ['GET', '/api/v1/streams/{streamId}/corrections'],
+  listEvents: ['GET', '/api/v1/streams/{streamId}/events'],
   getVariability: ['GET', '/api/v1/streams/{streamId}/variability'],
   search: ['GET', '/api/v1/search'],
   listGroups: ['GET', '/api/v1/projects/{projectId}/groups'],

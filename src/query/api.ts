@@ -10,6 +10,7 @@ import { correctionRoutes } from './correction-routes.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { dayVariabilityRoutes } from './day-variability-routes.ts';
 import { deviceRoutes } from './device-routes.ts';
+import { eventRoutes } from './event-routes.ts';
 import { exportRoutes } from './export-routes.ts';
 import type { OpenJournal } from './export-routes.ts';
 import { observationRoutes } from './observation-routes.ts';
@@ -51,6 +52,7 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...seriesRoutes(deps),
     ...correctionRoutes(deps),
     ...variabilityRoutes(deps),
+    ...eventRoutes(deps),
     ...sampleRoutes(deps),
     ...overviewRoutes(deps),
     ...stripRoutes(deps),

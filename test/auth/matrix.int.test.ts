@@ -147,6 +147,7 @@ function samples(): Readonly<Record<string, Sample>> {
     updateAnnotation: { family: 'write', body: {}, record: true },
     deleteAnnotation: { family: 'write', record: true },
     getCorrections: { family: 'read', query: 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z', record: true },
+    listEvents: { family: 'read', record: true },
     getVariability: { family: 'read', query: 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z', record: true },
     search: { family: 'projects', query: 'q=own' },
     listGroups: { family: 'projects', record: true },

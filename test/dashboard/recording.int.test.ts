@@ -11,6 +11,7 @@ import {
   addPerson,
   at,
   ECTOPIC_SEC,
+  EVENT_SEC,
   GAP,
   NOTE_SEC,
   SECOND,
@@ -129,12 +130,13 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
-  it('goes to the ectopic beat, the gap and the note, and says when there is no more', async () => {
+  it('goes to the ectopic beat, the gap, the event and the note, and says when there is no more', async () => {
     const { page } = await openViewer(`?at=${at(20)}`);
     const [jump, next] = [page.getByLabel('Jump to'), page.getByRole('button', { name: 'Next' })];
     for (const [choice, sec] of [
       ['Ectopic beat', ECTOPIC_SEC],
       ['Gap', GAP[0]],
+      ['Event of the device or file', EVENT_SEC],
       ['Episode or mark', NOTE_SEC],
     ] as const) {
       await jump.selectOption(choice);

@@ -12,6 +12,8 @@ const RR_SEC = 0.8;
 export const ECTOPIC_SEC = 0.5 + 225 * RR_SEC - 0.35;
 export const GAP = [300, 320] as const;
 export const NOTE_SEC = 500;
+/** What the device says; no episode is made of it. */
+export const EVENT_SEC = 452;
 export const startMs = Math.floor((Date.now() - 7_200_000) / 60_000) * 60_000;
 export const at = (sec: number): string => new Date(startMs + 1000 * sec).toISOString();
 
@@ -73,7 +75,7 @@ export async function sendRecording({ service }: DashboardFixture, sent: Sent): 
         { channel: sent.second ?? SECOND, tOffsetNs: 0, samples: part.map((value) => value >> 1), qmask: null },
       ],
       measurements: [],
-      events: [],
+      events: 10 * seq === EVENT_SEC - 2 ? [{ code: 'battery', tOffsetNs: 2_000_000_000, text: '12 %' }] : [],
     });
     const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
       method: 'POST',

@@ -131,6 +131,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpTo: 'Springen zu',
   jumpEpisode: 'Episode oder Markierung',
   jumpMark: 'Markierung',
+  jumpEvent: 'Ereignis von Gerät oder Datei',
   jumpEctopic: 'Extrasystole',
   jumpGap: 'Lücke',
   jumpQuality: 'Schlechte Qualität',

@@ -131,6 +131,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpTo: 'Ir a',
   jumpEpisode: 'Episodio o marca',
   jumpMark: 'Marca',
+  jumpEvent: 'Evento del dispositivo o del archivo',
   jumpEctopic: 'Extrasístole',
   jumpGap: 'Interrupción',
   jumpQuality: 'Mala calidad',

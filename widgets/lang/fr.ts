@@ -131,6 +131,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpTo: 'Aller à',
   jumpEpisode: 'Épisode ou repère',
   jumpMark: 'Repère',
+  jumpEvent: 'Événement de l’appareil ou du fichier',
   jumpEctopic: 'Extrasystole',
   jumpGap: 'Interruption',
   jumpQuality: 'Mauvaise qualité',

@@ -1,7 +1,7 @@
 /** Draws beats on the strip, as computed and as corrected, and what is picked on it. */
 import type { CorrectedBeat } from './corrected-beats.ts';
 import type { Surface } from './recording-draw.ts';
-import type { Beat } from './recording-source.ts';
+import type { Beat, Mark } from './recording-source.ts';
 
 const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'E', artefact: '×', interpolated: '○' };
 
@@ -81,6 +81,21 @@ function tick(context: CanvasRenderingContext2D, x: number): void {
   context.moveTo(x, CORRECTED_Y + 16);
   context.lineTo(x, CORRECTED_Y + 22);
   context.stroke();
+}
+
+/** Above the lower edge, so that episodes and marks are in front; words only where there is room for them. */
+export function eventsIn({ context, width, height, colors }: Surface, marks: readonly Mark[], xOf: (ms: number) => number): void {
+  context.textAlign = 'left';
+  context.fillStyle = colors.muted;
+  let free = -Infinity;
+  for (const { source, startMs, label } of marks) {
+    const x = xOf(startMs);
+    if (source !== 'event' || x < 0 || x > width) continue;
+    context.fillRect(x, height - 32, 1, 12);
+    if (x < free) continue;
+    context.fillText(label, x + 3, height - 22);
+    free = x + 9 + context.measureText(label).width;
+  }
 }
 
 /** The picked moment or stretch; and the middle of the strip, where the keyboard marks. */

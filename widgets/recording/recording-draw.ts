@@ -1,5 +1,5 @@
 /** Draws the three views of a recording on canvases: the whole of it, a page of rows, and the strip on paper. */
-import { beatsIn, correctedIn, pickIn } from './recording-draw-marks.ts';
+import { beatsIn, correctedIn, eventsIn, pickIn } from './recording-draw-marks.ts';
 import type { CorrectedBeat } from './corrected-beats.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 
@@ -242,6 +242,11 @@ export function drawWhole(
   if (rate !== null) rateIn(surface, rate, { ...box, y: signal + 14, height: rhythm - 6 });
   const markY = height - 26;
   for (const mark of marks) {
+    if (mark.source === 'event') {
+      context.fillStyle = colors.muted;
+      context.fillRect(xOf(mark.startMs), markY - 4, 1, 3);
+      continue;
+    }
     context.fillStyle = mark.source === 'episode' ? colors.accent : colors.suspect;
     const wide = Math.max(3, xOf(mark.endMs) - xOf(mark.startMs));
     if (mark.source === 'episode') context.fillRect(xOf(mark.startMs), markY, wide, 8);
@@ -345,6 +350,11 @@ export function drawRows(
     }
     for (const mark of rows.marks) {
       if (mark.endMs < rowFromMs || mark.startMs >= rowFromMs + rowMs) continue;
+      if (mark.source === 'event') {
+        context.fillStyle = colors.muted;
+        context.fillRect(xOf(mark.startMs), box.y, 1, 3);
+        continue;
+      }
       context.fillStyle = mark.source === 'episode' ? colors.accent : colors.suspect;
       context.fillRect(
         Math.max(left, xOf(mark.startMs)),
@@ -418,8 +428,9 @@ export function drawStrip(surface: Surface, strip: Strip): void {
   beatsIn(surface, strip.beats, xOf);
   if (strip.corrected !== null) correctedIn(surface, strip.corrected, xOf, strip.words);
   pickIn(surface, strip.pick, strip.hasMiddle, xOf);
+  eventsIn(surface, strip.marks, xOf);
   for (const mark of strip.marks) {
-    if (mark.beat !== null) continue; // it is among the beats
+    if (mark.beat !== null || mark.source === 'event') continue; // it is among the beats, or above
     const [from, to] = [xOf(mark.startMs), xOf(mark.endMs)];
     if (to < 0 || from > width) continue;
     context.fillStyle = mark.source === 'episode' ? colors.accent : colors.suspect;

@@ -1,9 +1,15 @@
-/** Finds the next event of a recording, or the one before: episodes and marks, ectopic beats, gaps, stretches of bad quality. */
+/** Finds the next event of a recording, or the one before: episodes and marks, events, ectopic beats, gaps, stretches of bad quality. */
 import { maybeBad, maybeGaps, nextStretch } from './recording-jumps.ts';
 import type { Envelope, Mark, Quality, RecordingSource } from './recording-source.ts';
 
-export const jumps = ['jumpEpisode', 'jumpMark', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
+export const jumps = ['jumpEpisode', 'jumpMark', 'jumpEvent', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
 export type Jump = (typeof jumps)[number];
+
+const sourcesOf: Readonly<Record<Exclude<Jump, 'jumpEctopic' | 'jumpGap' | 'jumpQuality'>, readonly Mark['source'][]>> = {
+  jumpEpisode: ['episode', 'annotation'],
+  jumpMark: ['annotation'],
+  jumpEvent: ['event'],
+};
 
 /** Of the whole recording, as far as it is here; of its first channel. */
 type Seekable = Readonly<{ channel: string; envelope: Envelope | null; quality: Quality | null; marks: readonly Mark[] }>;
@@ -14,8 +20,8 @@ export async function findNext(source: RecordingSource, of: Seekable, to: Jump, 
   const { fromMs, forward, signal } = from;
   if (to === 'jumpEctopic') return await source.ectopic(fromMs, forward, signal);
   if (to === 'jumpGap' || to === 'jumpQuality') return await findStretch(source, of, to === 'jumpGap', from);
-  const marks = to === 'jumpMark' ? of.marks.filter((mark) => mark.source === 'annotation') : of.marks;
-  const times = marks.map(({ startMs }) => startMs);
+  const sources = sourcesOf[to];
+  const times = of.marks.filter((mark) => sources.includes(mark.source)).map(({ startMs }) => startMs);
   const beyond = times.filter((ms) => (forward ? ms > fromMs + 1 : ms < fromMs - 1));
   return (forward ? beyond[0] : beyond.at(-1)) ?? null;
 }

@@ -52,7 +52,8 @@ export type Mark = Readonly<{
   startMs: number;
   endMs: number;
   label: string;
-  source: 'episode' | 'annotation';
+  /** event: of the device, or of the file that was imported. */
+  source: 'episode' | 'annotation' | 'event';
   /** Of a correction what the beat is; null: it is none. */
   beat: string | null;
   /** null: of all. */
@@ -97,6 +98,9 @@ const qualityFeatures: Readonly<Record<string, string>> = { ecg: 'sqi_ecg', ppg:
 /** Of annotations, as the service gives them at most; and how many answers are asked for. */
 const MARKS_MAX = 1000;
 const MARK_ANSWERS_MAX = 20;
+/** Of events, likewise: the first 20,000 of a recording. */
+const EVENTS_MAX = 10_000;
+const EVENT_ANSWERS_MAX = 2;
 
 export class RecordingSource {
   readonly session: Session;
@@ -108,6 +112,8 @@ export class RecordingSource {
   /** Tiles that are shown while they are read again. */
   readonly #stale = new Set<number>();
   readonly #onTile: () => void;
+  /** Of a recording that does not go on; null: not read yet. */
+  #events: readonly Mark[] | null = null;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
 
   private constructor(session: Session, stream: Stream, onTile: () => void) {
@@ -301,13 +307,16 @@ export class RecordingSource {
     };
   }
 
-  /** Episodes and annotations of the recording, by their start.  @param titleOf an episode's title in the language of the page */
+  /** Episodes, annotations and events of the recording, by their start.  @param titleOf an episode's title in the language of the page */
   async marks(signal: AbortSignal, titleOf: (english: string) => string): Promise<Mark[]> {
     const [since, until] = [this.startMs, this.endMs + 1].map((ms) => new Date(ms).toISOString()) as [string, string];
-    const [episodes, annotations] = await Promise.all([
+    const [episodes, annotations, events] = await Promise.all([
       this.session.get('/api/v1/episodes', { query: { subject_id: this.stream.subject_id, since, until, limit: 500 }, signal }),
       this.#annotations(signal),
+      this.#events ?? this.#readEvents(signal),
     ]);
+    if (!this.goesOn) this.#events = events;
+    const isEpisode = new Set(episodes.map(({ id }) => id));
     const spanOf = (start: string, end: string | null): Pick<Mark, 'startMs' | 'endMs'> => {
       const startMs = Date.parse(start);
       return { startMs, endMs: end === null ? startMs : Date.parse(end) };
@@ -337,7 +346,29 @@ export class RecordingSource {
           madeMs: Date.parse(item.made_at),
         };
       }),
+      ...events.filter(({ id }) => !isEpisode.has(id)),
     ].toSorted((a, b) => a.startMs - b.startMs);
+  }
+
+  async #readEvents(signal: AbortSignal): Promise<readonly Mark[]> {
+    const found = new Map<string, Mark>();
+    let since: string | undefined;
+    for (let answers = 0; answers < EVENT_ANSWERS_MAX; answers++) {
+      const part = await this.session.get('/api/v1/streams/{streamId}/events', {
+        params: { streamId: this.stream.id },
+        query: { limit: EVENTS_MAX, ...(since === undefined ? {} : { since }) },
+        signal,
+      });
+      for (const { id, at, code, text } of part) {
+        const startMs = Date.parse(at);
+        const label = code === 'annotation' && text !== '' ? text : `${code} ${text}`.trim();
+        found.set(id, { id, startMs, endMs: startMs, label, source: 'event', beat: null, channel: null, madeMs: 0 });
+      }
+      const last = part.at(-1)?.at;
+      if (part.length < EVENTS_MAX || last === since) break;
+      since = last;
+    }
+    return [...found.values()];
   }
 
   /** Each answer begins where the one before ended, so some come twice. */

@@ -42,6 +42,7 @@ export const recordingTexts = {
   jumpTo: 'Jump to',
   jumpEpisode: 'Episode or mark',
   jumpMark: 'Mark',
+  jumpEvent: 'Event of the device or file',
   jumpEctopic: 'Ectopic beat',
   jumpGap: 'Gap',
   jumpQuality: 'Bad quality',

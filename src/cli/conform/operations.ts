@@ -206,6 +206,7 @@ export const rows: readonly Row[] = [
     named: true,
     query: () => 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z',
   }),
+  row('listEvents', 'GET', '/api/v1/streams/{streamId}/events', 'read', { named: true }),
   row('getVariability', 'GET', '/api/v1/streams/{streamId}/variability', 'read', {
     named: true,
     query: () => 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:05:00Z',
