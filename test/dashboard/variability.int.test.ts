@@ -237,7 +237,8 @@ describe.skipIf(!isHere)('variability of a window', () => {
     expect(drawn!.left).toBeGreaterThan(plot!.left + 20);
     expect(drawn!.bottom).toBeLessThan(plot!.bottom - 10);
     await picture(page, 'hrv-fibrillation');
-    // The service names its episodes in English; the strip has them in the language of the page.
+    // The service names its episodes in English; the strip has them in the language of the page, which reads them once.
+    await until(async () => (await dashboard.send<unknown[]>('GET', '/api/v1/episodes?subject_id=fibrillation')).length > 1, 60_000);
     const german = await dashboard.open('/dashboard/?lang=de', { storageState: dashboard.signedIn, timezoneId: 'UTC' });
     await german.page.addInitScript(() => {
       const written: string[] = ((globalThis as { written?: string[] }).written ??= []);
