@@ -167,7 +167,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await send('POST', `/api/v1/projects/${project!.id}/rules`, other);
     const { page, errors } = await open('/dashboard/?lang=de#/rules', { storageState: signedIn, locale: 'de-DE' });
     await page.getByRole('button', { name: 'Neue Regel' }).click();
-    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Name', { exact: true }).fill(name);
     await page.locator('#rule-form [name=feature]').selectOption('hrv_pnn50_300s');
     expect(await page.locator('#rule-form option[value=hrv_pnn50_300s]').textContent()).toMatch(/über 50 ms, 5 min \(%\)/);
     await page.locator('#rule-form [name=threshold]').fill('0.7');
