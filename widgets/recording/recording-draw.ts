@@ -429,14 +429,15 @@ export function drawStrip(surface: Surface, strip: Strip): void {
   if (strip.corrected !== null) correctedIn(surface, strip.corrected, xOf, strip.words);
   pickIn(surface, strip.pick, strip.hasMiddle, xOf);
   eventsIn(surface, strip.marks, xOf);
+  context.textAlign = 'left';
+  const behindLabel = 12 + context.measureText(strip.lanes.at(-1)?.label ?? '').width; // on the same line
   for (const mark of strip.marks) {
     if (mark.beat !== null || mark.source === 'event') continue; // it is among the beats, or above
     const [from, to] = [xOf(mark.startMs), xOf(mark.endMs)];
     if (to < 0 || from > width) continue;
     context.fillStyle = mark.source === 'episode' ? colors.accent : colors.suspect;
     context.fillRect(from, height - 4, Math.max(3, to - from), 4);
-    context.textAlign = 'left';
-    context.fillText(mark.label, Math.max(4, from + 2), height - 8);
+    context.fillText(mark.label, Math.max(behindLabel, from + 2), height - 8);
   }
   if (strip.calipers !== null) calipersIn(surface, strip.calipers, xOf);
 }
