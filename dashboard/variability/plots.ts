@@ -157,6 +157,9 @@ export function poincare(
   </svg>`;
 }
 
+/** Power from which the axis has s²/Hz: longer numbers are cut off, ms²/Hz. */
+const LARGE_MS2 = 1e6;
+
 /** Power by frequency, its bands shaded, their highest peaks marked. */
 export function spectrum(
   of: NonNullable<Series['spectrum']>,
@@ -172,7 +175,8 @@ export function spectrum(
   const { x, y } = frame;
   const point = (k: number): string => `${x(k * step).toFixed(1)} ${y(density[k]!).toFixed(1)}`;
   const ticks = ticksOf(0, 0.5, 5).map((hz): readonly [number, string] => [hz, number(hz, 1)]);
-  const up = ticksOf(0, top, 4).map((power): readonly [number, string] => [power, number(power)]);
+  const isLarge = top >= LARGE_MS2;
+  const up = ticksOf(0, top, 4).map((power): readonly [number, string] => [power, isLarge ? number(power / LARGE_MS2, 1) : number(power)]);
   const areas = bands.map(({ name, from_hz: from, to_hz: to, peak_hz: peak }) => {
     const [start, end] = [Math.ceil(from / step), Math.ceil(to / step)];
     let path = `M${x(start * step).toFixed(1)} ${y(0)}`;
@@ -187,7 +191,7 @@ export function spectrum(
   let line = '';
   for (let k = first; k < density.length; k++) line += `${k === first ? 'M' : 'L'}${point(k)}`;
   return html`<svg viewBox="0 0 ${width} ${height}" width=${width} aria-hidden="true">
-    ${axes(frame, ticks, up, ['Hz', 'ms²/Hz'])}${areas}
+    ${axes(frame, ticks, up, ['Hz', isLarge ? 's²/Hz' : 'ms²/Hz'])}${areas}
     <path class="line" d=${line} />
   </svg>`;
 }

@@ -236,6 +236,15 @@ describe.skipIf(!isHere)('variability of a window', () => {
       .evaluate((inside) => [inside, inside.parentElement!].map((element) => element.getBoundingClientRect().toJSON() as DOMRect));
     expect(drawn!.left).toBeGreaterThan(plot!.left + 20);
     expect(drawn!.bottom).toBeLessThan(plot!.bottom - 10);
+    // No number of an axis begins outside its plot.
+    const outside = await page
+      .locator('.plot > svg text')
+      .evaluateAll((words) =>
+        words
+          .filter((word) => word.getBoundingClientRect().left < word.closest('svg')!.getBoundingClientRect().left - 1)
+          .map(({ textContent }) => textContent),
+      );
+    expect(outside).toEqual([]);
     await picture(page, 'hrv-fibrillation');
     // The service names its episodes in English; the strip has them in the language of the page, which reads them once.
     await until(async () => (await dashboard.send<unknown[]>('GET', '/api/v1/episodes?subject_id=fibrillation')).length > 1, 60_000);
