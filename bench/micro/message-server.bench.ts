@@ -5,7 +5,7 @@
  *  sh scripts/with-runtime.sh bench/micro/message-server.bench.ts */
 import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
 import { NatsBus } from '../../src/bus/nats-bus.ts';
-import type { Refusals } from '../../src/forward/routed-sink.ts';
+import type { Settled } from '../../src/forward/routed-sink.ts';
 import { decodePackets, encodeObject, PacketMessage } from '../../src/forward/wire.ts';
 import type { StreamId } from '../../src/signal.ts';
 import { threadsCpuSec } from '../lib/processor-time.ts';
@@ -24,7 +24,7 @@ async function measure(url: string, pid: number): Promise<void> {
   owner.handle('packets', (_, body) => {
     const { packets } = decodePackets(body);
     const highs = packets.map(({ streamId }) => [streamId, 1e6] as const);
-    return encodeObject({ kept: true, closed: [], why: '', repeats: [], highs } satisfies Refusals);
+    return encodeObject({ kept: true, closed: [], why: '', repeats: [], highs } satisfies Settled);
   });
   const send = async (size: number): Promise<readonly [number, number]> => {
     const before = threadsCpuSec(pid).all;

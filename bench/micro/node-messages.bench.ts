@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
 import type { Bus } from '../../src/bus/bus.ts';
 import { SocketBus } from '../../src/bus/socket-bus.ts';
-import type { Refusals } from '../../src/forward/routed-sink.ts';
+import type { Settled } from '../../src/forward/routed-sink.ts';
 import { decodeObject, decodePackets, encodeObject, PacketMessage } from '../../src/forward/wire.ts';
 import type { StreamId } from '../../src/signal.ts';
 import { reportMedian } from '../lib/result.ts';
@@ -37,7 +37,7 @@ async function own(address: string): Promise<void> {
     const { packets } = decodePackets(body);
     await sleep(30);
     const highs = packets.map(({ streamId }) => [streamId, 1e6] as const);
-    return encodeObject({ kept: true, closed: [], why: '', repeats: [], highs } satisfies Refusals);
+    return encodeObject({ kept: true, closed: [], why: '', repeats: [], highs } satisfies Settled);
   });
   bus.handle('spent', () => encodeObject(process.cpuUsage()));
   process.once('disconnect', () => process.exit());
@@ -55,11 +55,11 @@ async function measure(name: string, address: string): Promise<void> {
   };
   const send = async (size: number): Promise<number> => {
     const before = await spent();
-    const settled: Promise<Refusals>[] = [];
+    const settled: Promise<Settled>[] = [];
     for (let i = 0; i < MESSAGES; i++) {
       const message = new PacketMessage();
       for (let n = 0; n < size; n++) message.add({ streamId: n as StreamId, receivedNs: 5n, bytes: PACKET });
-      settled.push(bus.request('owner', 'packets', message.finish(false), WAIT_MS).then(decodeObject<Refusals>));
+      settled.push(bus.request('owner', 'packets', message.finish(false), WAIT_MS).then(decodeObject<Settled>));
       await sleep(4);
     }
     await Promise.all(settled);

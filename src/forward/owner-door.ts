@@ -2,13 +2,14 @@
  *  device had sent it here: the session of the owner decides what is a duplicate. */
 import type { Bus } from '../bus/bus.ts';
 import { isRejected } from '../errors.ts';
+import type { ErrorCode, Rejected } from '../errors.ts';
 import { Commit } from '../ingest/commit.ts';
 import { RECALL_COUNT } from '../ingest/ingest.ts';
 import type { Ingest, Sender } from '../ingest/ingest.ts';
 import type { Session } from '../ingest/session.ts';
 import type { PacketSink, StreamRequest } from '../ingest/sink.ts';
 import type { StreamId } from '../signal.ts';
-import type { Refusals } from './routed-sink.ts';
+import type { PacketRefusal, Settled } from './routed-sink.ts';
 import { checkSaid, decodeObject, decodePackets, encodeObject } from './wire.ts';
 import type { ForwardedPacket } from './wire.ts';
 
@@ -18,7 +19,7 @@ type Guest = Readonly<{ session: Session; sender: Sender }>;
 /** The commit that keeps a packet; null: it is durable. */
 type Kept = Readonly<{ session: Session; seq: number; commit: Commit | null; isRepeat: boolean }>;
 /** isFinal: its stream must be opened again. */
-type Refused = Readonly<{ why: string; isFinal: boolean }>;
+type Refused = Readonly<{ code: ErrorCode; why: string; isFinal: boolean }>;
 
 const GUESTS_MIN = 64;
 
@@ -43,13 +44,13 @@ class OwnerDoor {
     return record;
   }
 
-  async take(body: Buffer): Promise<Refusals> {
+  async take(body: Buffer): Promise<Settled> {
     const { packets, isHurried } = decodePackets(body);
     const commits = new Set<Commit>();
     const closed = new Set<StreamId>();
     const taken: Kept[] = [];
-    let why = '';
-    for (const packet of packets) {
+    const refused: PacketRefusal[] = [];
+    for (const [index, packet] of packets.entries()) {
       let offered = this.#offer(packet);
       // A turn for each packet would cost more than what it waits for.
       if (offered instanceof Promise) offered = await offered;
@@ -57,31 +58,33 @@ class OwnerDoor {
         taken.push(offered);
         if (offered.commit !== null) commits.add(offered.commit);
       } else {
-        why = offered.why;
+        refused.push({ index, code: offered.code, why: offered.why });
         if (offered.isFinal) closed.add(packet.streamId);
       }
     }
     if (isHurried) for (const commit of commits) this.#ingest.hurry(commit);
     const settled = await Promise.allSettled(Array.from(commits, (commit) => commit.durable));
     for (const commit of settled) if (commit.status === 'rejected') throw commit.reason;
-    return { kept: why === '', closed: [...closed], why, repeats: repeatsOf(taken), highs: highsOf(taken) };
+    const kept = refused.length === 0;
+    // Earlier releases do not read which were refused, and why: they are told of one.
+    return { kept, closed: [...closed], why: refused.at(-1)?.why ?? '', refused, repeats: repeatsOf(taken), highs: highsOf(taken) };
   }
 
   #offer({ streamId, receivedNs, bytes }: ForwardedPacket, attempt = 1): Kept | Refused | Promise<Kept | Refused> {
     const guest = this.#guests.get(streamId);
-    if (guest === undefined || guest.session.closed) return { why: 'it has closed the stream', isFinal: true };
+    if (guest === undefined || guest.session.closed) return { code: 'unavailable', why: 'it has closed the stream', isFinal: true };
     const { session, sender } = guest;
     const packet = this.#ingest.decode(bytes);
-    if (isRejected(packet)) return { why: packet.detail, isFinal: true };
+    if (isRejected(packet)) return refusalOf(packet);
     const { seq } = packet;
     const offered = this.#ingest.offer(session, packet, bytes, receivedNs, sender);
     if (offered instanceof Commit) return { session, seq, commit: offered, isRepeat: false };
-    if (offered === 'busy') return { why: 'it is at its limit', isFinal: session.closed };
+    if (offered === 'busy') return { code: 'busy', why: 'it is at its limit', isFinal: session.closed };
     if (offered === 'recall') {
-      if (attempt > 2) return { why: 'an earlier packet with this number cannot be compared', isFinal: true };
+      if (attempt > 2) return { code: 'unavailable', why: 'an earlier packet with this number cannot be compared', isFinal: true };
       return this.#ingest.recall(session, seq).then(() => this.#offer({ streamId, receivedNs, bytes }, attempt + 1));
     }
-    if (isRejected(offered)) return { why: offered.detail, isFinal: true };
+    if (isRejected(offered)) return refusalOf(offered);
     return { session, seq, commit: offered.commit, isRepeat: true };
   }
 
@@ -92,11 +95,13 @@ class OwnerDoor {
   }
 }
 
-const repeatsOf = (taken: readonly Kept[]): Refusals['repeats'] =>
+const refusalOf = ({ code, detail }: Rejected): Refused => ({ code, why: detail, isFinal: true });
+
+const repeatsOf = (taken: readonly Kept[]): Settled['repeats'] =>
   taken.filter(({ isRepeat }) => isRepeat).map(({ session: { streamId }, seq }) => ({ streamId, seq }));
 
 /** Of streams with a number above all of this message; of the others the sender knows it. In most messages there are none. */
-function highsOf(taken: readonly Kept[]): Refusals['highs'] {
+function highsOf(taken: readonly Kept[]): Settled['highs'] {
   const sent = new Map<Session, number>();
   for (const { session, seq } of taken) sent.set(session, Math.max(seq, sent.get(session) ?? 0));
   const highs: [StreamId, number][] = [];

@@ -1,13 +1,14 @@
 /** Takes packets of every subject to the node that owns it: this one, or another by the bus.
  *
  *  Packets for another node wait some milliseconds for more (LINGER_MS) and go in one message. Its answer comes after its commit, so a
- *  device is never answered before its packet is durable. When the owner does not answer, dies, or refuses a packet, all of the message are
- *  refused as unavailable and their devices send them again: what was stored is recognized by its number. When a subject gets another
- *  owner, its sessions end; the next packet opens its stream there. */
+ *  device is never answered before its packet is durable. When the owner does not answer or dies, all packets of the message are refused as
+ *  unavailable and their devices send them again: what was stored is recognized by its number. A packet that the owner refuses is refused
+ *  alone, since devices of several organizations share a message. When a subject gets another owner, its sessions end; the next packet
+ *  opens its stream there. */
 import type { Bus } from '../bus/bus.ts';
 import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
-import { isRejected, PipelineError } from '../errors.ts';
-import type { Rejected } from '../errors.ts';
+import { errorTable, isRejected, PipelineError, rejected } from '../errors.ts';
+import type { ErrorCode, Rejected } from '../errors.ts';
 import type { Session } from '../ingest/session.ts';
 import type { Admitted, OwnersWord, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
 import { Turns } from '../ingest/turns.ts';
@@ -31,14 +32,19 @@ const OPENINGS_MAX = 512;
 const MOVED_RETRY_SEC = 1;
 const MOVED = 'another node takes the person over; nothing was kept';
 
+/** Of a packet, by its place in the message. */
+export type PacketRefusal = Readonly<{ index: number; code: string; why: string }>;
+
 /** What the owner says of a message. */
-export type Refusals = Readonly<{
+export type Settled = Readonly<{
   /** Every packet is durable. */
   kept: boolean;
   /** Streams that the owner does not record any more, or of which it refused a packet for good. */
   closed: readonly StreamId[];
-  /** Why, for people. */
+  /** Why one was not, for people. */
   why: string;
+  /** Which were not. Absent in answers of earlier releases, which mean the whole message. */
+  refused?: readonly PacketRefusal[];
   /** Packets that were durable before. */
   repeats: readonly Readonly<{ streamId: StreamId; seq: number }>[];
   /** The highest number that is durable, of streams with one above all of this message. */
@@ -49,6 +55,8 @@ type Remote = Readonly<{ owner: NodeId; subjectId: SubjectId }>;
 type Batch = {
   readonly owner: NodeId;
   readonly message: PacketMessage;
+  /** Numbers of its packets. */
+  readonly seqs: number[];
   readonly settled: PromiseWithResolvers<void | OwnersWord>;
   /** performance.now() of the first packet. */
   readonly sinceMs: number;
@@ -119,6 +127,7 @@ export class RoutedSink implements PacketSink {
     if (lane.batch !== null && lane.batch.message.length + size > BATCH_BYTES_MAX) this.#flush(lane);
     lane.batch ??= this.#newBatch(owner, lane.lastBytes);
     lane.batch.message.add({ streamId, receivedNs: admitted.receivedNs, bytes });
+    lane.batch.seqs.push(admitted.seq);
     lane.waitingBytes += size;
     this.#parts.forwarded.inc();
     return lane.batch.settled.promise;
@@ -189,7 +198,7 @@ export class RoutedSink implements PacketSink {
       this.#isTimed = true;
       setTimeout(() => this.#flushAll(), CALM_LINGER_MS);
     }
-    const batch: Batch = { owner, message: new PacketMessage(likelyBytes), settled, sinceMs: performance.now(), hurried: null };
+    const batch: Batch = { owner, message: new PacketMessage(likelyBytes), seqs: [], settled, sinceMs: performance.now(), hurried: null };
     this.#unsettled.set(settled.promise, batch);
     return batch;
   }
@@ -209,7 +218,7 @@ export class RoutedSink implements PacketSink {
     const bytes = message.finish(hurried !== null);
     lane.lastBytes = bytes.length;
     this.#ask(owner, 'packets', bytes, ANSWER_MS)
-      .then((answer) => this.#settle(batch, decodeObject<Refusals>(answer)))
+      .then((answer) => this.#settle(batch, bytes, decodeObject<Settled>(answer)))
       .catch((error: unknown) => {
         this.#parts.view.lookAgain();
         for (const { streamId } of decodePackets(bytes).packets) this.#remote.delete(streamId);
@@ -222,12 +231,12 @@ export class RoutedSink implements PacketSink {
       });
   }
 
-  #settle(batch: Batch, { kept, closed, why, repeats, highs }: Refusals): void {
+  #settle({ settled, seqs }: Batch, bytes: Buffer, { kept, closed, why, refused, repeats, highs }: Settled): void {
     for (const streamId of closed) this.#remote.delete(streamId);
     if (closed.length > 0) this.#parts.view.lookAgain();
-    if (kept)
-      batch.settled.resolve(repeats.length + highs.length === 0 ? undefined : { repeats: repeatsOf(repeats), highs: new Map(highs) });
-    else batch.settled.reject(notKept(why));
+    if (!kept && refused === undefined) return settled.reject(notKept(why));
+    if (kept && repeats.length + highs.length === 0) return settled.resolve();
+    settled.resolve({ refused: refusedOf(refused ?? [], bytes, seqs), repeats: repeatsOf(repeats), highs: new Map(highs) });
   }
 
   /** Over NATS nobody says that a node was killed: without this, what it was asked would wait for the whole time. */
@@ -257,11 +266,28 @@ export class RoutedSink implements PacketSink {
   }
 }
 
-function repeatsOf(repeats: Refusals['repeats']): OwnersWord['repeats'] {
+function refusedOf(refused: readonly PacketRefusal[], bytes: Buffer, seqs: readonly number[]): OwnersWord['refused'] {
+  const byStream = new Map<StreamId, Map<number, Rejected>>();
+  if (refused.length === 0) return byStream;
+  const { packets } = decodePackets(bytes);
+  for (const { index, code, why } of refused) {
+    const { streamId } = packets[index]!;
+    const known = Object.hasOwn(errorTable, code) ? (code as ErrorCode) : 'unavailable'; // of a later release
+    byStream.set(
+      streamId,
+      (byStream.get(streamId) ?? new Map()).set(seqs[index]!, rejected(known, errorTable[known].retry ? notKeptAlone(why) : why)),
+    );
+  }
+  return byStream;
+}
+
+function repeatsOf(repeats: Settled['repeats']): OwnersWord['repeats'] {
   const byStream = new Map<StreamId, Set<number>>();
   for (const { streamId, seq } of repeats) byStream.set(streamId, (byStream.get(streamId) ?? new Set()).add(seq));
   return byStream;
 }
+
+const notKeptAlone = (why: string): string => `The node that stores this packet has not kept it: ${why}. Send it again.`;
 
 function notKept(why: string): PipelineError {
   return new PipelineError('unavailable', `The node that stores these packets has not kept all of them: ${why}. Send them again.`, {

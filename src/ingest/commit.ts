@@ -1,6 +1,7 @@
 /** Packets that become durable together: one promise of the sink, and its waiters.
  *  A promise and callbacks per packet took a tenth of the cost of a packet; this is one per group commit. */
 import type { Session } from './session.ts';
+import type { Rejected } from '../errors.ts';
 import type { OwnersWord } from './sink.ts';
 
 /** Notified once, after the sessions are updated. @param error null when durable */
@@ -9,7 +10,7 @@ export interface CommitWaiter {
 }
 
 export class Commit {
-  /** The sink's promise: resolves when the packets are durable. */
+  /** The sink's promise: resolves when the packets are durable, but for those that it says are refused. */
   readonly durable: Promise<void | OwnersWord>;
   settled = false;
   #word: OwnersWord | null = null;
@@ -46,6 +47,18 @@ export class Commit {
     return this.#word?.repeats.get(streamId)?.has(seq) ?? false;
   }
 
+  /** Why a packet of it was not kept, though others were; null: it was. Known once it is settled. */
+  refusalOf({ streamId }: Session, seq: number): Rejected | null {
+    return this.#word?.refused.get(streamId)?.get(seq) ?? null;
+  }
+
+  /** A refusal of a packet of one of these sessions; null: there is none. */
+  refusalIn(sessions: Iterable<Session>): Rejected | null {
+    if (this.#word === null || this.#word.refused.size === 0) return null;
+    for (const { streamId } of sessions) for (const why of this.#word.refused.get(streamId)?.values() ?? []) return why;
+    return null;
+  }
+
   /** @param waiter notified once per call, in the order of the calls */
   wait(waiter: CommitWaiter): void {
     this.#waiters.push(waiter);
@@ -55,8 +68,10 @@ export class Commit {
     this.settled = true;
     const sessions = this.#sessions;
     for (let i = 0; i < sessions.length; i++) {
-      if (error === null) sessions[i]!.stored(this.#seqs[i]!, this.#word?.highs.get(sessions[i]!.streamId));
-      else sessions[i]!.lost(this.#seqs[i]!);
+      const session = sessions[i]!;
+      const seq = this.#seqs[i]!;
+      if (error === null && this.refusalOf(session, seq) === null) session.stored(seq, this.#word?.highs.get(session.streamId));
+      else session.lost(seq);
     }
     for (const waiter of this.#waiters) waiter.committed(this, error);
     onEnd(this);

@@ -48,6 +48,8 @@ const BURST_SEC = 4;
 /** Consecutive messages that settle together. */
 type MessageGroup = {
   session: Session | null;
+  /** Those of its earlier messages, where several devices share the socket. */
+  others: Set<Session> | null;
   commit: Commit | null;
   accepted: number;
   duplicates: number;
@@ -62,6 +64,7 @@ type MessageGroup = {
 function newMessageGroup(): MessageGroup {
   return {
     session: null,
+    others: null,
     commit: null,
     accepted: 0,
     duplicates: 0,
@@ -75,6 +78,7 @@ function newMessageGroup(): MessageGroup {
 
 function emptied(group: MessageGroup): MessageGroup {
   group.session = null;
+  group.others = null;
   group.commit = null;
   group.accepted = 0;
   group.duplicates = 0;
@@ -319,6 +323,7 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
   #groupFor(session: Session | null, commit: Commit | null, nowMs: number): MessageGroup {
     const newest = this.#groups.at(-1);
     if (newest !== undefined && !newest.settled && (commit === newest.commit || commit === null)) {
+      if (session !== null && newest.session !== null && newest.session !== session) (newest.others ??= new Set()).add(newest.session);
       newest.session = session ?? newest.session;
       return newest;
     }
@@ -341,19 +346,31 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
     if (group.commit === null) this.#advance();
   }
 
-  /** Groups that wait for this commit are settled. One that was not kept ends the connection: everything from its first message on is
+  /** Groups that wait for this commit are settled. One of which a packet was not kept ends the connection: everything from its first message on is
    *  unsettled, so the device sends it again in the order in which it recorded it. */
   committed(commit: Commit, error: unknown): void {
-    if (error !== null) {
+    const failed = error ?? this.#refusalOf(commit);
+    if (failed !== null) {
       if (this.#closed || !this.#groups.some((group) => group.commit === commit && !group.settled)) return;
       this.sendAck();
       this.#fail(
-        error instanceof PipelineError ? error : new PipelineError('unavailable', 'The packets could not be stored.', { cause: error }),
+        failed instanceof PipelineError ? failed : new PipelineError('unavailable', 'The packets could not be stored.', { cause: failed }),
       );
       return;
     }
     for (const group of this.#groups) if (group.commit === commit) group.settled = true;
     this.#advance();
+  }
+
+  /** Of a packet of this socket; null: all were kept. When it is sent again the owner of the stream is asked first, and what cannot be kept
+   *  is rejected by itself. */
+  #refusalOf(commit: Commit): PipelineError | null {
+    for (const { commit: waitedFor, session, others } of this.#groups) {
+      if (waitedFor !== commit || session === null) continue;
+      const refusal = commit.refusalIn(others === null ? [session] : [session, ...others]);
+      if (refusal !== null) return new PipelineError('unavailable', refusal.detail);
+    }
+    return null;
   }
 
   /** Moves the settled groups at the front into the next acknowledgement. */

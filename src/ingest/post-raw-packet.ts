@@ -139,6 +139,8 @@ async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promis
   const accepted = offered instanceof Commit;
   const commit = accepted ? offered : offered.commit;
   if (commit !== null) await settle(ingest, commit);
+  const refusal = commit?.refusalOf(session, packet.seq) ?? null;
+  if (refusal !== null) throw failure(refusal);
   const notices = session.takeNotices();
   if (accepted && !offered.isRepeat(session, packet.seq))
     return replyOf({ accepted: 1, duplicates: 0, unverified: 0 }, [], session.durableHigh, notices);
@@ -270,9 +272,15 @@ async function takeBatch(ingest: Ingest, request: BatchRequest, body: Uint8Array
     try {
       await settle(ingest, commit);
       for (const entry of entries) {
-        if (entry >= 0 || !commit.isRepeat(taken[-1 - entry]!.session, taken[-1 - entry]!.seq)) continue;
-        accepted--;
-        duplicates++;
+        const index = entry < 0 ? -1 - entry : entry;
+        const { session, seq } = taken[index]!;
+        const refusal = commit.refusalOf(session, seq);
+        const isRepeat = refusal === null && entry < 0 && commit.isRepeat(session, seq);
+        if (refusal === null && !isRepeat) continue;
+        if (entry < 0) accepted--;
+        else duplicates--;
+        if (isRepeat) duplicates++;
+        if (refusal !== null) rejections.push({ index, code: refusal.code, detail: refusal.detail });
       }
     } catch (error) {
       if (!(error instanceof PipelineError)) throw error;
