@@ -6,7 +6,10 @@ let startMs: number | null = null;
 
 export const unixNowMs = (): number => (startMs === null ? Date.now() : Math.round(startMs + performance.now()));
 
-/** @param aheadMs how far the machine's clock is ahead of what nodes agree about, now; null: they are asked no more */
-export function setUnixClock(aheadMs: number | null): void {
-  startMs = aheadMs === null ? null : Date.now() - aheadMs - performance.now();
+/** The same by the machine's clock, which may leap. */
+export const machineStartMs = (): number => Date.now() - performance.now();
+
+/** @param agreedMs Unix ms at 0 of the monotonic clock, as nodes agree about it; null: they are asked no more */
+export function setUnixClock(agreedMs: number | null): void {
+  startMs = agreedMs;
 }

@@ -17,8 +17,8 @@ export class Reach {
   readonly #onChange: (unreached: readonly string[]) => void;
   readonly #silentSinceMs = new Map<NodeId, number>();
   readonly #timer: NodeJS.Timeout;
-  /** How far this machine's clock is ahead of each node's, ms. */
-  readonly #aheadMs = new Map<NodeId, number>();
+  /** Of each node's clock: Unix ms there at 0 of the monotonic clock here, which does not leap between an answer and its use. */
+  readonly #startMs = new Map<NodeId, number>();
   readonly #onAnswer: () => void;
   #isAsking = false;
   #told = '';
@@ -46,9 +46,9 @@ export class Reach {
     return this.#bus.state === 'open' && !this.#isSilent(id);
   }
 
-  /** How far this machine's clock is ahead of that of each node that answers, ms. */
-  get aheadMs(): readonly number[] {
-    return [...this.#aheadMs.values()];
+  /** Of the clock of each node that answers: Unix ms at 0 of this machine's monotonic clock. */
+  get startsMs(): readonly number[] {
+    return [...this.#startMs.values()];
   }
 
   #isSilent(id: NodeId): boolean {
@@ -66,7 +66,7 @@ export class Reach {
     const others = this.#view.nodes().filter(({ id }) => id !== this.#view.self);
     const living = new Set(others.map(({ id }) => id));
     for (const id of this.#silentSinceMs.keys()) if (!living.has(id) || this.#bus.state === 'away') this.#silentSinceMs.delete(id);
-    for (const id of this.#aheadMs.keys()) if (!living.has(id)) this.#aheadMs.delete(id);
+    for (const id of this.#startMs.keys()) if (!living.has(id)) this.#startMs.delete(id);
     if (this.#bus.state === 'open') await Promise.all(others.map(({ id }) => this.#askNode(id)));
     this.#isAsking = false;
     this.#onAnswer();
@@ -84,10 +84,11 @@ export class Reach {
       return;
     }
     this.#silentSinceMs.delete(id);
-    const wayMs = performance.now() - askedMs;
+    const nowMs = performance.now();
+    const wayMs = nowMs - askedMs;
     const thereMs = decodeTime(answer);
     if (wayMs > WAY_MS_MAX || thereMs === null) return;
-    this.#aheadMs.set(id, Date.now() - wayMs / 2 - thereMs);
+    this.#startMs.set(id, thereMs + wayMs / 2 - nowMs);
     this.#onAnswer();
   }
 }

@@ -107,7 +107,7 @@ function watchOthers(bus: Bus, membership: Membership, logger: Logger): { reach:
     if (unreached.length === 0) logger.info({}, 'cluster: every other node answers again');
     else logger.warn({}, `cluster: ${notReached(unreached)}; packets of their people that come here are refused`);
   };
-  const reach = new Reach(bus, membership, onChange, () => clock.agree(reach.aheadMs));
+  const reach = new Reach(bus, membership, onChange, () => clock.agree(reach.startsMs));
   membership.onChange(() => void reach.ask());
   return { reach, clock };
 }

@@ -3,23 +3,26 @@ import { aheadOfAgreed, CLOCK_OFF_MS } from '../cluster/agreed-clock.ts';
 import type { Logger } from '../http/logger.ts';
 import type { Part } from '../http/service-routes.ts';
 import type { Membership } from '../storage/membership.ts';
-import { setUnixClock } from '../unix-clock.ts';
+import { machineStartMs, setUnixClock } from '../unix-clock.ts';
 
 export class NodeClock {
-  readonly #membership: Pick<Membership, 'clockOffMs'>;
+  readonly #membership: Pick<Membership, 'clockOffMs' | 'clockOffAt'>;
   readonly #logger: Logger;
   #aheadMs = 0;
 
-  constructor(membership: Pick<Membership, 'clockOffMs'>, logger: Logger) {
+  constructor(membership: Pick<Membership, 'clockOffMs' | 'clockOffAt'>, logger: Logger) {
     this.#membership = membership;
     this.#logger = logger;
   }
 
-  /** @param nodes how far this machine's clock is ahead of that of each other node, ms */
+  /** This machine's clock is read once: others were asked at other times, and it may have leapt since.
+   *  @param nodes of the clock of each other node, Unix ms at 0 of this machine's monotonic clock */
   agree(nodes: readonly number[]): void {
     const before = this.#aheadMs;
-    this.#aheadMs = aheadOfAgreed({ database: this.#membership.clockOffMs, nodes }, before);
-    setUnixClock(this.#aheadMs);
+    const hereMs = machineStartMs();
+    const offsets = { database: this.#membership.clockOffAt(hereMs), nodes: nodes.map((thereMs) => hereMs - thereMs) };
+    this.#aheadMs = aheadOfAgreed(offsets, before);
+    setUnixClock(hereMs - this.#aheadMs);
     if (this.#aheadMs === before) return;
     if (this.#aheadMs === 0) this.#logger.info({}, "cluster: this machine's clock is used again");
     else this.#logger.warn({}, `cluster: ${this.#sentence()}`);

@@ -22,6 +22,7 @@ import { Fence, isNotOwner } from './fence.ts';
 import { LOG_FORM } from './log-batch.ts';
 import { endBackendsOf } from './log-ownership.ts';
 import type { Instance, LogOwner } from './log-ownership.ts';
+import { machineStartMs } from '../unix-clock.ts';
 
 /** Period of looking at nodes and owners, ms; shorter while a partition of ours is not ours yet. */
 const LOOK_MS = 1000;
@@ -98,7 +99,8 @@ export class Membership implements LogOwner, ClusterView {
   #renewedMs = performance.now();
   #connectedMs = 0;
   #lookedMs = 0;
-  #clockOffMs = 0;
+  /** Bounds of the database's clock: Unix ms there at 0 of the monotonic clock here; null: not looked yet. */
+  #databaseStartMs: Readonly<{ low: number; high: number }> | null = null;
   /** As it was last told: 1 ahead, -1 behind, 0 neither. */
   #clockTold = 0;
   /** The database gives this node no new connection. */
@@ -167,7 +169,14 @@ export class Membership implements LogOwner, ClusterView {
 
   /** How far this machine's clock is ahead of the database's, ms, at least; 0: within the time of a look. */
   get clockOffMs(): number {
-    return this.#clockOffMs;
+    return this.clockOffAt(machineStartMs());
+  }
+
+  /** The same of a clock. @param startMs what it says at 0 of the monotonic clock, Unix ms */
+  clockOffAt(startMs: number): number {
+    if (this.#databaseStartMs === null) return 0;
+    const { low, high } = this.#databaseStartMs;
+    return startMs > high ? startMs - high : Math.min(0, startMs - low);
   }
 
   lookAgain(): void {
@@ -471,9 +480,9 @@ export class Membership implements LogOwner, ClusterView {
 
   async #look(): Promise<Seen> {
     const { rows, beforeMs, afterMs } = await this.#run(async (client) => {
-      const startMs = Date.now();
+      const startMs = performance.now();
       const answer = await client.query<Look>(lookAtCluster, [GONE_KEPT]);
-      return { rows: answer.rows, beforeMs: startMs, afterMs: Date.now() };
+      return { rows: answer.rows, beforeMs: startMs, afterMs: performance.now() };
     });
     const seen = rows[0]!;
     this.#noteClock(seen.nowMs, beforeMs, afterMs);
@@ -484,13 +493,14 @@ export class Membership implements LogOwner, ClusterView {
     return seen;
   }
 
-  /** @param databaseMs what the database's clock said between two moments of this one */
+  /** @param databaseMs what the database's clock said between two moments of the monotonic clock */
   #noteClock(databaseMs: number, beforeMs: number, afterMs: number): void {
-    this.#clockOffMs = databaseMs < beforeMs ? beforeMs - databaseMs : Math.min(0, afterMs - databaseMs);
-    const off = Math.abs(this.#clockOffMs) > CLOCK_OFF_MS ? Math.sign(this.#clockOffMs) : 0;
+    this.#databaseStartMs = { low: databaseMs - afterMs, high: databaseMs - beforeMs };
+    const { clockOffMs } = this;
+    const off = Math.abs(clockOffMs) > CLOCK_OFF_MS ? Math.sign(clockOffMs) : 0;
     if (off === this.#clockTold) return;
     this.#clockTold = off;
-    const sec = (Math.abs(this.#clockOffMs) / 1000).toFixed(1);
+    const sec = (Math.abs(clockOffMs) / 1000).toFixed(1);
     if (off !== 0)
       this.#fault(
         `this machine's clock is ${sec} s ${off > 0 ? 'ahead of' : 'behind'} the database's: run a time service on both`,

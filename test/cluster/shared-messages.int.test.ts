@@ -1,4 +1,4 @@
-/** Packets of several organizations that one node passes on in one message: what the owner refuses of one is refused to its device alone. */
+/** Packets of several organizations that one node passes on in one message: what the owner refuses is refused to its device alone. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
