@@ -5,7 +5,8 @@ import { url as debuggerUrl } from 'node:inspector';
 import type { ChildProcess } from 'node:child_process';
 
 const PERIOD_MS = 1000;
-/** Silence after which a process is ended, ms. After 10 s others have taken its partitions, and it would end by itself if it woke up. */
+/** Silence after which a process is ended, ms, without the time for which it waited for a processor: a start takes seconds of one, which may
+ *  be minutes where many start at once. After 10 s others have taken its partitions, and it would end by itself if it woke up. */
 export const SILENT_MS_MAX = 20_000;
 
 type Sign = Readonly<{ debugged: boolean }>;
@@ -29,6 +30,7 @@ export function watchSigns(child: ChildProcess, onSilent: () => void): void {
   let silentMs = -Infinity;
   let debugged = false;
   let lookedMs = performance.now();
+  let waitedMs = waitedMsOf(child.pid!);
   child.on('message', (sign: Sign) => {
     silentMs = 0;
     ({ debugged } = sign);
@@ -36,14 +38,25 @@ export function watchSigns(child: ChildProcess, onSilent: () => void): void {
   // job: hung-processes: counts how long a process has been silent
   const timer = setInterval(() => {
     const nowMs = performance.now();
+    const waitedNowMs = waitedMsOf(child.pid!);
     // While this command itself was stopped, or the machine was, nobody could be heard.
-    silentMs += Math.min(nowMs - lookedMs, 2 * PERIOD_MS);
+    silentMs += Math.min(Math.max(0, nowMs - lookedMs - (waitedNowMs - waitedMs)), 2 * PERIOD_MS);
     lookedMs = nowMs;
+    waitedMs = waitedNowMs;
     if (silentMs < SILENT_MS_MAX || debugged || isTraced(child.pid!)) return;
     clearInterval(timer);
     onSilent();
   }, PERIOD_MS);
   child.once('exit', () => clearInterval(timer));
+}
+
+/** Time for which the main thread of a process could have run and had no processor, ms. */
+function waitedMsOf(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
+  } catch {
+    return 0; // no Linux, or it has just ended
+  }
 }
 
 /** gdb or strace have it. */
