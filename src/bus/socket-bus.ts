@@ -26,6 +26,8 @@ const LOOK_MS = 2000;
  *  are dropped, and ask again. */
 const PARTS_BYTES_MAX = 64 * 1024 * 1024;
 const PART_MS = 10_000;
+/** Name of the socket of a node: its id, a uuid. */
+const SOCKET_OF_NODE = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.sock$/;
 /** A connection that has not said who it is by then is closed, ms. */
 const HELLO_MS = 10_000;
 /** Path of a Unix socket, bytes. A longer one would be cut without a word, and nodes would share it. */
@@ -63,10 +65,11 @@ export class SocketBus implements Bus {
     const bus = new SocketBus(folder, node, onFault);
     try {
       await bus.#listen();
+      await removeDead(folder);
     } catch (error) {
+      bus.#server.close();
       throw error instanceof PipelineError ? error : refusal((error as Error).message);
     }
-    await removeDead(folder);
     // job: socket: listens again where the socket of this node was deleted, and drops who sends messages in parts
     bus.#timer = setInterval(() => {
       bus.#dropSlow();
@@ -287,9 +290,9 @@ function refuseOpen(folder: string): void {
     throw refusal(`others may enter ${folder} (mode ${rights}), and could send packets as any device: chmod 700 it`);
 }
 
-/** Removes the sockets of nodes that were killed: nobody listens there. */
+/** Removes the sockets of nodes that were killed: nobody listens there. Nobody listens on a file either, so what has another name stays. */
 async function removeDead(folder: string): Promise<void> {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.sock'));
+  const names = readdirSync(folder).filter((name) => SOCKET_OF_NODE.test(name));
   await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);

@@ -5,8 +5,8 @@ import { url as debuggerUrl } from 'node:inspector';
 import type { ChildProcess } from 'node:child_process';
 
 const PERIOD_MS = 1000;
-/** Silence after which a process is ended, ms, without the time for which it waited for a processor: a start takes seconds of one, which may
- *  be minutes where many start at once. After 10 s others have taken its partitions, and it would end by itself if it woke up. */
+/** Silence after which a process is ended, ms, without the time for which it waited for a processor: a start takes seconds of one, and
+ *  where many start at once these may be minutes. After 10 s others have taken its partitions, and it would end by itself if it woke up. */
 export const SILENT_MS_MAX = 20_000;
 
 type Sign = Readonly<{ debugged: boolean }>;

@@ -198,12 +198,12 @@ describe('Unix sockets of nodes', () => {
     const killed = join(open2, '00000000-dead-4000-8000-000000000000.sock');
     const code = `require('node:net').createServer().listen(${JSON.stringify(killed)}, () => process.kill(process.pid, 'SIGKILL'))`;
     expect(() => execFileSync(process.execPath, ['-e', code], { stdio: 'ignore' })).toThrow();
-    writeFileSync(join(open2, 'note.txt'), 'of a person');
+    for (const theirs of ['note.txt', 'program.sock']) writeFileSync(join(open2, theirs), 'of a person, or of another program');
     expect(existsSync(killed)).toBe(true);
     const a = await SocketBus.open(open2, 'node-a');
     const b = await SocketBus.open(open2, 'node-b');
     closing.push(() => Promise.all([a.close(), b.close()]));
-    expect(readdirSync(open2).toSorted()).toEqual(['node-a.sock', 'node-b.sock', 'note.txt']);
+    expect(readdirSync(open2).toSorted()).toEqual(['node-a.sock', 'node-b.sock', 'note.txt', 'program.sock']);
     chmodSync(open2, 0o500); // one that is in use goes on
     a.handle('echo', (__, body) => body);
     expect(text(await b.request('node-a', 'echo', bytes('still'), 5000))).toBe('still');
