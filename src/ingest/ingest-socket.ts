@@ -346,8 +346,8 @@ class IngestSocket implements SocketHandlers, CommitWaiter, AckSocket {
     if (group.commit === null) this.#advance();
   }
 
-  /** Groups that wait for this commit are settled. One of which a packet was not kept ends the connection: everything from its first message
-   *  on is unsettled, so the device sends it again in the order in which it recorded it. */
+  /** Groups that wait for this commit are settled. One of which a packet was not kept ends the connection: everything from its first
+   *  message on is unsettled, so the device sends it again in the order in which it recorded it. */
   committed(commit: Commit, error: unknown): void {
     const failed = error ?? this.#refusalOf(commit);
     if (failed !== null) {

@@ -85,8 +85,8 @@ export interface PacketSink {
 
   /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit. It may
    *  resolve with what the owner on another node says of them. When it rejects, or says that the packet is refused, nothing of that packet
-   *  was kept and ingest forgets its sequence number. 'busy': a queue is full, nothing was kept. 'closed': nothing was kept, and the session
-   *  is over.
+   *  was kept and ingest forgets its sequence number. 'busy': a queue is full, nothing was kept. 'closed': nothing was kept, and the
+   *  session is over.
    *  @throws PipelineError unavailable when the database is unavailable: nothing was kept
    *  @param bytes the packet as received; valid only during the call, so copy what you keep */
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void | OwnersWord> | 'busy' | 'closed';
