@@ -103,13 +103,13 @@ export class HttpSender {
     while (batch.length > 0) {
       this.#options.signal.throwIfAborted();
       const answer = await this.#post(batch);
-      if ('rest' in answer) {
+      if (answer.rest !== undefined) {
         if (answer.rest.length < batch.length) waitMs = 250;
         batch = answer.rest;
         if (batch.length === 0) return;
       }
       const waitedMs = performance.now() - started;
-      if ('wasHeld' in answer) aloneSinceMs = performance.now();
+      if (answer.wasHeld === true) aloneSinceMs = performance.now();
       if (!this.#answered && performance.now() - aloneSinceMs + waitMs > (this.#options.firstAnswerMs ?? Infinity))
         throw unanswered(this.#options.url, answer.reason);
       if (waitedMs > this.#giveUpMs) {
@@ -137,13 +137,7 @@ export class HttpSender {
   }
 
   /** @returns the packets left to send, or why none was kept */
-  async #post(
-    batch: readonly Queued[],
-  ): Promise<
-    | { rest: Queued[]; reason: string; retryAfterMs?: number }
-    | { reason: string; retryAfterMs?: number }
-    | { reason: string; wasHeld: true }
-  > {
+  async #post(batch: readonly Queued[]): Promise<Readonly<{ reason: string; rest?: Queued[]; retryAfterMs?: number; wasHeld?: boolean }>> {
     const askedMs = performance.now();
     const body = encodeBatch(batch.map(({ bytes }) => bytes));
     this.totals.requests++;
@@ -159,7 +153,7 @@ export class HttpSender {
       if (pointless) throw unanswered(this.#options.url, causeOf(error));
       // What keeps a request for a while and then goes is a service that is ended, not a wrong address.
       const wasHeld = heldCodes.has(systemCode(error) ?? '') && performance.now() - askedMs > HELD_MS;
-      return { reason: causeOf(error), ...(wasHeld && { wasHeld }) };
+      return { reason: causeOf(error), wasHeld };
     }
     const retryAfterMs = retryAfter(response);
     // Not only the service's own 429 and 503: a proxy answers 502 or 504 while the service behind it starts again.
