@@ -1,4 +1,4 @@
-/** What every Caddyfile of ops/caddy must say. */
+/** Rules for every Caddyfile of ops/caddy. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
