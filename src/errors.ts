@@ -113,11 +113,17 @@ export function knownError(error: unknown): PipelineError {
       retryAfterSec: 5,
     });
   }
-  const lost =
-    error instanceof Error &&
-    /^(Connection terminated|timeout expired|timeout exceeded when trying to connect|Client has encountered)/.test(error.message);
-  if (lost || /^(08...|53...|57P..|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/.test(code)) {
+  if (isDatabaseAway(error))
     return new PipelineError('unavailable', 'The database does not answer at the moment.', { cause: error, retryAfterSec: 1 });
-  }
   return new PipelineError('internal', 'The request failed for a reason that was logged.', { cause: error });
+}
+
+/** Whether a database that is unreachable, restarting or out of connections is the reason of an error that is not ours. */
+export function isDatabaseAway(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof PipelineError) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return (
+    /^(Connection terminated|timeout expired|timeout exceeded when trying to connect|Client has encountered)/.test(error.message) ||
+    /^(08...|53...|57P..|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/.test(code)
+  );
 }

@@ -64,7 +64,7 @@ export function createMetrics() {
   const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
   const queueBytes = new Gauge({
     name: 'bio_queue_bytes',
-    help: 'Bytes waiting, by queue: journal, blocks, dsp, rows (derived and reported values).',
+    help: 'Bytes waiting, by queue: packet_log, blocks, dsp, rows (derived and reported values).',
     labelNames: ['queue'],
     registers,
   });

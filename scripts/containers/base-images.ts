@@ -1,10 +1,12 @@
 /** The images that Dockerfile and compose.yaml name: pulled where a registry can be reached, else made from Debian packages. */
-import { cpSync, existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Engine } from './engine.ts';
 
 /** Time limit of one pull, ms. */
 const PULL_MS = 180_000;
+/** Time limit of making a Debian root, ms: a minute or two, but many on a busy machine. */
+const DEBOOTSTRAP_MS = 3_600_000;
 const standins = join(import.meta.dirname, 'standins');
 
 /** Whether the image is the official one, with its digest, or made here, with what it is made of. */
@@ -62,8 +64,13 @@ async function makeStandin(engine: Engine, full: string): Promise<string> {
 async function debian(engine: Engine, suite: string, image: string): Promise<string> {
   if ((await engine.run(['podman', 'image', 'exists', image])).code === 0) return `Debian ${suite}, debootstrap`;
   const root = join(engine.folder, suite);
-  if (!existsSync(join(root, 'etc/os-release')))
-    await engine.must(['debootstrap', '--variant=minbase', '--include=ca-certificates', suite, root]);
+  if (!existsSync(root)) {
+    // Under its own name when it is whole: one that was ended while it was made is made anew.
+    const part = `${root}.part`;
+    rmSync(part, { recursive: true, force: true });
+    await engine.must(['debootstrap', '--variant=minbase', '--include=ca-certificates', suite, part], { timeoutMs: DEBOOTSTRAP_MS });
+    renameSync(part, root);
+  }
   await engine.pipe(['tar', '-C', root, '-c', '.'], ['podman', 'import', '-', image]);
   return `Debian ${suite}, debootstrap`;
 }

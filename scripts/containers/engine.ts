@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export type Result = Readonly<{ code: number; output: string }>;
+export type Result = Readonly<{ code: number; output: string; /** Whether its time limit ended it. */ late: boolean }>;
 
 export type Engine = Readonly<{
   folder: string;
@@ -35,16 +35,19 @@ export function openEngine(folder: string): Engine {
 
   const run: Engine['run'] = ([program = '', ...args], { timeoutMs = COMMAND_MS, cwd, env } = {}) =>
     new Promise((resolve) => {
+      const startedMs = performance.now();
       const options = { timeout: timeoutMs, maxBuffer: 64 << 20, env: { ...base, ...env }, ...(cwd === undefined ? {} : { cwd }) };
       execFile(program, args, options, (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
-        resolve({ code, output: `${stdout}${stderr}`.trim() });
+        const late = error !== null && performance.now() - startedMs >= timeoutMs;
+        resolve({ code, output: `${stdout}${stderr}`.trim(), late });
       });
     });
 
   const must: Engine['must'] = async (command, options) => {
-    const { code, output } = await run(command, options);
-    if (code !== 0) throw new Error(`${command.slice(0, 3).join(' ')} ... ended with ${code}:\n${output.slice(-2000)}`);
+    const { code, output, late } = await run(command, options);
+    const ended = late ? 'was ended because it took too long' : `ended with ${code}`;
+    if (code !== 0) throw new Error(`${command.slice(0, 3).join(' ')} ... ${ended}:\n${output.slice(-2000)}`);
     return output;
   };
 

@@ -90,7 +90,10 @@ export async function startProcesses(processes: string, console: Console, json: 
     const baseUrl = `${scheme}://${config.host}:${config.port}`;
     if (signal.aborted) console.err('biosignal start: stopped while starting');
     else if (json) console.out(JSON.stringify({ base_url: baseUrl, pid: process.pid, processes: listening }));
-    else console.out(`${LISTENING} ${baseUrl}, with ${listening === count ? '' : `${listening} of `}${count} processes`);
+    else
+      console.out(
+        `${LISTENING} ${baseUrl}, with ${listening === count ? '' : `${listening} of `}${count} process${count === 1 ? '' : 'es'}`,
+      );
     await all;
     return nodes.every(({ endedWell }) => endedWell) ? EXIT_OK : EXIT_FAILED;
   } catch (error) {

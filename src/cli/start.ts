@@ -16,7 +16,7 @@ export const start: Command = {
   description: `Migrates the database, listens, and stops cleanly on SIGTERM or Ctrl-C: sockets drain, and accepted packets become durable. If another
 instance owns the database, this one listens, answers 503, and takes over when the other ends; an instance that lost the database to
 another exits with code 1, to be restarted. Settings come from the environment ('biosignal config print'). Widgets and dashboard are
-served from dist/ if 'npm run build' has created it.`,
+served from dist/, which 'node_modules/.bin/node scripts/build-web.ts dist' makes.`,
   options: {
     processes: {
       type: 'string',
@@ -32,7 +32,10 @@ served from dist/ if 'npm run build' has created it.`,
     const orphaned = config.sharePort ? [parentGone()] : [];
     if (config.sharePort) giveSigns();
     const webDir = fileURLToPath(new URL('../../dist', import.meta.url));
-    if (!existsSync(webDir)) console.err('biosignal start: dist/ has not been built: no widgets and no dashboard are served');
+    if (!existsSync(webDir))
+      console.err(
+        `biosignal start: no widgets and no dashboard are served: dist/ is made by 'node_modules/.bin/node scripts/build-web.ts dist'`,
+      );
     const service = await startService({
       config,
       ...(existsSync(webDir) ? { webDir } : {}),

@@ -2,7 +2,7 @@
  *  hygiene ▸ https ▸ route ▸ (body starts) ▸ who ▸ may ▸ rate ▸ origin ▸ query ▸ body ▸ handler ▸ reply.
  *  Whatever is thrown on the way becomes a problem+json answer here, and nowhere else. */
 import { createHash } from 'node:crypto';
-import { PipelineError } from '../errors.ts';
+import { isDatabaseAway, PipelineError } from '../errors.ts';
 import { checkAccess } from './access.ts';
 import { readBody } from './body.ts';
 import { COMPRESS_BYTES_MIN, compress, pickCoding } from './compress.ts';
@@ -295,7 +295,8 @@ export class Incoming {
   async #fail(error: unknown): Promise<void> {
     if (this.#requestId === '') this.#requestId = newRequestId(); // refused before its headers were read
     const known = error instanceof PipelineError;
-    if (!known || error.code === 'internal') this.#log(error, 'request failed');
+    // That the database is away is told by who waits for it, not by each request of each device.
+    if (known ? error.code === 'internal' : !isDatabaseAway(error)) this.#log(error, 'request failed');
     if (known && (error.code === 'payload_too_large' || error.code === 'request_timeout')) this.#close = true;
     // uWS continues to parse bytes already read even after an answer that closes; while an answer is pending it drops the connection
     // instead.

@@ -2,6 +2,7 @@
 import type { PipelineOptions } from './options.ts';
 import type { StreamId } from '../signal.ts';
 import type { Write } from '../storage/database/transaction.ts';
+import { newsOfOutages } from '../storage/database/once-an-outage.ts';
 import { isNotOwner } from '../storage/fence.ts';
 import type { DamagedRow } from '../storage/sample-rows.ts';
 import { putAside, setAsideKinds } from '../storage/set-aside.ts';
@@ -16,6 +17,7 @@ export class Faults {
   readonly #options: Pick<PipelineOptions, 'logger' | 'metrics' | 'ownership'>;
   readonly #write: Write;
   readonly #said = new Set<string>();
+  readonly #isNewsOfOutage = newsOfOutages();
   #setAsideCount = 0;
 
   /** @param write runs the transactions that set things aside */
@@ -30,12 +32,12 @@ export class Faults {
     return this.#setAsideCount;
   }
 
-  /** Reports a fault of a writer or of the feature pool, which retries. */
+  /** Reports a fault of a writer or of the feature pool, which retries: each is counted, and logged once for as long as it lasts. */
   note(message: string, cause: unknown): void {
     const { ownership, metrics, logger } = this.#options;
     if (isNotOwner(cause)) ownership.lose(); // from here on no writer of this instance can store anything
     metrics.errors.inc({ where: 'pipeline' });
-    logger.warn({ err: cause }, message);
+    if (this.#isNewsOfOutage(message)) logger.warn({ err: cause }, message);
   }
 
   /** Reports a fault that recurs with every checkpoint. */

@@ -71,7 +71,7 @@ export class PartitionMoves {
   async take({ partitions, epoch, checkpoint }: Claimed): Promise<number> {
     const { fence, stores, horizon, recover, newestDurable } = this.#parts;
     fence.take(partitions, epoch);
-    const count = await this.#untilDone('a partition could not be read back', () => recover({ partitions, after: checkpoint }));
+    const count = await this.#untilDone(`${named(partitions)} could not be read back`, () => recover({ partitions, after: checkpoint }));
     // Batches that were written before the claim have numbers of an epoch before, and are passed on now; all others are above this.
     await newestDurable();
     const position = Number(epoch) * EPOCH_POSITIONS;
@@ -91,7 +91,7 @@ export class PartitionMoves {
     const isOf = (subjectId: SubjectId): boolean => streams.partitionOf(subjectId) === partition;
     // Nothing says whose a stream is that was closed; its open minutes are over in any case.
     const isLeft = (streamId: StreamId): boolean => (streams.get(streamId)?.partition ?? partition) === partition;
-    const open = await this.#untilDone('a partition could not be stored', async () => {
+    const open = await this.#untilDone(`partition ${partition} could not be stored`, async () => {
       await dropSessions(({ subjectId }) => isOf(subjectId));
       const left = await life.closePartition(partition);
       for (const { id } of left) await stores.blocks.closeStream(id);
@@ -99,7 +99,7 @@ export class PartitionMoves {
       return left;
     });
     const stored = open.length === 0 ? stores.log.durablePosition : null;
-    await this.#untilDone('the checkpoint of a partition could not be saved', () => checkpoints.save());
+    await this.#untilDone(`the checkpoint of partition ${partition} could not be saved`, () => checkpoints.save());
     fence.drop(partition);
     for (const stream of open) await life.forsake(stream);
     await stores.rows.leave(isLeft); // nobody else has the partition yet
@@ -117,7 +117,7 @@ export class PartitionMoves {
         return result;
       } catch (error) {
         if (isNotOwner(error) || isLoginRefused(error) || this.#parts.isStopped()) throw error;
-        this.#parts.onFault(`${what}: it is tried again`, error);
+        this.#parts.onFault(`cluster: ${what}: it is tried again`, error);
         await sleep(AGAIN_MS);
       }
     }
@@ -135,3 +135,5 @@ export class PartitionMoves {
     timer.abort();
   }
 }
+
+const named = (partitions: readonly number[]): string => `partition${partitions.length === 1 ? '' : 's'} ${partitions.join(', ')}`;

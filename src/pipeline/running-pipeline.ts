@@ -16,6 +16,7 @@ import type { BlockRun } from '../storage/block-codec.ts';
 import { PacketLog } from '../storage/packet-log.ts';
 import type { LogRange } from '../storage/packet-log.ts';
 import { StreamRegistry } from '../storage/stream-registry.ts';
+import { newsOfOutages, onceAnOutage } from '../storage/database/once-an-outage.ts';
 import type { Write } from '../storage/database/transaction.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Computing } from './computing.ts';
@@ -109,8 +110,11 @@ export class RunningPipeline {
     this.#checkpoints = checkpoints;
     this.#life = life;
     const sink = options.route?.(this.#pipeline, (request) => life.subjectOf(request)) ?? this.#pipeline;
+    const isNews = newsOfOutages();
     this.ingest = new Ingest(sink, config, metrics, {
-      onFault: (message, err) => logger.warn({ err }, `ingest: ${message}`),
+      onFault: (message, err) => {
+        if (isNews(`${message} ${err instanceof Error ? err.message : ''}`)) logger.warn({ err }, `ingest: ${message}`);
+      },
       ...(options.onConflict === undefined ? {} : { onConflict: options.onConflict }),
     });
     this.#sockets = new IngestSockets(this.ingest);
@@ -351,7 +355,7 @@ export async function startPipeline(options: PipelineOptions): Promise<RunningPi
     queueBytesMax: config.packetLogQueueBytesMax,
     lingerMs: config.packetLogLingerMs,
     calmLingerMs: config.packetLogCalmLingerMs,
-    onRetry: (err, attempt) => logger.warn({ err, attempt }, 'packet log: trying again'),
+    onRetry: onceAnOutage((err) => logger.warn({ err }, 'packet log: it is tried again')),
     onAway: (err) => {
       metrics.degraded.set(err === null ? 0 : 1);
       if (err === null) logger.warn({}, 'packet log: the database is back');

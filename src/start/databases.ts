@@ -4,6 +4,7 @@ import type { Logger } from '../http/logger.ts';
 import { openDatabase } from '../storage/database/database.ts';
 import type { Database } from '../storage/database/database.ts';
 import { startEmbeddedPostgres } from '../storage/database/embedded-postgres.ts';
+import { onceAnOutage } from '../storage/database/once-an-outage.ts';
 import { connectionRoom, fewConnections, openRoles, poolSizes } from '../storage/database/roles.ts';
 import type { RoleDatabases } from '../storage/database/roles.ts';
 import { upgrade } from '../storage/upgrade.ts';
@@ -40,7 +41,7 @@ export async function startDatabases(
     onProgress: (message) => logger.info({}, `database: ${message}`),
   });
   const sizes = poolSizes(config.dbConnectionsMax);
-  const onError = (err: Error): void => logger.warn({ err }, 'database: an idle connection failed');
+  const onError = onceAnOutage((err) => logger.warn({ err }, 'database: an idle connection failed'));
   const database = await openDatabase(url, { applicationName: `biosignal ${tag}`, poolSizeMax: sizes.owner, onError });
   stops.push(() => database.close());
   logger.info({ server: database.kind, schema: schema.version, applied: schema.applied }, `database: ${serverWords[database.kind]}`);

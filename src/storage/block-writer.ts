@@ -79,7 +79,7 @@ export class BlockWriter {
     this.#pool = database.pool;
     this.#partitions = new Partitions(database);
     this.#connection = new WriterConnection(database, {
-      onRetry: (error, attempt) => this.#onFault(`samples: attempt ${attempt}: ${error.message}`, error),
+      onRetry: (error) => this.#onFault(`samples: ${error.message}: it is tried again`, error),
     });
     this.#letters = new LetterBox(this.#connection, {
       label: 'samples',

@@ -90,7 +90,7 @@ export class DerivedWriter {
     const { currentMethods, cadences = {}, valueSteps = {} } = options;
     this.#minutes = new DerivedStore(this.#partitions, { currentMethods, cadences, valueSteps, onFault: this.#onFault });
     this.#connection = new WriterConnection(database, {
-      onRetry: (error, attempt) => this.#onFault(`derived rows: attempt ${attempt}: ${error.message}`, error),
+      onRetry: (error) => this.#onFault(`derived rows: ${error.message}: it is tried again`, error),
     });
     this.#letters = new LetterBox(this.#connection, {
       label: 'derived rows',

@@ -66,8 +66,8 @@ describe.skipIf(!there)('two cells behind one address', () => {
     const caddyfile = readFileSync(new URL('../../ops/caddy/Caddyfile.cells', import.meta.url), 'utf8');
     front = await startProxy('caddy', 0, (own) =>
       caddyfile
-        .replace('admin off', 'admin off\n  auto_https off')
-        .replace('{$BIO_SITE}', `http://127.0.0.1:${own}`)
+        .replace('auto_https disable_redirects', 'auto_https off')
+        .replace('{$BIO_SITE:localhost:8443}', `http://127.0.0.1:${own}`)
         .replace('{$BIO_CELLS:127.0.0.1:8090}', `127.0.0.1:${port}`),
     );
   }, 60_000);

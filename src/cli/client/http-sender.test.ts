@@ -7,7 +7,10 @@ import { isRejected } from '../../errors.ts';
 import { splitBatch } from '../../proto/packet-decode.ts';
 import { HttpSender } from './http-sender.ts';
 
-type Answer = { status: number; headers?: Record<string, string>; body?: (packets: number[]) => unknown; keep?: boolean } | 'hang up';
+type Answer =
+  | { status: number; headers?: Record<string, string>; body?: (packets: number[]) => unknown; keep?: boolean }
+  | 'hang up'
+  | 'hold and hang up';
 
 const stops: (() => void)[] = [];
 afterEach(() => {
@@ -27,6 +30,10 @@ async function startScript(script: (request: number) => Answer) {
       const answer = script(requests++);
       if (answer === 'hang up') {
         request.socket.destroy();
+        return;
+      }
+      if (answer === 'hold and hang up') {
+        setTimeout(() => request.socket.destroy(), 1500);
         return;
       }
       if (answer.keep !== false && answer.status === 202) kept.push(...numbers);
@@ -65,6 +72,15 @@ test('gives up soon where nothing has ever answered, and says what to check', as
   await expect(other.send(Uint8Array.of(1), 1).then(() => other.flush())).rejects.toThrow(
     /nothing answers at .*ECONNREFUSED.*Is the service running/,
   );
+});
+
+// promise: simulate-waits
+test('goes on where a service that held the first request is killed and started again', async () => {
+  const service = await startScript((request) => (request === 0 ? 'hold and hang up' : { status: 202 }));
+  const { sender, settled } = senderTo(service.url, { firstAnswerMs: 1000 });
+  await sender.send(Uint8Array.of(1), 1);
+  await sender.flush();
+  expect(settled).toEqual([[1, 'accepted']]);
 });
 
 // promise: simulate-waits

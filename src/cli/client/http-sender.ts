@@ -13,6 +13,9 @@ import { within } from '../within.ts';
 
 /** Timeout after which a request is sent again. */
 const ANSWER_MS_MAX = 30_000;
+/** A request that was under way for so long before its connection ended had reached a service, ms. */
+const HELD_MS = 1000;
+const heldCodes = new Set(['UND_ERR_SOCKET', 'ECONNRESET']);
 
 export type SenderOptions = Readonly<{
   /** Base address of the service. */
@@ -96,16 +99,18 @@ export class HttpSender {
     let batch = this.#takeBatch();
     let waitMs = 250;
     const started = performance.now();
+    let aloneSinceMs = started;
     while (batch.length > 0) {
       this.#options.signal.throwIfAborted();
       const answer = await this.#post(batch);
-      if ('rest' in answer) {
+      if (answer.rest !== undefined) {
         if (answer.rest.length < batch.length) waitMs = 250;
         batch = answer.rest;
         if (batch.length === 0) return;
       }
       const waitedMs = performance.now() - started;
-      if (!this.#answered && waitedMs + waitMs > (this.#options.firstAnswerMs ?? Infinity))
+      if (answer.wasHeld === true) aloneSinceMs = performance.now();
+      if (!this.#answered && performance.now() - aloneSinceMs + waitMs > (this.#options.firstAnswerMs ?? Infinity))
         throw unanswered(this.#options.url, answer.reason);
       if (waitedMs > this.#giveUpMs) {
         throw new PipelineError('unavailable', `nothing accepted for ${Math.round(this.#giveUpMs / 1000)} s: ${answer.reason}`);
@@ -132,9 +137,8 @@ export class HttpSender {
   }
 
   /** @returns the packets left to send, or why none was kept */
-  async #post(
-    batch: readonly Queued[],
-  ): Promise<{ rest: Queued[]; reason: string; retryAfterMs?: number } | { reason: string; retryAfterMs?: number }> {
+  async #post(batch: readonly Queued[]): Promise<Readonly<{ reason: string; rest?: Queued[]; retryAfterMs?: number; wasHeld?: boolean }>> {
+    const askedMs = performance.now();
     const body = encodeBatch(batch.map(({ bytes }) => bytes));
     this.totals.requests++;
     this.totals.bytes += body.length;
@@ -147,7 +151,9 @@ export class HttpSender {
       // No system code means that the network is not at fault: fetch refuses the address, such as a port of another protocol.
       const pointless = !this.#answered && error instanceof TypeError && systemCode(error) === null;
       if (pointless) throw unanswered(this.#options.url, causeOf(error));
-      return { reason: causeOf(error) };
+      // What keeps a request for a while and then goes is a service that is ended, not a wrong address.
+      const wasHeld = heldCodes.has(systemCode(error) ?? '') && performance.now() - askedMs > HELD_MS;
+      return { reason: causeOf(error), wasHeld };
     }
     const retryAfterMs = retryAfter(response);
     // Not only the service's own 429 and 503: a proxy answers 502 or 504 while the service behind it starts again.
