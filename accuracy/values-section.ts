@@ -1,6 +1,7 @@
 /** The values that users see, end to end through the stream engine: heart rate, RMSSD and their flags against the annotations (goal S9),
  *  pulse rate and pulse rate variability against the ECG of the same recording (S8). */
 import type { FeatureRow } from '../src/dsp/rows/feature-rows.ts';
+import { featureMethods, methodIndex } from '../src/dsp/rows/methods.ts';
 import { alignRPeaks } from './align-r-peaks.ts';
 import { quantile } from './hrv-section.ts';
 import { streamRows } from './hrv-stream.ts';
@@ -106,16 +107,18 @@ export async function run(dataDir: string): Promise<Section | null> {
   const pulse = pulseFigures(dataDir);
   if (pulse !== null) {
     rows.push(tallyRow('bidmc: hr_ppg, 5 /min of ECG', 'yes', pulse.rate));
-    for (const [name, errors] of pulse.variability)
-      rows.push([
-        `bidmc: ${name}: mean |error| ${mean(errors).toFixed(2)} ms, median ${quantile(errors, 0.5).toFixed(2)} ms`,
-        'yes',
-        String(errors.length),
-        '',
-        '',
-        '',
-        '',
-      ]);
+    for (const [name, errors] of pulse.variability) {
+      const [middle, half] = errors.length === 0 ? ['-', '-'] : [mean(errors).toFixed(2), quantile(errors, 0.5).toFixed(2)];
+      const unit = unitOf(name.split(' ')[0]!);
+      rows.push([`bidmc: ${name}: mean |error| ${middle}${unit}, median ${half}${unit}`, 'yes', String(errors.length), '', '', '', '']);
+      byDatabase.push({
+        what: `${name}, both flagged 0: mean error${unit}`,
+        database: 'bidmc',
+        chosenOn: 'yes',
+        n: String(errors.length),
+        figure: middle,
+      });
+    }
   }
   if (rows.length === 1) return null;
   return {
@@ -193,11 +196,25 @@ function after(beatSec: Float64Array, t: number): number {
 
 const mean = (x: readonly number[]): number => x.reduce((a, b) => a + b, 0) / x.length;
 
+/** Every measure of the pulse that has a twin of ECG; the first is that of the goal. */
+const pulseNames = [
+  'sdnn_300s',
+  ...featureMethods.flatMap(({ feature }) =>
+    feature.startsWith('prv_') && feature !== 'prv_sdnn_300s' ? [feature.slice('prv_'.length)] : [],
+  ),
+];
+
+/** With a space before it; nothing for ratios. */
+const unitOf = (feature: string): string => {
+  const { unit } = featureMethods[methodIndex(feature)]!;
+  return unit === '1' ? '' : ` ${unit}`;
+};
+
 export function pulseFigures(dataDir: string): { rate: Tally; variability: [string, number[]][] } | null {
   const items = loadPpg(dataDir, ['bidmc']);
   if (items.length === 0) return null;
   const rate = newTally();
-  const variability: [string, number[]][] = ['sdnn_300s', 'rmssd_300s', 'rmssd_60s'].map((name) => [name, []]);
+  const variability: [string, number[]][] = pulseNames.map((name) => [name, []]);
   for (const { fs, ppg, ecg } of items) {
     const { features } = streamRows([
       { code: 'ecg.ii', kind: 'ecg', fs, unit: 'mV', samples: ecg },

@@ -2,6 +2,7 @@
  *  beats. */
 import type { ChosenOn, DatabaseFigure, Section } from './section.ts';
 import { fiveMinuteValues } from '../src/dsp/hrv/five-minutes.ts';
+import { bandPowers } from '../src/dsp/hrv/frequency.ts';
 import type { NnWindow } from '../src/dsp/hrv/time-domain.ts';
 import { timeDomain } from '../src/dsp/hrv/time-domain.ts';
 import type { QualityFlag } from '../src/signal.ts';
@@ -13,8 +14,8 @@ import type { EcgRecording } from './mitdb-recordings.ts';
 import { normalBeatsAligned, normalCodes } from './values-section.ts';
 
 const windowSec = 300;
-/** Time-domain values whose windows end at other times too: those that end with the five minutes are compared. */
-const others = ['sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2'] as const;
+/** Values whose windows end at other times too: those that end with the five minutes are compared. */
+const others = ['mean_nn', 'sdnn', 'rmssd', 'pnn50', 'sd1', 'sd2', 'lf', 'hf', 'lf_hf'] as const;
 /** A window of the reference needs intervals between normal beats for so much of it. */
 const coveredMin = 0.8;
 
@@ -60,8 +61,9 @@ function reference(beatSec: Float64Array, codes: readonly string[], endSec: numb
   if (nn.reduce((a, b) => a + b, 0) < 1000 * coveredMin * windowSec) return null;
   const window: NnWindow = { count: nn.length, nnMs: Float64Array.from(nn), adjacent: Uint8Array.from(adjacent) };
   const time = timeDomain(window);
-  const { sdnnMs, rmssdMs, pnn50, sd1Ms, sd2Ms } = time;
-  const ofOthers = [sdnnMs, rmssdMs, pnn50, sd1Ms, sd2Ms];
+  const { meanNnMs, sdnnMs, rmssdMs, pnn50, sd1Ms, sd2Ms } = time;
+  const { lfMs2, hfMs2 } = bandPowers(Float64Array.from(ends), window.nnMs, nn.length, coveredMin * windowSec);
+  const ofOthers = [meanNnMs, sdnnMs, rmssdMs, pnn50, sd1Ms, sd2Ms, lfMs2, hfMs2, lfMs2 / hfMs2];
   const five = fiveMinuteValues(window, Float64Array.from(ends), time);
   return new Map([
     ...others.map((name, i): [string, number] => [`hrv_${name}_300s`, ofOthers[i]!]),
@@ -109,7 +111,7 @@ export async function run(dataDir: string): Promise<Section | null> {
         shown(quantile(all, 0.5)),
         shown(quantile(all, 0.95)),
       ]);
-      if (/dfa|entropy|triangular/.test(feature))
+      if (/dfa|entropy|triangular|_(mean_nn|sdnn|rmssd|sd1|sd2|lf|hf)_/.test(feature))
         byDatabase.push({
           what: `${feature} flagged 0: error, median; 95th percentile, %`,
           database,

@@ -1187,7 +1187,8 @@ export const de = {
   'corrected to {kind}': 'korrigiert zu {kind}',
   'Poincaré plot': 'Poincaré-Diagramm',
   Spectrum: 'Spektrum',
-  'Too few usable intervals for a spectrum.': 'Zu wenige brauchbare Intervalle für ein Spektrum.',
+  'Too few usable intervals for a spectrum, or more than 10 s without one.':
+    'Zu wenige brauchbare Intervalle für ein Spektrum, oder mehr als 10 s ohne eines.',
   Band: 'Band',
   Peak: 'Gipfel',
   Power: 'Leistung',
@@ -1197,8 +1198,8 @@ export const de = {
   'Beats of {channel} by {method}. Intervals cover {share} of the window.':
     'Schläge aus {channel} nach {method}. Intervalle decken {share} des Fensters ab.',
   '{count} of {all} intervals count': '{count} von {all} Intervallen zählen',
-  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a spline.':
-    'Was ausgelassen ist, wird nie interpoliert; keine Differenz reicht darüber oder über eine Lücke hinweg. Nur das Spektrum überbrückt es mit einem Spline.',
+  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a straight line of at most 10 s.':
+    'Was ausgelassen ist, wird nie interpoliert; keine Differenz reicht darüber oder über eine Lücke hinweg. Nur das Spektrum überbrückt es, mit einer Geraden von höchstens 10 s.',
   'Values with a method are those that the service has stored for these five minutes; the others are computed from the same beats by the same code.':
     'Werte mit einem Verfahren sind die, die der Dienst für diese fünf Minuten gespeichert hat; die anderen sind aus denselben Schlägen mit demselben Code berechnet.',
   'The service has no stored values of exactly this window: these are computed from its stored beats by the same code.':

@@ -1183,7 +1183,8 @@ export const es: Translations = {
   'corrected to {kind}': 'corregido a {kind}',
   'Poincaré plot': 'Diagrama de Poincaré',
   Spectrum: 'Espectro',
-  'Too few usable intervals for a spectrum.': 'Demasiado pocos intervalos utilizables para un espectro.',
+  'Too few usable intervals for a spectrum, or more than 10 s without one.':
+    'Demasiado pocos intervalos utilizables para un espectro, o más de 10 s sin ninguno.',
   Band: 'Banda',
   Peak: 'Pico',
   Power: 'Potencia',
@@ -1193,8 +1194,8 @@ export const es: Translations = {
   'Beats of {channel} by {method}. Intervals cover {share} of the window.':
     'Latidos de {channel} según {method}. Los intervalos cubren el {share} de la ventana.',
   '{count} of {all} intervals count': 'Cuentan {count} de {all} intervalos',
-  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a spline.':
-    'Lo excluido nunca se interpola; ninguna diferencia pasa por encima de ello ni de un hueco. Solo el espectro lo salva, con un spline.',
+  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a straight line of at most 10 s.':
+    'Lo excluido nunca se interpola; ninguna diferencia pasa por encima de ello ni de un hueco. Solo el espectro lo salva, con una recta de 10 s como máximo.',
   'Values with a method are those that the service has stored for these five minutes; the others are computed from the same beats by the same code.':
     'Los valores con un método son los que el servicio tiene guardados para estos cinco minutos; los demás se calculan de los mismos latidos con el mismo código.',
   'The service has no stored values of exactly this window: these are computed from its stored beats by the same code.':

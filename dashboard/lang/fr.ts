@@ -1188,7 +1188,8 @@ export const fr: Translations = {
   'corrected to {kind}': 'corrigé en {kind}',
   'Poincaré plot': 'Diagramme de Poincaré',
   Spectrum: 'Spectre',
-  'Too few usable intervals for a spectrum.': 'Trop peu d’intervalles utilisables pour un spectre.',
+  'Too few usable intervals for a spectrum, or more than 10 s without one.':
+    'Trop peu d’intervalles utilisables pour un spectre, ou plus de 10 s sans aucun.',
   Band: 'Bande',
   Peak: 'Pic',
   Power: 'Puissance',
@@ -1198,8 +1199,8 @@ export const fr: Translations = {
   'Beats of {channel} by {method}. Intervals cover {share} of the window.':
     'Battements de {channel} selon {method}. Les intervalles couvrent {share} de la fenêtre.',
   '{count} of {all} intervals count': '{count} intervalles sur {all} comptent',
-  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a spline.':
-    'Ce qui est écarté n’est jamais interpolé ; aucune différence ne l’enjambe, ni une lacune. Seul le spectre le franchit, par une spline.',
+  'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a straight line of at most 10 s.':
+    'Ce qui est écarté n’est jamais interpolé ; aucune différence ne l’enjambe, ni une lacune. Seul le spectre le franchit, par une droite de 10 s au plus.',
   'Values with a method are those that the service has stored for these five minutes; the others are computed from the same beats by the same code.':
     'Les valeurs avec une méthode sont celles que le service a enregistrées pour ces cinq minutes ; les autres sont calculées à partir des mêmes battements par le même code.',
   'The service has no stored values of exactly this window: these are computed from its stored beats by the same code.':

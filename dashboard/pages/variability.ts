@@ -478,7 +478,7 @@ export class VariabilityPage extends Page {
       <h2>${t('Spectrum')}</h2>
       ${
         of === null
-          ? html`<p class="muted">${t('Too few usable intervals for a spectrum.')}</p>`
+          ? html`<p class="muted">${t('Too few usable intervals for a spectrum, or more than 10 s without one.')}</p>`
           : html`<div class="plot">${spectrum(of, this.#half, this.#number)}</div>
               ${tableOf<(typeof rows)[number]>(
                 [
@@ -561,7 +561,7 @@ export class VariabilityPage extends Page {
         </li>
         <li>
           ${t('{count} of {all} intervals count', { count: this.#number(nn), all: this.#number(all) })}${out === '' ? '.' : html`; ${out}.`}
-          ${t('What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a spline.')}
+          ${t('What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a straight line of at most 10 s.')}
         </li>
         <li>
           ${

@@ -23,10 +23,10 @@ describe.skipIf(!hasData)('values flagged 0', () => {
     expect(rmssd.offFlagged / rmssd.off, 'the same nine are not flagged, of 495').toBeGreaterThanOrEqual(0.981);
   });
 
-  test('SDNN of the pulse is that of the heart within 0.9 ms in the mean', () => {
+  test('SDNN of the pulse is that of the heart within 0.6 ms in the mean', () => {
     const { variability } = pulseFigures(dataDir)!;
     const [, errors] = variability.find(([name]) => name.startsWith('prv_sdnn_300s'))!;
-    expect(errors.length).toBeGreaterThanOrEqual(18);
-    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.9);
+    expect(errors.length).toBeGreaterThanOrEqual(6);
+    expect(errors.reduce((sum, error) => sum + error, 0) / errors.length).toBeLessThanOrEqual(0.6);
   });
 });

@@ -69,6 +69,22 @@ export const correctionParameters = [
   ),
 ];
 
+/** By how much the two ways to place beats may differ. */
+const apartParameters = (source: 'ecg' | 'ppg', isSpread: boolean): readonly MethodParameter[] => {
+  const { rWave, shape, upstroke } = beatValues.placings;
+  const share = isSpread ? beatValues.apartSpreadMax : (source === 'ecg' ? rWave : upstroke).apartMax;
+  const ways = source === 'ecg' ? 'R wave and whole QRS complex' : 'the middle of the upstroke, and where it is steepest,';
+  return [
+    p('apart_max', share, '1', `suspect when ${ways} place beats apart by more than this share of the value`),
+    ...(source === 'ecg'
+      ? [
+          p('apart_min', rWave.apartMs, 'ms', 'and by more than this, root mean square'),
+          p('by_shape_apart_min', shape.apartMs, 'ms', 'by more than this where beats are placed by the whole QRS complex'),
+        ]
+      : []),
+  ];
+};
+
 const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
   p('tail_max', beatValues.tailMax, '1', 'suspect when RMSSD is above this many times 1.4826 median of |difference|'),
   p('rmssd_share_max', beatValues.doubtLimits[source].rmssdShareMax, '1', 'suspect when RMSSD is above this share of the mean interval'),
@@ -82,6 +98,12 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
           '1',
           'suspect when placing beats by the whole QRS complex, or leaving out what it fits nowhere, changes RMSSD by more; SDNN by 10 %',
         ),
+        p(
+          'placed_min',
+          beatValues.placedMin,
+          '1',
+          'suspect when the whole QRS complex fits at fewer than this share of the pairs of intervals',
+        ),
         p('by_shape_below', beatValues.placedByShapeBelowHz, 'Hz', 'below this rate beats are placed where the whole QRS complex fits'),
         p(
           'by_shape_jitter_max',
@@ -93,6 +115,7 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
         p('ectopic_max', beatValues.ectopicMax, '1', 'suspect when more than this share of the intervals is next to an ectopic beat'),
       ]
     : []),
+  ...apartParameters(source, false),
   p('unsure_beats_max', beatValues.doubtLimits[source].unsureBeatsMax, '1', 'suspect when more than this share of the beats is unsure'),
 ];
 
@@ -123,12 +146,28 @@ function variability({ feature, source }: Method): MethodDetails {
     p('lf_to_hf_from', frequency.hfHz, 'Hz', 'upper edge of LF, lower edge of HF'),
     p('hf_to', frequency.endHz, 'Hz', 'upper edge of HF'),
     p('resample_rate', frequency.resampleHz, 'Hz', 'rate of the spline through the intervals'),
+    p('hole_max', frequency.HOLE_MAX_SEC, 's', 'no value when so much is left out in a row; a straight line leads across less'),
+    p('bridged_max', beatValues.bridgedMax, '1', 'suspect when more than this share of the time of the intervals is bridged'),
   ];
-  const { sdnnMin } = beatValues.doubtLimits[kind];
+  const { sdnnMin, unsureSpreadMax } = beatValues.doubtLimits[kind];
+  const spread = [
+    ...(sdnnMin > 0 ? [p('sdnn_min', sdnnMin, 'ms', 'suspect when SDNN is below this: the fiducial varies as much')] : []),
+    ...(kind === 'ecg'
+      ? [
+          p(
+            'unsure_beats_max',
+            unsureSpreadMax,
+            '1',
+            'suspect when more than this share of the beats is unsure, and the whole QRS complex fits at fewer than half',
+          ),
+        ]
+      : []),
+    ...apartParameters(kind, true),
+  ];
   return {
     parameters: [
       ...correctionParameters,
-      ...(isSpread && sdnnMin > 0 ? [p('sdnn_min', sdnnMin, 'ms', 'suspect when SDNN is below this: the fiducial varies as much')] : []),
+      ...(isSpread ? spread : []),
       ...(isSpread || feature.includes('mean_nn') ? [] : pairParameters(kind)),
       ...(isSpectral ? bands : []),
       ...(ownOfVariability[feature] ?? []),
@@ -141,7 +180,11 @@ function variability({ feature, source }: Method): MethodDetails {
       ...(kind === 'ppg'
         ? ['Pulse transit time varies with breathing: pulse variability is above that of the heart, most where that is small.']
         : []),
-      ...(isSpectral ? ['A value needs intervals over 80 % of 300 s; LF/HF is a ratio of powers, no measure of sympathetic tone.'] : []),
+      ...(isSpectral
+        ? [
+            'A value needs intervals over 80 % of 300 s; what is left out takes its power away. LF/HF is a ratio of powers, no measure of sympathetic tone.',
+          ]
+        : []),
     ],
   };
 }
@@ -185,6 +228,13 @@ const modulated: MethodDetails = {
 const burdened: MethodDetails = {
   parameters: [
     p('covered_good', burden.coveredGood, '1', 'suspect when intervals between good beats cover less of the window'),
+    p(
+      'wrong_kind_max',
+      burden.wrongKindMax,
+      '1',
+      'suspect when so many of the beats are expected to be of another kind, by their confidences',
+    ),
+    p('unknown_kind_max', burden.unknownKindMax, '1', 'suspect when so many of the beats could not be compared with the usual one'),
     p('run_beats', burden.RUN_BEATS, '{beats}', 'ventricular beats in a row that are a run; one fewer is a couplet'),
     p(
       'irregular_min',
@@ -374,6 +424,16 @@ const details: Readonly<Record<string, MethodDetails>> = {
       ),
       p('weight_likeness', fibrillation.weights.likeness, '1', 'of the median correlation of the stretches with their median'),
       p('constant', fibrillation.weights.constant, '1', 'of the logistic regression'),
+      p('fibrillating_min', fibrillation.FIBRILLATING_MIN, '1', 'an index of 0.5 or more is suspect where the irregularity is below this,'),
+      p('repeat_max', fibrillation.REPEAT_MAX, '1', 'where intervals further apart differ by less than this share of neighbouring ones,'),
+      p('repeat_lag_max', fibrillation.REPEAT_LAG_MAX, '{intervals}', 'up to so far apart,'),
+      p(
+        'placed_min',
+        fibrillation.PLACED_MIN,
+        '1',
+        'where the whole QRS complex fits the usual one at fewer than this share of the intervals,',
+      ),
+      p('misplaced_max', fibrillation.MISPLACED_MAX, '1', 'or where its place changes their differences by more than this share'),
     ],
     limits: [
       'An index of a rhythm, no diagnosis. Flutter with a regular answer and other regular tachycardias look regular to it.',
@@ -384,6 +444,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
   af_burden_300s: {
     parameters: [
       p('likely', rhythm.LIKELY, '1', 'index from which fibrillation is likelier than not'),
+      p('doubtful_max', rhythm.BURDEN_DOUBTFUL, '1', 'share of the indices that may be suspect and say fibrillation, for a good burden,'),
+      p('likely_doubtful_max', rhythm.LIKELY_DOUBTFUL, '1', 'or share of those that say fibrillation'),
       p('good_share', rhythm.BURDEN_GOOD, '1', 'share of the 30 indices of 5 min that must be good for a good burden'),
     ],
     limits: [

@@ -155,7 +155,7 @@ export class BeatChain implements Chain, RowTaker {
       } else {
         const missingUs = this.#gaps.missingUs(this.#track.lastUs, tUs);
         if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d, e);
-        else this.#track.push(tUs, a, missingUs);
+        else this.#track.push(tUs, a, missingUs, Number.NaN, Number.NaN, this.#waves?.steepestAfterMs(tUs, b === 1));
         this.#breathing?.beat(tUs, !isEcg && b === 1);
         this.#waves?.beat(tUs, b === 1, c === 1);
         this.#rhythm?.beat(tUs);

@@ -34,12 +34,16 @@ export const PULSE_SPREAD_GOOD: Readonly<Record<PulseWaveMeasure, number>> = {
   aging: 0.2,
 };
 
+/** An upstroke is steepest within this of its middle, s; a slope is taken over twice the second, s. */
+const [STEEPEST_REACH_SEC, STEEPEST_OVER_SEC] = [0.1, 0.03];
+
 const width = pulseWaveMeasures.length;
 
 // shared by every stream of the thread: nothing of them outlives a call
 const verdict = noVerdict();
 const own = pulseWaveMeasures.map(() => new Float64Array(256));
 const counts = new Int32Array(width);
+const around = new Float64Array(64);
 
 export class BeatPulseWaves {
   readonly #fs: number;
@@ -121,6 +125,26 @@ export class BeatPulseWaves {
     this.#before = interval;
     this.#lastUs = tUs;
     this.#isInverted = isInverted;
+  }
+
+  /** How far after a beat, whose upstroke crosses its middle there, it is steepest, ms; NaN: samples are missing, or it is steepest at the
+   *  end of what was looked at. */
+  steepestAfterMs(tUs: number, isInverted: boolean): number {
+    const rate = this.#fs / this.#decimation;
+    const reach = Math.round(STEEPEST_REACH_SEC * rate);
+    const over = Math.max(1, Math.round(STEEPEST_OVER_SEC * rate));
+    const at = this.#positionOf(tUs);
+    const from = Math.round(at) - reach - over;
+    const x = around.subarray(0, 2 * (reach + over) + 1);
+    if (!this.#ring.means(from, 1, x)) return Number.NaN;
+    const sign = isInverted ? -1 : 1;
+    const slopeAt = (i: number): number => sign * (x[i + over]! - x[i - over]!);
+    let top = over;
+    for (let i = over; i < x.length - over; i++) if (slopeAt(i) > slopeAt(top)) top = i;
+    if (top === over || top === x.length - over - 1) return Number.NaN;
+    const [before, most, after] = [slopeAt(top - 1), slopeAt(top), slopeAt(top + 1)];
+    const part = (before - after) / (2 * (before - 2 * most + after));
+    return (1000 * (from + top + (part === part ? part : 0) - at)) / rate;
   }
 
   #isMeasured(tUs: number, interval: number): boolean {

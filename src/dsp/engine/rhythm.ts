@@ -16,6 +16,7 @@ import {
   SHAPES_MIN,
   fibrillationIndex,
   irregularity,
+  isDoubtfulFibrillation,
   pLikeness,
   pShape,
 } from '../hrv/fibrillation.ts';
@@ -34,6 +35,10 @@ const burdenMethod = methodIndex('af_burden_300s');
 export const LIKELY = 0.5;
 /** Share of the indices of 5 min that must be good for a good burden. */
 export const BURDEN_GOOD = 0.8;
+/** Share of them that may be suspect and say fibrillation: each of them moves the burden, if it is wrong; */
+export const BURDEN_DOUBTFUL = 0.05;
+/** or share of those that say fibrillation. */
+export const LIKELY_DOUBTFUL = 0.2;
 /** Beats further apart have no interval: a stream may be silent for hours. */
 export const PAUSE_MAX_SEC = 20;
 /** An interval is long, and may hide a beat, from so many usual ones on: the median of those before it. */
@@ -56,6 +61,7 @@ const [UNKNOWN, QUIET, STEEP] = [0, 1, 2] as const;
 const points = new Float64Array(P_POINTS);
 const MOST = 512;
 const rrUs = new Float64Array(MOST);
+const otherUs = new Float64Array(MOST);
 const adjacent = new Uint8Array(MOST);
 const isVentricular = new Uint8Array(MOST);
 const endUs = new Float64Array(MOST);
@@ -82,8 +88,8 @@ export class BeatRhythm {
   /** What the interval that ends with each beat shows. */
   #shown = new Uint8Array(64);
   #nextSec = -1;
-  /** Indices of the 5 min under way that are not bad; how many are likely, and good. */
-  readonly #five = { endSec: 0, count: 0, likely: 0, good: 0 };
+  /** Indices of the 5 min under way that are not bad; how many are likely, good, and likely without being good. */
+  readonly #five = { endSec: 0, count: 0, likely: 0, good: 0, doubtful: 0 };
 
   /** @param ring every sample of the first lead  @param latencySec from a beat until it is found  @param track, gaps kept by the caller
    *  @param flagOf flag of the second that begins at a time, s, of the last 40 s that are judged */
@@ -225,7 +231,8 @@ export class BeatRhythm {
     if (Number.isNaN(irregular)) return;
     const shapes = this.#shapesOf(count, isEctopic);
     const index = fibrillationIndex(irregular, pLikeness(this.#shapes, starts, shapes));
-    const isSure = covered >= COVERED_GOOD && shapes >= SHAPES_MIN && this.#goodShare(from, to) >= GOOD_SHARE;
+    const isDoubtful = index >= LIKELY && isDoubtfulFibrillation(rrUs, otherUs, adjacent, count, irregular);
+    const isSure = !isDoubtful && covered >= COVERED_GOOD && shapes >= SHAPES_MIN && this.#goodShare(from, to) >= GOOD_SHARE;
     const flag = trust === 0 ? BAD : isSure ? GOOD : SUSPECT;
     this.#sink.value(indexMethod, -1, tUs, index, flag);
     if (flag !== BAD) this.#count5(tUs / secondUs, index, flag);
@@ -236,18 +243,20 @@ export class BeatRhythm {
     const five = this.#five;
     const { cadenceSec } = featureMethods[burdenMethod]!;
     const endSec = Math.ceil(sec / cadenceSec) * cadenceSec;
-    if (five.endSec !== endSec) Object.assign(five, { endSec, count: 0, likely: 0, good: 0 });
+    if (five.endSec !== endSec) Object.assign(five, { endSec, count: 0, likely: 0, good: 0, doubtful: 0 });
     five.count++;
     if (index >= LIKELY) five.likely++;
     if (flag === GOOD) five.good++;
+    else if (index >= LIKELY) five.doubtful++;
   }
 
   #burden(sec: number): void {
-    const { endSec, count, likely, good } = this.#five;
+    const { endSec, count, likely, good, doubtful } = this.#five;
     const { windowSec, coverageMin } = featureMethods[burdenMethod]!;
     const most = windowSec / featureMethods[indexMethod]!.cadenceSec;
     if (sec !== endSec || count < coverageMin * most) return;
-    this.#sink.value(burdenMethod, -1, sec * secondUs, (100 * likely) / count, good >= BURDEN_GOOD * most ? GOOD : SUSPECT);
+    const isGood = good >= BURDEN_GOOD * most && doubtful <= Math.max(BURDEN_DOUBTFUL * count, LIKELY_DOUBTFUL * likely);
+    this.#sink.value(burdenMethod, -1, sec * secondUs, (100 * likely) / count, isGood ? GOOD : SUSPECT);
   }
 
   #covered(from: number, to: number): number {
@@ -269,15 +278,16 @@ export class BeatRhythm {
     return good / (to - from);
   }
 
-  /** Intervals of beats from..to into `rrUs`, and the ends of them into `endUs`.
+  /** Intervals of beats from..to into `rrUs`, by their other places into `otherUs`, and the ends of them into `endUs`.
    *  @param trust 2: between good beats that are not ectopic; 1: between good beats; 0: all  @returns how many */
   #gather(from: number, to: number, trust: number): number {
-    const { tUs, starts: breaks, origin } = this.#track;
+    const { tUs, starts: breaks, origin, shiftMs } = this.#track;
     let count = 0;
     let last = -1;
     for (let i = from + 1; i < to && count < MOST; i++) {
       if (breaks[i] === 1 || !this.#isTrusted(i - 1, trust) || !this.#isTrusted(i, trust)) continue;
       rrUs[count] = tUs[i]! - tUs[i - 1]!;
+      otherUs[count] = rrUs[count]! + 1000 * (shiftMs[i]! - shiftMs[i - 1]!);
       adjacent[count] = last === i - 1 ? 1 : 0;
       isVentricular[count] = origin[i] === ventricularOrigin ? 1 : 0;
       endUs[count++] = tUs[i]!;

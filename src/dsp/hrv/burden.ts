@@ -10,18 +10,26 @@ import { irregularity } from './fibrillation.ts';
 export const RUN_BEATS = 3;
 /** Median change between neighbouring intervals, over their median, above which a rhythm is as irregular as fibrillation. */
 export const irregularMin = 0.1;
-/** A value is good where intervals between good beats cover so much of the window. */
+/** A value is good where intervals between good beats cover so much of the window, */
 export const coveredGood = 0.8;
+/** where no more than this share of the beats is expected to be of another kind, by the confidences of their kinds, */
+export const wrongKindMax = 0.02;
+/** and no more than this share could not be compared with the usual beat. */
+export const unknownKindMax = 0.05;
 
 type Beats = Pick<BeatTrack, 'tUs' | 'starts' | 'flag' | 'origin'>;
+type JudgedBeats = Beats & Pick<BeatTrack, 'originConfidence'>;
 
-/** Of the beats of a window; `usableUs`, `goodUs`: time between beats that are not bad, that are good. */
+/** Of the beats of a window; `wrong`: how many are expected to be of another kind, of those whose kind has a confidence; `unknown`: the
+ *  others; `usableUs`, `goodUs`: time between beats that are not bad, that are good. */
 export type Burden = Readonly<{
   beats: number;
   ventricular: number;
   supraventricular: number;
   couplets: number;
   runs: number;
+  wrong: number;
+  unknown: number;
   usableUs: number;
   goodUs: number;
 }>;
@@ -32,13 +40,15 @@ const isVentricular = ({ flag, origin }: Beats, i: number): boolean => flag[i] !
 const coupletUs = 3 * intervalMaxUs;
 
 /** Counts beats [from, to); looks up to 9 s further back, for a couplet or run that is under way there. */
-export function countBurden(track: Beats, from: number, to: number): Burden {
-  const { tUs, starts, flag, origin } = track;
+export function countBurden(track: JudgedBeats, from: number, to: number): Burden {
+  const { tUs, starts, flag, origin, originConfidence } = track;
   let beats = 0;
   let ventricular = 0;
   let supraventricular = 0;
   let couplets = 0;
   let runs = 0;
+  let wrong = 0;
+  let unknown = 0;
   let usableUs = 0;
   let goodUs = 0;
   let run = runEndingAt(track, from - 1, tUs[from]! - coupletUs);
@@ -49,6 +59,9 @@ export function countBurden(track: Beats, from: number, to: number): Burden {
       continue;
     }
     beats++;
+    const confidence = originConfidence[i]!;
+    if (confidence === confidence) wrong += 1 - confidence;
+    else unknown++;
     if (i > from && starts[i] === 0) {
       const us = tUs[i]! - tUs[i - 1]!;
       if (flag[i - 1] !== BAD) usableUs += us;
@@ -64,7 +77,7 @@ export function countBurden(track: Beats, from: number, to: number): Burden {
     if (run === RUN_BEATS - 1) couplets++;
     run = 0;
   }
-  return { beats, ventricular, supraventricular, couplets, runs, usableUs, goodUs };
+  return { beats, ventricular, supraventricular, couplets, runs, wrong, unknown, usableUs, goodUs };
 }
 
 /** Ventricular beats in a row up to beat i, of those later than a time. */
@@ -119,6 +132,7 @@ export function isIrregular({ tUs, starts, flag, origin }: Beats, from: number, 
   return irregularity(rrUs, adjacent, count) > irregularMin;
 }
 
-export function burdenFlag({ goodUs }: Burden, windowUs: number): QualityFlag {
-  return goodUs >= coveredGood * windowUs ? GOOD : SUSPECT;
+export function burdenFlag({ beats, wrong, unknown, goodUs }: Burden, windowUs: number): QualityFlag {
+  const isKnown = unknown <= unknownKindMax * beats && wrong <= wrongKindMax * (beats - unknown);
+  return isKnown && goodUs >= coveredGood * windowUs ? GOOD : SUSPECT;
 }

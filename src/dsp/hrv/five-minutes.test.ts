@@ -4,7 +4,7 @@ import { methodIndex } from '../rows/methods.ts';
 import { seeded } from '../testing/fixture.ts';
 import { BeatTrack, Gaps } from './beats.ts';
 import { dfaAlpha1, sampleEntropy } from './complexity.ts';
-import { fiveMinuteValues, isOfSpread } from './five-minutes.ts';
+import { fiveMinuteValues, doubtOf } from './five-minutes.ts';
 import { geometry, stressIndex } from './geometric.ts';
 import type { NnWindow } from './time-domain.ts';
 import { timeDomain } from './time-domain.ts';
@@ -184,7 +184,7 @@ describe('the five-minute set', () => {
     const time = timeDomain(window);
     const values = fiveMinuteValues(window, endSec, time);
     expect(values.length).toBe(fiveMinuteMethods.length);
-    expect(isOfSpread.length).toBe(fiveMinuteMethods.length);
+    expect(doubtOf.length).toBe(fiveMinuteMethods.length);
     const of = (name: string): number => values[fiveMinuteMethods.findIndex(({ feature }) => feature === `hrv_${name}_300s`)]!;
     const differences = nn.slice(1).map((v, i) => Math.abs(v - nn[i]!));
     expect(of('pnn20')).toBe(differences.filter((d) => d > 20).length / differences.length);

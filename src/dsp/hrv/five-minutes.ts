@@ -1,6 +1,7 @@
 /** The values of variability that come once in five minutes. */
 import { fiveMinuteMethods } from '../rows/methods-five-minutes.ts';
 import { dfaAlpha1, sampleEntropy } from './complexity.ts';
+import type { Method } from '../rows/methods.ts';
 import { bandPowers } from './frequency.ts';
 import { geometry, stressIndex } from './geometric.ts';
 import type { NnWindow, TimeDomain } from './time-domain.ts';
@@ -9,7 +10,8 @@ import type { NnWindow, TimeDomain } from './time-domain.ts';
  *  @returns in the order of `fiveMinuteMethods`; NaN for what the window does not give */
 export function fiveMinuteValues(nn: NnWindow, endSec: Float64Array, time: TimeDomain): number[] {
   const { triangularIndex, tinnMs } = geometry(nn);
-  const { vlfMs2, lfMs2, hfMs2 } = bandPowers(endSec, nn.nnMs, nn.count);
+  const [{ windowSec, coverageMin }] = fiveMinuteMethods as [Method];
+  const { vlfMs2, lfMs2, hfMs2 } = bandPowers(endSec, nn.nnMs, nn.count, coverageMin * windowSec);
   const percentOf = 100 / (lfMs2 + hfMs2);
   return [
     shareAbove(nn, 20),
@@ -29,8 +31,13 @@ export function fiveMinuteValues(nn: NnWindow, endSec: Float64Array, time: TimeD
 /** Values of the histogram do not hang on single differences. */
 const ofSpread = new Set(['hrv_triangular_300s', 'hrv_tinn_300s', 'hrv_stress_index_300s']);
 
-/** Do the value's doubts come from the spread of the intervals (or, else, from their differences)? In the order of `fiveMinuteMethods`. */
-export const isOfSpread: readonly boolean[] = fiveMinuteMethods.map(({ feature }) => ofSpread.has(feature));
+const ofPower = /_(vlf|total_power|lf_nu|hf_nu)_/;
+
+/** Where the value's doubts come from: the spread of the intervals, their spectrum, or else their differences. In the order of
+ *  `fiveMinuteMethods`. */
+export const doubtOf: readonly ('pairs' | 'spread' | 'power')[] = fiveMinuteMethods.map(({ feature }) =>
+  ofSpread.has(feature) ? 'spread' : ofPower.test(feature) ? 'power' : 'pairs',
+);
 
 /** Does the longest or the shortest interval alone change the value? In the order of `fiveMinuteMethods`. */
 export const hangsOnExtremes: readonly boolean[] = fiveMinuteMethods.map(({ feature }) => feature === 'hrv_stress_index_300s');

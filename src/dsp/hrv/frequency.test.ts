@@ -1,5 +1,5 @@
 // Against a plain version: the spline by elimination on the full matrix, the line by regression, the spectrum term by term.
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { seeded } from '../testing/fixture.ts';
 import { bandPowers, type BandPowers } from './frequency.ts';
 
@@ -100,7 +100,7 @@ test('agrees with the plain version at every length, whatever was computed befor
 
 test('agrees with the plain version where the last beat is on the grid of 4 Hz, and nothing stands behind it', () => {
   const t = Array.from({ length: 16 }, (_, i) => 1.25 * i);
-  const y = t.map((_, i) => 800 + 30 * (i % 3) + 11 * (i % 5));
+  const y = t.map((_, i) => 1210 + 30 * (i % 3) + 11 * (i % 5));
   const got = bandPowers(Float64Array.from(t), Float64Array.from(y), 16);
   for (const [band, wanted] of Object.entries(plainPowers(t, y)))
     expect(Math.abs(got[band as keyof BandPowers] / wanted - 1), band).toBeLessThan(1e-9);
@@ -116,4 +116,66 @@ test('says NaN below 16 intervals or 16 s at 4 Hz, and not at them', () => {
   expect(even(15, 2)).toEqual({ vlfMs2: NaN, lfMs2: NaN, hfMs2: NaN });
   expect(even(16, 1.04)).toEqual({ vlfMs2: NaN, lfMs2: NaN, hfMs2: NaN });
   expect(even(16, 1.0625).hfMs2).toBeGreaterThan(0);
+});
+
+describe('holes between intervals', () => {
+  /** Five minutes of waves of 20 ms at 0.1 Hz and 0.25 Hz: 200 ms2 each. */
+  const waves = (isLeftOut: (tSec: number, i: number) => boolean): { t: Float64Array; y: Float64Array } => {
+    const t: number[] = [];
+    const y: number[] = [];
+    for (let [at, i] = [0, 0]; at < 299; i++) {
+      const ms = 800 + 20 * Math.sin(2 * Math.PI * 0.1 * at) + 20 * Math.sin(2 * Math.PI * 0.25 * at);
+      at += ms / 1000;
+      if (isLeftOut(at, i)) continue;
+      t.push(at);
+      y.push(ms);
+    }
+    return { t: Float64Array.from(t), y: Float64Array.from(y) };
+  };
+  const powersOf = (isLeftOut: (tSec: number, i: number) => boolean, leastSec = 0): BandPowers => {
+    const { t, y } = waves(isLeftOut);
+    return bandPowers(t, y, t.length, leastSec);
+  };
+  const whole = powersOf(() => false);
+
+  test.each([
+    ['two intervals in thirty', (_: number, i: number) => i % 30 < 2],
+    ['two intervals in ten', (_: number, i: number) => i % 10 < 2],
+    ['nine seconds', (t: number) => t > 100 && t < 109],
+    ['twice five seconds', (t: number) => (t > 101 && t < 106) || (t > 203 && t < 208)],
+  ])('take away, and make up no power: %s', (_, isLeftOut) => {
+    const left = powersOf(isLeftOut);
+    for (const band of ['lfMs2', 'hfMs2'] as const) {
+      expect(left[band] / whole[band], band).toBeGreaterThan(0.6);
+      expect(left[band] / whole[band], band).toBeLessThan(1.15);
+    }
+    expect(left.vlfMs2).toBeLessThan(0.1 * whole.lfMs2);
+  });
+
+  test('of more than ten seconds, or of too much of the window, leave no value', () => {
+    expect(powersOf((t) => t > 100 && t < 111.5)).toEqual({ vlfMs2: NaN, lfMs2: NaN, hfMs2: NaN });
+    expect(powersOf((_, i) => i % 4 === 0, 240)).toEqual({ vlfMs2: NaN, lfMs2: NaN, hfMs2: NaN });
+    expect(powersOf((_, i) => i % 4 === 0, 200).hfMs2).toBeGreaterThan(0);
+    expect(powersOf((t) => t < 80, 240)).toEqual({ vlfMs2: NaN, lfMs2: NaN, hfMs2: NaN });
+  });
+
+  test('however they lie, no power is above what the window makes of the variance', () => {
+    const random = seeded(11);
+    for (let round = 0; round < 200; round++) {
+      const t: number[] = [];
+      const y: number[] = [];
+      const [hz, width] = [0.3 * random(), 400 * random()];
+      for (let at = 0; at < 299;) {
+        const ms = 800 + 200 * Math.sin(2 * Math.PI * hz * at) + width * (random() - 0.5);
+        at += ms / 1000;
+        if (random() < 0.03) at += 9 * random();
+        t.push(at);
+        y.push(ms);
+      }
+      const mean = y.reduce((sum, ms) => sum + ms, 0) / y.length;
+      const variance = y.reduce((sum, ms) => sum + (ms - mean) ** 2, 0) / (y.length - 1);
+      const { vlfMs2, lfMs2, hfMs2 } = bandPowers(Float64Array.from(t), Float64Array.from(y), t.length);
+      expect(vlfMs2 + lfMs2 + hfMs2).toBeLessThan((8 / 3) * variance);
+    }
+  });
 });

@@ -63,6 +63,32 @@ describe('variability of a window of stored beats', () => {
     expect(windowVariability(windowOf(1800, most.slice(0, 1200))).spectrum).toBeNull();
   });
 
+  // promise: no-spectrum-across-holes
+  it('has no spectrum across a hole of more than ten seconds, and of a long window that of the rest', () => {
+    const without = (seconds: number, from: number, to: number): StoredInterval[] =>
+      breathing(seconds, 0.1).filter(({ endSec }) => endSec < from || endSec > to);
+    const bigeminy = breathing(300, 0.1, (i) => (i > 100 && i < 200 ? { isNn: false, isSurelyEctopic: true } : {}));
+    for (const intervals of [bigeminy, without(300, 140, 152)]) {
+      const window = windowOf(300, intervals);
+      expect(windowVariability(window).spectrum).toBeNull();
+      for (const name of ['lf', 'hf', 'vlf', 'total_power', 'lf_hf', 'lf_nu']) expect(valueOf(window, name).value, name).toBeNull();
+      expect(valueOf(window, 'sdnn').value).toBeGreaterThan(20);
+    }
+    const long = windowVariability(windowOf(1800, without(1800, 800, 812))).spectrum!;
+    expect(long.segmentCount).toBe(9);
+    expect(long.bands[1]!.ms2).toBeLessThan(1200);
+  });
+
+  it('is suspect where a twentieth is bridged, in its spectrum alone', () => {
+    const holed = (every: number) =>
+      windowOf(
+        300,
+        breathing(300, 0.1, (i) => (i % every === 5 ? { isNn: false, isSurelyEctopic: true } : {})),
+      );
+    expect(['sdnn', 'lf', 'hf'].map((name) => valueOf(holed(12), name).qmask)).toEqual([0, 1, 1]);
+    expect(['sdnn', 'lf', 'hf'].map((name) => valueOf(holed(30), name).qmask)).toEqual([0, 0, 0]);
+  });
+
   it('is suspect where a band has too few waves, where beats are doubtful, and below 188 Hz', () => {
     const minute = windowOf(61, breathing(60, 0.25));
     expect(['hf', 'lf', 'vlf', 'total_power', 'rmssd'].map((name) => valueOf(minute, name).qmask)).toEqual([0, 1, 1, 1, 0]);

@@ -4,10 +4,10 @@ import { fromSteps, GOOD, SUSPECT, toSteps } from '../../signal.ts';
 import type { QualityFlag } from '../../signal.ts';
 import { fiveMinuteMethods } from '../rows/methods-five-minutes.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
-import { fiveMinuteValues, hangsOnExtremes, isOfSpread } from './five-minutes.ts';
+import { doubtOf, fiveMinuteValues, hangsOnExtremes } from './five-minutes.ts';
 import { addDensity, bandPowers, densityCount, densityStepHz, endHz, hfHz, lfHz, vlfHz } from './frequency.ts';
 import { timeDomain } from './time-domain.ts';
-import { doubt, doubtLimits, flagOf, isOutreached, makeRoom, placedByShapeBelowHz, placings, scratch, worse } from './values.ts';
+import { doubt, doubtLimits, flagOf, isOutreached, makeRoom, placingOf, scratch, worse } from './values.ts';
 
 /** An interval between two beats of a window. */
 export type StoredInterval = Readonly<{
@@ -93,7 +93,7 @@ export const storedFeatures = (source: 'ecg' | 'ppg'): readonly string[] => {
   return source === 'ecg' ? [...own, ...fiveMinuteMethods.map(({ feature }) => feature)] : own;
 };
 
-/** Values in the order of `storedFeatures`, and the spectrum; null without enough intervals for one. */
+/** Values in the order of `storedFeatures`, and the spectrum; null without enough intervals for one, or with too large a hole in them. */
 export function windowVariability(
   window: StoredWindow,
 ): Readonly<{ coverage: number; values: WindowValue[]; spectrum: WindowSpectrum | null }> {
@@ -102,13 +102,14 @@ export function windowVariability(
   const coverage = covered / windowSec;
   const { nn, endSec } = scratch;
   const time = timeDomain(nn);
-  const placing = source === 'ecg' && window.fs < placedByShapeBelowHz ? placings.shape : placings.rWave;
-  const { pairs, spread } = doubt(time, doubtLimits[source], placing);
+  const placing = placingOf(source, window.fs);
+  const doubts = doubt(time, doubtLimits[source], placing);
   const beats = Math.max(1, window.beatCount);
   const flag = flagOf(coverage, 1 - nn.count / scratch.all.count, window.badCount / beats, (window.badCount + window.suspectCount) / beats);
   // Placed by R waves alone, differences of intervals are not those of the stored values.
-  const ofPairs = worse(worse(flag, pairs), window.isDoubtful || placing.byShape ? SUSPECT : GOOD);
-  const ofSpread = worse(flag, spread);
+  const isUnplaced = window.isDoubtful || placing.byShape ? SUSPECT : GOOD;
+  const flagOfDoubt = (which: 'pairs' | 'spread' | 'power'): QualityFlag =>
+    worse(worse(flag, doubts[which]), which === 'spread' ? GOOD : isUnplaced);
   const spectrum = spectrumOf(windowSec, coverage);
   const power = Object.fromEntries(spectrum?.bands.map(({ name, ms2 }) => [name, ms2]) ?? []);
   const [vlf = NaN, lf = NaN, hf = NaN] = [power['vlf'], power['lf'], power['hf']];
@@ -132,11 +133,11 @@ export function windowVariability(
   const flagOfName = (name: string): QualityFlag => {
     const at = ofFive.get(name);
     const band = slowest[name];
-    if (band !== undefined && windowSec < bandSecMin[band]) return worse(ofPairs, SUSPECT);
+    if (band !== undefined) return worse(flagOfDoubt('power'), windowSec < bandSecMin[band] ? SUSPECT : GOOD);
     if (name === 'mean_nn') return flag;
-    if (name === 'sdnn' || name === 'sd2') return ofSpread;
-    if (at === undefined) return ofPairs;
-    return hangsOnExtremes[at]! && isOutreached() ? worse(flag, SUSPECT) : isOfSpread[at]! ? ofSpread : ofPairs;
+    if (name === 'sdnn' || name === 'sd2') return flagOfDoubt('spread');
+    if (at === undefined) return flagOfDoubt('pairs');
+    return hangsOnExtremes[at]! && isOutreached() ? worse(flag, SUSPECT) : flagOfDoubt(doubtOf[at]!);
   };
   const values = storedFeatures(source).map((feature): WindowValue => {
     const { title, unit, step, coverageMin } = featureMethods[methodIndex(feature)]!;
@@ -192,10 +193,9 @@ function spectrumOf(windowSec: number, coverage: number): WindowSpectrum | null 
     const fromSec = (segment * SEGMENT_SEC) / 2;
     const [from, to] = isOne ? [0, nn.count] : [countUpTo(fromSec), countUpTo(fromSec + SEGMENT_SEC)];
     const [ends, ms, count] = [endSec.subarray(from, to), nn.nnMs.subarray(from, to), to - from];
-    // Of a segment that intervals do not cover, the spline would make up the most.
-    if (!isOne && sumOf(ms) < 1000 * COVERED_MIN * SEGMENT_SEC) continue;
-    if (!addDensity(ends, ms, count, density)) continue;
-    const { vlfMs2, lfMs2, hfMs2 } = bandPowers(ends, ms, count);
+    const leastSec = COVERED_MIN * segmentSec;
+    if (!addDensity(ends, ms, count, leastSec, density)) continue;
+    const { vlfMs2, lfMs2, hfMs2 } = bandPowers(ends, ms, count, leastSec);
     powers.vlf += vlfMs2;
     powers.lf += lfMs2;
     powers.hf += hfMs2;
@@ -218,7 +218,7 @@ function spectrumOf(windowSec: number, coverage: number): WindowSpectrum | null 
   };
 }
 
-/** Share of a window that intervals must cover, and of a segment NN intervals: that of the stored powers. */
+/** Share of a window that intervals must cover, and of a spectrum NN intervals: that of the stored powers. */
 const COVERED_MIN = featureMethods[methodIndex('hrv_lf_300s')]!.coverageMin;
 
 /** NN intervals in `scratch` that end by a time. */
@@ -227,8 +227,6 @@ function countUpTo(sec: number): number {
   while (count < scratch.nn.count && scratch.endSec[count]! <= sec) count++;
   return count;
 }
-
-const sumOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
 
 /** Where the density is highest, if it is higher there than next to it: at the edge of a band the peak is that of the next one. */
 function peakOf(density: Float64Array, fromHz: number, toHz: number): number | null {

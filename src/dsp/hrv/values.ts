@@ -7,7 +7,7 @@ import { isSurelyEctopic } from './rr-correction.ts';
 import type { NnWindow, TimeDomain } from './time-domain.ts';
 import { timeDomain } from './time-domain.ts';
 import { bandPowers } from './frequency.ts';
-import { fiveMinuteValues, hangsOnExtremes, isOfSpread } from './five-minutes.ts';
+import { doubtOf, fiveMinuteValues, hangsOnExtremes } from './five-minutes.ts';
 import { rangeMs } from './geometric.ts';
 import { isOneBeatOff } from './one-beat-off.ts';
 import { medianOf } from './median.ts';
@@ -36,15 +36,17 @@ type Names = {
 export type DoubtLimits = Readonly<{
   /** RMSSD over the mean interval. */
   rmssdShareMax: number;
-  /** Share of beats that the detector is not sure of, each of them in doubt by itself or not. */
+  /** Share of beats that the detector is not sure of, each of them in doubt by itself or not: differences of intervals; their spread, where
+   *  most beats have no other place either. */
   unsureBeatsMax: number;
+  unsureSpreadMax: number;
   /** SDNN below this, ms, is made of the variation of the fiducial and of the pulse's way rather than of the heart's. */
   sdnnMin: number;
 }>;
 
 export const doubtLimits = {
-  ecg: { rmssdShareMax: 0.1, unsureBeatsMax: 0.15, sdnnMin: 0 },
-  ppg: { rmssdShareMax: 0.12, unsureBeatsMax: 1, sdnnMin: 5 },
+  ecg: { rmssdShareMax: 0.1, unsureBeatsMax: 0.15, unsureSpreadMax: 0.5, sdnnMin: 0 },
+  ppg: { rmssdShareMax: 0.12, unsureBeatsMax: 1, unsureSpreadMax: 1, sdnnMin: 5 },
 } as const satisfies Record<string, DoubtLimits>;
 
 /** How beats are placed. */
@@ -53,6 +55,10 @@ type Placing = Readonly<{
   byShape: boolean;
   /** Suspect when the other way changes RMSSD by more than this share. */
   jitterMax: number;
+  /** The two ways differ by chance by less than this, root mean square, ms. */
+  apartMs: number;
+  /** Suspect where they differ by more than this share of RMSSD. */
+  apartMax: number;
   /** RMSSD below this, ms, is made of the places rather than of the heart. */
   rmssdMin: number;
 }>;
@@ -60,9 +66,14 @@ type Placing = Readonly<{
 /** Below this rate, Hz, the top of an R wave lies between two samples, and is known to a millisecond or two. */
 export const placedByShapeBelowHz = 188;
 export const placings = {
-  rWave: { byShape: false, jitterMax: 0.07, rmssdMin: 0 },
-  shape: { byShape: true, jitterMax: 0.3, rmssdMin: 3 },
+  rWave: { byShape: false, jitterMax: 0.07, apartMs: 2, apartMax: 0.35, rmssdMin: 0 },
+  shape: { byShape: true, jitterMax: 0.3, apartMs: 10, apartMax: 0.35, rmssdMin: 3 },
+  /** Pulses: by the middle of the upstroke, or where it is steepest. */
+  upstroke: { byShape: false, jitterMax: Number.POSITIVE_INFINITY, apartMs: 0, apartMax: 0.5, rmssdMin: 0 },
 } as const satisfies Record<string, Placing>;
+
+export const placingOf = (source: 'ecg' | 'ppg', fs: number): Placing =>
+  source === 'ppg' ? placings.upstroke : fs < placedByShapeBelowHz ? placings.shape : placings.rWave;
 
 const named = (waits: boolean, hr: string, prefix: string, doubtPairs: number, limits: DoubtLimits): Names => ({
   waits,
@@ -130,7 +141,7 @@ export class BeatValues {
   /** @param fs rate of the signal, Hz  @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it */
   constructor(source: 'ecg' | 'ppg', fs: number, track: BeatTrack, gaps: Gaps, rateFlag: (tUs: number) => QualityFlag, sink: ValueSink) {
     this.#names = names[source];
-    this.#placing = source === 'ecg' && fs < placedByShapeBelowHz ? placings.shape : placings.rWave;
+    this.#placing = placingOf(source, fs);
     this.#track = track;
     this.#gaps = gaps;
     this.#rateFlag = rateFlag;
@@ -267,9 +278,10 @@ export class BeatValues {
   #spectrum(tUs: number): void {
     const gathered = this.#gather(tUs, group(this.#names.spectral[0]!));
     if (gathered === null) return;
-    const { lfMs2, hfMs2 } = bandPowers(scratch.endSec, scratch.nn.nnMs, scratch.nn.count);
+    const { windowSec, coverageMin } = group(this.#names.spectral[0]!);
+    const { lfMs2, hfMs2 } = bandPowers(scratch.endSec, scratch.nn.nnMs, scratch.nn.count, coverageMin * windowSec);
     if (Number.isNaN(lfMs2)) return;
-    const flag = worse(gathered, doubt(timeDomain(scratch.nn), this.#names.limits, this.#placing).pairs);
+    const flag = worse(gathered, doubt(timeDomain(scratch.nn), this.#names.limits, this.#placing).power);
     this.#sink.value(this.#names.spectral[0]!, -1, tUs, lfMs2, flag);
     this.#sink.value(this.#names.spectral[1]!, -1, tUs, hfMs2, flag);
     const [, hf, ratio] = this.#names.spectral;
@@ -281,10 +293,10 @@ export class BeatValues {
     const flag = this.#gather(tUs, group(this.#names.five[0]!));
     if (flag === null) return;
     const time = timeDomain(scratch.nn);
-    const { pairs, spread } = doubt(time, this.#names.limits, this.#placing);
+    const doubts = doubt(time, this.#names.limits, this.#placing);
     fiveMinuteValues(scratch.nn, scratch.endSec, time).forEach((value, i) => {
       if (Number.isNaN(value)) return;
-      const own = hangsOnExtremes[i]! && isOutreached() ? SUSPECT : isOfSpread[i]! ? spread : pairs;
+      const own = hangsOnExtremes[i]! && isOutreached() ? SUSPECT : doubts[doubtOf[i]!];
       this.#sink.value(this.#names.five[i]!, -1, tUs, value, worse(flag, own));
     });
   }
@@ -365,18 +377,71 @@ export const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a
 /** Flags values that depend on the correction. A value is suspect when the excluded intervals, other than those next to beats
  *  that are surely ectopic, change it by more than 10 %, or when it rests
  *  on beats of doubtful position, or many are doubtful. Measures of differences are also suspect when ectopic beats were left in: heavy
- *  tails (RMSSD over its robust twin), or more than sinus rhythm shows (10 % of the mean, pulse 12 %). On MIT-BIH (labelled normal beats,
+ *  tails (RMSSD over its robust twin), or more than sinus rhythm shows (10 % of the mean, pulse 12 %). Powers are also suspect when more
+ *  than 5 % of their time is bridged. On MIT-BIH (labelled normal beats,
  *  not paced ones) these rules raise the share of 60 s RMSSD within 10 %, among those flagged 0, to 99.3 %. */
-export function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): { pairs: QualityFlag; spread: QualityFlag } {
+export function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): Doubts {
   const all = timeDomain(scratch.all);
-  const { rmssdMs } = nn;
+  const { rmssdMs, sdnnMs } = nn;
+  const apart = placesApart();
+  const isApart = (ms: number, leastMs: number): boolean => ms > placing.apartMs && ms > leastMs;
   const isUnsure =
     scratch.unsureBeats > limits.unsureBeatsMax || scratch.ectopic > ectopicMax || hangsOnUnsure(rmssdMs) || isJitter(placing.jitterMax);
-  const isOdd = isUnsure || heavyTails(rmssdMs) || rmssdMs < placing.rmssdMin || rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
+  const isOdd =
+    isUnsure ||
+    isApart(apart.pairsMs, placing.apartMax * rmssdMs) ||
+    heavyTails(rmssdMs) ||
+    rmssdMs < placing.rmssdMin ||
+    rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
+  const isOddSpread =
+    scratch.unsureBeats > limits.unsureSpreadMax || isApart(apart.spreadMs, apartSpreadMax * sdnnMs) || isSpreadJitter(sdnnMs);
+  const pairs = isOdd || all.rmssdMs > correctionMax * rmssdMs ? SUSPECT : GOOD;
   return {
-    pairs: isOdd || all.rmssdMs > correctionMax * rmssdMs ? SUSPECT : GOOD,
-    spread: nn.sdnnMs < limits.sdnnMin || all.sdnnMs > correctionMax * nn.sdnnMs || isSpreadJitter(nn.sdnnMs) ? SUSPECT : GOOD,
+    pairs,
+    spread: isOddSpread || sdnnMs < limits.sdnnMin || all.sdnnMs > correctionMax * sdnnMs ? SUSPECT : GOOD,
+    power: bridgedShare() > bridgedMax ? SUSPECT : pairs,
   };
+}
+
+/** Flags of what is made of differences of intervals, of their spread, and of their spectrum. */
+export type Doubts = Readonly<{ pairs: QualityFlag; spread: QualityFlag; power: QualityFlag }>;
+
+/** How far the two ways to place beats differ, root mean square, ms: in differences of intervals, and in intervals. Hum or noise moves both
+ *  places, by a like amount, so that neither value shows it. `placed`: share of the intervals that have the other place.
+ *  @returns NaN where none has */
+function placesApart(): { pairsMs: number; spreadMs: number; placed: number } {
+  const { nn, otherMs } = scratch;
+  let squares = 0;
+  let pairs = 0;
+  let sum = 0;
+  let spread = 0;
+  let count = 0;
+  let before = Number.NaN;
+  for (let i = 0; i < nn.count; i++) {
+    const apart = otherMs[i]! - nn.nnMs[i]!;
+    const change = nn.adjacent[i] === 1 ? apart - before : Number.NaN;
+    before = apart;
+    if (apart !== apart) continue;
+    sum += apart;
+    spread += apart * apart;
+    count++;
+    if (change !== change) continue;
+    squares += change * change;
+    pairs++;
+  }
+  return {
+    pairsMs: Math.sqrt(squares / pairs),
+    spreadMs: Math.sqrt(Math.max(0, spread - (sum * sum) / count) / count),
+    placed: count / nn.count,
+  };
+}
+
+/** Share of the time of the window's NN intervals, first to last, that none of them covers. */
+function bridgedShare(): number {
+  const { nn, endSec } = scratch;
+  let ms = 0;
+  for (let i = 0; i < nn.count; i++) ms += nn.nnMs[i]!;
+  return 1 - ms / (1000 * (endSec[nn.count - 1]! - endSec[0]!) + nn.nnMs[0]!);
 }
 
 /** Does RMSSD change by more than `unsureMax` when pairs with a beat below `sureMin` are left out? Its place is as doubtful as the beat. */
@@ -421,7 +486,7 @@ function isJitter(jitterMax: number): boolean {
   }
   if (pairs === 0) return false;
   const isMore = (a: number, b: number): boolean => Math.abs(Math.sqrt(a / b) - 1) > jitterMax;
-  return isMore(squares, own) || isMore(own / pairs, whole / count);
+  return pairs < placedMin * count || isMore(squares, own) || isMore(own / pairs, whole / count);
 }
 
 /** Does SDNN of the other places differ by more than 10 %? */
@@ -443,8 +508,13 @@ function isSpreadJitter(sdnnMs: number): boolean {
 /** Share of intervals next to ectopic beats above which too few are left. */
 export const ectopicMax = 0.4;
 export const sureMin = 0.8;
-export const unsureMax = 0.05;
+export const unsureMax = 0.1;
 export const correctionMax = 1.1;
+/** Share of the pairs that must have the other place: RMSSD of few of them says nothing of the rest. */
+export const placedMin = 0.5;
+/** Share of SDNN above which places that lie so far apart are a reason for doubt. */
+export const apartSpreadMax = 0.3;
+export const bridgedMax = 0.05;
 export const tailMax = 1.4;
 
 /** Whether RMSSD exceeds `tailMax` times its robust twin, 1.4826 x median of |difference|. Counts, since sorting took 10 % of the chain. */

@@ -3,14 +3,14 @@ import type { Method } from './methods.ts';
 
 const ec57 = 'ANSI/AAMI EC57:2012';
 const counted =
-  'Ventricular and supraventricular beats as r_peaks calls them; beats of bad seconds are not counted. Good where good beats cover 80 % of the window.';
+  'Ventricular and supraventricular beats as r_peaks calls them; beats of bad seconds are not counted. Good where good beats cover 80 % of the window, and by the confidences of their kinds no more than 2 % of them are of another kind.';
 const inFibrillation = 'Suspect where the other intervals are as irregular as in fibrillation, where aberrant beats look ventricular.';
 const noOverlap = 'One value in 5 min, of windows that do not overlap.';
 
 const five = (name: string, title: string, unit: string, step: number, notes: string): Method => ({
   feature: `${name}_300s`,
-  code: `derived:${name}_300s_v4`,
-  version: 4,
+  code: `derived:${name}_300s_v5`,
+  version: 5,
   source: 'ecg',
   title,
   unit,

@@ -92,8 +92,8 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 13, mean_nn: 12, sdnn: 13, pnn50: 13, sd1: 13, sd2: 13, lf: 13, hf: 13, lf_hf: 13 },
-  ppg: { rmssd: 8, mean_nn: 8, sdnn: 9, pnn50: 8, sd1: 8, sd2: 9, lf: 8, hf: 8, lf_hf: 8 },
+  ecg: { rmssd: 14, mean_nn: 12, sdnn: 14, pnn50: 14, sd1: 14, sd2: 14, lf: 14, hf: 14, lf_hf: 14 },
+  ppg: { rmssd: 9, mean_nn: 8, sdnn: 10, pnn50: 9, sd1: 9, sd2: 10, lf: 9, hf: 9, lf_hf: 9 },
 };
 
 /** Steps of variability by unit. */
@@ -131,7 +131,15 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
     entry('pnn50', 'Share of successive differences above 50 ms', '1', 300, 30, 0.5, 'Divisor: number of differences.'),
     entry('sd1', 'Poincaré width', 'ms', 300, 30, 0.5, 'SDSD / sqrt 2 (Brennan et al. 2001, doi:10.1109/10.959330).'),
     entry('sd2', 'Poincaré length', 'ms', 300, 30, 0.5, 'sqrt(2 SDNN^2 - SDSD^2 / 2).'),
-    entry('lf', 'Power 0.04-0.15 Hz', 'ms2', 300, 60, 0.8, 'Spline at 4 Hz, straight line taken off, one Hann window, FFT.'),
+    entry(
+      'lf',
+      'Power 0.04-0.15 Hz',
+      'ms2',
+      300,
+      60,
+      0.8,
+      'Spline at 4 Hz, a straight line across what is left out, straight line taken off, one Hann window, FFT. None where NN intervals cover less than 80 % of the window or leave out more than 10 s in a row; suspect where more than 5 % is bridged.',
+    ),
     entry('hf', 'Power 0.15-0.4 Hz', 'ms2', 300, 60, 0.8, 'As LF.'),
     entry('lf_hf', 'LF / HF', '1', 300, 60, 0.8, 'As LF; none where HF is given as 0. A ratio of powers, no measure of sympathetic tone.'),
   ];
@@ -363,7 +371,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 5,
+    version: 6,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -373,7 +381,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.25,
     paper: 'Purerfellner et al. 2014, doi:10.1016/j.hrthm.2014.06.006; Ladavich & Ghoraani 2015, doi:10.1016/j.bspc.2014.12.006',
     notes:
-      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. Delay about 8 s.',
+      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. From 0.5 on it is suspect where intervals are steady, or repeat themselves (Wenckebach), or beats are placed too badly to tell. Delay about 8 s.',
   }),
   method({
     feature: 'longest_rr_10s',
@@ -423,7 +431,7 @@ export const featureMethods: readonly Method[] = [
   ...pulseWaveMethods,
   method({
     feature: 'af_burden_300s',
-    version: 3,
+    version: 4,
     source: 'ecg',
     title: 'Burden of atrial fibrillation',
     unit: '%',
@@ -433,7 +441,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.5,
     paper: 'Chen et al. 2018, doi:10.1161/CIR.0000000000000568',
     notes:
-      'Share of the values of af_index in 5 min that are 0.5 or more; bad ones are left out. The mean of an hour, or of a day, is its burden, of the time that has values. An index of a rhythm, no diagnosis: see af_index. Good where 80 % of the values of the window are there and good. One value in 5 min, of windows that do not overlap.',
+      'Share of the values of af_index in 5 min that are 0.5 or more; bad ones are left out. The mean of an hour, or of a day, is its burden, of the time that has values. An index of a rhythm, no diagnosis: see af_index. Good where 80 % of the values of the window are there and good, and no more than one in twenty of them, or one in five of those from 0.5 on, is suspect and from 0.5 on. One value in 5 min, of windows that do not overlap.',
   }),
 ];
 
