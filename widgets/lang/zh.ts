@@ -99,7 +99,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   strip: '心电条',
   stripLabel: '{time} 起 {seconds} 秒,{speed} mm/s,{gain} mm/mV',
   stripHint:
-    '方向键移动,Page Up 和 Page Down 翻页,Home 和 End 到两端,加减号改变走纸速度,N 和 P 到下一个和上一个事件,Shift 加 N 和 P 到下一个和上一个标记,逗号和句号移动 10 ms,G 转到某一时间,C 打开卡尺,方括号把卡尺两端设在条带中央,Esc 关闭卡尺',
+    '方向键移动,Page Up 和 Page Down 翻页,Home 和 End 到两端,加减号改变走纸速度,N 和 P 到下一个和上一个事件,Shift 加 N 和 P 到下一个和上一个标记,W 和 Shift 加 W 到质量最差处、次差处及返回,逗号和句号移动 10 ms,G 转到某一时间,C 打开卡尺,方括号把卡尺两端设在条带中央,Esc 关闭卡尺',
   signalHint: '数字键选择信号,之后加减号改变其增益,0 选择全部',
   markHint: 'M 标记条带中央,方括号在那里设定一段的起点和终点,B 和 Shift 加 B 选择下一个和上一个搏动,A 添加一个搏动,回车继续填写,Esc 取消',
   mark: '标记',
@@ -134,6 +134,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpEctopic: '异位搏动',
   jumpGap: '中断',
   jumpQuality: '质量差',
+  jumpWorst: '质量最差处',
+  worstOf: '质量最差处,第 {rank} 处,共 {count} 处:{time} 起 {seconds} 秒,{quality}',
   noMore: '这个方向没有更多了',
   gap: '无信号',
   notRead: '无法读取',

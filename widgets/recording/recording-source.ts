@@ -232,8 +232,13 @@ export class RecordingSource {
 
   /** Where the signal of a channel is bad for some seconds, in a part of the recording. */
   async badStretches(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Flags> {
-    const quality = await this.quality(channel, signal, [fromMs - 2 * TILE_MS, toMs], STRETCH);
+    const quality = await this.judged(channel, fromMs - 2 * TILE_MS, toMs, signal);
     return quality === null ? { timesMs: [], stepMs: 1, isOne: [] } : badOf(quality);
+  }
+
+  /** How far a part of a channel can be trusted, by buckets of 5 s.  @param toMs at most 80 min later, or buckets are longer */
+  judged(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Quality | null> {
+    return this.quality(channel, signal, [fromMs, toMs], STRETCH);
   }
 
   /** The tile that has a time; else it is asked for. */

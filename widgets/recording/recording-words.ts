@@ -9,6 +9,7 @@ import type { Pick } from './recording-pick.ts';
 import type { Beat, Segment } from './recording-source.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
+import type { BadStretch } from './recording-worst.ts';
 import { readStrip } from './strip-reading.ts';
 
 /** Between two times below the whole recording, at least. */
@@ -93,6 +94,13 @@ export class RecordingWords {
     const quality = missing ?? (count === total ? word : this.say('ofBeats', { quality: word, count, total }));
     const hr = bpm === null ? '–' : `${bpm} /min`;
     return this.say('atTime', { time: this.clock(atMs, true), hr, quality });
+  }
+
+  /** @param rank 1 is the worst */
+  worst({ fromMs, toMs, badMs }: BadStretch, rank: number, count: number): string {
+    const seconds = this.number((toMs - fromMs) / 1000, 0);
+    const quality = traceTextFor(this.#locale, badMs > 0 ? 'bad' : 'suspect');
+    return this.say('worstOf', { rank, count, seconds, time: this.clock(fromMs, false), quality });
   }
 
   /** @param segments of the channel that is measured */

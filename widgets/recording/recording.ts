@@ -31,8 +31,9 @@ import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-p
 import type { Pick, PickMode } from './recording-pick.ts';
 import { recordingCss } from './recording-css.ts';
 import { findNext, jumps } from './recording-seek.ts';
-import type { Jump } from './recording-seek.ts';
+import type { Jump, TimedJump } from './recording-seek.ts';
 import { RecordingWords } from './recording-words.ts';
+import { WorstWalk } from './recording-worst.ts';
 import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingDay } from './recording-day.ts';
 import { StripPointers } from './recording-pointers.ts';
@@ -98,6 +99,7 @@ export class BioRecording extends BioElement {
   #jump: Jump = 'jumpEpisode';
   /** Ends the search for it: they are elsewhere. */
   #looking: AbortController | null = null;
+  readonly #worst = new WorstWalk();
   #pickMode: PickMode = 'off';
   #pick: Pick | null = null;
   /** The beat under the pointer. */
@@ -161,6 +163,7 @@ export class BioRecording extends BioElement {
     this.#source?.close();
     this.#source = null;
     this.#wholeOf = '';
+    this.#worst.restart();
     this.#day?.close();
     this.#day = null;
     [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
@@ -417,18 +420,33 @@ export class BioRecording extends BioElement {
   async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
     this.#looking?.abort();
     const { signal } = (this.#looking = new AbortController());
+    if (to === 'jumpWorst') return await this.#goWorst(forward, signal);
     const found = await this.#find(forward, to, signal);
     if (signal.aborted) return; // they are elsewhere by now
-    if (found === null) {
-      this.#message = this.#words.say('noMore');
-      this.requestUpdate();
-    } else this.#moveTo(found);
+    if (found === null) this.#say(this.#words.say('noMore'));
+    else this.#moveTo(found);
   }
 
-  async #find(forward: boolean, to: Jump, signal: AbortSignal): Promise<number | null> {
+  async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | null> {
     if (this.#source === null) return null;
     const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks: this.#marks };
     return await findNext(this.#source, shown, to, { fromMs: this.#atMs, forward, signal }).catch(() => null);
+  }
+
+  /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
+  async #goWorst(forward: boolean, signal: AbortSignal): Promise<void> {
+    if (this.#source === null) return;
+    const step = this.#quality && this.#worst.step(this.#source, this.#quality, forward, signal);
+    const found = await step?.catch(() => null);
+    if (signal.aborted) return;
+    if (found == null) return this.#say(this.#words.say('noMore'));
+    this.#moveTo(found.stretch.fromMs);
+    this.#say(this.#words.worst(found.stretch, found.rank, found.count));
+  }
+
+  #say(message: string): void {
+    this.#message = message;
+    this.requestUpdate();
   }
 
   // ------------------------------------------------------------------------------------------------ gestures
@@ -453,6 +471,8 @@ export class BioRecording extends BioElement {
       p: () => void this.#go(false),
       N: () => void this.#go(true, 'jumpMark'),
       P: () => void this.#go(false, 'jumpMark'),
+      w: () => void this.#go(true, 'jumpWorst'),
+      W: () => void this.#go(false, 'jumpWorst'),
       ',': () => this.#moveTo(this.#atMs - FINE_MS),
       '.': () => this.#moveTo(this.#atMs + FINE_MS),
       g: () => this.root.querySelector<HTMLElement>('.goto input[type=datetime-local]')?.focus(),
@@ -820,6 +840,7 @@ export class BioRecording extends BioElement {
             @change=${(event: Event) => {
               this.#looking?.abort();
               this.#jump = jumps[(event.target as HTMLSelectElement).selectedIndex]!;
+              this.#worst.restart();
               this.#forget();
             }}
           >
