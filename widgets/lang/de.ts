@@ -98,6 +98,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   disclosure: 'Seite von {minutes} min, je Zeile {seconds} s',
   strip: 'Streifen',
   stripLabel: 'Streifen von {seconds} s ab {time}, {speed} mm/s, {gain} mm/mV',
+  stripPaper: 'Streifen: {channels}; {speed} mm/s, {gain} mm/mV; seine Mitte ist um {time}',
+  beatsBy: 'Herzschläge nach {method}',
   stripHint:
     'Pfeiltasten bewegen, Bild auf und ab um eine Seite, Pos1 und Ende an die Enden, Plus und Minus ändern den Vorschub, N und P zum nächsten und vorigen Ereignis, Umschalt mit N und P zur nächsten und vorigen Markierung, W und Umschalt mit W zur schlechtesten Qualität, dann zur nächstschlechten, und zurück, Komma und Punkt bewegen um 10 ms, G geht zu einer Zeit, C setzt den Messzirkel, eckige Klammern setzen seine Enden in die Mitte des Streifens, Escape beendet ihn',
   signalHint: 'Ziffern wählen ein Signal, dessen Verstärkung Plus und Minus dann ändern, 0 wählt alle',

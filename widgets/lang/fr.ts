@@ -98,6 +98,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   disclosure: 'Page de {minutes} min, {seconds} s par ligne',
   strip: 'Bande',
   stripLabel: 'Bande de {seconds} s à partir de {time}, {speed} mm/s, {gain} mm/mV',
+  stripPaper: 'Bande : {channels} ; {speed} mm/s, {gain} mm/mV ; son milieu est à {time}',
+  beatsBy: 'battements selon {method}',
   stripHint:
     'Flèches pour se déplacer, Page précédente et Page suivante pour une page, Début et Fin pour les extrémités, plus et moins pour la vitesse, N et P pour l’événement suivant et précédent, Maj avec N et P pour le repère suivant et précédent, W et Maj avec W pour la pire qualité, puis la pire suivante, et retour, virgule et point pour 10 ms, G va à une heure, C pose le compas, les crochets placent ses pointes au milieu de la bande, Échap le retire',
   signalHint: 'Les chiffres choisissent un signal dont plus et moins changent alors l’amplitude, 0 les choisit tous',

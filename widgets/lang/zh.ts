@@ -98,6 +98,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   disclosure: '每页 {minutes} 分钟,每行 {seconds} 秒',
   strip: '心电条',
   stripLabel: '{time} 起 {seconds} 秒,{speed} mm/s,{gain} mm/mV',
+  stripPaper: '条带:{channels};{speed} mm/s,{gain} mm/mV;中央为 {time}',
+  beatsBy: '心搏方法:{method}',
   stripHint:
     '方向键移动,Page Up 和 Page Down 翻页,Home 和 End 到两端,加减号改变走纸速度,N 和 P 到下一个和上一个事件,Shift 加 N 和 P 到下一个和上一个标记,W 和 Shift 加 W 到质量最差处、次差处及返回,逗号和句号移动 10 ms,G 转到某一时间,C 打开卡尺,方括号把卡尺两端设在条带中央,Esc 关闭卡尺',
   signalHint: '数字键选择信号,之后加减号改变其增益,0 选择全部',

@@ -46,6 +46,8 @@ export type Beat = Readonly<{
   confidence: number | null;
   qmask: number;
   channel: string;
+  /** Code of the method that found it. */
+  method?: string;
 }>;
 export type Mark = Readonly<{
   id: string;
@@ -445,7 +447,7 @@ function beatsOf(list: Answer<'getBeats'>): Beat[] {
   const series = list.find(({ method_code: method }) => method.includes('r_peaks')) ?? list[0];
   if (series === undefined) return [];
   return (series.ts_ms ?? []).map((timeMs, i) => {
-    const { interval_ms: intervals, kind, aami, confidence, qmask, channel } = series;
+    const { interval_ms: intervals, kind, aami, confidence, qmask, channel, method_code: method } = series;
     return {
       timeMs,
       intervalMs: intervals[i] ?? null,
@@ -455,6 +457,7 @@ function beatsOf(list: Answer<'getBeats'>): Beat[] {
       confidence: (confidence as typeof confidence | undefined)?.[i] ?? null,
       qmask: qmask[i] ?? 0,
       channel,
+      method,
     };
   });
 }

@@ -96,6 +96,13 @@ export class RecordingWords {
     return this.say('atTime', { time: this.clock(atMs, true), hr, quality });
   }
 
+  /** Below the strip on paper, where its ends may be cut off: what it shows, at which scale and when. */
+  onPaper(atMs: number, lanes: readonly string[], speed: number, gain: number, beats: readonly Beat[]): string {
+    const methods = [...new Set(beats.map(({ method }) => method ?? '').filter((method) => method !== ''))];
+    const strip = this.say('stripPaper', { channels: lanes.join(', '), speed, gain, time: this.clock(atMs, true) });
+    return [strip, ...methods.map((method) => this.say('beatsBy', { method }))].join('; ');
+  }
+
   /** @param rank 1 is the worst */
   worst({ fromMs, toMs, badMs }: BadStretch, rank: number, count: number): string {
     const seconds = this.number((toMs - fromMs) / 1000, 0);
