@@ -28,7 +28,7 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
 @media print {
   .on-paper { display: block; margin-block: 4px; font-size: 8.5pt; }
-  .rows { block-size: calc(15mm * var(--_rows, 10)); }
+  .rows { block-size: calc(13mm * var(--_rows, 10)); }
   .bar { display: none !important; }
   .reading { position: static; }
   .views { overflow: hidden; }
