@@ -29,7 +29,7 @@ beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
   ({ stream, person } = await sendViewed(dashboard));
-}, 120_000);
+}, 400_000);
 afterAll(() => dashboard?.close());
 
 async function openViewer(query = '', options: BrowserContextOptions = {}): Promise<Opened> {

@@ -310,7 +310,7 @@ export class BioRecording extends BioElement {
 
   #setPick(pick: Pick | null, done = false): void {
     this.#pick = pick;
-    if (pick !== null) this.#message = this.#words.picked(pick);
+    this.#message = pick === null ? '' : this.#words.picked(pick);
     this.#draw();
     this.requestUpdate();
     this.emit('bio:recording-pick', pick === null ? null : pickDetail(pick, done));
