@@ -1,4 +1,4 @@
-/** What every printed page says besides itself: when it was printed, by which clocks, and what it is not. Not shown on a screen. */
+/** The line that every printed page ends with: when it was printed, by which clocks, and what it is not. Not shown on a screen. */
 import { locale, t } from './language.ts';
 
 export const paperFoot = document.createElement('p');

@@ -4,7 +4,8 @@ import type { ConnectionState, LiveConnection } from '../../sdk/live-connection.
 import { shownFrame } from '../../widgets/shared/live-frame.ts';
 import type { LiveFrame } from '../../widgets/shared/live-frame.ts';
 
-/** How much of the past fills the traces at the start, windows of 100 ms: of many people, and of so few that a trace is as wide as a screen. */
+/** How much of the past fills the traces at the start, in windows of 100 ms: of many people, and of so few that a trace is as wide as a
+ *  screen. */
 const BACKFILL_FRAMES = 120;
 const WIDE_BACKFILL_FRAMES = 400;
 const WIDE_PEOPLE_MAX = 4;
