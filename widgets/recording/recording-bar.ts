@@ -17,7 +17,7 @@ export const LANES_MAX = 12;
 const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } as const;
 
 /** What is shown now. */
-export type BarState = Readonly<{
+type BarState = Readonly<{
   source: RecordingSource;
   words: RecordingWords;
   atMs: number;
