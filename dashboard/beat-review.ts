@@ -120,16 +120,20 @@ export class BeatReview extends HTMLElement {
   readonly #canvas = document.createElement('canvas');
   readonly #label = document.createElement('p');
   #timer: ReturnType<typeof setInterval> | undefined;
+  readonly #paper = matchMedia('print');
+  readonly #drawNow = (): void => this.#draw();
 
   connectedCallback(): void {
     this.#canvas.setAttribute('role', 'img');
     this.#canvas.setAttribute('aria-label', t('Beats'));
     this.append(this.#label, this.#canvas);
-    this.#timer = setInterval(() => this.#draw(), 1000);
+    this.#timer = setInterval(this.#drawNow, 1000);
+    this.#paper.addEventListener('change', this.#drawNow);
   }
 
   disconnectedCallback(): void {
     clearInterval(this.#timer);
+    this.#paper.removeEventListener('change', this.#drawNow);
   }
 
   #draw(): void {
@@ -150,7 +154,8 @@ export class BeatReview extends HTMLElement {
     const endMs = newest.timeMs + 400;
     const startMs = endMs - (widthPx / PX_PER_SEC) * 1000;
     const x = (timeMs: number): number => ((timeMs - startMs) / 1000) * PX_PER_SEC;
-    this.#wave(context, source, startMs, endMs, x, this.ownerDocument.defaultView!.matchMedia('(prefers-color-scheme: dark)').matches);
+    const isDark = matchMedia('(prefers-color-scheme: dark)').matches && !this.#paper.matches;
+    this.#wave(context, source, startMs, endMs, x, isDark);
     const shown = source.beats.filter((beat) => beat.timeMs >= startMs);
     this.#marks(context, shown, x, style.color);
     const odd = shown.filter((beat) => beat.kind === 'ectopic').length;

@@ -10,6 +10,7 @@ import type { PlainPhrase } from './language.ts';
 import { languageMenu } from './language-menu.ts';
 import { formValues } from './page.ts';
 import type { Page, PageContext } from './page.ts';
+import { paperFoot } from './paper-foot.ts';
 import { ApiKeysPage } from './pages/api-keys.ts';
 import { AuditPage } from './pages/audit.ts';
 import { BiosignalsPage } from './pages/biosignals.ts';
@@ -235,7 +236,7 @@ function shell(who: Member): TemplateResult {
           </li>`,
       )}`;
   };
-  if (page?.isWhole === true) return html`${page.view()} ${search.view()} ${signInAgain.view(who)}`;
+  if (page?.isWhole === true) return html`${page.view()} ${paperFoot} ${search.view()} ${signInAgain.view(who)}`;
   return html`<a class="skip" href="#main" @click=${(event: Event) => skip(event)}>${t('Skip to content')}</a>
     <header class="top">
       <button
@@ -266,7 +267,7 @@ function shell(who: Member): TemplateResult {
       </nav>
       <main id="main" tabindex="-1">${page?.view() ?? nothing}</main>
     </div>
-    ${search.view()} ${signInAgain.view(who)}`;
+    ${paperFoot} ${search.view()} ${signInAgain.view(who)}`;
 }
 
 function badgeOf({ path }: Entry): TemplateResult | typeof nothing {

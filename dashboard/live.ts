@@ -7,6 +7,7 @@ import { locale, t } from './language.ts';
 import { languageMenu } from './language-menu.ts';
 import { filtersOf } from './live-view.ts';
 import { LiveMonitor } from './monitor.ts';
+import { paperFoot } from './paper-foot.ts';
 
 const provider = document.querySelector<BioProvider>('#provider')!;
 const app = document.querySelector<HTMLElement>('#app')!;
@@ -36,7 +37,8 @@ function draw(): void {
       </header>
       ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
       <main>${monitor.view()}</main>
-      <footer class="notice">${t('No alarms. Not a medical device.')}</footer>`,
+      <footer class="notice">${t('No alarms. Not a medical device.')}</footer>
+      ${paperFoot}`,
     app,
   );
 }

@@ -55,6 +55,7 @@ export const de = {
   'Demo patient, simulated device': 'Demo-Patient, simuliertes Gerät',
   Dashboard: 'Übersicht',
   'No alarms. Not a medical device.': 'Keine Alarme. Kein Medizinprodukt.',
+  'Printed {time}': 'Gedruckt {time}',
   'Open the address that the service printed at startup.': 'Öffnen Sie die Adresse, die der Dienst beim Start ausgegeben hat.',
   Note: 'Notiz',
   Symptom: 'Symptom',

@@ -55,6 +55,7 @@ export const es: Translations = {
   'Demo patient, simulated device': 'Paciente de demostración, dispositivo simulado',
   Dashboard: 'Panel',
   'No alarms. Not a medical device.': 'Sin alarmas. No es un producto sanitario.',
+  'Printed {time}': 'Impreso: {time}',
   'Open the address that the service printed at startup.': 'Abra la dirección que el servicio mostró al arrancar.',
   Note: 'Nota',
   Symptom: 'Síntoma',

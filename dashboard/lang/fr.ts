@@ -55,6 +55,7 @@ export const fr: Translations = {
   'Demo patient, simulated device': 'Patient de démonstration, appareil simulé',
   Dashboard: 'Tableau de bord',
   'No alarms. Not a medical device.': 'Aucune alarme. Pas un dispositif médical.',
+  'Printed {time}': 'Imprimé : {time}',
   'Open the address that the service printed at startup.': 'Ouvrez l’adresse que le service a affichée au démarrage.',
   Note: 'Note',
   Symptom: 'Symptôme',

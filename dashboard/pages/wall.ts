@@ -60,7 +60,10 @@ export class WallPage extends Page {
   #isRefused = false;
   readonly #grid = new WallGrid(this.#shown);
   readonly #feed = new WallFeed({
-    onFrame: (id, frame, nowMs) => this.#tiles.get(id)?.take(frame, nowMs, this.#grid.mmPerS),
+    onFrame: (id, frame, nowMs) => {
+      const tile = this.#tiles.get(id);
+      if (tile !== undefined) this.#grid.take(tile, frame, nowMs);
+    },
     onGone: (id) => this.#tiles.get(id)?.forget(),
     onState: (state) => {
       this.#link = links[state];
@@ -138,6 +141,7 @@ export class WallPage extends Page {
     this.#turn(1);
     if (!isOther) return;
     this.#tiles.clear();
+    this.#grid.restart();
     this.#peopleIn = 0;
     void this.run(() => this.load());
   }

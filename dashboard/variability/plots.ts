@@ -50,11 +50,17 @@ function frameOf(width: number, height: number, [x0, x1]: readonly [number, numb
   };
 }
 
+/** Half of a number below an axis: nearer to the edge it would be cut off. */
+const LABEL_HALF_PX = 20;
+
 type Axis = readonly (readonly [value: number, label: string])[];
 
 function axes({ width, height, x, y }: Frame, across: Axis, up: Axis, names: readonly [string, string]): TemplateResult {
   return svg`<g class="axes">
-    ${across.map(([value, label]) => svg`<line x1=${x(value)} x2=${x(value)} y1=${TOP} y2=${height - BOTTOM} /><text class="middle" x=${x(value)} y=${height - BOTTOM + 15}>${label}</text>`)}
+    ${across.map(([value, label]) => {
+      const isLast = x(value) > width - LABEL_HALF_PX;
+      return svg`<line x1=${x(value)} x2=${x(value)} y1=${TOP} y2=${height - BOTTOM} /><text class=${isLast ? 'end' : 'middle'} x=${isLast ? width : x(value)} y=${height - BOTTOM + 15}>${label}</text>`;
+    })}
     ${up.map(([value, label]) => svg`<line x1=${LEFT} x2=${width - RIGHT} y1=${y(value)} y2=${y(value)} /><text class="end" x=${LEFT - 6} y=${y(value) + 4}>${label}</text>`)}
     <text class="end" x=${width - RIGHT} y=${height - 3}>${names[0]}</text><text x="2" y=${height - 3}>${names[1]}</text>
   </g>`;
@@ -159,6 +165,8 @@ export function poincare(
 
 /** Power from which the axis has s²/Hz: longer numbers are cut off, ms²/Hz. */
 const LARGE_MS2 = 1e6;
+/** Of the axis to the highest peak: names of bands stand above its mark. */
+const HEADROOM = 1.2;
 
 /** Power by frequency, its bands shaded, their highest peaks marked. */
 export function spectrum(
@@ -171,7 +179,7 @@ export function spectrum(
   const first = Math.ceil(bands[0]!.from_hz / step);
   let top = 1;
   for (let k = first; k < density.length; k++) top = Math.max(top, density[k]!);
-  const frame = frameOf(width, height, [0, 0.5], [0, 1.05 * top]);
+  const frame = frameOf(width, height, [0, 0.5], [0, HEADROOM * top]);
   const { x, y } = frame;
   const point = (k: number): string => `${x(k * step).toFixed(1)} ${y(density[k]!).toFixed(1)}`;
   const ticks = ticksOf(0, 0.5, 5).map((hz): readonly [number, string] => [hz, number(hz, 1)]);

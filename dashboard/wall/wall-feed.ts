@@ -4,8 +4,11 @@ import type { ConnectionState, LiveConnection } from '../../sdk/live-connection.
 import { shownFrame } from '../../widgets/shared/live-frame.ts';
 import type { LiveFrame } from '../../widgets/shared/live-frame.ts';
 
-/** How much of the past fills the traces at the start: windows of 100 ms. */
+/** How much of the past fills the traces at the start, in windows of 100 ms: of many people, and of so few that a trace is as wide as a
+ *  screen. */
 const BACKFILL_FRAMES = 120;
+const WIDE_BACKFILL_FRAMES = 400;
+const WIDE_PEOPLE_MAX = 4;
 const WINDOW_MS = 100;
 
 export type WallFeedOptions = Readonly<{
@@ -56,7 +59,7 @@ export class WallFeed {
       subject,
       also,
       channels: ['ecg', 'ppg'],
-      after: Math.max(0, Math.floor(Date.now() / WINDOW_MS) - BACKFILL_FRAMES),
+      after: Math.max(0, Math.floor(Date.now() / WINDOW_MS) - (also.length < WIDE_PEOPLE_MAX ? WIDE_BACKFILL_FRAMES : BACKFILL_FRAMES)),
       token: () => '', // the cookie
       onFrame: (frame, nowMs) => {
         if (isCurrent()) onFrame(frame.subject, shownFrame(frame), nowMs);

@@ -1,5 +1,6 @@
 /** The tiles of a wall in a grid that fits its room without scrolling, and the loop that draws their traces. */
 import { render } from 'lit-html';
+import type { LiveFrame } from '../../widgets/shared/live-frame.ts';
 import type { TraceColors } from '../../widgets/shared/sweep-trace.ts';
 import { fitGrid } from './fit-grid.ts';
 import type { Link, WallTile } from './wall-tile.ts';
@@ -27,6 +28,8 @@ export class WallGrid {
   #mmPerS: number = SPEEDS[0];
   #wordsMs = 0;
   #frameRequest = 0;
+  /** Time of the first frame of anybody; null: nothing has come. */
+  #beginNs: bigint | null = null;
   readonly #room = new ResizeObserver(() => this.#fit());
   readonly #recolor = (): void => {
     for (const tile of this.#tiles) tile.setColors(this.colors);
@@ -43,6 +46,17 @@ export class WallGrid {
 
   get colors(): TraceColors {
     return this.#forced.matches ? forced : this.#print.matches ? paper : dark;
+  }
+
+  /** Gives a tile its frame. */
+  take(tile: WallTile, frame: LiveFrame, nowMs: number): void {
+    this.#beginNs ??= frame.t0Ns;
+    tile.take(frame, nowMs, this.#mmPerS, this.#beginNs);
+  }
+
+  /** Other people are shown: their traces begin at the left edge again. */
+  restart(): void {
+    this.#beginNs = null;
   }
 
   /** Begins to draw. @returns how to stop */

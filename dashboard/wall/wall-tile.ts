@@ -45,6 +45,8 @@ export class WallTile {
   #replayed = false;
   #heardMs = -Infinity;
   #endMs = 0;
+  /** The trace begins at the left edge then: its times are counted from there. */
+  #beginNs = 0n;
   #gone = false;
 
   constructor(person: WallPerson, colors: TraceColors) {
@@ -65,8 +67,8 @@ export class WallTile {
     this.#trace.resize(width, height, devicePixelRatio);
   }
 
-  /** @param nowMs performance.now() */
-  take(frame: LiveFrame, nowMs: number, mmPerS: number): void {
+  /** @param nowMs performance.now()  @param beginNs when the wall began: pens of all tiles are at the same place */
+  take(frame: LiveFrame, nowMs: number, mmPerS: number, beginNs: bigint): void {
     this.#values.take(frame, nowMs);
     this.#endMs = Math.max(this.#endMs, Number(frame.t0Ns) / 1e6 + frame.durationMs);
     if (!frame.replayed) {
@@ -80,11 +82,12 @@ export class WallTile {
     if (channel === undefined || channel.rateHz <= 0) return;
     if (this.#ring === null || this.#channel?.id !== channel.id || this.#ring.rateHz !== channel.rateHz) {
       this.#channel = channel;
+      this.#beginNs = frame.t0Ns < beginNs ? frame.t0Ns : beginNs; // of one who is behind
       this.#ring = new TraceRing(channel.rateHz, RING_SECONDS);
       this.#trace.setScale(this.#scale(), mmPerS);
       this.#trace.setRing(this.#ring);
     }
-    this.#ring.put(frame.t0Ns + BigInt(Math.round(channel.offsetNs)), channel.samples, channel.qmask);
+    this.#ring.put(frame.t0Ns - this.#beginNs + BigInt(Math.round(channel.offsetNs)), channel.samples, channel.qmask);
   }
 
   /** The one that is shown already, else ECG, else PPG. ECG that begins later takes its place. */
@@ -112,7 +115,11 @@ export class WallTile {
   /** Once per animation frame. A trace without a signal stands still, grey. */
   draw(nowMs: number, link: Link): void {
     const timeMs = this.#clock.timeMs(nowMs);
-    if (timeMs !== null && this.#isLive(nowMs, link)) this.#trace.draw(timeMs);
+    if (timeMs !== null && this.#isLive(nowMs, link)) this.#trace.draw(this.#sinceBegin(timeMs));
+  }
+
+  #sinceBegin(unixMs: number): number {
+    return unixMs - Number(this.#beginNs) / 1e6;
   }
 
   #isLive(nowMs: number, link: Link): boolean {
@@ -122,7 +129,7 @@ export class WallTile {
   view(nowMs: number, link: Link, second: WallValue, locale: string): TemplateResult {
     const isLive = this.#isLive(nowMs, link);
     const heart = heartRates.find(({ features }) => this.#values.of(features[0]!) !== undefined) ?? heartRates[0]!;
-    const flag = this.#ring === null ? 2 : Math.max(traceQuality(this.#ring, this.#endMs), this.#qualityOf(heart));
+    const flag = this.#ring === null ? 2 : Math.max(traceQuality(this.#ring, this.#sinceBegin(this.#endMs)), this.#qualityOf(heart));
     const { id, name, batteryPercent } = this.person;
     return html`<li class=${isLive ? 'wall-tile' : 'wall-tile old'} data-person=${id}>
       <a href="#/users/${id}">

@@ -29,7 +29,7 @@ beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
   ({ stream, person } = await sendViewed(dashboard));
-}, 120_000);
+}, 400_000);
 afterAll(() => dashboard?.close());
 
 async function openViewer(query = '', options: BrowserContextOptions = {}): Promise<Opened> {
@@ -178,6 +178,66 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await noMore.waitFor();
     await jump.selectOption('Ectopic beat');
     await expect.poll(() => noMore.count()).toBe(0);
+    await page.context().close();
+  });
+
+  // promise: worst-first
+  it('goes to the worst stretch, then to the next worst and back, and says which of how many, by key and by choice', async () => {
+    const subject = await addPerson(dashboard, 'loose', 'Lou Loose', 'UTC');
+    const off = [
+      [100, 130],
+      [200, 260],
+      [330, 340],
+    ] as const;
+    await sendRecording(dashboard, { subject: 'loose', deviceId: 'loose patch', bootId: '27'.repeat(16), startMs, seconds: 400, off });
+    const [{ id }] = await dashboard.send<[{ id: string }]>('GET', `/api/v1/streams?subject_id=${subject}`);
+    await until(async () => {
+      const { last_sample_at: last } = await dashboard.send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${id}`);
+      const [beats] = await dashboard.send<{ ts_ns: number[] }[]>('GET', `/api/v1/streams/${id}/beats`);
+      return Date.parse(last ?? '') > startMs + 399_000 && (beats?.ts_ns.at(-1) ?? 0) > 1e6 * (startMs + 340_000);
+    }, 60_000);
+    const query = `?at=${at(20)}`;
+    const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${id}${query}`, { storageState: dashboard.signedIn });
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    const said = page.locator('bio-recording [role=status]');
+    const goes = async (press: () => Promise<void>, rank: number, sec: number, lengthSec: number): Promise<void> => {
+      await press();
+      await expect.poll(() => said.textContent()).toMatch(new RegExp(`^Worst quality, ${rank} of 3: \\d+ s from [\\d:]+, Unusable$`));
+      const length = Number(/: (\d+) s/.exec((await said.textContent())!)![1]);
+      expect(Math.abs(length - lengthSec)).toBeLessThanOrEqual(10); // judged by the second, put together by 5 s
+      await expect.poll(async () => Math.abs((await shownSec(page)) - sec)).toBeLessThanOrEqual(6);
+    };
+    const press = (key: string) => (): Promise<void> => page.keyboard.press(key);
+    await page.locator('.views').focus();
+    // Until it is judged to its end there is less to go to.
+    await expect
+      .poll(
+        async () => {
+          await page.reload();
+          await page.locator('bio-recording[data-state=ready]').waitFor();
+          await page.waitForLoadState('networkidle');
+          await page.locator('.views').focus();
+          await page.keyboard.press('w');
+          await page.waitForTimeout(500);
+          return await said.textContent();
+        },
+        { timeout: 60_000 },
+      )
+      .toContain('1 of 3');
+    await page.keyboard.press('Home');
+    await page.locator('.views').focus();
+    await goes(press('w'), 2, 100, 30);
+    await goes(press('w'), 3, 330, 10);
+    await press('w')();
+    await expect.poll(() => said.textContent()).toBe('There are no more in this direction');
+    await goes(press('Shift+W'), 2, 100, 30);
+    await goes(press('Shift+W'), 1, 200, 60);
+    await page.getByLabel('Jump to').selectOption('Worst quality'); // begins anew
+    await goes(() => page.getByRole('button', { name: 'Next' }).click(), 1, 200, 60);
+    await goes(() => page.getByRole('button', { name: 'Next' }).click(), 2, 100, 30);
+    await goes(() => page.getByRole('button', { name: 'Previous' }).click(), 1, 200, 60);
+    expect(await violations(page)).toEqual([]);
+    expect(errors).toEqual([]);
     await page.context().close();
   });
 

@@ -297,6 +297,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
       await page.locator('.tachogram').waitFor();
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       expect([lang, wide]).toEqual([lang, 0]);
+      expect(await misplaced(page)).toEqual([]);
       await picture(page, `hrv-${lang}`);
       expect(await violations(page)).toEqual([]);
       if (lang === 'es') {
@@ -307,7 +308,35 @@ describe.skipIf(!isHere)('variability of a window', () => {
       await page.context().close();
     }
   }, 120_000);
+
+  it('cuts off no number of its plots, and lays no peak over the name of a band, however wide it is', async () => {
+    const { page, errors } = await open('calm', `/variability?at=${encodeURIComponent(at(900))}`);
+    for (const width of [390, 560, 800, 1000, 1200, 1500]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.reload();
+      await page.locator('.tachogram').waitFor();
+      expect(await misplaced(page), `${width}`).toEqual([]);
+    }
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 120_000);
 });
+
+/** Words of plots that are cut off at an edge, or lie under the mark of a peak. */
+const misplaced = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const texts = [...document.querySelectorAll<SVGTextElement>('.plot svg text')].filter(({ textContent }) => textContent !== '');
+    const peaks = [...document.querySelectorAll('.plot svg .peak')].map((peak) => peak.getBoundingClientRect());
+    const bad = texts.filter((text) => {
+      const [word, plot] = [text.getBoundingClientRect(), text.ownerSVGElement!.getBoundingClientRect()];
+      const isCut = word.left < plot.left - 0.5 || word.right > plot.right + 0.5;
+      const isUnder = peaks.some(
+        (peak) => peak.left < word.right && peak.right > word.left && peak.top < word.bottom && peak.bottom > word.top,
+      );
+      return isCut || isUnder;
+    });
+    return bad.map(({ textContent }) => textContent);
+  });
 
 async function open(subject: string, rest: string, options: BrowserContextOptions = {}): Promise<Opened> {
   return dashboard.open(`/dashboard/#/recordings/${streams.get(subject)!}${rest}`, {

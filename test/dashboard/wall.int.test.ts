@@ -75,6 +75,19 @@ function fits(page: Page): Promise<boolean> {
   });
 }
 
+/** Part of the width of a tile's trace at which it begins, and at which its pen is. */
+function inkedParts(page: Page): Promise<readonly [first: number, last: number]> {
+  return page.locator('.wall-tile canvas').evaluate((canvas: HTMLCanvasElement) => {
+    const { width, height } = canvas;
+    const { data } = canvas.getContext('2d')!.getImageData(0, 0, width, height);
+    const inked = Array.from({ length: width }, (_, x) => x).filter((x) => {
+      for (let y = 0; y < height; y++) if (data[(y * width + x) * 4 + 3]! > 0) return true;
+      return false;
+    });
+    return [(inked[0] ?? width) / width, (inked.at(-1) ?? 0) / width] as const;
+  });
+}
+
 describe.skipIf(chromiumPath === null)('the wall', () => {
   // promise: wall
   it('shows 36 people on a phone, a desk and a 4K screen without scrolling, over one socket, and says that it is no alarm', async () => {
@@ -110,6 +123,81 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     }
     expect(errors).toEqual([]);
   }, 300_000);
+
+  it('begins the trace of a single tile at the left edge of its screen', async () => {
+    const { send, service } = dashboard;
+    const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+    const { id } = await send<{ id: string }>('POST', `/api/v1/projects/${project!.id}/groups`, { name: 'Room 1' });
+    const address = `${service.baseUrl}/api/v1/projects/${project!.id}/groups/${id}/members/${people[7]!.id}`;
+    await fetch(address, { method: 'PUT', headers: { authorization: `Bearer ${service.firstKey}` } });
+    const { page, errors } = await dashboard.open(`/dashboard/#/wall?group=${id}`, {
+      storageState: dashboard.signedIn,
+      viewport: { width: 3840, height: 2160 }, // of 40 s
+    });
+    opened.push(page);
+    await expect.poll(async () => (await inkedParts(page))[1], { timeout: 60_000 }).toBeGreaterThan(0.05);
+    expect((await inkedParts(page))[0]).toBeLessThan(0.05);
+    await picture(page, 'wall-one');
+    expect(errors).toEqual([]);
+  }, 120_000);
+
+  // promise: wall-work
+  it('draws what is new, not the screen: its work does not grow with the screen, nor with the frames', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
+    opened.push(page);
+    await page.addInitScript(() => {
+      const work = { strokes: 0, clearedPx: 0, frames: 0, busyMs: 0 };
+      Object.assign(globalThis, { work });
+      const { lineTo, clearRect } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.lineTo = function (...at) {
+        work.strokes++;
+        lineTo.apply(this, at);
+      };
+      CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+        work.clearedPx += Math.abs(box[2] * box[3]);
+        clearRect.apply(this, box);
+      };
+      const request = globalThis.requestAnimationFrame.bind(globalThis);
+      globalThis.requestAnimationFrame = (draw) =>
+        request((nowMs) => {
+          const beganMs = performance.now();
+          draw(nowMs);
+          work.busyMs += performance.now() - beganMs;
+          work.frames++;
+        });
+    });
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/wall`);
+    await page.reload();
+    for (const [width, height] of [
+      [1280, 720],
+      [3840, 2160],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await expect.poll(() => page.locator('.wall-tile:not(.old)').count(), { timeout: 90_000 }).toBeGreaterThanOrEqual(PEOPLE - 4);
+      await page.waitForTimeout(6000); // every trace has its scale
+      const beganMs = await page.evaluate(() => {
+        Object.assign((globalThis as unknown as { work: object }).work, { strokes: 0, clearedPx: 0, frames: 0, busyMs: 0 });
+        return performance.now();
+      });
+      await page.waitForTimeout(6000);
+      const done = await page.evaluate((fromMs) => {
+        const { work } = globalThis as unknown as { work: Record<'strokes' | 'clearedPx' | 'frames' | 'busyMs', number> };
+        const sec = (performance.now() - fromMs) / 1000;
+        const canvases = [...document.querySelectorAll<HTMLCanvasElement>('.wall-tile canvas')];
+        const screenPx = canvases.reduce((sum, canvas) => sum + canvas.width * canvas.height, 0);
+        const { strokes, clearedPx, frames, busyMs } = work;
+        const [strokesPerSec, framesPerSec] = [strokes / sec, frames / sec];
+        return { strokesPerSec, framesPerSec, clearedShare: clearedPx / sec / screenPx, busyMs: busyMs / frames, tiles: canvases.length };
+      }, beganMs);
+      console.log(`wall ${width}x${height}: ${JSON.stringify(done)}`);
+      // Of 250 samples a second each is a line; and one more joins each frame to the one before.
+      expect(done.strokesPerSec, `${width}`).toBeLessThan(done.tiles * (2 * 250 + done.framesPerSec));
+      // A sweep takes three seconds or more: a screen of them is cleared once in that time, not with every frame.
+      expect(done.clearedShare, `${width}`).toBeLessThan(1);
+      expect(done.framesPerSec, `${width}`).toBeGreaterThan(1); // whatever else the machine does
+    }
+    expect(errors).toEqual([]);
+  }, 240_000);
 
   // promise: wall-silent
   it('shows a group, keeps what is chosen in the address, greys who falls silent, and opens a person', async () => {

@@ -40,6 +40,7 @@ const CHANNEL = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, 
 export const SECOND = { ...CHANNEL, code: 'ecg.v5', lead: 'V5' };
 
 /** @param bootId hexadecimal; each is a recording of its own @param gap seconds of which no packets are sent
+ *  @param off seconds in which the electrode is off: a flat line
  *  @param second its second channel; default: of ECG @param pause from its second `at` on, everything was recorded so many seconds later */
 type Sent = Readonly<{
   subject: string;
@@ -48,6 +49,7 @@ type Sent = Readonly<{
   startMs: number;
   seconds: number;
   gap?: readonly [number, number];
+  off?: readonly (readonly [number, number])[];
   second?: ChannelConfig;
   pause?: Readonly<{ at: number; sec: number }>;
 }>;
@@ -55,6 +57,7 @@ type Sent = Readonly<{
 /** Sends a recording of at most ten minutes as packets of ten seconds. */
 export async function sendRecording({ service }: DashboardFixture, sent: Sent): Promise<void> {
   const values = samples();
+  for (const [from, to] of sent.off ?? []) values.fill(0, from * FS, to * FS);
   for (let seq = 0; seq < sent.seconds / 10; seq++) {
     if (sent.gap !== undefined && 10 * seq >= sent.gap[0] && 10 * seq < sent.gap[1]) continue;
     const pauseSec = sent.pause !== undefined && 10 * seq >= sent.pause.at ? sent.pause.sec : 0;

@@ -98,8 +98,10 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   disclosure: 'Seite von {minutes} min, je Zeile {seconds} s',
   strip: 'Streifen',
   stripLabel: 'Streifen von {seconds} s ab {time}, {speed} mm/s, {gain} mm/mV',
+  stripPaper: 'Streifen: {channels}; {speed} mm/s, {gain} mm/mV; seine Mitte ist um {time}',
+  beatsBy: 'Herzschläge nach {method}',
   stripHint:
-    'Pfeiltasten bewegen, Bild auf und ab um eine Seite, Pos1 und Ende an die Enden, Plus und Minus ändern den Vorschub, N und P zum nächsten und vorigen Ereignis, Umschalt mit N und P zur nächsten und vorigen Markierung, Komma und Punkt bewegen um 10 ms, G geht zu einer Zeit, C setzt den Messzirkel, eckige Klammern setzen seine Enden in die Mitte des Streifens, Escape beendet ihn',
+    'Pfeiltasten bewegen, Bild auf und ab um eine Seite, Pos1 und Ende an die Enden, Plus und Minus ändern den Vorschub, N und P zum nächsten und vorigen Ereignis, Umschalt mit N und P zur nächsten und vorigen Markierung, W und Umschalt mit W zur schlechtesten Qualität, dann zur nächstschlechten, und zurück, Komma und Punkt bewegen um 10 ms, G geht zu einer Zeit, C setzt den Messzirkel, eckige Klammern setzen seine Enden in die Mitte des Streifens, Escape beendet ihn',
   signalHint: 'Ziffern wählen ein Signal, dessen Verstärkung Plus und Minus dann ändern, 0 wählt alle',
   markHint:
     'M markiert die Mitte des Streifens, eckige Klammern setzen dort Anfang und Ende eines Abschnitts, B und Umschalt mit B wählen den nächsten und vorigen Schlag, A fügt einen hinzu, Eingabe geht weiter zu dem, was es ist, Escape lässt los',
@@ -135,6 +137,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpEctopic: 'Extrasystole',
   jumpGap: 'Lücke',
   jumpQuality: 'Schlechte Qualität',
+  jumpWorst: 'Schlechteste Qualität',
+  worstOf: 'Schlechteste Qualität, {rank} von {count}: {seconds} s ab {time}, {quality}',
   noMore: 'In dieser Richtung gibt es keine weitere Stelle',
   gap: 'kein Signal',
   notRead: 'konnte nicht gelesen werden',

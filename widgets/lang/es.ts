@@ -98,8 +98,10 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   disclosure: 'Página de {minutes} min, {seconds} s por línea',
   strip: 'Tira',
   stripLabel: 'Tira de {seconds} s desde {time}, {speed} mm/s, {gain} mm/mV',
+  stripPaper: 'Tira: {channels}; {speed} mm/s, {gain} mm/mV; su centro está a las {time}',
+  beatsBy: 'latidos según {method}',
   stripHint:
-    'Flechas para desplazarse, Re Pág y Av Pág para una página, Inicio y Fin para los extremos, más y menos para la velocidad, N y P para el evento siguiente y anterior, Mayús con N y P para la marca siguiente y anterior, coma y punto para 10 ms, G va a una hora, C coloca el compás, los corchetes ponen sus puntas en el centro de la tira, Esc lo quita',
+    'Flechas para desplazarse, Re Pág y Av Pág para una página, Inicio y Fin para los extremos, más y menos para la velocidad, N y P para el evento siguiente y anterior, Mayús con N y P para la marca siguiente y anterior, W y Mayús con W para la peor calidad, luego la siguiente peor, y volver, coma y punto para 10 ms, G va a una hora, C coloca el compás, los corchetes ponen sus puntas en el centro de la tira, Esc lo quita',
   signalHint: 'Los dígitos eligen una señal cuya amplitud cambian más y menos, 0 elige todas',
   markHint:
     'M marca el centro de la tira, los corchetes ponen ahí el principio y el fin de un tramo, B y Mayús con B eligen el latido siguiente y anterior, A añade uno, Intro pasa a lo que es, Esc abandona',
@@ -135,6 +137,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpEctopic: 'Extrasístole',
   jumpGap: 'Interrupción',
   jumpQuality: 'Mala calidad',
+  jumpWorst: 'Peor calidad',
+  worstOf: 'Peor calidad, {rank} de {count}: {seconds} s desde las {time}, {quality}',
   noMore: 'No hay más en esta dirección',
   gap: 'sin señal',
   notRead: 'no se pudo leer',

@@ -98,8 +98,10 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   disclosure: 'Page de {minutes} min, {seconds} s par ligne',
   strip: 'Bande',
   stripLabel: 'Bande de {seconds} s à partir de {time}, {speed} mm/s, {gain} mm/mV',
+  stripPaper: 'Bande : {channels} ; {speed} mm/s, {gain} mm/mV ; son milieu est à {time}',
+  beatsBy: 'battements selon {method}',
   stripHint:
-    'Flèches pour se déplacer, Page précédente et Page suivante pour une page, Début et Fin pour les extrémités, plus et moins pour la vitesse, N et P pour l’événement suivant et précédent, Maj avec N et P pour le repère suivant et précédent, virgule et point pour 10 ms, G va à une heure, C pose le compas, les crochets placent ses pointes au milieu de la bande, Échap le retire',
+    'Flèches pour se déplacer, Page précédente et Page suivante pour une page, Début et Fin pour les extrémités, plus et moins pour la vitesse, N et P pour l’événement suivant et précédent, Maj avec N et P pour le repère suivant et précédent, W et Maj avec W pour la pire qualité, puis la pire suivante, et retour, virgule et point pour 10 ms, G va à une heure, C pose le compas, les crochets placent ses pointes au milieu de la bande, Échap le retire',
   signalHint: 'Les chiffres choisissent un signal dont plus et moins changent alors l’amplitude, 0 les choisit tous',
   markHint:
     'M pose un repère au milieu de la bande, les crochets y placent le début et la fin d’un intervalle, B et Maj avec B choisissent le battement suivant et précédent, A en ajoute un, Entrée passe à ce que c’est, Échap abandonne',
@@ -135,6 +137,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpEctopic: 'Extrasystole',
   jumpGap: 'Interruption',
   jumpQuality: 'Mauvaise qualité',
+  jumpWorst: 'Pire qualité',
+  worstOf: 'Pire qualité, {rank} sur {count} : {seconds} s à partir de {time}, {quality}',
   noMore: 'Il n’y en a pas d’autre dans cette direction',
   gap: 'pas de signal',
   notRead: 'lecture impossible',

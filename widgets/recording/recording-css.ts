@@ -18,6 +18,7 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 .reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between;
   /* In sight with the strip, however low the screen is. */
   position: sticky; inset-block-end: 0; z-index: 1; padding-block: 4px; background: var(--_surface); }
+.on-paper { display: none; }
 .warn { color: var(--_suspect); font-weight: 600; }
 .goto { flex: 1 1 480px; display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 .goto label { flex: 1 1 240px; display: flex; gap: 8px; align-items: center; }
@@ -26,7 +27,8 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 .skeleton { block-size: 300px; }
 fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
 @media print {
-  .rows { block-size: calc(15mm * var(--_rows, 10)); }
+  .on-paper { display: block; margin-block: 4px; font-size: 8.5pt; }
+  .rows { block-size: calc(13mm * var(--_rows, 10)); }
   .bar { display: none !important; }
   .reading { position: static; }
   .views { overflow: hidden; }

@@ -21,10 +21,7 @@ export function beatsIn({ context, width, colors }: Surface, beats: readonly Bea
     context.lineTo(x, 22);
     context.stroke();
     const letter = letterOf(beat);
-    if (letter !== '') {
-      context.fillStyle = colors.bad;
-      context.fillText(letter, x, 13);
-    }
+    if (letter !== '') letterIn(context, colors, letter, x, 13);
     if (beat.intervalMs !== null && beat.intervalMs * (xOf(1) - xOf(0)) > 30) {
       context.fillStyle = colors.muted;
       context.fillText(String(Math.round(beat.intervalMs)), xOf(beat.timeMs - beat.intervalMs / 2), 24);
@@ -32,6 +29,15 @@ export function beatsIn({ context, width, colors }: Surface, beats: readonly Bea
   }
 }
 
+/** In front of a QRS complex that is as tall as its strip. */
+function letterIn(context: CanvasRenderingContext2D, colors: Surface['colors'], letter: string, x: number, y: number): void {
+  context.fillStyle = colors.surface;
+  context.fillRect(x - LETTER_PX / 2, y - 11, LETTER_PX, 13);
+  context.fillStyle = colors.bad;
+  context.fillText(letter, x, y);
+}
+
+const LETTER_PX = 12;
 const CORRECTED_Y = 30;
 
 /** A second row below that of the computed beats: what people say, in a box of its own; struck out where there is no beat. */
@@ -52,8 +58,8 @@ export function correctedIn(
     if (said === null) {
       context.fillStyle = context.strokeStyle = qmask === 0 ? colors.ink : colors.muted;
       tick(context, x);
-      context.fillStyle = colors.bad;
-      context.fillText(letterOf({ aami, kind }), x, CORRECTED_Y + 13);
+      const letter = letterOf({ aami, kind });
+      if (letter !== '') letterIn(context, colors, letter, x, CORRECTED_Y + 13);
       continue;
     }
     context.fillStyle = colors.accent;

@@ -2,10 +2,13 @@
 import { maybeBad, maybeGaps, nextStretch } from './recording-jumps.ts';
 import type { Envelope, Mark, Quality, RecordingSource } from './recording-source.ts';
 
-export const jumps = ['jumpEpisode', 'jumpMark', 'jumpEvent', 'jumpEctopic', 'jumpGap', 'jumpQuality'] as const;
+export const jumps = ['jumpEpisode', 'jumpMark', 'jumpEvent', 'jumpEctopic', 'jumpGap', 'jumpQuality', 'jumpWorst'] as const;
 export type Jump = (typeof jumps)[number];
 
-const sourcesOf: Readonly<Record<Exclude<Jump, 'jumpEctopic' | 'jumpGap' | 'jumpQuality'>, readonly Mark['source'][]>> = {
+/** What is found along the time of the recording. */
+export type TimedJump = Exclude<Jump, 'jumpWorst'>;
+
+const sourcesOf: Readonly<Record<Exclude<TimedJump, 'jumpEctopic' | 'jumpGap' | 'jumpQuality'>, readonly Mark['source'][]>> = {
   jumpEpisode: ['episode', 'annotation'],
   jumpMark: ['annotation'],
   jumpEvent: ['event'],
@@ -16,7 +19,7 @@ type Seekable = Readonly<{ channel: string; envelope: Envelope | null; quality: 
 type From = Readonly<{ fromMs: number; forward: boolean; signal: AbortSignal }>;
 
 /** @returns Unix ms; null: there is none in this direction */
-export async function findNext(source: RecordingSource, of: Seekable, to: Jump, from: From): Promise<number | null> {
+export async function findNext(source: RecordingSource, of: Seekable, to: TimedJump, from: From): Promise<number | null> {
   const { fromMs, forward, signal } = from;
   if (to === 'jumpEctopic') return await source.ectopic(fromMs, forward, signal);
   if (to === 'jumpGap' || to === 'jumpQuality') return await findStretch(source, of, to === 'jumpGap', from);

@@ -46,6 +46,8 @@ export type Beat = Readonly<{
   confidence: number | null;
   qmask: number;
   channel: string;
+  /** Code of the method that found it. */
+  method?: string;
 }>;
 export type Mark = Readonly<{
   id: string;
@@ -232,8 +234,13 @@ export class RecordingSource {
 
   /** Where the signal of a channel is bad for some seconds, in a part of the recording. */
   async badStretches(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Flags> {
-    const quality = await this.quality(channel, signal, [fromMs - 2 * TILE_MS, toMs], STRETCH);
+    const quality = await this.judged(channel, fromMs - 2 * TILE_MS, toMs, signal);
     return quality === null ? { timesMs: [], stepMs: 1, isOne: [] } : badOf(quality);
+  }
+
+  /** How far a part of a channel can be trusted, by buckets of 5 s.  @param toMs at most 80 min later, or buckets are longer */
+  judged(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Quality | null> {
+    return this.quality(channel, signal, [fromMs, toMs], STRETCH);
   }
 
   /** The tile that has a time; else it is asked for. */
@@ -440,7 +447,7 @@ function beatsOf(list: Answer<'getBeats'>): Beat[] {
   const series = list.find(({ method_code: method }) => method.includes('r_peaks')) ?? list[0];
   if (series === undefined) return [];
   return (series.ts_ms ?? []).map((timeMs, i) => {
-    const { interval_ms: intervals, kind, aami, confidence, qmask, channel } = series;
+    const { interval_ms: intervals, kind, aami, confidence, qmask, channel, method_code: method } = series;
     return {
       timeMs,
       intervalMs: intervals[i] ?? null,
@@ -450,6 +457,7 @@ function beatsOf(list: Answer<'getBeats'>): Beat[] {
       confidence: (confidence as typeof confidence | undefined)?.[i] ?? null,
       qmask: qmask[i] ?? 0,
       channel,
+      method,
     };
   });
 }

@@ -9,8 +9,10 @@ export const recordingTexts = {
   disclosure: 'Page of {minutes} min, a row for each {seconds} s',
   strip: 'Strip',
   stripLabel: 'Strip of {seconds} s from {time}, {speed} mm/s, {gain} mm/mV',
+  stripPaper: 'Strip: {channels}; {speed} mm/s, {gain} mm/mV; its middle is at {time}',
+  beatsBy: 'beats by {method}',
   stripHint:
-    'Arrow keys move, Page Up and Page Down by a page, Home and End to the ends, plus and minus change the speed, N and P go to the next and previous event, Shift with N and P to the next and previous mark, comma and full stop move by 10 ms, G goes to a time, C sets calipers, square brackets set their ends at the middle of the strip, Escape ends them',
+    'Arrow keys move, Page Up and Page Down by a page, Home and End to the ends, plus and minus change the speed, N and P go to the next and previous event, Shift with N and P to the next and previous mark, W and Shift with W to the worst quality, then the next worst, and back, comma and full stop move by 10 ms, G goes to a time, C sets calipers, square brackets set their ends at the middle of the strip, Escape ends them',
   signalHint: 'Digits choose a signal whose gain plus and minus then change, 0 all of them',
   markHint:
     'M marks the middle of the strip, square brackets set the beginning and the end of a stretch there, B and Shift with B choose the next and previous beat, A adds a beat, Enter goes on to what it is, Escape drops it',
@@ -46,6 +48,8 @@ export const recordingTexts = {
   jumpEctopic: 'Ectopic beat',
   jumpGap: 'Gap',
   jumpQuality: 'Bad quality',
+  jumpWorst: 'Worst quality',
+  worstOf: 'Worst quality, {rank} of {count}: {seconds} s from {time}, {quality}',
   noMore: 'There are no more in this direction',
   gap: 'no signal',
   notRead: 'could not be read',

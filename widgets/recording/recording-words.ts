@@ -9,6 +9,7 @@ import type { Pick } from './recording-pick.ts';
 import type { Beat, Segment } from './recording-source.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
+import type { BadStretch } from './recording-worst.ts';
 import { readStrip } from './strip-reading.ts';
 
 /** Between two times below the whole recording, at least. */
@@ -93,6 +94,20 @@ export class RecordingWords {
     const quality = missing ?? (count === total ? word : this.say('ofBeats', { quality: word, count, total }));
     const hr = bpm === null ? '–' : `${bpm} /min`;
     return this.say('atTime', { time: this.clock(atMs, true), hr, quality });
+  }
+
+  /** Below the strip on paper, where its ends may be cut off: what it shows, at which scale and when. */
+  onPaper(atMs: number, lanes: readonly string[], speed: number, gain: number, beats: readonly Beat[]): string {
+    const methods = [...new Set(beats.map(({ method }) => method ?? '').filter((method) => method !== ''))];
+    const strip = this.say('stripPaper', { channels: lanes.join(', '), speed, gain, time: this.clock(atMs, true) });
+    return [strip, ...methods.map((method) => this.say('beatsBy', { method }))].join('; ');
+  }
+
+  /** @param rank 1 is the worst */
+  worst({ fromMs, toMs, badMs }: BadStretch, rank: number, count: number): string {
+    const seconds = this.number((toMs - fromMs) / 1000, 0);
+    const quality = traceTextFor(this.#locale, badMs > 0 ? 'bad' : 'suspect');
+    return this.say('worstOf', { rank, count, seconds, time: this.clock(fromMs, false), quality });
   }
 
   /** @param segments of the channel that is measured */

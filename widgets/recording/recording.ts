@@ -27,12 +27,17 @@ import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-
 import type { Colors, Surface, Tick } from './recording-draw.ts';
 import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
-import { pickBeat, pickDetail, pickModes, setEnd, stepBeat } from './recording-pick.ts';
+import { pickBeat, pickDetail, setEnd, stepBeat } from './recording-pick.ts';
 import type { Pick, PickMode } from './recording-pick.ts';
+import { LANES_MAX, recordingBar, rowLengths, speeds } from './recording-bar.ts';
+import type { BarActs } from './recording-bar.ts';
 import { recordingCss } from './recording-css.ts';
-import { findNext, jumps } from './recording-seek.ts';
-import type { Jump } from './recording-seek.ts';
+import { actionOf } from './recording-keys.ts';
+import type { Keyed } from './recording-keys.ts';
+import { findNext } from './recording-seek.ts';
+import type { Jump, TimedJump } from './recording-seek.ts';
 import { RecordingWords } from './recording-words.ts';
+import { WorstWalk } from './recording-worst.ts';
 import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingDay } from './recording-day.ts';
 import { StripPointers } from './recording-pointers.ts';
@@ -42,10 +47,6 @@ import { RecordingSource } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 import { tilesOf } from './strip-tiles.ts';
 
-const speeds = [12.5, 25, 50] as const;
-const rowLengths = [10, 30, 60] as const;
-const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } as const;
-const LANES_MAX = 12;
 /** Lanes of a strip that leaves room for others on a screen. */
 const STAYS_MAX = 3;
 /** What keys move by to place something exactly, ms. */
@@ -98,6 +99,7 @@ export class BioRecording extends BioElement {
   #jump: Jump = 'jumpEpisode';
   /** Ends the search for it: they are elsewhere. */
   #looking: AbortController | null = null;
+  readonly #worst = new WorstWalk();
   #pickMode: PickMode = 'off';
   #pick: Pick | null = null;
   /** The beat under the pointer. */
@@ -161,6 +163,7 @@ export class BioRecording extends BioElement {
     this.#source?.close();
     this.#source = null;
     this.#wholeOf = '';
+    this.#worst.restart();
     this.#day?.close();
     this.#day = null;
     [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
@@ -307,7 +310,7 @@ export class BioRecording extends BioElement {
 
   #setPick(pick: Pick | null, done = false): void {
     this.#pick = pick;
-    if (pick !== null) this.#message = this.#words.picked(pick);
+    this.#message = pick === null ? '' : this.#words.picked(pick);
     this.#draw();
     this.requestUpdate();
     this.emit('bio:recording-pick', pick === null ? null : pickDetail(pick, done));
@@ -417,60 +420,64 @@ export class BioRecording extends BioElement {
   async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
     this.#looking?.abort();
     const { signal } = (this.#looking = new AbortController());
+    if (to === 'jumpWorst') return await this.#goWorst(forward, signal);
     const found = await this.#find(forward, to, signal);
     if (signal.aborted) return; // they are elsewhere by now
-    if (found === null) {
-      this.#message = this.#words.say('noMore');
-      this.requestUpdate();
-    } else this.#moveTo(found);
+    if (found === null) this.#say(this.#words.say('noMore'));
+    else this.#moveTo(found);
   }
 
-  async #find(forward: boolean, to: Jump, signal: AbortSignal): Promise<number | null> {
+  async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | null> {
     if (this.#source === null) return null;
     const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks: this.#marks };
     return await findNext(this.#source, shown, to, { fromMs: this.#atMs, forward, signal }).catch(() => null);
   }
 
+  /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
+  async #goWorst(forward: boolean, signal: AbortSignal): Promise<void> {
+    if (this.#source === null) return;
+    const step = this.#quality && this.#worst.step(this.#source, this.#quality, forward, signal);
+    const found = await step?.catch(() => null);
+    if (signal.aborted) return;
+    if (found == null) return this.#say(this.#words.say('noMore'));
+    this.#moveTo(found.stretch.fromMs);
+    this.#say(this.#words.worst(found.stretch, found.rank, found.count));
+  }
+
+  #say(message: string): void {
+    this.#message = message;
+    this.requestUpdate();
+  }
+
   // ------------------------------------------------------------------------------------------------ gestures
 
   #key(event: KeyboardEvent): void {
-    // Many keyboards have square brackets behind AltGr, which some systems report as Ctrl with Alt, or behind Option.
-    const isBracket = event.altKey && (event.key === '[' || event.key === ']');
-    if ((event.ctrlKey || event.metaKey || event.altKey) && !isBracket) return;
-    const step = this.#stripMs * (event.shiftKey ? 1 : 0.25);
-    const actions: Readonly<Record<string, () => void>> = {
-      ArrowLeft: () => this.#moveTo(this.#atMs - step),
-      ArrowRight: () => this.#moveTo(this.#atMs + step),
-      ArrowUp: () => this.#moveTo(this.#atMs - this.#rowSec * 1000),
-      ArrowDown: () => this.#moveTo(this.#atMs + this.#rowSec * 1000),
-      PageUp: () => this.#moveTo(this.#atMs - pageMs(this.#page)),
-      PageDown: () => this.#moveTo(this.#atMs + pageMs(this.#page)),
-      Home: () => this.#moveTo(this.#source!.startMs),
-      End: () => this.#moveTo(this.#source!.endMs),
-      '+': () => this.#set(() => this.#more(1)),
-      '-': () => this.#set(() => this.#more(-1)),
-      n: () => void this.#go(true),
-      p: () => void this.#go(false),
-      N: () => void this.#go(true, 'jumpMark'),
-      P: () => void this.#go(false, 'jumpMark'),
-      ',': () => this.#moveTo(this.#atMs - FINE_MS),
-      '.': () => this.#moveTo(this.#atMs + FINE_MS),
-      g: () => this.root.querySelector<HTMLElement>('.goto input[type=datetime-local]')?.focus(),
-      c: () => this.#set(() => this.#toggleCalipers()),
-      d: () => this.#moveDays(1),
-      D: () => this.#moveDays(-1),
-      '[': () => this.#setEnd('from'),
-      ']': () => this.#setEnd('to'),
-      ...(this.#isMarking ? this.#markKeys : {}),
-      ...this.#escape,
-    };
-    const digit = /^\d$/.test(event.key) ? Number(event.key) : null;
-    const isSignal = digit !== null && this.#channels.length > 1 && digit <= this.#channels.length;
-    const choose = (): void => this.#set(() => (this.#signal = digit === 0 ? '' : this.#channels[digit! - 1]!));
-    const action = isSignal ? choose : actions[event.key];
-    if (action === undefined || this.#source === null) return;
+    if (this.#source === null) return;
+    const action = actionOf(event, this.#keyed(this.#source));
+    if (action === null) return;
     event.preventDefault();
     action();
+  }
+
+  #keyed({ startMs, endMs }: RecordingSource): Keyed {
+    const stepsMs = { strip: this.#stripMs, row: this.#rowSec * 1000, page: pageMs(this.#page), fine: FINE_MS } as const;
+    return {
+      signalCount: this.#channels.length,
+      isMarking: this.#isMarking,
+      move: (by, times) => this.#moveTo(this.#atMs + times * stepsMs[by]),
+      toEnd: (end) => this.#moveTo(end === 'from' ? startMs : endMs),
+      moveDays: (days) => this.#moveDays(days),
+      more: (by) => this.#set(() => this.#more(by)),
+      go: (forward, to) => void this.#go(forward, to),
+      toTime: () => this.root.querySelector<HTMLElement>('.goto input[type=datetime-local]')?.focus(),
+      calipers: () => this.#set(() => this.#toggleCalipers()),
+      setEnd: (end) => this.#setEnd(end),
+      chooseSignal: (digit) => this.#set(() => (this.#signal = digit === 0 ? '' : this.#channels[digit - 1]!)),
+      mark: (beat) => this.#markMiddle(beat),
+      nextBeat: (forward) => this.#pickNextBeat(forward),
+      goOn: this.#isMeasuring ? () => this.#pickMeasured() : this.#pick === null ? null : () => this.#setPick(this.#pick, true),
+      escape: this.#escape,
+    };
   }
 
   /** `+` and `-`: of the chosen signal its gain; without one the speed. */
@@ -479,24 +486,10 @@ export class BioRecording extends BioElement {
     else this.#gains.set(this.#signal, nextOf(gains, this.#gains.of(this.#signal), by));
   }
 
-  get #markKeys(): Readonly<Record<string, () => void>> {
-    const at = (beat: 'added' | null): Pick => ({ fromMs: this.#atMs, toMs: this.#atMs, beat });
-    const mark = (mode: PickMode, pick: Pick): void => {
-      if (this.#isMeasuring) this.#toggleCalipers();
-      this.#pickMode = mode;
-      this.#setPick(pick);
-    };
-    return {
-      m: () => mark('stretch', at(null)),
-      a: () => mark('beat', at('added')),
-      b: () => this.#pickNextBeat(true),
-      B: () => this.#pickNextBeat(false),
-      ...(this.#isMeasuring
-        ? { Enter: () => this.#pickMeasured() }
-        : this.#pick === null
-          ? {}
-          : { Enter: () => this.#setPick(this.#pick, true) }),
-    };
+  #markMiddle(beat: 'added' | null): void {
+    if (this.#isMeasuring) this.#toggleCalipers();
+    this.#pickMode = beat === null ? 'stretch' : 'beat';
+    this.#setPick({ fromMs: this.#atMs, toMs: this.#atMs, beat });
   }
 
   /** What is between the calipers is picked. */
@@ -507,11 +500,11 @@ export class BioRecording extends BioElement {
     this.#setPick({ fromMs: Math.min(fromMs, toMs), toMs: Math.max(fromMs, toMs), beat: null }, true);
   }
 
-  /** Ends what was begun last: calipers, what is picked, the choice of a signal. Without any the key is not ours. */
-  get #escape(): Readonly<Record<string, () => void>> {
-    if (this.#isMeasuring) return { Escape: () => this.#set(() => this.#toggleCalipers()) };
-    if (this.#pick !== null) return { Escape: () => this.#setPick(null) };
-    return this.#signal === '' ? {} : { Escape: () => this.#set(() => (this.#signal = '')) };
+  /** Ends what was begun last: calipers, what is picked, the choice of a signal; null: there is none. */
+  get #escape(): (() => void) | null {
+    if (this.#isMeasuring) return () => this.#set(() => this.#toggleCalipers());
+    if (this.#pick !== null) return () => this.#setPick(null);
+    return this.#signal === '' ? null : () => this.#set(() => (this.#signal = ''));
   }
 
   #toggleCalipers(): void {
@@ -693,7 +686,7 @@ export class BioRecording extends BioElement {
         return {
           channel: code,
           kind,
-          label: [code, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · '),
+          label: this.#laneName(code, unit),
           gain: this.#gains.of(code),
           zoom: this.#gains.of(code) / USUAL_GAIN,
           isChosen: code === this.#signal,
@@ -711,6 +704,15 @@ export class BioRecording extends BioElement {
       absent,
       gap: this.#words.say('gap'),
     });
+  }
+
+  #laneName(code: string, unit: string): string {
+    return [code, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · ');
+  }
+
+  get #laneNames(): readonly string[] {
+    const { channels } = this.#source!.stream;
+    return this.#channels.map((code) => this.#laneName(code, channels.find((one) => one.code === code)?.unit ?? ''));
   }
 
   #dayAt(source: RecordingSource, span: readonly [number, number]): RecordingDay {
@@ -788,106 +790,9 @@ export class BioRecording extends BioElement {
       </p>`;
     }
     const { stream, startMs, endMs } = this.#source;
-    const select = <T extends number>(
-      label: string,
-      list: readonly T[],
-      value: number,
-      unit: string | ((one: T) => string),
-      set: (one: T) => void,
-    ): TemplateResult =>
-      html`<label
-        >${label}
-        <select @change=${(event: Event) => this.#set(() => set(list[(event.target as HTMLSelectElement).selectedIndex]!))}>
-          ${list.map((one) => html`<option .selected=${one === value}>${typeof unit === 'string' ? `${one} ${unit}` : unit(one)}</option>`)}
-        </select></label
-      >`;
     const range = `${this.#words.clock(startMs, true)} – ${this.#words.clock(endMs, true)}`;
     return html`<section aria-label=${this.#words.say('recordingLabel', { device: stream.device_id, range })}>
-      <div class="bar">
-        ${select(this.#words.say('paperSpeed'), speeds, this.#speed, 'mm/s', (one) => (this.#speed = one))}
-        ${this.#channels.length < 2 ? nothing : this.#signalChoice()}
-        ${select(
-          this.#words.say('gain'),
-          gains,
-          this.#gains.of(this.#signal),
-          (one) => this.#gains.name(this.#signal, one),
-          (one) => this.#gains.set(this.#signal, one),
-        )}
-        ${select(this.#words.say('rowSeconds'), rowLengths, this.#rowSec, 's', (one) => (this.#rowSec = one))}
-        <label
-          >${this.#words.say('jumpTo')}
-          <select
-            @change=${(event: Event) => {
-              this.#looking?.abort();
-              this.#jump = jumps[(event.target as HTMLSelectElement).selectedIndex]!;
-              this.#forget();
-            }}
-          >
-            ${jumps.map((one) => html`<option ?selected=${one === this.#jump}>${this.#words.say(one)}</option>`)}
-          </select></label
-        >
-        <button type="button" @click=${() => void this.#go(false)}>${this.#words.say('previousEvent')}</button>
-        <button type="button" @click=${() => void this.#go(true)}>${this.#words.say('nextEvent')}</button>
-        ${this.#isMarking ? this.#markChoice() : nothing}
-        <label class="check"
-          ><input
-            type="checkbox"
-            .checked=${this.#isFiltered}
-            @change=${() => this.#set(() => (this.#isFiltered = !this.#isFiltered))}
-          />${this.#words.say('filter')}</label
-        >
-        <label class="check"
-          ><input
-            type="checkbox"
-            .checked=${this.#isMeasuring}
-            @change=${() => this.#set(() => this.#toggleCalipers())}
-          />${this.#words.say('calipers')}</label
-        >
-        <label class="check"
-          ><input
-            type="checkbox"
-            .checked=${this.#calipers?.marchOut ?? false}
-            ?disabled=${this.#calipers === null}
-            @change=${() => this.#set(() => (this.#calipers = this.#calipers && { ...this.#calipers, marchOut: !this.#calipers.marchOut }))}
-          />${this.#words.say('marchOut')}</label
-        >
-        ${stream.channels.length < 2 ? nothing : this.#channelChoice()}
-        <div class="goto">
-          <label
-            >${this.#words.say('goTo')}<input
-              type="range"
-              min="0"
-              max=${Math.max(1, Math.round((endMs - startMs) / 1000))}
-              step="1"
-              .value=${String(Math.round((this.#atMs - startMs) / 1000))}
-              aria-valuetext=${this.#words.clock(this.#atMs, true)}
-              @input=${(event: Event) => this.#moveTo(startMs + 1000 * Number((event.target as HTMLInputElement).value))}
-          /></label>
-          ${
-            this.#isOfDays
-              ? html`<button type="button" @click=${() => this.#moveDays(-1)}>${this.#words.say('previousDay')}</button>
-                  <button type="button" @click=${() => this.#moveDays(1)}>${this.#words.say('nextDay')}</button>`
-              : nothing
-          }
-          <input
-            type="datetime-local"
-            step="1"
-            aria-label=${this.#words.say('goToTime')}
-            min=${this.#words.local(startMs)}
-            max=${this.#words.local(endMs)}
-            .value=${this.#words.local(this.#atMs)}
-            @change=${(event: Event) => this.#goTo(event.target as HTMLInputElement)}
-            @keydown=${(event: KeyboardEvent) => {
-              if (event.key === 'Enter' || event.key === 'Escape') this.focus();
-            }}
-            @blur=${(event: FocusEvent) => {
-              const input = event.target as HTMLInputElement;
-              this.#goTo(input);
-              input.value = this.#words.local(this.#atMs);
-            }}
-          />
-        </div>
-      </div>
+      ${this.#bar(this.#source)}
       <div class="views" tabindex="0" role="group" aria-label=${this.#hint()} @keydown=${(event: KeyboardEvent) => this.#key(event)}>
         <canvas
           class="whole"
@@ -909,7 +814,7 @@ export class BioRecording extends BioElement {
           role="img"
           aria-label=${this.#words.say('stripLabel', {
             seconds: this.#words.number(this.#stripMs / 1000, 1),
-            time: this.#words.clock(this.#atMs, true),
+            time: this.#words.clock(this.#atMs - this.#stripMs / 2, true),
             speed: this.#speed,
             gain: this.#gains.all,
           })}
@@ -924,6 +829,7 @@ export class BioRecording extends BioElement {
           @wheel=${(event: WheelEvent) => this.#wheel(event)}
         ></canvas>
       </div>
+      <p class="on-paper">${this.#words.onPaper(this.#atMs, this.#laneNames, this.#speed, this.#gains.all, this.#beats)}</p>
       <div class="reading">
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>
@@ -960,65 +866,63 @@ export class BioRecording extends BioElement {
     ></canvas>`;
   }
 
-  #signalChoice(): TemplateResult {
-    const choose = (event: Event): void =>
-      this.#set(() => (this.#signal = ['', ...this.#channels][(event.target as HTMLSelectElement).selectedIndex]!));
-    return html`<label
-      >${this.#words.say('signal')}
-      <select @change=${choose}>
-        ${['', ...this.#channels].map(
-          (code) => html`<option .selected=${code === this.#signal}>${code === '' ? this.#words.say('allSignals') : code}</option>`,
-        )}
-      </select></label
-    >`;
+  #bar(source: RecordingSource): TemplateResult {
+    return recordingBar(
+      {
+        source,
+        words: this.#words,
+        atMs: this.#atMs,
+        speed: this.#speed,
+        gains: this.#gains,
+        signal: this.#signal,
+        rowSec: this.#rowSec,
+        channels: this.#channels,
+        jump: this.#jump,
+        pickMode: this.#isMarking ? this.#pickMode : null,
+        isFiltered: this.#isFiltered,
+        isMeasuring: this.#isMeasuring,
+        marchOut: this.#calipers?.marchOut ?? null,
+        isOfDays: this.#isOfDays,
+      },
+      this.#barActs,
+    );
   }
 
-  #markChoice(): TemplateResult {
-    const choose = (event: Event): void => {
-      this.#pickMode = pickModes[(event.target as HTMLSelectElement).selectedIndex]!;
-      if (this.#pickMode === 'off') this.#setPick(null);
+  readonly #barActs: BarActs = {
+    speed: (one) => this.#set(() => (this.#speed = one)),
+    gain: (one) => this.#set(() => this.#gains.set(this.#signal, one)),
+    signal: (code) => this.#set(() => (this.#signal = code)),
+    row: (seconds) => this.#set(() => (this.#rowSec = seconds)),
+    channels: (codes) =>
+      this.#set(() => {
+        this.#channels = codes;
+        if (!codes.includes(this.#signal)) this.#signal = '';
+      }),
+    jump: (to) => {
+      this.#looking?.abort();
+      this.#jump = to;
+      this.#worst.restart();
+      this.#forget();
+    },
+    go: (forward) => void this.#go(forward),
+    pick: (mode) => {
+      this.#pickMode = mode;
+      if (mode === 'off') this.#setPick(null);
       else if (this.#isMeasuring) this.#toggleCalipers();
       this.#set(() => undefined);
-    };
-    return html`<label
-      >${this.#words.say('mark')}
-      <select @change=${choose}>
-        ${pickModes.map((mode) => html`<option .selected=${mode === this.#pickMode}>${this.#words.say(pickWords[mode])}</option>`)}
-      </select></label
-    >`;
-  }
-
-  #channelChoice(): TemplateResult {
-    const { channels } = this.#source!.stream;
-    const codes = [...new Set(channels.map(({ code }) => code))];
-    const toggle = (code: string): void => {
-      const has = this.#channels.includes(code);
-      const list = has ? this.#channels.filter((one) => one !== code) : [...this.#channels, code];
-      if (list.length > 0)
-        this.#channels = channels
-          .map((channel) => channel.code)
-          .filter((one) => list.includes(one))
-          .slice(0, LANES_MAX);
-      if (!this.#channels.includes(this.#signal)) this.#signal = '';
-    };
-    return html`<fieldset class="channels">
-      <legend class="vh">${this.#words.say('channels')}</legend>
-      ${codes.map(
-        (code) =>
-          html`<label class="check"
-            ><input type="checkbox" .checked=${this.#channels.includes(code)} @change=${() => this.#set(() => toggle(code))} />
-            ${code}</label
-          >`,
-      )}
-      ${
-        codes.length > 2
-          ? html`<button type="button" class="quiet" @click=${() => this.#set(() => (this.#channels = codes.slice(0, LANES_MAX)))}>
-              ${this.#words.say('allChannels')}
-            </button>`
-          : nothing
-      }
-    </fieldset>`;
-  }
+    },
+    filter: () => this.#set(() => (this.#isFiltered = !this.#isFiltered)),
+    measure: () => this.#set(() => this.#toggleCalipers()),
+    marchOut: () => this.#set(() => (this.#calipers = this.#calipers && { ...this.#calipers, marchOut: !this.#calipers.marchOut })),
+    moveTo: (ms) => this.#moveTo(ms),
+    moveDays: (days) => this.#moveDays(days),
+    goTo: (input) => this.#goTo(input),
+    goneTo: (input) => {
+      this.#goTo(input);
+      input.value = this.#words.local(this.#atMs);
+    },
+    leave: () => this.focus(),
+  };
 }
 
 define('bio-recording', BioRecording);
