@@ -965,6 +965,7 @@ export const de = {
   'Ten seconds of the waveform': 'Zehn Sekunden der Kurve',
   'Compare with another person': 'Mit einer anderen Person vergleichen',
   Compare: 'Vergleichen',
+  'There are no recordings of {id}.': 'Von {id} gibt es keine Aufzeichnungen.',
   'There is no person {id} in this project.': 'In diesem Projekt gibt es keine Person {id}.',
   'No longer shown': 'Nicht mehr gezeigt',
   '{state}, last {age}': '{state}, zuletzt {age}',

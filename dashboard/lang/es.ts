@@ -962,6 +962,7 @@ export const es: Translations = {
   'Ten seconds of the waveform': 'Diez segundos del trazado',
   'Compare with another person': 'Comparar con otra persona',
   Compare: 'Comparar',
+  'There are no recordings of {id}.': 'No hay registros de {id}.',
   'There is no person {id} in this project.': 'No hay ninguna persona {id} en este proyecto.',
   'No longer shown': 'Ya no se muestra',
   '{state}, last {age}': '{state}, último {age}',

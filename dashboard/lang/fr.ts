@@ -967,6 +967,7 @@ export const fr: Translations = {
   'Ten seconds of the waveform': 'Dix secondes du tracé',
   'Compare with another person': 'Comparer avec une autre personne',
   Compare: 'Comparer',
+  'There are no recordings of {id}.': 'Il n’y a aucun enregistrement de {id}.',
   'There is no person {id} in this project.': 'Il n’y a pas de personne {id} dans ce projet.',
   'No longer shown': 'N’est plus affiché',
   '{state}, last {age}': '{state}, dernier {age}',
