@@ -38,6 +38,7 @@ export async function startDashboard(): Promise<DashboardFixture> {
   });
   const open: DashboardFixture['open'] = async (path, options = {}) => {
     const page = await (await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options })).newPage();
+    page.setDefaultTimeout(90_000); // a machine at work needs long to draw a page
     const errors: string[] = [];
     page.on('pageerror', (error) => errors.push(error.message));
     // What the policy of the service blocks is missing on the page, without an exception.
