@@ -186,7 +186,7 @@ export class Marks {
     return this.#correctionAt(from, await call('GET', '/api/v1/annotations', { query }));
   }
 
-  /** A beat that was corrected before gets another version, also where this page has not heard of it yet. */
+  /** A beat that was corrected before gets another version, also where this page does not have it yet. */
   #correct(from: string, beat: BeatKind): void {
     void this.#page.change(async () => {
       const before = await this.#newestCorrectionAt(from);
