@@ -5,6 +5,7 @@ import type { Answer } from '../sdk/request.ts';
 import { plural, t } from './language.ts';
 import { tableOf } from './parts.ts';
 import { call } from './service.ts';
+import type { Stream } from './service.ts';
 
 type Compared = Answer<'getCorrections'>[number];
 
@@ -30,16 +31,20 @@ export class CorrectedValues {
     this.#run = run;
   }
 
-  /** @param at middle of the time that is compared, ISO 8601 */
-  async load(streamId: string, at: string): Promise<void> {
-    this.#streamId = streamId;
-    if (Number.isNaN(this.#atMs)) this.#atMs = Date.parse(at);
+  /** @param at middle of the time that is compared, as the address says it: what is no time of the recording is its nearest end */
+  async load({ id, recorded_from: from, last_sample_at: last }: Stream, at: string | null): Promise<void> {
+    this.#streamId = id;
+    if (Number.isNaN(this.#atMs) && from !== null && last !== null) {
+      const wantedMs = Date.parse(at ?? from);
+      this.#atMs = Math.min(Math.max(Number.isNaN(wantedMs) ? -Infinity : wantedMs, Date.parse(from)), Date.parse(last));
+    }
     await this.#compare();
   }
 
-  shown(at: string): void {
+  /** @param isCorrected a beat of the recording is corrected: around one place there may be nothing to compare, and at the next there is */
+  shown(at: string, isCorrected: boolean): void {
     this.#atMs = Date.parse(at);
-    if (this.#compared.length > 0) void this.#run(() => this.#compare());
+    if (isCorrected) void this.#run(() => this.#compare());
   }
 
   async #compare(): Promise<void> {

@@ -69,6 +69,8 @@ export class Marks {
   #nameOf: NameOf = (by) => by;
   #list: readonly Mark[] = [];
   #next: string | null = null;
+  /** A beat of the recording is corrected: the list may not reach it. */
+  #isCorrected = false;
   #pick: PickDetail | null = null;
   /** Being changed: what is picked will be its place. */
   #edited: Readonly<{ mark: Detail; etag: string }> | null = null;
@@ -87,18 +89,20 @@ export class Marks {
 
   async load(stream: Stream, at: string | null, names: Promise<NameOf>): Promise<void> {
     this.#stream = stream;
-    const [{ items, next }, nameOf] = await Promise.all([
+    const [{ items, next }, nameOf, corrections] = await Promise.all([
       callList('/api/v1/annotations', { query: { stream_id: stream.id, limit: LIST_MAX } }),
       names,
-      this.#values.load(stream.id, at ?? stream.recorded_from ?? ''),
+      call('GET', '/api/v1/annotations', { query: { stream_id: stream.id, kind: 'beat', limit: 1 } }),
+      this.#values.load(stream, at),
     ]);
     [this.#list, this.#next, this.#nameOf] = [items, next, nameOf];
+    this.#isCorrected = corrections.length > 0;
     if (this.#history !== null) await this.#showHistory(this.#history.id);
   }
 
   /** Where the viewer is now. */
   shown(at: string): void {
-    this.#values.shown(at);
+    this.#values.shown(at, this.#isCorrected);
   }
 
   /** What the viewer says was picked. */
@@ -171,15 +175,21 @@ export class Marks {
       </div>`;
   }
 
-  #correctionAt(from: string): Mark | null {
+  #correctionAt(from: string, marks = this.#list): Mark | null {
     const apart = ({ starts_at: at }: Mark): number => Math.abs(Date.parse(at) - Date.parse(from));
-    return this.#list.filter((mark) => mark.kind === 'beat' && apart(mark) <= MATCH_MS).toSorted((a, b) => apart(a) - apart(b))[0] ?? null;
+    return marks.filter((mark) => mark.kind === 'beat' && apart(mark) <= MATCH_MS).toSorted((a, b) => apart(a) - apart(b))[0] ?? null;
   }
 
-  /** A beat that was corrected before gets another version. */
+  async #newestCorrectionAt(from: string): Promise<Mark | null> {
+    const [since, until] = [-1, 1].map((side) => new Date(Date.parse(from) + side * (MATCH_MS + 1)).toISOString()) as [string, string];
+    const query = { stream_id: this.#stream!.id, kind: 'beat', since, until } as const;
+    return this.#correctionAt(from, await call('GET', '/api/v1/annotations', { query }));
+  }
+
+  /** A beat that was corrected before gets another version, also where this page does not have it yet. */
   #correct(from: string, beat: BeatKind): void {
-    const before = this.#correctionAt(from);
     void this.#page.change(async () => {
+      const before = await this.#newestCorrectionAt(from);
       if (before === null) {
         const body = { stream_id: this.#stream!.id, kind: 'beat', starts_at: from, beat } as const;
         const made = await callTagged('POST', '/api/v1/annotations', { body });
@@ -407,7 +417,7 @@ export class Marks {
         }
         ${moreButton(this.#next, () => void more(this.#next!))}
       </section>
-      ${this.#history === null ? nothing : this.#past(this.#history)} ${this.#values.view(this.#list.some(({ kind }) => kind === 'beat'))}`;
+      ${this.#history === null ? nothing : this.#past(this.#history)} ${this.#values.view(this.#isCorrected)}`;
   }
 }
 

@@ -31,6 +31,12 @@ export type PageContext = Readonly<{
  *  @param isOfRefresh of what the page does by itself, not of what a person did */
 type Problem = Readonly<{ text: string; isOvertaken: boolean; isOfRefresh: boolean }>;
 
+/** What is refreshed and has not been for so many of its periods is said to be old; ms at least. */
+const OLD_PERIODS = 3;
+const OLD_MS_MIN = 30_000;
+/** A refresh that has no answer for so long is given up. */
+const REFRESH_MS_MAX = 60_000;
+
 export abstract class Page {
   protected readonly context: PageContext;
   protected readonly dialog: Dialog;
@@ -39,6 +45,10 @@ export abstract class Page {
   #showsOwnClock = false;
   #phase: 'loading' | 'ready' | 'failed' = 'loading';
   #timer: ReturnType<typeof setInterval> | undefined;
+  /** When what is shown was asked for, and a refresh that has no answer yet; ms since 1970. */
+  #shownOfMs = Date.now();
+  #askedMs: number | null = null;
+  readonly #seen = (): void => void this.#refresh();
 
   constructor(context: PageContext) {
     this.context = context;
@@ -49,10 +59,31 @@ export abstract class Page {
   start(): void {
     void this.#first();
     if (this.refreshMs > 0) {
-      this.#timer = setInterval(() => {
-        if (!document.hidden && this.#phase === 'ready') void this.run(() => this.load(), true);
-      }, this.refreshMs);
+      this.#timer = setInterval(() => void this.#refresh(), this.refreshMs);
+      document.addEventListener('visibilitychange', this.#seen);
     }
+  }
+
+  /** One at a time: a service that does not answer is not asked more and more. */
+  async #refresh(): Promise<void> {
+    if (document.hidden || this.#phase !== 'ready') return;
+    const nowMs = Date.now();
+    if (this.#askedMs !== null && nowMs - this.#askedMs < REFRESH_MS_MAX) return this.context.redraw();
+    this.#askedMs = nowMs;
+    const well = await this.run(() => this.load(), true);
+    if (well) this.#shownOfMs = Math.max(this.#shownOfMs, nowMs);
+    if (this.#askedMs === nowMs) this.#askedMs = null;
+    this.context.redraw();
+  }
+
+  /** What is shown is from a while ago, although it is refreshed. */
+  #old(): TemplateResult | typeof nothing {
+    const isOld = Date.now() - this.#shownOfMs > Math.max(OLD_PERIODS * this.refreshMs, OLD_MS_MIN);
+    if (this.refreshMs === 0 || this.#phase !== 'ready' || !isOld) return nothing;
+    const time = new Intl.DateTimeFormat(this.context.locale, { timeStyle: 'medium' }).format(this.#shownOfMs);
+    return html`<div class="problem" role="alert">
+      <p>${t('Not up to date: this is how it was at {time}. The service does not answer.', { time })}</p>
+    </div>`;
   }
 
   /** Called when the member has signed in again: what could not be loaded is asked for again. */
@@ -83,6 +114,7 @@ export abstract class Page {
 
   leave(): void {
     clearInterval(this.#timer);
+    document.removeEventListener('visibilitychange', this.#seen);
     this.left();
   }
 
@@ -132,7 +164,9 @@ export abstract class Page {
   async #first(): Promise<void> {
     this.#phase = 'loading';
     this.context.redraw();
+    const askedMs = Date.now();
     const well = await this.run(() => this.load());
+    this.#shownOfMs = askedMs;
     this.#phase = well ? 'ready' : 'failed';
     this.context.redraw();
   }
@@ -199,7 +233,7 @@ export abstract class Page {
         ${this.#phase === 'ready' ? this.actions() : nothing}
       </div>
       <div role="status" class="vh">${this.#phase === 'loading' ? t('Loading') : ''}</div>
-      ${this.failure} ${body} ${this.dialog.view()}`;
+      ${this.failure} ${this.#old()} ${body} ${this.dialog.view()}`;
   }
 
   #failure({ text, isOvertaken }: Problem): TemplateResult {

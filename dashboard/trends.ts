@@ -167,6 +167,8 @@ export class Trends {
       const found = await call('GET', '/api/v1/xusers', { query: { external_id: externalId, project_id: this.#user?.project_id } });
       this.#other = found[0] ?? null;
       if (this.#other === null) this.#problem = t('There is no person {id} in this project.', { id: externalId });
+      else if ((await call('GET', '/api/v1/streams', { query: { subject_id: this.#other.xuser_id, limit: 1 } })).length === 0)
+        this.#problem = t('There are no recordings of {id}.', { id: externalId });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.#problem = problemOf(error);

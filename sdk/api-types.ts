@@ -673,7 +673,7 @@ export type Operations = {
     params: { projectId: string };
     query: {};
     body: { rule: { name: string; kind?: string; subject_id?: string | null; group_id?: string | null; feature: string; comparison: 'above' | 'below'; threshold: number; end_threshold?: number | null; sustain_sec: number; release_sec?: number; quality_max?: 0 | 1; severity?: 'none' | 'low' | 'medium' | 'high'; email_to?: readonly string[]; quiet_from?: string | null; quiet_to?: string | null; enabled?: boolean }; since: string; until: string };
-    answer: { since: string; until: string; episodes: readonly { subject_id: string; external_id: string; stream_id: string; started_at: string; ended_at: string | null; extreme: number; duration_sec: number }[]; episode_count: number; person_count: number; covered_sec: number; recording_count: number; with_value_count: number; complete: boolean };
+    answer: { since: string; until: string; episodes: readonly { subject_id: string; external_id: string; stream_id: string; started_at: string; ended_at: string | null; extreme: number; duration_sec: number }[]; episode_count: number; person_count: number; covered_sec: number; recording_count: number; recording_total: number; with_value_count: number; complete: boolean };
   };
   /** List the rules of a project */
   listRules: {

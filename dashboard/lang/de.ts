@@ -635,8 +635,11 @@ export const de = {
   'Time covered': 'Erfasste Zeit',
   'Recordings looked at': 'Angesehene Aufzeichnungen',
   'not complete': 'unvollständig',
-  'There was more than a trial looks at. Try a shorter range or one person.':
-    'Es gab mehr, als ein Test ansieht. Versuchen Sie einen kürzeren Zeitraum oder eine Person.',
+  'Only {count} of {total} recordings were looked at, the newest first. Try a shorter range or one person.':
+    'Nur {count} von {total} Aufzeichnungen wurden angesehen, die neuesten zuerst. Versuchen Sie es mit einem kürzeren Zeitraum oder einer Person.',
+  'at least {count}': 'mindestens {count}',
+  'None in what was looked at': 'Keine in dem, was angesehen wurde',
+  'The others may have episodes.': 'In den übrigen können Episoden sein.',
   'With this value': 'Mit diesem Wert',
   'There was nothing to try it on': 'Es gab nichts, woran sie erprobt werden konnte',
   'No recording of this range has this value: no device sent a signal that it is computed from.':
@@ -966,6 +969,9 @@ export const de = {
   'Ten seconds of the waveform': 'Zehn Sekunden der Kurve',
   'Compare with another person': 'Mit einer anderen Person vergleichen',
   Compare: 'Vergleichen',
+  'Not up to date: this is how it was at {time}. The service does not answer.':
+    'Nicht aktuell: So war es um {time}. Der Dienst antwortet nicht.',
+  'There are no recordings of {id}.': 'Von {id} gibt es keine Aufzeichnungen.',
   'There is no person {id} in this project.': 'In diesem Projekt gibt es keine Person {id}.',
   'No longer shown': 'Nicht mehr gezeigt',
   '{state}, last {age}': '{state}, zuletzt {age}',

@@ -633,8 +633,11 @@ export const es: Translations = {
   'Time covered': 'Tiempo cubierto',
   'Recordings looked at': 'Registros examinados',
   'not complete': 'incompleto',
-  'There was more than a trial looks at. Try a shorter range or one person.':
-    'Había más de lo que examina una prueba. Pruebe con un periodo más corto o una sola persona.',
+  'Only {count} of {total} recordings were looked at, the newest first. Try a shorter range or one person.':
+    'Solo se examinaron {count} de {total} registros, los más recientes primero. Pruebe con un periodo más corto o una sola persona.',
+  'at least {count}': 'al menos {count}',
+  'None in what was looked at': 'Ninguno en lo que se examinó',
+  'The others may have episodes.': 'En los demás puede haber episodios.',
   'With this value': 'Con este valor',
   'There was nothing to try it on': 'No había nada con qué probarla',
   'No recording of this range has this value: no device sent a signal that it is computed from.':
@@ -963,6 +966,9 @@ export const es: Translations = {
   'Ten seconds of the waveform': 'Diez segundos del trazado',
   'Compare with another person': 'Comparar con otra persona',
   Compare: 'Comparar',
+  'Not up to date: this is how it was at {time}. The service does not answer.':
+    'No está al día: así era a las {time}. El servicio no responde.',
+  'There are no recordings of {id}.': 'No hay registros de {id}.',
   'There is no person {id} in this project.': 'No hay ninguna persona {id} en este proyecto.',
   'No longer shown': 'Ya no se muestra',
   '{state}, last {age}': '{state}, último {age}',

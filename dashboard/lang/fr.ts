@@ -637,8 +637,11 @@ export const fr: Translations = {
   'Time covered': 'Durée couverte',
   'Recordings looked at': 'Enregistrements examinés',
   'not complete': 'incomplet',
-  'There was more than a trial looks at. Try a shorter range or one person.':
-    'Il y avait plus que ce qu’un essai examine. Essayez une période plus courte ou une seule personne.',
+  'Only {count} of {total} recordings were looked at, the newest first. Try a shorter range or one person.':
+    'Seuls {count} enregistrements sur {total} ont été examinés, les plus récents d’abord. Essayez une période plus courte ou une seule personne.',
+  'at least {count}': 'au moins {count}',
+  'None in what was looked at': 'Aucun dans ce qui a été examiné',
+  'The others may have episodes.': 'Les autres peuvent contenir des épisodes.',
   'With this value': 'Avec cette valeur',
   'There was nothing to try it on': 'Il n’y avait rien sur quoi l’essayer',
   'No recording of this range has this value: no device sent a signal that it is computed from.':
@@ -968,6 +971,9 @@ export const fr: Translations = {
   'Ten seconds of the waveform': 'Dix secondes du tracé',
   'Compare with another person': 'Comparer avec une autre personne',
   Compare: 'Comparer',
+  'Not up to date: this is how it was at {time}. The service does not answer.':
+    'Pas à jour : voici l’état à {time}. Le service ne répond pas.',
+  'There are no recordings of {id}.': 'Il n’y a aucun enregistrement de {id}.',
   'There is no person {id} in this project.': 'Il n’y a pas de personne {id} dans ce projet.',
   'No longer shown': 'N’est plus affiché',
   '{state}, last {age}': '{state}, dernier {age}',

@@ -323,7 +323,9 @@ export class RulesPage extends ProjectPage {
   /** For those who do not see the page. */
   #spoken(): string {
     if (this.#tried === null) return this.#trying ? t('Trying the rule') : '';
-    return plural(this.#tried.trial.episode_count, '1 episode', '{count} episodes');
+    const { trial } = this.#tried;
+    const found = plural(trial.episode_count, '1 episode', '{count} episodes');
+    return trial.complete ? found : `${found}. ${notLookedAt(trial)}`;
   }
 
   #result(): TemplateResult | typeof nothing {
@@ -333,20 +335,23 @@ export class RulesPage extends ProjectPage {
     return html`<section class="card" id="rule-trial">
       <h2>${t('{name}, tried on: {range}', { name: rule.name, range: words })}</h2>
       <dl class="figures">
-        ${figure(t('Episodes'), trial.episode_count)} ${figure(t('People'), trial.person_count)}
-        ${figure(t('Time covered'), duration(trial.covered_sec * 1000))} ${figure(t('Recordings looked at'), trial.recording_count)}
+        ${figure(t('Episodes'), trial.complete ? trial.episode_count : t('at least {count}', { count: trial.episode_count }))}
+        ${figure(t('People'), trial.person_count)} ${figure(t('Time covered'), duration(trial.covered_sec * 1000))}
+        ${figure(t('Recordings looked at'), trial.recording_count)}
         ${figure(t('With this value'), trial.with_value_count, trial.with_value_count === 0 ? 'warn' : null)}
       </dl>
-      ${trial.complete ? nothing : html`<p>${badge('warn', t('not complete'))} ${t('There was more than a trial looks at. Try a shorter range or one person.')}</p>`}
+      ${trial.complete ? nothing : html`<p>${badge('warn', t('not complete'))} ${notLookedAt(trial)}</p>`}
       ${
-        trial.with_value_count === 0
-          ? emptyState(
-              t('There was nothing to try it on'),
-              t('No recording of this range has this value: no device sent a signal that it is computed from.'),
-            )
-          : trial.episodes.length === 0
-            ? emptyState(t('It would have opened none'), t('Nothing was written.'))
-            : this.#triedTable(trial.episodes, this.#methodOf(rule))
+        !trial.complete && trial.episodes.length === 0
+          ? emptyState(t('None in what was looked at'), t('The others may have episodes.'))
+          : trial.with_value_count === 0
+            ? emptyState(
+                t('There was nothing to try it on'),
+                t('No recording of this range has this value: no device sent a signal that it is computed from.'),
+              )
+            : trial.episodes.length === 0
+              ? emptyState(t('It would have opened none'), t('Nothing was written.'))
+              : this.#triedTable(trial.episodes, this.#methodOf(rule))
       }
     </section>`;
   }
@@ -370,6 +375,11 @@ export class RulesPage extends ProjectPage {
     return html`${tableOf<TriedEpisode>(columns, episodes.slice(0, LISTED), undefined, true)}
     ${more > 0 ? html`<p class="muted">${t('and {count} more', { count: more })}</p>` : nothing}`;
   }
+}
+
+/** What an incomplete trial leaves open. */
+function notLookedAt({ recording_count: count, recording_total: total }: TriedRule): string {
+  return t('Only {count} of {total} recordings were looked at, the newest first. Try a shorter range or one person.', { count, total });
 }
 
 /** The body that a rule is made from; the project's id for the person stays. */

@@ -397,12 +397,15 @@ function isInteger(route: Route, name: string): boolean {
   return schema?.type === 'integer';
 }
 
+/** What a parameter of a path names, where its own name does not say it. */
+const things: Readonly<Record<string, string>> = { xuserId: 'user', id: 'episode', sdkKeyId: 'key' };
+
 /** A malformed id names no record: the same answer as an unknown one, so that ids cannot be probed by form. */
 function checkParams(row: Row, params: Readonly<Record<string, string>>): void {
   for (const [name, check] of row.params) {
     const text = params[name] ?? '';
     const errors = check(/^\d{1,15}$/.test(text) && isInteger(row.route, name) ? Number(text) : text);
-    if (errors.length > 0) throw new PipelineError('not_found', `There is no such ${name}.`);
+    if (errors.length > 0) throw new PipelineError('not_found', `There is no such ${things[name] ?? name.replace(/Id$/, '')}.`);
   }
 }
 

@@ -85,8 +85,8 @@ const getOverview = ({ db, config: { chartRowsMax: rowsMax }, turns, recentSampl
       const stream = await ownStream(db, caller, params.streamId);
       const [fromNs, toNs] = [nanosOf(query.since), nanosOf(query.until)];
       if (fromNs >= toNs) {
-        throw new PipelineError('validation_failed', '/query/until: lies before since', {
-          errors: [{ pointer: '/query/until', code: 'order', detail: 'lies before since' }],
+        throw new PipelineError('validation_failed', '/query/until: is not after since', {
+          errors: [{ pointer: '/query/until', code: 'order', detail: 'is not after since' }],
         });
       }
       const who = callerKey(caller);

@@ -82,8 +82,8 @@ const getSamples = ({ db, cursors, turns, recentSamples, onDamaged }: Deps) =>
       const fromNs = start === null ? nanosOf(query.since) : BigInt(start[0] ?? 0);
       const toNs = nanosOf(query.until);
       if (fromNs >= toNs) {
-        throw new PipelineError('validation_failed', '/query/until: lies before since', {
-          errors: [{ pointer: '/query/until', code: 'order', detail: 'lies before since' }],
+        throw new PipelineError('validation_failed', '/query/until: is not after since', {
+          errors: [{ pointer: '/query/until', code: 'order', detail: 'is not after since' }],
         });
       }
       const newest = new NewestSamples(recentSamples);

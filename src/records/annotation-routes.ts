@@ -11,7 +11,7 @@ import { callerKey } from '../http/request.ts';
 import { defineRoute } from '../http/route.ts';
 import type { JsonReply, RequestContext, Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { isAhead, microsecondsOf } from '../http/times.ts';
+import { microsecondsOf } from '../http/times.ts';
 import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -29,7 +29,7 @@ import {
   lockAnnotation,
   replaceAnnotation,
 } from './annotations.ts';
-import { checkNear } from './near-recording.ts';
+import { checkNear, checkNotAhead } from './near-recording.ts';
 import type { Annotation, AnnotationContent, AnnotationPlace } from './annotations.ts';
 import { callerName } from './caller-name.ts';
 
@@ -151,7 +151,7 @@ const createAnnotation = ({ db }: Deps) =>
         text: body.text ?? '',
       };
       check(content);
-      await checkNear(db, stream.id, content, '/starts_at');
+      await checkPlace(db, stream.id, content);
       if (content.channel !== null) await checkChannel(db, stream.id, content.channel);
       return await answerOnce(db, request, { operationId: 'createAnnotation', subjectId: stream.subjectId }, async (client) => {
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
@@ -205,7 +205,7 @@ const updateAnnotation = ({ db }: Deps) =>
         };
         check(content);
         const isMoved = content.startsAt !== before.starts_at || content.endsAt !== before.ends_at;
-        if (isMoved) await checkNear(client, stream.id, content, '/starts_at');
+        if (isMoved) await checkPlace(client, stream.id, content);
         if (content.channel !== null && content.channel !== before.channel) await checkChannel(client, stream.id, content.channel);
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
         await replaceAnnotation(client, { ...before, deleted: false }, placeOf(stream), author, content);
@@ -291,13 +291,16 @@ async function noteChange(
 
 /** @throws PipelineError validation_failed */
 function check({ kind, startsAt, endsAt, beat }: AnnotationContent): void {
-  if (isAhead(startsAt)) throw wrong('/starts_at', 'future', 'lies in the future');
-  if (endsAt !== null && isAhead(endsAt)) throw wrong('/ends_at', 'future', 'lies in the future');
   if (endsAt !== null && microsecondsOf(endsAt) <= microsecondsOf(startsAt))
     throw wrong('/ends_at', 'order', 'is not after the start; null marks a moment');
   if (kind === 'beat' && beat === null) throw wrong('/beat', 'required', 'is required of a correction: N, S, V, F, Q or none');
   if (kind === 'beat' && endsAt !== null) throw wrong('/ends_at', 'value', 'is null for a correction: a beat is a moment');
   if (kind !== 'beat' && beat !== null) throw wrong('/beat', 'value', 'is only for kind beat; otherwise null');
+}
+
+async function checkPlace(db: Db, streamId: number, content: AnnotationContent): Promise<void> {
+  await checkNotAhead(db, streamId, { '/starts_at': content.startsAt, '/ends_at': content.endsAt });
+  await checkNear(db, streamId, content, '/starts_at');
 }
 
 /** A correction on a channel that is not there would correct nothing, and nobody would see it. @throws PipelineError validation_failed */

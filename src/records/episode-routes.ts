@@ -14,9 +14,9 @@ import { writeJson } from '../http/json.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
-import { isAhead, microsecondsOf } from '../http/times.ts';
+import { microsecondsOf } from '../http/times.ts';
 import { transaction } from '../storage/database/transaction.ts';
-import { checkNear } from './near-recording.ts';
+import { checkNear, checkNotAhead } from './near-recording.ts';
 import { EpisodeDetailSchema, EpisodeSchema, ownEpisode, ownEpisodeDetail, tagged, tagOf } from './episode-detail.ts';
 import {
   episodeSeverities,
@@ -126,7 +126,7 @@ const createEpisode = ({ db }: Deps) =>
     operationId: 'createEpisode',
     tag: 'Episodes',
     summary: 'Create an episode',
-    description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s, and lies on the recording or within a day of it. Times of the future are refused.`,
+    description: `With a stream it gets a strip artifact of its first ${STRIP_SEC} s, and lies on the recording or within a day of it. Times of the future are refused, unless they lie on the recording.`,
     access: { key: 'write', operator: 'editor' },
     body: EpisodeBody,
     idempotent: true,
@@ -137,8 +137,7 @@ const createEpisode = ({ db }: Deps) =>
       const subject = await ownSubject(db, caller, body.subject_id);
       const stream = body.stream_id === undefined ? null : await ownStream(db, caller, body.stream_id);
       if (stream !== null && stream.subjectId !== subject.id) throw new PipelineError('not_found', 'There is no such stream.');
-      checkPast('/started_at', body.started_at);
-      checkPast('/ended_at', body.ended_at ?? null);
+      await checkNotAhead(db, stream?.id ?? null, { '/started_at': body.started_at, '/ended_at': body.ended_at ?? null });
       checkOrder(body.started_at, body.ended_at ?? null);
       const { status, ended_at: endedAt } = stateAtStart(body);
       if (stream !== null) await checkNear(db, stream.id, { startsAt: body.started_at, endsAt: body.ended_at ?? null }, '/started_at');
@@ -209,7 +208,8 @@ const updateEpisodeRoute = ({ db }: Deps) =>
     handler: async (request) => {
       const { caller, params, body } = request;
       const episode = await ownEpisode(db, caller, params.id);
-      checkPast('/ended_at', body.ended_at ?? null);
+      const stream = episode.stream_id === null ? null : await ownStream(db, caller, episode.stream_id);
+      await checkNotAhead(db, stream?.id ?? null, { '/ended_at': body.ended_at ?? null });
       checkOrder(episode.started_at, body.ended_at ?? null);
       const subject = await ownSubject(db, caller, episode.subject_id);
       return await transaction(db, async (client) => {
@@ -297,13 +297,6 @@ const getArtifact = ({ db }: Deps) =>
 /** The state of an episode for the audit log, without free text. */
 function stateOf({ status, severity, ended_at }: EpisodeChange): object {
   return { ...(status && { status }), ...(severity && { severity }), ...(ended_at !== undefined && { ended_at }) };
-}
-
-/** Refuses times in the future: an episode is something observed, not planned. */
-function checkPast(pointer: string, time: string | null): void {
-  if (time === null || !isAhead(time)) return;
-  const detail = 'lies in the future';
-  throw new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code: 'future', detail }] });
 }
 
 function checkOrder(start: string, end: string | null): void {

@@ -39,11 +39,12 @@ const TrialSchema = exactly({
   person_count: Type.Integer({ description: 'People with at least one.' }),
   covered_sec: Type.Number({ description: 'Sum of their durations.' }),
   recording_count: Type.Integer({ description: 'Recordings that were looked at to their end.' }),
+  recording_total: Type.Integer({ description: 'Recordings of the range. Where complete is false, the others were not looked at.' }),
   with_value_count: Type.Integer({
     description: 'Of these, with a value of the feature in the range; 0: the rule had nothing to look at.',
   }),
   complete: Type.Boolean({
-    description: 'false: there was more than a trial does (1,000 recordings, 10 s); try a shorter range or one person.',
+    description: 'false: there was more than a trial does (10,000 recordings, 10 s, the newest first); try a shorter range or one person.',
   }),
 });
 

@@ -24,6 +24,7 @@ export type Trial = Readonly<{
   person_count: number;
   covered_sec: number;
   recording_count: number;
+  recording_total: number;
   with_value_count: number;
   complete: boolean;
 }>;
@@ -39,8 +40,10 @@ export type TrialRange = Readonly<{
 
 /** Episodes in one answer; all are counted. */
 const EPISODES_MAX = 1000;
-/** Recordings of one trial. */
-const RECORDINGS_MAX = 1000;
+/** Recordings of one trial, the newest: a study of many short ones has thousands. */
+const RECORDINGS_MAX = 10_000;
+/** Recordings of which one statement says whether there is anything to unpack. */
+const LOOK_RECORDINGS = 200;
 /** Time after which a trial begins no other day of a recording, ms. */
 const WORK_MS_MAX = 10_000;
 /** Range that one statement unpacks at most, ms. */
@@ -56,20 +59,31 @@ type Recording = Readonly<{
   is_over: boolean;
   /** It may have no samples at all. */
   is_new: boolean;
+  /** How many there are in the range. */
+  total: number;
 }>;
+
+/** @param methodId null: no value of the feature in the range  @param isBeyond a minute may have a value beyond the looser bound */
+type Look = Readonly<{ methodId: number | null; isBeyond: boolean }>;
 
 /** Tries a rule on a range.  @param rule of a project: without a trusted feature, beginning at its first value */
 export async function tryRule(db: Db, rule: EpisodeRule, range: TrialRange): Promise<Trial> {
   const stopMs = performance.now() + WORK_MS_MAX;
-  const found = await recordingsOf(db, rule, range);
-  const recordings = found.slice(0, RECORDINGS_MAX);
+  const recordings = await recordingsOf(db, rule, range);
+  const total = recordings[0]?.total ?? 0;
   const episodes: TriedEpisode[] = [];
-  let complete = found.length === recordings.length;
+  let complete = total === recordings.length;
   let examined = 0;
   let withValue = 0;
-  for (const recording of recordings) {
-    const methodId = await methodOf(db, rule.feature, recording);
-    const stretches = methodId === null ? [] : await stretchesOf(db, rule, methodId, recording, stopMs);
+  let looks: ReadonlyMap<number, Look> = new Map();
+  for (const [i, recording] of recordings.entries()) {
+    if (i % LOOK_RECORDINGS === 0 && performance.now() > stopMs) {
+      complete = false;
+      break;
+    }
+    if (i % LOOK_RECORDINGS === 0) looks = await lookAt(db, rule, recordings.slice(i, i + LOOK_RECORDINGS));
+    const { methodId, isBeyond } = looks.get(recording.id)!;
+    const stretches = methodId === null || !isBeyond ? [] : await stretchesOf(db, rule, methodId, recording, stopMs);
     if (stretches === null) {
       complete = false;
       break;
@@ -85,12 +99,13 @@ export async function tryRule(db: Db, rule: EpisodeRule, range: TrialRange): Pro
     person_count: new Set(episodes.map(({ subject_id: id }) => id)).size,
     covered_sec: episodes.reduce((sum, { duration_sec: lasted }) => sum + lasted, 0),
     recording_count: examined,
+    recording_total: total,
     with_value_count: withValue,
     complete,
   };
 }
 
-/** Recordings with samples in the range, one more than a trial takes. */
+/** Recordings with samples in the range, the newest first, as many as a trial takes. */
 async function recordingsOf(
   db: Db,
   rule: EpisodeRule,
@@ -102,13 +117,14 @@ async function recordingsOf(
     `select s.id, s.uuid, s.xuser_id, x.external_id,
        s.recorded_from is null as is_new, greatest($3::float8, (extract(epoch from s.recorded_from) * 1000)::float8 - 60000) as from_ms,
        case when ${settled} then least($4::float8, (extract(epoch from s.last_sample_at) * 1000)::float8 + 60000) else $4::float8 end as to_ms,
-       coalesce((s.last_packet_at < now() - make_interval(secs => $6::integer) or s.last_sample_at < now() - interval '${NEWS_SEC} s') and s.last_sample_at < to_timestamp($4::float8 / 1000), false) as is_over
+       coalesce((s.last_packet_at < now() - make_interval(secs => $6::integer) or s.last_sample_at < now() - interval '${NEWS_SEC} s') and s.last_sample_at < to_timestamp($4::float8 / 1000), false) as is_over,
+       count(*) over ()::float8 as total
      from stream s join xuser x on x.id = s.xuser_id
      where s.project_id = $1 and ($2::uuid is null or s.xuser_id = $2) and not 'sharing' = any (missing_consents(x.id))
        and ($5::uuid is null or s.xuser_id in (select g.xuser_id from person_group_member g where g.group_id = $5))
        and (s.recorded_from is null or s.recorded_from < to_timestamp($4::float8 / 1000))
        and (not ${settled} or s.last_sample_at >= to_timestamp($3::float8 / 1000))
-     order by s.started_at, s.id limit ${RECORDINGS_MAX + 1}`,
+     order by s.started_at desc, s.id desc limit ${RECORDINGS_MAX}`,
     [projectId, subjectId, sinceMs, untilMs, groupId, silenceSec(rule)],
   );
   return rows;
@@ -136,17 +152,34 @@ async function stretchesOf(
   return last === null ? stretches : [...stretches, last];
 }
 
-/** The newest version of a feature with values in the range, as in charts: before an upgrade it was another. null: no values. */
-async function methodOf(db: Db, feature: string, { id, from_ms: fromMs, to_ms: toMs }: Recording): Promise<number | null> {
+/** Of each recording the newest version of the feature with values in the range, as in charts: before an upgrade it was another. */
+async function lookAt(db: Db, rule: EpisodeRule, recordings: readonly Recording[]): Promise<ReadonlyMap<number, Look>> {
+  const { feature, above, below, endBound } = rule;
   // SQL: a function of the schema looks for values.
-  const { rows } = await db.query<{ id: number }>(
-    `select m.id from method m
-     where m.kind = 'feature' and m.name = $2
-       and has_feature(array[$1::integer], m.id, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000))
-     order by ${newestFirst('m')} limit 1`,
-    [id, feature, fromMs, toMs],
+  const { rows } = await db.query<{ id: number; method_id: number | null; beyond: boolean }>(
+    `select r.id, m.id as method_id, m.id is not null and exists (
+       select from feature_1m f
+       where f.stream_id = r.id and f.method_id = m.id and f.bucket > r.low - interval '1 minute' and f.bucket < r.high
+         and (f.max >= $5 or f.min <= $6)) as beyond
+     from (select id, to_timestamp(from_ms / 1000) as low, to_timestamp(to_ms / 1000) as high
+           from unnest($1::integer[], $2::float8[], $3::float8[]) as given (id, from_ms, to_ms)) r
+     left join lateral (
+       select m.id from method m
+       -- A recording without any value is told at once, not by each version of the feature.
+       where (exists (select from feature_block b where b.stream_id = r.id and b.time > r.low - interval '1 minute' and b.time < r.high)
+           or exists (select from derived_open o where o.stream_id = r.id))
+         and m.kind = 'feature' and m.name = $4 and has_feature(array[r.id], m.id, r.low, r.high)
+       order by ${newestFirst('m')} limit 1) m on true`,
+    [
+      recordings.map(({ id }) => id),
+      recordings.map(({ from_ms: fromMs }) => fromMs),
+      recordings.map(({ to_ms: toMs }) => toMs),
+      feature,
+      above === undefined ? null : (endBound ?? above),
+      below === undefined ? null : (endBound ?? below),
+    ],
   );
-  return rows[0]?.id ?? null;
+  return new Map(rows.map(({ id, method_id: methodId, beyond: isBeyond }) => [id, { methodId, isBeyond }]));
 }
 
 type Values = Readonly<{ t: readonly number[]; v: readonly number[] }>;

@@ -20,8 +20,10 @@ const POLL_MS = 5000;
 const EPISODES_MAX = 50;
 /** Messages of one look. */
 const MESSAGES_MAX = 20;
+/** Of one organization: the next look is not held up for long by a mail server that is slow with its addresses. */
+const ORGANIZATION_MESSAGES_MAX = 3;
 /** Nobody else takes what a look has taken until all of it must have been tried, s. */
-const TAKEN_SEC = (MESSAGES_MAX * SEND_MS_MAX) / 1000;
+const TAKEN_SEC = ((ORGANIZATION_MESSAGES_MAX + 1) * SEND_MS_MAX) / 1000;
 /** How long entries are kept, days. */
 const KEPT_DAYS = 30;
 /** From 500 on an answer of a mail server means: never (RFC 5321 section 4.2.1). */
@@ -40,7 +42,7 @@ export type RuleEmailOptions = Readonly<{
   onError: (error: unknown) => void;
 }>;
 
-type Taken = Message & Readonly<{ recipient: string }>;
+type Taken = Message & Readonly<{ recipient: string; organization_id: string }>;
 
 /** Sends what is due, on one node at a time per message.  @returns how to stop */
 export function startRuleEmails(options: RuleEmailOptions): () => Promise<void> {
@@ -64,37 +66,53 @@ export function startRuleEmails(options: RuleEmailOptions): () => Promise<void> 
   };
 }
 
-/** @param stopping what is not sent by then is given back */
+/** Organizations do not wait for each other.  @param stopping what is not sent by then is given back */
 async function sendDue(options: RuleEmailOptions, send: (mail: Mail) => Promise<void>, stopping: AbortSignal): Promise<void> {
   const { pool } = options;
   await pool.query(`delete from episode_email where created_at < now() - interval '${KEPT_DAYS} days'`);
-  for (const message of await takeDue(pool)) {
-    const ids = message.lines.map(({ id }) => id);
-    if (stopping.aborted) {
-      await pool.query('update episode_email set attempts = attempts - 1, next_attempt_at = now() where id = any($1::uuid[])', [ids]);
-      continue;
-    }
-    const error = await send(mailOf(options, message)).then(
-      () => null,
-      (failure: unknown) => failure,
-    );
-    if (error === null) {
-      await pool.query(`update episode_email set status = 'sent', sent_at = now(), last_error = null where id = any($1::uuid[])`, [ids]);
-      continue;
-    }
-    // Each entry has attempts of its own: a new one does not fail because it was in the last message of an old one.
-    await pool.query(
-      `update episode_email set last_error = $2, status = case when ($3::integer[])[attempts] is null then 'failed' else 'pending' end,
-         next_attempt_at = now() + make_interval(secs => coalesce(($3::integer[])[attempts], 0))
-       where id = any($1::uuid[])`,
-      [ids, (error instanceof Error ? error.message : 'unknown').slice(0, 500), isRefusal(error) ? [] : RETRY_SEC],
-    );
-  }
+  const taken = Map.groupBy(await takeDue(pool), ({ organization_id: id }) => id);
+  const ends = await Promise.allSettled(
+    [...taken.values()].map(async (messages) => {
+      for (const message of messages) await sendOne(options, send, message, stopping);
+    }),
+  );
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
+async function sendOne(
+  options: RuleEmailOptions,
+  send: (mail: Mail) => Promise<void>,
+  message: Taken,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { pool } = options;
+  const ids = message.lines.map(({ id }) => id);
+  if (stopping.aborted) {
+    await pool.query('update episode_email set attempts = attempts - 1, next_attempt_at = now() where id = any($1::uuid[])', [ids]);
+    return;
+  }
+  const error = await send(mailOf(options, message)).then(
+    () => null,
+    (failure: unknown) => failure,
+  );
+  if (error === null) {
+    await pool.query(`update episode_email set status = 'sent', sent_at = now(), last_error = null where id = any($1::uuid[])`, [ids]);
+    return;
+  }
+  // Each entry has attempts of its own: a new one does not fail because it was in the last message of an old one.
+  await pool.query(
+    `update episode_email set last_error = $2, status = case when ($3::integer[])[attempts] is null then 'failed' else 'pending' end,
+       next_attempt_at = now() + make_interval(secs => coalesce(($3::integer[])[attempts], 0))
+     where id = any($1::uuid[])`,
+    [ids, (error instanceof Error ? error.message : 'unknown').slice(0, 500), isRefusal(error) ? [] : RETRY_SEC],
+  );
+}
+
+/** For good is what the server says of the address or of the message. What it says before them, such as that a password is wrong, is of
+ *  all messages, and its operator may put it right. */
 function isRefusal(error: unknown): boolean {
-  const { responseCode } = error as { responseCode?: number };
-  return responseCode !== undefined && responseCode >= REFUSED;
+  const { responseCode, command } = error as { responseCode?: number; command?: string };
+  return responseCode !== undefined && responseCode >= REFUSED && (command === 'RCPT TO' || command === 'DATA');
 }
 
 /** The zone of a project p. $1: those of older releases, by what they are used as: one that is unknown fails a statement about all. */
@@ -113,26 +131,33 @@ async function takeDue(pool: Pool): Promise<readonly Taken[]> {
   // SQL: an update whose rows are grouped; a function of the schema decides what is quiet.
   const { rows } = await pool.query<Taken>(
     `with due as (
-       select e.id, e.project_id, e.recipient,
-         row_number() over (partition by e.project_id, e.recipient order by e.created_at, e.id) as place,
-         dense_rank() over (order by e.project_id, e.recipient) as message
+       select e.id, e.project_id, e.recipient, e.organization_id, e.next_attempt_at,
+         row_number() over (partition by e.project_id, e.recipient order by e.created_at, e.id) as place
        from episode_email e join episode_rule r on r.id = e.rule_id join project p on p.id = e.project_id
        where e.status = 'pending' and e.next_attempt_at <= now() and ${isHere('e.organization_id')} and p.archived_at is null and not is_quiet(r.quiet_from, r.quiet_to, ${zone}, now())
          and (p.consent_required = '{}' or not 'sharing' = any (missing_consents((select x.xuser_id from episode x where x.id = e.episode_id))))
          and not exists (
            select from episode_email s where s.project_id = e.project_id and s.recipient = e.recipient and s.status = 'sent'
              and s.sent_at > now() - interval '${MESSAGE_EVERY_SEC} seconds')
+     ), message as (
+       -- Those that have waited longest; of each organization the first, then the second of each.
+       select project_id, recipient, turn, row_number() over (order by turn, since, project_id, recipient) as place
+       from (
+         select project_id, recipient, min(next_attempt_at) as since,
+           row_number() over (partition by organization_id order by min(next_attempt_at), project_id, recipient) as turn
+         from due group by organization_id, project_id, recipient) m
      ), taken as (
        update episode_email e set attempts = e.attempts + 1, next_attempt_at = now() + interval '${TAKEN_SEC} seconds'
-       from due d where d.id = e.id and d.place <= ${EPISODES_MAX} and d.message <= ${MESSAGES_MAX}
+       from due d join message m using (project_id, recipient)
+       where d.id = e.id and d.place <= ${EPISODES_MAX} and m.turn <= ${ORGANIZATION_MESSAGES_MAX} and m.place <= ${MESSAGES_MAX}
          and e.status = 'pending' and e.next_attempt_at <= now()
        returning e.id, e.project_id, e.recipient, e.episode_id
      )
-     select t.recipient, p.name as project, ${zone} as time_zone,
+     select t.recipient, p.organization_id, p.name as project, ${zone} as time_zone,
        json_agg(json_build_object('id', t.id, 'episode', x.id, 'title', x.title, 'severity', x.severity, 'began', x.started_at, 'status', x.status)
          order by x.started_at, x.id) as lines
      from taken t join episode x on x.id = t.episode_id join project p on p.id = t.project_id
-     group by t.recipient, p.id, p.name, p.time_zone`,
+     group by t.recipient, p.id, p.organization_id, p.name, p.time_zone`,
     [await formerZonesOf(pool)],
   );
   return rows;

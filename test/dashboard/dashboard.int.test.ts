@@ -12,7 +12,7 @@ beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
   ({ open, signedIn } = dashboard);
-});
+}, 240_000);
 
 afterAll(() => dashboard?.close());
 
@@ -177,6 +177,30 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(errors).toEqual([]);
     await page.context().close();
   });
+
+  it('says that the overview is old while the service gives no answer, asks it once, and goes on afterwards', async () => {
+    const { page, errors } = await open('/dashboard/#/', { storageState: signedIn });
+    await page.getByRole('heading', { name: 'No open episodes' }).or(page.getByText('No open episodes')).first().waitFor();
+    const old = page.getByText(/Not up to date: this is how it was at .* The service does not answer/);
+    expect(await old.count()).toBe(0);
+    const { pool } = dashboard.database;
+    const holder = await pool.connect();
+    let asked = 0;
+    page.on('request', (request) => void (asked += Number(request.url().includes('/episodes'))));
+    try {
+      await holder.query('begin');
+      await holder.query('lock table episode in access exclusive mode');
+      await old.waitFor({ timeout: 90_000 });
+      expect(asked).toBeLessThan(3);
+      expect(await violations(page, 'main')).toEqual([]);
+    } finally {
+      await holder.query('rollback');
+      holder.release();
+    }
+    await old.waitFor({ state: 'detached', timeout: 60_000 });
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 200_000);
 
   it('signs out', async () => {
     const { page } = await open('/dashboard/');

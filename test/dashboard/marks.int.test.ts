@@ -6,7 +6,7 @@ import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture, Opened } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
-import { at, ECTOPIC_SEC, NOTE_SEC, sendViewed, startMs } from '../helpers/viewed-recording.ts';
+import { addPerson, at, ECTOPIC_SEC, NOTE_SEC, sendRecording, sendViewed, startMs } from '../helpers/viewed-recording.ts';
 
 type Mark = Readonly<{
   id: string;
@@ -27,7 +27,7 @@ beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
   ({ stream } = await sendViewed(dashboard));
-}, 120_000);
+}, 240_000);
 afterAll(() => dashboard?.close());
 
 async function openViewer(sec: number, options: BrowserContextOptions = {}): Promise<Opened> {
@@ -314,6 +314,72 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     expect(errors).toEqual([]);
     await page.context().close();
   }, 60_000);
+
+  it('have the values of both whatever time the address says, and again after a stretch without beats', async () => {
+    const subject = await addPerson(dashboard, 'paused', 'Paula Paused');
+    await sendRecording(dashboard, {
+      subject: 'paused',
+      deviceId: 'paused patch',
+      bootId: '09'.repeat(16),
+      startMs,
+      seconds: 240,
+      pause: { at: 120, sec: 1200 },
+    });
+    const paused = (await dashboard.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${subject}`))[0]!.id;
+    const beatCount = async (since: number, until: number): Promise<number> =>
+      (await dashboard.send<{ ts_ns: number[] }[]>('GET', `/api/v1/streams/${paused}/beats?since=${at(since)}&until=${at(until)}`)).reduce(
+        (sum, { ts_ns: times }) => sum + times.length,
+        0,
+      );
+    await until(async () => (await beatCount(0, 100)) > 50 && (await beatCount(1320, 1400)) > 50, 30_000);
+    // Behind more notes than the list shows.
+    for (let i = 0; i < 101; i++)
+      await dashboard.send('POST', '/api/v1/annotations', { stream_id: paused, kind: 'note', starts_at: at(i / 10), text: `${i}` });
+    await dashboard.send('POST', '/api/v1/annotations', { stream_id: paused, kind: 'beat', starts_at: at(50.9), beat: 'V' });
+    for (const address of ['yesterday', '+275760-09-13T00:00:00.000Z']) {
+      const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${paused}?at=${encodeURIComponent(address)}`, {
+        storageState: dashboard.signedIn,
+      });
+      await page.getByRole('region', { name: 'Beats as computed and as corrected' }).waitFor();
+      expect(errors, address).toEqual([]);
+      await page.context().close();
+    }
+    const { page } = await dashboard.open(`/dashboard/#/recordings/${paused}?at=${at(50)}`, { storageState: dashboard.signedIn });
+    const both = page.getByRole('region', { name: 'Beats as computed and as corrected' });
+    await both.getByText('1 corrected').waitFor();
+    const moveTo = (sec: number) =>
+      page.locator('bio-recording').evaluate((viewer: HTMLElement & { moveTo: (at: string) => void }, iso) => viewer.moveTo(iso), at(sec));
+    await moveTo(700);
+    await both.waitFor({ state: 'detached' });
+    await moveTo(1400);
+    await both.getByText('0 corrected').waitFor();
+    await page.context().close();
+  }, 180_000);
+
+  it('of one beat in two windows are versions of one mark', async () => {
+    const [one, other] = [await openViewer(150), await openViewer(150)];
+    const choose = async ({ page }: Opened): Promise<void> => {
+      await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+      await page
+        .getByRole('status')
+        .filter({ hasText: /heart rate \d/ })
+        .waitFor();
+      await page.keyboard.press('b');
+      await panel(page)
+        .getByText(/Computed as/)
+        .waitFor();
+    };
+    const before = (await marks()).length;
+    await choose(one);
+    await choose(other);
+    await panel(one.page).getByRole('button', { name: /^V / }).click();
+    await row(one.page, 'Beat V').waitFor();
+    await panel(other.page).getByRole('button', { name: /^S / }).click();
+    await row(other.page, 'Beat S').waitFor();
+    const made = (await marks()).filter(({ starts_at: time }) => Math.abs(secOf(time) - 150) < 1);
+    expect([(await marks()).length - before, ...made.map(({ beat, version }) => [beat, version])]).toEqual([1, ['S', 2]]);
+    for (const { page } of [one, other]) await page.context().close();
+  });
 
   it('name a beat in the language of the page, and stand on paper in whole words, without the keys that make them', async () => {
     await dashboard.send('POST', '/api/v1/annotations', {

@@ -69,6 +69,32 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('shows nothing more of a person who has withdrawn a consent, nor when the session has ended in another window', async () => {
+    const { page, errors } = await openViewer(`?at=${at(100)}`);
+    const other = await dashboard.open(`/dashboard/#/recordings/${stream}`, { storageState: dashboard.signedIn, timezoneId: 'UTC' });
+    const [project] = await dashboard.send<{ id: string }[]>('GET', '/api/v1/projects');
+    const ask = (consents: readonly string[]) =>
+      dashboard.send('PUT', `/api/v1/projects/${project!.id}/settings`, {
+        retention: { samples_days: null, features_days: null, beats_days: null },
+        consent_required: consents,
+      });
+    await ask(['sharing']);
+    try {
+      await page.locator('bio-recording[data-state=error]').waitFor({ timeout: 60_000 });
+      expect(await page.locator('bio-recording canvas').count()).toBe(0);
+      await page.getByText('This could not be loaded').waitFor();
+    } finally {
+      await ask([]);
+    }
+    await page.locator('bio-recording').getByRole('button', { name: 'Try again' }).click();
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await other.page.context().clearCookies();
+    await other.page.locator('bio-recording[data-state=unauthorized]').waitFor({ timeout: 60_000 });
+    expect(await other.page.locator('bio-recording canvas').count()).toBe(0);
+    expect(errors).toEqual([]);
+    for (const opened of [page, other.page]) await opened.context().close();
+  }, 240_000);
+
   it('moves by keyboard alone, and keeps where it is in the address', async () => {
     const { page } = await openViewer(`?at=${at(100)}`);
     await page.locator('.views').focus();

@@ -122,6 +122,23 @@ describe.skipIf(chromiumPath === null)('a person', () => {
   });
 
   // promise: newest-data
+  it('next to another person: old values are said to be old, and of nobody without a recording a value is missing', async () => {
+    const { page } = await dashboard.open(`/dashboard/#/users/${person}?range=600d`, { storageState: dashboard.signedIn });
+    const chart = page.locator('bio-trend-chart#trend');
+    await chart.getByText(/Last data .* may be out of date/).waitFor();
+    await page.getByLabel('Compare with another person').fill('demo-patient');
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await chart.locator('.legend li').filter({ hasText: 'demo-patient' }).first().waitFor();
+    await chart.getByText(/Last data .* may be out of date/).waitFor();
+    const [project] = await dashboard.send<{ project_key: string }[]>('GET', '/api/v1/projects');
+    await dashboard.send('POST', '/api/v1/xusers', { external_id: 'unrecorded', project_key: project!.project_key });
+    await page.getByLabel('Compare with another person').fill('unrecorded');
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByText('There are no recordings of unrecorded.').waitFor();
+    await chart.locator('.legend li').filter({ hasText: 'unrecorded' }).first().getByText('No data in this period').waitFor();
+    await page.context().close();
+  });
+
   it('of last year: the chart keeps its controls where it is empty, and leads to the newest data', async () => {
     const { page, errors } = await dashboard.open(`/dashboard/#/users/${person}`, { storageState: dashboard.signedIn });
     const chart = page.locator('bio-trend-chart#trend');

@@ -10,6 +10,7 @@ import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
 import { launchChromium } from './chromium.ts';
 import { testDatabase } from './database.ts';
+import type { TestDatabase } from './database.ts';
 import { patientFetch } from './patient-fetch.ts';
 
 export const email = 'ada@example.org';
@@ -18,6 +19,7 @@ export const password = 'correct horse battery';
 export type Opened = Readonly<{ page: Page; errors: string[] }>;
 export type DashboardFixture = Readonly<{
   service: Service;
+  database: TestDatabase;
   /** Opens an address of the service; `errors` are what the page threw and what its policy blocked. */
   open: (path: string, context?: BrowserContextOptions) => Promise<Opened>;
   /** The cookie of an operator who signed in once: passwords are slow on purpose. */
@@ -36,6 +38,7 @@ export async function startDashboard(): Promise<DashboardFixture> {
   });
   const open: DashboardFixture['open'] = async (path, options = {}) => {
     const page = await (await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options })).newPage();
+    page.setDefaultTimeout(90_000); // a machine at work needs long to draw a page
     const errors: string[] = [];
     page.on('pageerror', (error) => errors.push(error.message));
     // What the policy of the service blocks is missing on the page, without an exception.
@@ -59,6 +62,7 @@ export async function startDashboard(): Promise<DashboardFixture> {
   await page.context().close();
   return {
     service,
+    database,
     open,
     signedIn,
     send,

@@ -128,6 +128,30 @@ describe('streams', () => {
   });
 });
 
+describe('what is not there', () => {
+  it('is named in words, however the id is written', async () => {
+    for (const [path, thing] of [
+      ['xusers', 'user'],
+      ['streams', 'stream'],
+      ['episodes', 'episode'],
+      ['annotations', 'annotation'],
+    ] as const) {
+      for (const id of ['anna', '0193b5c0-0000-7000-8000-000000000001']) {
+        const answer = await api.send('GET', `/api/v1/${path}/${id}`);
+        expect([answer.status, ((await answer.json()) as { detail: string }).detail]).toEqual([404, `There is no such ${thing}.`]);
+      }
+    }
+  });
+
+  it('is a range that ends where it begins', async () => {
+    const { uuid } = await stream(user.id, ['ecg']);
+    for (const list of ['samples', 'overview']) {
+      const answer = await api.send('GET', `/api/v1/streams/${uuid}/${list}?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:00Z`);
+      expect([answer.status, await answer.text()]).toEqual([422, expect.stringContaining('is not after since')]);
+    }
+  });
+});
+
 describe('bootstrap', () => {
   // promise: profiles
   it('has device profiles, limits and the caller, and an ETag', async () => {

@@ -247,3 +247,45 @@ it('times that differ by less than the database keeps are one time, and shorter 
   expect(await status('0.0001Z', '0.0009Z')).toEqual([201, 201]);
   expect(await status('0.0009Z', '0.0001Z')).toEqual([422, 422]);
 });
+
+it('of the future lie on a recording that states such times, and nowhere else; so do episodes', async () => {
+  const fromMs = Date.now() + 30 * DAY_SEC * 1000;
+  const { xuser_id: id } = await running.token('ahead');
+  const samples = Int32Array.from({ length: 60 * FS }, (_, i) => Math.round(100 * Math.sin(i / 20)));
+  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+  const sent = await running.ingest({
+    schemaVersion: 1,
+    deviceId: 'wrong clock',
+    bootId: '0a'.repeat(16),
+    seq: 0,
+    t0DeviceNs: 0n,
+    t0UnixNs: BigInt(Date.now()) * 1_000_000n,
+    sentUnixNs: 0n,
+    recordedUnixNs: BigInt(fromMs) * 1_000_000n,
+    subject: id,
+    firmware: '',
+    blocks: [{ channel, tOffsetNs: 0, samples, qmask: null }],
+    measurements: [],
+    events: [],
+  });
+  expect(sent.status, sent.text).toBe(202);
+  const ahead = (await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`)).body[0]!.id;
+  await until(
+    async () => (await running.send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${ahead}`)).body.last_sample_at !== null,
+  );
+  const time = (sec: number): string => new Date(fromMs + sec * 1000).toISOString();
+  const marked = await running.send<Detail>('POST', '/api/v1/annotations', {
+    body: { stream_id: ahead, kind: 'note', starts_at: time(10), ends_at: time(20) },
+  });
+  expect(marked.status, marked.text).toBe(201);
+  const moved = await running.send('PATCH', `/api/v1/annotations/${marked.body.id}`, { body: { starts_at: time(12) } });
+  expect(moved.status, moved.text).toBe(200);
+  const outside = await running.send('POST', '/api/v1/annotations', { body: { stream_id: ahead, kind: 'note', starts_at: time(90) } });
+  expect([outside.status, outside.text]).toEqual([422, expect.stringContaining('lies in the future')]);
+  const body = { subject_id: id, kind: 'seen', started_at: time(10) };
+  expect((await running.send('POST', '/api/v1/episodes', { body })).status).toBe(422);
+  const episode = await running.send<{ id: string }>('POST', '/api/v1/episodes', { body: { ...body, stream_id: ahead } });
+  expect(episode.status, episode.text).toBe(201);
+  const ended = await running.send('PATCH', `/api/v1/episodes/${episode.body.id}`, { body: { ended_at: time(20) } });
+  expect(ended.status, ended.text).toBe(200);
+});

@@ -13,6 +13,8 @@ type Tried = Readonly<{
   person_count: number;
   covered_sec: number;
   recording_count: number;
+  recording_total: number;
+  with_value_count: number;
   complete: boolean;
 }>;
 type Episode = Readonly<{
@@ -137,6 +139,28 @@ describe('a rule tried on history', () => {
        from method where kind = 'feature' and name = 'hr_ecg' order by id desc limit 1`,
     );
     expect(await attempt(rule, settled)).toEqual(before);
+  });
+
+  it('looks at all of thousands of short recordings, and at the newest of more, and says how many there are', async () => {
+    const rule = { ...rules[0], subject_id: 'hidden' };
+    const alone = await attempt(rule);
+    expect(alone).toMatchObject({ complete: true, recording_total: 1, with_value_count: 1 });
+    const add = (count: number) =>
+      running.database.pool.query(
+        `insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, started_at, last_packet_at, recorded_from, last_sample_at)
+         select s.organization_id, s.project_id, s.device_id, s.xuser_id, uuid_send(gen_random_uuid()), s.epoch_ns, s.started_at - interval '1 hour',
+           s.last_packet_at - interval '1 hour', $2, $2::timestamptz + interval '30 seconds'
+         from (select * from stream where xuser_id = (select id from xuser where external_id = 'hidden') order by id limit 1) s, generate_series(1, $1::integer)`,
+        [count, new Date(startMs)],
+      );
+    await add(1200);
+    const all = await attempt(rule);
+    expect(all).toMatchObject({ complete: true, recording_total: 1201, recording_count: 1201, with_value_count: 1 });
+    expect(all.episodes).toEqual(alone.episodes);
+    await add(8800);
+    const newest = await attempt(rule);
+    expect(newest).toMatchObject({ complete: false, recording_total: 10_001 });
+    expect(newest.episodes).toEqual(alone.episodes);
   });
 
   // promise: trial-share

@@ -1,6 +1,7 @@
 /** E-mail of rules, from the packets of a device to a mail server. */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createOrganization } from '../../src/auth/organizations.ts';
 import { applyRules } from '../../src/records/episode-rules.ts';
 import { startService } from '../../src/server.ts';
 import { readConfig } from '../../src/config.ts';
@@ -207,6 +208,59 @@ describe('e-mail of a rule', () => {
     expect(new Set(messageIds.flat()).size, 'another for others').toBe(messageIds.length);
     for (const id of ids) await running.send('DELETE', `${path}/${id}`);
   });
+
+  it('is tried again where the server refuses all messages, such as after a change of its password', async () => {
+    const { pool } = running.database;
+    await running.token('locked');
+    const rule = await make({ ...fast, subject_id: 'locked', email_to: ['locked@bio.example'] });
+    mail.lock(true);
+    await alert('locked', [rule]);
+    await until(
+      async () => (await pool.query(`select from episode_email where rule_id = $1 and last_error like '%530%'`, [rule.id])).rowCount === 1,
+      30_000,
+    );
+    expect(await entries(rule)).toEqual([{ status: 'pending', recipient: 'locked@bio.example' }]);
+    mail.lock(false);
+    await pool.query('update episode_email set next_attempt_at = now() where rule_id = $1', [rule.id]);
+    await until(() => mailsTo('locked@bio.example').length > 0, 30_000);
+    await running.send('DELETE', `${path}/${rule.id}`);
+  });
+
+  // promise: rule-email-share
+  it('of one organization does not wait for addresses of another that are never answered', async () => {
+    const { pool } = running.database;
+    let other = await createOrganization(pool, 'Other');
+    while (other.projectId < running.org.projectId) other = await createOrganization(pool, 'Other');
+    await running.token('slow');
+    const slow = (first: number): string[] => Array.from({ length: 10 }, (_, i) => `slow${first + i}@bio.example`);
+    const rules = [
+      await make({ ...fast, subject_id: 'slow', email_to: slow(0) }),
+      await make({ ...fast, subject_id: 'slow', email_to: slow(10) }),
+    ];
+    const as = other.apiKey.key;
+    const person = await running.send<{ xuser_id: string }>('POST', '/api/v1/xusers', {
+      as,
+      body: { external_id: 'quick', project_key: other.projectKey },
+    });
+    const otherPath = `/api/v1/projects/${other.projectId}/rules`;
+    const body = { ...fast, email_to: ['quick@bio.example'] };
+    expect((await running.send('POST', otherPath, { as, body })).status).toBe(201);
+    await alert('slow', rules);
+    await until(
+      async () => (await pool.query(`select from episode_email where recipient like 'slow%' and attempts > 0`)).rowCount! > 0,
+      30_000,
+    );
+    const { xuser_id: subject } = person.body;
+    const startMs = Date.now() - 300_000;
+    for (const packet of ecgPackets({ deviceId: 'quick', subject, startMs, seconds: 150, rrSec: () => 60 / 140 }))
+      expect((await running.ingest(packet, as)).status).toBe(202);
+    await until(async () => {
+      await applyRules(pool, []);
+      return (await pool.query(`select from episode_email where recipient = 'quick@bio.example'`)).rowCount === 1;
+    }, 60_000);
+    await until(() => mailsTo('quick@bio.example').length > 0, 50_000);
+    for (const { id } of rules) await running.send('DELETE', `${path}/${id}`);
+  }, 240_000);
 
   // setting: BIO_SMTP_URL, BIO_MAIL_FROM
   it('is refused with an address that is none, with half of the quiet hours, and where no mail server is set', async () => {

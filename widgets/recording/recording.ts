@@ -57,6 +57,8 @@ const COMPUTED_AFTER_MS = 60_000;
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
 const REFRESH_MS = 5000;
+/** Of one that does not go on it is asked this often whether it may still be seen. */
+const LOOK_MS = 30_000;
 const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
@@ -178,10 +180,13 @@ export class BioRecording extends BioElement {
     const opening = new AbortController();
     this.#opening = opening;
     void this.#load(session, streamId, opening.signal).catch((error: unknown) => {
-      if (opening.signal.aborted) return;
-      const status = (error as { status?: number }).status;
-      this.#setState(status === 401 ? 'unauthorized' : status === 404 ? 'empty' : status === undefined ? 'offline' : 'error');
+      if (!opening.signal.aborted) this.#fail(error);
     });
+  }
+
+  #fail(error: unknown): void {
+    const status = (error as { status?: number }).status;
+    this.#setState(status === 401 ? 'unauthorized' : status === 404 ? 'empty' : status === undefined ? 'offline' : 'error');
   }
 
   async #load(session: Session, streamId: string, signal: AbortSignal): Promise<void> {
@@ -203,7 +208,7 @@ export class BioRecording extends BioElement {
       .then((marks) => void (this.#marks = marks))
       .catch(() => undefined)
       .then(() => this.#draw());
-    if (source.goesOn) this.#follow(source, signal);
+    this.#follow(source, signal);
   }
 
   /** The whole recording: its signal, how far it can be trusted, and heart rate. */
@@ -217,23 +222,44 @@ export class BioRecording extends BioElement {
     later(source.rate(signal).then((rate) => void (this.#rate = rate)));
   }
 
-  /** While it is being recorded, what comes is added at its end; what is shown stays where it is. */
+  /** While it is being recorded, what comes is added at its end; what is shown stays where it is. Who may no longer see the recording,
+   *  because its person has withdrawn a consent or was erased, or the session has ended, is shown nothing more of it. */
   #follow(source: RecordingSource, signal: AbortSignal): void {
-    this.#refreshTimer = setTimeout(() => {
-      void source
-        .refresh(signal)
-        .then((fromMs) => {
-          if (fromMs === null || signal.aborted) return;
-          this.#pages?.forgetAfter(fromMs);
-          this.#loadWhole(source, signal);
-          if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
-          this.requestUpdate();
-        })
-        .catch(() => undefined)
-        .finally(() => {
-          if (!signal.aborted && source.goesOn) this.#follow(source, signal);
-        });
-    }, REFRESH_MS);
+    this.#refreshTimer = setTimeout(
+      () => {
+        void source
+          .refresh(signal)
+          .then((fromMs) => {
+            if (fromMs === null || signal.aborted) return;
+            this.#pages?.forgetAfter(fromMs);
+            this.#loadWhole(source, signal);
+            if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
+            this.requestUpdate();
+          })
+          .then(
+            () => this.#setUpToDate(true),
+            (error: unknown) => {
+              if (signal.aborted) return;
+              if (!isRefusal(error)) return this.#setUpToDate(false);
+              this.#opening?.abort();
+              this.#fail(error);
+            },
+          )
+          .finally(() => {
+            if (!signal.aborted) this.#follow(source, signal);
+          });
+      },
+      source.goesOn ? REFRESH_MS : LOOK_MS,
+    );
+  }
+
+  /** The last question for what is new had an answer. */
+  #isUpToDate = true;
+
+  #setUpToDate(isUpToDate: boolean): void {
+    if (isUpToDate === this.#isUpToDate) return;
+    this.#isUpToDate = isUpToDate;
+    this.requestUpdate();
   }
 
   #setState(state: WidgetState): void {
@@ -834,7 +860,8 @@ export class BioRecording extends BioElement {
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>
         <p class="hovered">${this.#hovered === null ? '' : this.#words.beat(this.#hovered)}</p>
-        ${this.#source.goesOn ? html`<p>${this.#words.say('goesOn', { time: this.#words.clock(endMs, false) })}</p>` : nothing}
+        ${this.#isUpToDate ? nothing : html`<p class="warn" role="status">${this.text('offline')}</p>`}
+        ${this.#source.goesOn && this.#isUpToDate ? html`<p>${this.#words.say('goesOn', { time: this.#words.clock(endMs, false) })}</p>` : nothing}
         ${this.#isFiltered ? html`<p class="warn">${this.#words.say('filterOn')}</p>` : nothing}
         <p class="muted">${this.#words.say('notDiagnosis')}</p>
       </div>
@@ -924,5 +951,8 @@ export class BioRecording extends BioElement {
     leave: () => this.focus(),
   };
 }
+
+/** Says whether the recording may not be seen, or is no longer there. */
+const isRefusal = (error: unknown): boolean => [401, 403, 404].includes((error as { status?: number }).status ?? 0);
 
 define('bio-recording', BioRecording);

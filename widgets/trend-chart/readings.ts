@@ -17,7 +17,8 @@ const TABLE_ROWS = 200;
 /** Above each plot: which line is which, its unit, and its newest value. */
 export function legendOf(group: readonly Series[], { locale, text }: Saying): TemplateResult {
   return html`<ul class="legend">
-    ${group.map(({ name, unit, newest, method_codes: versions }, place) => {
+    ${group.map((item, place) => {
+      const { name, unit, newest, method_codes: versions } = item;
       return html`<li>
         <svg class="line c${place % 4}" viewBox="0 0 26 8" aria-hidden="true">
           <path d="M0 4H26" stroke="currentColor" stroke-width="2.5" stroke-dasharray=${['none', '8 4', '2 4', '12 4 2 4'][place % 4]!} />
@@ -25,7 +26,7 @@ export function legendOf(group: readonly Series[], { locale, text }: Saying): Te
         <span>${name}</span>
         ${
           !newest
-            ? html`<span class="muted">${text('noValue')}</span>`
+            ? html`<span class="muted">${text(noneOf(item))}</span>`
             : html`<span><b part="value">${formatValue(locale, newest.value, unit)}</b><span class="unit">${unitLabel(unit)}</span></span>
                 ${qualityMark(newest.flag, locale)}`
         }
@@ -35,11 +36,15 @@ export function legendOf(group: readonly Series[], { locale, text }: Saying): Te
   </ul>`;
 }
 
+/** Where nothing was measured, there is nothing that is not usable. */
+const noneOf = ({ flags }: Series) => (flags.some((flag) => flag > 0) ? 'noValue' : 'empty');
+
 export function summaryOf({ series }: Shown, { locale, text }: Saying): string {
   return series
-    .map(({ name, unit, newest, range, goodShare }) => {
+    .map((item) => {
+      const { name, unit, newest, range, goodShare } = item;
       const [min, , max] = range;
-      if (!newest && min === null) return `${name}: ${text('noValue')}`;
+      if (!newest && min === null) return `${name}: ${text(noneOf(item))}`;
       const show = (value: number | null = null): string => `${formatValue(locale, value, unit)} ${unitLabel(unit)}`;
       const summary = text('summary', { latest: show(newest?.value), min: show(min), max: show(max) });
       return `${name}: ${summary}, ${text('goodShare', { percent: percent(locale, goodShare) })}`;

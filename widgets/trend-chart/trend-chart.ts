@@ -279,7 +279,7 @@ export class BioTrendChart extends DataWidget<Shown> {
 
   protected override staleSince({ series, toMs, live, daily }: Shown): number | null {
     if (!live || daily) return null;
-    const [newest] = series.flatMap((item) => item.newest ?? []).sort((a, b) => b.timeMs - a.timeMs);
+    const [newest] = series.flatMap((item) => (item.compared ? [] : (item.newest ?? []))).sort((a, b) => b.timeMs - a.timeMs);
     const limitMs = this.duration('stale-after', '10m');
     return newest && toMs - newest.timeMs - newest.lengthMs > limitMs ? newest.timeMs : null;
   }
