@@ -4,8 +4,9 @@
  *  node --expose-gc bench/micro/segment-engine.bench.ts [rounds] [streams]
  *  Besides, the most expensive part of a wearable: PPG at 125 Hz with its accelerometer (beats, spectral rate, quality, PRV, breathing).
  *  One hour of a seeded made-up ECG at 250 Hz per stream, digital Int32; packets of 100 ms and of 1 s; one stream, and many in turns (their
- *  state leaves the cache). CPU time of the process; variants interleaved, best and median of the rounds. With BENCH_NATIVE_DIR native
- *  detectors, which find R peaks and nothing else, take the same hour (bench/lib/native-peers.ts). */
+ *  state leaves the cache); and one with hum of mains, which the delineator takes off. CPU time of the process; variants interleaved, best
+ *  and median of the rounds. With BENCH_NATIVE_DIR native detectors, which find R peaks and nothing else, take the same hour
+ *  (bench/lib/native-peers.ts). */
 import { madeUpStream } from '../../src/dsp/testing/fixture.ts';
 import { RowBuffer } from '../../src/dsp/rows/row-buffer.ts';
 import { noBeats } from '../../src/dsp/kernels/found-beats.ts';
@@ -25,6 +26,8 @@ const channels: readonly ChannelConfig[] = [
   { code: 'ecg.ii', kind: 'ecg', rateNanoHz: fs * 1e9, gain: 200, baseline: 10, unit: 'mV', lead: 'II' },
 ];
 const digital = madeUpStream(1, 0, seconds, channels)[0]!.samples as Int32Array;
+/** The same with 0.3 mV of mains, which the delineator takes off each beat. */
+const humming = digital.map((x, i) => x + Math.round(60 * Math.sin((2 * Math.PI * 50 * i) / fs)));
 const physical = Float64Array.from(digital, (x) => (x - 10) / 200);
 const float32 = Float32Array.from(physical);
 let keep = 0;
@@ -80,7 +83,7 @@ function pulsePass(axisCount: number): () => number {
 }
 
 /** @param packet samples per push; every stream gets one in turn */
-function enginePass(streamCount: number, packet: number, length: number): () => number {
+function enginePass(streamCount: number, packet: number, length: number, taken = digital): () => number {
   return () => {
     const stock = new KernelStock();
     const rows = new RowBuffer();
@@ -88,7 +91,7 @@ function enginePass(streamCount: number, packet: number, length: number): () => 
     // devices boot at different times: their segments do not change in step
     const offset = engines.map((_, s) => Math.floor((s * 64 * fs) / streamCount));
     for (let at = 0; at + packet <= length; at += packet) {
-      const samples = digital.subarray(at, at + packet);
+      const samples = taken.subarray(at, at + packet);
       for (let s = 0; s < streamCount; s++) {
         engines[s]!.run(0, at + offset[s]!, samples, null);
         engines[s]!.settle();
@@ -131,6 +134,7 @@ const variants: [string, () => number, GoalName?][] = [
   ['R peaks alone, packets of 90', detectPass],
   ['whole chain, 1 stream, packets of 25', enginePass(1, 25, digital.length)],
   ['whole chain, 1 stream, packets of 250', enginePass(1, 250, digital.length), 'P7 chain'],
+  ['whole chain with hum of 50 Hz, 1 stream, packets of 250', enginePass(1, 250, humming.length, humming)],
   [`whole chain, ${many} streams in turns, packets of 25`, enginePass(many, 25, 120 * fs)],
   ['PPG chain, 1 stream, packets of 0.5 s', pulsePass(0)],
   ['PPG chain with accelerometer, PPG samples counted', pulsePass(3)],
@@ -151,6 +155,13 @@ variants.forEach(([name, , goal], v) => {
       rates[v]!.map((rate, round) => rates[0]![round]! / rate),
     );
 });
+const [clean, hum] = ['whole chain, 1 stream, packets of 250', 'whole chain with hum of 50 Hz, 1 stream, packets of 250'].map(
+  (of) => rates[variants.findIndex(([name]) => name === of)]!,
+);
+reportMedian(
+  { name: 'hum of 50 Hz: processor time of the whole chain over that without', unit: 'times' },
+  clean!.map((rate, round) => rate / hum![round]!),
+);
 const chain = enginePass(1, 250, digital.length);
 reportPeers('whole chain, 1 stream, packets of 250', physical, fs, (times) => {
   let best = 0;

@@ -37,10 +37,10 @@ describe('methodDescriptions', () => {
         .filter((m) => m.feature === feature)
         .toSorted((a, b) => a.version - b.version)
         .map(({ step }) => step);
-    expect(stepsOf('hr_ecg')).toEqual([0, 0, 0, 0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
+    expect(stepsOf('hr_ecg')).toEqual([0, 0, 0, 0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
     expect(stepsOf('prv_sdnn_300s')).toEqual([0, 0, 0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
     expect(stepsOf('steps')).toEqual([1]);
-    expect(stepsOf('r_peaks')).toEqual([0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
+    expect(stepsOf('r_peaks')).toEqual([0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
   });
 
   // promise: methods-listed
@@ -79,9 +79,17 @@ function rmssdOf(d: number): { value: number; flag: number } {
   const track = new BeatTrack();
   const found: { value: number; flag: number }[] = [];
   const method = methodIndex('hrv_rmssd_60s');
-  const values = new BeatValues('ecg', 250, track, new Gaps(), () => 0, {
-    value: (index, _channel, _tUs, value, flag) => void (index === method && found.push({ value, flag })),
-  });
+  const values = new BeatValues(
+    'ecg',
+    250,
+    track,
+    new Gaps(),
+    () => 0,
+    () => false,
+    {
+      value: (index, _channel, _tUs, value, flag) => void (index === method && found.push({ value, flag })),
+    },
+  );
   values.start(0);
   for (let i = 0, t = 100_000; i < 70; i++, t += 1e6 + (i % 2 === 0 ? 500 : -500) * d) track.push(t, 1, 0);
   track.flag.fill(0, 0, track.count);

@@ -1,5 +1,6 @@
 /** Parameters and limits of every method that is computed, from the constants that it is computed with. */
 import * as ecgQuality from '../ecg/quality.ts';
+import * as tWaves from '../ecg/t-waves.ts';
 import * as eda from '../slow/eda.ts';
 import * as beatValues from '../hrv/values.ts';
 import * as complexity from '../hrv/complexity.ts';
@@ -16,7 +17,7 @@ import * as pulseWave from '../ppg/pulse-wave.ts';
 import * as pulseWaves from '../engine/pulse-waves.ts';
 import { pulseWaveFeatures } from '../rows/methods-pulse-wave.ts';
 import * as motionFilter from '../ppg/motion-filter.ts';
-import { motionFlagLimits } from '../ppg/motion-trust.ts';
+import * as motionTrust from '../ppg/motion-trust.ts';
 import * as ppgQuality from '../ppg/quality.ts';
 import * as rPeaks from '../ecg/r-peaks.ts';
 import * as rFeature from '../ecg/r-peaks-feature.ts';
@@ -351,18 +352,37 @@ const details: Readonly<Record<string, MethodDetails>> = {
         '1',
         'share of the other intervals that are usual, where a doubled or halved one makes a rate suspect',
       ),
+      p('hidden_min', rhythm.HIDDEN_MIN, '1', 'steepness, over that of the beats before, from which a lone wave may be a beat not seen'),
+      p('hidden_alone', rhythm.HIDDEN_ALONE, '1', 'so many times as steep as what is there all the time'),
+      p('hidden_over_p', rhythm.HIDDEN_OVER_P, '1', 'and so many times as the P wave before the next beat'),
+      p(
+        'hiding_share',
+        rhythm.HIDING_SHARE,
+        '1',
+        'share of intervals with such a wave, at one distance from the beat before, that is suspect',
+      ),
+      p('hiding_spread', rhythm.HIDING_SPREAD_SEC, 's', 'distances that differ less are one'),
+      p('t_wave_within', tWaves.T_WAVE_WITHIN_SEC, 's', 'a beat so soon after another, and sooner than others, has the place of a T wave'),
+      p('t_waves_share', tWaves.T_WAVES_SHARE, '1', 'share of beats that have it, or are followed by one, that is suspect'),
     ],
     limits: [
       'At least two intervals within the window, none across a gap; every beat counts, also ventricular ones.',
       'A beat that is not conducted, or interpolated, in an even rhythm makes a right rate suspect for 8 s: its intervals are those of a beat that was missed or found twice.',
+      'Low wide beats that are missed show where they stand out between T wave and P wave: half as steep as that, or earlier, they are not seen. Of a T wave later than 0.5 s every rate is suspect, and of bigeminy whose beats come within 0.42 s.',
+      'Chest compressions in an asystole are beats to it, and may be good.',
     ],
   },
   hr_ppg: {
     parameters: [
       p('mean_off_max', beatValues.meanOffMax, '/min', 'suspect when median and mean differ by more'),
       p('longest_max', beatValues.longestMax, '1', 'suspect when an interval is longer than this many means'),
+      p('same_rate', beatValues.ofMotionShare, '1', 'suspect within this share of the rate of a motion, of its half or its double'),
+      p('moving', motionRate.MOVING_G, 'g', 'motion below which nothing moves'),
     ],
-    limits: ['At least two intervals within the window, none across a gap; in an irregular pulse the median is not the mean rate.'],
+    limits: [
+      'At least two intervals within the window, none across a gap; in an irregular pulse the median is not the mean rate.',
+      'Without an accelerometer a motion that is as even as a pulse, and stronger, is one to it.',
+    ],
   },
   sqi_ecg: {
     parameters: [
@@ -371,6 +391,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('flat_max', ecgQuality.FLAT_MAX, '1', 'share of flat or missing signal above which a second is bad'),
       p('good', ecgQuality.ecgSqiGood, '1', 'index from which a second is good'),
       p('bad', ecgQuality.ecgSqiBad, '1', 'index below which it is bad'),
+      p('t_wave_within', tWaves.T_WAVE_WITHIN_SEC, 's', 'a beat so soon after another, and sooner than others, has the place of a T wave'),
+      p('t_waves_share', tWaves.T_WAVES_SHARE, '1', 'share of beats that have it, or are followed by one, that is suspect'),
     ],
     limits: ['The index is a probability on the recordings it was fitted on: MIT-BIH, with electrode motion added.'],
   },
@@ -465,9 +487,27 @@ const details: Readonly<Record<string, MethodDetails>> = {
         'greatest change in a long interval, over that of the beats before it, from which it may hide a beat',
       ),
       p('still_max', rhythm.STILL_MAX, '1', 'share of it without any change from which an electrode is off'),
+      p(
+        'faded_max',
+        rhythm.FADED_MAX,
+        '1',
+        'share of what is there all the time that is left when the gain falls, not when the heart pauses',
+      ),
+      p('hidden_min', rhythm.HIDDEN_MIN, '1', 'steepness, over that of the beats before, from which a lone wave may be a beat not seen'),
+      p('hidden_alone', rhythm.HIDDEN_ALONE, '1', 'so many times as steep as what is there all the time'),
+      p('hidden_over_p', rhythm.HIDDEN_OVER_P, '1', 'and so many times as the P wave before the next beat'),
+      p(
+        'hiding_share',
+        rhythm.HIDING_SHARE,
+        '1',
+        'share of intervals with such a wave, at one distance from the beat before, that is suspect',
+      ),
+      p('hiding_spread', rhythm.HIDING_SPREAD_SEC, 's', 'distances that differ less are one'),
+      p('t_wave_within', tWaves.T_WAVE_WITHIN_SEC, 's', 'a beat so soon after another, and sooner than others, has the place of a T wave'),
+      p('t_waves_share', tWaves.T_WAVES_SHARE, '1', 'share of beats that have it, or are followed by one, that is suspect'),
     ],
     limits: [
-      'A beat that the detector missed makes an interval of two: suspect where it is as steep as the others, not where it is low. A flat signal of an electrode that came off is flagged, not a pause. A pause of more than about 5 s is at best suspect, because quality is judged by beats.',
+      'A beat that the detector missed makes an interval of two: suspect where it is as steep as the others, or low and alone between T wave and P wave. A flat signal of an electrode that came off is flagged, not a pause. A pause of more than about 5 s is at best suspect, because quality is judged by beats.',
     ],
   },
   ventricular_burden_300s: burdened,
@@ -561,11 +601,13 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('change', motionRate.weights.changeBpm, '/min', 'standard deviation of the change in 2 s'),
       p('missing_max', motionChannel.MISSING_MAX, '1', 'share of missing samples above which a window has no spectrum'),
       p('still', motionFilter.stillG, 'g', 'motion that counts half'),
-      p('good', motionFlagLimits.good, '1', 'probability of being within 5 /min from which a rate is good'),
-      p('bad', motionFlagLimits.bad, '1', 'probability below which it is bad'),
+      p('fast', motionTrust.fastPerMin, '/min', 'rate from which any motion at half of it makes it suspect'),
+      p('half_min_fast', motionTrust.halfMinFast, '1', 'of such power taken off, over the largest'),
+      p('good', motionTrust.motionFlagLimits.good, '1', 'probability of being within 5 /min from which a rate is good'),
+      p('bad', motionTrust.motionFlagLimits.bad, '1', 'probability below which it is bad'),
       p(
         'bad_confidence',
-        motionFlagLimits.badConfidence,
+        motionTrust.motionFlagLimits.badConfidence,
         '1',
         'without an accelerometer: share of power near the rate below which it is bad',
       ),
@@ -573,7 +615,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'Without three axes of acceleration of one rate (at least 10 Hz) good only where hr_ppg is: at rest.',
       'An irregular pulse has no single line in a spectrum: at rest hr_ppg is the better one, where both are suspect.',
-      'Chosen on six runs on a treadmill; a stride at exactly the rate of the heart hides it.',
+      'Chosen on six runs on a treadmill; a stride at exactly the rate of the heart hides it: twice or four times the rate of the strongest motion is at best suspect, so a heart at twice the swing of the arms is, too.',
       'Wavelengths are added: all must be given the same way up. One of them that is upside down takes the pulse away.',
     ],
   },

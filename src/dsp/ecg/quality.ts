@@ -15,6 +15,7 @@
  *  A pure function of the samples since reset, however they were cut. It listens to an RPeakDetector and shares its decimation, band-pass
  *  and beats; measures of a beat are taken once, sums once a second. */
 import { BendDetector } from './quality-second.ts';
+import { mayBeTWaves } from './t-waves.ts';
 import { noBeats } from '../kernels/found-beats.ts';
 import type { FoundBeats } from '../kernels/contract.ts';
 import type { CandidateNotes } from './r-peaks-candidates.ts';
@@ -32,6 +33,8 @@ const GUARD_SEC = 0.12; // around a beat, left out of what lies between
 const NEAR_SEC = 0.06; // of a beat's height
 const SECONDS = 16; // ring of per-second sums; more than window and latency
 const BEATS = 80; // held; 13 s at 240 /min is 52
+/** What both probabilities are at most where T waves may have been taken for beats. */
+const T_WAVES_MOST = 0.9;
 
 /** `sqi` at or above: good; below the other: bad. The same for `rate`. */
 export const ecgSqiGood = 0.97;
@@ -261,6 +264,9 @@ export class EcgQuality {
     f[1] = Math.log(1.03 - agreement);
     this.sqi = logistic(SQI_WEIGHTS, f);
     this.rate = logistic(RATE_WEIGHTS, f);
+    if (!mayBeTWaves(beats.position, first, last, this.#fs)) return;
+    this.sqi = Math.min(this.sqi, T_WAVES_MOST);
+    this.rate = Math.min(this.rate, T_WAVES_MOST);
   }
 
   #signalFeatures(fromSec: number, toSec: number, present: number): void {

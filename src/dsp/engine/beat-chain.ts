@@ -130,7 +130,8 @@ export class BeatChain implements Chain, RowTaker {
     // what follows the shape of beats remembers two seconds more than it takes to find one
     this.#ring = hasShape ? new SampleRing(fs, stock.latencySec(kind) + 2, decimation) : null;
     const rateFlag = (tUs: number): QualityFlag => this.#rateFlags.get(wholeSec(tUs)) ?? SUSPECT;
-    this.#values = group.primary ? new BeatValues(group.source, fs, this.#track, this.#gaps, rateFlag, sink) : null;
+    const mayHide = (fromUs: number, toUs: number): boolean => this.#rhythm?.hidesBetween(fromUs, toUs) ?? false;
+    this.#values = group.primary ? new BeatValues(group.source, fs, this.#track, this.#gaps, rateFlag, mayHide, sink) : null;
     this.#breathing =
       this.#ring === null || group.breathing < 0
         ? null
@@ -147,7 +148,7 @@ export class BeatChain implements Chain, RowTaker {
         : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
-      else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag);
+      else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag, c);
       else if (itemIs === itemKind.block) this.#light?.block(tUs + 1, a, b === SUSPECT);
       else if (itemIs === itemKind.judgement) {
         this.#rateFlags.set(wholeSec(tUs + 1), ecgRateFlag(b));
@@ -235,8 +236,8 @@ export class BeatChain implements Chain, RowTaker {
     this.#sink.value(this.#methods.sqi, this.group.channelNo, tUs + secondUs, sqi, flag);
   }
 
-  #spectralRate(tUs: number, perMin: number, flag: QualityFlag): void {
-    if (this.#gaps.missingUs(tUs - secondUs, tUs) < secondUs) this.#values?.spectralRate(tUs, perMin, flag);
+  #spectralRate(tUs: number, perMin: number, flag: QualityFlag, cadence: number): void {
+    if (this.#gaps.missingUs(tUs - secondUs, tUs) < secondUs) this.#values?.spectralRate({ tUs, perMin, flag, cadence });
   }
 
   /** Gives out what has become final. */

@@ -125,7 +125,8 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
 
 /** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is 1 where the pulse is
  *  upside down, c is 1 where it may be the other way up; a judged second lies at its start, a is its index, b its flag; a rate lies a
- *  microsecond before the end of its window, a is the rate per minute, b its flag; a block of light lies a microsecond before its end, a is
+ *  microsecond before the end of its window, a is the rate per minute, b its flag, c the rate of the motion;
+ *  a block of light lies a microsecond before its end, a is
  *  its perfusion in %, b is SUSPECT where it is the light of nothing worn. Frames are 2 s from reset, so it starts on a whole multiple of
  *  2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
@@ -148,6 +149,7 @@ export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKer
           bpm,
           motionRateFlag(rates.trust[i]!, rates.confidence[i]!, rates.motion[i]!),
           itemKind.rate,
+          rates.cadence[i]!,
         );
     }
     for (let i = 0; i < seconds.count; i++)

@@ -2,6 +2,7 @@
  *  longest interval between two beats. */
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+import { mayBeTWaves } from '../ecg/t-waves.ts';
 import type { BeatTrack, Gaps } from '../hrv/beats.ts';
 import { classifyByIntervals, noVerdict } from '../hrv/beats.ts';
 import { isEctopicOrigin, ventricularOrigin } from '../hrv/beat-origin.ts';
@@ -56,6 +57,27 @@ export const STILL_MAX = 0.2;
 const [AFTER_BEAT_SEC, BEFORE_BEAT_SEC, WITHIN_BEAT_SEC] = [0.2, 0.2, 0.1];
 /** What an interval shows between its beats. */
 const [UNKNOWN, QUIET, STEEP] = [0, 1, 2] as const;
+/** A wave between the end of the T wave and the P wave of an interval may be a beat that was not seen, a low wide one, when it has this
+ *  share of the steepness of the beats, */
+export const HIDDEN_MIN = 0.15;
+/** stands out from what is there all the time by this factor, which noise and flutter waves do not, */
+export const HIDDEN_ALONE = 4;
+/** and is steeper than the P wave by this one: a P wave that is not conducted is no beat. */
+export const HIDDEN_OVER_P = 1.1;
+/** So many intervals, and such a share of them, that may hide a beat are a pattern. */
+const HIDING_MIN = 2;
+export const HIDING_SHARE = 0.25;
+/** Their waves lie within so long of each other, after the beats before. */
+export const HIDING_SPREAD_SEC = 0.12;
+/** A beat has no room in a shorter interval, s, between those at its ends. */
+const ROOM_SEC = 1;
+/** Where a T wave has ended, s after the beat: at an interval of 1 s, and more per s beyond that (Framingham; Sagie et al. 1992). */
+const [T_END_SEC, T_END_PER_SEC] = [0.4, 0.154];
+/** Before a beat, s: no P wave yet; end of the P wave. */
+const [P_BEFORE_SEC, P_AFTER_SEC] = [0.28, 0.08];
+/** What is there all the time becomes less than this share of what it was when an electrode or an amplifier fades, not when the heart
+ *  pauses. */
+export const FADED_MAX = 0.2;
 
 // shared by every stream of the thread: nothing of them outlives a call
 const points = new Float64Array(P_POINTS);
@@ -87,6 +109,8 @@ export class BeatRhythm {
   readonly #steepness: Steepness;
   /** What the interval that ends with each beat shows. */
   #shown = new Uint8Array(64);
+  /** Where the wave lies that may be a beat that was not seen, s after the beat before; 0: there is none. */
+  #hiddenAfter = new Float32Array(64);
   #nextSec = -1;
   /** Indices of the 5 min under way that are not bad; how many are likely, good, and likely without being good. */
   readonly #five = { endSec: 0, count: 0, likely: 0, good: 0, doubtful: 0 };
@@ -137,6 +161,7 @@ export class BeatRhythm {
     const i = this.#count++;
     this.#times[i] = tUs;
     this.#isShape[i] = pShape(points, this.#shapes, i * P_POINTS) ? 1 : 0;
+    this.#hiddenAfter[i] = this.#hidden(i);
     this.#shown[i] = this.#whatShows(i);
   }
 
@@ -174,7 +199,49 @@ export class BeatRhythm {
     let worst: QualityFlag = GOOD;
     for (let sec = Math.floor(times[end - 1]! / secondUs); sec * secondUs <= times[end]!; sec++)
       worst = Math.max(worst, this.#flagOf(sec)) as QualityFlag;
-    this.#sink.value(longestMethod, -1, tUs, longest / 1000, flagOfInterval(worst, this.#shownBefore(times[end]!)));
+    const isDoubtful = mayBeTWaves(times, from - 1, to, secondUs) || this.hidesBetween(times[from - 1]!, tUs);
+    const shown = isDoubtful ? STEEP : this.#shownBefore(times[end]!);
+    this.#sink.value(longestMethod, -1, tUs, longest / 1000, flagOfInterval(worst, shown));
+  }
+
+  /** May beats in (fromUs, toUs] have hidden others, not one of them but a pattern? One wave may be noise, and so are waves at any distance
+   *  from the beats; and one beat that was missed leaves a longer interval. Of beats of the last 40 s. */
+  hidesBetween(fromUs: number, toUs: number): boolean {
+    let count = 0;
+    let hiding = 0;
+    let [soonest, latest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (let i = this.#count - 1; i >= 0 && this.#times[i]! > fromUs; i--) {
+      if (this.#times[i]! > toUs) continue;
+      count++;
+      const after = this.#hiddenAfter[i]!;
+      if (after === 0) continue;
+      hiding++;
+      soonest = Math.min(soonest, after);
+      latest = Math.max(latest, after);
+    }
+    return hiding >= HIDING_MIN && hiding >= HIDING_SHARE * count && latest - soonest <= HIDING_SPREAD_SEC;
+  }
+
+  /** Of the interval between the newest two beats, of any length: a low wide beat that comes after every beat leaves no longer one. */
+  #hidden(i: number): number {
+    if (i === 0) return 0;
+    const fromSec = this.#times[i - 1]! / secondUs;
+    const toSec = this.#times[i]! / secondUs;
+    const rr = toSec - fromSec;
+    if (rr < ROOM_SEC || rr > PAUSE_MAX_SEC) return 0;
+    const from = fromSec + T_END_SEC + T_END_PER_SEC * (Math.min(rr, 2) - 1);
+    const rest = this.#steepness.restBetween(from, toSec - P_BEFORE_SEC);
+    if (rest !== rest) return 0;
+    const { most, mostSec } = this.#steepness.between(from, toSec - P_BEFORE_SEC);
+    if (most < HIDDEN_ALONE * rest || most < HIDDEN_MIN * this.#steepOfBeats(i)) return 0;
+    return most > HIDDEN_OVER_P * this.#steepness.between(toSec - P_BEFORE_SEC, toSec - P_AFTER_SEC).most ? mostSec - fromSec : 0;
+  }
+
+  /** The lesser of the two beats before beat i. */
+  #steepOfBeats(i: number): number {
+    const last = this.#steepOf(this.#times[i - 1]! / secondUs);
+    if (i < 2 || this.#times[i]! - this.#times[i - 2]! >= STEEP_HELD_SEC * secondUs) return last;
+    return Math.min(last, this.#steepOf(this.#times[i - 2]! / secondUs));
   }
 
   /** Of the interval between the newest two beats: UNKNOWN unless it is long. The beats before it say what is usual, and how steep a beat
@@ -185,12 +252,17 @@ export class BeatRhythm {
     const fromSec = times[i - 1]! / secondUs;
     const toSec = times[i]! / secondUs;
     if (toSec - fromSec > PAUSE_MAX_SEC) return UNKNOWN;
-    const last = this.#steepOf(fromSec);
-    const before = i > 1 && toSec - times[i - 2]! / secondUs < STEEP_HELD_SEC ? this.#steepOf(times[i - 2]! / secondUs) : last;
-    const least = STEEP_MIN * Math.min(last, before);
+    const least = STEEP_MIN * this.#steepOfBeats(i);
     const { most, still } = this.#steepness.between(fromSec + AFTER_BEAT_SEC, toSec - BEFORE_BEAT_SEC);
-    if (most >= least) return STEEP;
+    if (most >= least || this.#hiddenAfter[i]! > 0 || this.#hasFaded(i)) return STEEP;
     return most < least && still <= STILL_MAX ? QUIET : UNKNOWN;
+  }
+
+  #hasFaded(i: number): boolean {
+    const [before, from, to] = [this.#times[i - 2]! / secondUs, this.#times[i - 1]! / secondUs, this.#times[i]! / secondUs];
+    if (!(to - before < STEEP_HELD_SEC)) return false;
+    const usual = this.#steepness.restBetween(before + AFTER_BEAT_SEC, from - P_AFTER_SEC);
+    return this.#steepness.restBetween(from + AFTER_BEAT_SEC, to - P_AFTER_SEC) < FADED_MAX * usual;
   }
 
   #steepOf(beatSec: number): number {
@@ -326,13 +398,14 @@ export class BeatRhythm {
     this.#times.copyWithin(0, n, this.#count);
     this.#isShape.copyWithin(0, n, this.#count);
     this.#shown.copyWithin(0, n, this.#count);
+    this.#hiddenAfter.copyWithin(0, n, this.#count);
     this.#shapes.copyWithin(0, n * P_POINTS, this.#count * P_POINTS);
     this.#count -= n;
   }
 
   #grow(): void {
     const length = 2 * this.#times.length;
-    const [times, isShape, shapes, shown] = [this.#times, this.#isShape, this.#shapes, this.#shown];
+    const [times, isShape, shapes, shown, hidden] = [this.#times, this.#isShape, this.#shapes, this.#shown, this.#hiddenAfter];
     this.#times = new Float64Array(length);
     this.#isShape = new Uint8Array(length);
     this.#shapes = new Int8Array(length * P_POINTS);
@@ -340,6 +413,8 @@ export class BeatRhythm {
     this.#isShape.set(isShape);
     this.#shown = new Uint8Array(length);
     this.#shown.set(shown);
+    this.#hiddenAfter = new Float32Array(length);
+    this.#hiddenAfter.set(hidden);
     this.#shapes.set(shapes);
   }
 }

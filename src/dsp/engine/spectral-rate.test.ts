@@ -69,3 +69,54 @@ test('a pulse that is taken off with a motion at its own rate leaves no good rat
   expect(wrong.length).toBeGreaterThan(0);
   expect(wrong.filter(({ qmask }) => qmask === 0)).toEqual([]);
 });
+
+/** Pulse of 72 or 100 /min, and from 30 s on a motion at so many times that rate, in the pulse as high as `inPulse`. */
+function movedRates(perMin: number, times: number, inPulse: number, g: number): Map<string, { value: number; flag: number }[]> {
+  const random = seeded(2);
+  const beatSec: number[] = [];
+  for (let t = 0.5; t < seconds; t += (60 / perMin) * (1 + 0.03 * (random() - 0.5))) beatSec.push(t);
+  const phase = (t: number): number => 2 * Math.PI * ((times * perMin) / 60) * t + 0.3 * Math.sin(2 * Math.PI * 0.03 * t);
+  const samples = pulse(beatSec).map((v, i) => {
+    const at = phase(i / fs - 0.12);
+    return i < 30 * fs ? v : v + inPulse * (Math.sin(at) + 0.4 * Math.sin(2 * at + 1));
+  });
+  const axes = [0.6, 0.4, 0.2].map((share, i) => {
+    const moved = Float64Array.from({ length: fs * seconds }, (_, k) => {
+      const at = phase(k / fs);
+      return 0.005 * (random() - 0.5) + (k < 30 * fs ? 0 : share * g * (Math.sin(at) + 0.25 * Math.sin(2 * at)));
+    });
+    return { code: `acc.${'xyz'[i]!}`, kind: 'acc' as const, fs, unit: 'g', samples: moved };
+  });
+  const { features } = streamRows([{ code: 'ppg.green', kind: 'ppg', fs, unit: '1', samples }, ...axes]);
+  const of = (feature: string): { value: number; flag: number }[] =>
+    features
+      .get(feature)!
+      .filter(({ tNs }) => Number(tNs) > 40e9)
+      .map(({ value, qmask }) => ({ value, flag: qmask }));
+  return new Map(['hr_ppg', 'hr_ppg_motion'].map((feature) => [feature, of(feature)]));
+}
+
+test.each([
+  ['hr_ppg_motion', 'the rate of the pulse', 100, 1, 0.8, 0.3],
+  ['hr_ppg_motion', 'the rate of the pulse', 100, 1, 2, 1],
+  ['hr_ppg_motion', 'half of the rate of the pulse', 72, 0.5, 0.3, 1],
+  ['hr_ppg_motion', 'half of the rate of the pulse', 100, 0.5, 0.8, 1],
+  ['hr_ppg_motion', 'twice the rate of the pulse', 100, 2, 2, 0.3],
+  ['hr_ppg', 'half of the rate of the pulse', 72, 0.5, 2, 0.3],
+  ['hr_ppg', 'half of the rate of the pulse', 100, 0.5, 2, 1],
+])('%s in a motion at %s: %d /min, %f times it, %f of its height and %f g, is not good where it is wrong', (feature, _, perMin, times, inPulse, g) => {
+  const rates = movedRates(perMin, times, inPulse, g).get(feature)!;
+  const wrong = rates.filter(({ value }) => Math.abs(value - perMin) > 5);
+  expect(wrong.length).toBeGreaterThan(30);
+  expect(wrong.filter(({ flag }) => flag === 0)).toEqual([]);
+}); // prettier-ignore
+
+test.each([
+  [72, 1.5, 0.8, 0.3],
+  [72, 2, 0.8, 1],
+  [100, 2, 0.3, 0.3],
+])('hr_ppg_motion of %d /min in a motion at %f times it stays good where it is right', (perMin, times, inPulse, g) => {
+  const rates = movedRates(perMin, times, inPulse, g).get('hr_ppg_motion')!;
+  for (const { value } of rates) expect(Math.abs(value - perMin)).toBeLessThan(5);
+  expect(rates.filter(({ flag }) => flag === 0).length).toBeGreaterThan(0.8 * rates.length);
+});

@@ -5,16 +5,19 @@ import { Steepness } from './steepness.ts';
 const fs = 250;
 
 describe('Steepness', () => {
-  test('gives the greatest change over 40 ms of the whole tenths of a second between two times', () => {
+  test('gives the greatest change over 40 ms of the whole twentieths of a second between two times', () => {
     const steepness = new Steepness(fs, 10);
     const x = new Float64Array(5 * fs);
     for (let i = 500; i < 510; i++) x[i] = (i - 499) / 10; // 2.0 s, 1 in 40 ms
     x.fill(1, 510);
     steepness.push(x, 0, x.length, 0);
     expect(steepness.between(2, 2.1).most).toBeGreaterThan(0.85); // looked at every other sample
-    expect({ ...steepness.between(1, 2) }).toEqual({ most: 0, still: 1 });
-    expect(steepness.between(1, 3).still).toBe(0.95);
+    expect({ ...steepness.between(1, 2) }).toEqual({ most: 0, mostSec: 1, still: 1 });
+    expect(steepness.between(1, 3).still).toBe(0.95); // 2.00 to 2.10 s
+    expect(steepness.between(1, 3).mostSec).toBe(2);
     expect(steepness.between(6, 7).most).toBeNaN();
+    expect(steepness.restBetween(1, 3)).toBe(0);
+    expect(steepness.restBetween(2, 2.15)).toBeNaN();
   });
 
   test('does not depend on how the samples are cut, and takes no change across what is missing', () => {

@@ -1,19 +1,19 @@
-/** Steepness of one channel in each tenth of the last seconds: tells whether anything like a beat lies between two beats. */
+/** Steepness of one channel in each twentieth of the last seconds: tells whether anything like a beat lies between two beats. */
 
 /** A change is taken over so long: a QRS complex, a wide one too, changes within it by most of its height, a T or P wave by a quarter. */
 export const STEEP_OVER_SEC = 0.04;
 /** Changes are looked at about so often, s: within a QRS complex they last longer. */
 const EVERY_SEC = 0.01;
-const BINS_PER_SEC = 10;
+const BINS_PER_SEC = 20;
 
 export class Steepness {
   readonly #fs: number;
   readonly #every: number;
-  /** By tenth of a second, the greatest change that ends in it; NaN where nothing was there. */
+  /** By twentieth of a second, the greatest change that ends in it; NaN where nothing was there. */
   readonly #bins: Float32Array;
   /** The newest of the samples that are looked at, for the changes of those to come: a ring. */
   readonly #before: Float64Array;
-  /** Grid index of the next sample; the tenth it lies in, and the first index after that. */
+  /** Grid index of the next sample; the twentieth it lies in, and the first index after that. */
   #k = -1;
   #bin = 0;
   #borderK = 0;
@@ -53,12 +53,14 @@ export class Steepness {
     this.#k = k + to;
   }
 
-  /** Greatest change of the tenths that lie in [fromSec, toSec) as a whole, into `found`: NaN where none of them had a sample. `still` is
+  /** Greatest change of the twentieths that lie in [fromSec, toSec) as a whole, and where it is, into `found`: NaN where none had a sample.
+   *  `still` is
    *  the share of them in which nothing changed.  @returns `found`, good until the next call */
-  between(fromSec: number, toSec: number): { readonly most: number; readonly still: number } {
+  between(fromSec: number, toSec: number): { readonly most: number; readonly mostSec: number; readonly still: number } {
     const from = Math.max(Math.ceil(fromSec * BINS_PER_SEC), this.#bin - this.#bins.length + 1);
     const to = Math.min(Math.floor(toSec * BINS_PER_SEC), this.#bin + 1);
     let most = Number.NaN;
+    let mostBin = from;
     let still = 0;
     let count = 0;
     for (let bin = from; bin < to; bin++) {
@@ -66,11 +68,27 @@ export class Steepness {
       if (change !== change) continue;
       count++;
       if (change === 0) still++;
-      if (!(change <= most)) most = change;
+      if (change <= most) continue;
+      most = change;
+      mostBin = bin;
     }
     found.most = most;
+    found.mostSec = mostBin / BINS_PER_SEC;
     found.still = count === 0 ? 0 : still / count;
     return found;
+  }
+
+  /** The change that a quarter of the twentieths in [fromSec, toSec) does not exceed: what is there all the time. NaN: fewer than four. */
+  restBetween(fromSec: number, toSec: number): number {
+    const from = Math.max(Math.ceil(fromSec * BINS_PER_SEC), this.#bin - this.#bins.length + 1);
+    const to = Math.min(Math.floor(toSec * BINS_PER_SEC), this.#bin + 1);
+    let count = 0;
+    if (to - from > sorted.length) sorted = new Float32Array(to - from);
+    for (let bin = from; bin < to; bin++) {
+      const change = this.#bins[bin % this.#bins.length]!;
+      if (change === change) sorted[count++] = change;
+    }
+    return count < 4 ? Number.NaN : sorted.subarray(0, count).sort()[count >> 2]!;
   }
 
   /** Goes on at index k: the samples before it are missing. */
@@ -84,7 +102,7 @@ export class Steepness {
     this.#open(k);
   }
 
-  /** The tenth in which index k lies; those on the way had no sample. */
+  /** The twentieth in which index k lies; those on the way had no sample. */
   #open(k: number): void {
     const bin = Math.floor((k / this.#fs) * BINS_PER_SEC);
     const size = this.#bins.length;
@@ -96,5 +114,6 @@ export class Steepness {
   }
 }
 
-// shared by every stream of the thread: nothing of it outlives a call
-const found = { most: Number.NaN, still: 0 };
+// shared by every stream of the thread: nothing of them outlives a call
+let sorted = new Float32Array(128);
+const found = { most: Number.NaN, mostSec: 0, still: 0 };

@@ -205,9 +205,17 @@ function valuesOf(source: 'ecg' | 'ppg', nn: readonly number[], seconds: number)
   const track = new BeatTrack();
   const found = new Map(fiveMinuteMethods.map(({ feature }) => [feature, [] as { sec: number; flag: number }[]]));
   const of = new Map(fiveMinuteMethods.map(({ feature }) => [methodIndex(feature), feature]));
-  const values = new BeatValues(source, 250, track, new Gaps(), () => 0, {
-    value: (index, _channel, tUs, _value, flag) => void found.get(of.get(index) ?? '')?.push({ sec: tUs / 1e6, flag }),
-  });
+  const values = new BeatValues(
+    source,
+    250,
+    track,
+    new Gaps(),
+    () => 0,
+    () => false,
+    {
+      value: (index, _channel, tUs, _value, flag) => void found.get(of.get(index) ?? '')?.push({ sec: tUs / 1e6, flag }),
+    },
+  );
   values.start(0);
   let t = 1000;
   for (const ms of nn) {

@@ -7,9 +7,17 @@ import { BeatValues } from './values.ts';
 function featuresOf(swingUs: number): ReadonlyMap<string, number> {
   const track = new BeatTrack();
   const found = new Map<string, number>();
-  const values = new BeatValues('ecg', 250, track, new Gaps(), () => 0, {
-    value: (index, _channel, _tUs, value) => void found.set(featureMethods[index]!.feature, value),
-  });
+  const values = new BeatValues(
+    'ecg',
+    250,
+    track,
+    new Gaps(),
+    () => 0,
+    () => false,
+    {
+      value: (index, _channel, _tUs, value) => void found.set(featureMethods[index]!.feature, value),
+    },
+  );
   values.start(0);
   for (let i = 0, t = 100_000; i < 310; i++, t += 1e6 + Math.round(swingUs * Math.sin((Math.PI * i) / 2))) track.push(t, 1, 0);
   track.flag.fill(0, 0, track.count);

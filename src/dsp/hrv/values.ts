@@ -96,6 +96,16 @@ export const longestMax = 1.45;
 /** The spectral rate of the pulse. */
 const spectralRate = methodIndex('hr_ppg_motion');
 
+/** `cadence`: rate of the strongest motion, /min; NaN where nothing moves. */
+export type SpectralRate = Readonly<{ tUs: number; perMin: number; flag: QualityFlag; cadence: number }>;
+
+/** A rate of beats within this share of that of the motion, of its half or its double is the motion's: beats know nothing of the
+ *  accelerometer. */
+export const ofMotionShare = 0.05;
+
+const isOfMotion = (perMin: number, cadence: number): boolean =>
+  [0.5, 1, 2].some((times) => Math.abs(perMin - times * cadence) < ofMotionShare * times * cadence);
+
 /** Cadences in the table are shared by the members of a group. */
 const group = (index: number): Method => featureMethods[index]!;
 
@@ -129,8 +139,11 @@ export class BeatValues {
   readonly #gaps: Gaps;
   readonly #rateFlag: (tUs: number) => QualityFlag;
   readonly #sink: ValueSink;
+  readonly #mayHide: (fromUs: number, toUs: number) => boolean;
   /** Spectral rates that wait for the pulse rate of their time: half a dozen. */
-  readonly #spectral: { readonly tUs: number; readonly perMin: number; readonly flag: QualityFlag }[] = [];
+  readonly #spectral: SpectralRate[] = [];
+  /** Rate of the motion in the window of the last of them that was given out. */
+  #cadence = Number.NaN;
   /** Next due times, whole seconds of the device clock. */
   #hrSec = -1;
   #rmssdSec = 0;
@@ -138,13 +151,23 @@ export class BeatValues {
   #spectralSec = 0;
   #fiveSec = Number.POSITIVE_INFINITY;
 
-  /** @param fs rate of the signal, Hz  @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it */
-  constructor(source: 'ecg' | 'ppg', fs: number, track: BeatTrack, gaps: Gaps, rateFlag: (tUs: number) => QualityFlag, sink: ValueSink) {
+  /** @param fs rate of the signal, Hz  @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it
+   *  @param mayHide may an interval that ends in (fromUs, toUs] hide a beat that was not seen? */
+  constructor(
+    source: 'ecg' | 'ppg',
+    fs: number,
+    track: BeatTrack,
+    gaps: Gaps,
+    rateFlag: (tUs: number) => QualityFlag,
+    mayHide: (fromUs: number, toUs: number) => boolean,
+    sink: ValueSink,
+  ) {
     this.#names = names[source];
     this.#placing = placingOf(source, fs);
     this.#track = track;
     this.#gaps = gaps;
     this.#rateFlag = rateFlag;
+    this.#mayHide = mayHide;
     this.#sink = sink;
   }
 
@@ -165,8 +188,8 @@ export class BeatValues {
   }
 
   /** A rate of the pulse from its spectrum, which is given out with the pulse rate of its time. */
-  spectralRate(tUs: number, perMin: number, flag: QualityFlag): void {
-    this.#spectral.push({ tUs, perMin, flag });
+  spectralRate(rate: SpectralRate): void {
+    this.#spectral.push(rate);
   }
 
   /** @param beatsUs every beat before it is in the track  @param judgedUs every beat before it has its verdict */
@@ -228,21 +251,25 @@ export class BeatValues {
     const rate = (60 * secondUs) / (this.#names.waits ? medianOf(intervals, Math.min(count, intervals.length)) : mean);
     // an R peak's second may not have been judged yet, or it may: what is not always known is not used
     const isUneven = longest > longestMax * mean || Math.abs(rate - (60 * secondUs) / mean) > meanOffMax;
-    const pulse = worst === GOOD && isUneven ? SUSPECT : (worst as QualityFlag);
-    const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
-    const isOff = !this.#names.waits && quality === GOOD && this.#isOneBeatOff(from, to);
-    this.#sink.value(this.#names.hr, -1, tUs, rate, isOff ? SUSPECT : quality);
     this.#giveSpectral(tUs);
-    if (this.#spectral[0]?.tUs !== tUs) return;
-    const spectrum = this.#spectral.shift()!;
-    const byBeats = isBetterByBeats(quality, worst as QualityFlag, spectrum.flag);
-    this.#sink.value(spectralRate, -1, tUs, byBeats ? rate : spectrum.perMin, byBeats ? quality : spectrum.flag);
+    const spectral = this.#spectral[0]?.tUs === tUs ? this.#spectral[0] : undefined;
+    const isDoubtful = isUneven || isOfMotion(rate, spectral?.cadence ?? this.#cadence);
+    const pulse = worst === GOOD && isDoubtful ? SUSPECT : (worst as QualityFlag);
+    const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
+    const isOff = !this.#names.waits && quality === GOOD && (this.#isOneBeatOff(from, to) || this.#mayHide(times[from]!, tUs));
+    this.#sink.value(this.#names.hr, -1, tUs, rate, isOff ? SUSPECT : quality);
+    if (spectral === undefined) return;
+    this.#spectral.shift();
+    this.#cadence = spectral.cadence;
+    const byBeats = isBetterByBeats(quality, worst as QualityFlag, spectral.flag);
+    this.#sink.value(spectralRate, -1, tUs, byBeats ? rate : spectral.perMin, byBeats ? quality : spectral.flag);
   }
 
   /** Gives out spectral rates of earlier times: there was no pulse rate. */
   #giveSpectral(beforeUs: number): void {
     while (this.#spectral.length > 0 && this.#spectral[0]!.tUs < beforeUs) {
-      const { tUs, perMin, flag } = this.#spectral.shift()!;
+      const { tUs, perMin, flag, cadence } = this.#spectral.shift()!;
+      this.#cadence = cadence;
       this.#sink.value(spectralRate, -1, tUs, perMin, flag);
     }
   }

@@ -39,6 +39,8 @@ const NEAR = Math.round(0.1 / RATE_STEP_HZ);
 /** How far the peak next to a state is searched for; kept as a signed byte. */
 const PEAK_REACH = 4;
 const PEAK_SCALE = 28;
+/** Root mean square of the acceleration below which nothing moves: the heart itself moves a wrist at rest by some thousandths of g. */
+export const MOVING_G = 0.05;
 
 // shared by every instance of the thread: nothing of them outlives a call
 const kernel = Float64Array.from({ length: 2 * REACH + 1 }, (_, k) => -0.5 * ((k - REACH) / (weights.changeBpm / 60 / RATE_STEP_HZ)) ** 2);
@@ -67,11 +69,13 @@ export type FoundRates = {
   trust: Float64Array;
   /** Root mean square of the band-passed acceleration over the axes, in its unit; 0 without an accelerometer. */
   motion: Float64Array;
+  /** Rate of the strongest motion that was taken off the pulse, /min; NaN where nothing moves. */
+  cadence: Float64Array;
 };
 
 export function emptyRates(): FoundRates {
   const column = (): Float64Array => new Float64Array(4);
-  return { count: 0, endSec: column(), bpm: column(), confidence: column(), trust: column(), motion: column() };
+  return { count: 0, endSec: column(), bpm: column(), confidence: column(), trust: column(), motion: column(), cadence: column() };
 }
 
 /** Call `pushPpg` and `pushAcc` in any interleaving; a rate comes out when both have passed the end of its window by `latencySec`.
@@ -165,6 +169,7 @@ export class PpgMotionHeartRate {
     notePeaks(frame);
     noteShares(frame);
     if (this.#acc.length > 0) noteMotion(frame);
+    else frame.cadence = Number.NaN;
     if (this.#frames === 0) this.#score.set(emission);
     else this.#step(frame);
     this.#frames++;
@@ -225,19 +230,19 @@ export class PpgMotionHeartRate {
       if (share[state]! < laterShare) laterShare = share[state]!;
       state = back[state]!;
     }
-    const { usable, motion, peak, share, stride } = this.#recent[this.#emitted % (LAG + 1)]!;
+    const { usable, motion, peak, share, stride, cadence } = this.#recent[this.#emitted % (LAG + 1)]!;
     const endSec = (this.#emitted + FIRST_FRAME) * STEP_SEC;
     const bpm = 60 * rateHz(state + ((1 - weights.state) * peak[state]!) / PEAK_SCALE);
     let rival = Number.NEGATIVE_INFINITY;
     for (let s = 0; s < STATES; s++) if (score[s]! > rival && Math.abs(this.#passes(s) - state) > NEAR) rival = score[s]!;
-    let stridePower = 0;
-    for (let s = Math.max(0, state - PEAK_REACH); s <= Math.min(STATES - 1, state + PEAK_REACH); s++)
-      if (stride[s]! > stridePower) stridePower = stride[s]!;
-    const trust = this.trust.of(bpm, share[state]! / 255, laterShare / 255, score[end]! - rival, stridePower / 255, motion);
+    const power = mostNear(stride, state) / 255;
+    const halfPower = mostNear(stride, Math.round((rateHz(state) / 2 - rateHz(0)) / RATE_STEP_HZ)) / 255;
+    const moved = { stride: power, atHalf: halfPower, motionG: motion, cadence };
+    const trust = this.trust.of(bpm, share[state]! / 255, laterShare / 255, score[end]! - rival, moved);
     // at an end of the range nothing shows a peak: it may lie beyond, a harmonic of a pulse that was taken off with the motion
     const isAtEnd = state === 0 || state === STATES - 1;
-    if (usable) appendRate(out, endSec, bpm, share[state]! / 255, isAtEnd ? 0 : trust, motion);
-    else appendRate(out, endSec, Number.NaN, 0, 0, motion);
+    if (usable) appendRate(out, endSec, bpm, share[state]! / 255, isAtEnd ? 0 : trust, motion, cadence);
+    else appendRate(out, endSec, Number.NaN, 0, 0, motion, cadence);
     this.#emitted++;
   }
 
@@ -295,12 +300,14 @@ type Frame = {
   readonly share: Uint8Array;
   readonly stride: Uint8Array;
   motion: number;
+  /** Rate of the strongest motion taken off, /min; NaN where nothing moves. */
+  cadence: number;
   usable: boolean;
 };
 
 function newFrame(): Frame {
   const bytes = (): Uint8Array => new Uint8Array(STATES);
-  return { back: bytes(), peak: new Int8Array(STATES), share: bytes(), stride: bytes(), motion: 0, usable: false };
+  return { back: bytes(), peak: new Int8Array(STATES), share: bytes(), stride: bytes(), motion: 0, cadence: Number.NaN, usable: false };
 }
 
 function notePeaks({ peak }: Frame): void {
@@ -343,10 +350,25 @@ function sumNear(state: number): number {
   return state - NEAR >= STATES ? 0 : sums[Math.min(STATES, state + NEAR + 1)]! - sums[Math.max(0, state - NEAR)]!;
 }
 
-/** Power of the motion that was taken off, over its largest. */
-function noteMotion({ stride }: Frame): void {
+/** Power of the motion that was taken off, over its largest, and the rate of its strongest line. */
+function noteMotion(frame: Frame): void {
+  const { stride } = frame;
   const most = largest(taken) || 1;
-  for (let s = 0; s < STATES; s++) stride[s] = Math.round(255 * (taken[s]! / most));
+  let strongest = -1;
+  for (let s = 0; s < STATES; s++) {
+    stride[s] = Math.round(255 * (taken[s]! / most));
+    // at an end of the range nothing shows a line: it may lie beyond
+    const isLine = s > 0 && s < STATES - 1 && taken[s]! > taken[s - 1]! && taken[s]! >= taken[s + 1]!;
+    if (isLine && (strongest < 0 || taken[s]! > taken[strongest]!)) strongest = s;
+  }
+  frame.cadence = frame.motion < MOVING_G || strongest < 0 ? Number.NaN : 60 * rateHz(strongest);
+}
+
+/** The largest within reach of a state, which may be none; 0 where none is within reach. */
+function mostNear(x: Uint8Array, state: number): number {
+  let most = 0;
+  for (let s = Math.max(0, state - PEAK_REACH); s <= Math.min(STATES - 1, state + PEAK_REACH); s++) if (x[s]! > most) most = x[s]!;
+  return most;
 }
 
 function best(score: Float32Array): number {
@@ -361,7 +383,15 @@ function largest(x: Float64Array): number {
   return max;
 }
 
-function appendRate(out: FoundRates, endSec: number, bpm: number, confidence: number, trust: number, motion: number): void {
+function appendRate(
+  out: FoundRates,
+  endSec: number,
+  bpm: number,
+  confidence: number,
+  trust: number,
+  motion: number,
+  cadence: number,
+): void {
   if (out.count >= out.endSec.length) {
     const grow = (old: Float64Array): Float64Array => {
       const grown = new Float64Array(2 * old.length);
@@ -373,11 +403,13 @@ function appendRate(out: FoundRates, endSec: number, bpm: number, confidence: nu
     out.confidence = grow(out.confidence);
     out.trust = grow(out.trust);
     out.motion = grow(out.motion);
+    out.cadence = grow(out.cadence);
   }
   out.endSec[out.count] = endSec;
   out.bpm[out.count] = bpm;
   out.confidence[out.count] = confidence;
   out.trust[out.count] = trust;
   out.motion[out.count] = motion;
+  out.cadence[out.count] = cadence;
   out.count++;
 }

@@ -17,12 +17,41 @@ const SHARE_MIN = 0.02;
 /** A rate is good from `good` on and bad below `bad`. Without an accelerometer, arm swing cannot be told from a pulse: a rate is bad below
  *  `badConfidence`, and never better than suspect. */
 export const motionFlagLimits = { good: 0.99, bad: 0.75, badConfidence: 0.3 } as const;
+/** A rate is that of the motion, or a multiple of it, within this share. */
+const sameRateShare = 0.05;
+/** Trust at most, where the pulse may have been at half or a quarter of the rate, and its fundamental taken off with the motion, so that
+ *  what is left is a harmonic: where the strongest motion taken off was at one of these, */
+export const harmonicTrust = 0.9;
+/** or, above a rate that few hearts reach, where this share of it was at half of the rate. */
+export const fastPerMin = 180;
+export const halfMinFast = 0.2;
+
+/** Is a rate so many times another? */
+const isTimes = (perMin: number, times: number, other: number): boolean =>
+  Math.abs(perMin - times * other) < sameRateShare * times * other;
 
 /** @param confidence share of the cleaned power near the rate  @param motion 0 without an accelerometer */
 export function motionRateFlag(trust: number, confidence: number, motion: number): QualityFlag {
   if (motion === 0) return confidence < motionFlagLimits.badConfidence ? BAD : SUSPECT;
   if (!(trust >= motionFlagLimits.bad)) return BAD;
   return trust < motionFlagLimits.good ? SUSPECT : GOOD;
+}
+
+/** What was taken off a pulse with the motion. */
+export type MotionTaken = Readonly<{
+  /** Power at the rate, and at half of it, over the largest, 0..1. */
+  stride: number;
+  atHalf: number;
+  /** Root mean square of the motion, g. */
+  motionG: number;
+  /** Rate of the strongest motion taken off, /min; NaN: nothing moves. */
+  cadence: number;
+}>;
+
+function mayBeHarmonic(bpm: number, { atHalf, cadence }: MotionTaken): boolean {
+  if (!(cadence > 0)) return false;
+  if (isTimes(bpm, 2, cadence) || isTimes(bpm, 4, cadence)) return true;
+  return bpm >= fastPerMin && (atHalf >= halfMinFast || isTimes(bpm, 1, cadence));
 }
 
 /** Remembers the last two rates. */
@@ -46,13 +75,12 @@ export class RateTrust {
 
   /** @param share of the cleaned power near the rate or twice the rate, 0..1  @param laterShare the smallest of the windows after it that
    *  are known  @param margin as in `measures`
-   *  @param stride power at the rate of the motion taken off over its largest, 0..1  @param motionG its root mean square, g
    *  @returns probability that the rate is within 5 bpm */
-  of(bpm: number, share: number, laterShare: number, margin: number, stride: number, motionG: number): number {
+  of(bpm: number, share: number, laterShare: number, margin: number, taken: MotionTaken): number {
     let moved = this.#known > 0 ? Math.abs(bpm - this.#bpm1) : 0;
     if (this.#known > 1) moved = Math.max(moved, Math.abs(bpm - this.#bpm2));
     const { measures } = this;
-    measures[0] = (stride * motionG) / (motionG + stillG);
+    measures[0] = (taken.stride * taken.motionG) / (taken.motionG + stillG);
     measures[1] = Math.min(MARGIN_MAX, margin);
     measures[2] = Math.log(Math.max(SHARE_MIN, Math.min(share, laterShare, this.#share1, this.#share2)));
     measures[3] = Math.log1p(moved);
@@ -63,6 +91,7 @@ export class RateTrust {
     this.#share1 = share;
     let z: number = motionTrustModel.constant;
     for (let i = 0; i < measures.length; i++) z += motionTrustModel.of[i]! * measures[i]!;
-    return 1 / (1 + Math.exp(-z));
+    const trust = 1 / (1 + Math.exp(-z));
+    return mayBeHarmonic(bpm, taken) ? Math.min(trust, harmonicTrust) : trust;
   }
 }

@@ -55,8 +55,8 @@ export const burdenMethods: readonly Method[] = [
   ),
   {
     feature: 'ventricular_run_10s',
-    code: 'derived:ventricular_run_10s_v4',
-    version: 4,
+    code: 'derived:ventricular_run_10s_v5',
+    version: 5,
     source: 'ecg',
     title: 'Longest ventricular run of 10 s',
     unit: '{beats}',

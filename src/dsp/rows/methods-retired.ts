@@ -49,6 +49,7 @@ export const retiredBeatMethods: readonly Method[] = [
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
+  earlier(beatMethods.ecg, 12, 'the same beats and kinds, flagged by sqi_ecg version 10: good where T waves were taken for beats.'),
   earlier(
     beatMethods.ecg,
     11,
@@ -107,6 +108,9 @@ const isMadeOfRPeaks = (method: Method): boolean =>
   method.feature === 'hr_ecg' || method.feature === 'resp_rate_ecg' || (method.feature.startsWith('hrv_') && !isOfFiveMinutes(method));
 const isOfSpectrum = ({ feature }: Method): boolean => /_(vlf|lf|hf|lf_hf|lf_nu|hf_nu|total_power)_300s$/.test(feature);
 const isDoubtedByPlace = ({ feature }: Method): boolean => feature.startsWith('hrv_') && feature !== 'hrv_mean_nn_300s';
+const flaggedBy10 = 'flagged by sqi_ecg version 10, which could call seconds good in which tall T waves were taken for beats.';
+const goodWithHidden =
+  'good where low wide beats between those found were missed (37 instead of 75 /min in bigeminy of 0.3 mV), or where tall T waves were taken for beats (86 instead of 45 /min).';
 const placesUndoubted =
   'not suspect for pairs of beats that fit the usual one nowhere, nor an SDNN for places that vary (RMSSD of 60 s flagged 0, within 10 %: QTDB 99.0 %, since then 99.3; MIT-BIH 99.3, since then 99.5).';
 const acrossHoles =
@@ -146,11 +150,14 @@ export const retiredMethods: readonly Method[] = [
   ),
   ...featureMethods.filter(isMadeOfRPeaks).flatMap((current) => {
     // the version made of r_peaks version 12
-    const of12 = isDoubtedByPlace(current) ? current.version - 2 : current.version;
+    const of12 = current.version - (isDoubtedByPlace(current) ? 2 : 1);
     return [
-      ...(of12 < current.version
-        ? [earlier(current, of12 + 1, isOfSpectrum(current) ? acrossHoles : placesTogether), earlier(current, of12, placesUndoubted)]
-        : []),
+      ...(isDoubtedByPlace(current)
+        ? [
+            earlier(current, current.version - 1, isOfSpectrum(current) ? acrossHoles : placesTogether),
+            earlier(current, of12, placesUndoubted),
+          ]
+        : [earlier(current, of12, current.feature === 'hr_ecg' ? goodWithHidden : flaggedBy10)]),
       earlier(current, of12 - 1, madeOf11),
       earlier(current, of12 - 2, madeOf10),
       earlier(current, of12 - 3, madeOf8),
@@ -181,6 +188,16 @@ export const retiredMethods: readonly Method[] = [
     }),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
   ...['hr_ppg', 'sqi_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 7, ofPeaks3)),
+  earlier(
+    featureMethods[methodIndex('hr_ppg')]!,
+    8,
+    'a rate of beats that is that of the motion, its half or its double could be good (50 /min of a pulse of 100 in a motion of 50).',
+  ),
+  earlier(
+    featureMethods[methodIndex('hr_ppg_motion')]!,
+    8,
+    'twice the rate of a pulse whose fundamental was taken off with a motion at it, or at half of it, was good (144 /min of a pulse of 72).',
+  ),
   earlier(
     featureMethods[methodIndex('hr_ppg_motion')]!,
     7,
@@ -232,6 +249,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
+      earlier(current, 7, flaggedBy10),
       earlier(current, 6, humLeft),
       earlier(current, 5, madeOf11),
       earlier(current, 4, madeOf10),
@@ -248,11 +266,21 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 1, kindsOf7),
   ]),
   ...burdenMethods.flatMap((current) => [
-    ...(current.version > 4 ? [earlier(current, 4, kindsSure)] : []),
+    earlier(current, 4, current.feature === 'ventricular_run_10s' ? flaggedBy10 : kindsSure),
     earlier(current, 3, madeOf11),
     earlier(current, 2, madeOf10),
     earlier(current, 1, madeOf8),
   ]),
+  earlier(
+    featureMethods[methodIndex('longest_rr_10s')]!,
+    6,
+    'an interval could be good that a low wide beat lies in, during which the gain fell, or of a rhythm half of whose beats are T waves.',
+  ),
+  earlier(
+    featureMethods[methodIndex('sqi_ecg')]!,
+    10,
+    'seconds could be good in which tall T waves were taken for beats: both detectors find them, as evenly as the beats.',
+  ),
   earlier(featureMethods[methodIndex('longest_rr_10s')]!, 5, madeOf11),
   earlier(featureMethods[methodIndex('af_index')]!, 5, likelySteady),
   earlier(featureMethods[methodIndex('af_burden_300s')]!, 3, 'flagged by af_index version 5.'),

@@ -62,7 +62,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 12,
+    version: 13,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -92,7 +92,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 14, mean_nn: 12, sdnn: 14, pnn50: 14, sd1: 14, sd2: 14, lf: 14, hf: 14, lf_hf: 14 },
+  ecg: { rmssd: 14, mean_nn: 13, sdnn: 14, pnn50: 14, sd1: 14, sd2: 14, lf: 14, hf: 14, lf_hf: 14 },
   ppg: { rmssd: 9, mean_nn: 8, sdnn: 10, pnn50: 9, sd1: 9, sd2: 10, lf: 9, hf: 9, lf_hf: 9 },
 };
 
@@ -156,7 +156,7 @@ const ofFirstLead =
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
     feature: `${name}_60s`,
-    version: 7,
+    version: 8,
     source: 'ecg',
     title,
     unit: 'ms',
@@ -207,7 +207,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 11,
+    version: 12,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -216,11 +216,11 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice: src/dsp/hrv/one-beat-off.ts. Delay about 2 s.',
+      'Intervals of r_peaks whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice (src/dsp/hrv/one-beat-off.ts), where low wide beats may lie between those found (src/dsp/engine/rhythm.ts), or T waves among them (src/dsp/ecg/t-waves.ts). Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
-    version: 8,
+    version: 9,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -229,13 +229,13 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: '60,000 / median pulse interval (ms)',
     notes:
-      'Intervals as for hr_ecg, from pulse beats; the median, because one wave missed or found twice moves the mean by a tenth. Suspect when median and mean are more than 2 /min apart. In motion see the flag, and hr_ppg_motion. Delay about 11 s. Version 1 was the mean.',
+      'Intervals as for hr_ecg, from pulse beats; the median, because one wave missed or found twice moves the mean by a tenth. Suspect when median and mean are more than 2 /min apart, and at the rate of a motion, its half or its double. In motion see the flag, and hr_ppg_motion. Delay about 11 s. Version 1 was the mean.',
   }),
   ...variability('ecg', 'hrv'),
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 10,
+    version: 11,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -245,7 +245,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Version 6 judged the beats of r_peaks version 5.',
+      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave: src/dsp/ecg/t-waves.ts. Version 6 judged the beats of r_peaks version 5.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -342,7 +342,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 8,
+    version: 9,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
@@ -357,7 +357,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 10 : 5,
+      version: source === 'ecg' ? 11 : 5,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -385,7 +385,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 6,
+    version: 7,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
