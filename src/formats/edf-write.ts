@@ -106,8 +106,9 @@ type Scale = Readonly<{
   gainError: number;
 }>;
 
-/** Digital ranges tried: wide round ones, in which physical ends of 8 characters are exact for most gains. */
-const ranges = [32_000, 30_000, 20_000, 32_768, 25_000, 32_767] as const;
+/** Digital ranges tried, the smallest of the most exact: round ones, in which physical ends of 8 characters are exact for most gains.
+ *  Viewers draw a signal from one end of its range to the other. */
+const ranges = [400, 1000, 2000, 4000, 6000, 8000, 10_000, 12_000, 16_000, 20_000, 25_000, 30_000, 32_000, 32_767, 32_768] as const;
 
 function chooseScale({ samples, gain, baseline, label }: EdfSignalToWrite, missing: number): Scale {
   let low = Infinity;

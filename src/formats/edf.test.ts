@@ -51,6 +51,14 @@ test('what is written reads back sample by sample, with times, scales and annota
   expect(gainError).toBe(0);
 });
 
+test('the physical range is near the values: viewers draw it from edge to edge', () => {
+  const signals = [{ label: 'ECG II', unit: 'mV', rateNanoHz: 250e9, gain: 200, baseline: 0, samples: wave(2500, 300) }];
+  const header = Buffer.from(writeEdf(example({ signals, annotations: [] })).bytes).toString('latin1');
+  const signalCount = Number(header.slice(252, 256));
+  const [lowest, highest] = [104, 112].map((offset) => Number(header.slice(256 + offset * signalCount).slice(0, 8)));
+  expect([lowest, highest]).toEqual([-2, 2]);
+});
+
 test('a unit that is no ASCII is spelled, and cut to what fits', () => {
   const of = (unit: string): string =>
     read(writeEdf(example({ signals: [{ label: 'x', unit, rateNanoHz: 1e9, gain: 1, baseline: 0, samples: wave(10, 30) }] })).bytes)
