@@ -267,6 +267,17 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('says that it could not look, not that there are no more', async () => {
+    const { page } = await openViewer(`?at=${at(200)}`);
+    await page.locator('.views').focus();
+    const said = page.locator('bio-recording [role=status]');
+    await page.getByLabel('Jump to').selectOption('Ectopic beat');
+    await page.route(/\/beats\?.*limit=100000/, (route) => route.abort('connectionrefused'));
+    await page.getByRole('button', { name: 'Next' }).click();
+    await expect.poll(() => said.textContent()).toBe('It could not be looked for. Try again.');
+    await page.context().close();
+  });
+
   it('looks for nothing any more once one has moved on, or closed it', async () => {
     const { page, errors } = await openViewer(`?at=${at(200)}`);
     await page.getByLabel('Jump to').selectOption('Ectopic beat');

@@ -140,6 +140,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpWorst: 'Schlechteste Qualität',
   worstOf: 'Schlechteste Qualität, {rank} von {count}: {seconds} s ab {time}, {quality}',
   noMore: 'In dieser Richtung gibt es keine weitere Stelle',
+  noneBad: 'Keine Stelle mit schlechter Qualität',
+  notSought: 'Die Suche ist fehlgeschlagen. Versuchen Sie es noch einmal.',
   gap: 'kein Signal',
   notRead: 'konnte nicht gelesen werden',
   notComputed: 'noch nicht berechnet',

@@ -140,6 +140,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpWorst: 'Peor calidad',
   worstOf: 'Peor calidad, {rank} de {count}: {seconds} s desde las {time}, {quality}',
   noMore: 'No hay más en esta dirección',
+  noneBad: 'Ningún tramo de mala calidad',
+  notSought: 'No se pudo buscar. Inténtelo de nuevo.',
   gap: 'sin señal',
   notRead: 'no se pudo leer',
   notComputed: 'aún sin calcular',

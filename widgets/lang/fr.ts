@@ -140,6 +140,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpWorst: 'Pire qualité',
   worstOf: 'Pire qualité, {rank} sur {count} : {seconds} s à partir de {time}, {quality}',
   noMore: 'Il n’y en a pas d’autre dans cette direction',
+  noneBad: 'Aucun passage de mauvaise qualité',
+  notSought: 'La recherche a échoué. Réessayez.',
   gap: 'pas de signal',
   notRead: 'lecture impossible',
   notComputed: 'pas encore calculé',

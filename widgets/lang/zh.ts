@@ -139,6 +139,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpWorst: '质量最差处',
   worstOf: '质量最差处,第 {rank} 处,共 {count} 处:{time} 起 {seconds} 秒,{quality}',
   noMore: '这个方向没有更多了',
+  noneBad: '没有质量差的片段',
+  notSought: '无法查找,请重试。',
   gap: '无信号',
   notRead: '无法读取',
   notComputed: '尚未计算',

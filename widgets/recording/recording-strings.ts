@@ -51,6 +51,8 @@ export const recordingTexts = {
   jumpWorst: 'Worst quality',
   worstOf: 'Worst quality, {rank} of {count}: {seconds} s from {time}, {quality}',
   noMore: 'There are no more in this direction',
+  noneBad: 'No stretch of bad quality',
+  notSought: 'It could not be looked for. Try again.',
   gap: 'no signal',
   notRead: 'could not be read',
   notComputed: 'not computed yet',

@@ -89,6 +89,11 @@ export class WorstWalk {
   /** Where the one begins that was gone to last. */
   #atMs: number | null = null;
 
+  /** There was no bad stretch at the last step. */
+  get isEmpty(): boolean {
+    return this.#list.length === 0;
+  }
+
   /** The next step begins with the worst again. */
   restart(): void {
     this.#atMs = null;

@@ -446,26 +446,31 @@ export class BioRecording extends BioElement {
   async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
     this.#looking?.abort();
     const { signal } = (this.#looking = new AbortController());
-    if (to === 'jumpWorst') return await this.#goWorst(forward, signal);
-    const found = await this.#find(forward, to, signal);
-    if (signal.aborted) return; // they are elsewhere by now
-    if (found === null) this.#say(this.#words.say('noMore'));
-    else this.#moveTo(found);
+    try {
+      if (to === 'jumpWorst') return await this.#goWorst(forward, signal);
+      const found = await this.#find(forward, to, signal);
+      if (signal.aborted) return; // they are elsewhere by now
+      if (found === null) this.#say(this.#words.say('noMore'));
+      else this.#moveTo(found);
+    } catch {
+      if (!signal.aborted) this.#say(this.#words.say('notSought')); // that there are no more is not known
+    }
   }
 
   async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | null> {
     if (this.#source === null) return null;
     const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks: this.#marks };
-    return await findNext(this.#source, shown, to, { fromMs: this.#atMs, forward, signal }).catch(() => null);
+    return await findNext(this.#source, shown, to, { fromMs: this.#atMs, forward, signal });
   }
 
   /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
   async #goWorst(forward: boolean, signal: AbortSignal): Promise<void> {
     if (this.#source === null) return;
-    const step = this.#quality && this.#worst.step(this.#source, this.#quality, forward, signal);
-    const found = await step?.catch(() => null);
+    this.#quality ??= await this.#source.quality(this.#channels[0]!, signal); // it may not have been read, or not have come yet
+    if (this.#quality === null) return this.#say(this.#words.say('noMore')); // temperature, motion: nobody judges them
+    const found = await this.#worst.step(this.#source, this.#quality, forward, signal);
     if (signal.aborted) return;
-    if (found == null) return this.#say(this.#words.say('noMore'));
+    if (found === null) return this.#say(this.#words.say(this.#worst.isEmpty ? 'noneBad' : 'noMore'));
     this.#moveTo(found.stretch.fromMs);
     this.#say(this.#words.worst(found.stretch, found.rank, found.count));
   }
