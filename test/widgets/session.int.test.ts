@@ -513,7 +513,7 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     });
     const page = await (await browser.newContext()).newPage();
     await page.goto(`${fixture.origin}/dashboard/live#demo=s3`);
-    await expect.poll(() => page.getByText('No alarms. Not a medical device.').isVisible()).toBe(true);
+    await expect.poll(() => page.getByText('No alarms. Not a medical device.', { exact: true }).isVisible()).toBe(true);
     const tile = (name: string): Promise<string | null> => page.locator(`[data-feature=${name}]`).innerText();
     await expect.poll(() => tile('hr_ecg')).toMatch(/72.*Good/s);
     expect(await tile('hrv_rmssd_60s')).toMatch(/41.*Suspect/s);
