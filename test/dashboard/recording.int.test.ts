@@ -437,7 +437,10 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await field.fill(local(250));
     await field.press('Enter');
     await until(async () => Math.abs((await shownSec(page)) - 250) < 1);
-    await page.getByText(`${local(250).slice(11)} GMT+5:30`).waitFor();
+    await page
+      .locator('.reading')
+      .getByText(`${local(250).slice(11)} GMT+5:30`)
+      .waitFor();
     await page.getByText('Times are of the time zone Asia/Kolkata').waitFor();
     // So are all times of their other pages, which say so where the browser's clocks are others.
     const shown = new Intl.DateTimeFormat('en-US', { timeZone: 'Asia/Kolkata', dateStyle: 'medium', timeStyle: 'short' }).format(startMs);

@@ -27,8 +27,7 @@ export const fastPerMin = 180;
 export const halfMinFast = 0.2;
 
 /** Is a rate so many times another? */
-const isTimes = (perMin: number, times: number, other: number): boolean =>
-  Math.abs(perMin - times * other) < sameRateShare * times * other;
+const isTimes = (perMin: number, times: number, other: number): boolean => Math.abs(perMin - times * other) < sameRateShare * times * other;
 
 /** @param confidence share of the cleaned power near the rate  @param motion 0 without an accelerometer */
 export function motionRateFlag(trust: number, confidence: number, motion: number): QualityFlag {
