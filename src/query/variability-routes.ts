@@ -227,6 +227,7 @@ function seriesOf(
     suspectCount: found.suspectCount,
     badCount: found.badCount,
     isDoubtful: isDoubtful(features, source, window),
+    isSpreadDoubtful: isSpreadDoubtful(features, source, window),
   });
   const correctedCount = corrections.filter(({ tsNs }) => isInside(window, tsNs)).length;
   const stored = isCorrected && correctedCount > 0 ? new Map<string, Stored>() : storedOf(features, window, values, windowSec);
@@ -284,6 +285,16 @@ function isDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', {
   const fromNs = sinceNs + (half < SNAP_NS ? half : SNAP_NS);
   const flags = [...minutes.qmask].filter((_, i) => minutes.tsNs[i]! >= fromNs && minutes.tsNs[i]! <= untilNs + SNAP_NS);
   return flags.filter((flag) => flag === 0).length <= flags.length / 2;
+}
+
+/** Its flags of five minutes near the end, and most of those that end in the window. */
+function isSpreadDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', window: Window): boolean {
+  const fives = features.find(({ name }) => name === (source === 'ecg' ? 'hrv_sdnn_300s' : 'prv_sdnn_300s'));
+  const near = Array.from(fives?.tsNs ?? [], (ns, i) => ({ apartNs: apart(ns, window.untilNs), ns, flag: fives!.qmask[i]! }))
+    .filter(({ ns }) => ns > window.sinceNs && ns <= window.untilNs + SNAP_NS)
+    .toSorted((a, b) => Number(a.apartNs - b.apartNs));
+  if (near.length === 0) return isDoubtful(features, source, window);
+  return near[0]!.flag > 0 || near.filter(({ flag }) => flag === 0).length <= near.length / 2;
 }
 
 function afShare(features: readonly FeatureSeries[], window: Window): number | null {

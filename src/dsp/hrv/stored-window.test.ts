@@ -22,6 +22,7 @@ const windowOf = (windowSec: number, intervals: readonly StoredInterval[], other
   suspectCount: 0,
   badCount: 0,
   isDoubtful: false,
+  isSpreadDoubtful: false,
   ...other,
 });
 const valueOf = (window: StoredWindow, name: string) => windowVariability(window).values.find((value) => value.name === name)!;
@@ -96,6 +97,7 @@ describe('variability of a window of stored beats', () => {
     const flags = (other: Partial<StoredWindow>) => ['sdnn', 'rmssd', 'hf'].map((name) => valueOf(windowOf(300, five, other), name).qmask);
     expect(flags({})).toEqual([0, 0, 0]);
     expect(flags({ isDoubtful: true })).toEqual([0, 1, 1]);
+    expect(flags({ isSpreadDoubtful: true })).toEqual([1, 0, 0]);
     expect(flags({ fs: 128 })).toEqual([0, 1, 1]);
     expect(flags({ suspectCount: 40 })).toEqual([1, 1, 1]);
     expect(flags({ badCount: 100 })).toEqual([2, 2, 2]);

@@ -33,8 +33,10 @@ export type StoredWindow = Readonly<{
   beatCount: number;
   suspectCount: number;
   badCount: number;
-  /** Places or confidences of beats are doubtful, or nothing is known of them. */
+  /** Places or confidences of beats are doubtful, or nothing is known of them: differences of intervals. */
   isDoubtful: boolean;
+  /** The same of the spread of intervals. */
+  isSpreadDoubtful: boolean;
 }>;
 
 /** @param qmask of the value; null: it has none, because too little is covered or there are too few intervals */
@@ -107,9 +109,9 @@ export function windowVariability(
   const beats = Math.max(1, window.beatCount);
   const flag = flagOf(coverage, 1 - nn.count / scratch.all.count, window.badCount / beats, (window.badCount + window.suspectCount) / beats);
   // Placed by R waves alone, differences of intervals are not those of the stored values.
-  const isUnplaced = window.isDoubtful || placing.byShape ? SUSPECT : GOOD;
+  const isUnplaced = window.isDoubtful || placing.byShape;
   const flagOfDoubt = (which: 'pairs' | 'spread' | 'power'): QualityFlag =>
-    worse(worse(flag, doubts[which]), which === 'spread' ? GOOD : isUnplaced);
+    worse(worse(flag, doubts[which]), (which === 'spread' ? window.isSpreadDoubtful : isUnplaced) ? SUSPECT : GOOD);
   const spectrum = spectrumOf(windowSec, coverage);
   const power = Object.fromEntries(spectrum?.bands.map(({ name, ms2 }) => [name, ms2]) ?? []);
   const [vlf = NaN, lf = NaN, hf = NaN] = [power['vlf'], power['lf'], power['hf']];
