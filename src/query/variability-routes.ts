@@ -277,23 +277,31 @@ function storedOf(
   return isSame ? stored : new Map();
 }
 
-/** The engine knows more of beats than is stored; its flags of a minute tell. */
-function isDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', { sinceNs, untilNs }: Window): boolean {
-  const minutes = features.find(({ name }) => name === (source === 'ecg' ? 'hrv_rmssd_60s' : 'prv_rmssd_60s'));
+/** The engine knows more of beats than is stored; its flags of a minute tell, and those of five minutes of a window as long. */
+function isDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', window: Window): boolean {
+  const { sinceNs, untilNs } = window;
+  const prefix = source === 'ecg' ? 'hrv' : 'prv';
+  const minutes = features.find(({ name }) => name === `${prefix}_rmssd_60s`);
   if (minutes === undefined) return true;
   const half = (untilNs - sinceNs) / 2n;
   const fromNs = sinceNs + (half < SNAP_NS ? half : SNAP_NS);
   const flags = [...minutes.qmask].filter((_, i) => minutes.tsNs[i]! >= fromNs && minutes.tsNs[i]! <= untilNs + SNAP_NS);
-  return flags.filter((flag) => flag === 0).length <= flags.length / 2;
+  if (flags.filter((flag) => flag === 0).length <= flags.length / 2) return true;
+  return untilNs - sinceNs >= FIVE_MIN_NS && (isSuspectNear(features, `${prefix}_rmssd_300s`, window) ?? false);
 }
 
-/** Its flags of five minutes near the end, and most of those that end in the window. */
 function isSpreadDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', window: Window): boolean {
-  const fives = features.find(({ name }) => name === (source === 'ecg' ? 'hrv_sdnn_300s' : 'prv_sdnn_300s'));
-  const near = Array.from(fives?.tsNs ?? [], (ns, i) => ({ apartNs: apart(ns, window.untilNs), ns, flag: fives!.qmask[i]! }))
-    .filter(({ ns }) => ns > window.sinceNs && ns <= window.untilNs + SNAP_NS)
+  const name = source === 'ecg' ? 'hrv_sdnn_300s' : 'prv_sdnn_300s';
+  return isSuspectNear(features, name, window) ?? isDoubtful(features, source, window);
+}
+
+/** Is the stored value that ends nearest to the end of the window not good, or half of those that end in it? null: there is none. */
+function isSuspectNear(features: readonly FeatureSeries[], feature: string, { sinceNs, untilNs }: Window): boolean | null {
+  const one = features.find(({ name }) => name === feature);
+  const near = Array.from(one?.tsNs ?? [], (ns, i) => ({ ns, apartNs: apart(ns, untilNs), flag: one!.qmask[i]! }))
+    .filter(({ ns }) => ns > sinceNs && ns <= untilNs + SNAP_NS)
     .toSorted((a, b) => Number(a.apartNs - b.apartNs));
-  if (near.length === 0) return isDoubtful(features, source, window);
+  if (near.length === 0) return null;
   return near[0]!.flag > 0 || near.filter(({ flag }) => flag === 0).length <= near.length / 2;
 }
 

@@ -262,7 +262,7 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
     await page.getByLabel('Vorschub').selectOption({ index: 0 });
     expect(page.url()).toMatch(/\?lang=de&speed=12\.5#/);
     await page.getByLabel('Sprache').selectOption('Français');
-    await page.getByText('Aucune alarme.').waitFor();
+    await page.locator('footer.notice', { hasText: 'Aucune alarme.' }).waitFor();
     await page.locator('.link.live').waitFor({ timeout: 20_000 });
     await page.context().close();
   });
