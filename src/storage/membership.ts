@@ -493,8 +493,7 @@ export class Membership implements LogOwner, ClusterView {
     this.#lookedMs = nowMs;
     for (const { id, renewed } of seen.nodes) if (this.#heard.get(id)?.renewed !== renewed) this.#heard.set(id, { renewed, ms: nowMs });
     for (const { id, locked } of seen.nodes) if (locked) this.#met.add(id);
-    for (const ids of [this.#heard, this.#met])
-      for (const id of ids.keys()) if (!seen.nodes.some((node) => node.id === id)) ids.delete(id);
+    for (const ids of [this.#heard, this.#met]) for (const id of ids.keys()) if (!seen.nodes.some((node) => node.id === id)) ids.delete(id);
     return seen;
   }
 

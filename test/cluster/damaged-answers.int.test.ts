@@ -89,7 +89,8 @@ test.runIf(hasNatsServer)(
         ({ status, text } = await send(elsewhere, 2 + i)); // the first after a refusal opens the stream again
         return told > before;
       }, 30_000);
-      if (status !== 503 || !text.includes('a message of another node is damaged')) answers.push(`${JSON.stringify(lie)}: ${status} ${text}`);
+      if (status !== 503 || !text.includes('a message of another node is damaged'))
+        answers.push(`${JSON.stringify(lie)}: ${status} ${text}`);
     }
     expect(answers).toEqual([]);
     lies.unsubscribe();

@@ -32,8 +32,7 @@ test.runIf(existsSync('/usr/bin/prlimit'))(
     command.stderr!.setEncoding('utf8').on('data', (text: string) => (told += text));
     const nodes = (): number[] =>
       readFileSync(`/proc/${command.pid}/task/${command.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
-    const limitFiles = (files: number): void =>
-      void execFileSync('prlimit', ['--pid', String(command.pid), `--nofile=${files}:`]);
+    const limitFiles = (files: number): void => void execFileSync('prlimit', ['--pid', String(command.pid), `--nofile=${files}:`]);
     const before = Number(/^Max open files +(\d+)/m.exec(readFileSync(`/proc/${command.pid}/limits`, 'utf8'))![1]);
     let all: number[] = [];
     try {
@@ -43,7 +42,10 @@ test.runIf(existsSync('/usr/bin/prlimit'))(
       const [lives, dies] = all as [number, number];
       limitFiles(readdirSync(`/proc/${command.pid}/fd`).length - 1);
       process.kill(dies, 'SIGKILL');
-      await until(() => /bed\/\d could not be started \(.*EMFILE\); it is started again in /.test(told) || command.exitCode !== null, 60_000);
+      await until(
+        () => /bed\/\d could not be started \(.*EMFILE\); it is started again in /.test(told) || command.exitCode !== null,
+        60_000,
+      );
       await sleep(2000);
       expect(command.exitCode, told).toBeNull();
       expect(nodes()).toEqual([lives]);
