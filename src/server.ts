@@ -171,6 +171,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   const apiRoutes = await apiRoutesOf({
     config,
     version,
+    node: instance.name,
     database,
     roles,
     auth,

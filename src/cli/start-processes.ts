@@ -153,29 +153,43 @@ async function keep(node: Node, { env, endMs, signal, err, isUseless }: Keeping)
   signal.addEventListener('abort', stop, { once: true });
   while (!signal.aborted) {
     node.startedMs = performance.now();
-    const child = fork(process.argv[1]!, ['start'], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
-    node.child = child;
-    // Its log, whose lines name it, but not that it listens: that is said once.
-    createInterface(child.stdout!).on('line', (line) => {
-      if (line.startsWith(LISTENING)) node.firstStart.resolve(true);
-      else process.stdout.write(`${line}\n`);
-    });
-    createInterface(child.stderr!).on('line', (line) => process.stderr.write(`${node.name}: ${line}\n`));
-    watchSigns(child, () => {
-      err(`biosignal start: ${node.name} has not answered for ${SILENT_MS_MAX / 1000} s, and is killed`);
-      child.kill('SIGKILL');
-    });
-    const [code, by] = await new Promise<[number | null, string | null]>((done) => child.once('exit', (...how) => done(how)));
-    node.child = null;
-    node.firstStart.resolve(false);
-    if (signal.aborted) {
-      node.endedWell = hasEndedWell(code, by); // if not, the next start reads back what it could not store
-      return;
+    const child = await forkNode(env);
+    let ended: string;
+    if (child instanceof Error) ended = `${node.name} could not be started (${child.message})`;
+    else {
+      node.child = child;
+      // Its log, whose lines name it, but not that it listens: that is said once.
+      createInterface(child.stdout!).on('line', (line) => {
+        if (line.startsWith(LISTENING)) node.firstStart.resolve(true);
+        else process.stdout.write(`${line}\n`);
+      });
+      createInterface(child.stderr!).on('line', (line) => process.stderr.write(`${node.name}: ${line}\n`));
+      watchSigns(child, () => {
+        err(`biosignal start: ${node.name} has not answered for ${SILENT_MS_MAX / 1000} s, and is killed`);
+        child.kill('SIGKILL');
+      });
+      const [code, by] = await new Promise<[number | null, string | null]>((done) => child.once('exit', (...how) => done(how)));
+      node.child = null;
+      if (signal.aborted) node.endedWell = hasEndedWell(code, by); // if not, the next start reads back what it could not store
+      ended = `${node.name} has ended (${code ?? 'killed'})`;
     }
+    node.firstStart.resolve(false);
+    if (signal.aborted) return;
     const pauseMs = node.restarts.noteEnd(performance.now() - node.startedMs);
-    const ended = `${node.name} has ended (${code ?? 'killed'})`;
     if (isUseless(node)) throw new Error(`${ended} ${ENDS_MAX} times within a minute of its start, and no other works`);
     err(`biosignal start: ${ended}; it is started again in ${pauseMs / 1000} s`);
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined); // told to stop: nothing is started again
+  }
+}
+
+/** @returns why there is none: the machine gives no more processes, memory or open files, or the program is being replaced */
+async function forkNode(env: NodeJS.ProcessEnv): Promise<ChildProcess | Error> {
+  try {
+    const child = fork(process.argv[1]!, ['start'], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+    if (child.pid === undefined) return await new Promise((done) => child.once('error', done));
+    child.on('error', () => undefined); // a signal or a message did not arrive
+    return child;
+  } catch (error) {
+    return error as Error;
   }
 }

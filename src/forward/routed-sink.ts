@@ -14,7 +14,7 @@ import type { Admitted, OwnersWord, PacketSink, StreamRecord, StreamRequest } fr
 import { Turns } from '../ingest/turns.ts';
 import type { Tally } from '../metrics.ts';
 import type { ClockFit, StreamId, SubjectId } from '../signal.ts';
-import { BATCH_HEAD, decodeObject, decodePackets, encodeObject, PACKET_HEAD, PacketMessage } from './wire.ts';
+import { BATCH_HEAD, checkSaid, decodeObject, decodePackets, encodeObject, PACKET_HEAD, PacketMessage } from './wire.ts';
 
 /** How long packets wait for others while a request waits for them, and while only sockets do, ms. A message costs main threads as much
  *  as ten packets; a socket is acknowledged every 180 ms (ack-schedule.ts), so that it does not wait longer for it. */
@@ -218,7 +218,7 @@ export class RoutedSink implements PacketSink {
     const bytes = message.finish(hurried !== null);
     lane.lastBytes = bytes.length;
     this.#ask(owner, 'packets', bytes, ANSWER_MS)
-      .then((answer) => this.#settle(batch, bytes, decodeObject<Settled>(answer)))
+      .then((answer) => this.#settle(batch, bytes, decodeSettled(answer, batch.seqs.length)))
       .catch((error: unknown) => {
         this.#parts.view.lookAgain();
         for (const { streamId } of decodePackets(bytes).packets) this.#remote.delete(streamId);
@@ -264,6 +264,23 @@ export class RoutedSink implements PacketSink {
     const { view } = this.#parts;
     for (const [streamId, { owner, subjectId }] of this.#remote) if (view.ownerOf(subjectId) !== owner) this.#remote.delete(streamId);
   }
+}
+
+/** @param packets of the message  @throws PipelineError internal: it does not say which of them are kept, so none counts as kept */
+function decodeSettled(answer: Buffer, packets: number): Settled {
+  const said = decodeObject<Settled | null>(answer);
+  const isNumber = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+  const isList = (list: unknown, isRight: (each: never) => boolean): boolean =>
+    Array.isArray(list) && list.every((each) => each !== null && isRight(each as never));
+  const isRefusal = ({ index, code, why }: PacketRefusal): boolean =>
+    isNumber(index) && index < packets && typeof code === 'string' && typeof why === 'string';
+  checkSaid(said !== null && typeof said.kept === 'boolean' && typeof said.why === 'string');
+  const { kept, closed, refused, repeats, highs } = said!;
+  checkSaid(isList(closed, isNumber));
+  checkSaid(refused === undefined || (isList(refused, isRefusal) && kept === (refused.length === 0)));
+  checkSaid(isList(repeats, ({ streamId, seq }: Settled['repeats'][number]) => isNumber(streamId) && isNumber(seq)));
+  checkSaid(isList(highs, (high: unknown) => Array.isArray(high) && high.length === 2 && high.every(isNumber)));
+  return said!;
 }
 
 function refusedOf(refused: readonly PacketRefusal[], bytes: Buffer, seqs: readonly number[]): OwnersWord['refused'] {

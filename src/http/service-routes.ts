@@ -18,6 +18,8 @@ export type Part = Readonly<{
 
 export type ServiceDeps = Readonly<{
   version: string;
+  /** Name of this node: several may share a port. */
+  node: string;
   parts: () => Promise<readonly Part[]>;
   /** Default: this instance is to take traffic. */
   standby?: () => boolean;
@@ -32,6 +34,7 @@ export type ServiceDeps = Readonly<{
 const Health = exactly({ status: Type.Literal('ok'), version: Type.String() });
 const Readiness = exactly({
   status: oneOf(['ready', 'not_ready', 'standby']),
+  node: Type.Optional(Type.String({ description: 'Name of the node that answers, for who runs the service: several may share a port.' })),
   parts: Type.Array(
     exactly({
       name: Type.String(),
@@ -61,7 +64,7 @@ const getReadiness = (deps: ServiceDeps) =>
     tag: 'Service',
     summary: 'Can it take traffic?',
     description:
-      'Anyone is told which parts work. `detail` is added from loopback, with the bearer token BIO_METRICS_TOKEN, in a session of the ' +
+      'Anyone is told which parts work. `node` and `detail` are added from loopback, with the bearer token BIO_METRICS_TOKEN, in a session of the ' +
       'dashboard, and with a key of scope admin that the service has seen before.',
     access: { public: true },
     responses: {
@@ -79,7 +82,8 @@ const getReadiness = (deps: ServiceDeps) =>
       const ready = parts.every(({ ok, needed = true }) => ok || !needed);
       const why = deps.standby?.() === true ? 'standby' : 'not_ready';
       const said = parts.map(({ name, ok, detail }) => ({ name, ok, ...(detailed ? { detail } : {}) }));
-      return ready ? { status: 200, json: { status: 'ready', parts: said } } : { status: 503, json: { status: why, parts: said } };
+      const json = { ...(detailed ? { node: deps.node } : {}), parts: said };
+      return ready ? { status: 200, json: { status: 'ready', ...json } } : { status: 503, json: { status: why, ...json } };
     },
   });
 

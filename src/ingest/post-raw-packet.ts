@@ -1,7 +1,7 @@
 /** POST /ingest/raw-packet: one packet or a length-delimited batch; answered when everything accepted is durable. */
 import { Type } from 'typebox';
 import type { ErrorCode, Rejected } from '../errors.ts';
-import { errorTable, isRejected, PipelineError, rejected } from '../errors.ts';
+import { errorTable, isRejected, knownError, PipelineError, rejected } from '../errors.ts';
 import { decodeBody } from '../http/body.ts';
 import { defineRoute } from '../http/route.ts';
 import type { RequestContext, Route, WrittenReply } from '../http/route.ts';
@@ -170,11 +170,9 @@ function whyEnded(ingest: Ingest, { signal }: BatchRequest): Rejected | null {
   return signal.aborted ? rejected('busy', 'The request was given up.') : null;
 }
 
-type Stretch = Readonly<{
-  packets: readonly (DecodedPacket | Rejected)[];
-  /** Why a stream was not opened, by openingOf. */
-  refusals: ReadonlyMap<string, Rejected>;
-}>;
+/** Why streams were not opened, by openingOf. */
+type Refusals = ReadonlyMap<string, Rejected>;
+type Stretch = Readonly<{ packets: readonly (DecodedPacket | Rejected)[]; refusals: Refusals }>;
 
 /** What decides whether the stream of a sound packet may be opened: one opening answers for all packets that are alike in it. */
 function openingOf({ deviceId, bootId, subject, firmware, recordedUnixNs }: DecodedPacket): string {
@@ -186,13 +184,14 @@ function refusalOf({ refusals }: Stretch, packet: DecodedPacket): Rejected | und
 }
 
 /** Decodes consecutive packets of a batch and opens those of their streams that are not open yet, all at once.
- *  @throws PipelineError when the database is unavailable */
+ *  @param unavailable streams whose node or database was away in this batch: they are not waited for in each stretch */
 async function openStretch(
   ingest: Ingest,
   sender: Sender,
   parts: readonly Uint8Array[],
   receivedNs: bigint,
   turns: Turns,
+  unavailable: Map<string, Rejected>,
 ): Promise<Stretch> {
   const packets: (DecodedPacket | Rejected)[] = [];
   const openings = new Map<string, Readonly<{ first: DecodedPacket; opened: Promise<Session | Rejected> }>>();
@@ -204,7 +203,7 @@ async function openStretch(
     // Most batches are of one device.
     if (isRejected(packet) || (packet.deviceId === known?.deviceId && packet.bootId === known.bootId)) continue;
     const stream = `${packet.bootId}/${packet.deviceId}`;
-    if (openings.has(stream) || checkIdentity(packet) !== null) continue;
+    if (openings.has(stream) || checkIdentity(packet) !== null || unavailable.has(openingOf(packet))) continue;
     const found = ingest.find(sender.caller, packet, receivedNs);
     if (!(found instanceof Promise)) {
       known = packet;
@@ -215,10 +214,21 @@ async function openStretch(
   }
   const refusals = new Map<string, Rejected>();
   for (const { first, opened } of openings.values()) {
-    const session = await opened;
+    const session = await opened.catch((error: unknown) => {
+      const refusal = refusalBy(error);
+      unavailable.set(openingOf(first), refusal);
+      return refusal;
+    });
     if (isRejected(session)) refusals.set(openingOf(first), session);
   }
-  return { packets, refusals };
+  return { packets, refusals: new Map([...refusals, ...unavailable]) };
+}
+
+/** Of one packet, as another's may be kept. */
+function refusalBy(error: unknown): Rejected {
+  const { code, message } = knownError(error);
+  if (code === 'internal' || !errorTable[code].retry) throw error;
+  return rejected(code, message);
 }
 
 /** Takes a batch: a framing error rejects all of it, packets are accepted or rejected individually. */
@@ -236,6 +246,7 @@ async function takeBatch(ingest: Ingest, request: BatchRequest, body: Uint8Array
   const notices: string[] = [];
   const turns = new Turns();
   let stretch: Stretch = { packets: [], refusals: new Map() };
+  const unavailable = new Map<string, Rejected>();
   for (let index = 0; index < parts.length; index++) {
     if (index % STRETCH_PACKETS === 0) {
       const ended = index === 0 ? null : whyEnded(ingest, request);
@@ -243,7 +254,7 @@ async function takeBatch(ingest: Ingest, request: BatchRequest, body: Uint8Array
         for (let left = index; left < parts.length; left++) rejections.push({ index: left, code: ended.code, detail: ended.detail });
         break;
       }
-      stretch = await openStretch(ingest, request, parts.slice(index, index + STRETCH_PACKETS), receivedNs, turns);
+      stretch = await openStretch(ingest, request, parts.slice(index, index + STRETCH_PACKETS), receivedNs, turns, unavailable);
     }
     if (turns.isOver()) await turns.next();
     const packet = stretch.packets[index % STRETCH_PACKETS]!;
@@ -314,16 +325,12 @@ async function offerOne(
   receivedNs: bigint,
 ): Promise<OfferedPacket | Rejected> {
   const found = ingest.find(sender.caller, packet, receivedNs);
-  const session = found instanceof Promise ? await found : found;
+  const session = found instanceof Promise ? await found.catch(refusalBy) : found;
   if (isRejected(session)) return session;
   const offered = ingest.offer(session, packet, bytes, receivedNs, sender);
   if (offered === 'recall') {
-    try {
-      await ingest.recall(session, packet.seq);
-    } catch (error) {
-      if (!(error instanceof PipelineError)) throw error;
-      return rejected(error.code, error.message);
-    }
+    const refusal = await ingest.recall(session, packet.seq).then(() => null, refusalBy);
+    if (refusal !== null) return refusal;
     return await offerOne(ingest, sender, packet, bytes, receivedNs);
   }
   if (offered === 'busy') return rejected('busy', 'The queues are full.');

@@ -30,6 +30,8 @@ import type { Sealing } from './sealing.ts';
 type RouteParts = Readonly<{
   config: Config;
   version: string;
+  /** Name of this node. */
+  node: string;
   database: Database;
   roles: Pick<RoleDatabases, 'api'>;
   auth: Auth;
@@ -53,7 +55,7 @@ type RouteParts = Readonly<{
 
 /** Organizations read and write over a pool of the api role that sees their rows alone. */
 export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Route[]> {
-  const { config, version, database, roles, auth, networks, metrics, logger, reads, sealing, pipeline } = routeParts;
+  const { config, version, node, database, roles, auth, networks, metrics, logger, reads, sealing, pipeline } = routeParts;
   const { questions, secureCookies, signInRefused, tries, parts, metricsText, demoRoutes } = routeParts;
   const readers = serviceTurns(config);
   const onDamaged = damagedMinutes(logger, metrics);
@@ -94,6 +96,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
     ),
     ...serviceRoutes({
       version,
+      node,
       metricsToken: config.metricsToken,
       metrics: metricsText,
       parts,

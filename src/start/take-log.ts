@@ -32,6 +32,7 @@ export async function takeLog(
   const listen = async (): Promise<HttpServer> =>
     await startStandby(config, logger, {
       version,
+      node: instance.name,
       metricsToken: config.metricsToken,
       metrics: () => metrics.registry.metrics(),
       parts: async () => [await databasePart(ingest, null), logPart(), ...(await waitingSecret(database, config))],

@@ -86,6 +86,8 @@ export class Membership implements LogOwner, ClusterView {
   readonly #listeners = new Set<() => void>();
   /** When each node's row was seen to change, performance.now(). */
   readonly #heard = new Map<NodeId, Readonly<{ renewed: string; ms: number }>>();
+  /** Nodes whose session lock was seen in this database. */
+  readonly #met = new Set<NodeId>();
   readonly #releasing = new Map<number, Readonly<{ done: Promise<void>; startedMs: number }>>();
   #seen: Seen = { partitions: 0, epoch: 0, nodes: [], owners: [] };
   #viewText = '';
@@ -146,7 +148,8 @@ export class Membership implements LogOwner, ClusterView {
     const mode = this.fence.held.modeOf(partition);
     if (mode === 'open' || mode === 'taking') return this.self;
     const owner = this.#seen.owners[partition]?.owner ?? null;
-    return owner === this.self ? null : owner; // being given back
+    // Its own: being given back. One that never lived here owned the database that this one is a copy of, and may live there.
+    return owner === null || owner === this.self || !this.#met.has(owner) ? null : owner;
   }
 
   nodes(): readonly ClusterNode[] {
@@ -489,7 +492,8 @@ export class Membership implements LogOwner, ClusterView {
     const nowMs = performance.now();
     this.#lookedMs = nowMs;
     for (const { id, renewed } of seen.nodes) if (this.#heard.get(id)?.renewed !== renewed) this.#heard.set(id, { renewed, ms: nowMs });
-    for (const id of this.#heard.keys()) if (!seen.nodes.some((node) => node.id === id)) this.#heard.delete(id);
+    for (const { id, locked } of seen.nodes) if (locked) this.#met.add(id);
+    for (const ids of [this.#heard, this.#met]) for (const id of ids.keys()) if (!seen.nodes.some((node) => node.id === id)) ids.delete(id);
     return seen;
   }
 

@@ -236,9 +236,11 @@ describe('BIO_SECRET', () => {
 
   // promise: details-guarded
   it('details of /readyz are for this machine, the dashboard and keys that may administer; others are told what works', async () => {
-    type Parts = { status: string; parts: { name: string; ok: boolean; detail?: string }[] };
+    type Parts = { status: string; node?: string; parts: { name: string; ok: boolean; detail?: string }[] };
     const ready = async (headers: Record<string, string>, as = ''): Promise<readonly [status: number, parts: number, details: number]> => {
       const { status, body } = await running.send<Parts>('GET', '/readyz', { as, headers });
+      // The name of the machine is one of the details.
+      expect(body.node === undefined).toBe(body.parts.every(({ detail }) => detail === undefined));
       return [status, body.parts.length, body.parts.filter(({ detail }) => detail !== undefined).length];
     };
     const [status, count, details] = await ready(from('127.0.0.1'));

@@ -74,7 +74,7 @@ describe('signing keys at rest', () => {
 const silent = (): void => undefined;
 const logger = { debug: silent, info: silent, warn: silent, error: silent };
 const anonymous: Caller = { kind: 'anonymous' };
-const routes = serviceRoutes({ version: '0', parts: async () => [], metrics: async () => '', metricsToken: '' });
+const routes = serviceRoutes({ version: '0', node: 'one', parts: async () => [], metrics: async () => '', metricsToken: '' });
 const serve = (env: Readonly<Record<string, string>>) =>
   startHttp({ config: readConfig({ PORT: '0', ...env }), routes, authenticate: () => anonymous, logger });
 

@@ -191,6 +191,7 @@ async function scrapeOfAnother(scrape: () => Promise<readonly string[]>): Promis
   }
 }
 
+// promise: readyz-names-node
 test('a scrape of the common port tells of every process under its name, and /readyz of the bus', async () => {
   const scrape = async (): Promise<readonly string[]> => (await (await fetch(`${baseUrl}/metrics`)).text()).split('\n');
   const of = (lines: readonly string[], name: string): readonly string[] => lines.filter((line) => line.startsWith(`${name}{`)).toSorted();
@@ -217,8 +218,12 @@ test('a scrape of the common port tells of every process under its name, and /re
   expect([...names].filter((name) => !lines.some((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `)))).toEqual([]);
   const checked = await ran(doctor, [], { env: { DATABASE_URL: database.url, PORT: new URL(baseUrl).port }, cwd: work });
   expect(checked.out.join('\n')).toContain('3 nodes share the packet log (ward/1, ward/2, ward/3), each confirmed within');
-  const ready = (await (await fetch(`${baseUrl}/readyz`)).json()) as { parts: { name: string; ok: boolean; detail: string }[] };
+  const ready = (await (await fetch(`${baseUrl}/readyz`)).json()) as {
+    node: string;
+    parts: { name: string; ok: boolean; detail: string }[];
+  };
   expect(ready.parts.find(({ name }) => name === 'bus')).toMatchObject({ ok: true, detail: 'open, to 2 other nodes' });
+  expect(ready.node).toMatch(/^ward\/[123]$/);
 
   // A process that does not answer is left out, and counted.
   const stopped = nodePids()[2]!;

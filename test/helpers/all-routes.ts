@@ -53,6 +53,7 @@ export function allRoutes(
     ...routesByOrganization(build, database.pool, api),
     ...serviceRoutes({
       version: '0',
+      node: 'one',
       parts: async () => [{ name: 'database', ok: true, detail: '' }],
       metrics: async () => '# none\n',
       metricsToken: 'metrics-token',

@@ -1,0 +1,102 @@
+/** Damaged answers of an owner to what is passed on to it: a node checks each before it tells a device that its packets are kept. */
+import { connect } from '@nats-io/transport-node';
+import { afterAll, expect, test } from 'vitest';
+import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
+import { createOrganization } from '../../src/auth/organizations.ts';
+import { encodeObject } from '../../src/forward/wire.ts';
+import { testDatabase, until } from '../helpers/database.ts';
+import { hasAll, isShared, packetsOfPeople, startNode } from './nodes.ts';
+
+const closing: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closing.toReversed()) await close();
+});
+
+const refusal = { index: 0, code: 'busy', why: 'it is at its limit' };
+const settled = { kept: false, closed: [], why: 'it is at its limit', refused: [refusal], repeats: [], highs: [] };
+const damaged: readonly unknown[] = [
+  null,
+  7,
+  [],
+  {},
+  { ...settled, kept: 'yes' },
+  { ...settled, kept: true },
+  { ...settled, refused: null },
+  { ...settled, refused: [] },
+  { ...settled, refused: {} },
+  { ...settled, refused: [null] },
+  ...[1, -1, 0.5, 1e9, '0', null].map((index) => ({ ...settled, refused: [{ ...refusal, index }] })),
+  ...[5, null, ['busy'], {}].map((code) => ({ ...settled, refused: [{ ...refusal, code }] })),
+  { ...settled, refused: [{ ...refusal, why: { a: 1 } }] },
+  { ...settled, closed: null },
+  { ...settled, closed: [{}] },
+  ...[null, [null], [{ streamId: 1 }], [{ streamId: 1, seq: '0' }]].map((repeats) => ({ ...settled, kept: true, refused: [], repeats })),
+  ...[null, [null], [[1]], [[1, -1]], [[1, 'x']], { length: 1 }].map((highs) => ({ ...settled, kept: true, refused: [], highs })),
+];
+
+// promise: damaged-answers
+test.runIf(hasNatsServer)(
+  'an answer that does not say which packets are kept counts as none: its devices send again, and each packet is stored once',
+  async () => {
+    const nats = await startNats();
+    closing.push(() => nats.close());
+    const database = await testDatabase();
+    closing.push(() => database.close());
+    await database.pool.query('select set_partitions($1)', [2]);
+    const { apiKey } = await createOrganization(database.pool, 'Cluster');
+    const settings = { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}`, BIO_CLUSTER: 'ward' };
+    const started = await Promise.all([0, 1].map(() => startNode(database.url, settings)));
+    const nodes = started.map(({ service }) => service);
+    closing.push(() => Promise.all(nodes.map((node) => node.stop())));
+    await until(() => isShared(database, 2), 30_000);
+    const [packets] = packetsOfPeople(1, damaged.length + 3, 200, BigInt(Date.now() - 60_000) * 1_000_000n);
+    const send = async (node: number, packet: number): Promise<{ status: number; text: string }> => {
+      const answer = await fetch(`${nodes[node]!.baseUrl}/ingest/raw-packet`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/x-protobuf' },
+        body: Buffer.from(packets![packet]!),
+      });
+      return { status: answer.status, text: await answer.text() };
+    };
+
+    // Who answers first is heard: the owner answers after its commit.
+    const liar = await connect({ servers: `127.0.0.1:${nats.port}` });
+    closing.push(() => liar.close());
+    let lie: unknown = settled;
+    let told = 0;
+    const lies = liar.subscribe('ward.*.packets', {
+      callback: (_, message) => {
+        told += 1;
+        message.respond(encodeObject(lie));
+      },
+    });
+    await liar.flush();
+    let elsewhere = -1;
+    await until(async () => {
+      for (const node of [0, 1]) {
+        const before = told;
+        await send(node, 1);
+        if (told > before) elsewhere = node;
+      }
+      return elsewhere !== -1;
+    }, 30_000);
+    const answers: string[] = [];
+    for (const [i, each] of damaged.entries()) {
+      lie = each;
+      const before = told;
+      let [status, text] = [0, ''];
+      await until(async () => {
+        ({ status, text } = await send(elsewhere, 2 + i)); // the first after a refusal opens the stream again
+        return told > before;
+      }, 30_000);
+      if (status !== 503 || !text.includes('a message of another node is damaged'))
+        answers.push(`${JSON.stringify(lie)}: ${status} ${text}`);
+    }
+    expect(answers).toEqual([]);
+    lies.unsubscribe();
+    await liar.flush();
+    for (const packet of packets!.keys()) await until(async () => (await send(elsewhere, packet)).status === 202, 30_000);
+    await until(() => hasAll(database, 1, packets!.length), 30_000);
+  },
+  120_000,
+);
