@@ -277,17 +277,18 @@ function storedOf(
   return isSame ? stored : new Map();
 }
 
-/** The engine knows more of beats than is stored; its flags of a minute tell, and those of five minutes of a window as long. */
+/** The engine knows more of beats than is stored; its flags tell: those of five minutes of a window as long, else those of a minute. */
 function isDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', window: Window): boolean {
   const { sinceNs, untilNs } = window;
   const prefix = source === 'ecg' ? 'hrv' : 'prv';
+  const suspectNear = untilNs - sinceNs >= FIVE_MIN_NS ? isSuspectNear(features, `${prefix}_rmssd_300s`, window) : null;
+  if (suspectNear !== null) return suspectNear;
   const minutes = features.find(({ name }) => name === `${prefix}_rmssd_60s`);
   if (minutes === undefined) return true;
   const half = (untilNs - sinceNs) / 2n;
   const fromNs = sinceNs + (half < SNAP_NS ? half : SNAP_NS);
   const flags = [...minutes.qmask].filter((_, i) => minutes.tsNs[i]! >= fromNs && minutes.tsNs[i]! <= untilNs + SNAP_NS);
-  if (flags.filter((flag) => flag === 0).length <= flags.length / 2) return true;
-  return untilNs - sinceNs >= FIVE_MIN_NS && (isSuspectNear(features, `${prefix}_rmssd_300s`, window) ?? false);
+  return flags.filter((flag) => flag === 0).length <= flags.length / 2;
 }
 
 function isSpreadDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', window: Window): boolean {
@@ -295,14 +296,16 @@ function isSpreadDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'p
   return isSuspectNear(features, name, window) ?? isDoubtful(features, source, window);
 }
 
-/** Is the stored value that ends nearest to the end of the window not good, or half of those that end in it? null: there is none. */
+/** Is the stored value that ends nearest to the end of the window not good, or, of a longer one, half of those that end in it?
+ *  null: there is none. */
 function isSuspectNear(features: readonly FeatureSeries[], feature: string, { sinceNs, untilNs }: Window): boolean | null {
   const one = features.find(({ name }) => name === feature);
   const near = Array.from(one?.tsNs ?? [], (ns, i) => ({ ns, apartNs: apart(ns, untilNs), flag: one!.qmask[i]! }))
     .filter(({ ns }) => ns > sinceNs && ns <= untilNs + SNAP_NS)
     .toSorted((a, b) => Number(a.apartNs - b.apartNs));
   if (near.length === 0) return null;
-  return near[0]!.flag > 0 || near.filter(({ flag }) => flag === 0).length <= near.length / 2;
+  if (near[0]!.flag > 0 || untilNs - sinceNs <= FIVE_MIN_NS) return near[0]!.flag > 0;
+  return near.filter(({ flag }) => flag === 0).length <= near.length / 2;
 }
 
 function afShare(features: readonly FeatureSeries[], window: Window): number | null {
