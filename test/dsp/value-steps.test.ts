@@ -75,7 +75,7 @@ describe('values are whole steps', () => {
       ]),
     );
     expect(found.offGrid.slice(0, 10)).toEqual([]);
-    for (const feature of ['hr_ecg', 'hr_ppg', 'sqi_ecg', 'sqi_ppg', 'resp_rate', 'hrv_lf_hf_300s', 'prv_rmssd_60s'])
+    for (const feature of ['hr_ecg', 'hr_ppg', 'sqi_ecg', 'sqi_ppg', 'resp_rate', 'hrv_sdnn_300s', 'prv_rmssd_60s'])
       expect(found.seen).toContain(feature);
   });
 
