@@ -118,7 +118,7 @@ describe.skipIf(chromiumPath === null)('pages of the dashboard', () => {
         if (name === 'recording') await page.getByText(/beats by .*r_peaks/).waitFor({ state: 'attached' });
         await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
         await page.setViewportSize({ width: 688, height: 971 }); // the text of A4
-        expect(await flaws(page, 9), name).toEqual([]);
+        await expect.poll(() => flaws(page, 9), { message: name }).toEqual([]); // drawn anew for the paper
         const seen = await page.evaluate(() => {
           const isSeen = (element: Element): boolean => element.checkVisibility({ visibilityProperty: true });
           const fields = (root: ParentNode): string[] =>
