@@ -103,7 +103,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
         timeout: 90_000,
       })
       .toBeGreaterThan(PEOPLE - 6);
-    expect(await page.getByText('No alarms. Not a medical device.', { exact: true }).isVisible()).toBe(true);
+    expect(await page.locator('footer.notice', { hasText: 'No alarms. Not a medical device.' }).isVisible()).toBe(true);
     await page.getByText('12 % low').waitFor();
     // A person who began to send in the meantime opens another, which replaces the first.
     await expect.poll(() => page.evaluate(() => document.querySelectorAll('.wall-tile').length)).toBe(36);
