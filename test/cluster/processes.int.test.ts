@@ -196,6 +196,8 @@ test('a scrape of the common port tells of every process under its name, and /re
   const scrape = async (): Promise<readonly string[]> => (await (await fetch(`${baseUrl}/metrics`)).text()).split('\n');
   const of = (lines: readonly string[], name: string): readonly string[] => lines.filter((line) => line.startsWith(`${name}{`)).toSorted();
   await (await fetch(`${baseUrl}/livez`)).text(); // metrics of requests are there from the first one on
+  // Each node looks at who owns what once a second or so: the one that looked first saw the others before they had theirs.
+  await until(async () => of(await scrape(), 'bio_partitions_without_owner').every((line) => line.endsWith(' 0')), 20_000);
   const lines = await scrape();
   expect(of(lines, 'bio_partitions')).toEqual([1, 2, 3].map((i) => `bio_partitions{node="ward/${i}"} 8`));
   expect(of(lines, 'bio_partitions_without_owner')).toEqual([1, 2, 3].map((i) => `bio_partitions_without_owner{node="ward/${i}"} 0`));
