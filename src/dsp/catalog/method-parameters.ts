@@ -86,6 +86,17 @@ const apartParameters = (source: 'ecg' | 'ppg', isSpread: boolean): readonly Met
   ];
 };
 
+/** Where beats may have been missed, or T waves taken for them. */
+const hiddenParameters: readonly MethodParameter[] = [
+  p('hidden_min', rhythm.HIDDEN_MIN, '1', 'steepness, over that of the beats before, from which a lone wave may be a beat not seen'),
+  p('hidden_alone', rhythm.HIDDEN_ALONE, '1', 'so many times as steep as what is there all the time'),
+  p('hidden_over_p', rhythm.HIDDEN_OVER_P, '1', 'and so many times as the P wave before the next beat'),
+  p('hiding_share', rhythm.HIDING_SHARE, '1', 'share of intervals with such a wave, at one distance from the beat before, that is suspect'),
+  p('hiding_spread', rhythm.HIDING_SPREAD_SEC, 's', 'distances that differ less are one'),
+  p('t_wave_within', tWaves.T_WAVE_WITHIN_SEC, 's', 'a beat so soon after another, and sooner than others, has the place of a T wave'),
+  p('t_waves_share', tWaves.T_WAVES_SHARE, '1', 'share of beats that have it, or are followed by one, that is suspect'),
+];
+
 const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
   p('tail_max', beatValues.tailMax, '1', 'suspect when RMSSD is above this many times 1.4826 median of |difference|'),
   p('rmssd_share_max', beatValues.doubtLimits[source].rmssdShareMax, '1', 'suspect when RMSSD is above this share of the mean interval'),
@@ -352,18 +363,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
         '1',
         'share of the other intervals that are usual, where a doubled or halved one makes a rate suspect',
       ),
-      p('hidden_min', rhythm.HIDDEN_MIN, '1', 'steepness, over that of the beats before, from which a lone wave may be a beat not seen'),
-      p('hidden_alone', rhythm.HIDDEN_ALONE, '1', 'so many times as steep as what is there all the time'),
-      p('hidden_over_p', rhythm.HIDDEN_OVER_P, '1', 'and so many times as the P wave before the next beat'),
-      p(
-        'hiding_share',
-        rhythm.HIDING_SHARE,
-        '1',
-        'share of intervals with such a wave, at one distance from the beat before, that is suspect',
-      ),
-      p('hiding_spread', rhythm.HIDING_SPREAD_SEC, 's', 'distances that differ less are one'),
-      p('t_wave_within', tWaves.T_WAVE_WITHIN_SEC, 's', 'a beat so soon after another, and sooner than others, has the place of a T wave'),
-      p('t_waves_share', tWaves.T_WAVES_SHARE, '1', 'share of beats that have it, or are followed by one, that is suspect'),
+      ...hiddenParameters,
     ],
     limits: [
       'At least two intervals within the window, none across a gap; every beat counts, also ventricular ones.',
@@ -493,18 +493,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
         '1',
         'share of what is there all the time that is left when the gain falls, not when the heart pauses',
       ),
-      p('hidden_min', rhythm.HIDDEN_MIN, '1', 'steepness, over that of the beats before, from which a lone wave may be a beat not seen'),
-      p('hidden_alone', rhythm.HIDDEN_ALONE, '1', 'so many times as steep as what is there all the time'),
-      p('hidden_over_p', rhythm.HIDDEN_OVER_P, '1', 'and so many times as the P wave before the next beat'),
-      p(
-        'hiding_share',
-        rhythm.HIDING_SHARE,
-        '1',
-        'share of intervals with such a wave, at one distance from the beat before, that is suspect',
-      ),
-      p('hiding_spread', rhythm.HIDING_SPREAD_SEC, 's', 'distances that differ less are one'),
-      p('t_wave_within', tWaves.T_WAVE_WITHIN_SEC, 's', 'a beat so soon after another, and sooner than others, has the place of a T wave'),
-      p('t_waves_share', tWaves.T_WAVES_SHARE, '1', 'share of beats that have it, or are followed by one, that is suspect'),
+      ...hiddenParameters,
     ],
     limits: [
       'A beat that the detector missed makes an interval of two: suspect where it is as steep as the others, or low and alone between T wave and P wave. A flat signal of an electrode that came off is flagged, not a pause. A pause of more than about 5 s is at best suspect, because quality is judged by beats.',
