@@ -1,11 +1,10 @@
 /** Damaged answers of an owner to what is passed on to it: a node checks each before it tells a device that its packets are kept. */
 import { connect } from '@nats-io/transport-node';
 import { afterAll, expect, test } from 'vitest';
-import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
-import { createOrganization } from '../../src/auth/organizations.ts';
+import { hasNatsServer } from '../../faults/lib/nats-server.ts';
 import { encodeObject } from '../../src/forward/wire.ts';
-import { testDatabase, until } from '../helpers/database.ts';
-import { hasAll, isShared, packetsOfPeople, startNode } from './nodes.ts';
+import { until } from '../helpers/database.ts';
+import { hasAll, packetsOfPeople, startNatsPair } from './nodes.ts';
 
 const closing: (() => unknown)[] = [];
 afterAll(async () => {
@@ -38,29 +37,20 @@ const damaged: readonly unknown[] = [
 test.runIf(hasNatsServer)(
   'an answer that does not say which packets are kept counts as none: its devices send again, and each packet is stored once',
   async () => {
-    const nats = await startNats();
-    closing.push(() => nats.close());
-    const database = await testDatabase();
-    closing.push(() => database.close());
-    await database.pool.query('select set_partitions($1)', [2]);
-    const { apiKey } = await createOrganization(database.pool, 'Cluster');
-    const settings = { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}`, BIO_CLUSTER: 'ward' };
-    const started = await Promise.all([0, 1].map(() => startNode(database.url, settings)));
+    const { natsPort, database, key, started } = await startNatsPair(closing, 2);
     const nodes = started.map(({ service }) => service);
-    closing.push(() => Promise.all(nodes.map((node) => node.stop())));
-    await until(() => isShared(database, 2), 30_000);
     const [packets] = packetsOfPeople(1, damaged.length + 3, 200, BigInt(Date.now() - 60_000) * 1_000_000n);
     const send = async (node: number, packet: number): Promise<{ status: number; text: string }> => {
       const answer = await fetch(`${nodes[node]!.baseUrl}/ingest/raw-packet`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/x-protobuf' },
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/x-protobuf' },
         body: Buffer.from(packets![packet]!),
       });
       return { status: answer.status, text: await answer.text() };
     };
 
     // Who answers first is heard: the owner answers after its commit.
-    const liar = await connect({ servers: `127.0.0.1:${nats.port}` });
+    const liar = await connect({ servers: `127.0.0.1:${natsPort}` });
     closing.push(() => liar.close());
     let lie: unknown = settled;
     let told = 0;

@@ -3,12 +3,11 @@
 import { connect, headers } from '@nats-io/transport-node';
 import { afterAll, expect, test } from 'vitest';
 import { seededRandom } from '../../bench/lib/packets.ts';
-import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
-import { createOrganization } from '../../src/auth/organizations.ts';
+import { hasNatsServer } from '../../faults/lib/nats-server.ts';
 import { encodeFrames, encodeObject, PacketMessage } from '../../src/forward/wire.ts';
 import type { StreamId, SubjectId } from '../../src/signal.ts';
-import { testDatabase, until } from '../helpers/database.ts';
-import { hasAll, isShared, packetsOfPeople, sendAll, startNode } from './nodes.ts';
+import { until } from '../helpers/database.ts';
+import { hasAll, packetsOfPeople, sendAll, startNatsPair } from './nodes.ts';
 
 const MESSAGES = 12_000;
 const PEOPLE = 4;
@@ -49,20 +48,11 @@ const bodies: Readonly<Record<string, Buffer>> = {
 test.runIf(hasNatsServer)(
   'a node goes on serving whatever other nodes say to it, and logs a line a minute about it',
   async () => {
-    const nats = await startNats();
-    closing.push(() => nats.close());
-    const database = await testDatabase();
-    closing.push(() => database.close());
-    await database.pool.query('select set_partitions($1)', [PEOPLE]);
-    const { apiKey } = await createOrganization(database.pool, 'Cluster');
-    const settings = { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}`, BIO_CLUSTER: 'ward' };
-    const started = await Promise.all([0, 1].map(() => startNode(database.url, settings)));
+    const { natsPort, database, key, started } = await startNatsPair(closing, PEOPLE);
     const nodes = started.map(({ service }) => service);
-    closing.push(() => Promise.all(nodes.map((node) => node.stop())));
-    await until(() => isShared(database, 2), 30_000);
 
     const { rows } = await database.pool.query<{ id: string }>('select id from cluster_node');
-    const hostile = await connect({ servers: `127.0.0.1:${nats.port}` });
+    const hostile = await connect({ servers: `127.0.0.1:${natsPort}` });
     const random = seededRandom(7);
     const any = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
     const damaged = (body: Buffer): Buffer => {
@@ -91,12 +81,12 @@ test.runIf(hasNatsServer)(
     for (const { baseUrl } of nodes) expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200);
     const packets = packetsOfPeople(PEOPLE, 2 * PACKETS, 200, BigInt(Date.now() - 60_000) * 1_000_000n);
     const send = (from: number): Promise<unknown> =>
-      Promise.all(packets.map((each, first) => sendAll(each.slice(from, from + PACKETS), apiKey.key, () => nodes, { first, pauseMs: 0 })));
+      Promise.all(packets.map((each, first) => sendAll(each.slice(from, from + PACKETS), key, () => nodes, { first, pauseMs: 0 })));
     await send(0);
     // Of people who are recorded: what such a message asks for is made with their next packets.
     const { rows: streams } = await database.pool.query<{ id: number; person: string }>('select id, xuser_id as person from stream');
     expect(streams).toHaveLength(PEOPLE);
-    const again = await connect({ servers: `127.0.0.1:${nats.port}` });
+    const again = await connect({ servers: `127.0.0.1:${natsPort}` });
     const ask = async (kind: string, what: object): Promise<void> => {
       for (const { id } of rows) {
         const { headers: head } = await again.request(`ward.${id}.${kind}`, encodeObject(what), { timeout: 20_000, headers: headers() });

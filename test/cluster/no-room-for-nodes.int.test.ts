@@ -1,5 +1,5 @@
 /** `biosignal start --processes` on a machine that gives it no more processes or open files for a while: the nodes that live go on. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { freePort } from '../../faults/lib/free-port.ts';
 import { testDatabase, until } from '../helpers/database.ts';
-import { isShared } from './nodes.ts';
+import { isShared, spawnProcesses } from './nodes.ts';
 
 // promise: node-not-forked
 test.runIf(existsSync('/usr/bin/prlimit'))(
@@ -15,19 +15,8 @@ test.runIf(existsSync('/usr/bin/prlimit'))(
   async () => {
     const database = await testDatabase();
     const port = await freePort();
-    const command = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '2'], {
-      env: {
-        ...process.env,
-        DATABASE_URL: database.url,
-        PORT: String(port),
-        BIO_DB_CONNECTIONS_MAX: '14',
-        BIO_LOG_LEVEL: 'error',
-        BIO_NODE_NAME: 'bed',
-        BIO_DEMO: '0',
-        BIO_STOP_TIMEOUT_MS: '2000',
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const own = { DATABASE_URL: database.url, PORT: String(port), BIO_NODE_NAME: 'bed', BIO_DEMO: '0', BIO_STOP_TIMEOUT_MS: '2000' };
+    const command = spawnProcesses(2, own);
     let told = '';
     command.stderr!.setEncoding('utf8').on('data', (text: string) => (told += text));
     const nodes = (): number[] =>

@@ -1,12 +1,17 @@
 /** Nodes in this process and devices that send to them one packet after the other, for tests of clusters. */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { startNats } from '../../faults/lib/nats-server.ts';
+import { createOrganization } from '../../src/auth/organizations.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
 import { readConfig } from '../../src/config.ts';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
+import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
 /** @returns packets of one lead, by person */
@@ -43,6 +48,44 @@ export async function startNode(url: string, settings: Readonly<Record<string, s
     logger: { debug: quiet, info: quiet, warn: told, error: told },
   });
   return { service, faults };
+}
+
+type NatsPair = Readonly<{
+  natsPort: number;
+  database: TestDatabase;
+  /** Of an organization of theirs. */
+  key: string;
+  started: readonly Awaited<ReturnType<typeof startNode>>[];
+}>;
+
+/** Two nodes that share a database over a NATS server of their own.  @param closing gets what ends them, to be called from the last on */
+export async function startNatsPair(closing: (() => unknown)[], partitions: number): Promise<NatsPair> {
+  const nats = await startNats();
+  closing.push(() => nats.close());
+  const database = await testDatabase();
+  closing.push(() => database.close());
+  await database.pool.query('select set_partitions($1)', [partitions]);
+  const { apiKey } = await createOrganization(database.pool, 'Cluster');
+  const settings = { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}`, BIO_CLUSTER: 'ward' };
+  const started = await Promise.all([0, 1].map(() => startNode(database.url, settings)));
+  closing.push(() => Promise.all(started.map(({ service }) => service.stop())));
+  await until(() => isShared(database, 2), 30_000);
+  return { natsPort: nats.port, database, key: apiKey.key, started };
+}
+
+type ProcessesOptions = Readonly<{ json?: boolean; stderr?: 'pipe' | 'inherit' | 'ignore' }>;
+
+/** `biosignal start --processes COUNT`, with what it needs of a small server of databases.  @param env DATABASE_URL and PORT at least */
+export function spawnProcesses(
+  count: number,
+  env: Readonly<Record<string, string>>,
+  { json = false, stderr = 'pipe' }: ProcessesOptions = {},
+): ChildProcess {
+  const args = ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', String(count)];
+  return spawn(process.execPath, json ? [...args, '--json'] : args, {
+    env: { ...process.env, BIO_DB_CONNECTIONS_MAX: '14', BIO_LOG_LEVEL: 'error', ...env },
+    stdio: ['ignore', 'pipe', stderr],
+  });
 }
 
 /** Sends packets one after the other, to the next node where one refuses. @returns how often they were refused */

@@ -1,6 +1,5 @@
 /** `biosignal start --processes 3` as an operator types it: three nodes on one port. Nodes are killed under devices and viewers: what was
  *  acknowledged is stored once, values are those of one node, every viewer gets the same frames wherever the kernel put it. */
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,7 +24,7 @@ import { ran } from '../helpers/commands.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { derivedRows } from '../helpers/derived-rows.ts';
-import { isShared } from './nodes.ts';
+import { isShared, spawnProcesses } from './nodes.ts';
 
 const DEVICES = 6;
 const SECONDS = 24;
@@ -41,19 +40,14 @@ beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'biosignal-processes-'));
   database = await testDatabase();
   key = (await createOrganization(database.pool, 'Processes')).apiKey.key;
-  parent = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '3', '--json'], {
-    env: {
-      ...process.env,
-      DATABASE_URL: database.url,
-      PORT: String(await freePort()),
-      BIO_DB_CONNECTIONS_MAX: '14',
-      BIO_LOG_LEVEL: 'error',
-      BIO_NODE_NAME: 'ward',
-      BIO_NODE_ADDRESS: 'https://ward.example',
-      BIO_REQUESTS_PER_SEC_MAX: '10000',
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const settings = {
+    DATABASE_URL: database.url,
+    PORT: String(await freePort()),
+    BIO_NODE_NAME: 'ward',
+    BIO_NODE_ADDRESS: 'https://ward.example',
+    BIO_REQUESTS_PER_SEC_MAX: '10000',
+  };
+  parent = spawnProcesses(3, settings, { json: true, stderr: 'inherit' });
   const lines = createInterface(parent.stdout!);
   for await (const line of lines) {
     const told = JSON.parse(line) as { base_url: string; processes?: number };
@@ -267,22 +261,8 @@ test('what three processes computed while two were killed is what one computes',
 test('the processes end when the command that started them is killed, and leave the port to the next', async () => {
   const own = await testDatabase();
   const port = await freePort();
-  const killed = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '2', '--json'],
-    {
-      env: {
-        ...process.env,
-        DATABASE_URL: own.url,
-        PORT: String(port),
-        BIO_DB_CONNECTIONS_MAX: '14',
-        BIO_LOG_LEVEL: 'info',
-        BIO_NODE_NAME: 'bed',
-        BIO_DEMO: '0',
-      },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
-  );
+  const settings = { DATABASE_URL: own.url, PORT: String(port), BIO_LOG_LEVEL: 'info', BIO_NODE_NAME: 'bed', BIO_DEMO: '0' };
+  const killed = spawnProcesses(2, settings, { json: true, stderr: 'ignore' });
   const logged: string[] = [];
   for await (const line of createInterface(killed.stdout!)) {
     if (line.includes('"processes"')) break;
@@ -307,23 +287,8 @@ test('the processes end when the command that started them is killed, and leave 
 test('a node that hangs and partitions without an owner are both told; a node that ignores the end is killed', async () => {
   const own = await testDatabase();
   const port = String(await freePort());
-  const command = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '2', '--json'],
-    {
-      env: {
-        ...process.env,
-        DATABASE_URL: own.url,
-        PORT: port,
-        BIO_DB_CONNECTIONS_MAX: '14',
-        BIO_LOG_LEVEL: 'error',
-        BIO_NODE_NAME: 'bed',
-        BIO_DEMO: '0',
-        BIO_STOP_TIMEOUT_MS: '2000',
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  const settings = { DATABASE_URL: own.url, PORT: port, BIO_NODE_NAME: 'bed', BIO_DEMO: '0', BIO_STOP_TIMEOUT_MS: '2000' };
+  const command = spawnProcesses(2, settings, { json: true });
   let told = '';
   command.stderr!.setEncoding('utf8').on('data', (text: string) => (told += text));
   const nodes: number[] = [];
@@ -371,19 +336,13 @@ async function isOwnedByLiving({ pool }: TestDatabase): Promise<boolean> {
 test('says that it listens once all do; a node that hangs is ended and started again, one in a debugger is not', async () => {
   const own = await testDatabase();
   const spins = 'process.on("SIGUSR2", () => { for (;;); })';
-  const command = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/cli/main.ts', 'start', '--processes', '3'], {
-    env: {
-      ...process.env,
-      NODE_OPTIONS: `--inspect-port=0 --import=data:text/javascript,${encodeURIComponent(spins)}`,
-      DATABASE_URL: own.url,
-      PORT: String(await freePort()),
-      BIO_DB_CONNECTIONS_MAX: '14',
-      BIO_LOG_LEVEL: 'error',
-      BIO_NODE_NAME: 'bed',
-      BIO_DEMO: '0',
-      BIO_STOP_TIMEOUT_MS: '2000',
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const command = spawnProcesses(3, {
+    NODE_OPTIONS: `--inspect-port=0 --import=data:text/javascript,${encodeURIComponent(spins)}`,
+    DATABASE_URL: own.url,
+    PORT: String(await freePort()),
+    BIO_NODE_NAME: 'bed',
+    BIO_DEMO: '0',
+    BIO_STOP_TIMEOUT_MS: '2000',
   });
   let told = '';
   command.stderr!.setEncoding('utf8').on('data', (text: string) => (told += text));
