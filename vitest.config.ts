@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 // A machine at work may need seconds for what takes 50 ms alone; a poll ends as soon as it holds.
-const expect = { poll: { timeout: 10_000 } } as const;
+const expect = { poll: { timeout: 20_000 } } as const;
 // Tests of a file that may run together wait for the same things: one wave of them, not three.
 const maxConcurrency = 12;
-const shared = { testTimeout: 30_000, hookTimeout: 120_000, pool: 'forks', expect, maxConcurrency } as const;
+const shared = { testTimeout: 60_000, hookTimeout: 120_000, pool: 'forks', expect, maxConcurrency } as const;
 
 const alone = ['test/dashboard/wall.int.test.ts'];
 const others = alone.map((file) => `!${file}`); // not `exclude`, which would keep --exclude of the command line from this project
@@ -21,9 +21,9 @@ export default defineConfig({
           exclude: ['test/**/*.int.test.ts'],
         },
       },
-      { test: { ...shared, name: 'integration', include: ['test/**/*.int.test.ts', ...others], testTimeout: 120_000 } },
+      { test: { ...shared, name: 'integration', include: ['test/**/*.int.test.ts', ...others], testTimeout: 240_000 } },
       // After all others, one at a time: with both cores taken by others its devices fall behind the clock.
-      { test: { ...shared, name: 'alone', include: alone, testTimeout: 120_000, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+      { test: { ...shared, name: 'alone', include: alone, testTimeout: 240_000, maxWorkers: 1, sequence: { groupOrder: 1 } } },
     ],
   },
 });

@@ -1,6 +1,6 @@
 /** `npm test`: runs every test; arguments go to vitest (`npm test -- src/dsp`). The databases are set up by test/helpers.
  *
- *  BIO_TEST_AGAIN=1 (CI): up to 8 files that failed run once more, alone. What passes then is named FLAKY: a fault to fix, but no reason
+ *  BIO_TEST_AGAIN=1 (CI): up to 12 files that failed run once more, alone. What passes then is named FLAKY: a fault to fix, but no reason
  *  to hold up a change on a machine that was busy. BIO_TEST_SUMMARY=FILE: what failed and what was flaky is appended to FILE, a line
  *  each. */
 import { spawn } from 'node:child_process';
@@ -62,7 +62,7 @@ async function run(suffix: string, vitestArgs: readonly string[]): Promise<{ cod
 /** The files that failed, if they are so few that chance may have done it. */
 function filesToRepeat(report: Report | null): string[] {
   const failed = report?.testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative('.', name)) ?? [];
-  return failed.length <= 8 ? failed : [];
+  return failed.length <= 12 ? failed : [];
 }
 
 function say(what: 'FAILED' | 'FLAKY', report: Report | null): void {
