@@ -158,10 +158,7 @@ export const retiredMethods: readonly Method[] = [
     return [
       ...(isVariability ? [earlier(current, before, fewSurelyEctopic)] : []),
       ...(isDoubtedByPlace(current)
-        ? [
-            earlier(current, before - 1, isOfSpectrum(current) ? acrossHoles : placesTogether),
-            earlier(current, of12, placesUndoubted),
-          ]
+        ? [earlier(current, before - 1, isOfSpectrum(current) ? acrossHoles : placesTogether), earlier(current, of12, placesUndoubted)]
         : [earlier(current, of12, current.feature === 'hr_ecg' ? goodWithHidden : flaggedBy10)]),
       earlier(current, of12 - 1, madeOf11),
       earlier(current, of12 - 2, madeOf10),
