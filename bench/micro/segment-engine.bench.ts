@@ -4,9 +4,11 @@
  *  node --expose-gc bench/micro/segment-engine.bench.ts [rounds] [streams]
  *  Besides, the most expensive part of a wearable: PPG at 125 Hz with its accelerometer (beats, spectral rate, quality, PRV, breathing).
  *  One hour of a seeded made-up ECG at 250 Hz per stream, digital Int32; packets of 100 ms and of 1 s; one stream, and many in turns (their
- *  state leaves the cache); and one with hum of mains, which the delineator takes off. CPU time of the process; variants interleaved, best
+ *  state leaves the cache); one with hum of mains, which the delineator takes off; and one of bigeminy, in which every interval is doubted
+ *  (kinds of beats, waves that may hide, places, RMSSD). CPU time of the process; variants interleaved, best
  *  and median of the rounds. With BENCH_NATIVE_DIR native detectors, which find R peaks and nothing else, take the same hour
  *  (bench/lib/native-peers.ts). */
+import { makeEctopicEcg } from '../../src/dsp/testing/ecg-fixture.ts';
 import { madeUpStream } from '../../src/dsp/testing/fixture.ts';
 import { RowBuffer } from '../../src/dsp/rows/row-buffer.ts';
 import { noBeats } from '../../src/dsp/kernels/found-beats.ts';
@@ -28,6 +30,11 @@ const channels: readonly ChannelConfig[] = [
 const digital = madeUpStream(1, 0, seconds, channels)[0]!.samples as Int32Array;
 /** The same with 0.3 mV of mains, which the delineator takes off each beat. */
 const humming = digital.map((x, i) => x + Math.round(60 * Math.sin((2 * Math.PI * 50 * i) / fs)));
+/** Every other beat is ventricular. */
+const coupled = Array.from({ length: 2 * Math.floor(seconds / 1.6) - 1 }, (_, i) => 0.6 + 1.6 * (i >> 1) + 0.5 * (i % 2));
+const ventricular = coupled.filter((_, i) => i % 2 === 1);
+const pWaves = coupled.filter((_, i) => i % 2 === 0).map((t) => t - 0.16);
+const bigeminal = Int32Array.from(makeEctopicEcg({ fs, seconds, beats: coupled, pWaves, ventricular }), (mv) => Math.round(200 * mv) + 10);
 const physical = Float64Array.from(digital, (x) => (x - 10) / 200);
 const float32 = Float32Array.from(physical);
 let keep = 0;
@@ -135,6 +142,7 @@ const variants: [string, () => number, GoalName?][] = [
   ['whole chain, 1 stream, packets of 25', enginePass(1, 25, digital.length)],
   ['whole chain, 1 stream, packets of 250', enginePass(1, 250, digital.length), 'P7 chain'],
   ['whole chain with hum of 50 Hz, 1 stream, packets of 250', enginePass(1, 250, humming.length, humming)],
+  ['whole chain with bigeminy, 1 stream, packets of 250', enginePass(1, 250, bigeminal.length, bigeminal)],
   [`whole chain, ${many} streams in turns, packets of 25`, enginePass(many, 25, 120 * fs)],
   ['PPG chain, 1 stream, packets of 0.5 s', pulsePass(0)],
   ['PPG chain with accelerometer, PPG samples counted', pulsePass(3)],
@@ -155,13 +163,15 @@ variants.forEach(([name, , goal], v) => {
       rates[v]!.map((rate, round) => rates[0]![round]! / rate),
     );
 });
-const [clean, hum] = ['whole chain, 1 stream, packets of 250', 'whole chain with hum of 50 Hz, 1 stream, packets of 250'].map(
-  (of) => rates[variants.findIndex(([name]) => name === of)]!,
-);
-reportMedian(
-  { name: 'hum of 50 Hz: processor time of the whole chain over that without', unit: 'times' },
-  clean!.map((rate, round) => rate / hum![round]!),
-);
+const ratesOf = (of: string): number[] => rates[variants.findIndex(([name]) => name === of)]!;
+const clean = ratesOf('whole chain, 1 stream, packets of 250');
+for (const what of ['hum of 50 Hz', 'bigeminy']) {
+  const other = ratesOf(`whole chain with ${what}, 1 stream, packets of 250`);
+  reportMedian(
+    { name: `${what}: processor time of the whole chain over that without`, unit: 'times' },
+    clean.map((rate, round) => rate / other[round]!),
+  );
+}
 const chain = enginePass(1, 250, digital.length);
 reportPeers('whole chain, 1 stream, packets of 250', physical, fs, (times) => {
   let best = 0;

@@ -133,7 +133,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     'hr_ppg_motion_v9',
     'resp_rate_ecg_v11',
     'resp_rate_ppg_v5',
-    'hrv_sdnn_300s_v14',
+    'hrv_sdnn_300s_v15',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
   // What is stored is whole steps of the method, and the table of methods says which.

@@ -98,7 +98,12 @@ const hiddenParameters: readonly MethodParameter[] = [
 ];
 
 const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
-  p('tail_max', beatValues.tailMax, '1', 'suspect when RMSSD is above this many times 1.4826 median of |difference|'),
+  p(
+    'tail_max',
+    source === 'ecg' ? beatValues.placings.rWave.tailMax : beatValues.placings.upstroke.tailMax,
+    '1',
+    'suspect when RMSSD is above this many times 1.4826 median of |difference|',
+  ),
   p('rmssd_share_max', beatValues.doubtLimits[source].rmssdShareMax, '1', 'suspect when RMSSD is above this share of the mean interval'),
   p('sure_min', beatValues.sureMin, '1', "confidence of the detector below which a beat's place is unsure"),
   p('unsure_change_max', beatValues.unsureMax, '1', 'suspect when leaving unsure beats out changes RMSSD by more than this share'),
@@ -122,6 +127,12 @@ const pairParameters = (source: 'ecg' | 'ppg'): MethodParameter[] => [
           beatValues.placings.shape.jitterMax,
           '1',
           'suspect there when R waves change RMSSD by more than this share',
+        ),
+        p(
+          'by_shape_tail_max',
+          beatValues.placings.shape.tailMax,
+          '1',
+          'suspect there when RMSSD is above this many times 1.4826 median of |difference|',
         ),
         p('by_shape_rmssd_min', beatValues.placings.shape.rmssdMin, 'ms', 'suspect there when RMSSD is below this'),
         p('ectopic_max', beatValues.ectopicMax, '1', 'suspect when more than this share of the intervals is next to an ectopic beat'),

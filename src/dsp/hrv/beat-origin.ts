@@ -12,7 +12,7 @@ export const isSureOrigin = (origin: number): boolean => origin >= surelySuprave
 /** Logits from which a beat is called so. */
 export const ventricularMin = 0.4;
 export const supraventricularMin = -0.6;
-export const surelySupraventricularMin = 2.5;
+export const surelySupraventricularMin = 1;
 /** Logits from which a beat is perhaps ventricular, perhaps supraventricular. */
 export const perhapsVentricularMin = -1.5;
 export const perhapsSupraventricularMin = -2.75;

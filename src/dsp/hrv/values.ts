@@ -61,15 +61,17 @@ type Placing = Readonly<{
   apartMax: number;
   /** RMSSD below this, ms, is made of the places rather than of the heart. */
   rmssdMin: number;
+  /** Suspect when RMSSD exceeds its robust twin, 1.4826 x median of |difference|, by more than this. */
+  tailMax: number;
 }>;
 
 /** Below this rate, Hz, the top of an R wave lies between two samples, and is known to a millisecond or two. */
 export const placedByShapeBelowHz = 188;
 export const placings = {
-  rWave: { byShape: false, jitterMax: 0.07, apartMs: 2, apartMax: 0.35, rmssdMin: 0 },
-  shape: { byShape: true, jitterMax: 0.3, apartMs: 10, apartMax: 0.35, rmssdMin: 3 },
+  rWave: { byShape: false, jitterMax: 0.07, apartMs: 2, apartMax: 0.35, rmssdMin: 0, tailMax: 1.8 },
+  shape: { byShape: true, jitterMax: 0.3, apartMs: 10, apartMax: 0.35, rmssdMin: 3, tailMax: 1.4 },
   /** Pulses: by the middle of the upstroke, or where it is steepest. */
-  upstroke: { byShape: false, jitterMax: Number.POSITIVE_INFINITY, apartMs: 0, apartMax: 0.5, rmssdMin: 0 },
+  upstroke: { byShape: false, jitterMax: Number.POSITIVE_INFINITY, apartMs: 0, apartMax: 0.5, rmssdMin: 0, tailMax: 1.4 },
 } as const satisfies Record<string, Placing>;
 
 export const placingOf = (source: 'ecg' | 'ppg', fs: number): Placing =>
@@ -406,7 +408,7 @@ export const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a
  *  on beats of doubtful position, or many are doubtful. Measures of differences are also suspect when ectopic beats were left in: heavy
  *  tails (RMSSD over its robust twin), or more than sinus rhythm shows (10 % of the mean, pulse 12 %). Powers are also suspect when more
  *  than 5 % of their time is bridged. On MIT-BIH (labelled normal beats,
- *  not paced ones) these rules raise the share of 60 s RMSSD within 10 %, among those flagged 0, to 99.3 %. */
+ *  not paced ones) these rules raise the share of 60 s RMSSD within 10 %, among those flagged 0, to 99.5 %. */
 export function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): Doubts {
   const all = timeDomain(scratch.all);
   const { rmssdMs, sdnnMs } = nn;
@@ -417,7 +419,7 @@ export function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): Do
   const isOdd =
     isUnsure ||
     isApart(apart.pairsMs, placing.apartMax * rmssdMs) ||
-    heavyTails(rmssdMs) ||
+    heavyTails(rmssdMs, placing.tailMax) ||
     rmssdMs < placing.rmssdMin ||
     rmssdMs > limits.rmssdShareMax * nn.meanNnMs;
   const isOddSpread =
@@ -542,10 +544,9 @@ export const placedMin = 0.5;
 /** Share of SDNN above which places that lie so far apart are a reason for doubt. */
 export const apartSpreadMax = 0.3;
 export const bridgedMax = 0.05;
-export const tailMax = 1.4;
 
-/** Whether RMSSD exceeds `tailMax` times its robust twin, 1.4826 x median of |difference|. Counts, since sorting took 10 % of the chain. */
-function heavyTails(rmssdMs: number): boolean {
+/** Whether RMSSD exceeds `tailMax` times its robust twin. Counts, since sorting took 10 % of the chain. */
+function heavyTails(rmssdMs: number, tailMax: number): boolean {
   const { nnMs, adjacent, count } = scratch.nn;
   const limit = rmssdMs / (tailMax * 1.4826);
   let pairs = 0;

@@ -92,7 +92,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 14, mean_nn: 13, sdnn: 14, pnn50: 14, sd1: 14, sd2: 14, lf: 14, hf: 14, lf_hf: 14 },
+  ecg: { rmssd: 15, mean_nn: 14, sdnn: 15, pnn50: 15, sd1: 15, sd2: 15, lf: 15, hf: 15, lf_hf: 15 },
   ppg: { rmssd: 9, mean_nn: 8, sdnn: 10, pnn50: 9, sd1: 9, sd2: 10, lf: 9, hf: 9, lf_hf: 9 },
 };
 
