@@ -181,7 +181,7 @@ async function isKnown(db: Db, orgId: string, projectId: string | null, subjectI
   return rows[0]!.known;
 }
 
-/** @throws PipelineError not_found: neither did anything here, nor is a member, key or user of the organization (or of the key's project) */
+/** @throws PipelineError not_found: has done nothing here, and is no member, key or user of the organization (or of the key's project) */
 async function needActor(db: Db, caller: Caller, actor: string): Promise<void> {
   // SQL: four looks in one statement.
   const { rows } = await db.query<{ known: boolean }>(
