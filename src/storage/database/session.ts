@@ -26,7 +26,7 @@ const needed = [
 
 /** SQL: lifts the longest duration of a transaction, for the session. A row where the server has the setting, from PostgreSQL 17 on: one
  *  before refuses a connection whose options name it. */
-export const liftTransactionTimeout = `select set_config(name, '0', false) from pg_settings where name = 'transaction_timeout'`;
+export const liftTransactionTimeout = `select set_config('transaction_timeout', '0', false) where current_setting('transaction_timeout', true) is not null`;
 /** Does the same for a new connection to a server that has it. */
 export const withoutTransactionTimeout = (options: string | undefined): string => `${options ?? ''} -c transaction_timeout=0`;
 
