@@ -290,6 +290,12 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       beyond: ['the process ends; acknowledged packets are replayed at the next start'],
     },
     {
+      what: 'end of a process that is late, after that',
+      unit: 'ms',
+      at: ['src/cli/start.ts', 'STOP_LATE_MS'],
+      beyond: ['it ends with code 1; acknowledged packets are replayed at the next start'],
+    },
+    {
       what: 'end of a node of `--processes`, after that',
       unit: 'ms',
       at: ['src/cli/start-processes.ts', 'KILL_AFTER_MS'],

@@ -2,6 +2,7 @@
  *  device streaming. Says where to look; Ctrl-C stops everything. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { STOP_LATE_MS } from '../src/cli/start.ts';
 import { readConfig } from '../src/config.ts';
 import { PipelineError } from '../src/errors.ts';
 import { startService } from '../src/server.ts';
@@ -35,7 +36,7 @@ try {
   say('  Ctrl-C stops everything.');
 
   const stop = async (exitCode: number): Promise<never> => {
-    const forced = setTimeout(() => process.exit(1), config.stopTimeoutMs + 4000);
+    const forced = setTimeout(() => process.exit(1), config.stopTimeoutMs + STOP_LATE_MS);
     await service.stop();
     clearTimeout(forced);
     process.exit(exitCode);

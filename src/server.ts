@@ -37,7 +37,7 @@ import { readiness } from './start/readiness.ts';
 import { refuseFewFiles, refuseTakenPort } from './start/refuse.ts';
 import { apiRoutesOf } from './start/routes.ts';
 import { startSealing } from './start/sealing.ts';
-import { Stops } from './start/stops.ts';
+import { Stops, whyOf } from './start/stops.ts';
 import { takeLog } from './start/take-log.ts';
 import { watchMaintenance } from './start/watch-maintenance.ts';
 
@@ -66,8 +66,9 @@ export type Service = Readonly<{
   firstKey: string | null;
   /** Fragment of the live page's address in a demo. */
   demoSecret: string | null;
-  /** Stops in reverse order: sockets drain, accepted data becomes durable, the database closes last. Idempotent. */
-  stop: () => Promise<void>;
+  /** Stops in reverse order: sockets drain, accepted data becomes durable, the database closes last. Idempotent.
+   *  @param why for the log, e.g. the signal */
+  stop: (why?: string) => Promise<void>;
   /** Resolves with a reason when an essential part has ended by itself. */
   failed: Promise<string>;
 }>;
@@ -88,7 +89,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   try {
     return await Promise.race([startParts(options, logger, stops), givenUp]);
   } finally {
-    if (signal.aborted) await stops.all();
+    if (signal.aborted) await stops.all(whyOf(signal));
   }
 }
 
@@ -96,7 +97,7 @@ async function startParts(options: ServiceOptions, logger: Logger, stops: Stops)
   try {
     return await startInOrder(options, logger, stops);
   } catch (error) {
-    await stops.all();
+    await stops.all('the start failed');
     throw error;
   }
 }
@@ -242,7 +243,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     pipeline,
     firstKey,
     demoSecret: demo?.secret ?? null,
-    stop: () => stops.all(),
+    stop: (why) => stops.all(why),
     failed: Promise.race([...(exited === null ? [] : [exited]), ownership.ended, new Promise<never>(() => {})]).then(async (reason) =>
       stops.begun ? new Promise<never>(() => {}) : reason,
     ),

@@ -65,6 +65,9 @@ export const EXIT_UNAVAILABLE = 3;
 /** Ended by Ctrl-C. */
 export const EXIT_INTERRUPTED = 130;
 
+/** How long the process may take to exit after its command has ended, ms: a failed start may have left a connection open. */
+export const LEFT_BEHIND_MS = 2000;
+
 /** Wrong usage, reported at the terminal. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';

@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createOrganization } from '../auth/organizations.ts';
 import { readConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { upgrade } from '../storage/upgrade.ts';
 import type { Command, Console } from './command.ts';
@@ -77,11 +78,18 @@ dashboard. Secrets are printed once. Running it again changes nothing and lists 
     if (json) console.out(JSON.stringify(result, null, 2));
     else {
       for (const [key, value] of Object.entries(result)) console.out(`${key}: ${value}`);
-      console.out(`next: biosignal start, then open ${console.env['BIO_PUBLIC_URL'] ?? 'http://127.0.0.1:8080'}/dashboard`);
+      console.out(`next: biosignal start, then open ${addressOf(readConfig(here.env))}/dashboard`);
     }
     return EXIT_OK;
   },
 };
+
+/** Where a browser finds the service: on this machine, if no other address is known. */
+function addressOf({ publicUrl, tlsCert, host, port }: Config): string {
+  if (publicUrl !== '') return publicUrl.replace(/\/+$/, '');
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `${tlsCert === '' ? 'http' : 'https'}://${name}:${port}`;
+}
 
 /** @returns false when the file already exists */
 async function writeSettings(file: string, databaseUrl: string, withSecret: boolean): Promise<boolean> {

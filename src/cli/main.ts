@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, runCommand } from './command.ts';
+import { EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LEFT_BEHIND_MS, runCommand } from './command.ts';
 import type { Console } from './command.ts';
 import { commands } from './commands.ts';
 import { didYouMean } from './did-you-mean.ts';
@@ -70,16 +70,13 @@ async function main(args: readonly string[], console: Console): Promise<number> 
 // Settings of this folder; the environment takes precedence.
 if (existsSync('.env')) process.loadEnvFile('.env');
 
-/** How long the process may take to exit after its command has ended, ms: a failed start may have left a connection open. */
-const LEFT_BEHIND_MS = 2000;
-
 // The first Ctrl-C asks the command to finish its present step; the second ends it. A node of `start --processes` is told of each
 // twice, by the terminal or supervisor and by its parent, which ends it when it takes too long.
 const abort = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.on(name, () => {
     if (abort.signal.aborted && process.channel === undefined) process.exit(EXIT_INTERRUPTED);
-    abort.abort();
+    abort.abort(new DOMException(name, 'AbortError'));
   });
 }
 // A reader that stops early (` head`) is not an error.

@@ -11,6 +11,7 @@ import { readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { refuseTakenPort } from '../start/refuse.ts';
 import { startService } from '../server.ts';
+import { whyOf } from '../start/stops.ts';
 import { openDatabase } from '../storage/database/database.ts';
 import { startEmbeddedPostgres } from '../storage/database/embedded-postgres.ts';
 import { upgrade } from '../storage/upgrade.ts';
@@ -26,7 +27,7 @@ const PARTITIONS = 24;
 /** Cores for the database and the kernel: with `auto`, every other core has a node. */
 const PROCESSES_MAX = 64;
 /** A node ends by itself this long after BIO_STOP_TIMEOUT_MS (start.ts), unless it hangs; one that has not ended is killed, ms. */
-const KILL_AFTER_MS = 7000;
+export const KILL_AFTER_MS = 7000;
 
 /** @param text a number, or auto: a node for every two cores, one at least */
 function processCount(text: string): number {
@@ -67,6 +68,12 @@ export async function startProcesses(processes: string, console: Console, json: 
   const signal = AbortSignal.any([console.signal, ending.signal]);
   const running: Promise<void>[] = [];
   const endMs = config.stopTimeoutMs + KILL_AFTER_MS;
+  let toldMs: number | null = null;
+  const tell = (): void => {
+    toldMs = performance.now();
+    console.err(`biosignal start: stops (${whyOf(console.signal)})`);
+  };
+  console.signal.addEventListener('abort', tell, { once: true });
   try {
     await prepare(url, config, console);
     const envOf = (i: number): NodeJS.ProcessEnv => ({
@@ -103,6 +110,7 @@ export async function startProcesses(processes: string, console: Console, json: 
     ending.abort(); // each is told to stop, and none is started again
     await Promise.allSettled(running);
     await embedded?.stop();
+    if (toldMs !== null) console.err(`biosignal start: has stopped after ${((performance.now() - toldMs) / 1000).toFixed(1)} s`);
     if (config.busDir === '') rmSync(busDir, { recursive: true, force: true });
   }
 }
@@ -121,7 +129,8 @@ async function prepare(url: string, config: Config, console: Console): Promise<v
       return left[0]!.some;
     };
     // What a killed service acknowledged is put into the tables by a service that starts and stops.
-    if (await open()) await (await startService({ config: { ...config, databaseUrl: url, port: 0, demo: false } })).stop();
+    if (await open())
+      await (await startService({ config: { ...config, databaseUrl: url, port: 0, demo: false } })).stop('the packet log is stored');
     await cutIntoPartitions(database, PARTITIONS);
     console.err(`biosignal: people are cut into ${PARTITIONS} partitions, which the processes share`);
   } finally {

@@ -3,12 +3,15 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../config.ts';
 import { startService } from '../server.ts';
+import { whyOf } from '../start/stops.ts';
 import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK } from './command.ts';
 import { giveSigns } from './signs-of-life.ts';
 
 /** How the line begins that says where. */
 export const LISTENING = 'biosignal is listening on';
+/** A stop that takes this much longer than BIO_STOP_TIMEOUT_MS is given up, ms: a supervisor waits for the port. */
+export const STOP_LATE_MS = 4000;
 
 export const start: Command = {
   name: 'start',
@@ -36,6 +39,11 @@ served from dist/, which 'node_modules/.bin/node scripts/build-web.ts dist' make
       console.err(
         `biosignal start: no widgets and no dashboard are served: dist/ is made by 'node_modules/.bin/node scripts/build-web.ts dist'`,
       );
+    // Also while it starts.
+    let forced: NodeJS.Timeout | undefined;
+    const force = (): void => void (forced ??= setTimeout(() => process.exit(EXIT_FAILED), config.stopTimeoutMs + STOP_LATE_MS));
+    if (console.signal.aborted) force();
+    else console.signal.addEventListener('abort', force, { once: true });
     const service = await startService({
       config,
       ...(existsSync(webDir) ? { webDir } : {}),
@@ -46,6 +54,7 @@ served from dist/, which 'node_modules/.bin/node scripts/build-web.ts dist' make
       return null;
     });
     if (service === null) {
+      clearTimeout(forced);
       console.err('biosignal start: stopped while starting');
       return EXIT_OK;
     }
@@ -58,9 +67,8 @@ served from dist/, which 'node_modules/.bin/node scripts/build-web.ts dist' make
     });
     const reason = await Promise.race([asked, service.failed, ...orphaned]);
     if (reason !== null) console.err(`biosignal start: ${reason}`);
-    // A stop that hangs must not keep the process: its supervisor waits for the port.
-    const forced = setTimeout(() => process.exit(EXIT_FAILED), config.stopTimeoutMs + 4000);
-    await service.stop();
+    force();
+    await service.stop(reason ?? whyOf(console.signal));
     clearTimeout(forced);
     return reason === null ? EXIT_OK : EXIT_FAILED;
   },

@@ -189,6 +189,17 @@ async function* linesOfTables(
   }
 }
 
+/** Asks for the newest samples of each channel with the first page alone, whose range has them all: what is stored after that is read as
+ *  rows. With a question for each page, a day of eight channels in memory of another node is thousands of messages. */
+function askedOnce(recent: RecentSamples): RecentSamples {
+  const answers = new Map<number, ReturnType<RecentSamples>>();
+  return (streamId, channelNo, fromNs, toNs) => {
+    const answer = answers.get(channelNo) ?? recent(streamId, channelNo, fromNs, toNs);
+    answers.set(channelNo, answer);
+    return answer;
+  };
+}
+
 /** Reads the samples after the snapshot: those that were acknowledged and not stored then are in memory or stored by now. */
 async function* linesOfSamples(
   pool: Pool,
@@ -197,6 +208,7 @@ async function* linesOfSamples(
   onDamaged: OnDamaged | undefined,
 ): AsyncGenerator<Uint8Array, void, void> {
   for (const stream of streams) {
+    const recent = newest.recent && askedOnce(newest.recent);
     let fromNs: bigint | null = -FOREVER_NS;
     while (fromNs !== null) {
       const page = await readSamples(pool, {
@@ -205,7 +217,7 @@ async function* linesOfSamples(
         fromNs,
         toNs: FOREVER_NS,
         rowsMax: SAMPLE_ROWS,
-        ...(newest.recent && !newest.isLacking && { recent: newest.recent }), // who did not answer is not waited for again
+        ...(recent && !newest.isLacking && { recent }), // who did not answer is not waited for again
         ...(onDamaged && { onDamaged }),
       });
       for (const { code, rateNanoHz, t0Ns, gain, baseline, unit, lead, samples, qmask } of page.segments) {

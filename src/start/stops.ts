@@ -5,6 +5,9 @@ import type { Logger } from '../http/logger.ts';
 /** Extra time for a part to close what is open after the stop deadline, ms. */
 const STOP_MOMENT_MS = 300;
 
+/** Why a signal was aborted, for the log: the name of what the process was sent. */
+export const whyOf = ({ reason }: AbortSignal): string => (reason instanceof Error ? reason.message : String(reason));
+
 /** Stops what was started, newest first. Each part gets the rest of the deadline and a moment more; one that does not end is abandoned, so
  *  that an unavailable database cannot keep the process alive. */
 export class Stops {
@@ -28,13 +31,17 @@ export class Stops {
     else void this.#one(stop, STOP_MOMENT_MS);
   }
 
-  all(): Promise<void> {
-    return (this.#stopping ??= this.#all());
+  /** @param why for the log */
+  all(why?: string): Promise<void> {
+    return (this.#stopping ??= this.#all(why));
   }
 
-  async #all(): Promise<void> {
-    const deadlineMs = performance.now() + this.#timeoutMs;
+  async #all(why?: string): Promise<void> {
+    const beganMs = performance.now();
+    this.#logger.info({ why }, 'stop: the service stops');
+    const deadlineMs = beganMs + this.#timeoutMs;
     for (const stop of this.#stops.toReversed()) await this.#one(stop, Math.max(STOP_MOMENT_MS, deadlineMs - performance.now()));
+    this.#logger.info({ tookMs: Math.round(performance.now() - beganMs) }, 'stop: the service has stopped');
   }
 
   async #one(stop: (leftMs: number) => Promise<void>, leftMs: number): Promise<void> {

@@ -9,7 +9,7 @@ import { STEP_COUNT_MAX } from '../signal.ts';
 import { CopyBuffer, copyRows } from './copy-binary.ts';
 import { readCopy, type CopyRow } from './copy-reader.ts';
 import type { ServerKind } from './database/database.ts';
-import { sessionOf } from './database/session.ts';
+import { liftTransactionTimeout, sessionOf } from './database/session.ts';
 import { encodeBeats, encodeFeatures, MINUTE_NS } from './derived-block.ts';
 import { beatBlockColumns, featureBlockColumns, putBeatBlock, putFeatureBlock, type MinuteKey } from './derived-rows.ts';
 import { Partitions } from './schema/partitions.ts';
@@ -59,6 +59,7 @@ export async function packRows(url: string, server: ServerKind, options: PackOpt
       client.on('error', () => undefined);
       await client.connect();
       await client.query('set statement_timeout = 0');
+      await client.query(liftTransactionTimeout);
     }
     if (!(await hasRows(writer!))) return null;
     await writer!.query(

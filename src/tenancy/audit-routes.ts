@@ -135,7 +135,7 @@ const listAuditLog = ({ db, cursors, flushReads }: AuditDeps) =>
 /** Conditions on the rows, with the parameters of the statement. */
 type Conditions = Readonly<{ where: readonly string[]; values: readonly unknown[]; subjects: readonly string[] | null }>;
 
-/** @throws PipelineError not_found: the person is not one of this organization (or of the key's project) */
+/** @throws PipelineError not_found: the person or the actor is not of this organization (or of the key's project) */
 async function conditionsOf(db: Db, caller: Caller, given: Filters): Promise<Conditions> {
   const where: string[] = [];
   const values: unknown[] = [];
@@ -147,7 +147,10 @@ async function conditionsOf(db: Db, caller: Caller, given: Filters): Promise<Con
   if (projectOf(caller) !== null) add('project_id = ?', projectOf(caller));
   const subjects = given.subject_id === undefined ? null : await subjectsNamed(db, caller, given.subject_id);
   if (subjects !== null) add('subject_id = any(?::uuid[])', subjects);
-  if (given.actor_id !== undefined) add('actor_id = ?', given.actor_id);
+  if (given.actor_id !== undefined) {
+    await needActor(db, caller, given.actor_id);
+    add('actor_id = ?', given.actor_id);
+  }
   if (given.action !== undefined) add('action = ?', given.action);
   if (given.since !== undefined) add('audit_log.time >= ?::timestamptz', given.since);
   if (given.until !== undefined) add('audit_log.time < ?::timestamptz', given.until);
@@ -176,6 +179,19 @@ async function isKnown(db: Db, orgId: string, projectId: string | null, subjectI
     [subjectId, orgId, projectId],
   );
   return rows[0]!.known;
+}
+
+/** @throws PipelineError not_found: has done nothing here, and is no member, key or user of the organization (or of the key's project) */
+async function needActor(db: Db, caller: Caller, actor: string): Promise<void> {
+  // SQL: four looks in one statement.
+  const { rows } = await db.query<{ known: boolean }>(
+    `select exists (select from audit_log a where a.organization_id = $1 and a.actor_id = $2 and ($3::uuid is null or a.project_id = $3))
+       or exists (select from xuser x where x.id = $4 and x.organization_id = $1 and ($3::uuid is null or x.project_id = $3))
+       or exists (select from api_key k where k.id = $4 and k.organization_id = $1 and ($3::uuid is null or k.project_id = $3))
+       or $3::uuid is null and exists (select from operator_account o where o.id = $4 and o.organization_id = $1) as known`,
+    [orgOf(caller), actor, projectOf(caller), isUuid(actor) ? actor : null],
+  );
+  if (!rows[0]!.known) throw new PipelineError('not_found', 'There is no such actor, and none of this id has done anything here.');
 }
 
 /** @param after the last entry of the page before */

@@ -462,6 +462,32 @@ test('what people marked goes with a recording: notes as .mrk, corrected beats a
   for (const observation of observations) expect(fhirFaults(observation)).toEqual([]);
 });
 
+test('a corrected beat at the edge of a stretch is corrected in the part that has it, and no beat of the other', async () => {
+  const headers = { authorization: `Bearer ${surroundings.env['BIO_KEY']}`, 'content-type': 'application/json' };
+  const get = async <T>(path: string): Promise<T> => (await (await fetch(service.baseUrl + path, { headers })).json()) as T;
+  const [stream] = await get<{ id: string }[]>('/api/v1/streams?subject_id=patient-1');
+  const [series] = await get<{ ts_ns: bigint[] }[]>(`/api/v1/streams/${stream!.id}/beats?limit=20`);
+  const beatMs = Math.round(Number(series!.ts_ns[10]!) / 1e6);
+  const at = (ms: number): string => new Date(beatMs + ms).toISOString();
+  const body = JSON.stringify({ stream_id: stream!.id, kind: 'beat', starts_at: at(100), beat: 'V' });
+  expect((await fetch(`${service.baseUrl}/api/v1/annotations`, { method: 'POST', headers, body })).status).toBe(201);
+  const codes = async (folder: string, ...stretch: string[]): Promise<Record<string, string[]>> => {
+    const out = ['--format', 'wfdb', '--out', join(work, folder)];
+    const { files } = await run<{ files: string[] }>(exportRecordings, stream!.id, ...out, ...stretch);
+    const read = async (ending: string): Promise<string[]> => {
+      const file = files.find((name) => name.endsWith(ending));
+      return file === undefined ? [] : (await readAnnotations(file)).map(({ code }) => code);
+    };
+    return { bio: await read('.bio'), cor: await read('.cor') };
+  };
+  const before = await codes('before', '--since', at(-2500), '--until', at(50));
+  expect(before['bio']!.length).toBeGreaterThan(1);
+  expect(before['cor']).toEqual([...before['bio']!.slice(0, -1), 'V']);
+  const after = await codes('after', '--since', at(50), '--until', at(2500));
+  expect(after['bio']!.length).toBeGreaterThan(1);
+  expect(after['cor']!.filter((code) => code === 'V')).toEqual([]);
+});
+
 test('FHIR: a person with measurements and no recording has Observations too; other formats say that there is no recording', async () => {
   const post = async (path: string, body: object): Promise<void> => {
     const headers = { authorization: `Bearer ${surroundings.env['BIO_KEY']}`, 'content-type': 'application/json' };

@@ -72,6 +72,16 @@ test('init makes settings, keys and an owner; what it prints works; a second cal
   expect(rows).toEqual([{ name: 'Sleep Lab' }]);
 });
 
+test('init says where the service will be, by the settings', async () => {
+  const next = async (env: Record<string, string>): Promise<string | undefined> =>
+    (await run(init, ['Other'], env)).out.split('\n').find((line) => line.startsWith('next: '));
+  expect(await next({ PORT: '9123' })).toBe('next: biosignal start, then open http://127.0.0.1:9123/dashboard');
+  expect(await next({ BIO_PUBLIC_URL: 'https://bio.example.org/' })).toBe(
+    'next: biosignal start, then open https://bio.example.org/dashboard',
+  );
+  expect(await next({ BIO_HOST: '0.0.0.0', BIO_PUBLIC_URL: '', BIO_TRUST_PROXY: '10.0.0.1' })).toContain('open http://127.0.0.1:8080/');
+});
+
 test('keys are listed with their scopes, as a list of words in JSON', async () => {
   const { out } = await run(key, ['list', '--json']);
   const keys = JSON.parse(out) as { scopes: string[] }[];

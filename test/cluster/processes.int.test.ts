@@ -316,6 +316,8 @@ test('a node that hangs and partitions without an owner are both told; a node th
     expect(command.exitCode, 'it has ended, and says that a node did not in order').toBe(1);
     expect(performance.now() - sinceMs).toBeGreaterThan(6000); // a node may need its own bound
     expect(told).toContain('bed/1 has not ended within 9 s, and is killed');
+    expect(told).toMatch(/^biosignal start: stops \(SIGTERM\)$/m);
+    expect(told).toMatch(/^biosignal start: has stopped after \d+\.\d s$/m);
     expect(nodes.some((pid) => existsSync(`/proc/${pid}`))).toBe(false);
   } finally {
     for (const pid of nodes) if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL');

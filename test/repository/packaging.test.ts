@@ -15,8 +15,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { readCompose } from '../../scripts/containers/compose.ts';
+import { LEFT_BEHIND_MS } from '../../src/cli/command.ts';
+import { KILL_AFTER_MS } from '../../src/cli/start-processes.ts';
+import { STOP_LATE_MS } from '../../src/cli/start.ts';
 import { readConfig, settings } from '../../src/config.ts';
+import { STOP_MS_MAX } from '../../src/storage/database/embedded-postgres.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -176,8 +181,26 @@ it('a node of the template is confined as the service alone is, has its own name
   expect(lines).toEqual(expect.arrayContaining(['Environment=BIO_NODE_NAME=%H/%i', 'Environment=BIO_SHARE_PORT=1']));
   const folder = /^RuntimeDirectory=(.*)$/m.exec(nodeUnit)?.[1];
   expect(lines).toEqual(expect.arrayContaining([`Environment=BIO_BUS_DIR=/run/${folder}`, 'RuntimeDirectoryPreserve=yes']));
-  const stopSec = Number(/^TimeoutStopSec=(\d+)$/m.exec(nodeUnit)?.[1]);
-  expect(stopSec).toBeGreaterThan((readConfig({}).stopTimeoutMs + 4000) / 1000);
+});
+
+it('units and containers wait for a stop as long as one may take', () => {
+  const { stopTimeoutMs } = readConfig({});
+  const nodeMs = stopTimeoutMs + STOP_LATE_MS + LEFT_BEHIND_MS;
+  // `--processes` kills a node no sooner; an embedded database stops after the nodes.
+  expect(KILL_AFTER_MS).toBeGreaterThan(nodeMs - stopTimeoutMs);
+  const longestMs = stopTimeoutMs + KILL_AFTER_MS + STOP_MS_MAX + LEFT_BEHIND_MS;
+  const secOf = (text: string): number => Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1]);
+  expect(1000 * secOf(nodeUnit)).toBeGreaterThan(nodeMs);
+  expect(1000 * secOf(unit)).toBeGreaterThan(longestMs);
+  for (const file of ['compose.yaml', 'compose.cluster.yaml']) {
+    const services = parse(read(file), { merge: true }) as {
+      services: Record<string, { stop_grace_period?: string; build?: unknown; restart?: string }>;
+    };
+    const ours = Object.entries(services.services).filter(([, { build, restart }]) => build !== undefined && restart === 'unless-stopped');
+    expect(ours.length).toBeGreaterThan(0);
+    for (const [name, { stop_grace_period: grace }] of ours)
+      expect(1000 * Number.parseInt(grace ?? '', 10), `${name} of ${file}`).toBeGreaterThan(nodeMs);
+  }
 });
 
 const hasSystemd = existsSync('/usr/bin/systemd-analyze');

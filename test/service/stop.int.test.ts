@@ -34,10 +34,14 @@ afterAll(async () => {
   await database.close();
 });
 
-test('SIGTERM ends the process with 0 once all is stored; nothing of it keeps running', async () => {
-  const service = await start();
+// promise: stop-logged
+test('SIGTERM ends the process with 0 once all is stored; nothing of it keeps running; the log says why, and how long it took', async () => {
+  const service = await start({ BIO_LOG_LEVEL: 'info' });
   await service.untilReady();
+  expect(service.log).not.toContain('stop: ');
   expect(await within(service.terminate(), 60_000)).toBe(0);
+  expect(service.log).toMatch(/"why":"SIGTERM","msg":"stop: the service stops"/);
+  expect(service.log).toMatch(/"tookMs":\d+,"msg":"stop: the service has stopped"/);
 });
 
 describe('a start that fails ends the process with a sentence', () => {
@@ -96,11 +100,12 @@ describe('a start that fails ends the process with a sentence', () => {
 test('SIGTERM during the start ends it: here one that waits for the log of another', async () => {
   const owner = await start();
   await owner.untilReady();
-  const second = await start();
+  const second = await start({ BIO_LOG_LEVEL: 'info' });
   const answers = async (): Promise<string> => await (await fetch(`${second.url}/readyz`)).text();
   await expect.poll(() => answers().catch(() => ''), { timeout: 30_000 }).toContain('waits to take over');
   expect(await within(second.terminate(), 10_000), second.log).toBe(0);
   expect(second.log).toContain('stopped while starting');
+  expect(second.log).toMatch(/"why":"SIGTERM","msg":"stop: the service stops"/);
   expect(await within(owner.terminate(), 60_000)).toBe(0);
 });
 

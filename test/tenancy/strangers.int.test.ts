@@ -219,6 +219,24 @@ it('a list that is narrowed to what is of another organization, or is nowhere, i
   expect(await statusOf(`/api/v1/audit-log?subject_id=${one.person}`)).toBe(200);
 });
 
+// promise: lists-of-strangers
+it('an audit log that is narrowed to an actor of another organization, or who is nowhere, is not found', async () => {
+  const actors = async (place: Place): Promise<string[]> => {
+    const lists = await Promise.all(
+      ['members', 'api-keys'].map(async (path) => (await run.send<{ id: string }[]>('GET', `/api/v1/${path}`, { as: place.wideKey })).body),
+    );
+    expect(lists.map(({ length }) => length > 0)).toEqual([true, true]);
+    return [...lists.flat().map(({ id }) => id), place.person];
+  };
+  const statusOf = async (actor: string, as: string): Promise<number> =>
+    (await run.send('GET', `/api/v1/audit-log?actor_id=${encodeURIComponent(actor)}`, { as })).status;
+  for (const id of await actors(one)) expect(await statusOf(id, one.wideKey), id).toBe(200);
+  for (const id of [...(await actors(otherOrganization)), crypto.randomUUID(), 'no such account'])
+    expect(await statusOf(id, one.wideKey), id).toBe(404);
+  expect((await run.send('GET', `/api/v1/audit-log?actor_id=nobody&format=csv`, { as: one.wideKey })).status).toBe(404);
+  expect([await statusOf(one.person, one.key), await statusOf(otherProject.person, one.key)]).toEqual([200, 404]);
+});
+
 it('a name of another project names nobody in the audit log', async () => {
   const asked = '/api/v1/audit-log?subject_id=neighbour';
   const { status, text } = await run.send('GET', asked, { as: one.key });

@@ -6,8 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Pool } from 'pg';
 import { writeAnnotations } from '../../formats/wfdb-annotations.ts';
 import type { AnnotationToWrite } from '../../formats/wfdb-annotations.ts';
-import { correctBeats } from '../../query/corrected-beats.ts';
+import { correctBeats, MATCH_NS } from '../../query/corrected-beats.ts';
 import { fhirAnnotation } from '../../query/fhir.ts';
+import { timestampAt } from '../../query/time-bounds.ts';
 import { listAnnotations } from '../../records/annotations.ts';
 import type { Annotation } from '../../records/annotations.ts';
 import { safeName } from './stretch.ts';
@@ -17,17 +18,19 @@ const PAGE = 1000;
 /** Of the text of a WFDB annotation. */
 const TEXT_BYTES_MAX = 255;
 
+/** A correction near the range may mean a beat in it, and it means the nearest one, which may be further out: how far, ns. */
+export const CORRECTED_NS = 2n * MATCH_NS;
+
 type Whose = Readonly<{ subjectId: string; streamId: number | null }>;
 
 /** Newest versions of all annotations in a range, by their start. */
 async function* annotationsOf(pool: Pool, whose: Whose, { fromNs, toNs }: Range): AsyncGenerator<Annotation> {
-  const time = (ns: bigint): string => new Date(Number(ns / 1_000_000n)).toISOString();
   let after: readonly [string, string] | null = null;
   for (;;) {
     const page: readonly Annotation[] = await listAnnotations(pool, {
       ...whose,
-      since: time(fromNs),
-      until: time(toNs),
+      since: timestampAt(fromNs),
+      until: timestampAt(toNs),
       kind: null,
       after,
       limit: PAGE,
@@ -39,7 +42,7 @@ async function* annotationsOf(pool: Pool, whose: Whose, { fromNs, toNs }: Range)
   }
 }
 
-/** Beats of one record as they were computed, and what WFDB calls each of them. */
+/** Beats of one record and near it (CORRECTED_NS) as they were computed, and what WFDB calls each of them. */
 export type RecordBeats = Readonly<{ tsNs: BigInt64Array; kinds: Uint8Array; codes: readonly string[] }>;
 
 /** Of one record: `.mrk` has what was marked, `.cor` all beats as people corrected them.
@@ -51,11 +54,12 @@ export async function exportMarks(
 ): Promise<string[]> {
   const { name, startNs, fs, channels } = record;
   const own: Annotation[] = [];
-  for await (const annotation of annotationsOf(pool, { subjectId: stream.xuser_id, streamId: stream.id }, range))
+  const near = { fromNs: range.fromNs - MATCH_NS, toNs: range.toNs + MATCH_NS };
+  for await (const annotation of annotationsOf(pool, { subjectId: stream.xuser_id, streamId: stream.id }, near))
     if (annotation.channel === null || channels.includes(annotation.channel)) own.push(annotation);
   const sampleAt = (ns: bigint): number => Math.round((Number(ns - startNs) / 1e9) * fs);
   const marks = own
-    .filter(({ kind }) => kind !== 'beat')
+    .filter(({ kind, starts_at: from, ends_at: to }) => kind !== 'beat' && nsOf(to ?? from) >= range.fromNs && nsOf(from) < range.toNs)
     .flatMap((annotation) => wfdbMarks(annotation, (iso) => sampleAt(nsOf(iso)), Math.max(0, channels.indexOf(annotation.channel ?? ''))));
   const files: string[] = [];
   if (marks.length > 0) files.push(await write(join(folder, `${name}.mrk`), marks));
@@ -65,7 +69,7 @@ export async function exportMarks(
     .map(({ id, starts_at: at, beat }) => ({ id, tsNs: nsOf(at), beat: beat ?? 'none' }));
   if (corrections.length > 0) {
     const unused = { intervalMs: new Float64Array(beats.tsNs.length), accepted: new Uint8Array(beats.tsNs.length) };
-    const corrected = correctBeats({ ...beats, ...unused }, corrections).beats;
+    const corrected = correctBeats({ ...beats, ...unused }, corrections, range).beats;
     const codes = corrected.map(({ tsNs, said, index }) => ({
       sample: sampleAt(tsNs),
       code: said ?? beats.codes[index] ?? '?',

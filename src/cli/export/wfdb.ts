@@ -7,7 +7,7 @@ import { beatClassOf, judgesKinds } from '../../query/beat-classes.ts';
 import type { BeatClass } from '../../query/beat-classes.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { versionOf } from '../../storage/newest-method.ts';
-import { exportMarks } from './annotations.ts';
+import { CORRECTED_NS, exportMarks } from './annotations.ts';
 import { isNamedByLead, MISSING } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
@@ -24,7 +24,7 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   const comments = [`stream ${stream.uuid}`, ...columns.map(({ config }) => `channel ${config.code} unit ${config.unit}`)];
   await writeRecord(folder, { name, fs, leads, comments, startUnixNs: startNs }, 16);
   const files = [join(folder, `${name}.hea`), join(folder, `${name}.dat`)];
-  const { rows } = await pool.query<BeatToWrite>(
+  const { rows: near } = await pool.query<BeatToWrite>(
     // Minute by minute the newest version that found beats: a recording that was computed anew has those of several.
     `with found as (
        select b.*, m.code as method_code, ${versionOf('m')} as version,
@@ -35,12 +35,13 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
        where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4)
      select distinct on (ts_ns) ts_ns, kind, reason, qmask, confidence, method_code
      from found where version is not distinct from newest order by ts_ns, version desc nulls last`,
-    [stream.id, columns.map(({ config }) => config.code), String(range.fromNs), String(range.toNs)],
+    [stream.id, columns.map(({ config }) => config.code), String(range.fromNs - CORRECTED_NS), String(range.toNs + CORRECTED_NS)],
   );
+  const rows = near.filter(({ ts_ns: at }) => at >= range.fromNs && at < range.toNs);
   const marked = await exportMarks(
     job,
     { name, startNs, fs, channels: columns.map(({ config }) => config.code) },
-    { tsNs: BigInt64Array.from(rows, (row) => row.ts_ns), kinds: Uint8Array.from(rows, (row) => row.kind), codes: rows.map(codeOf) },
+    { tsNs: BigInt64Array.from(near, (row) => row.ts_ns), kinds: Uint8Array.from(near, (row) => row.kind), codes: near.map(codeOf) },
   );
   if (rows.length === 0) return [...files, ...marked];
   const annotations = rows

@@ -1,7 +1,7 @@
 /** Opens the database and detects the kind of server. */
 import pg from 'pg';
 import { PipelineError } from '../../errors.ts';
-import { sessionOf } from './session.ts';
+import { liftTransactionTimeout, sessionOf, withoutTransactionTimeout } from './session.ts';
 
 /** Detected from the server, never a setting: TimescaleDB by its licence, or plain PostgreSQL. */
 export type ServerKind = 'timescale' | 'timescale_apache' | 'postgres';
@@ -89,7 +89,9 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   pool.on('connect', (lent) => lent.on('error', onError));
   let kind: ServerKind;
   try {
-    kind = await firstAnswer(() => serverKind(pool));
+    const first = await firstAnswer(() => pool.query(liftTransactionTimeout));
+    if (first.rowCount === 1) for (const later of [client, pool.options]) later.options = withoutTransactionTimeout(later.options);
+    kind = await serverKind(pool);
   } catch (error) {
     await pool.end();
     if (error instanceof PipelineError) throw error;

@@ -63,6 +63,10 @@ export type EmbeddedPostgresOptions = Readonly<{
 
 const START_TIMEOUT_MS = 30_000;
 const FAST_STOP_MS = 5000;
+/** Of an immediate stop, then of a killed one. */
+const IMMEDIATE_STOP_MS = 2000;
+/** Longest duration of a stop. */
+export const STOP_MS_MAX = FAST_STOP_MS + 2 * IMMEDIATE_STOP_MS;
 const OWNER_GRACE_MS = 500;
 /** Of the path of a Unix socket, bytes (sun_path, with its end). */
 const SOCKET_PATH_MAX = 107;
@@ -384,8 +388,8 @@ async function launch(
   const stop = async (): Promise<void> => {
     for (const [signal, waitMs] of [
       ['SIGINT', FAST_STOP_MS],
-      ['SIGQUIT', 2000],
-      ['SIGKILL', 2000],
+      ['SIGQUIT', IMMEDIATE_STOP_MS],
+      ['SIGKILL', IMMEDIATE_STOP_MS],
     ] as const) {
       if (gone) return;
       if (isServerOf(pid, dataDir)) process.kill(pid, signal);

@@ -24,6 +24,12 @@ const needed = [
   'transform_null_equals=off',
 ] as const;
 
+/** SQL: lifts the longest duration of a transaction, for the session. A row where the server has the setting, from PostgreSQL 17 on: one
+ *  before refuses a connection whose options name it. */
+export const liftTransactionTimeout = `select set_config('transaction_timeout', '0', false) where current_setting('transaction_timeout', true) is not null`;
+/** Does the same for a new connection to a server that has it. */
+export const withoutTransactionTimeout = (options: string | undefined): string => `${options ?? ''} -c transaction_timeout=0`;
+
 /** A connection to the database. The server takes the last of two, so the options of the address stand first and change nothing that is
  *  needed; passed on as they are, they would replace all of ours, the role included.
  *  @param more settings of this connection, name=value */

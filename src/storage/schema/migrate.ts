@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { PipelineError } from '../../errors.ts';
-import { explained, sessionOf } from '../database/session.ts';
+import { explained, liftTransactionTimeout, sessionOf } from '../database/session.ts';
 import { BASELINE_VERSION, isFromBeforeBaseline, takeOver } from './baseline.ts';
 import type { ServerKind } from '../database/database.ts';
 import { locks } from '../database/locks.ts';
@@ -65,6 +65,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   client.on('error', () => {});
   await client.connect();
   try {
+    await client.query(liftTransactionTimeout);
     await client.query('select pg_advisory_lock($1)', [locks.migration.toString()]);
     const kind = await settleKind(client, url, options.plain === true);
     const ledger = await readLedger(client);
@@ -148,6 +149,7 @@ async function createExtension(url: string): Promise<void> {
   client.on('error', () => {});
   await client.connect();
   try {
+    await client.query(liftTransactionTimeout);
     await client.query('create extension if not exists timescaledb');
   } catch (error) {
     const { code, message } = error as pg.DatabaseError;
