@@ -95,7 +95,7 @@ function busPart(bus: Bus, membership: Membership, { unreached }: Reach): Part {
   const others = membership.nodes().filter(({ id }) => id !== membership.self).length;
   if (bus.state === 'open')
     return { name: 'bus', ok: true, detail: `open, to ${others} other node${others === 1 ? '' : 's'}`, needed: false };
-  return { name: 'bus', ok: false, detail: 'away: devices and viewers of people of other nodes are refused', needed: false };
+  return { name: 'bus', ok: false, detail: `${bus.why}; devices and viewers of people of other nodes are refused`, needed: false };
 }
 
 const notReached = (names: readonly string[]): string =>
