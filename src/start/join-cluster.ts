@@ -109,7 +109,19 @@ function watchOthers(bus: Bus, membership: Membership, logger: Logger): { reach:
   };
   const reach = new Reach(bus, membership, onChange, () => clock.agree(reach.startsMs));
   membership.onChange(() => void reach.ask());
+  warnOfSameName(membership, logger);
   return { reach, clock };
+}
+
+/** As where settings were copied from one machine to another. */
+function warnOfSameName(membership: Membership, logger: Logger): void {
+  const unwatch = membership.onChange(() => {
+    const nodes = membership.nodes();
+    const mine = nodes.find(({ id }) => id === membership.self)?.name;
+    if (!nodes.some(({ id, name }) => id !== membership.self && name === mine)) return;
+    logger.warn({}, `cluster: another node is called ${mine}, too: give each a BIO_NODE_NAME of its own`);
+    unwatch();
+  });
 }
 
 /** The library of NATS is loaded only where it is used. */
