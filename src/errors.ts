@@ -59,7 +59,7 @@ const table = {
     status: 503,
     close: 4012,
     retry: true,
-    title: 'Part of the service is unavailable and nothing was kept; send the request again.',
+    title: 'Part of the service is unavailable; send the request again.',
   },
   shutting_down: { status: 503, close: 4013, retry: true, title: 'The service is restarting; reconnect.' },
   slow_consumer: { status: 503, close: 4014, retry: true, title: 'The viewer was too slow for too long.' },

@@ -15,6 +15,8 @@ export type NatsServer = Readonly<{
   /** Ends it as a crash does. */
   kill: () => Promise<void>;
   start: () => Promise<void>;
+  /** For the next start. */
+  configure: (lines: string, maxPayload?: string) => void;
   close: () => Promise<void>;
 }>;
 
@@ -33,7 +35,9 @@ export const hasNatsServer = ((): boolean => {
 export async function startNats(lines = '', maxPayload = '9MB'): Promise<NatsServer> {
   const folder = mkdtempSync(join(tmpdir(), 'biosignal-nats-'));
   const port = await freePort();
-  writeFileSync(join(folder, 'nats.conf'), `listen: 127.0.0.1:${port}\nmax_payload: ${maxPayload}\nmax_pending: 64MB\n${lines}\n`);
+  const configure = (more: string, payload = '9MB'): void =>
+    writeFileSync(join(folder, 'nats.conf'), `listen: 127.0.0.1:${port}\nmax_payload: ${payload}\nmax_pending: 64MB\n${more}\n`);
+  configure(lines, maxPayload);
   let child: ChildProcess | null = null;
   const start = async (): Promise<void> => {
     child = spawn('nats-server', ['-c', join(folder, 'nats.conf')], { stdio: 'ignore' });
@@ -53,6 +57,7 @@ export async function startNats(lines = '', maxPayload = '9MB'): Promise<NatsSer
       return child?.pid ?? 0;
     },
     start,
+    configure,
     kill,
     close: async () => {
       await kill();

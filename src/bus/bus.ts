@@ -20,6 +20,8 @@ export interface Bus {
   handle(kind: string, answer: Answer): void;
   /** `away`: questions fail until it is open again. */
   readonly state: 'open' | 'away';
+  /** Why it is away, for people; '' while it is open. */
+  readonly why: string;
   /** Answers no more; questions that wait are refused. */
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 /** The bus of nodes on several machines: core NATS, nothing stored. A node listens on `<cluster>.<node>.*`, one subject for each kind; a
  *  question is a request of NATS. Loaded only where BIO_NATS_URL names a server. */
 import { readFileSync } from 'node:fs';
-import { connect, headers, NoRespondersError, TimeoutError } from '@nats-io/transport-node';
-import type { Msg, MsgHdrs, NatsConnection, Payload } from '@nats-io/transport-node';
+import { AuthorizationError, connect, headers, NoRespondersError, TimeoutError } from '@nats-io/transport-node';
+import type { Msg, MsgHdrs, NatsConnection, Payload, Subscription } from '@nats-io/transport-node';
 import type { NodeId } from '../cluster/cluster-view.ts';
 import { isLoopbackHost } from '../config.ts';
 import { PipelineError } from '../errors.ts';
@@ -20,6 +20,10 @@ const HEAD_BYTES_MAX = 4096;
 const PING_MS = 2000;
 const AGAIN_MS = 500;
 const CONNECT_MS = 5000;
+/** A server that is there and cannot be used is tried again after this, ms: its configuration may be loaded anew. */
+const UNFIT_AGAIN_MS = 2000;
+const AWAY = 'the message server is away';
+const REFUSED = 'the message server refuses the user or the password of BIO_NATS_URL';
 /** Kind of the question that a node asks itself, by way of the server. */
 const ITSELF = 'itself';
 const FROM = 'from';
@@ -45,11 +49,14 @@ export class NatsBus implements Bus {
   readonly node: NodeId;
   readonly #nats: NatsConnection;
   readonly #prefix: string;
+  #subscription: Subscription;
   readonly #handlers = new Map<string, Answer>();
   readonly #questions = new Set<Kept>();
   readonly #onState: (state: 'open' | 'away', why: string) => void;
   readonly #onFault: (cause: unknown) => void;
   #state: 'open' | 'away' = 'open';
+  #why = '';
+  #connected = true;
   #sentBytes = 0;
   #arrivedBytes = 0;
   #asking = false;
@@ -60,11 +67,7 @@ export class NatsBus implements Bus {
     this.#prefix = cluster;
     this.#onState = onState ?? (() => undefined);
     this.#onFault = onFault ?? (() => undefined);
-    nats.subscribe(`${cluster}.${node}.*`, {
-      callback: (error, message) => {
-        if (error === null) this.#take(message);
-      },
-    });
+    this.#subscription = this.#subscribe();
     this.handle(ITSELF, () => new Uint8Array(0));
     void this.#watch();
   }
@@ -84,30 +87,25 @@ export class NatsBus implements Bus {
       inboxPrefix: `${options.cluster}.inbox`,
       noAsyncTraces: true,
     }).catch((error: unknown) => {
-      throw new PipelineError('unavailable', `BIO_NATS_URL: ${(error as Error).message}`);
+      const why = (error as Error).message;
+      if (error instanceof AuthorizationError) throw new PipelineError('bad_request', `${REFUSED} (${why})`);
+      throw new PipelineError('unavailable', `BIO_NATS_URL: ${why}`);
     });
-    const largest = nats.info?.max_payload ?? 0;
-    if (largest < MESSAGE_BYTES_MAX + HEAD_BYTES_MAX) {
-      await nats.close();
-      const wanted = (MESSAGE_BYTES_MAX + HEAD_BYTES_MAX) / 1024 / 1024;
-      throw new PipelineError(
-        'bad_request',
-        `the NATS server takes messages of ${largest} bytes: set max_payload: ${Math.ceil(wanted)}MB in its configuration`,
-      );
-    }
     const bus = new NatsBus(nats, node, options);
-    // Its subscription is at the server before another node can know of it. Rights are refused later than their message: it asks itself.
+    // Its subscription is at the server before another node can know of it.
     await nats.flush();
-    await bus.request(node, ITSELF, new Uint8Array(0), CONNECT_MS).catch(async (error: unknown) => {
-      await bus.close();
-      const user = 'BIO_NATS_URL: its user must be allowed to publish and to subscribe to';
-      throw new PipelineError('bad_request', `${user} '${options.cluster}.>' (${(error as Error).message})`);
-    });
-    return bus;
+    const unfit = await bus.#whyUnfit();
+    if (unfit === '') return bus;
+    await bus.close();
+    throw new PipelineError('bad_request', unfit);
   }
 
   get state(): 'open' | 'away' {
     return this.#state;
+  }
+
+  get why(): string {
+    return this.#why;
   }
 
   handle(kind: string, answer: Answer): void {
@@ -141,7 +139,8 @@ export class NatsBus implements Bus {
   }
 
   async close(): Promise<void> {
-    this.#refuse('this node is stopping');
+    this.#why = 'this node is stopping';
+    this.#refuse(this.#why);
     await this.#nats.close();
   }
 
@@ -166,7 +165,7 @@ export class NatsBus implements Bus {
 
   #take(message: Msg): void {
     const reply = (body: Payload, head?: MsgHdrs): void => {
-      if (message.reply === undefined || this.#state === 'away' || this.#isFull()) return;
+      if (message.reply === undefined || !this.#connected || this.#isFull()) return;
       this.#count(body.length);
       this.#told(() => message.respond(body, head === undefined ? {} : { headers: head }));
     };
@@ -189,28 +188,74 @@ export class NatsBus implements Bus {
 
   /** Until the connection is closed. */
   async #watch(): Promise<void> {
-    for await (const { type } of this.#nats.status()) {
-      if (type === 'disconnect' || type === 'staleConnection') this.#leave('the message server is away');
-      else if (type === 'reconnect') void this.#comeBack();
+    for await (const status of this.#nats.status()) {
+      const { type } = status;
+      if (type === 'disconnect' || type === 'staleConnection') {
+        this.#connected = false;
+        this.#leave(AWAY);
+      } else if (type === 'reconnect') {
+        this.#connected = true;
+        void this.#comeBack();
+      } else if (type === 'error' && status.error instanceof AuthorizationError) this.#stayAway(REFUSED);
     }
+    this.#connected = false;
     this.#leave('the connection to the message server was given up');
   }
 
-  /** Open once the server has this node's subscription again: until then others are told that the node is not there. */
+  #subscribe(): Subscription {
+    return this.#nats.subscribe(`${this.#prefix}.${this.node}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#take(message);
+      },
+    });
+  }
+
+  /** Open once the server has this node's subscription again: until then others are told that the node is not there. A server may have
+   *  another configuration than before, or be another one of its cluster. */
   async #comeBack(): Promise<void> {
     const isThere = await this.#nats.flush().then(
       () => true,
       () => false, // away again, or closed
     );
-    if (!isThere || this.#state === 'open' || this.#nats.isClosed()) return;
+    const unfit = isThere ? await this.#whyUnfit() : '';
+    if (!isThere || !this.#connected || this.#state === 'open' || this.#nats.isClosed()) return;
+    if (unfit !== '') {
+      this.#stayAway(unfit);
+      setTimeout(() => void this.#comeBack(), UNFIT_AGAIN_MS).unref();
+      return;
+    }
     this.#state = 'open';
+    this.#why = '';
     this.#arrivedBytes = this.#sentBytes;
     this.#onState('open', '');
+  }
+
+  /** Why the server cannot be used although it is there; '': it can. Rights are refused later than their message: the node asks itself. */
+  async #whyUnfit(): Promise<string> {
+    const largest = this.#nats.info?.max_payload ?? 0;
+    const wanted = MESSAGE_BYTES_MAX + HEAD_BYTES_MAX;
+    if (largest < wanted)
+      return `the NATS server takes messages of ${largest} bytes: set max_payload: ${Math.ceil(wanted / 1024 / 1024)}MB in its configuration`;
+    if (this.#subscription.isClosed()) this.#subscription = this.#subscribe(); // the library forgets one that was refused
+    const question = { timeout: CONNECT_MS, headers: this.#from() };
+    return await this.#nats.request(this.#subject(this.node, ITSELF), new Uint8Array(0), question).then(
+      () => '',
+      (error: unknown) =>
+        `BIO_NATS_URL: its user must be allowed to publish and to subscribe to '${this.#prefix}.>' (${asRefusal(error, CONNECT_MS).message})`,
+    );
+  }
+
+  /** Tells why the bus is away, when more is known than that. */
+  #stayAway(why: string): void {
+    if (this.#state === 'open' || this.#why === why) return;
+    this.#why = why;
+    this.#onState('away', why);
   }
 
   #leave(why: string): void {
     if (this.#state === 'away') return;
     this.#refuse(why);
+    this.#why = why;
     this.#onState('away', why);
   }
 
@@ -221,7 +266,7 @@ export class NatsBus implements Bus {
   }
 
   #refuseFull(): void {
-    if (this.#state === 'away') throw noAnswer('the message server is away');
+    if (this.#state === 'away') throw noAnswer(this.#why);
     if (this.#isFull()) throw noAnswer('too much waits for the message server');
   }
 
@@ -266,9 +311,27 @@ function serversOf({ url, ca, mayBePlain }: NatsOptions): Parameters<typeof conn
   }
   return {
     servers: servers.map(({ host }) => host),
-    tls: isTls ? (ca === '' ? {} : { ca: readFileSync(ca, 'utf8') }) : null,
-    ...(first.username !== '' && { user: decodeURIComponent(first.username), pass: decodeURIComponent(first.password) }),
+    tls: isTls ? (ca === '' ? {} : { ca: certificatesOf(ca) }) : null,
+    ...(first.username !== '' && { user: plain(first.username), pass: plain(first.password) }),
   };
+}
+
+/** @throws PipelineError bad_request */
+function plain(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new PipelineError('bad_request', 'BIO_NATS_URL: a % of its user or password is written %25');
+  }
+}
+
+/** @throws PipelineError bad_request */
+function certificatesOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new PipelineError('bad_request', `BIO_NATS_CA: ${(error as Error).message}`);
+  }
 }
 
 function asRefusal(error: unknown, timeoutMs: number): PipelineError {

@@ -82,6 +82,10 @@ export class SocketBus implements Bus {
     return this.#closed ? 'away' : 'open';
   }
 
+  get why(): string {
+    return this.#closed ? 'this node is stopping' : '';
+  }
+
   handle(kind: string, answer: Answer): void {
     this.#handlers.set(kind, answer);
   }

@@ -35,6 +35,8 @@ type Finding = Readonly<{
 const GIB = 1024 ** 3;
 /** An owner renews every second, and one that waits takes over after ten. */
 const OWNER_SILENT_SEC = 15;
+/** A node renews every second: one that was killed a moment ago does not count, s. */
+const NODE_SILENT_SEC = 3;
 
 export const doctor: Command = {
   name: 'doctor',
@@ -165,6 +167,7 @@ async function databaseFindings(console: Console, config: Config, onPort: (port:
         await schema(database),
         await clock(database),
         ...(await owner(database, onPort)),
+        ...(await sameNames(database)),
         ...(await refusedNodes(database)),
         ...(await epochs(database)),
         await backlog(database),
@@ -323,8 +326,8 @@ async function owner(database: Database, onPort: (port: number) => void): Promis
     `select exists (select from pg_attribute where attrelid = to_regclass('packet_log_checkpoint') and attname = 'owner_name') as there`,
   );
   if (has[0]?.there !== true) return [nobody];
-  const { rows } = await database.pool.query<{ owned: boolean; name: string; epoch: string; age: number }>(
-    `select owner is not null as owned, owner_name as name, epoch::text, extract(epoch from clock_timestamp() - renewed_at)::float8 as age
+  const { rows } = await database.pool.query<{ owned: boolean; id: string; name: string; epoch: string; age: number }>(
+    `select owner is not null as owned, owner::text as id, owner_name as name, epoch::text, extract(epoch from clock_timestamp() - renewed_at)::float8 as age
      from packet_log_checkpoint order by renewed_at`,
   );
   const owned = rows.filter((each) => each.owned);
@@ -344,7 +347,9 @@ async function owner(database: Database, onPort: (port: number) => void): Promis
   return findings.length > 0 ? findings : [{ check: 'owner', state: 'ok', found }];
 }
 
-const namesOf = (owned: readonly Readonly<{ name: string }>[]): string[] => [...new Set(owned.map(({ name }) => name))].toSorted();
+/** Of each owner. */
+const namesOf = (owned: readonly Readonly<{ id: string; name: string }>[]): string[] =>
+  [...new Map(owned.map(({ id, name }) => [id, name])).values()].toSorted();
 
 /** @param others who owns the other partitions */
 const withoutOwner = (count: number, all: number, others: string): Finding => ({
@@ -393,8 +398,25 @@ async function refusedNodes({ pool }: Database): Promise<Finding[]> {
   ];
 }
 
+/** Nodes that were given the same name, as by settings that were copied. One that was killed and started again is two for some seconds. */
+async function sameNames({ pool }: Database): Promise<Finding[]> {
+  const { rows: has } = await pool.query<{ there: boolean }>(`select to_regclass('cluster_node') is not null as there`);
+  if (has[0]?.there !== true) return [];
+  const { rows } = await pool.query<{ name: string; nodes: number }>(
+    `select name, count(*)::int as nodes from cluster_node where renewed_at > clock_timestamp() - make_interval(secs => $1)
+     group by name having count(*) > 1 order by name`,
+    [NODE_SILENT_SEC],
+  );
+  return rows.map(({ name, nodes }) => ({
+    check: 'owner',
+    state: 'warning',
+    found: `${nodes} nodes that run are called ${name}`,
+    advice: 'give each a BIO_NODE_NAME of its own: their lines in logs and metrics are not told apart, and drain wants an id',
+  }));
+}
+
 /** @param silent partitions whose owner does not confirm them, the oldest first @param found who owns the packet log */
-function silentOwner(silent: readonly Readonly<{ name: string; age: number }>[], all: number, found: string): Finding {
+function silentOwner(silent: readonly Readonly<{ id: string; name: string; age: number }>[], all: number, found: string): Finding {
   const who = namesOf(silent).join(', ');
   const silence = `packets of their people wait; confirmed ${silent[0]!.age.toFixed(0)} s ago`;
   return {

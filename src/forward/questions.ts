@@ -1,6 +1,8 @@
 /** Questions to other nodes: the newest samples of a stream, and to end what they have of a person. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../bus/bus.ts';
-import type { ClusterView } from '../cluster/cluster-view.ts';
+import type { ClusterNode, ClusterView } from '../cluster/cluster-view.ts';
+import { PipelineError } from '../errors.ts';
 import type { SubjectId } from '../signal.ts';
 import { checkSaid, decodeObject, encodeObject } from './wire.ts';
 
@@ -8,7 +10,10 @@ import { checkSaid, decodeObject, encodeObject } from './wire.ts';
 const RECENT_MS = 250;
 /** Streams whose subject is remembered. */
 const STREAMS_MAX = 50_000;
+/** How long a node that lives may take to end what it has of a person, and when it is asked again, ms. Longer than a node that stands still
+ *  counts as living. */
 const ERASE_MS = 20_000;
+const ERASE_AGAIN_MS = 500;
 
 /** As BlockRun of the storage. */
 export type Run = Readonly<{ k0: number; samples: Int32Array | Float32Array; qmask: Uint8Array | null }>;
@@ -67,10 +72,38 @@ export class Questions {
   /** Ends what any node has of a person who is being erased.
    *  @throws PipelineError unavailable when a node that lives does not answer: it may still write rows of the person */
   eraseSubject = async (subjectId: SubjectId): Promise<void> => {
-    const { bus, view, eraseSubject } = this.#parts;
+    const { view, eraseSubject } = this.#parts;
     const others = view.nodes().filter(({ id }) => id !== view.self);
-    await Promise.all([eraseSubject(subjectId), ...others.map(({ id }) => bus.request(id, 'erase', encodeObject(subjectId), ERASE_MS))]);
+    await Promise.all([eraseSubject(subjectId), ...others.map((node) => this.#eraseAt(node, subjectId))]);
   };
+
+  /** Until the node has answered, or has gone: what it writes then is refused. */
+  async #eraseAt({ id, name }: ClusterNode, subjectId: SubjectId): Promise<void> {
+    const { bus, view } = this.#parts;
+    const untilMs = performance.now() + ERASE_MS;
+    const isGone = (): boolean => view.nodes().every((node) => node.id !== id);
+    const gone = Promise.withResolvers<null>();
+    const unwatch = view.onChange(() => {
+      if (isGone()) gone.resolve(null);
+    });
+    const ask = (): Promise<unknown> =>
+      bus.request(id, 'erase', encodeObject(subjectId), Math.max(1, untilMs - performance.now())).then(
+        () => null,
+        (error: unknown) => error,
+      );
+    try {
+      for (;;) {
+        const failure = await Promise.race([ask(), gone.promise]);
+        if (failure === null || isGone()) return;
+        if (!(failure instanceof PipelineError) || failure.code !== 'unavailable') throw failure;
+        if (performance.now() + ERASE_AGAIN_MS >= untilMs)
+          throw new PipelineError('unavailable', `${name} lives and does not answer (${failure.message})`, { retryAfterSec: 1 });
+        await Promise.race([sleep(ERASE_AGAIN_MS), gone.promise]);
+      }
+    } finally {
+      unwatch();
+    }
+  }
 
   async #subjectOf(streamId: number): Promise<SubjectId | null> {
     const known = this.#subjects.get(streamId);

@@ -22,6 +22,8 @@ const SELECTION_LENGTH_MAX = 0xffff;
 const UUID = /^[0-9a-f-]{36}$/;
 
 type Watch = Readonly<{ subjectId: SubjectId; selection: string }>;
+/** Frames that came before those that the owner is being asked for. */
+type Asked = { questions: number; early: RelayedFrame[] };
 
 export class RemoteFeeds {
   readonly #bus: Bus;
@@ -29,6 +31,7 @@ export class RemoteFeeds {
   readonly #hub: Hub;
   readonly #reach: Pick<Reach, 'reaches'>;
   readonly #timer: NodeJS.Timeout;
+  readonly #asked = new Map<string, Asked>();
 
   constructor(bus: Bus, view: ClusterView, hub: Hub, reach: Pick<Reach, 'reaches'>) {
     this.#bus = bus;
@@ -36,7 +39,10 @@ export class RemoteFeeds {
     this.#hub = hub;
     this.#reach = reach;
     hub.relayBy((node, frame) => bus.send(node, 'frame', encodeFrames([frame])));
-    bus.handle('frame', (_, body) => this.#receive(body));
+    bus.handle('frame', (_, body) => {
+      for (const frame of decodeFrames(body)) this.#takeInTurn(frame);
+      return Buffer.alloc(0);
+    });
     bus.handle('watch', (from, body) => {
       const { subjectId, selection } = decodeObject<Watch>(body);
       checkSaid(UUID.test(subjectId) && typeof selection === 'string' && selection.length <= SELECTION_LENGTH_MAX);
@@ -82,18 +88,34 @@ export class RemoteFeeds {
 
   /** Never rejects: it is tried again with the next renewal. */
   async #watch(owner: NodeId, watch: Watch): Promise<void> {
+    const key = keyOf(watch);
+    const asked = this.#asked.get(key) ?? { questions: 0, early: [] };
+    this.#asked.set(key, asked);
+    asked.questions += 1;
     try {
-      this.#receive(await this.#bus.request(owner, 'watch', encodeObject(watch), FETCH_MS));
+      for (const frame of decodeFrames(await this.#bus.request(owner, 'watch', encodeObject(watch), FETCH_MS))) this.#take(frame);
     } catch {
       // the owner has gone, or will be another
     }
+    asked.questions -= 1;
+    if (asked.questions === 0) this.#asked.delete(key);
+    for (const frame of asked.early.splice(0)) this.#take(frame);
   }
 
-  #receive(body: Buffer): Buffer {
-    for (const frame of decodeFrames(body)) this.#hub.receive(frame, performance.now());
-    return Buffer.alloc(0);
+  /** A note overtakes an answer that was sent before it: frames with a lack before them wait for it, since what is not newer than the last
+   *  that was shown is left out. */
+  #takeInTurn(frame: RelayedFrame): void {
+    const asked = this.#asked.get(keyOf(frame));
+    if (asked !== undefined && this.#hub.lacksBefore(frame)) asked.early.push(frame);
+    else this.#take(frame);
+  }
+
+  #take(frame: RelayedFrame): void {
+    this.#hub.receive(frame, performance.now());
   }
 }
+
+const keyOf = ({ subjectId, selection }: Watch): string => `${subjectId} ${selection}`;
 
 function newest(frames: readonly RelayedFrame[]): readonly RelayedFrame[] {
   let from = frames.length;

@@ -186,6 +186,12 @@ export class Hub {
     this.collect(group);
   }
 
+  /** Whether frames may be missing between the last of a selection and this one. */
+  lacksBefore({ subjectId, selection, seq }: Pick<RelayedFrame, 'subjectId' | 'selection' | 'seq'>): boolean {
+    const group = this.#feeds.get(subjectId)?.groups.get(selection);
+    return group !== undefined && seq > group.lastSeq + 1;
+  }
+
   /** What is watched here, by subject and selection. */
   *watching(): Iterable<Readonly<{ subjectId: SubjectId; selection: string }>> {
     for (const { subjectId, groups } of this.#feeds.values())

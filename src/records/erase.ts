@@ -13,7 +13,7 @@ import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { audit } from '../tenancy/audit.ts';
 import type { Actor } from '../tenancy/audit.ts';
 import { emitEvent } from '../tenancy/events.ts';
-import { PipelineError } from '../errors.ts';
+import { knownError, PipelineError } from '../errors.ts';
 import { build, now, run } from '../storage/database/build.ts';
 import type { SubjectId } from '../signal.ts';
 import { waitLong } from '../storage/database/database.ts';
@@ -54,7 +54,9 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   const { rows } = await run(pool, person.set(({ fn }) => ({ disabled_at: fn.coalesce('disabled_at', now) })).returning('project_id'));
   const user = rows[0];
   if (user === undefined) throw new PipelineError('not_found', 'There is no such user.');
-  await options.endSubject?.(subjectId as SubjectId);
+  await options.endSubject?.(subjectId as SubjectId).catch((error: unknown) => {
+    throw asDisabledOnly(error);
+  });
   const client = await pool.connect();
   waitLong(client); // years of samples
   try {
@@ -95,6 +97,14 @@ export async function eraseUser(pool: Pool, orgId: string, subjectId: string, op
   } finally {
     client.release(true); // rolls back, and leaves no setting or lock behind
   }
+}
+
+/** Says what was done until then, which the request given again goes on from. */
+function asDisabledOnly(error: unknown): unknown {
+  const { code, message, retryAfterSec } = knownError(error);
+  if (code !== 'unavailable') return error;
+  const said = `Nothing was erased yet, but the user is disabled: ${message.replace(/\.$/, '')}. Send the same request again.`;
+  return new PipelineError(code, said, { cause: error, ...(retryAfterSec !== null && { retryAfterSec }) });
 }
 
 /** Hours until the log has dropped a packet of now. */

@@ -95,7 +95,7 @@ function busPart(bus: Bus, membership: Membership, { unreached }: Reach): Part {
   const others = membership.nodes().filter(({ id }) => id !== membership.self).length;
   if (bus.state === 'open')
     return { name: 'bus', ok: true, detail: `open, to ${others} other node${others === 1 ? '' : 's'}`, needed: false };
-  return { name: 'bus', ok: false, detail: 'away: devices and viewers of people of other nodes are refused', needed: false };
+  return { name: 'bus', ok: false, detail: `${bus.why}; devices and viewers of people of other nodes are refused`, needed: false };
 }
 
 const notReached = (names: readonly string[]): string =>
@@ -109,7 +109,19 @@ function watchOthers(bus: Bus, membership: Membership, logger: Logger): { reach:
   };
   const reach = new Reach(bus, membership, onChange, () => clock.agree(reach.startsMs));
   membership.onChange(() => void reach.ask());
+  warnOfSameName(membership, logger);
   return { reach, clock };
+}
+
+/** As where settings were copied from one machine to another. */
+function warnOfSameName(membership: Membership, logger: Logger): void {
+  const unwatch = membership.onChange(() => {
+    const nodes = membership.nodes();
+    const mine = nodes.find(({ id }) => id === membership.self)?.name;
+    if (!nodes.some(({ id, name }) => id !== membership.self && name === mine)) return;
+    logger.warn({}, `cluster: another node is called ${mine}, too: give each a BIO_NODE_NAME of its own`);
+    unwatch();
+  });
 }
 
 /** The library of NATS is loaded only where it is used. */

@@ -315,6 +315,38 @@ describe.runIf(hasNatsServer)('a server of NATS', () => {
     await server.close();
   });
 
+  // promise: bus-says-why
+  test('that comes back with another configuration is used only if it can be, and why not is said', async () => {
+    const rights = (password: string, prefix: string): string =>
+      `authorization { users: [{ user: ward, password: ${password}, permissions: { publish: "${prefix}.>", subscribe: "${prefix}.>" } }] }`;
+    const server = await startNats(rights('right', 'ward'));
+    const said: string[] = [];
+    const onState = (state: string, why: string): void => void said.push(`${state}: ${why}`);
+    const url = `nats://ward:right@127.0.0.1:${server.port}`;
+    const a = await NatsBus.open({ url, ca: '', cluster: 'ward', mayBePlain: false, onState }, 'node-a');
+    for (const [lines, maxPayload, why] of [
+      [rights('wrong', 'ward'), '9MB', /^the message server refuses the user or the password of BIO_NATS_URL$/],
+      [rights('right', 'ward'), '4KB', /^the NATS server takes messages of 4096 bytes: set max_payload: 9MB in its configuration$/],
+      [rights('right', 'clinic'), '9MB', /must be allowed to publish and to subscribe to 'ward\.>'/],
+    ] as const) {
+      await server.kill();
+      server.configure(lines, maxPayload);
+      await server.start();
+      await until(() => why.test(a.why), 20_000);
+      expect(a.state).toBe('away');
+      expect(said.at(-1)).toBe(`away: ${a.why}`);
+      await expect(a.request('node-a', 'itself', bytes(''), 60_000)).rejects.toMatchObject({ message: `another node: ${a.why}` });
+    }
+    await server.kill();
+    server.configure(rights('right', 'ward'));
+    await server.start();
+    await until(() => a.state === 'open', 20_000);
+    expect([a.why, said.at(-1)]).toEqual(['', 'open: ']);
+    expect(text(await a.request('node-a', 'itself', bytes(''), 5000))).toBe('');
+    await a.close();
+    await server.close();
+  });
+
   test('that swallows everything is noticed within seconds, and left for one that answers', async () => {
     const proxy = await TcpProxy.start(nats!.port);
     const [a, b] = [await overNats('node-a', proxy.port), await overNats('node-b')];
@@ -354,6 +386,8 @@ describe.runIf(hasNatsServer)('a server of NATS', () => {
     for (const [url, ca, why] of [
       [`tls://ward:wrong@localhost:${server.port}`, cert, /Authorization/i],
       [right, '', /certificate/i],
+      [right, join(folder, 'absent.pem'), /^BIO_NATS_CA: .*absent\.pem/],
+      [`tls://ward:p%w@localhost:${server.port}`, cert, /^BIO_NATS_URL: a % of its user or password is written %25$/],
       [`nats://127.0.0.1:${small.port}`, '', /takes messages of 1048576 bytes: set max_payload: 9MB/],
       ['nats://nats.example:4222', '', /plain text: use tls:\/\/, or set BIO_NATS_PLAIN=1/],
       ['http://nats.example:4222', '', /begins with tls:/],

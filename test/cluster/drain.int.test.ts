@@ -1,10 +1,14 @@
 /** Commands and nodes that can take no partitions: a node is drained into others that can. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cluster } from '../../src/cli/cluster.ts';
 import { doctor } from '../../src/cli/doctor.ts';
 import { ran } from '../helpers/commands.ts';
-import { testDatabase } from '../helpers/database.ts';
+import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
+import { isShared, startNode } from './nodes.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -72,3 +76,24 @@ test('doctor adds up the connections of all living nodes', async () => {
     new RegExp(`WARNING {2}connections +${nodes} nodes may open ${nodes * 30} connections, and of the server's `),
   );
 });
+
+// promise: names-told
+test('doctor counts nodes of one name as what they are, and warns of the name', async () => {
+  await database.pool.query('delete from cluster_node');
+  await database.pool.query('update packet_log_checkpoint set owner = null');
+  await database.pool.query('select set_partitions($1)', [3]);
+  const folder = mkdtempSync(join(tmpdir(), 'biosignal-names-'));
+  const names = ['copied', 'copied', 'other'];
+  const started = await Promise.all(names.map((name) => startNode(database.url, { BIO_BUS_DIR: folder, BIO_NODE_NAME: name })));
+  try {
+    await until(() => isShared(database, 3), 60_000);
+    const { out } = await ran(doctor, [], { env: { DATABASE_URL: database.url }, cwd: '.' });
+    expect(out.join('\n')).toContain('3 nodes share the packet log (copied, copied, other), each confirmed within');
+    expect(out.join('\n')).toMatch(/WARNING {2}owner +2 nodes that run are called copied/);
+    await until(() => started[0]!.faults.some((fault) => fault.startsWith('cluster: another node is called copied, too')), 20_000);
+    expect(started[2]!.faults.join()).not.toContain('is called');
+  } finally {
+    await Promise.all(started.map(({ service }) => service.stop()));
+    rmSync(folder, { recursive: true });
+  }
+}, 120_000);
