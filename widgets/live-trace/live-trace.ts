@@ -95,7 +95,10 @@ export class BioLiveTrace extends BioElement {
         frame: (frame, nowMs) => this.#take(frame, nowMs),
         state: (state, detail) => {
           this.#state = state;
-          if (state === 'refused') console.warn(`bio-live-trace: ${detail}`);
+          if (state === 'refused') {
+            console.warn(`bio-live-trace: ${detail}`);
+            this.#forget();
+          }
           if (state !== 'live') this.requestUpdate();
           this.emit('bio:live-state', { state });
         },

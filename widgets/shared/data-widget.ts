@@ -1,8 +1,8 @@
 /** A widget that shows something fetched, in one of seven states.
  *
  *  `loading` nothing yet. `ready` data. `empty` the answer holds none. `stale` data, but older than the widget allows. `offline` no answer:
- *  what was last received stays, marked. `error` the service refused or failed: the same, with a button. `unauthorized` the session has
- *  ended: data of a person is taken off the screen. The state is reflected as the attribute `data-state` and announced politely when it
+ *  what was last received stays, marked. `error` the service failed: the same, with a button; where it refused, data of a person is taken
+ *  off the screen. `unauthorized` the session has ended: likewise. The state is reflected as the attribute `data-state` and announced politely when it
  *  changes. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
@@ -157,8 +157,9 @@ export abstract class DataWidget<T> extends BioElement {
       if (this.#error.status !== 0)
         warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
       if (signal.aborted) return;
-      state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
-      if (state === 'unauthorized') this.data = null;
+      const { status } = this.#error;
+      state = status === 401 ? 'unauthorized' : status === 0 ? 'offline' : 'error';
+      if (status > 400 && status < 405) this.data = null;
     }
     this.#enter(state);
     const every = this.refreshMs();
