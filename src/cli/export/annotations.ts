@@ -11,7 +11,7 @@ import { correctBeats } from '../../query/corrected-beats.ts';
 import { fhirAnnotation } from '../../query/fhir.ts';
 import { listAnnotations } from '../../records/annotations.ts';
 import type { Annotation } from '../../records/annotations.ts';
-import { safeName } from './stretch.ts';
+import { personStem } from './stretch.ts';
 import type { PersonRow, Range, StreamExport } from './stretch.ts';
 
 const PAGE = 1000;
@@ -138,7 +138,7 @@ export async function exportFhirAnnotations({ pool, range, folder }: Omit<Stream
     yield `${JSON.stringify(fhirAnnotation(first.value as Annotation))}\n`;
     for await (const annotation of found) yield `${JSON.stringify(fhirAnnotation(annotation))}\n`;
   }
-  const path = join(folder, `${safeName(person.subject)}-annotations.ndjson`);
+  const path = join(folder, `${personStem(person)}-annotations.ndjson`);
   await pipeline(Readable.from(lines()), createWriteStream(path));
   return [path];
 }
