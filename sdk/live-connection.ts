@@ -244,7 +244,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     tell,
     renew: async () => {
       if (socket?.readyState === OPEN) await sayToken();
-      else if (socket !== null || state === 'connecting') renewed = true;
+      else if (state === 'connecting') renewed = true;
       else again();
     },
     close: () => {

@@ -91,7 +91,9 @@ database directly: only people who may read everything can run it.`,
         );
       else {
         for (const stream of streams) {
-          files.push(...(await writeWhole(folder, mayReplace, (apart) => exportStream({ ...job, stream, folder: apart }, format, isContinuous))));
+          files.push(
+            ...(await writeWhole(folder, mayReplace, (apart) => exportStream({ ...job, stream, folder: apart }, format, isContinuous))),
+          );
         }
       }
       if (json) console.out(JSON.stringify({ files }, null, 2));

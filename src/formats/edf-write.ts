@@ -55,7 +55,11 @@ export function writeEdf(file: EdfToWrite): EdfWritten {
   const scales = signals.map((signal) => chooseScale(signal, missing));
   const kept: number[] = signals.length === 0 ? [0] : [];
   for (let record = 0; record < recordTotal; record++) {
-    if (file.isContinuous === true || signals.some(({ samples }, i) => hasSample(samples, record * widths[i]!, (record + 1) * widths[i]!, missing))) kept.push(record);
+    if (
+      file.isContinuous === true ||
+      signals.some(({ samples }, i) => hasSample(samples, record * widths[i]!, (record + 1) * widths[i]!, missing))
+    )
+      kept.push(record);
   }
   const keptSet = new Set(kept);
   for (const [i, signal] of signals.entries()) {

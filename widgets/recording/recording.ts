@@ -707,7 +707,18 @@ export class BioRecording extends BioElement {
     if (day === null || daySpan === null) return;
     const [startMs, endMs] = daySpan;
     const { envelope, quality, rate, isUnread } = this.#dayAt(source, daySpan);
-    drawWhole(day, { unread: isUnread ? this.#words.say('notRead') : '', startMs, endMs, envelope, quality, rate, marks, page, strip, ticks });
+    drawWhole(day, {
+      unread: isUnread ? this.#words.say('notRead') : '',
+      startMs,
+      endMs,
+      envelope,
+      quality,
+      rate,
+      marks,
+      page,
+      strip,
+      ticks,
+    });
   }
 
   #drawPage(colors: Colors, shown: Page, qualities: readonly Quality[], strip: Span): void {

@@ -157,9 +157,8 @@ export abstract class DataWidget<T> extends BioElement {
       if (this.#error.status !== 0)
         warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
       if (signal.aborted) return;
-      const { status } = this.#error;
-      state = status === 401 ? 'unauthorized' : status === 0 ? 'offline' : 'error';
-      if (status > 400 && status < 405) this.data = null;
+      state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
+      if (this.#error.status >> 3 === 50) this.data = null; // 400 to 407
     }
     this.#enter(state);
     const every = this.refreshMs();
