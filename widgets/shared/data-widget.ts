@@ -158,7 +158,7 @@ export abstract class DataWidget<T> extends BioElement {
         warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
       if (signal.aborted) return;
       state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
-      if (this.#error.status >> 3 === 50) this.data = null; // 400 to 407
+      this.data = this.#error.status >> 3 === 50 ? null : this.data; // 400 to 407
     }
     this.#enter(state);
     const every = this.refreshMs();
