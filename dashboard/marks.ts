@@ -100,6 +100,11 @@ export class Marks {
     if (this.#history !== null) await this.#showHistory(this.#history.id);
   }
 
+  /** The recording may not be seen any more. */
+  forget(): void {
+    [this.#list, this.#next, this.#pick, this.#edited, this.#history, this.#takenBack, this.#made] = [[], null, null, null, null, null, []];
+  }
+
   /** Where the viewer is now. */
   shown(at: string): void {
     this.#values.shown(at, this.#isCorrected);

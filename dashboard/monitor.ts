@@ -53,8 +53,9 @@ export class LiveMonitor {
   readonly #recordings: Recordings | null;
   readonly #keep: (view: LiveView) => void;
   #view: LiveView;
-  readonly #latest = new LatestValues();
-  readonly #held = new HeldTraces();
+  readonly #onRefused: () => void;
+  #latest = new LatestValues();
+  #held = new HeldTraces();
   #pause: Pause | null = null;
   #of: Readonly<{ session: Session; subjectId: string }> | null = null;
   readonly #channels = new Map<string, LiveChannel>();
@@ -67,19 +68,22 @@ export class LiveMonitor {
 
   /** @param redraw called when something that view() shows has changed
    *  @param address what it says of speed, gain, traces and layout  @param keep called when they were chosen anew
-   *  @param recordings null: pages of recordings cannot be opened from here */
+   *  @param recordings null: pages of recordings cannot be opened from here
+   *  @param onRefused called whenever the service has refused the feed: nothing of the person is shown any more */
   constructor(
     locale: string,
     redraw: () => void,
     address: URLSearchParams,
     keep: (view: LiveView) => void,
     recordings: Recordings | null = null,
+    onRefused: () => void = () => undefined,
   ) {
     this.#locale = locale;
     this.#redraw = redraw;
     this.#view = viewOf(address);
     this.#keep = keep;
     this.#recordings = recordings;
+    this.#onRefused = onRefused;
   }
 
   /** Joins the live feed of a session. */
@@ -91,6 +95,10 @@ export class LiveMonitor {
       frame: (frame, nowMs) => this.#take(frame, nowMs),
       state: (state) => {
         this.#state = state;
+        if (state === 'refused') {
+          this.#forget(session, subjectId);
+          this.#onRefused();
+        }
         this.#redraw();
       },
     });
@@ -105,6 +113,14 @@ export class LiveMonitor {
     this.#leave = null;
     clearInterval(this.#timer);
     document.removeEventListener('fullscreenchange', this.#redraw);
+  }
+
+  /** Of a person who may not be seen any more. */
+  #forget(session: Session, subjectId: string): void {
+    this.#beats?.stop();
+    this.#beats = new BeatSource(session, subjectId);
+    [this.#latest, this.#held, this.#pause] = [new LatestValues(), new HeldTraces(), null];
+    this.#channels.clear();
   }
 
   #take(frame: LiveFrame, nowMs: number): void {

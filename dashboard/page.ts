@@ -28,8 +28,9 @@ export type PageContext = Readonly<{
 }>;
 
 /** @param isOvertaken another member saved first: the page shows an old version
- *  @param isOfRefresh of what the page does by itself, not of what a person did */
-type Problem = Readonly<{ text: string; isOvertaken: boolean; isOfRefresh: boolean }>;
+ *  @param isOfRefresh of what the page does by itself, not of what a person did
+ *  @param isRefusal what the page shows may not be seen any more, or no longer exists */
+type Problem = Readonly<{ text: string; isOvertaken: boolean; isOfRefresh: boolean; isRefusal: boolean }>;
 
 /** What is refreshed and has not been for so many of its periods is said to be old; ms at least. */
 const OLD_PERIODS = 3;
@@ -73,7 +74,22 @@ export abstract class Page {
     const well = await this.run(() => this.load(), true);
     if (well) this.#shownOfMs = Math.max(this.#shownOfMs, nowMs);
     if (this.#askedMs === nowMs) this.#askedMs = null;
+    this.#hideRefused();
     this.context.redraw();
+  }
+
+  /** Loads again what may not be seen any more: where the service refuses it, nothing of it stays on the page. */
+  protected async lookAgain(): Promise<void> {
+    if (this.#phase === 'loading') return;
+    if (await this.run(() => this.load(), true)) this.#phase = 'ready';
+    this.#hideRefused();
+    this.context.redraw();
+  }
+
+  #hideRefused(): void {
+    if (this.#problem?.isRefusal !== true || !this.#problem.isOfRefresh) return;
+    this.#phase = 'failed';
+    this.forget();
   }
 
   /** What is shown is from a while ago, although it is refreshed. */
@@ -109,6 +125,8 @@ export abstract class Page {
   protected actions(): TemplateResult | typeof nothing {
     return nothing;
   }
+  /** What is shown may not be seen any more: forget it, and whose it was. */
+  protected forget(): void {}
   /** What was shown belongs to the page: forget it, and stop what was started. */
   protected left(): void {}
 
@@ -186,6 +204,7 @@ export abstract class Page {
         text: problemOf(error),
         isOvertaken: error instanceof ApiError && error.status === 412,
         isOfRefresh: isRefresh,
+        isRefusal: isRefusal(error),
       };
       return false;
     } finally {
@@ -257,6 +276,9 @@ export abstract class Page {
     return html`<time datetime=${iso} title=${iso}>${formatAge(this.context.locale, Date.parse(iso), Date.now())}</time>`;
   }
 }
+
+/** Says whether what was asked for may not be seen, or is no longer there. */
+const isRefusal = (error: unknown): boolean => error instanceof ApiError && [401, 403, 404].includes(error.status);
 
 /** The project that was chosen last, on whichever page. */
 let chosenProject: string | null = null;

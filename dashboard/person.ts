@@ -58,6 +58,10 @@ export class Person {
     return this.#consents.missing.includes('sharing');
   }
 
+  forget(): void {
+    this.#user = null;
+  }
+
   async load(id: string, names: Promise<NameOf>): Promise<void> {
     const params = { xuserId: id };
     const [{ value, etag }, consents, projects, nameOf] = await Promise.all([

@@ -7,7 +7,8 @@
  *  - stale: no frame for 3 s, but the service answers: the device is not sending.
  *  - offline: the service has not answered a ping for 2 s, at most 3.5 s after it was last heard. After 8 s the socket is given up.
  *  - waiting: until the next attempt, or, after the token expired or was refused, for a new one. renew() ends both.
- *  - refused: by a close code that says that reconnecting is useless. Only renew() starts over.
+ *  - refused: by a close code that says that reconnecting is useless. Only renew() starts over, except where a person's consent is missing,
+ *    which may come back: then the service is asked again, in this mode, first within 2 s, later within 15 s.
  *  - closed: by close(). Final.
  *
  *  A reconnect asks for the frames after the last one seen, so a short loss of the network leaves no gap. */
@@ -72,6 +73,9 @@ const WATCH_MS = 250;
 const CONNECTING = 0;
 const OPEN = 1;
 const TOKEN_EXPIRED = 4001;
+const CONSENT_MISSING = 4508;
+/** A refusal is like so many failures in a row: the next attempt follows within 2 s, then 4, 8 and 15. */
+const REFUSED_ATTEMPT = 3;
 /** Keys in this form only: a browser throws an error for a subprotocol with other characters. */
 const sdkKeyPattern = /^sdk_[0-9A-Za-z]+$/;
 
@@ -108,10 +112,10 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     if (socket?.readyState === OPEN) socket.send(JSON.stringify(message));
   };
 
-  const connect = async (): Promise<void> => {
+  const connect = async (meanwhile: ConnectionState = 'connecting'): Promise<void> => {
     clearTimeout(retryTimer);
     const mine = ++turn;
-    become('connecting');
+    become(meanwhile);
     try {
       const given = await options.token();
       if (mine !== turn) return;
@@ -168,8 +172,11 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     const mine = turn;
     const detail = `${code} ${reason}`;
     if (code === TOKEN_EXPIRED) await awaitToken(reason);
-    else if (wasOpen && afterClose(code) === 'stop') become('refused', detail);
-    else if (wasOpen || !(await options.isRefused?.(token))) {
+    else if (wasOpen && afterClose(code) === 'stop') {
+      become('refused', detail);
+      if (mine === turn && code === CONSENT_MISSING)
+        retryTimer = setTimeout(() => void connect('refused'), backoffMs(REFUSED_ATTEMPT + attempt++, random()));
+    } else if (wasOpen || !(await options.isRefused?.(token))) {
       if (mine === turn) retry(detail);
     } else if (mine === turn) await awaitToken('the credential is refused');
   };

@@ -30,7 +30,7 @@ export class RecordingPage extends Page {
   #neighbours: Neighbours = { before: null, after: null };
 
   /** What the address said at first: the viewer moves on by itself, and must not be called back. */
-  readonly #given = new URLSearchParams(this.context.query);
+  #given = new URLSearchParams(this.context.query);
   readonly #marks = new Marks({
     ask: (question) => this.ask(question),
     change: (action) => this.change(action),
@@ -69,6 +69,12 @@ export class RecordingPage extends Page {
       // Drawn in the next frame.
       if (walkedBy !== null) requestAnimationFrame(() => requestAnimationFrame(() => this.#goOnWithKeys()));
     });
+  }
+
+  protected override forget(): void {
+    [this.#stream, this.#user, this.#neighbours] = [null, null, { before: null, after: null }];
+    this.#given = new URLSearchParams(this.context.query);
+    this.#marks.forget();
   }
 
   /** Walking from one recording to the next leaves the keyboard where it was. */
@@ -190,6 +196,10 @@ export class RecordingPage extends Page {
             tz=${this.#zone === '' ? nothing : this.#zone}
             ?marking=${this.canEdit}
             .titleOf=${named}
+            @bio:state=${({ detail: { state } }: CustomEvent<{ state: string }>) => {
+              // What the viewer may not show any more, the rest of the page may not either.
+              if (['empty', 'error', 'unauthorized'].includes(state)) void this.lookAgain();
+            }}
             @bio:recording-pick=${(event: CustomEvent<PickDetail | null>) => this.#marks.picked(event.detail)}
             @bio:recording-view=${(event: CustomEvent<View>) => {
               const { at, speed, gain, row, channels } = event.detail;

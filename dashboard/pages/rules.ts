@@ -3,7 +3,8 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { keyed } from 'lit-html/directives/keyed.js';
 import type { BodyOf } from '../../sdk/request.ts';
-import { plural, t } from '../language.ts';
+import { formatNumber } from '../../widgets/shared/format.ts';
+import { locale, plural, t } from '../language.ts';
 import { boundText, methodName, methodUnit, storedOf, typedOf, valueText } from '../method-name.ts';
 import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
@@ -335,10 +336,10 @@ export class RulesPage extends ProjectPage {
     return html`<section class="card" id="rule-trial">
       <h2>${t('{name}, tried on: {range}', { name: rule.name, range: words })}</h2>
       <dl class="figures">
-        ${figure(t('Episodes'), trial.complete ? trial.episode_count : t('at least {count}', { count: trial.episode_count }))}
-        ${figure(t('People'), trial.person_count)} ${figure(t('Time covered'), duration(trial.covered_sec * 1000))}
-        ${figure(t('Recordings looked at'), trial.recording_count)}
-        ${figure(t('With this value'), trial.with_value_count, trial.with_value_count === 0 ? 'warn' : null)}
+        ${figure(t('Episodes'), trial.complete ? numbered(trial.episode_count) : t('at least {count}', { count: numbered(trial.episode_count) }))}
+        ${figure(t('People'), numbered(trial.person_count))} ${figure(t('Time covered'), duration(trial.covered_sec * 1000))}
+        ${figure(t('Recordings looked at'), numbered(trial.recording_count))}
+        ${figure(t('With this value'), numbered(trial.with_value_count), trial.with_value_count === 0 ? 'warn' : null)}
       </dl>
       ${trial.complete ? nothing : html`<p>${badge('warn', t('not complete'))} ${notLookedAt(trial)}</p>`}
       ${
@@ -373,13 +374,16 @@ export class RulesPage extends ProjectPage {
     ];
     const more = episodes.length - LISTED;
     return html`${tableOf<TriedEpisode>(columns, episodes.slice(0, LISTED), undefined, true)}
-    ${more > 0 ? html`<p class="muted">${t('and {count} more', { count: more })}</p>` : nothing}`;
+    ${more > 0 ? html`<p class="muted">${t('and {count} more', { count: numbered(more) })}</p>` : nothing}`;
   }
 }
 
+const numbered = (count: number): string => formatNumber(locale, count);
+
 /** What an incomplete trial leaves open. */
 function notLookedAt({ recording_count: count, recording_total: total }: TriedRule): string {
-  return t('Only {count} of {total} recordings were looked at, the newest first. Try a shorter range or one person.', { count, total });
+  const values = { count: numbered(count), total: numbered(total) };
+  return t('Only {count} of {total} recordings were looked at, the newest first. Try a shorter range or one person.', values);
 }
 
 /** The body that a rule is made from; the project's id for the person stays. */

@@ -22,6 +22,9 @@ import { loadNames } from '../who.ts';
 /** Recordings that are listed at first, and at most when the page is loaded again. */
 const STREAMS = 20;
 const STREAMS_MAX = 1000;
+/** Whether a person who may not be seen can be seen again is asked after so long, then after twice as long, and so on. */
+const LOOK_MS = 2000;
+const LOOK_MS_MAX = 30_000;
 const sorts = [
   ['newest', t('Newest first')],
   ['oldest', t('Oldest first')],
@@ -50,6 +53,10 @@ export class UserPage extends Page {
   /** Whether a device of theirs sends, whichever recordings are listed. */
   #isSending = false;
   #monitor: LiveMonitor | null = null;
+  /** The person could not be seen for a while: until the traces are back. */
+  #lookMs: number | null = null;
+  #lookTimer: ReturnType<typeof setTimeout> | undefined;
+  #isLeft = false;
   readonly #reported = new Reported(this.context.locale, (iso) => this.time(iso));
   readonly #measured = new Measured(this.context.locale, (iso) => this.time(iso));
   readonly #trends = new Trends({
@@ -86,6 +93,7 @@ export class UserPage extends Page {
     if (isUnshared || user === null) {
       this.#monitor?.stop();
       this.#monitor = null;
+      if (this.#lookMs === null && !this.#isLeft) this.#lookLater();
       return;
     }
     // The trace does not wait for it.
@@ -93,15 +101,32 @@ export class UserPage extends Page {
     void this.run(() => this.#measured.load(id, user.project_id));
     void this.run(() => this.#trends.load(user, this.#person.timeZone));
     if (this.#monitor !== null || !this.#isSending) return;
-    this.#monitor = new LiveMonitor(this.context.locale, this.context.redraw, this.context.query, (view) => this.keep(filtersOf(view)), {
-      mark: this.canEdit ? (stretch) => this.#mark(stretch) : null,
-    });
+    this.#lookMs = null;
+    this.#monitor = new LiveMonitor(
+      this.context.locale,
+      this.context.redraw,
+      this.context.query,
+      (view) => this.keep(filtersOf(view)),
+      { mark: this.canEdit ? (stretch) => this.#mark(stretch) : null },
+      () => void this.lookAgain(),
+    );
     // The provider is drawn first; its session exists a task later.
     this.context.redraw();
     setTimeout(() => {
       const session = document.querySelector<BioProvider>('#subject')?.session ?? null;
       if (session !== null) this.#monitor?.start(session, id);
     }, 100);
+  }
+
+  /** Asks again, less and less often, until there are traces again. */
+  #lookLater(): void {
+    this.#lookMs = Math.min(LOOK_MS_MAX, this.#lookMs === null ? LOOK_MS : 2 * this.#lookMs);
+    clearTimeout(this.#lookTimer);
+    this.#lookTimer = setTimeout(() => {
+      void (document.hidden ? Promise.resolve() : this.lookAgain()).then(() => {
+        if (this.#lookMs !== null && this.#receipt === null) this.#lookLater();
+      });
+    }, this.#lookMs);
   }
 
   #mark({ streamId, channels, fromMs, toMs, done }: MarkedStretch): void {
@@ -119,8 +144,17 @@ export class UserPage extends Page {
     });
   }
 
+  protected override forget(): void {
+    this.#monitor?.stop();
+    [this.#monitor, this.#streams, this.#nextStreams] = [null, [], null];
+    this.#person.forget();
+  }
+
   protected override left(): void {
     this.#monitor?.stop();
+    this.#isLeft = true;
+    this.#lookMs = null;
+    clearTimeout(this.#lookTimer);
   }
 
   protected override body(): TemplateResult | typeof nothing {

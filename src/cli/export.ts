@@ -32,7 +32,7 @@ export const exportRecordings: Command = {
   description: `STREAM_ID is the uuid of a stream; USER the uuid or external id of a user record, for all of their streams.
 wfdb     one record per sampling rate, with the detected beats as .bio annotations, what people marked as .mrk, and the
          beats with their corrections as .cor
-edf      EDF+ with all channels and events; EDF+D if the recording has gaps
+edf      EDF+ with all channels, events and what people marked; EDF+D if the recording has gaps, unless --continuous
 csv      one table per sampling rate, in physical values; 'import' reads it back to the same samples
 parquet  three tables: samples (digital and physical), beats, features; times are UTC, in nanoseconds
 fhir     every observation of the user as FHIR R4 Observations, one per line (NDJSON), and what people marked likewise
@@ -45,6 +45,7 @@ database directly: only people who may read everything can run it.`,
     format: { type: 'string', value: 'FORMAT', fallback: 'edf', doc: `${formats.join(', ')}.` },
     out: { type: 'string', value: 'FOLDER', fallback: '.', doc: 'Folder for the files.' },
     force: FORCE_OPTION,
+    continuous: { type: 'boolean', doc: 'edf: EDF+C in any case; gaps hold the value before them and are named by annotations.' },
     since: { type: 'string', value: 'TIME', doc: 'First time, inclusive.' },
     until: { type: 'string', value: 'TIME', doc: 'Last time, exclusive.' },
     wait: { type: 'string', value: 'SEC', fallback: '120', doc: 'How long to wait for acknowledged packets to reach the tables.' },
@@ -56,6 +57,8 @@ database directly: only people who may read everything can run it.`,
     if (wanted === undefined || positionals.length > 1) throw new UsageError('name one stream or one user');
     const format = options.oneOf('format', formats);
     const [folder, mayReplace] = [options.text('out'), options.flag('force')];
+    const isContinuous = options.flag('continuous');
+    if (isContinuous && format !== 'edf') throw new UsageError('--continuous is for --format edf');
     const org = options.text('org');
     const waitMs = options.flag('no-wait') ? 0 : options.number('wait', 0, 86_400) * 1000;
     const range = { fromNs: options.time('since') ?? BEGIN_OF_TIME_NS, toNs: options.time('until') ?? END_OF_TIME_NS };
@@ -88,7 +91,9 @@ database directly: only people who may read everything can run it.`,
         );
       else {
         for (const stream of streams) {
-          files.push(...(await writeWhole(folder, mayReplace, (apart) => exportStream({ ...job, stream, folder: apart }, format))));
+          files.push(
+            ...(await writeWhole(folder, mayReplace, (apart) => exportStream({ ...job, stream, folder: apart }, format, isContinuous))),
+          );
         }
       }
       if (json) console.out(JSON.stringify({ files }, null, 2));
@@ -101,7 +106,11 @@ database directly: only people who may read everything can run it.`,
   },
 };
 
-async function exportStream(job: StreamExport, format: Exclude<(typeof formats)[number], 'fhir'>): Promise<string[]> {
+async function exportStream(
+  job: StreamExport,
+  format: Exclude<(typeof formats)[number], 'fhir'>,
+  isContinuous: boolean,
+): Promise<string[]> {
   const { stream, console } = job;
   if (format === 'parquet') return await exportParquet(job, (firstNs) => fileStem(stream, firstNs));
   const segments = await readWhole(job);
@@ -111,7 +120,7 @@ async function exportStream(job: StreamExport, format: Exclude<(typeof formats)[
   for (const { config } of columns.filter(({ rounded }) => rounded)) console.err(`${config.code}: float samples were rounded to 9 digits`);
   const startNs = stream.epoch_ns + startDeviceNs;
   const name = fileStem(stream, startNs);
-  if (format === 'edf') return [await exportEdf(job, name, startNs, columns)];
+  if (format === 'edf') return [await exportEdf(job, name, startNs, columns, isContinuous)];
   const files: string[] = [];
   const rates = [...new Set(columns.map(({ config }) => config.rateNanoHz))];
   for (const rate of rates) {

@@ -27,6 +27,8 @@ export type EdfToWrite = Readonly<{
   annotations?: readonly EdfAnnotation[];
   /** The value that stands for a missing sample in `samples`. */
   missing: number;
+  /** EDF+C whatever is missing: records that no signal has are written too, with the values before. */
+  isContinuous?: boolean;
   /** For the header; letters and digits, '' = unknown. Personal data are the caller's decision. */
   patientCode?: string;
   equipment?: string;
@@ -40,7 +42,7 @@ export type EdfWritten = Readonly<{
   gainError: number;
 }>;
 
-/** Writes EDF+C, or EDF+D when whole records are missing from every signal. Other missing samples hold the value before and are named by
+/** Writes EDF+C, or EDF+D when whole records are missing from every signal, unless it is to be continuous. Other missing samples hold the value before and are named by
  *  an annotation "missing LABEL" with their duration.
  *  @throws RangeError on rates that no record length up to 60 s makes whole, and on texts that the format cannot carry */
 export function writeEdf(file: EdfToWrite): EdfWritten {
@@ -53,7 +55,11 @@ export function writeEdf(file: EdfToWrite): EdfWritten {
   const scales = signals.map((signal) => chooseScale(signal, missing));
   const kept: number[] = signals.length === 0 ? [0] : [];
   for (let record = 0; record < recordTotal; record++) {
-    if (signals.some(({ samples }, i) => hasSample(samples, record * widths[i]!, (record + 1) * widths[i]!, missing))) kept.push(record);
+    if (
+      file.isContinuous === true ||
+      signals.some(({ samples }, i) => hasSample(samples, record * widths[i]!, (record + 1) * widths[i]!, missing))
+    )
+      kept.push(record);
   }
   const keptSet = new Set(kept);
   for (const [i, signal] of signals.entries()) {

@@ -42,6 +42,16 @@ describe('findStretches', () => {
     const [shortT, shortV] = series([...run(50, 125), ...run(100, 115), ...run(60, 105)]);
     expect(findStretches({ ...rule, endBound: 110 }, shortT, shortV, 209_000)).toEqual([]);
   });
+  it('goes on in between the two bounds after a short gap, and begins anew beyond the first one after a long one', () => {
+    const bounds = { ...rule, endBound: 110 };
+    const [shortT, shortV] = series([...run(70, 125), ...run(29, 0), ...run(40, 115), ...run(60, 105)]);
+    expect(findStretches(bounds, shortT, shortV, 198_000)).toEqual([{ startMs: 0, endMs: 138_000, over: true, extreme: 125 }]);
+    const [longT, longV] = series([...run(70, 125), ...run(40, 0), ...run(100, 115), ...run(70, 121)]);
+    expect(findStretches(bounds, longT, longV, 279_000)).toEqual([
+      { startMs: 0, endMs: 69_000, over: true, extreme: 125 },
+      { startMs: 210_000, endMs: 279_000, over: false, extreme: 121 },
+    ]);
+  });
   it('finds the same, however the series is cut', () => {
     const [t, v] = series([
       ...run(70, 125),

@@ -12,6 +12,8 @@ import { MISSING, openRecording } from '../../src/cli/client/recording.ts';
 import type { Recording } from '../../src/cli/client/recording.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { readConfig } from '../../src/config.ts';
+import { parseEdf } from '../../src/formats/edf-read.ts';
+import type { EdfFile } from '../../src/formats/edf-read.ts';
 import { readAnnotations, writeAnnotations } from '../../src/formats/wfdb-annotations.ts';
 import { writeRecord } from '../../src/formats/wfdb-write.ts';
 import { startService } from '../../src/server.ts';
@@ -421,7 +423,8 @@ test('FHIR: one Observation per line that two independent validators accept', as
   expect(fhirFaults({ ...observations[0], status: 'nonsense' })).not.toEqual([]);
 });
 
-test('what people marked goes with a recording: notes as .mrk, corrected beats as .cor, both as FHIR Observations', async () => {
+// promise: export-edf, export-continuous
+test('what people marked goes with a recording: notes as .mrk, corrected beats as .cor, both in EDF+ and as FHIR Observations', async () => {
   const headers = { authorization: `Bearer ${surroundings.env['BIO_KEY']}`, 'content-type': 'application/json' };
   const call = async <T>(path: string, body?: object): Promise<T> => {
     const response = await fetch(
@@ -436,7 +439,7 @@ test('what people marked goes with a recording: notes as .mrk, corrected beats a
     expect(await call('/api/v1/annotations', { stream_id: stream!.id, ...body })).toMatchObject({ version: 1 });
   };
   await mark({ kind: 'note', starts_at: at(2), text: 'Übung' });
-  await mark({ kind: 'rhythm', starts_at: at(3), ends_at: at(5), text: '(AFIB' });
+  await mark({ kind: 'rhythm', starts_at: at(3), ends_at: at(5), text: '(AFIB', channel: 'ecg.ii' });
   await mark({ kind: 'beat', starts_at: at(0.05), beat: 'V' });
   const wfdb = await run<{ files: string[] }>(exportRecordings, stream!.id, '--format', 'wfdb', '--out', join(work, 'marked'));
   const of = (extension: string): string => wfdb.files.find((file) => file.endsWith(extension))!;
@@ -450,6 +453,32 @@ test('what people marked goes with a recording: notes as .mrk, corrected beats a
   const [first, ...rest] = await readAnnotations(of('.cor'));
   expect(first!.code).toBe('V');
   expect(rest.some(({ code }) => code === 'V')).toBe(false);
+  const edf = await run<{ files: string[] }>(exportRecordings, stream!.id, '--format', 'edf', '--out', join(work, 'marked-edf'));
+  const bytes = readFileSync(edf.files[0]!);
+  expect(bytes.toString('latin1', 192, 197)).toBe('EDF+D');
+  const { annotations } = parseEdf(bytes) as EdfFile;
+  const made = annotations.filter(({ text }) => /^(beat|note|rhythm)/.test(text));
+  expect(made.map(({ text }) => text)).toEqual(['beat V', 'note: Übung', 'rhythm: (AFIB@@ECG II']);
+  expect(made[1]!.onsetSec - made[0]!.onsetSec).toBeCloseTo(1.95, 2);
+  expect(made.map(({ durationSec }) => durationSec)).toEqual([NaN, NaN, 2]);
+  // The same without gaps, for programs that read no EDF+D.
+  const to = ['--format', 'edf', '--continuous', '--out', join(work, 'filled')];
+  const [filledPath] = (await run<{ files: string[] }>(exportRecordings, stream!.id, ...to)).files;
+  const filledBytes = readFileSync(filledPath!);
+  expect(filledBytes.toString('latin1', 192, 197)).toBe('EDF+C');
+  const filled = parseEdf(filledBytes) as EdfFile;
+  expect(filled.annotations.filter(({ text }) => text === 'missing ECG II')).toEqual([
+    { onsetSec: 40, durationSec: 3.4, text: 'missing ECG II' },
+  ]);
+  if (hasPython) {
+    const read = readWithPython<PythonEdf>('edf', filledPath!);
+    const [signal] = read.signals;
+    // One record after the other, from the first second to the last, and what is there is there at its time.
+    expect(signal!.records.map(([startSec]) => Math.round((startSec - 0.25) * 1000))).toEqual(signal!.records.map((_, i) => 1000 * i));
+    const shift = Math.round(signal!.offset / signal!.lsb);
+    const values = signal!.records.flatMap(([, of]) => of);
+    expect(ecg.every((value, i) => value === MISSING || value === values[i]! + shift)).toBe(true);
+  }
   const { files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'fhir', '--out', join(work, 'marked-fhir'));
   const lines = readFileSync(
     files.find((file) => file.endsWith('-annotations.ndjson'))!,

@@ -23,7 +23,7 @@ beforeAll(async () => {
     person = devices.find(({ is_flowing: flows }) => flows)?.xuser_id ?? '';
     return person !== '';
   });
-}, 120_000);
+}, 300_000);
 afterAll(() => dashboard?.close());
 
 async function openPerson(origin = dashboard.service.baseUrl): Promise<{ page: Page; errors: string[] }> {
@@ -406,6 +406,70 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       await proxy.close();
     }
   }, 150_000);
+
+  // promise: live-consent
+  it('takes every value of a person off the page when they withdraw consent to sharing, and goes on soon after it is given again', async () => {
+    const [project] = await dashboard.send<{ id: string }[]>('GET', '/api/v1/projects');
+    const require = (consents: readonly string[]) =>
+      dashboard.send('PUT', `/api/v1/projects/${project!.id}/settings`, {
+        retention: { samples_days: null, features_days: null, beats_days: null },
+        consent_required: consents,
+      });
+    const consent = (granted: boolean) =>
+      dashboard.send('POST', `/api/v1/xusers/${person}/consents`, { purpose: 'sharing', granted, document: '' });
+    await consent(true);
+    await require(['sharing']);
+    try {
+      // The recording began anew, with the rules.
+      await until(async () => {
+        const streams = await dashboard.send<{ is_flowing: boolean }[]>('GET', `/api/v1/streams?subject_id=${person}`);
+        return streams.some(({ is_flowing: flows }) => flows);
+      });
+      const { page, errors } = await openPerson();
+      // As a page of one's own has them, over a connection of their own.
+      await page.evaluate(
+        ([subjectId, projectId]) => {
+          const provider = document.createElement('bio-provider');
+          provider.id = 'own';
+          Object.assign(provider, { operator: { subjectId, projectId } });
+          const chart = document.createElement('bio-trend-chart');
+          for (const [name, value] of Object.entries({ biosignals: 'HR', range: '15m', refresh: '2s' })) chart.setAttribute(name, value);
+          provider.append(document.createElement('bio-live-trace'), chart);
+          document.body.append(provider);
+        },
+        [person, project!.id],
+      );
+      const held = () =>
+        page.evaluate(() => {
+          const trace = document.querySelector('#own bio-live-trace')!.shadowRoot!;
+          const canvas = trace.querySelectorAll('canvas')[1]!;
+          const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+          return {
+            numbers: [...document.querySelectorAll('.tile output')].filter((output) => /\d/.test(output.textContent ?? '')).length,
+            charts: [...document.querySelectorAll('bio-trend-chart')].filter((chart) => chart.shadowRoot!.querySelector('.u-over') !== null)
+              .length,
+            isTraced: data.some((value) => value > 0),
+          };
+        });
+      await expect.poll(held, { timeout: 60_000 }).toMatchObject({ isTraced: true, charts: expect.any(Number) });
+      await expect.poll(async () => (await held()).charts, { timeout: 60_000 }).toBeGreaterThan(1);
+
+      await consent(false);
+      await page.getByText('This person has not consented to sharing').waitFor({ timeout: 15_000 });
+      await expect.poll(held, { timeout: 15_000 }).toEqual({ numbers: 0, charts: 0, isTraced: false });
+      await page.locator('#own bio-live-trace').getByText('Access refused').waitFor();
+      await picture(page, 'live-withdrawn');
+
+      await consent(true);
+      await page.locator('.tile:not(.old)[data-feature=hr_ecg]').getByText(/^\d+$/).waitFor({ timeout: 40_000 });
+      await expect.poll(async () => (await held()).isTraced, { timeout: 20_000 }).toBe(true);
+      await expect.poll(() => page.locator('#own bio-live-trace .veil').count(), { timeout: 20_000 }).toBe(0);
+      expect(errors).toEqual([]);
+      await page.context().close();
+    } finally {
+      await require([]);
+    }
+  }, 240_000);
 
   // promise: live-pause
   it('is scrolled back beyond what it holds: the rest is read', async () => {

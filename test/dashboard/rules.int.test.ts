@@ -13,10 +13,48 @@ let dashboard: DashboardFixture;
 
 beforeAll(async () => {
   if (chromiumPath !== null) dashboard = await startDashboard();
-});
+}, 300_000);
 afterAll(() => dashboard?.close());
 
 describe.skipIf(chromiumPath === null)('the page of rules', () => {
+  // promise: trial-incomplete
+  it('says of a trial of more recordings than it takes that it is not complete, and what is left', async () => {
+    const { database, open, signedIn } = dashboard;
+    const begun = `select count(*)::integer as n from stream where recorded_from is not null`;
+    await expect.poll(async () => (await database.pool.query<{ n: number }>(begun)).rows[0]!.n, { timeout: 60_000 }).toBeGreaterThan(0);
+    const added = await database.pool.query<{ id: string }>(
+      `insert into stream (organization_id, project_id, device_id, xuser_id, boot_id, epoch_ns, started_at, last_packet_at, recorded_from, last_sample_at)
+       select s.organization_id, s.project_id, s.device_id, s.xuser_id, uuid_send(gen_random_uuid()), s.epoch_ns, s.started_at - interval '2 hours',
+         s.last_packet_at - interval '2 hours', now() - interval '2 hours', now() - interval '2 hours' + interval '30 seconds'
+       from (select * from stream where recorded_from is not null order by id limit 1) s, generate_series(1, 10000) returning id`,
+    );
+    try {
+      const { page, errors } = await open('/dashboard/#/rules', { storageState: signedIn });
+      const total = (await database.pool.query<{ n: number }>('select count(*)::integer as n from stream')).rows[0]!.n;
+      await page.getByRole('button', { name: 'New rule' }).click();
+      await page.locator('#rule-form [name=feature]').selectOption('spo2');
+      await page.getByLabel('Threshold', { exact: true }).fill('20');
+      await page.getByRole('button', { name: 'Try on history' }).click();
+      const trial = page.locator('#rule-trial');
+      await trial.getByText('not complete').waitFor();
+      const count = (n: number): string => n.toLocaleString('en-US');
+      const left = await trial.getByText(/recordings were looked at, the newest first/).textContent();
+      const [, looked, of] = /Only ([\d,]+) of ([\d,]+) recordings/.exec(left ?? '')!;
+      expect(of).toBe(count(total));
+      expect(Number(looked!.replaceAll(',', ''))).toBeLessThanOrEqual(10_000);
+      await trial.getByText('None in what was looked at').waitFor();
+      await picture(page, 'rule-trial-incomplete');
+      expect(await violations(page, 'main')).toEqual([]);
+      await page.setViewportSize({ width: 360, height: 800 });
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+      await picture(page, 'rule-trial-incomplete-phone');
+      expect(errors).toEqual([]);
+      await page.context().close();
+    } finally {
+      await database.pool.query('delete from stream where id = any($1)', [added.rows.map(({ id }) => id)]);
+    }
+  }, 240_000);
+
   it('says why it was not saved where the button is, however far below the head of the page', async () => {
     const { page } = await dashboard.open('/dashboard/#/rules', {
       storageState: dashboard.signedIn,

@@ -36,4 +36,15 @@ it('hours over midnight are quiet on both sides of it, and as long as the clock 
   expect(await quietMinutes('02:15', '02:45', 'Europe/Berlin', '2026-03-28T12:00:00+01:00')).toBe(0);
   expect(await quietMinutes('02:15', '02:45', 'Europe/Berlin', '2026-10-24T12:00:00+02:00')).toBe(60);
   expect(await isQuiet('22:00', '06:00', 'Pacific/Auckland', '2026-06-10T12:00:00Z')).toBe(true);
+  // Clocks that are no whole hours from UTC: 5:45 ahead.
+  const nepal = ['22:00', '06:00', 'Asia/Kathmandu'] as const;
+  expect(await isQuiet(...nepal, '2026-06-10T16:14:59Z')).toBe(false);
+  expect(await isQuiet(...nepal, '2026-06-10T16:15:00Z')).toBe(true);
+  expect(await isQuiet(...nepal, '2026-06-11T00:14:59Z')).toBe(true);
+  expect(await isQuiet(...nepal, '2026-06-11T00:15:00Z')).toBe(false);
+  // A change of half an hour: from 02:00 to 02:30 on 4 October, and from 02:00 to 01:30 on 5 April.
+  const island = ['22:00', '06:00', 'Australia/Lord_Howe'] as const;
+  expect(await quietMinutes(...island, '2026-06-10T12:00:00+10:30')).toBe(8 * 60);
+  expect(await quietMinutes(...island, '2026-10-03T12:00:00+10:30')).toBe(7.5 * 60);
+  expect(await quietMinutes(...island, '2026-04-04T12:00:00+11:00')).toBe(8.5 * 60);
 });

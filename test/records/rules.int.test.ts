@@ -346,6 +346,36 @@ describe('a rule of a project', () => {
     }
   });
 
+  // promise: rule-groups-change
+  it('for a group ends the episode of a person who leaves it, and is for them in the group that they move to', async () => {
+    const { xuser_id: id } = await running.token('moving');
+    const groups = `/api/v1/projects/${running.org.projectId}/groups`;
+    const [before, after] = [
+      (await running.send<{ id: string }>('POST', groups, { body: { name: 'before' } })).body.id,
+      (await running.send<{ id: string }>('POST', groups, { body: { name: 'after' } })).body.id,
+    ];
+    const member = async (method: 'PUT' | 'DELETE', group: string): Promise<void> => {
+      const { status } = await running.send(method, `${groups}/${group}/members/${id}`);
+      expect(status).toBeLessThan(300);
+    };
+    await member('PUT', before);
+    const [left, joined] = [await make({ ...fast, group_id: before }), await make({ ...fast, group_id: after })];
+    await send('moving', id, 0, 240);
+    await valuesUntil(id, 220);
+    await opened(id, left);
+    expect(await episodesOf(id, left)).toMatchObject([{ status: 'open' }]);
+    expect(await episodesOf(id, joined)).toEqual([]);
+    await member('DELETE', before);
+    await member('PUT', after);
+    await round();
+    await opened(id, joined);
+    expect(await episodesOf(id, left)).toMatchObject([{ status: 'closed', summary: { ended_by: 'rule changed' } }]);
+    const [goesOn, ...others] = await episodesOf(id, joined);
+    expect([goesOn, others]).toMatchObject([{ status: 'open' }, []]);
+    // From the first value beyond the bound, which was before they came.
+    expect(secOf(goesOn!.started_at)).toBeLessThan(140);
+  });
+
   it('of an archived project rests: its open episode stays until the project is active again', async () => {
     const { xuser_id: id } = await running.token('resting');
     const rule = await make(fast);

@@ -95,7 +95,10 @@ export class BioLiveTrace extends BioElement {
         frame: (frame, nowMs) => this.#take(frame, nowMs),
         state: (state, detail) => {
           this.#state = state;
-          if (state === 'refused') console.warn(`bio-live-trace: ${detail}`);
+          if (state === 'refused') {
+            console.warn(`bio-live-trace: ${detail}`);
+            this.#forget();
+          }
           if (state !== 'live') this.requestUpdate();
           this.emit('bio:live-state', { state });
         },
@@ -190,14 +193,9 @@ export class BioLiveTrace extends BioElement {
   protected override template() {
     const channel = this.#channel;
     const name = channel === null ? (this.getAttribute('channel') ?? 'ecg').toUpperCase() : channelName(channel);
-    const words = {
-      connecting: 'connecting',
-      stale: 'signalLost',
-      offline: 'notConnected',
-      refused: 'refused',
-      closed: 'notConnected',
-    } as const;
-    const veil = this.#state === 'live' ? null : traceTextFor(this.locale, words[this.#state]);
+    const state = this.#state;
+    const word = state === 'offline' || state === 'closed' ? 'notConnected' : state === 'stale' ? 'signalLost' : state;
+    const veil = word === 'live' ? null : traceTextFor(this.locale, word);
     return html`<div class="bar" part="label">
         <span><span class="lead">${name}</span> <span class="muted" part="scale">${this.#scaleLabel()}</span></span>
         ${channel === null || veil !== null ? nothing : qualityMark(this.#flag, this.locale)}

@@ -1,4 +1,5 @@
 /** One day of a recording of days: its signal, how far it can be trusted, and heart rate. */
+import { RETRY_MS } from './recording-source.ts';
 import type { Envelope, Quality, Rate, RecordingSource } from './recording-source.ts';
 
 export class RecordingDay {
@@ -8,6 +9,9 @@ export class RecordingDay {
   envelope: Envelope | null = null;
   quality: Quality | null = null;
   rate: Rate | null = null;
+  /** Its signal could not be read. */
+  isUnread = false;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #source: RecordingSource;
   readonly #onChange: () => void;
   readonly #closing = new AbortController();
@@ -18,21 +22,32 @@ export class RecordingDay {
     this.load();
   }
 
-  /** Asks for all of it, also again where more of it was recorded. What cannot be read is not drawn. */
+  /** Asks for all of it, also again where more of it was recorded. What cannot be read is not drawn, and asked for again. */
   load(): void {
     const { signal } = this.#closing;
+    clearTimeout(this.#retryTimer);
     const later = (work: Promise<void>): void =>
       void work
-        .catch(() => undefined)
+        .catch(() => {
+          if (signal.aborted) return;
+          clearTimeout(this.#retryTimer);
+          this.#retryTimer = setTimeout(() => this.load(), RETRY_MS);
+        })
         .then(() => {
           if (!signal.aborted) this.#onChange();
         });
-    later(this.#source.whole([this.channel], signal, this.span).then((found) => void (this.envelope = found[0] ?? null)));
+    const whole = this.#source.whole([this.channel], signal, this.span);
+    whole.then(
+      () => void (this.isUnread = false),
+      () => void (this.isUnread = true),
+    );
+    later(whole.then((found) => void (this.envelope = found[0] ?? null)));
     later(this.#source.quality(this.channel, signal, this.span).then((quality) => void (this.quality = quality)));
     later(this.#source.rate(signal, this.span).then((rate) => void (this.rate = rate)));
   }
 
   close(): void {
     this.#closing.abort();
+    clearTimeout(this.#retryTimer);
   }
 }

@@ -58,7 +58,18 @@ it('writes the heart rate above the frames of the page and of the strip, which o
   const rate = { timesMs: [0, 1000], values: [60, 90], flags: [0, 0] } as const;
   drawWhole(
     { context, width: 700, height: 150, colors: {} as Surface['colors'] },
-    { startMs: 0, endMs: 2000, envelope: null, quality: null, rate, marks: [], page: [0, 1000], strip: [0, 100], ticks: () => [] },
+    {
+      startMs: 0,
+      endMs: 2000,
+      envelope: null,
+      quality: null,
+      rate,
+      marks: [],
+      page: [0, 1000],
+      strip: [0, 100],
+      ticks: () => [],
+      unread: '',
+    },
   );
   expect(calls.indexOf('text 90 /min')).toBeGreaterThan(calls.lastIndexOf('strokeRect'));
   expect(calls.indexOf('text 60')).toBeGreaterThan(calls.lastIndexOf('strokeRect'));

@@ -215,6 +215,8 @@ export function drawWhole(
     page: readonly [number, number];
     strip: readonly [number, number];
     ticks: (fromMs: number, toMs: number, width: number) => readonly Tick[];
+    /** Stands where the signal would be, which could not be read; '': it could, or is on its way. */
+    unread: string;
   }>,
 ): void {
   const { context, width, height, colors } = surface;
@@ -239,6 +241,7 @@ export function drawWhole(
     envelopeIn(surface, envelope, { ...box, y: 14, height: signal - 16 }, rangeOf([envelope]));
     ribbon(surface, envelope, quality === null ? [] : [quality], { ...box, y: signal + 2, height: 8 });
   }
+  if (envelope === null && whole.unread !== '') gapIn(context, colors, 0, width, 14 + signal / 2, whole.unread);
   if (rate !== null) rateIn(surface, rate, { ...box, y: signal + 14, height: rhythm - 6 });
   const markY = height - 26;
   for (const mark of marks) {
@@ -318,6 +321,8 @@ export function drawRows(
     count: number;
     /** Parts of the page that are there. */
     envelopes: readonly Envelope[];
+    /** Parts that are not, and why: said in each of their rows. */
+    absent: readonly Readonly<{ fromMs: number; toMs: number; word: string }>[];
     marks: readonly Mark[];
     /** Of the page, where it is judged. */
     qualities: readonly Quality[];
@@ -367,6 +372,10 @@ export function drawRows(
       if (envelope.t0Ms >= rowFromMs + rowMs || envelope.t0Ms + envelope.n.length * envelope.stepMs <= rowFromMs) continue;
       envelopeIn(surface, envelope, box, scale);
       ribbon(surface, envelope, rows.qualities, { ...box, y: box.y + box.height - 5, height: 5 });
+    }
+    for (const { fromMs: partFromMs, toMs: partToMs, word } of rows.absent) {
+      const [from, to] = [Math.max(partFromMs, rowFromMs), Math.min(partToMs, rowFromMs + rowMs)];
+      if (to > from) gapIn(context, colors, xOf(from), xOf(to), box.y + box.height / 2 + 4, word);
     }
     context.strokeStyle = colors.line;
     context.lineWidth = 1;

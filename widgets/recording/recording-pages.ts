@@ -1,4 +1,5 @@
 /** The pages of rows of a recording: which one has a time, and its signal and quality, asked for in parts and kept. */
+import { RETRY_MS } from './recording-source.ts';
 import type { Envelope, Quality, RecordingSource } from './recording-source.ts';
 
 const ROWS = 10;
@@ -8,6 +9,9 @@ const PART_BUCKETS = 4000;
 const PARTS_KEPT = 40;
 
 export type Page = Readonly<{ fromMs: number; rowMs: number; count: number }>;
+
+/** A part of a page that is not there, and why. */
+export type AbsentPart = Readonly<{ fromMs: number; toMs: number; why: 'loading' | 'failed' }>;
 
 export const pageMs = ({ rowMs, count }: Page): number => rowMs * count;
 
@@ -36,6 +40,9 @@ export class RecordingPages {
   /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
   readonly #parts = new Map<string, Envelope | null>();
   readonly #requests = new Map<string, AbortController>();
+  /** When parts and qualities that could not be read may be asked for again, by their key; ms of performance.now(). */
+  readonly #failed = new Map<string, number>();
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
   /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
   readonly #qualities = new Map<string, Quality | null>();
 
@@ -57,10 +64,30 @@ export class RecordingPages {
       .flatMap((fromMs) => this.#part(fromMs, partMs, channel) ?? []);
   }
 
+  /** What is not here of a page. Call it after `envelopes`, which asks for it. */
+  absent(page: Page, channel: string): readonly AbsentPart[] {
+    const partMs = pageMs(page) / PAGE_PARTS;
+    return Array.from({ length: PAGE_PARTS }, (_, part) => page.fromMs + part * partMs).flatMap((fromMs) => {
+      const key = `${fromMs} ${partMs} ${channel}`;
+      const why = this.#failed.has(key) ? 'failed' : this.#requests.has(key) ? 'loading' : null;
+      return why === null || this.#parts.get(key) ? [] : [{ fromMs, toMs: fromMs + partMs, why }];
+    });
+  }
+
+  #fail(key: string): void {
+    if (this.#closing.signal.aborted) return;
+    this.#failed.set(key, performance.now() + RETRY_MS);
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = setTimeout(this.#onChange, RETRY_MS + 1);
+    this.#onChange();
+  }
+
+  #mayAsk = (key: string): boolean => (this.#failed.get(key) ?? 0) <= performance.now();
+
   #part(fromMs: number, partMs: number, channel: string): Envelope | null {
     const key = `${fromMs} ${partMs} ${channel}`;
     const known = this.#parts.get(key) ?? null;
-    if (!this.#parts.has(key)) {
+    if (!this.#parts.has(key) && this.#mayAsk(key)) {
       for (const [other, request] of this.#requests) if (!this.#isShown(other)) request.abort();
       const request = new AbortController();
       this.#requests.set(key, request);
@@ -70,10 +97,16 @@ export class RecordingPages {
         .then((found) => {
           if (this.#parts.size > PARTS_KEPT) this.#parts.delete(this.#parts.keys().next().value!);
           this.#parts.set(key, found[0] ?? null);
-          this.#onChange();
+          this.#failed.delete(key);
         })
-        .catch(() => void this.#parts.delete(key)) // asked for again after the next step
-        .finally(() => this.#requests.delete(key));
+        .catch(() => {
+          this.#parts.delete(key); // asked for again after the next step, or in a while
+          if (!request.signal.aborted) this.#fail(key);
+        })
+        .finally(() => {
+          this.#requests.delete(key);
+          this.#onChange();
+        });
     }
     return known;
   }
@@ -82,7 +115,7 @@ export class RecordingPages {
   qualities(page: Page, channel: string): readonly Quality[] {
     const { fromMs } = page;
     const key = `${fromMs} ${pageMs(page)} ${channel}`;
-    if (!this.#qualities.has(key)) {
+    if (!this.#qualities.has(key) && this.#mayAsk(`quality ${key}`)) {
       this.#qualities.set(key, null);
       if (this.#qualities.size > PARTS_KEPT) this.#qualities.delete(this.#qualities.keys().next().value!);
       void this.#source
@@ -91,7 +124,10 @@ export class RecordingPages {
           this.#qualities.set(key, quality);
           this.#onChange();
         })
-        .catch(() => void this.#qualities.delete(key));
+        .catch(() => {
+          this.#qualities.delete(key);
+          this.#fail(`quality ${key}`);
+        });
     }
     return [...this.#qualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
   }
@@ -109,6 +145,7 @@ export class RecordingPages {
 
   close(): void {
     this.#closing.abort();
+    clearTimeout(this.#retryTimer);
     for (const request of this.#requests.values()) request.abort();
   }
 }

@@ -83,8 +83,8 @@ export const TILE_MS = 30_000;
 /** Shown of a recording that has only begun, ms. */
 const FIRST_MS = 60_000;
 const TILES_MAX = 40;
-/** A tile that could not be read is asked for again after this time. */
-const RETRY_MS = 3000;
+/** What could not be read is asked for again after this time. */
+export const RETRY_MS = 3000;
 /** Of a recording that goes on: so far back from its end samples and beats may still come, ms. */
 const UNSETTLED_MS = 60_000;
 /** Of a channel, as the service gives them at most. */

@@ -15,6 +15,7 @@
  *  @attr {string} theme - light or dark
  *  @csspart strip - the strip
  *  @cssprop --bio-strip-height - height of the strip; default 300px
+ *  @fires bio:state - {state} whenever the state changes: loading, ready, empty, offline, error or unauthorized
  *  @fires bio:recording-view - {at, speed, gain, row, channels}: what is shown, after each step
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
@@ -43,7 +44,7 @@ import { RecordingDay } from './recording-day.ts';
 import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource } from './recording-source.ts';
+import { RecordingSource, RETRY_MS } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 import { tilesOf } from './strip-tiles.ts';
 
@@ -88,6 +89,10 @@ export class BioRecording extends BioElement {
   #day: RecordingDay | null = null;
   /** Of which channel the whole recording is shown. */
   #wholeOf = '';
+  #isWholeUnread = false;
+  #wholeTimer: ReturnType<typeof setTimeout> | undefined;
+  /** A part of the page of rows could not be read. */
+  #isPageUnread = false;
   #atMs = NaN;
   #speed = 25;
   readonly #gains = new Gains((channel) => this.#source!.stream.channels.find(({ code }) => code === channel)?.unit ?? 'mV');
@@ -159,6 +164,8 @@ export class BioRecording extends BioElement {
   #close(): void {
     this.#opening?.abort();
     clearTimeout(this.#refreshTimer);
+    clearTimeout(this.#wholeTimer);
+    [this.#isWholeUnread, this.#isPageUnread] = [false, false];
     this.#looking?.abort();
     this.#pages?.close();
     this.#pages = null;
@@ -203,21 +210,43 @@ export class BioRecording extends BioElement {
     this.#readSettings();
     this.#setState('ready');
     this.#loadWhole(source, signal);
-    void source
-      .marks(signal, this.titleOf)
-      .then((marks) => void (this.#marks = marks))
-      .catch(() => undefined)
-      .then(() => this.#draw());
+    this.#loadMarks(source, signal);
     this.#follow(source, signal);
   }
 
-  /** The whole recording: its signal, how far it can be trusted, and heart rate. */
+  /** Until they are here. */
+  #loadMarks(source: RecordingSource, signal: AbortSignal): void {
+    const isShown = (): boolean => !signal.aborted && source === this.#source;
+    source.marks(signal, this.titleOf).then(
+      (marks) => {
+        if (!isShown()) return;
+        this.#marks = marks;
+        this.#draw();
+      },
+      () => void setTimeout(() => isShown() && this.#loadMarks(source, signal), RETRY_MS),
+    );
+  }
+
+  /** The whole recording: its signal, how far it can be trusted, and heart rate. What cannot be read is asked for again. */
   #loadWhole(source: RecordingSource, signal: AbortSignal): void {
     const channel = this.#channels[0]!;
     this.#wholeOf = channel;
-    const later = (work: Promise<void>): void => void work.catch(() => undefined).then(() => this.#draw());
+    clearTimeout(this.#wholeTimer);
     const isShown = (): boolean => !signal.aborted && this.#wholeOf === channel;
-    later(source.whole([channel], signal).then((found) => void (isShown() && (this.#envelope = found[0] ?? null))));
+    const later = (work: Promise<void>): void =>
+      void work
+        .catch(() => {
+          if (!isShown()) return;
+          clearTimeout(this.#wholeTimer);
+          this.#wholeTimer = setTimeout(() => isShown() && this.#loadWhole(source, signal), RETRY_MS);
+        })
+        .then(() => this.#draw());
+    const whole = source.whole([channel], signal);
+    whole.then(
+      () => isShown() && (this.#isWholeUnread = false),
+      () => isShown() && (this.#isWholeUnread = true),
+    );
+    later(whole.then((found) => void (isShown() && (this.#envelope = found[0] ?? null))));
     later(source.quality(channel, signal).then((quality) => void (isShown() && (this.#quality = quality))));
     later(source.rate(signal).then((rate) => void (this.#rate = rate)));
   }
@@ -263,8 +292,10 @@ export class BioRecording extends BioElement {
   }
 
   #setState(state: WidgetState): void {
+    const isNew = state !== this.#state;
     this.#state = state;
     this.dataset['state'] = state;
+    if (isNew) this.emit('bio:state', { state });
     this.requestUpdate();
   }
 
@@ -669,22 +700,43 @@ export class BioRecording extends BioElement {
     if (whole !== null) {
       const { startMs, endMs } = source;
       const [envelope, quality, rate] = [this.#envelope, this.#quality, this.#rate];
-      drawWhole(whole, { startMs, endMs, envelope, quality, rate, marks, page: daySpan ?? page, strip, ticks });
+      const unread = this.#isWholeUnread ? this.#words.say('notRead') : '';
+      drawWhole(whole, { unread, startMs, endMs, envelope, quality, rate, marks, page: daySpan ?? page, strip, ticks });
     }
     const day = this.#surface('day', colors);
     if (day === null || daySpan === null) return;
     const [startMs, endMs] = daySpan;
-    const { envelope, quality, rate } = this.#dayAt(source, daySpan);
-    drawWhole(day, { startMs, endMs, envelope, quality, rate, marks, page, strip, ticks });
+    const { envelope, quality, rate, isUnread } = this.#dayAt(source, daySpan);
+    drawWhole(day, {
+      unread: isUnread ? this.#words.say('notRead') : '',
+      startMs,
+      endMs,
+      envelope,
+      quality,
+      rate,
+      marks,
+      page,
+      strip,
+      ticks,
+    });
   }
 
   #drawPage(colors: Colors, shown: Page, qualities: readonly Quality[], strip: Span): void {
     this.root.querySelector<HTMLElement>('.rows')?.style.setProperty('--_rows', String(shown.count));
     const rows = this.#surface('rows', colors);
     if (rows === null) return;
+    const envelopes = this.#pages!.envelopes(shown, this.#channels[0]!);
+    const absent = this.#pages!.absent(shown, this.#channels[0]!);
+    const isUnread = absent.some(({ why }) => why === 'failed');
+    if (isUnread !== this.#isPageUnread) {
+      this.#isPageUnread = isUnread;
+      this.requestUpdate();
+    }
+    const words = { loading: this.text('loading'), failed: this.#words.say('notRead') } as const;
     drawRows(rows, {
       ...shown,
-      envelopes: this.#pages!.envelopes(shown, this.#channels[0]!),
+      envelopes,
+      absent: absent.map(({ fromMs, toMs, why }) => ({ fromMs, toMs, word: words[why] })),
       marks: this.#marks,
       strip,
       qualities,
@@ -836,7 +888,7 @@ export class BioRecording extends BioElement {
         <canvas
           class="rows"
           role="img"
-          aria-label=${this.#words.say('disclosure', { minutes: this.#words.number(pageMs(this.#page) / 60_000, 0, 1), seconds: this.#rowSec })}
+          aria-label=${this.#pageLabel}
           @pointerdown=${(event: PointerEvent) => this.#pickRow(event)}
         ></canvas>
         <canvas
@@ -871,6 +923,12 @@ export class BioRecording extends BioElement {
         <p class="muted">${this.#words.say('notDiagnosis')}</p>
       </div>
     </section>`;
+  }
+
+  get #pageLabel(): string {
+    const values = { minutes: this.#words.number(pageMs(this.#page) / 60_000, 0, 1), seconds: this.#rowSec };
+    const label = this.#words.say('disclosure', values);
+    return this.#isPageUnread ? `${label}: ${this.#words.say('notRead')}` : label;
   }
 
   #hint(): string {

@@ -1,9 +1,10 @@
-/** Writes annotations of people: for WFDB next to the detected beats, and as FHIR Observations. */
+/** Writes annotations of people: for WFDB next to the detected beats, into the annotations of EDF+, and as FHIR Observations. */
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Pool } from 'pg';
+import type { EdfAnnotation } from '../../formats/edf-common.ts';
 import { writeAnnotations } from '../../formats/wfdb-annotations.ts';
 import type { AnnotationToWrite } from '../../formats/wfdb-annotations.ts';
 import { correctBeats, MATCH_NS } from '../../query/corrected-beats.ts';
@@ -11,11 +12,11 @@ import { fhirAnnotation } from '../../query/fhir.ts';
 import { timestampAt } from '../../query/time-bounds.ts';
 import { listAnnotations } from '../../records/annotations.ts';
 import type { Annotation } from '../../records/annotations.ts';
-import { safeName } from './stretch.ts';
+import { personStem } from './stretch.ts';
 import type { PersonRow, Range, StreamExport } from './stretch.ts';
 
 const PAGE = 1000;
-/** Of the text of a WFDB annotation. */
+/** Of the text of a WFDB annotation, and of EDF+: there, every record of the file is as wide as the longest. */
 const TEXT_BYTES_MAX = 255;
 
 /** A correction near the range may mean a beat in it, and it means the nearest one, which may be further out: how far, ns. */
@@ -95,10 +96,33 @@ function wfdbMarks(annotation: Annotation, sampleAt: (iso: string) => number, ch
   return marks;
 }
 
+/** Of one recording, for its EDF+ file. One of a signal names it after `@@`, as EDF+ does; a corrected beat has its kind.
+ *  @param startNs Unix ns of the file's start  @param labels of the signals in the file, by the code of their channel */
+export async function edfMarks(
+  { pool, stream, range }: StreamExport,
+  startNs: bigint,
+  labels: ReadonlyMap<string, string>,
+): Promise<EdfAnnotation[]> {
+  const marks: EdfAnnotation[] = [];
+  for await (const { kind, beat, text, channel, starts_at: start, ends_at: end } of annotationsOf(
+    pool,
+    { subjectId: stream.xuser_id, streamId: stream.id },
+    range,
+  )) {
+    const what = beat === null ? kind : `beat ${beat}`;
+    const label = labels.get(channel ?? '');
+    const of = label === undefined ? '' : `@@${label}`;
+    const said = cut(text === '' ? what : `${what}: ${text}`, TEXT_BYTES_MAX - of.length);
+    const durationSec = end === null ? Number.NaN : Number(nsOf(end) - nsOf(start)) / 1e9;
+    marks.push({ onsetSec: Number(nsOf(start) - startNs) / 1e9, durationSec, text: said + of });
+  }
+  return marks;
+}
+
 /** At most so many bytes, without half a character. */
-function cut(text: string): string {
+function cut(text: string, bytesMax = TEXT_BYTES_MAX): string {
   let cutText = text;
-  while (Buffer.byteLength(cutText) > TEXT_BYTES_MAX) cutText = Array.from(cutText).slice(0, -1).join('');
+  while (Buffer.byteLength(cutText) > bytesMax) cutText = Array.from(cutText).slice(0, -1).join('');
   return cutText;
 }
 
@@ -118,7 +142,7 @@ export async function exportFhirAnnotations({ pool, range, folder }: Omit<Stream
     yield `${JSON.stringify(fhirAnnotation(first.value as Annotation))}\n`;
     for await (const annotation of found) yield `${JSON.stringify(fhirAnnotation(annotation))}\n`;
   }
-  const path = join(folder, `${safeName(person.subject)}-annotations.ndjson`);
+  const path = join(folder, `${personStem(person)}-annotations.ndjson`);
   await pipeline(Readable.from(lines()), createWriteStream(path));
   return [path];
 }

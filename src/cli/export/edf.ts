@@ -1,4 +1,4 @@
-/** A stream as one EDF+ file: all channels, events as annotations, gaps as discontinuities. */
+/** A stream as one EDF+ file: all channels, events and marks of people as annotations, gaps as discontinuities. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asciiOf } from '../../formats/ascii.ts';
@@ -7,13 +7,21 @@ import { writeEdf } from '../../formats/edf-write.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { readEventText } from '../event-text.ts';
 import { isNamedByLead, MISSING, plainLabel } from '../client/recording.ts';
+import { edfMarks } from './annotations.ts';
 import type { Column, StreamExport } from './stretch.ts';
 
 /** Most characters that EDF allows. */
 const LABEL_MAX = 16;
 
-/** @param startNs Unix ns of the columns' first sample  @param columns none: a file of annotations only  @returns path of the file */
-export async function exportEdf(job: StreamExport, name: string, startNs: bigint, columns: readonly Column[]): Promise<string> {
+/** @param startNs Unix ns of the columns' first sample  @param columns none: a file of annotations only
+ *  @param isContinuous gaps are filled  @returns path of the file */
+export async function exportEdf(
+  job: StreamExport,
+  name: string,
+  startNs: bigint,
+  columns: readonly Column[],
+  isContinuous = false,
+): Promise<string> {
   const { pool, stream, range, folder, console } = job;
   const { rows } = await pool.query<{ ts_ns: bigint; code: string; content: string }>(
     `select ts_ns, code, content from device_event where stream_id = $1 and ts_ns >= $2 and ts_ns < $3 order by ts_ns`,
@@ -33,7 +41,10 @@ export async function exportEdf(job: StreamExport, name: string, startNs: bigint
     baseline: config.baseline,
     samples,
   }));
-  const { bytes, rescaled } = writeEdf({ startUnixNs: startNs, signals, annotations, missing: MISSING, equipment: 'biosignal' });
+  const labelOf = new Map(columns.map(({ config }, i) => [config.code, signals[i]!.label]));
+  annotations.push(...(await edfMarks(job, startNs, labelOf)));
+  const file = { startUnixNs: startNs, signals, annotations, missing: MISSING, isContinuous, equipment: 'biosignal' };
+  const { bytes, rescaled } = writeEdf(file);
   for (const { label, by } of rescaled)
     console.err(`${label}: its range exceeds 16 bits; values were divided by ${by} (other formats keep them)`);
   const path = join(folder, `${name}.edf`);

@@ -7,7 +7,7 @@ import { fhirObservation } from '../../query/fhir.ts';
 import { readObservations } from '../../query/observations.ts';
 import type { BiosignalRow, ObservationRow } from '../../query/observations.ts';
 import { startProgress } from '../progress.ts';
-import { safeName } from './stretch.ts';
+import { personStem } from './stretch.ts';
 import type { PersonRow, StreamExport } from './stretch.ts';
 
 const OBSERVATIONS_PER_QUERY = 1000;
@@ -15,7 +15,7 @@ const OBSERVATIONS_PER_QUERY = 1000;
 /** @returns path of the file */
 export async function exportFhir(job: Omit<StreamExport, 'stream'>, person: PersonRow): Promise<string> {
   const { pool, range, folder, console } = job;
-  const { xuser_id: subjectId, project_id: projectId, subject } = person;
+  const { xuser_id: subjectId, project_id: projectId } = person;
   const { rows: biosignals } = await pool.query<BiosignalRow>(
     `select id, name, abbreviation, unit, loinc_code, signal_type, feature, channel_kind from biosignal
      where (project_id is null or project_id = $1) and channel_kind is null order by id`,
@@ -50,7 +50,7 @@ export async function exportFhir(job: Omit<StreamExport, 'stream'>, person: Pers
       }
     }
   }
-  const path = join(folder, `${safeName(subject)}-observations.ndjson`);
+  const path = join(folder, `${personStem(person)}-observations.ndjson`);
   try {
     await pipeline(Readable.from(lines()), createWriteStream(path));
   } finally {
