@@ -36,7 +36,7 @@ async function rowsOf(database: TestDatabase, streams: readonly number[]): Promi
        + (select count(*) from feature where stream_id = any($1)) as n`,
     [streams],
   );
-  return Number(rows[0]!.n);
+  return rows[0]!.n;
 }
 
 async function setUp(): Promise<{ database: TestDatabase; key: string; folder: string }> {

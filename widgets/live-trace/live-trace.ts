@@ -96,8 +96,8 @@ export class BioLiveTrace extends BioElement {
         state: (state, detail) => {
           this.#state = state;
           if (state === 'refused') {
-            console.warn(`bio-live-trace: ${detail}`);
             this.#forget();
+            console.warn(`bio-live-trace: ${detail}`);
           }
           if (state !== 'live') this.requestUpdate();
           this.emit('bio:live-state', { state });
@@ -162,8 +162,7 @@ export class BioLiveTrace extends BioElement {
   }
 
   #recolor(): void {
-    if (this.#trace === null) return;
-    this.#trace.setColors(this.#colors());
+    this.#trace?.setColors(this.#colors());
   }
 
   #colors() {
@@ -194,7 +193,7 @@ export class BioLiveTrace extends BioElement {
     const channel = this.#channel;
     const name = channel === null ? (this.getAttribute('channel') ?? 'ecg').toUpperCase() : channelName(channel);
     const state = this.#state;
-    const word = state === 'offline' || state === 'closed' ? 'notConnected' : state === 'stale' ? 'signalLost' : state;
+    const word = state === 'stale' ? 'signalLost' : state === 'closed' || state === 'offline' ? 'notConnected' : state;
     const veil = word === 'live' ? null : traceTextFor(this.locale, word);
     return html`<div class="bar" part="label">
         <span><span class="lead">${name}</span> <span class="muted" part="scale">${this.#scaleLabel()}</span></span>

@@ -2,8 +2,8 @@
  *
  *  `loading` nothing yet. `ready` data. `empty` the answer holds none. `stale` data, but older than the widget allows. `offline` no answer:
  *  what was last received stays, marked. `error` the service failed: the same, with a button; where it refused, data of a person is taken
- *  off the screen. `unauthorized` the session has ended: likewise. The state is reflected as the attribute `data-state` and announced politely when it
- *  changes. */
+ *  off the screen. `unauthorized` the session has ended: likewise. The state is reflected as the attribute `data-state` and announced
+ *  politely when it changes. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../../sdk/fetch-json.ts';
@@ -158,7 +158,7 @@ export abstract class DataWidget<T> extends BioElement {
         warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
       if (signal.aborted) return;
       state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
-      this.data = this.#error.status >> 3 === 50 ? null : this.data; // 400 to 407
+      if (this.#error.status === 403 || this.#error.status === 404 || state === 'unauthorized') this.data = null;
     }
     this.#enter(state);
     const every = this.refreshMs();
