@@ -42,8 +42,8 @@ export type EdfWritten = Readonly<{
   gainError: number;
 }>;
 
-/** Writes EDF+C, or EDF+D when whole records are missing from every signal, unless it is to be continuous. Other missing samples hold the value before and are named by
- *  an annotation "missing LABEL" with their duration.
+/** Writes EDF+C, or EDF+D when whole records are missing from every signal, unless it is to be continuous. Other missing samples hold the
+ *  value before and are named by an annotation "missing LABEL" with their duration.
  *  @throws RangeError on rates that no record length up to 60 s makes whole, and on texts that the format cannot carry */
 export function writeEdf(file: EdfToWrite): EdfWritten {
   const { signals, missing } = file;

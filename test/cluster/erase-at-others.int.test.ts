@@ -32,8 +32,8 @@ async function erase(baseUrl: string, key: string, person: Readonly<{ id: string
 
 async function rowsOf(database: TestDatabase, streams: readonly number[]): Promise<number> {
   const { rows } = await database.pool.query<{ n: number }>(
-    `select (select count(*) from sample_block where stream_id = any($1)) + (select count(*) from beat where stream_id = any($1))
-       + (select count(*) from feature where stream_id = any($1)) as n`,
+    `select ((select count(*) from sample_block where stream_id = any($1)) + (select count(*) from beat where stream_id = any($1))
+       + (select count(*) from feature where stream_id = any($1)))::integer as n`,
     [streams],
   );
   return rows[0]!.n;
