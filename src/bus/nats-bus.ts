@@ -57,6 +57,8 @@ export class NatsBus implements Bus {
   #state: 'open' | 'away' = 'open';
   #why = '';
   #connected = true;
+  /** Of #comeBack: a later one ends those before it. */
+  #turn = 0;
   #sentBytes = 0;
   #arrivedBytes = 0;
   #asking = false;
@@ -195,6 +197,7 @@ export class NatsBus implements Bus {
         this.#leave(AWAY);
       } else if (type === 'reconnect') {
         this.#connected = true;
+        this.#arrivedBytes = this.#sentBytes; // the library has dropped what it had not sent
         void this.#comeBack();
       } else if (type === 'error' && status.error instanceof AuthorizationError) this.#stayAway(REFUSED);
     }
@@ -213,20 +216,24 @@ export class NatsBus implements Bus {
   /** Open once the server has this node's subscription again: until then others are told that the node is not there. A server may have
    *  another configuration than before, or be another one of its cluster. */
   async #comeBack(): Promise<void> {
+    const turn = ++this.#turn;
     const isThere = await this.#nats.flush().then(
       () => true,
       () => false, // away again, or closed
     );
-    const unfit = isThere ? await this.#whyUnfit() : '';
-    if (!isThere || !this.#connected || this.#state === 'open' || this.#nats.isClosed()) return;
+    const isOver = (): boolean => !isThere || !this.#connected || turn !== this.#turn || this.#nats.isClosed();
+    if (isOver()) return;
+    const unfit = await this.#whyUnfit();
+    if (isOver() || this.#state === 'open') return;
     if (unfit !== '') {
       this.#stayAway(unfit);
-      setTimeout(() => void this.#comeBack(), UNFIT_AGAIN_MS).unref();
+      setTimeout(() => {
+        if (!isOver()) void this.#comeBack();
+      }, UNFIT_AGAIN_MS).unref();
       return;
     }
     this.#state = 'open';
     this.#why = '';
-    this.#arrivedBytes = this.#sentBytes;
     this.#onState('open', '');
   }
 
@@ -240,8 +247,8 @@ export class NatsBus implements Bus {
     const question = { timeout: CONNECT_MS, headers: this.#from() };
     return await this.#nats.request(this.#subject(this.node, ITSELF), new Uint8Array(0), question).then(
       () => '',
-      (error: unknown) =>
-        `BIO_NATS_URL: its user must be allowed to publish and to subscribe to '${this.#prefix}.>' (${asRefusal(error, CONNECT_MS).message})`,
+      () =>
+        `BIO_NATS_URL: what this node sends to itself does not arrive: its user must be allowed to publish and to subscribe to '${this.#prefix}.>'`,
     );
   }
 

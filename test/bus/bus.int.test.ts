@@ -315,6 +315,20 @@ describe.runIf(hasNatsServer)('a server of NATS', () => {
     await server.close();
   });
 
+  test('that is killed while all that may wait for it does is used again when it is back', async () => {
+    const server = await startNats();
+    const a = await overNats('node-a', server.port);
+    const large = new Uint8Array(1 << 20);
+    for (let n = 0; n < 40; n++) a.send('node-b', 'never', large);
+    await expect(a.request('node-b', 'never', bytes(''), 60_000)).rejects.toThrow('too much waits');
+    await server.kill();
+    await until(() => a.state === 'away');
+    await server.start();
+    await until(() => a.state === 'open', 20_000);
+    await a.close();
+    await server.close();
+  });
+
   // promise: bus-says-why
   test('that comes back with another configuration is used only if it can be, and why not is said', async () => {
     const rights = (password: string, prefix: string): string =>
