@@ -8,7 +8,7 @@ import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, EXIT_UNAVAILABLE, UsageError } from './command.ts';
 import { exportCsv } from './export/csv.ts';
 import { exportEdf } from './export/edf.ts';
-import { exportFhirAnnotations } from './export/annotations.ts';
+import { exportFhirAnnotations, firstMarkNs } from './export/annotations.ts';
 import { exportFhir } from './export/fhir.ts';
 import { exportParquet } from './export/parquet.ts';
 import { fileStem, findPerson, joinSegments, readWhole, safeName, startOf } from './export/stretch.ts';
@@ -132,14 +132,15 @@ async function exportStream(
   return files;
 }
 
-/** A stream that has events and no samples in the range, e.g. a hypnogram, is an EDF+ file of annotations. */
+/** A stream that has events or marks and no samples in the range, e.g. a hypnogram, is an EDF+ file of annotations. */
 async function exportEventsOnly(job: StreamExport): Promise<string[]> {
   const { pool, stream, range } = job;
   const { rows } = await pool.query<{ first: bigint | null }>(
     'select min(ts_ns) as first from device_event where stream_id = $1 and ts_ns >= $2 and ts_ns < $3',
     [stream.id, String(range.fromNs), String(range.toNs)],
   );
-  const first = rows[0]?.first ?? null;
+  const [event, mark] = [rows[0]?.first ?? null, await firstMarkNs(job)];
+  const first = event === null || (mark !== null && mark < event) ? mark : event;
   if (first === null) return [];
   const startNs = stream.epoch_ns <= first && stream.epoch_ns >= range.fromNs ? stream.epoch_ns : first;
   return [await exportEdf(job, fileStem(stream, startNs), startNs, [])];

@@ -73,7 +73,8 @@ export async function startProcesses(processes: string, console: Console, json: 
     toldMs = performance.now();
     console.err(`biosignal start: stops (${whyOf(console.signal)})`);
   };
-  console.signal.addEventListener('abort', tell, { once: true });
+  if (console.signal.aborted) tell();
+  else console.signal.addEventListener('abort', tell, { once: true });
   try {
     await prepare(url, config, console);
     const envOf = (i: number): NodeJS.ProcessEnv => ({
@@ -130,7 +131,9 @@ async function prepare(url: string, config: Config, console: Console): Promise<v
     };
     // What a killed service acknowledged is put into the tables by a service that starts and stops.
     if (await open())
-      await (await startService({ config: { ...config, databaseUrl: url, port: 0, demo: false } })).stop('the packet log is stored');
+      await (
+        await startService({ config: { ...config, databaseUrl: url, port: 0, demo: false }, signal: console.signal })
+      ).stop('the packet log is stored');
     await cutIntoPartitions(database, PARTITIONS);
     console.err(`biosignal: people are cut into ${PARTITIONS} partitions, which the processes share`);
   } finally {

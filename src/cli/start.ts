@@ -41,7 +41,11 @@ served from dist/, which 'node_modules/.bin/node scripts/build-web.ts dist' make
       );
     // Also while it starts.
     let forced: NodeJS.Timeout | undefined;
-    const force = (): void => void (forced ??= setTimeout(() => process.exit(EXIT_FAILED), config.stopTimeoutMs + STOP_LATE_MS));
+    const late = (): never => {
+      console.err(`biosignal start: has not stopped within ${(config.stopTimeoutMs + STOP_LATE_MS) / 1000} s, and is ended`);
+      process.exit(EXIT_FAILED);
+    };
+    const force = (): void => void (forced ??= setTimeout(late, config.stopTimeoutMs + STOP_LATE_MS));
     if (console.signal.aborted) force();
     else console.signal.addEventListener('abort', force, { once: true });
     const service = await startService({

@@ -92,14 +92,16 @@ export class RemoteFeeds {
     const asked = this.#asked.get(key) ?? { questions: 0, early: [] };
     this.#asked.set(key, asked);
     asked.questions += 1;
+    let isAnswered = false;
     try {
       for (const frame of decodeFrames(await this.#bus.request(owner, 'watch', encodeObject(watch), FETCH_MS))) this.#take(frame);
+      isAnswered = true;
     } catch {
       // the owner has gone, or will be another
     }
     asked.questions -= 1;
     if (asked.questions === 0) this.#asked.delete(key);
-    for (const frame of asked.early.splice(0)) this.#take(frame);
+    if (isAnswered || asked.questions === 0) for (const frame of asked.early.splice(0)) this.#take(frame);
   }
 
   /** A note overtakes an answer that was sent before it: frames with a lack before them wait for it, since what is not newer than the last

@@ -135,7 +135,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
   },
   unavailable: {
     when: 'The database, or another part that this request needs, is unavailable; or this instance is on standby while another one takes the packets.',
-    act: 'Send the same request again later. Of packets nothing was kept; where a request had begun to act, the detail says what was done. Operators: `/readyz` and `biosignal doctor` name the part.',
+    act: 'Send the same request again later. Of packets nothing was kept; another request may have done part of its work already, or all of it. Operators: `/readyz` and `biosignal doctor` name the part.',
   },
   shutting_down: {
     when: 'The service is being restarted or upgraded. Everything acknowledged is stored.',

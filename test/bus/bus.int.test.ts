@@ -329,7 +329,6 @@ describe.runIf(hasNatsServer)('a server of NATS', () => {
     await server.close();
   });
 
-  // promise: bus-says-why
   test('that comes back with another configuration is used only if it can be, and why not is said', async () => {
     const rights = (password: string, prefix: string): string =>
       `authorization { users: [{ user: ward, password: ${password}, permissions: { publish: "${prefix}.>", subscribe: "${prefix}.>" } }] }`;

@@ -321,7 +321,15 @@ test('Parquet is read by an independent program: samples, beats and features wit
   let files: string[] = [];
   await until(async () => {
     counted = await count();
-    ({ files } = await run<{ files: string[] }>(exportRecordings, 'patient-1', '--format', 'parquet', '--out', join(work, 'parquet')));
+    ({ files } = await run<{ files: string[] }>(
+      exportRecordings,
+      'patient-1',
+      '--format',
+      'parquet',
+      '--force',
+      '--out',
+      join(work, 'parquet'),
+    ));
     const after = await count();
     return after.beats === counted.beats && after.features === counted.features;
   }, 50_000);
@@ -489,6 +497,11 @@ test('what people marked goes with a recording: notes as .mrk, corrected beats a
   const observations = lines.map((line) => JSON.parse(line) as { valueString: string });
   expect(observations.map(({ valueString }) => valueString)).toEqual(['V', 'Übung', '(AFIB']);
   for (const observation of observations) expect(fhirFaults(observation)).toEqual([]);
+  // Marks are worth a file of their own where nothing was recorded; one of a signal that is not in it names the signal.
+  await mark({ kind: 'note', starts_at: at(900), text: 'left', channel: 'ecg.ii' });
+  const afterwards = ['--format', 'edf', '--since', at(800), '--out', join(work, 'marks-only')];
+  const [onlyPath] = (await run<{ files: string[] }>(exportRecordings, stream!.id, ...afterwards)).files;
+  expect((parseEdf(readFileSync(onlyPath!)) as EdfFile).annotations.map(({ text }) => text)).toEqual(['note: left (ecg.ii)']);
 });
 
 test('a corrected beat at the edge of a stretch is corrected in the part that has it, and no beat of the other', async () => {

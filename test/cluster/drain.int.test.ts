@@ -87,9 +87,12 @@ test('doctor counts nodes of one name as what they are, and warns of the name', 
   const started = await Promise.all(names.map((name) => startNode(database.url, { BIO_BUS_DIR: folder, BIO_NODE_NAME: name })));
   try {
     await until(() => isShared(database, 3), 60_000);
-    const { out } = await ran(doctor, [], { env: { DATABASE_URL: database.url }, cwd: '.' });
-    expect(out.join('\n')).toContain('3 nodes share the packet log (copied, copied, other), each confirmed within');
-    expect(out.join('\n')).toMatch(/WARNING {2}owner +2 nodes that run are called copied/);
+    let said = '';
+    await until(async () => {
+      said = (await ran(doctor, [], { env: { DATABASE_URL: database.url }, cwd: '.' })).out.join('\n');
+      return said.includes('3 nodes share the packet log (copied, copied, other), each confirmed within');
+    });
+    expect(said).toMatch(/WARNING {2}owner +2 nodes that run are called copied/);
     await until(() => started[0]!.faults.some((fault) => fault.startsWith('cluster: another node is called copied, too')), 20_000);
     expect(started[2]!.faults.join()).not.toContain('is called');
   } finally {

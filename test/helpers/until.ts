@@ -12,5 +12,5 @@ export async function until(condition: () => boolean | Promise<boolean>, timeout
     if (await condition()) return;
     await sleep(Math.min(1000, Math.max(10, 3 * (performance.now() - beginMs))));
   }
-  throw new AssertionError({ message: `not within ${timeoutMs * busy} ms: ${condition.toString()}` });
+  throw new AssertionError({ message: `not within ${Math.round(timeoutMs * busy)} ms: ${condition.toString()}` });
 }

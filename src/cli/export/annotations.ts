@@ -97,6 +97,7 @@ function wfdbMarks(annotation: Annotation, sampleAt: (iso: string) => number, ch
 }
 
 /** Of one recording, for its EDF+ file. One of a signal names it after `@@`, as EDF+ does; a corrected beat has its kind.
+ *  A signal that is not in the file is named in the text.
  *  @param startNs Unix ns of the file's start  @param labels of the signals in the file, by the code of their channel */
 export async function edfMarks(
   { pool, stream, range }: StreamExport,
@@ -111,12 +112,19 @@ export async function edfMarks(
   )) {
     const what = beat === null ? kind : `beat ${beat}`;
     const label = labels.get(channel ?? '');
-    const of = label === undefined ? '' : `@@${label}`;
+    const of = channel === null ? '' : label === undefined ? ` (${channel})` : `@@${label}`;
     const said = cut(text === '' ? what : `${what}: ${text}`, TEXT_BYTES_MAX - of.length);
     const durationSec = end === null ? Number.NaN : Number(nsOf(end) - nsOf(start)) / 1e9;
     marks.push({ onsetSec: Number(nsOf(start) - startNs) / 1e9, durationSec, text: said + of });
   }
   return marks;
+}
+
+/** Start of a recording's first mark in the range, Unix ns; null: there is none. */
+export async function firstMarkNs({ pool, stream, range }: StreamExport): Promise<bigint | null> {
+  for await (const { starts_at: start } of annotationsOf(pool, { subjectId: stream.xuser_id, streamId: stream.id }, range))
+    return nsOf(start);
+  return null;
 }
 
 /** At most so many bytes, without half a character. */
