@@ -66,6 +66,10 @@ export class UserPage extends Page {
     time: (iso) => this.time(iso),
   });
 
+  protected override get isAboutPerson(): boolean {
+    return true;
+  }
+
   protected override get zone(): string {
     return this.#person.timeZone;
   }
