@@ -94,10 +94,11 @@ export class UserPage extends Page {
     const limit = Math.min(STREAMS_MAX, Math.max(STREAMS, this.#streams.length));
     if (isUnshared) [this.#streams, this.#nextStreams] = [[], null];
     else await this.#loadStreams(id, limit);
+    if (this.#isLeft) return;
     if (isUnshared || user === null) {
       this.#monitor?.stop();
       this.#monitor = null;
-      if (this.#lookMs === null && !this.#isLeft) this.#lookLater();
+      if (this.#lookMs === null) this.#lookLater();
       return;
     }
     // The trace does not wait for it.
@@ -106,7 +107,7 @@ export class UserPage extends Page {
     void this.run(() => this.#trends.load(user, this.#person.timeZone));
     if (this.#monitor !== null || !this.#isSending) return;
     this.#lookMs = null;
-    this.#monitor = new LiveMonitor(
+    const monitor = new LiveMonitor(
       this.context.locale,
       this.context.redraw,
       this.context.query,
@@ -114,11 +115,13 @@ export class UserPage extends Page {
       { mark: this.canEdit ? (stretch) => this.#mark(stretch) : null },
       () => void this.lookAgain(),
     );
-    // The provider is drawn first; its session exists a task later.
+    this.#monitor = monitor;
+    // The provider is drawn first; its session exists a task later. By then it may be another person's.
     this.context.redraw();
     setTimeout(() => {
+      if (this.#isLeft || this.#monitor !== monitor) return;
       const session = document.querySelector<BioProvider>('#subject')?.session ?? null;
-      if (session !== null) this.#monitor?.start(session, id);
+      if (session !== null) monitor.start(session, id);
     }, 100);
   }
 
