@@ -53,7 +53,7 @@ export class UserPage extends Page {
   /** Whether a device of theirs sends, whichever recordings are listed. */
   #isSending = false;
   #monitor: LiveMonitor | null = null;
-  /** The person could not be seen for a while: until the traces are back. */
+  /** How long until it is looked whether the person may be seen again; null: they may, as far as is known. */
   #lookMs: number | null = null;
   #lookTimer: ReturnType<typeof setTimeout> | undefined;
   #isLeft = false;
@@ -106,14 +106,17 @@ export class UserPage extends Page {
     void this.run(() => this.#measured.load(id, user.project_id));
     void this.run(() => this.#trends.load(user, this.#person.timeZone));
     if (this.#monitor !== null || !this.#isSending) return;
-    this.#lookMs = null;
     const monitor = new LiveMonitor(
       this.context.locale,
       this.context.redraw,
       this.context.query,
       (view) => this.keep(filtersOf(view)),
       { mark: this.canEdit ? (stretch) => this.#mark(stretch) : null },
-      () => void this.lookAgain(),
+      () => {
+        void this.lookAgain().then(() => {
+          if (this.#lookMs === null && this.#isUnsettled) this.#lookLater();
+        });
+      },
     );
     this.#monitor = monitor;
     // The provider is drawn first; its session exists a task later. By then it may be another person's.
@@ -125,13 +128,19 @@ export class UserPage extends Page {
     }, 100);
   }
 
-  /** Asks again, less and less often, until there are traces again. */
+  /** They do not share their data; or the feed is refused though the rest is not, such as while they are being erased. */
+  get #isUnsettled(): boolean {
+    return this.isReady && !this.#isLeft && this.#receipt === null && (this.#person.isUnshared || this.#monitor?.isRefused === true);
+  }
+
+  /** Asks again, less and less often, until it is settled. */
   #lookLater(): void {
     this.#lookMs = Math.min(LOOK_MS_MAX, this.#lookMs === null ? LOOK_MS : 2 * this.#lookMs);
     clearTimeout(this.#lookTimer);
     this.#lookTimer = setTimeout(() => {
-      void (document.hidden ? Promise.resolve() : this.lookAgain()).then(() => {
-        if (this.#lookMs !== null && this.#receipt === null) this.#lookLater();
+      void (document.hidden || !this.#isUnsettled ? Promise.resolve() : this.lookAgain()).then(() => {
+        if (this.#isUnsettled) this.#lookLater();
+        else this.#lookMs = null;
       });
     }, this.#lookMs);
   }
