@@ -38,13 +38,12 @@ export class UserPage extends Page {
     locale: this.context.locale,
     canEdit: this.canEdit,
     canAdmin: this.canAdmin,
-    erased: (receipt) => {
-      this.#monitor?.stop();
-      this.#receipt = receipt;
-    },
+    erase: (work, externalId) => this.#erase(work, externalId),
   });
   /** The person is gone. */
-  #receipt: Receipt | null = null;
+  #erased: Readonly<{ receipt: Receipt; externalId: string }> | null = null;
+  /** What is refused meanwhile is so because of it. */
+  #isErasing = false;
   #streams: readonly Stream[] = [];
   #nextStreams: string | null = null;
   /** Order and device of the recordings that are listed; '' is every device. */
@@ -85,8 +84,32 @@ export class UserPage extends Page {
     return [user, answer];
   }
 
+  get #isGoing(): boolean {
+    return this.#isErasing || this.#erased !== null;
+  }
+
+  /** The receipt is shown, whatever was asked for before it was here. */
+  async #erase(work: Promise<Receipt>, externalId: string): Promise<void> {
+    this.#isErasing = true;
+    try {
+      this.#erased = { receipt: await work, externalId };
+      this.#monitor?.stop();
+    } finally {
+      this.#isErasing = false;
+      void this.lookAgain();
+    }
+  }
+
   protected override async load(): Promise<void> {
-    if (this.#receipt !== null) return;
+    if (this.#isGoing) return;
+    try {
+      await this.#load();
+    } catch (error) {
+      if (!this.#isGoing) throw error;
+    }
+  }
+
+  async #load(): Promise<void> {
     const [id, answer] = this.#ids;
     await this.#person.load(id, loadNames(this.context.member, this.canAdmin));
     const { user, isUnshared } = this.#person;
@@ -94,7 +117,7 @@ export class UserPage extends Page {
     const limit = Math.min(STREAMS_MAX, Math.max(STREAMS, this.#streams.length));
     if (isUnshared) [this.#streams, this.#nextStreams] = [[], null];
     else await this.#loadStreams(id, limit);
-    if (this.#isLeft) return;
+    if (this.#isLeft || this.#isGoing) return;
     if (isUnshared || user === null) {
       this.#monitor?.stop();
       this.#monitor = null;
@@ -130,7 +153,7 @@ export class UserPage extends Page {
 
   /** They do not share their data; or the feed is refused though the rest is not, such as while they are being erased. */
   get #isUnsettled(): boolean {
-    return this.isReady && !this.#isLeft && this.#receipt === null && (this.#person.isUnshared || this.#monitor?.isRefused === true);
+    return this.isReady && !this.#isLeft && !this.#isGoing && (this.#person.isUnshared || this.#monitor?.isRefused === true);
   }
 
   /** Asks again, less and less often, until it is settled. */
@@ -175,12 +198,12 @@ export class UserPage extends Page {
 
   protected override body(): TemplateResult | typeof nothing {
     const { user, isUnshared } = this.#person;
-    if (user === null) return nothing;
-    if (this.#receipt !== null) {
-      const receipt = receiptView(this.#receipt, user.external_id, this.context.locale, (iso) => this.time(iso));
-      return html`${receipt}
+    if (this.#erased !== null) {
+      const { receipt, externalId } = this.#erased;
+      return html`${receiptView(receipt, externalId, this.context.locale, (iso) => this.time(iso))}
         <p><a class="back" href="#/users">${t('All users')}</a></p>`;
     }
+    if (user === null) return nothing;
     if (isUnshared) {
       return html`<section class="card">
           ${emptyState(t('This person has not consented to sharing'), t('The project requires it, so only the person can read their data.'))}
