@@ -104,7 +104,7 @@ export class RecordingPages {
           if (!request.signal.aborted) this.#fail(key);
         })
         .finally(() => {
-          this.#requests.delete(key);
+          if (this.#requests.get(key) === request) this.#requests.delete(key);
           this.#onChange();
         });
     }

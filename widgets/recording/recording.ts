@@ -270,7 +270,7 @@ export class BioRecording extends BioElement {
             (error: unknown) => {
               if (signal.aborted) return;
               if (!isRefusal(error)) return this.#setUpToDate(false);
-              this.#opening?.abort();
+              this.#close();
               this.#fail(error);
             },
           )
