@@ -1,5 +1,5 @@
 /** The pages of rows of a recording: which one has a time, and its signal and quality, asked for in parts and kept. */
-import { RETRY_MS } from './recording-source.ts';
+import { Failed } from './recording-source.ts';
 import type { Envelope, Quality, RecordingSource } from './recording-source.ts';
 
 const ROWS = 10;
@@ -40,9 +40,8 @@ export class RecordingPages {
   /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
   readonly #parts = new Map<string, Envelope | null>();
   readonly #requests = new Map<string, AbortController>();
-  /** When parts and qualities that could not be read may be asked for again, by their key; ms of performance.now(). */
-  readonly #failed = new Map<string, number>();
-  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Parts and qualities that could not be read, by their key. */
+  readonly #failed = new Failed();
   /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
   readonly #qualities = new Map<string, Quality | null>();
 
@@ -74,20 +73,16 @@ export class RecordingPages {
     });
   }
 
-  #fail(key: string): void {
+  #fail(key: string, error: unknown): void {
     if (this.#closing.signal.aborted) return;
-    this.#failed.set(key, performance.now() + RETRY_MS);
-    clearTimeout(this.#retryTimer);
-    this.#retryTimer = setTimeout(this.#onChange, RETRY_MS + 1);
+    this.#failed.add(key, error, () => this.#closing.signal.aborted || this.#onChange());
     this.#onChange();
   }
-
-  #mayAsk = (key: string): boolean => (this.#failed.get(key) ?? 0) <= performance.now();
 
   #part(fromMs: number, partMs: number, channel: string): Envelope | null {
     const key = `${fromMs} ${partMs} ${channel}`;
     const known = this.#parts.get(key) ?? null;
-    if (!this.#parts.has(key) && this.#mayAsk(key)) {
+    if (!this.#parts.has(key) && this.#failed.mayAsk(key)) {
       for (const [other, request] of this.#requests) if (!this.#isShown(other)) request.abort();
       const request = new AbortController();
       this.#requests.set(key, request);
@@ -99,9 +94,9 @@ export class RecordingPages {
           this.#parts.set(key, found[0] ?? null);
           this.#failed.delete(key);
         })
-        .catch(() => {
+        .catch((error: unknown) => {
           this.#parts.delete(key); // asked for again after the next step, or in a while
-          if (!request.signal.aborted) this.#fail(key);
+          if (!request.signal.aborted) this.#fail(key, error);
         })
         .finally(() => {
           if (this.#requests.get(key) === request) this.#requests.delete(key);
@@ -115,7 +110,7 @@ export class RecordingPages {
   qualities(page: Page, channel: string): readonly Quality[] {
     const { fromMs } = page;
     const key = `${fromMs} ${pageMs(page)} ${channel}`;
-    if (!this.#qualities.has(key) && this.#mayAsk(`quality ${key}`)) {
+    if (!this.#qualities.has(key) && this.#failed.mayAsk(`quality ${key}`)) {
       this.#qualities.set(key, null);
       if (this.#qualities.size > PARTS_KEPT) this.#qualities.delete(this.#qualities.keys().next().value!);
       void this.#source
@@ -124,9 +119,9 @@ export class RecordingPages {
           this.#qualities.set(key, quality);
           this.#onChange();
         })
-        .catch(() => {
+        .catch((error: unknown) => {
           this.#qualities.delete(key);
-          this.#fail(`quality ${key}`);
+          this.#fail(`quality ${key}`, error);
         });
     }
     return [...this.#qualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
@@ -145,7 +140,6 @@ export class RecordingPages {
 
   close(): void {
     this.#closing.abort();
-    clearTimeout(this.#retryTimer);
     for (const request of this.#requests.values()) request.abort();
   }
 }
