@@ -37,13 +37,15 @@ export class RecordingPages {
   readonly #onChange: () => void;
   readonly #closing = new AbortController();
   #shown: Page | null = null;
-  /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
+  /** Parts of pages, by their beginning, length and channel; null: without samples. */
   readonly #parts = new Map<string, Envelope | null>();
   readonly #requests = new Map<string, AbortController>();
   /** Parts and qualities that could not be read, by their key. */
   readonly #failed = new Failed();
   /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
   readonly #qualities = new Map<string, Quality | null>();
+  /** Keys of parts and qualities that are shown until they are read again. */
+  readonly #stale = new Set<string>();
 
   /** @param onChange called when what was asked for is there */
   constructor(source: RecordingSource, onChange: () => void) {
@@ -69,7 +71,8 @@ export class RecordingPages {
     return Array.from({ length: PAGE_PARTS }, (_, part) => page.fromMs + part * partMs).flatMap((fromMs) => {
       const key = `${fromMs} ${partMs} ${channel}`;
       const why = this.#failed.has(key) ? 'failed' : this.#requests.has(key) ? 'loading' : null;
-      return why === null || this.#parts.get(key) ? [] : [{ fromMs, toMs: fromMs + partMs, why }];
+      const known = this.#parts.get(key);
+      return why === null || known || (known === null && why === 'loading') ? [] : [{ fromMs, toMs: fromMs + partMs, why }];
     });
   }
 
@@ -82,11 +85,12 @@ export class RecordingPages {
   #part(fromMs: number, partMs: number, channel: string): Envelope | null {
     const key = `${fromMs} ${partMs} ${channel}`;
     const known = this.#parts.get(key) ?? null;
-    if (!this.#parts.has(key) && this.#failed.mayAsk(key)) {
+    const isWanted = !this.#parts.has(key) || this.#stale.has(key);
+    if (isWanted && !this.#requests.has(key) && this.#failed.mayAsk(key)) {
       for (const [other, request] of this.#requests) if (!this.#isShown(other)) request.abort();
       const request = new AbortController();
       this.#requests.set(key, request);
-      this.#parts.set(key, null);
+      this.#stale.delete(key);
       this.#source
         .envelopes(fromMs, fromMs + partMs, PART_BUCKETS, [channel], request.signal)
         .then((found) => {
@@ -95,7 +99,7 @@ export class RecordingPages {
           this.#failed.delete(key);
         })
         .catch((error: unknown) => {
-          this.#parts.delete(key); // asked for again after the next step, or in a while
+          if (this.#parts.has(key)) this.#stale.add(key); // asked for again after the next step, or in a while
           if (!request.signal.aborted) this.#fail(key, error);
         })
         .finally(() => {
@@ -110,8 +114,11 @@ export class RecordingPages {
   qualities(page: Page, channel: string): readonly Quality[] {
     const { fromMs } = page;
     const key = `${fromMs} ${pageMs(page)} ${channel}`;
-    if (!this.#qualities.has(key) && this.#failed.mayAsk(`quality ${key}`)) {
-      this.#qualities.set(key, null);
+    const name = `quality ${key}`;
+    const isStale = this.#stale.has(name);
+    if ((isStale || !this.#qualities.has(key)) && this.#failed.mayAsk(name)) {
+      this.#stale.delete(name);
+      this.#qualities.set(key, this.#qualities.get(key) ?? null);
       if (this.#qualities.size > PARTS_KEPT) this.#qualities.delete(this.#qualities.keys().next().value!);
       void this.#source
         .quality(channel, this.#closing.signal, [fromMs, fromMs + pageMs(page)])
@@ -120,8 +127,9 @@ export class RecordingPages {
           this.#onChange();
         })
         .catch((error: unknown) => {
-          this.#qualities.delete(key);
-          this.#fail(`quality ${key}`, error);
+          if (isStale) this.#stale.add(name);
+          else this.#qualities.delete(key);
+          this.#fail(name, error);
         });
     }
     return [...this.#qualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
@@ -133,9 +141,10 @@ export class RecordingPages {
     return this.#shown !== null && toMs > this.#shown.fromMs && fromMs < this.#shown.fromMs + pageMs(this.#shown);
   }
 
-  /** What is later than a time is asked for again. */
-  forgetAfter(ms: number): void {
-    for (const known of [this.#parts, this.#qualities]) for (const key of known.keys()) if (spanOf(key)[1] > ms) known.delete(key);
+  /** What is later than a time is asked for again; what is here of it stays until then. */
+  renewAfter(ms: number): void {
+    for (const key of this.#parts.keys()) if (spanOf(key)[1] > ms) this.#stale.add(key);
+    for (const key of this.#qualities.keys()) if (spanOf(key)[1] > ms) this.#stale.add(`quality ${key}`);
   }
 
   close(): void {

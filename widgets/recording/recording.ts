@@ -264,7 +264,7 @@ export class BioRecording extends BioElement {
           .refresh(signal)
           .then((fromMs) => {
             if (fromMs === null || signal.aborted) return;
-            this.#pages?.forgetAfter(fromMs);
+            this.#pages?.renewAfter(fromMs);
             this.#loadWhole(source, signal);
             if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
             this.requestUpdate();
