@@ -115,6 +115,10 @@ export class LiveMonitor {
     document.removeEventListener('fullscreenchange', this.#redraw);
   }
 
+  get isRefused(): boolean {
+    return this.#state === 'refused';
+  }
+
   /** Of a person who may not be seen any more. */
   #forget(session: Session, subjectId: string): void {
     this.#beats?.stop();

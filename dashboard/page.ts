@@ -81,13 +81,13 @@ export abstract class Page {
   /** Loads again what may not be seen any more: where the service refuses it, nothing of it stays on the page. */
   protected async lookAgain(): Promise<void> {
     if (this.#phase === 'loading') return;
-    if (await this.run(() => this.load(), true)) this.#phase = 'ready';
+    await this.run(() => this.load(), true);
     this.#hideRefused();
     this.context.redraw();
   }
 
   #hideRefused(): void {
-    if (this.#problem?.isRefusal !== true || !this.#problem.isOfRefresh) return;
+    if (!this.isAboutPerson || this.#problem?.isRefusal !== true || !this.#problem.isOfRefresh) return;
     this.#phase = 'failed';
     this.forget();
   }
@@ -118,6 +118,11 @@ export abstract class Page {
   readonly isWhole: boolean = false;
   /** Uses all of a large screen: what it shows is the finer the wider it is. */
   readonly isWide: boolean = false;
+  /** Shows data of one person: nothing of them stays where the service refuses it. Elsewhere what is refused, such as a group that was
+   *  deleted, is said, and another can be chosen. */
+  protected get isAboutPerson(): boolean {
+    return false;
+  }
   /** 0: loads once. */
   protected readonly refreshMs: number = 0;
   protected abstract load(): Promise<void>;
@@ -196,7 +201,11 @@ export abstract class Page {
     const before = this.#problem;
     try {
       await action();
-      if (this.#problem === before && (!isRefresh || before?.isOfRefresh === true)) this.#problem = null;
+      const isFailed = this.#phase === 'failed';
+      if (this.#problem === before && (!isRefresh || isFailed || before?.isOfRefresh === true)) {
+        this.#problem = null;
+        if (isFailed) this.#phase = 'ready';
+      }
       return true;
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);

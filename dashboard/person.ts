@@ -28,8 +28,8 @@ export type PersonPage = Readonly<{
   locale: string;
   canEdit: boolean;
   canAdmin: boolean;
-  /** Everything of the person is gone. */
-  erased: (receipt: Receipt) => void;
+  /** Everything of the person goes. */
+  erase: (work: Promise<Receipt>, externalId: string) => Promise<void>;
 }>;
 
 export class Person {
@@ -239,7 +239,8 @@ export class Person {
       /></label>`,
       act: async (text) => {
         const params = { xuserId: user.xuser_id };
-        this.#page.erased(await call('POST', '/api/v1/xusers/{xuserId}/erase', { params, body: { confirm_external_id: text('confirm') } }));
+        const body = { confirm_external_id: text('confirm') };
+        await this.#page.erase(call('POST', '/api/v1/xusers/{xuserId}/erase', { params, body }), user.external_id);
       },
     });
   }

@@ -42,8 +42,8 @@ export function errorsDocument(): string {
     '',
     'Every refusal of the API is `application/problem+json` (RFC 9457) with one of these as `code`, a sentence about this request as `detail`, the',
     'fields at fault in `errors` (JSON pointers), a `request_id` that is in the log, and `type`, the address of the explanation. A socket that one',
-    'of them ends closes with the code next to it: 4000 to 4499 reconnect, 4500 to 4999 do not. A code without either is told in a message of a',
-    'socket that stays open. In a reply to a batch of packets the same codes stand per packet.',
+    'of them ends closes with the code next to it: 4000 to 4499 reconnect, 4500 to 4999 do not; after `consent_missing` a viewer may ask again',
+    'after a while. A code without either is told in a message of a socket that stays open. In a reply to a batch of packets the same codes stand per packet.',
     '',
     ...table(['code', 'HTTP', 'close', 'send again?', 'meaning'], rows),
   ].join('\n').trimEnd() + '\n'; // prettier-ignore
@@ -54,7 +54,8 @@ export function errorPages(): Record<string, string> {
   const pages = (Object.keys(errorTable) as ErrorCode[]).map((code) => {
     const { status, close, retry, title, inBand } = errorTable[code];
     const { when, act } = errorAdvice[code];
-    const socket = `a socket that ends for this reason closes with ${close}: ${close < 4500 ? 'reconnect' : 'do not reconnect'}`;
+    const doNot = code === 'consent_missing' ? 'do not reconnect at once; a viewer may after a while' : 'do not reconnect';
+    const socket = `a socket that ends for this reason closes with ${close}: ${close < 4500 ? 'reconnect' : doNot}`;
     const sent = inBand ? 'Told in a message of a socket, which stays open.' : `HTTP ${status}; ${socket}.`;
     const lines = [
       `# ${code}`,

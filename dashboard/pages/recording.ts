@@ -43,6 +43,10 @@ export class RecordingPage extends Page {
     viewer: () => document.querySelector<BioRecording>('bio-recording'),
   });
 
+  protected override get isAboutPerson(): boolean {
+    return true;
+  }
+
   protected override get zone(): string {
     return this.#zone;
   }

@@ -72,6 +72,10 @@ export class RecordingsPage extends Page {
   #earlier: Stream | null = null;
   #later: Stream | null = null;
 
+  protected override get isAboutPerson(): boolean {
+    return true;
+  }
+
   protected override get zone(): string {
     return this.#zone;
   }

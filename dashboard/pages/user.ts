@@ -38,13 +38,12 @@ export class UserPage extends Page {
     locale: this.context.locale,
     canEdit: this.canEdit,
     canAdmin: this.canAdmin,
-    erased: (receipt) => {
-      this.#monitor?.stop();
-      this.#receipt = receipt;
-    },
+    erase: (work, externalId) => this.#erase(work, externalId),
   });
   /** The person is gone. */
-  #receipt: Receipt | null = null;
+  #erased: Readonly<{ receipt: Receipt; externalId: string }> | null = null;
+  /** What is refused meanwhile is so because of it. */
+  #isErasing = false;
   #streams: readonly Stream[] = [];
   #nextStreams: string | null = null;
   /** Order and device of the recordings that are listed; '' is every device. */
@@ -53,7 +52,7 @@ export class UserPage extends Page {
   /** Whether a device of theirs sends, whichever recordings are listed. */
   #isSending = false;
   #monitor: LiveMonitor | null = null;
-  /** The person could not be seen for a while: until the traces are back. */
+  /** How long until it is looked whether the person may be seen again; null: they may, as far as is known. */
   #lookMs: number | null = null;
   #lookTimer: ReturnType<typeof setTimeout> | undefined;
   #isLeft = false;
@@ -65,6 +64,10 @@ export class UserPage extends Page {
     redraw: this.context.redraw,
     time: (iso) => this.time(iso),
   });
+
+  protected override get isAboutPerson(): boolean {
+    return true;
+  }
 
   protected override get zone(): string {
     return this.#person.timeZone;
@@ -81,8 +84,32 @@ export class UserPage extends Page {
     return [user, answer];
   }
 
+  get #isGoing(): boolean {
+    return this.#isErasing || this.#erased !== null;
+  }
+
+  /** The receipt is shown, whatever was asked for before it was here. */
+  async #erase(work: Promise<Receipt>, externalId: string): Promise<void> {
+    this.#isErasing = true;
+    try {
+      this.#erased = { receipt: await work, externalId };
+      this.#monitor?.stop();
+    } finally {
+      this.#isErasing = false;
+      void this.lookAgain();
+    }
+  }
+
   protected override async load(): Promise<void> {
-    if (this.#receipt !== null) return;
+    if (this.#isGoing) return;
+    try {
+      await this.#load();
+    } catch (error) {
+      if (!this.#isGoing) throw error;
+    }
+  }
+
+  async #load(): Promise<void> {
     const [id, answer] = this.#ids;
     await this.#person.load(id, loadNames(this.context.member, this.canAdmin));
     const { user, isUnshared } = this.#person;
@@ -90,10 +117,11 @@ export class UserPage extends Page {
     const limit = Math.min(STREAMS_MAX, Math.max(STREAMS, this.#streams.length));
     if (isUnshared) [this.#streams, this.#nextStreams] = [[], null];
     else await this.#loadStreams(id, limit);
+    if (this.#isLeft || this.#isGoing) return;
     if (isUnshared || user === null) {
       this.#monitor?.stop();
       this.#monitor = null;
-      if (this.#lookMs === null && !this.#isLeft) this.#lookLater();
+      if (this.#lookMs === null) this.#lookLater();
       return;
     }
     // The trace does not wait for it.
@@ -101,30 +129,41 @@ export class UserPage extends Page {
     void this.run(() => this.#measured.load(id, user.project_id));
     void this.run(() => this.#trends.load(user, this.#person.timeZone));
     if (this.#monitor !== null || !this.#isSending) return;
-    this.#lookMs = null;
-    this.#monitor = new LiveMonitor(
+    const monitor = new LiveMonitor(
       this.context.locale,
       this.context.redraw,
       this.context.query,
       (view) => this.keep(filtersOf(view)),
       { mark: this.canEdit ? (stretch) => this.#mark(stretch) : null },
-      () => void this.lookAgain(),
+      () => {
+        void this.lookAgain().then(() => {
+          if (this.#lookMs === null && this.#isUnsettled) this.#lookLater();
+        });
+      },
     );
-    // The provider is drawn first; its session exists a task later.
+    this.#monitor = monitor;
+    // The provider is drawn first; its session exists a task later. By then it may be another person's.
     this.context.redraw();
     setTimeout(() => {
+      if (this.#isLeft || this.#monitor !== monitor) return;
       const session = document.querySelector<BioProvider>('#subject')?.session ?? null;
-      if (session !== null) this.#monitor?.start(session, id);
+      if (session !== null) monitor.start(session, id);
     }, 100);
   }
 
-  /** Asks again, less and less often, until there are traces again. */
+  /** They do not share their data; or the feed is refused though the rest is not, such as while they are being erased. */
+  get #isUnsettled(): boolean {
+    return this.isReady && !this.#isLeft && !this.#isGoing && (this.#person.isUnshared || this.#monitor?.isRefused === true);
+  }
+
+  /** Asks again, less and less often, until it is settled. */
   #lookLater(): void {
     this.#lookMs = Math.min(LOOK_MS_MAX, this.#lookMs === null ? LOOK_MS : 2 * this.#lookMs);
     clearTimeout(this.#lookTimer);
     this.#lookTimer = setTimeout(() => {
-      void (document.hidden ? Promise.resolve() : this.lookAgain()).then(() => {
-        if (this.#lookMs !== null && this.#receipt === null) this.#lookLater();
+      void (document.hidden || !this.#isUnsettled ? Promise.resolve() : this.lookAgain()).then(() => {
+        if (this.#isUnsettled) this.#lookLater();
+        else this.#lookMs = null;
       });
     }, this.#lookMs);
   }
@@ -159,12 +198,12 @@ export class UserPage extends Page {
 
   protected override body(): TemplateResult | typeof nothing {
     const { user, isUnshared } = this.#person;
-    if (user === null) return nothing;
-    if (this.#receipt !== null) {
-      const receipt = receiptView(this.#receipt, user.external_id, this.context.locale, (iso) => this.time(iso));
-      return html`${receipt}
+    if (this.#erased !== null) {
+      const { receipt, externalId } = this.#erased;
+      return html`${receiptView(receipt, externalId, this.context.locale, (iso) => this.time(iso))}
         <p><a class="back" href="#/users">${t('All users')}</a></p>`;
     }
+    if (user === null) return nothing;
     if (isUnshared) {
       return html`<section class="card">
           ${emptyState(t('This person has not consented to sharing'), t('The project requires it, so only the person can read their data.'))}

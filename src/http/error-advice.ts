@@ -35,7 +35,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
   },
   consent_missing: {
     when: 'The project requires consent for this, and the person has not given it or has withdrawn it. This includes direct mode: a key reads as the organization, whichever person its headers name. Open live views and ingest sockets are closed within a second.',
-    act: 'Do not retry. `GET /api/v1/xusers/{xuserId}/consents` shows what was given; the person records consent, or an application or operator does on their behalf.',
+    act: 'Do not retry at once. `GET /api/v1/xusers/{xuserId}/consents` shows what was given; the person records consent, or an application or operator does on their behalf. What goes on showing a person, such as a live view, may ask again after a while: consent can be given again.',
   },
   not_found: {
     when: 'A wrong id, a record that was erased, or one that belongs to another organization, project or person: the answers are the same on purpose.',

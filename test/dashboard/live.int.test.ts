@@ -455,21 +455,21 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       await expect.poll(async () => (await held()).charts, { timeout: 60_000 }).toBeGreaterThan(1);
 
       await consent(false);
-      await page.getByText('This person has not consented to sharing').waitFor({ timeout: 15_000 });
-      await expect.poll(held, { timeout: 15_000 }).toEqual({ numbers: 0, charts: 0, isTraced: false });
-      await page.locator('#own bio-live-trace').getByText('Access refused').waitFor();
+      await page.getByText('This person has not consented to sharing').waitFor({ timeout: 90_000 });
+      await expect.poll(held, { timeout: 90_000 }).toEqual({ numbers: 0, charts: 0, isTraced: false });
+      await page.locator('#own bio-live-trace').getByText('Access refused').waitFor({ timeout: 90_000 });
       await picture(page, 'live-withdrawn');
 
       await consent(true);
-      await page.locator('.tile:not(.old)[data-feature=hr_ecg]').getByText(/^\d+$/).waitFor({ timeout: 40_000 });
-      await expect.poll(async () => (await held()).isTraced, { timeout: 20_000 }).toBe(true);
-      await expect.poll(() => page.locator('#own bio-live-trace .veil').count(), { timeout: 20_000 }).toBe(0);
+      await page.locator('.tile:not(.old)[data-feature=hr_ecg]').getByText(/^\d+$/).waitFor({ timeout: 90_000 });
+      await expect.poll(async () => (await held()).isTraced, { timeout: 90_000 }).toBe(true);
+      await expect.poll(() => page.locator('#own bio-live-trace .veil').count(), { timeout: 90_000 }).toBe(0);
       expect(errors).toEqual([]);
       await page.context().close();
     } finally {
       await require([]);
     }
-  }, 240_000);
+  }, 500_000);
 
   // promise: live-pause
   it('is scrolled back beyond what it holds: the rest is read', async () => {

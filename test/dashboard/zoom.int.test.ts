@@ -8,6 +8,9 @@ import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
 import { at, sendViewed } from '../helpers/viewed-recording.ts';
 
+/** On a page of its own heading, once it is loaded: what the page before had does not count. */
+const loaded = (heading: string, what = 'h1'): string => `main:has(h1:has-text("${heading}")):not(:has(.skeletons)) ${what}`;
+
 let dashboard: DashboardFixture;
 let pages: readonly (readonly [name: string, path: string, ready: string])[];
 
@@ -24,12 +27,12 @@ beforeAll(async () => {
   pages = [
     ['live', `#/users/${sending}`, '.tile:not(.old)[data-feature=hr_ecg] output'],
     ['recording', `#/recordings/${stream}?at=${at(100)}`, 'bio-recording[data-state=ready]'],
-    ['variability', `#/recordings/${stream}/variability?at=${at(100)}`, 'main h2'],
-    ['wall', '#/wall', '.wall-tile, .tile'],
-    ['overview', '#/overview', 'main h2'],
-    ['devices', '#/devices', 'main table'],
-    ['rules', '#/rules', 'main h1'],
-    ['report', `#/users/${person}/report`, 'main h1'],
+    ['variability', `#/recordings/${stream}/variability?at=${at(100)}`, loaded('Heart rate variability of', 'h2')],
+    ['wall', '#/wall', '.wall .wall-tile'],
+    ['overview', '#/overview', loaded('Overview', 'h2')],
+    ['devices', '#/devices', loaded('Devices', 'table')],
+    ['rules', '#/rules', loaded('Rules')],
+    ['report', `#/users/${person}/report`, loaded('Report', '.report h1')],
   ];
 }, 400_000);
 afterAll(() => dashboard?.close());
@@ -112,7 +115,10 @@ describe.skipIf(chromiumPath === null).each(looks)('with %s', (look, viewport, c
       const canvases = traces[name];
       // The trace of what is sent now comes with its next frames.
       if (canvases !== undefined)
-        await until(async () => (await inked(page, canvases)).every((count) => count > 100)).catch(() => found.push('a trace is empty'));
+        await until(async () => {
+          const counts = await inked(page, canvases);
+          return counts.length > 0 && counts.every((count) => count > 100);
+        }).catch(() => found.push('a trace is empty'));
       if (found.length > 0) faults[name] = found;
     }
     expect(faults).toEqual({});

@@ -1,5 +1,5 @@
 /** One day of a recording of days: its signal, how far it can be trusted, and heart rate. */
-import { RETRY_MS } from './recording-source.ts';
+import { Retry } from './recording-source.ts';
 import type { Envelope, Quality, Rate, RecordingSource } from './recording-source.ts';
 
 export class RecordingDay {
@@ -11,7 +11,7 @@ export class RecordingDay {
   rate: Rate | null = null;
   /** Its signal could not be read. */
   isUnread = false;
-  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #retry = new Retry();
   readonly #source: RecordingSource;
   readonly #onChange: () => void;
   readonly #closing = new AbortController();
@@ -24,14 +24,16 @@ export class RecordingDay {
 
   /** Asks for all of it, also again where more of it was recorded. What cannot be read is not drawn, and asked for again. */
   load(): void {
+    this.#retry.stop();
+    this.#ask();
+  }
+
+  #ask(): void {
     const { signal } = this.#closing;
-    clearTimeout(this.#retryTimer);
     const later = (work: Promise<void>): void =>
       void work
-        .catch(() => {
-          if (signal.aborted) return;
-          clearTimeout(this.#retryTimer);
-          this.#retryTimer = setTimeout(() => this.load(), RETRY_MS);
+        .catch((error: unknown) => {
+          if (!signal.aborted) this.#retry.later(error, () => this.#ask());
         })
         .then(() => {
           if (!signal.aborted) this.#onChange();
@@ -48,6 +50,6 @@ export class RecordingDay {
 
   close(): void {
     this.#closing.abort();
-    clearTimeout(this.#retryTimer);
+    this.#retry.stop();
   }
 }

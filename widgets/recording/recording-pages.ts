@@ -1,5 +1,5 @@
 /** The pages of rows of a recording: which one has a time, and its signal and quality, asked for in parts and kept. */
-import { RETRY_MS } from './recording-source.ts';
+import { Failed } from './recording-source.ts';
 import type { Envelope, Quality, RecordingSource } from './recording-source.ts';
 
 const ROWS = 10;
@@ -37,14 +37,15 @@ export class RecordingPages {
   readonly #onChange: () => void;
   readonly #closing = new AbortController();
   #shown: Page | null = null;
-  /** Parts of pages, by their beginning, length and channel; null: asked for, or without samples. */
+  /** Parts of pages, by their beginning, length and channel; null: without samples. */
   readonly #parts = new Map<string, Envelope | null>();
   readonly #requests = new Map<string, AbortController>();
-  /** When parts and qualities that could not be read may be asked for again, by their key; ms of performance.now(). */
-  readonly #failed = new Map<string, number>();
-  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Parts and qualities that could not be read, by their key. */
+  readonly #failed = new Failed();
   /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
   readonly #qualities = new Map<string, Quality | null>();
+  /** Keys of parts and qualities that are shown until they are read again. */
+  readonly #stale = new Set<string>();
 
   /** @param onChange called when what was asked for is there */
   constructor(source: RecordingSource, onChange: () => void) {
@@ -70,28 +71,26 @@ export class RecordingPages {
     return Array.from({ length: PAGE_PARTS }, (_, part) => page.fromMs + part * partMs).flatMap((fromMs) => {
       const key = `${fromMs} ${partMs} ${channel}`;
       const why = this.#failed.has(key) ? 'failed' : this.#requests.has(key) ? 'loading' : null;
-      return why === null || this.#parts.get(key) ? [] : [{ fromMs, toMs: fromMs + partMs, why }];
+      const known = this.#parts.get(key);
+      return why === null || known || (known === null && why === 'loading') ? [] : [{ fromMs, toMs: fromMs + partMs, why }];
     });
   }
 
-  #fail(key: string): void {
+  #fail(key: string, error: unknown): void {
     if (this.#closing.signal.aborted) return;
-    this.#failed.set(key, performance.now() + RETRY_MS);
-    clearTimeout(this.#retryTimer);
-    this.#retryTimer = setTimeout(this.#onChange, RETRY_MS + 1);
+    this.#failed.add(key, error, () => this.#closing.signal.aborted || this.#onChange());
     this.#onChange();
   }
-
-  #mayAsk = (key: string): boolean => (this.#failed.get(key) ?? 0) <= performance.now();
 
   #part(fromMs: number, partMs: number, channel: string): Envelope | null {
     const key = `${fromMs} ${partMs} ${channel}`;
     const known = this.#parts.get(key) ?? null;
-    if (!this.#parts.has(key) && this.#mayAsk(key)) {
+    const isWanted = !this.#parts.has(key) || this.#stale.has(key);
+    if (isWanted && !this.#requests.has(key) && this.#failed.mayAsk(key)) {
       for (const [other, request] of this.#requests) if (!this.#isShown(other)) request.abort();
       const request = new AbortController();
       this.#requests.set(key, request);
-      this.#parts.set(key, null);
+      this.#stale.delete(key);
       this.#source
         .envelopes(fromMs, fromMs + partMs, PART_BUCKETS, [channel], request.signal)
         .then((found) => {
@@ -99,12 +98,12 @@ export class RecordingPages {
           this.#parts.set(key, found[0] ?? null);
           this.#failed.delete(key);
         })
-        .catch(() => {
-          this.#parts.delete(key); // asked for again after the next step, or in a while
-          if (!request.signal.aborted) this.#fail(key);
+        .catch((error: unknown) => {
+          if (this.#parts.has(key)) this.#stale.add(key); // asked for again after the next step, or in a while
+          if (!request.signal.aborted) this.#fail(key, error);
         })
         .finally(() => {
-          this.#requests.delete(key);
+          if (this.#requests.get(key) === request) this.#requests.delete(key);
           this.#onChange();
         });
     }
@@ -115,8 +114,11 @@ export class RecordingPages {
   qualities(page: Page, channel: string): readonly Quality[] {
     const { fromMs } = page;
     const key = `${fromMs} ${pageMs(page)} ${channel}`;
-    if (!this.#qualities.has(key) && this.#mayAsk(`quality ${key}`)) {
-      this.#qualities.set(key, null);
+    const name = `quality ${key}`;
+    const isStale = this.#stale.has(name);
+    if ((isStale || !this.#qualities.has(key)) && this.#failed.mayAsk(name)) {
+      this.#stale.delete(name);
+      this.#qualities.set(key, this.#qualities.get(key) ?? null);
       if (this.#qualities.size > PARTS_KEPT) this.#qualities.delete(this.#qualities.keys().next().value!);
       void this.#source
         .quality(channel, this.#closing.signal, [fromMs, fromMs + pageMs(page)])
@@ -124,9 +126,10 @@ export class RecordingPages {
           this.#qualities.set(key, quality);
           this.#onChange();
         })
-        .catch(() => {
-          this.#qualities.delete(key);
-          this.#fail(`quality ${key}`);
+        .catch((error: unknown) => {
+          if (isStale) this.#stale.add(name);
+          else this.#qualities.delete(key);
+          this.#fail(name, error);
         });
     }
     return [...this.#qualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
@@ -138,14 +141,14 @@ export class RecordingPages {
     return this.#shown !== null && toMs > this.#shown.fromMs && fromMs < this.#shown.fromMs + pageMs(this.#shown);
   }
 
-  /** What is later than a time is asked for again. */
-  forgetAfter(ms: number): void {
-    for (const known of [this.#parts, this.#qualities]) for (const key of known.keys()) if (spanOf(key)[1] > ms) known.delete(key);
+  /** What is later than a time is asked for again; what is here of it stays until then. */
+  renewAfter(ms: number): void {
+    for (const key of this.#parts.keys()) if (spanOf(key)[1] > ms) this.#stale.add(key);
+    for (const key of this.#qualities.keys()) if (spanOf(key)[1] > ms) this.#stale.add(`quality ${key}`);
   }
 
   close(): void {
     this.#closing.abort();
-    clearTimeout(this.#retryTimer);
     for (const request of this.#requests.values()) request.abort();
   }
 }

@@ -83,8 +83,9 @@ export const TILE_MS = 30_000;
 /** Shown of a recording that has only begun, ms. */
 const FIRST_MS = 60_000;
 const TILES_MAX = 40;
-/** What could not be read is asked for again after this time. */
-export const RETRY_MS = 3000;
+/** What could not be read is asked for again after this time, then after twice as long, and so on. */
+const RETRY_MS = 3000;
+const RETRY_MS_MAX = 30_000;
 /** Of a recording that goes on: so far back from its end samples and beats may still come, ms. */
 const UNSETTLED_MS = 60_000;
 /** Of a channel, as the service gives them at most. */
@@ -104,19 +105,71 @@ const MARK_ANSWERS_MAX = 20;
 const EVENTS_MAX = 10_000;
 const EVENT_ANSWERS_MAX = 2;
 
+/** How long to wait before what could not be read is asked for again, ms; what is refused never is.  @param beforeMs the wait before */
+export function retryMs(error: unknown, beforeMs = 0): number {
+  const { status = 0 } = error as { status?: number };
+  const isFinal = status >= 400 && status < 500 && status !== 408 && status !== 429;
+  return isFinal ? Infinity : Math.min(RETRY_MS_MAX, Math.max(RETRY_MS, 2 * beforeMs));
+}
+
+/** Asks again for one thing, or for several that are asked for together. */
+export class Retry {
+  #waitedMs = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  later(error: unknown, again: () => void): void {
+    const ms = retryMs(error, this.#waitedMs);
+    if (ms === Infinity) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#waitedMs = ms;
+      again();
+    }, ms);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#waitedMs = 0;
+  }
+}
+
+/** When each of many things that could not be read may be asked for again. */
+export class Failed {
+  readonly #at = new Map<string | number, Readonly<{ ms: number; atMs: number }>>();
+
+  has(key: string | number): boolean {
+    return this.#at.has(key);
+  }
+
+  mayAsk(key: string | number): boolean {
+    return (this.#at.get(key)?.atMs ?? 0) <= performance.now();
+  }
+
+  /** @param again called when it may be */
+  add(key: string | number, error: unknown, again: () => void): void {
+    const ms = retryMs(error, this.#at.get(key)?.ms);
+    this.#at.set(key, { ms, atMs: performance.now() + ms });
+    if (ms !== Infinity) setTimeout(again, ms + 1);
+  }
+
+  delete(key: string | number): void {
+    this.#at.delete(key);
+  }
+}
+
 export class RecordingSource {
   readonly session: Session;
   #stream: Stream;
   readonly #tiles = new Map<number, Tile>();
   readonly #pending = new Map<number, AbortController>();
   /** When tiles that could not be read may be asked for again. */
-  readonly #failed = new Map<number, number>();
+  readonly #failed = new Failed();
   /** Tiles that are shown while they are read again. */
   readonly #stale = new Set<number>();
   readonly #onTile: () => void;
   /** Of a recording that does not go on; null: not read yet. */
   #events: readonly Mark[] | null = null;
-  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  #isClosed = false;
 
   private constructor(session: Session, stream: Stream, onTile: () => void) {
     this.session = session;
@@ -247,7 +300,7 @@ export class RecordingSource {
   tileAt(timeMs: number): Tile | 'loading' | 'failed' {
     const key = Math.floor(timeMs / TILE_MS);
     const known = this.#tiles.get(key);
-    const mayAsk = !this.#pending.has(key) && (this.#failed.get(key) ?? 0) <= performance.now();
+    const mayAsk = !this.#pending.has(key) && this.#failed.mayAsk(key);
     if (mayAsk && (known === undefined || this.#stale.has(key))) void this.#load(key);
     if (known === undefined) return this.#pending.has(key) ? 'loading' : 'failed';
     this.#tiles.delete(key); // it is the newest now
@@ -279,12 +332,10 @@ export class RecordingSource {
       this.#tiles.set(key, { segments: samples.map(segmentOf), beats: beatsOf(beats) });
       this.#failed.delete(key);
       if (this.#tiles.size > TILES_MAX) this.#tiles.delete(this.#tiles.keys().next().value!);
-    } catch {
+    } catch (error) {
       if (this.#tiles.has(key)) this.#stale.add(key); // what is shown of it may have changed still
       if (signal.aborted) return;
-      this.#failed.set(key, performance.now() + RETRY_MS);
-      clearTimeout(this.#retryTimer);
-      this.#retryTimer = setTimeout(this.#onTile, RETRY_MS + 1);
+      this.#failed.add(key, error, () => this.#isClosed || this.#onTile());
     } finally {
       if (this.#pending.get(key) === request) this.#pending.delete(key);
     }
@@ -415,7 +466,7 @@ export class RecordingSource {
   }
 
   close(): void {
-    clearTimeout(this.#retryTimer);
+    this.#isClosed = true;
     for (const request of this.#pending.values()) request.abort();
     this.#pending.clear();
   }

@@ -44,7 +44,7 @@ import { RecordingDay } from './recording-day.ts';
 import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource, RETRY_MS } from './recording-source.ts';
+import { RecordingSource, Retry } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 import { tilesOf } from './strip-tiles.ts';
 
@@ -90,7 +90,8 @@ export class BioRecording extends BioElement {
   /** Of which channel the whole recording is shown. */
   #wholeOf = '';
   #isWholeUnread = false;
-  #wholeTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #wholeRetry = new Retry();
+  readonly #marksRetry = new Retry();
   /** A part of the page of rows could not be read. */
   #isPageUnread = false;
   #atMs = NaN;
@@ -164,7 +165,8 @@ export class BioRecording extends BioElement {
   #close(): void {
     this.#opening?.abort();
     clearTimeout(this.#refreshTimer);
-    clearTimeout(this.#wholeTimer);
+    this.#wholeRetry.stop();
+    this.#marksRetry.stop();
     [this.#isWholeUnread, this.#isPageUnread] = [false, false];
     this.#looking?.abort();
     this.#pages?.close();
@@ -223,22 +225,24 @@ export class BioRecording extends BioElement {
         this.#marks = marks;
         this.#draw();
       },
-      () => void setTimeout(() => isShown() && this.#loadMarks(source, signal), RETRY_MS),
+      (error: unknown) => isShown() && this.#marksRetry.later(error, () => this.#loadMarks(source, signal)),
     );
   }
 
   /** The whole recording: its signal, how far it can be trusted, and heart rate. What cannot be read is asked for again. */
   #loadWhole(source: RecordingSource, signal: AbortSignal): void {
+    this.#wholeRetry.stop();
+    this.#askWhole(source, signal);
+  }
+
+  #askWhole(source: RecordingSource, signal: AbortSignal): void {
     const channel = this.#channels[0]!;
     this.#wholeOf = channel;
-    clearTimeout(this.#wholeTimer);
     const isShown = (): boolean => !signal.aborted && this.#wholeOf === channel;
     const later = (work: Promise<void>): void =>
       void work
-        .catch(() => {
-          if (!isShown()) return;
-          clearTimeout(this.#wholeTimer);
-          this.#wholeTimer = setTimeout(() => isShown() && this.#loadWhole(source, signal), RETRY_MS);
+        .catch((error: unknown) => {
+          if (isShown()) this.#wholeRetry.later(error, () => this.#askWhole(source, signal));
         })
         .then(() => this.#draw());
     const whole = source.whole([channel], signal);
@@ -260,7 +264,7 @@ export class BioRecording extends BioElement {
           .refresh(signal)
           .then((fromMs) => {
             if (fromMs === null || signal.aborted) return;
-            this.#pages?.forgetAfter(fromMs);
+            this.#pages?.renewAfter(fromMs);
             this.#loadWhole(source, signal);
             if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
             this.requestUpdate();
@@ -270,7 +274,7 @@ export class BioRecording extends BioElement {
             (error: unknown) => {
               if (signal.aborted) return;
               if (!isRefusal(error)) return this.#setUpToDate(false);
-              this.#opening?.abort();
+              this.#close();
               this.#fail(error);
             },
           )
