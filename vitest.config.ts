@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const expect = { poll: { timeout: 20_000 } } as const;
 // Tests of a file that may run together wait for the same things: one wave of them, not three.
 const maxConcurrency = 12;
-const shared = { testTimeout: 60_000, hookTimeout: 120_000, pool: 'forks', expect, maxConcurrency } as const;
+const shared = { testTimeout: 60_000, hookTimeout: 240_000, pool: 'forks', expect, maxConcurrency } as const;
 
 const alone = ['test/dashboard/wall.int.test.ts'];
 const others = alone.map((file) => `!${file}`); // not `exclude`, which would keep --exclude of the command line from this project
