@@ -45,12 +45,17 @@ it.each([
   ['keys', withKey, 100],
   ['passwords', withPassword, 10],
 ] as const)('who has guessed too many %s at one node is told 429 at the other', async (_, guess, atOnce) => {
-  let tries = 0;
-  for (; (await guess(nodes[0]!)) === 401; tries++) expect(tries).toBeLessThan(3 * atOnce);
-  expect(tries).toBeGreaterThanOrEqual(atOnce);
+  // Together, and the other node is asked meanwhile: a busy machine takes longer for one guess than until the next is allowed.
+  const guesses = Array.from({ length: 3 * atOnce }, () => guess(nodes[0]!));
+  await Promise.any(
+    guesses.map(async (guessed) => {
+      if ((await guessed) !== 429) throw new Error('it was let through');
+    }),
+  );
   // An answer of the other node comes after what it was told before.
   await fetch(`${nodes[1]!.baseUrl}/readyz`).then((answer) => answer.arrayBuffer());
-  const there: number[] = [];
-  for (let i = 0; i < 3; i++) there.push(await guess(nodes[1]!));
+  const there = await Promise.all([0, 1, 2].map(() => guess(nodes[1]!)));
   expect(there).toContain(429);
+  const here = await Promise.all(guesses);
+  expect(here.filter((status) => status === 401).length).toBeGreaterThanOrEqual(atOnce);
 });
