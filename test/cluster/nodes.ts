@@ -29,6 +29,8 @@ export function packetsOfPeople(
   });
 }
 
+let startedCount = 0;
+
 /** @param settings of the bus; none: the node is alone @returns the node, and what it reported as a fault */
 export async function startNode(url: string, settings: Readonly<Record<string, string>>): Promise<{ service: Service; faults: string[] }> {
   const faults: string[] = [];
@@ -43,6 +45,7 @@ export async function startNode(url: string, settings: Readonly<Record<string, s
       BIO_REQUESTS_PER_SEC_MAX: '10000',
       BIO_DSP_WORKERS: '1',
       BIO_DB_CONNECTIONS_MAX: '14',
+      BIO_NODE_NAME: `node ${++startedCount}`,
       ...settings,
     }),
     logger: { debug: quiet, info: quiet, warn: told, error: told },
