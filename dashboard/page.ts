@@ -35,6 +35,8 @@ type Problem = Readonly<{ text: string; isOvertaken: boolean; isOfRefresh: boole
 /** What is refreshed and has not been for so many of its periods is said to be old; ms at least. */
 const OLD_PERIODS = 3;
 const OLD_MS_MIN = 30_000;
+/** How often a page about one person asks whether it may still be seen as it is, or can be seen again, ms. */
+const SEEN_MS = 15_000;
 /** A refresh that has no answer for so long is given up. */
 const REFRESH_MS_MAX = 60_000;
 
@@ -46,10 +48,15 @@ export abstract class Page {
   #showsOwnClock = false;
   #phase: 'loading' | 'ready' | 'failed' = 'loading';
   #timer: ReturnType<typeof setInterval> | undefined;
+  #seenTimer: ReturnType<typeof setInterval> | undefined;
+  #isLeft = false;
   /** When what is shown was asked for, and a refresh that has no answer yet; ms since 1970. */
   #shownOfMs = Date.now();
   #askedMs: number | null = null;
-  readonly #seen = (): void => void this.#refresh();
+  readonly #seen = (): void => {
+    if (this.refreshMs > 0) void this.#refresh();
+    if (this.isAboutPerson) void this.#askSeen();
+  };
 
   constructor(context: PageContext) {
     this.context = context;
@@ -59,10 +66,9 @@ export abstract class Page {
   /** Called once the page exists; a constructor could not see the fields of its subclass. */
   start(): void {
     void this.#first();
-    if (this.refreshMs > 0) {
-      this.#timer = setInterval(() => void this.#refresh(), this.refreshMs);
-      document.addEventListener('visibilitychange', this.#seen);
-    }
+    if (this.refreshMs > 0) this.#timer = setInterval(() => void this.#refresh(), this.refreshMs);
+    if (this.isAboutPerson) this.#seenTimer = setInterval(() => void this.#askSeen(), SEEN_MS);
+    document.addEventListener('visibilitychange', this.#seen);
   }
 
   /** One at a time: a service that does not answer is not asked more and more. */
@@ -78,9 +84,17 @@ export abstract class Page {
     this.context.redraw();
   }
 
+  /** Of a page about one person: consent may be withdrawn and given, and the person erased, while it is open. */
+  async #askSeen(): Promise<void> {
+    const isRefused = this.#phase === 'failed' && this.#problem?.isRefusal === true;
+    if (document.hidden || this.#isLeft || (this.#phase !== 'ready' && !isRefused)) return;
+    const isAsShown = !isRefused && (await this.isAsShown().catch((error: unknown) => !isRefusal(error)));
+    if (!isAsShown) await this.lookAgain();
+  }
+
   /** Loads again what may not be seen any more: where the service refuses it, nothing of it stays on the page. */
   protected async lookAgain(): Promise<void> {
-    if (this.#phase === 'loading') return;
+    if (this.#phase === 'loading' || this.#isLeft) return;
     await this.run(() => this.load(), true);
     this.#hideRefused();
     this.context.redraw();
@@ -123,6 +137,15 @@ export abstract class Page {
   protected get isAboutPerson(): boolean {
     return false;
   }
+  /** Of a page about one person: a small question to the service.
+   *  @returns false: load it again  @throws ApiError what is shown may not be seen any more, or is no longer there */
+  protected isAsShown(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+  /** Another page is open: what was asked for is not for this one any more. */
+  protected get isLeft(): boolean {
+    return this.#isLeft;
+  }
   /** 0: loads once. */
   protected readonly refreshMs: number = 0;
   protected abstract load(): Promise<void>;
@@ -136,7 +159,9 @@ export abstract class Page {
   protected left(): void {}
 
   leave(): void {
+    this.#isLeft = true;
     clearInterval(this.#timer);
+    clearInterval(this.#seenTimer);
     document.removeEventListener('visibilitychange', this.#seen);
     this.left();
   }

@@ -152,6 +152,19 @@ export class EpisodePage extends Page {
     return this.#episode === null ? t('Episode') : named(this.#episode.title || this.#episode.kind);
   }
 
+  protected override get isAboutPerson(): boolean {
+    return true;
+  }
+
+  protected override async isAsShown(): Promise<boolean> {
+    await call('GET', '/api/v1/episodes/{id}', { params: { id: this.context.argument } });
+    return true;
+  }
+
+  protected override forget(): void {
+    [this.#episode, this.#user, this.#zone] = [null, null, ''];
+  }
+
   protected override async load(): Promise<void> {
     const names = loadNames(this.context.member, this.canAdmin);
     const { value: episode, etag } = await callTagged('GET', '/api/v1/episodes/{id}', { params: { id: this.context.argument } });

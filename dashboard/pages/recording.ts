@@ -47,6 +47,11 @@ export class RecordingPage extends Page {
     return true;
   }
 
+  protected override async isAsShown(): Promise<boolean> {
+    await call('GET', '/api/v1/streams/{streamId}', { params: { streamId: this.context.argument.split('/')[0]! } });
+    return true;
+  }
+
   protected override get zone(): string {
     return this.#zone;
   }
@@ -76,7 +81,7 @@ export class RecordingPage extends Page {
   }
 
   protected override forget(): void {
-    [this.#stream, this.#user, this.#neighbours] = [null, null, { before: null, after: null }];
+    [this.#stream, this.#user, this.#zone, this.#neighbours] = [null, null, '', { before: null, after: null }];
     this.#given = new URLSearchParams(this.context.query);
     this.#marks.forget();
   }

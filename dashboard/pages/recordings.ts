@@ -76,6 +76,16 @@ export class RecordingsPage extends Page {
     return true;
   }
 
+  protected override async isAsShown(): Promise<boolean> {
+    await call('GET', '/api/v1/streams', { query: { subject_id: this.#user!.xuser_id, limit: 1 } });
+    return true;
+  }
+
+  protected override forget(): void {
+    [this.#user, this.#zone, this.#recordings, this.#cells, this.#received] = [null, '', [], [], []];
+    [this.#earlier, this.#later] = [null, null];
+  }
+
   protected override get zone(): string {
     return this.#zone;
   }

@@ -21,6 +21,19 @@ export class ReportPage extends Page {
     return this.context.argument.split('/')[0]!;
   }
 
+  protected override get isAboutPerson(): boolean {
+    return true;
+  }
+
+  protected override async isAsShown(): Promise<boolean> {
+    await call('GET', '/api/v1/streams', { query: { subject_id: this.#id, limit: 1 } });
+    return true;
+  }
+
+  protected override forget(): void {
+    this.#data = null;
+  }
+
   protected override async load(): Promise<void> {
     const user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: this.#id } });
     this.#subject ??= { subjectId: user.xuser_id, projectId: user.project_id };

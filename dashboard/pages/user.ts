@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
+import { ApiError } from '../../sdk/fetch-json.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { t } from '../language.ts';
 import { filtersOf } from '../live-view.ts';
@@ -22,9 +23,6 @@ import { loadNames } from '../who.ts';
 /** Recordings that are listed at first, and at most when the page is loaded again. */
 const STREAMS = 20;
 const STREAMS_MAX = 1000;
-/** Whether a person who may not be seen can be seen again is asked after so long, then after twice as long, and so on. */
-const LOOK_MS = 2000;
-const LOOK_MS_MAX = 30_000;
 const sorts = [
   ['newest', t('Newest first')],
   ['oldest', t('Oldest first')],
@@ -52,10 +50,6 @@ export class UserPage extends Page {
   /** Whether a device of theirs sends, whichever recordings are listed. */
   #isSending = false;
   #monitor: LiveMonitor | null = null;
-  /** How long until it is looked whether the person may be seen again; null: they may, as far as is known. */
-  #lookMs: number | null = null;
-  #lookTimer: ReturnType<typeof setTimeout> | undefined;
-  #isLeft = false;
   readonly #reported = new Reported(this.context.locale, (iso) => this.time(iso));
   readonly #measured = new Measured(this.context.locale, (iso) => this.time(iso));
   readonly #trends = new Trends({
@@ -82,6 +76,19 @@ export class UserPage extends Page {
   get #ids(): [user: string, answer: string] {
     const [user = '', , answer = ''] = this.context.argument.split('/');
     return [user, answer];
+  }
+
+  /** A person who is being erased is refused by the feed first. */
+  protected override async isAsShown(): Promise<boolean> {
+    if (this.#isGoing) return true;
+    const isShared = await call('GET', '/api/v1/streams', { query: { subject_id: this.#ids[0], limit: 1 } }).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ApiError && error.status === 403) return false;
+        throw error;
+      },
+    );
+    return isShared !== this.#person.isUnshared && this.#monitor?.isRefused !== true;
   }
 
   get #isGoing(): boolean {
@@ -117,11 +124,10 @@ export class UserPage extends Page {
     const limit = Math.min(STREAMS_MAX, Math.max(STREAMS, this.#streams.length));
     if (isUnshared) [this.#streams, this.#nextStreams] = [[], null];
     else await this.#loadStreams(id, limit);
-    if (this.#isLeft || this.#isGoing) return;
+    if (this.isLeft || this.#isGoing) return;
     if (isUnshared || user === null) {
       this.#monitor?.stop();
       this.#monitor = null;
-      if (this.#lookMs === null) this.#lookLater();
       return;
     }
     // The trace does not wait for it.
@@ -135,37 +141,16 @@ export class UserPage extends Page {
       this.context.query,
       (view) => this.keep(filtersOf(view)),
       { mark: this.canEdit ? (stretch) => this.#mark(stretch) : null },
-      () => {
-        void this.lookAgain().then(() => {
-          if (this.#lookMs === null && this.#isUnsettled) this.#lookLater();
-        });
-      },
+      () => void this.lookAgain(),
     );
     this.#monitor = monitor;
     // The provider is drawn first; its session exists a task later. By then it may be another person's.
     this.context.redraw();
     setTimeout(() => {
-      if (this.#isLeft || this.#monitor !== monitor) return;
+      if (this.isLeft || this.#monitor !== monitor) return;
       const session = document.querySelector<BioProvider>('#subject')?.session ?? null;
       if (session !== null) monitor.start(session, id);
     }, 100);
-  }
-
-  /** They do not share their data; or the feed is refused though the rest is not, such as while they are being erased. */
-  get #isUnsettled(): boolean {
-    return this.isReady && !this.#isLeft && !this.#isGoing && (this.#person.isUnshared || this.#monitor?.isRefused === true);
-  }
-
-  /** Asks again, less and less often, until it is settled. */
-  #lookLater(): void {
-    this.#lookMs = Math.min(LOOK_MS_MAX, this.#lookMs === null ? LOOK_MS : 2 * this.#lookMs);
-    clearTimeout(this.#lookTimer);
-    this.#lookTimer = setTimeout(() => {
-      void (document.hidden || !this.#isUnsettled ? Promise.resolve() : this.lookAgain()).then(() => {
-        if (this.#isUnsettled) this.#lookLater();
-        else this.#lookMs = null;
-      });
-    }, this.#lookMs);
   }
 
   #mark({ streamId, channels, fromMs, toMs, done }: MarkedStretch): void {
@@ -191,9 +176,6 @@ export class UserPage extends Page {
 
   protected override left(): void {
     this.#monitor?.stop();
-    this.#isLeft = true;
-    this.#lookMs = null;
-    clearTimeout(this.#lookTimer);
   }
 
   protected override body(): TemplateResult | typeof nothing {

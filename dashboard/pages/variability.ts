@@ -77,6 +77,19 @@ export class VariabilityPage extends Page {
     return this.context.argument.split('/')[0]!;
   }
 
+  protected override get isAboutPerson(): boolean {
+    return true;
+  }
+
+  protected override async isAsShown(): Promise<boolean> {
+    await call('GET', '/api/v1/streams/{streamId}', { params: { streamId: this.#id } });
+    return true;
+  }
+
+  protected override forget(): void {
+    [this.#stream, this.#user, this.#zone, this.#found] = [null, null, '', null];
+  }
+
   protected override async load(): Promise<void> {
     this.#stream = await call('GET', '/api/v1/streams/{streamId}', { params: { streamId: this.#id } });
     const [user, projects] = await Promise.all([
@@ -86,6 +99,7 @@ export class VariabilityPage extends Page {
     this.#user = user;
     this.#zone = zoneOf(user, projects);
     await this.#ask();
+    if (this.isLeft) return;
     removeEventListener('resize', this.#resized);
     addEventListener('resize', this.#resized);
     removeEventListener('keydown', this.#keys);

@@ -10,6 +10,10 @@ const BACKFILL_FRAMES = 120;
 const WIDE_BACKFILL_FRAMES = 400;
 const WIDE_PEOPLE_MAX = 4;
 const WINDOW_MS = 100;
+/** Whether a person whom the service does not show can be shown again is asked after so long: another socket opens. */
+const AGAIN_MS = 15_000;
+/** What the traces of the others lack then at most, in windows of 100 ms. */
+const AGAIN_FRAMES = 20;
 
 export type WallFeedOptions = Readonly<{
   onFrame: (subjectId: string, frame: LiveFrame, nowMs: number) => void;
@@ -22,6 +26,7 @@ export type WallFeedOptions = Readonly<{
 export class WallFeed {
   readonly #options: WallFeedOptions;
   #people = '';
+  #againTimer: ReturnType<typeof setTimeout> | undefined;
   #current: LiveConnection | null = null;
   #former: LiveConnection[] = [];
 
@@ -34,18 +39,24 @@ export class WallFeed {
     const people = subjectIds.toSorted().join(',');
     if (people === this.#people) return;
     this.#people = people;
-    if (this.#current !== null) this.#former.push(this.#current);
-    this.#current = null;
-    const [subject, ...also] = subjectIds;
-    if (subject === undefined) this.#closeFormer();
-    else this.#open(subject, also);
+    this.#open(subjectIds, subjectIds.length <= WIDE_PEOPLE_MAX ? WIDE_BACKFILL_FRAMES : BACKFILL_FRAMES);
   }
 
   close(): void {
     this.show([]);
   }
 
-  #open(subject: string, also: readonly string[]): void {
+  #open(subjectIds: readonly string[], backfillFrames: number): void {
+    clearTimeout(this.#againTimer);
+    this.#againTimer = undefined;
+    if (this.#current !== null) this.#former.push(this.#current);
+    this.#current = null;
+    const [subject, ...also] = subjectIds;
+    if (subject === undefined) this.#closeFormer();
+    else this.#connect(subject, also, backfillFrames);
+  }
+
+  #connect(subject: string, also: readonly string[], backfillFrames: number): void {
     const { onFrame, onState, onGone } = this.#options;
     let isShown = this.#former.length === 0;
     if (isShown) onState('connecting');
@@ -59,7 +70,7 @@ export class WallFeed {
       subject,
       also,
       channels: ['ecg', 'ppg'],
-      after: Math.max(0, Math.floor(Date.now() / WINDOW_MS) - (also.length < WIDE_PEOPLE_MAX ? WIDE_BACKFILL_FRAMES : BACKFILL_FRAMES)),
+      after: Math.max(0, Math.floor(Date.now() / WINDOW_MS) - backfillFrames),
       token: () => '', // the cookie
       onFrame: (frame, nowMs) => {
         if (isCurrent()) onFrame(frame.subject, shownFrame(frame), nowMs);
@@ -67,7 +78,9 @@ export class WallFeed {
       onMessage: ({ type, subject: about }) => {
         if (!isCurrent()) return;
         if (type === 'ready' && !isShown) takeOver();
-        if (type === 'gone' && about !== undefined) onGone(about);
+        if (type !== 'gone' || about === undefined) return;
+        onGone(about);
+        this.#againTimer ??= setTimeout(() => this.#open([subject, ...also], AGAIN_FRAMES), AGAIN_MS);
       },
       onState: (state) => {
         if (!isCurrent()) return;

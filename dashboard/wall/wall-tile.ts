@@ -39,7 +39,7 @@ export class WallTile {
   readonly #canvas = document.createElement('canvas');
   readonly #trace: SweepTrace;
   readonly #clock = new PlayClock();
-  readonly #values = new LatestValues();
+  #values = new LatestValues();
   #channel: LiveChannel | null = null;
   #ring: TraceRing | null = null;
   #replayed = false;
@@ -106,6 +106,7 @@ export class WallTile {
   /** The service shows this person no longer: nothing of them stays on the screen. */
   forget(): void {
     this.#gone = true;
+    this.#values = new LatestValues();
     this.#ring = null;
     this.#channel = null;
     this.#trace.setRing(null);
@@ -136,7 +137,7 @@ export class WallTile {
         <span class="wall-name">${name}</span>
         <span class="wall-state">${isLive ? qualityMark(flag, locale) : html`<b class="wall-why">${this.#why(link, locale)}</b>`}</span>
         ${this.#value(heart, isLive, nowMs, locale, 'wall-heart')} ${this.#value(second, isLive, nowMs, locale, 'wall-second')} ${this.box}
-        <span class="wall-device">${batteryPercent === null ? nothing : batteryLevel(batteryPercent)}</span>
+        <span class="wall-device">${batteryPercent === null || this.#gone ? nothing : batteryLevel(batteryPercent)}</span>
       </a>
     </li>`;
   }
@@ -164,7 +165,7 @@ export class WallTile {
   ): TemplateResult {
     const latest = features.map((feature) => this.#values.of(feature)).find((value) => value !== undefined);
     const isOld = !isLive || latest === undefined || nowMs - latest.atMs > staleMs;
-    const usable = latest !== undefined && latest.qmask < 2 && Number.isFinite(latest.value) && !this.#gone;
+    const usable = latest !== undefined && latest.qmask < 2 && Number.isFinite(latest.value);
     return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}"
       ><span class="wall-label">${label}</span> <output>${usable ? formatValue(locale, latest.value, unit) : '--'}</output>
       <span class="unit">${title}</span>${usable && isOld ? html`<span class="vh"> ${t('out of date')}</span>` : nothing}</span

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
 import { chromiumPath } from '../helpers/chromium.ts';
-import { startDashboard, violations } from '../helpers/dashboard.ts';
+import { requireConsents, startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
@@ -410,15 +410,10 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
   // promise: live-consent
   it('takes every value of a person off the page when they withdraw consent to sharing, and goes on soon after it is given again', async () => {
     const [project] = await dashboard.send<{ id: string }[]>('GET', '/api/v1/projects');
-    const require = (consents: readonly string[]) =>
-      dashboard.send('PUT', `/api/v1/projects/${project!.id}/settings`, {
-        retention: { samples_days: null, features_days: null, beats_days: null },
-        consent_required: consents,
-      });
     const consent = (granted: boolean) =>
       dashboard.send('POST', `/api/v1/xusers/${person}/consents`, { purpose: 'sharing', granted, document: '' });
     await consent(true);
-    await require(['sharing']);
+    await requireConsents(dashboard, ['sharing']);
     try {
       // The recording began anew, with the rules.
       await until(async () => {
@@ -467,7 +462,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       expect(errors).toEqual([]);
       await page.context().close();
     } finally {
-      await require([]);
+      await requireConsents(dashboard, []);
     }
   }, 500_000);
 

@@ -107,9 +107,9 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     const { page, errors } = await open('/dashboard/#/users', { storageState: signedIn });
     await page.getByRole('link', { name: 'demo-patient' }).click();
     await page.locator('.link.live').waitFor();
-    await expect.poll(() => page.locator('[data-feature=hr_ecg] output').textContent(), { timeout: 20_000 }).toMatch(/^\d+$/);
+    await expect.poll(() => page.locator('[data-feature=hr_ecg] output').textContent(), { timeout: 90_000 }).toMatch(/^\d+$/);
     const beats = page.locator('bio-beat-review canvas');
-    await expect.poll(() => beats.getAttribute('aria-label'), { timeout: 40_000 }).toMatch(/^[1-9]\d* beats.*; \d+ s behind$/);
+    await expect.poll(() => beats.getAttribute('aria-label'), { timeout: 90_000 }).toMatch(/^[1-9]\d* beats.*; \d+ s behind$/);
     expect(await violations(page)).toEqual([]);
     // The chart below follows a window that becomes narrower.
     await expect.poll(() => page.locator('bio-trend-chart canvas').count(), { timeout: 40_000 }).toBeGreaterThan(0);
@@ -175,7 +175,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     expect(await stateOf('With its end')).toBe('ended');
     await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${user!.xuser_id}/report`);
     const inReport = page.locator('.episode').filter({ hasText: 'By a rule' });
-    await expect.poll(() => inReport.textContent(), { timeout: 20_000 }).toMatch(/severity: high;\s+not reviewed/);
+    await expect.poll(() => inReport.textContent(), { timeout: 90_000 }).toMatch(/severity: high;\s+not reviewed/);
     await page.goto(`${dashboard.service.baseUrl}/dashboard/#/episodes?show=closed`);
     for (const title of ['By a rule', 'With its end']) {
       await page.getByRole('link', { name: title }).click();

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
-import { startDashboard, violations } from '../helpers/dashboard.ts';
+import { requireConsents, startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture, Opened } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
 import {
@@ -76,27 +76,20 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
 
   it('shows nothing more of a person who has withdrawn a consent, nor when the session has ended in another window', async () => {
     const { page, errors } = await openViewer(`?at=${at(100)}`);
-    const [project] = await dashboard.send<{ id: string }[]>('GET', '/api/v1/projects');
-    const ask = (consents: readonly string[]) =>
-      dashboard.send('PUT', `/api/v1/projects/${project!.id}/settings`, {
-        retention: { samples_days: null, features_days: null, beats_days: null },
-        consent_required: consents,
-      });
     const nothingIsLeft = async (shown: Page): Promise<void> => {
       await expect.poll(() => shown.locator('canvas').count(), { timeout: 60_000 }).toBe(0);
       await expect.poll(() => shown.getByText('walked').count()).toBe(0);
       expect(await shown.getByText('Vera Viewed').count()).toBe(0);
     };
     await page.getByRole('cell', { name: 'walked', exact: true }).waitFor();
-    await ask(['sharing']);
+    await requireConsents(dashboard, ['sharing']);
     try {
       await nothingIsLeft(page);
       await picture(page, 'recording-withdrawn');
     } finally {
-      await ask([]);
+      await requireConsents(dashboard, []);
     }
-    await page.getByRole('button', { name: 'Try again' }).click();
-    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await page.locator('bio-recording[data-state=ready]').waitFor(); // by itself
     await page.getByRole('cell', { name: 'walked', exact: true }).waitFor();
     const other = await dashboard.open(`/dashboard/#/recordings/${stream}`, { storageState: dashboard.signedIn, timezoneId: 'UTC' });
     await other.page.locator('bio-recording[data-state=ready]').waitFor();
@@ -107,6 +100,45 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     expect(errors).toEqual([]);
     for (const opened of [page, other.page]) await opened.context().close();
   }, 240_000);
+
+  // promise: pages-consent
+  it('every page about a person who has withdrawn a consent empties by itself, and comes back when it is given again', async () => {
+    const { send } = dashboard;
+    const seen = { subject_id: person, kind: 'note', started_at: at(60) };
+    const episode = await send<{ id: string }>('POST', '/api/v1/episodes', seen);
+    const pages = [
+      [`users/${person}`, 'main td'],
+      [`users/${person}/report`, 'main bio-provider'],
+      [`users/${person}/recordings`, 'main .day-lane'],
+      [`recordings/${stream}?at=${at(100)}`, 'bio-recording[data-state=ready]'],
+      [`recordings/${stream}/variability?at=${at(100)}`, 'main .tachogram'],
+      [`episodes/${episode.id}`, 'main section.card'],
+    ] as const;
+    const opened = await Promise.all(
+      pages.map(([path]) => dashboard.open(`/dashboard/#/${path}`, { storageState: dashboard.signedIn, timezoneId: 'UTC' })),
+    );
+    const see = (isShown: boolean) =>
+      Promise.all(
+        opened.map(async ({ page }, i) => {
+          const shown = page.locator(pages[i]![1]).first();
+          await expect.poll(() => shown.count(), { timeout: 120_000, message: pages[i]![0] }).toBe(isShown ? 1 : 0);
+        }),
+      );
+    await see(true);
+    await requireConsents(dashboard, ['sharing']);
+    try {
+      await see(false);
+      for (const [i, { page }] of opened.entries()) if (i > 0) expect(await page.getByText('Vera Viewed').count(), pages[i]![0]).toBe(0);
+      await picture(opened[4]!.page, 'variability-withdrawn');
+    } finally {
+      await requireConsents(dashboard, []);
+    }
+    await see(true);
+    for (const { page, errors } of opened) {
+      expect(errors).toEqual([]);
+      await page.context().close();
+    }
+  }, 500_000);
 
   it('moves by keyboard alone, and keeps where it is in the address', async () => {
     const { page } = await openViewer(`?at=${at(100)}`);

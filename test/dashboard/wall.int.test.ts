@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
 import { chromiumPath } from '../helpers/chromium.ts';
-import { startDashboard, violations } from '../helpers/dashboard.ts';
+import { requireConsents, startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { startWard } from '../helpers/ward.ts';
 import type { Ward, WardPerson } from '../helpers/ward.ts';
@@ -226,6 +226,32 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     await page.getByRole('heading', { level: 1, name: 'bed-06' }).waitFor();
     expect(errors).toEqual([]);
   }, 120_000);
+
+  it('shows nothing of a person who has withdrawn consent to sharing, and shows them again soon after it is given', async () => {
+    const { send } = dashboard;
+    const [first, ...others] = people.slice(0, 6);
+    const consent = (id: string, granted: boolean) =>
+      send('POST', `/api/v1/xusers/${id}/consents`, { purpose: 'sharing', granted, document: '' });
+    for (const { id } of [first!, ...others]) await consent(id, true);
+    await requireConsents(dashboard, ['sharing']);
+    try {
+      const { page, errors } = await dashboard.open(`/dashboard/#/wall?group=${group}`, { storageState: dashboard.signedIn });
+      opened.push(page);
+      const tile = page.locator(`[data-person="${first!.id}"]`);
+      await expect.poll(() => tile.getAttribute('class'), { timeout: 60_000 }).toBe('wall-tile');
+      await consent(first!.id, false);
+      await tile.getByText('No longer shown').waitFor({ timeout: 60_000 });
+      expect(await tile.textContent()).not.toMatch(/\d+ ?%/);
+      const other = page.locator(`[data-person="${others[0]!.id}"]`);
+      expect(await other.getAttribute('class')).toBe('wall-tile');
+      await consent(first!.id, true);
+      await expect.poll(() => tile.getAttribute('class'), { timeout: 60_000 }).toBe('wall-tile');
+      expect(await other.getAttribute('class')).toBe('wall-tile');
+      expect(errors).toEqual([]);
+    } finally {
+      await requireConsents(dashboard, []);
+    }
+  }, 240_000);
 
   // promise: own-connection
   it('says within five seconds that its own connection is gone, with every value grey, and goes on when it is back', async () => {

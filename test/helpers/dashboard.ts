@@ -98,3 +98,10 @@ export async function violations(page: Page, part = 'html'): Promise<string[]> {
     return found.map((item) => `${item.id}: ${item.nodes.map((node) => node.html).join(' ')}`);
   }, part);
 }
+
+/** Sets which consents the project of the fixture requires of each person. */
+export async function requireConsents({ send }: DashboardFixture, consents: readonly ('recording' | 'sharing')[]): Promise<void> {
+  const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+  const retention = { samples_days: null, features_days: null, beats_days: null };
+  await send('PUT', `/api/v1/projects/${project!.id}/settings`, { retention, consent_required: consents });
+}
