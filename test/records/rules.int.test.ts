@@ -75,13 +75,19 @@ const valuesUntil = async (subject: string, sec: number, feature = 'hr_ecg'): Pr
   }, 60_000);
 const secOf = (time: string): number => (Date.parse(time) - startMs) / 1000;
 
+type Tried = Readonly<{ complete: boolean; episodes: readonly { ended_at: string | null }[] }>;
+
 /** Ends of the episodes that a trial of `fast` finds for a person, s; null: goes on. */
 async function triedEnds(subject: string): Promise<readonly (number | null)[]> {
   const rule = { ...fast, subject_id: subject };
-  const { body } = await running.send<{ episodes: { ended_at: string | null }[] }>('POST', `${path}/try`, {
-    body: { rule, since: new Date(startMs).toISOString(), until: new Date().toISOString() },
+  const range = { since: new Date(startMs).toISOString(), until: new Date().toISOString() };
+  let tried: Tried = { complete: false, episodes: [] };
+  // A trial ends after a while, with what it has.
+  await until(async () => {
+    tried = (await running.send<Tried>('POST', `${path}/try`, { body: { rule, ...range } })).body;
+    return tried.complete;
   });
-  return body.episodes.map(({ ended_at: at }) => (at === null ? null : secOf(at)));
+  return tried.episodes.map(({ ended_at: at }) => (at === null ? null : secOf(at)));
 }
 
 /** Sends the tens of seconds [from, to) of a device whose ECG stops after 220 s while another sensor goes on. */
