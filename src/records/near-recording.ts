@@ -18,7 +18,9 @@ export async function checkNear(db: Db, streamId: number, { startsAt, endsAt }: 
     build
       .selectFrom('stream')
       .select([
-        sql<boolean>`coalesce(recorded_from - ${NEAR}::interval > ${endsAt ?? startsAt}::timestamptz, false)`.as('before'),
+        sql<boolean>`coalesce(recorded_from, to_timestamp(epoch_ns / 1e9::float8)) - ${NEAR}::interval > ${endsAt ?? startsAt}::timestamptz`.as(
+          'before',
+        ),
         sql<boolean>`coalesce(last_sample_at + ${NEAR}::interval < ${startsAt}::timestamptz, false)`.as('after'),
       ])
       .where('id', '=', streamId),

@@ -222,18 +222,22 @@ test('a scrape of the common port tells of every process under its name, and /re
   expect(ready.parts.find(({ name }) => name === 'bus')).toMatchObject({ ok: true, detail: 'open, to 2 other nodes' });
   expect(ready.node).toMatch(/^ward\/[123]$/);
 
-  // A process that does not answer is left out, and counted.
-  const stopped = nodePids()[2]!;
-  process.kill(stopped, 'SIGSTOP');
-  try {
-    const without = await scrapeOfAnother(scrape);
-    expect(of(without, 'bio_partitions').length).toBe(2);
-    // Said by the process that was asked, for all of them.
-    expect(of(without, 'bio_nodes_silent')).toEqual([expect.stringMatching(/^bio_nodes_silent\{node="ward\/\d"\} 1$/)]);
-  } finally {
-    process.kill(stopped, 'SIGCONT');
+  // A process that does not answer is left out, and counted for as long as the others hold it for one of them: on a machine under load
+  // the answer may come only later, so it is asked for again.
+  let without: readonly string[] = [];
+  for (let round = 0; round < 4 && !of(without, 'bio_nodes_silent').some((line) => line.endsWith(' 1')); round++) {
+    const stopped = nodePids()[2]!;
+    process.kill(stopped, 'SIGSTOP');
+    try {
+      without = await scrapeOfAnother(scrape);
+    } finally {
+      process.kill(stopped, 'SIGCONT');
+    }
+    await until(shared, 60_000);
   }
-  await until(shared, 60_000);
+  expect(of(without, 'bio_partitions').length).toBe(2);
+  // Said by the process that was asked, for all of them.
+  expect(of(without, 'bio_nodes_silent')).toEqual([expect.stringMatching(/^bio_nodes_silent\{node="ward\/\d"\} 1$/)]);
   // And when all answer again, none of them goes on saying it.
   for (let i = 0; i < 8; i++) expect(of(await scrape(), 'bio_nodes_silent')).toEqual([expect.stringMatching(/ 0$/)]);
 }, 120_000);

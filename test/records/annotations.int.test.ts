@@ -60,6 +60,11 @@ beforeAll(async () => {
     const { body } = await running.send<{ ts_ns: number[] }[]>('GET', `/api/v1/streams/${stream}/beats`);
     return (body[0]?.ts_ns.length ?? 0) >= (SECONDS - 30) / RR_SEC;
   });
+  // Where the recording begins and ends is written with its next look at the database.
+  await until(async () => {
+    const { body } = await running.send<{ recorded_from: string | null }[]>('GET', `/api/v1/streams?subject_id=${id}`);
+    return body[0]!.recorded_from !== null;
+  });
 }, 120_000);
 afterAll(async () => {
   expect(running.faults).toEqual([]);
