@@ -88,7 +88,7 @@ beforeAll(async () => {
     const { token } = await signIn(pool, email, password, { ip: '127.0.0.1', userAgent: '' });
     credentials.set(role, { cookie: `bio_session=${token}`, origin: running.service.baseUrl, 'if-match': '*' });
   }
-}, 180_000);
+});
 afterAll(async () => {
   await running.close();
 });

@@ -74,7 +74,7 @@ beforeAll(async () => {
   await putMember(pool, { orgId, email: 'a@direct.example', displayName: '', role: 'owner', password });
   const { token } = await signIn(pool, 'a@direct.example', password, { ip: '127.0.0.1', userAgent: '' });
   credentials.set('operator', { as: '', headers: { cookie: `bio_session=${token}`, origin: running.service.baseUrl } });
-}, 180_000);
+});
 afterAll(async () => {
   await running.close();
 });

@@ -323,7 +323,7 @@ beforeAll(async () => {
     { name: 'owner of another organization', headers: await operator(other.orgId, 'attacker'), own: stranger },
     { name: 'token of another organization', headers: bearer(stranger.token), own: stranger },
   );
-}, 120_000);
+});
 afterAll(async () => {
   await api.close();
 });

@@ -20,7 +20,7 @@ const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': 
 let running: RunningService;
 beforeAll(async () => {
   running = await runService(proxy);
-}, 180_000);
+});
 afterAll(async () => {
   await running?.close();
 });
@@ -88,7 +88,7 @@ describe('guesses', () => {
     expect(refusals(await guess(30, 'wanted@x.example', () => from('10.2.0.1')))).toBeGreaterThan(15);
     expect((await tryAt('wanted@x.example', password, from('10.2.0.2'))).status).toBe(200);
     expect((await tryAt('wanted@x.example', password, { ...from('10.2.0.1'), cookie: device(known) })).status).toBe(200);
-  }, 180_000);
+  });
 
   // promise: sign-in-limits, known-browser
   it('from many addresses are slowed per account, for IPv6 per subscriber, and lock out no known browser', async () => {
@@ -99,7 +99,7 @@ describe('guesses', () => {
     expect(refusals(answers.slice(0, 16))).toBeGreaterThan(3);
     expect(refusals(answers.slice(16))).toBeGreaterThan(3);
     expect((await tryAt('botnet@x.example', password, { ...from('10.3.0.2'), cookie: device(known) })).status).toBe(200);
-  }, 180_000);
+  });
 
   // promise: sign-in-limits, known-browser
   it('from a known browser are slowed as any other, and it is known for its own account only', async () => {
@@ -124,7 +124,7 @@ describe('guesses', () => {
     ]) {
       expect(cookies.open('a@x.example', forged), forged).toBeNull();
     }
-  }, 180_000);
+  });
 });
 
 describe('a session', () => {
@@ -271,7 +271,7 @@ describe('BIO_SECRET', () => {
     expect(await start({ BIO_HOST: '0.0.0.0' })).toContain('BIO_SECRET is needed: BIO_HOST is 0.0.0.0');
     expect(await start({ BIO_TRUST_PROXY: '127.0.0.1' })).toContain('BIO_SECRET is needed: BIO_TRUST_PROXY names a proxy');
     expect(await start({ BIO_HOST: '0.0.0.0', BIO_SECRET: proxy.BIO_SECRET })).toBe('started');
-  }, 30_000);
+  });
 
   // promise: secret-poor, doctor-exit
   it('is checked by doctor', async () => {

@@ -57,7 +57,7 @@ beforeAll(async () => {
     logger: { debug: silent, info: silent, warn: silent, error: silent },
   });
   disconnect = connectRevocation(other, otherHttp);
-}, 180_000);
+});
 afterAll(async () => {
   disconnect();
   await otherHttp.stop();

@@ -231,7 +231,7 @@ describe('Unix sockets of nodes', () => {
     await until(() => ended === 20, 30_000); // those who did not end their message
     const whole = new Uint8Array(MESSAGE_BYTES_MAX);
     expect((await a.request('node-b', 'echo', whole, 20_000)).length).toBe(whole.length);
-  }, 60_000);
+  });
 
   // job: socket
   test('that are deleted with their folder are there again within seconds; what was open goes on', async () => {
@@ -293,7 +293,7 @@ describe('Unix sockets of nodes', () => {
     await until(() => ended === 600, 30_000);
     const c = await open('node-c');
     expect(text(await c.request('node-b', 'echo', bytes('after'), 5000))).toBe('after');
-  }, 60_000);
+  });
 });
 
 describe.runIf(hasNatsServer)('a server of NATS', () => {

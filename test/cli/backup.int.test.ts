@@ -31,7 +31,7 @@ beforeAll(async () => {
     expect(await run(verify, source.url, url, join(work, 'run'))).toBe(0);
   });
   expect(await run(backup, source.url, '', join(work, 'one'))).toBe(0);
-}, 180_000);
+});
 
 afterAll(async () => {
   await source?.close();
@@ -150,7 +150,7 @@ test('a backup from before the baseline is refused with what to do', async () =>
     writeFileSync(path, text);
     await target.drop();
   }
-}, 60_000);
+});
 
 // promise: restore-atomic
 test('a backup from before there were partitions is restored, and the service goes on from it', async () => {
@@ -178,7 +178,7 @@ test('a backup from before there were partitions is restored, and the service go
   } finally {
     await empty.drop();
   }
-}, 120_000);
+});
 
 test('a restore that fails in its middle has read nothing, and the whole backup goes into the same database', async () => {
   const target = await emptyDatabase();
@@ -203,7 +203,7 @@ test('a restore that fails in its middle has read nothing, and the whole backup 
     writeFileSync(path, whole);
     await target.drop();
   }
-}, 60_000);
+});
 
 // Last, because it creates another organization.
 // promise: backup-live, backup-snapshot

@@ -70,7 +70,7 @@ describe.skipIf(!there)('two cells behind one address', () => {
         .replace('{$BIO_SITE:localhost:8443}', `http://127.0.0.1:${own}`)
         .replace('{$BIO_CELLS:127.0.0.1:8090}', `127.0.0.1:${port}`),
     );
-  }, 60_000);
+  });
   afterAll(async () => {
     stop.abort();
     await directory;

@@ -65,7 +65,7 @@ beforeAll(async () => {
     const { rows } = await from.database.pool.query<{ n: number }>('select coalesce(sum(n), 0)::int as n from sample_block');
     return rows[0]!.n === 2 * SECONDS * 250 && (await answers(from))['features']!.includes('hr_ecg');
   });
-}, 120_000);
+});
 afterAll(async () => {
   await from?.close();
   await to?.close();

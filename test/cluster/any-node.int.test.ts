@@ -40,7 +40,7 @@ beforeAll(async () => {
     }),
   );
   await Promise.all(sent);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all(nodes.map((node) => node.stop()));
   await database.close();

@@ -64,4 +64,4 @@ test('verify and reprocess wait for what was logged before, not for what devices
   expect(verified.code, verified.err.join('\n')).toBe(0);
   expect(JSON.parse(verified.out.join('\n'))).toMatchObject({ ok: true, streams: 8 });
   expect(stored).toBe(true);
-}, 180_000);
+});

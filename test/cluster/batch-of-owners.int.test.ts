@@ -81,4 +81,4 @@ test('of a batch for three nodes only the packets of the one that was killed are
     await send();
   }
   await until(() => hasAll(database, PEOPLE, most), 60_000);
-}, 180_000);
+});

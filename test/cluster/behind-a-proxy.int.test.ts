@@ -93,14 +93,14 @@ describe.skipIf(!hasNatsServer || !hasProxy('caddy'))('three nodes behind a prox
     );
     await until(() => isShared(database, 3), 60_000);
     await until(async () => (await fetch(`${front.baseUrl}/readyz`)).status === 200, 30_000);
-  }, 180_000);
+  });
   afterAll(async () => {
     await front?.stop();
     await Promise.all((nodes ?? []).map((node) => node.terminate()));
     for (const close of closing) close();
     await database?.close();
     if (work !== undefined) rmSync(work, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   test('the user of nats.conf may speak below the name of its cluster, and nowhere else', async () => {
     await expect(openBus('biosignal', 'stranger', 'another')).rejects.toThrow('BIO_NATS_URL');
@@ -135,7 +135,7 @@ describe.skipIf(!hasNatsServer || !hasProxy('caddy'))('three nodes behind a prox
       const verified = await ran(verify, [join(work, transport), '--json'], { env: { DATABASE_URL: database.url }, cwd: work });
       expect(verified.code, verified.out.join('')).toBe(0);
     }
-  }, 180_000);
+  });
 
   // promise: proxy-tries-another
   test('a request finds a node while one after the other is killed and only one of them answers', async () => {
@@ -156,5 +156,5 @@ describe.skipIf(!hasNatsServer || !hasProxy('caddy'))('three nodes behind a prox
     nodes[1]!.start();
     nodes[2]!.start();
     await until(() => isShared(database, 3), 60_000);
-  }, 90_000);
+  });
 });

@@ -99,4 +99,4 @@ test('doctor counts nodes of one name as what they are, and warns of the name', 
     await Promise.all(started.map(({ service }) => service.stop()));
     rmSync(folder, { recursive: true });
   }
-}, 120_000);
+});

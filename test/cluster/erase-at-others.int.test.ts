@@ -80,7 +80,7 @@ test('the node of the person stands still: the person is erased once it is follo
   other.pause(false);
   expect(await other.gone).not.toBe(0); // it was followed
   expect(await rowsOf(database, theirs.streams)).toBe(0);
-}, 120_000);
+});
 
 test('a node lives and does not answer: what was done is said, and the same request erases the person later', async () => {
   const { database, key, folder } = await setUp();
@@ -109,4 +109,4 @@ test('a node lives and does not answer: what was done is said, and the same requ
   symlinkSync(join(folders[1], `${rows[0]!.id}.sock`), join(folders[0], `${rows[0]!.id}.sock`));
   expect((await erase(a!.service.baseUrl, key, person)).status).toBe(200);
   expect(await people()).toEqual([]);
-}, 120_000);
+});

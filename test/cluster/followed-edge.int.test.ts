@@ -79,4 +79,4 @@ test('a node that follows the owner of a stream knows what came to it by other n
     [theirs!.id],
   );
   expect(rows.map(({ code }) => code)).toEqual(['ecg.ii', 'ppg.ir', 'temp.skin']);
-}, 240_000);
+});

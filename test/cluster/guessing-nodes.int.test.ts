@@ -18,7 +18,7 @@ beforeAll(async () => {
   const started = await Promise.all([0, 1].map(() => startNode(database.url, { BIO_BUS_DIR: folder })));
   nodes = started.map(({ service }) => service);
   await until(() => isShared(database, 2), 30_000);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all(nodes.map((node) => node.stop()));
   await database.close();

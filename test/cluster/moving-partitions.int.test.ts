@@ -64,4 +64,4 @@ test('partitions move between nodes that come and go: nothing is lost or doubled
   }
   const samples = 'select sum(n)::int as n from sample_block';
   expect((await database.pool.query(samples)).rows).toEqual((await alone.pool.query(samples)).rows);
-}, 180_000);
+});

@@ -132,4 +132,4 @@ test('a database of four partitions: what is acknowledged outlives a kill, and a
   expect(body.parts.find(({ name }) => name === 'packet_log')?.detail).toContain('lost: another instance has taken over');
   // Nothing is written, of no partition: the batch before the refusal, if any, was acknowledged as before.
   expect(await count('select sum(packet_count)::int as n from packet_log')).toBe(before);
-}, 120_000);
+});

@@ -55,7 +55,7 @@ beforeAll(async () => {
     if (told.processes !== undefined) break;
   }
   await until(shared, 60_000);
-}, 120_000);
+});
 afterAll(async () => {
   if (parent?.exitCode === null) {
     const gone = once(parent, 'exit');
@@ -64,7 +64,7 @@ afterAll(async () => {
   }
   await database?.close();
   rmSync(work, { recursive: true, force: true });
-}, 60_000);
+});
 
 const environment = (): Record<string, string> => ({ BIO_URL: baseUrl, BIO_KEY: key, DATABASE_URL: database.url });
 const run = (command: Command, ...args: string[]) => ran(command, args, { env: environment(), cwd: work });
@@ -152,7 +152,7 @@ test('three processes: any of them takes any device and any viewer, two are kill
   const verified = await run(verify, ledger, '--json');
   expect(verified.code, verified.out.join('')).toBe(0);
   await until(shared, 60_000); // on a busy machine the killed ones are not back yet
-}, 240_000);
+});
 
 // promise: drain-gives
 // setting: BIO_NODE_NAME, BIO_NODE_ADDRESS
@@ -176,7 +176,7 @@ test('a node that is drained gives its partitions to the others and takes them b
     expect(refused.code).not.toBe(0);
     expect(refused.err.join('\n')).toMatch(said);
   }
-}, 120_000);
+});
 
 /** The kernel may give a scrape to the process that is stopped: that one is not answered, and asked again. */
 async function scrapeOfAnother(scrape: () => Promise<readonly string[]>): Promise<readonly string[]> {
@@ -240,7 +240,7 @@ test('a scrape of the common port tells of every process under its name, and /re
   expect(of(without, 'bio_nodes_silent')).toEqual([expect.stringMatching(/^bio_nodes_silent\{node="ward\/\d"\} 1$/)]);
   // And when all answer again, none of them goes on saying it.
   for (let i = 0; i < 8; i++) expect(of(await scrape(), 'bio_nodes_silent')).toEqual([expect.stringMatching(/ 0$/)]);
-}, 120_000);
+});
 
 test('what three processes computed while two were killed is what one computes', async () => {
   const alone = await testDatabase();
@@ -260,7 +260,7 @@ test('what three processes computed while two were killed is what one computes',
     expect(await derivedRows(database, device)).toEqual(expected);
   }
   await alone.close();
-}, 120_000);
+});
 
 // promise: lines-name-nodes
 test('the processes end when the command that started them is killed, and leave the port to the next', async () => {
@@ -287,7 +287,7 @@ test('the processes end when the command that started them is killed, and leave 
     for (const pid of nodes) if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL');
     await own.close();
   }
-}, 90_000);
+});
 
 test('a node that hangs and partitions without an owner are both told; a node that ignores the end is killed', async () => {
   const own = await testDatabase();
@@ -328,7 +328,7 @@ test('a node that hangs and partitions without an owner are both told; a node th
     command.kill('SIGKILL');
     await own.close();
   }
-}, 150_000);
+});
 
 async function isOwnedByLiving({ pool }: TestDatabase): Promise<boolean> {
   const { rows } = await pool.query<{ living: boolean }>(
@@ -383,4 +383,4 @@ test('says that it listens once all do; a node that hangs is ended and started a
     command.kill('SIGKILL');
     await own.close();
   }
-}, 240_000);
+});

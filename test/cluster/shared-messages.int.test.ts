@@ -112,4 +112,4 @@ test('a device that sends two packets of one number, to two nodes, holds up no d
     await database.close();
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -73,4 +73,4 @@ test('a device moves to the node that stores its packets, comes back when that s
   await send(30, PACKETS);
   expect(await socketsOf(near)).toBe(PEOPLE);
   await until(() => hasAll(database, PEOPLE, PACKETS));
-}, 120_000);
+});

@@ -60,4 +60,4 @@ test('a node that lives and answers nothing is named in /readyz, /metrics and th
   await until(async () => (await bus()).ok, 30_000);
   expect((await bus()).detail).toBe('open, to 1 other node');
   expect(await open()).toBe('1');
-}, 120_000);
+});

@@ -29,7 +29,7 @@ beforeAll(async () => {
   const started = await Promise.all(ports.map((port) => startNode(database.url, { BIO_BUS_DIR: folder, PORT: String(port) })));
   nodes = started.map(({ service }) => service);
   await until(() => isShared(database, 2), 30_000);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all(nodes.map((node) => node.stop()));
   await database.close();
@@ -68,7 +68,7 @@ it('a viewer who chooses other channels goes on at once and sees no frame twice,
     expect(Math.max(...steps)).toBeLessThanOrEqual(FRAMES_MISSED_MAX);
     socket.close();
   }
-}, 90_000);
+});
 
 // promise: tokens-everywhere
 it('a user token of one node is taken by the other, which has another address', async () => {

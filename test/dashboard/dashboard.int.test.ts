@@ -12,7 +12,7 @@ beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
   ({ open, signedIn } = dashboard);
-}, 240_000);
+});
 
 afterAll(() => dashboard?.close());
 
@@ -200,7 +200,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await old.waitFor({ state: 'detached', timeout: 60_000 });
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 200_000);
+  });
 
   it('signs out', async () => {
     const { page } = await open('/dashboard/');

@@ -45,7 +45,7 @@ beforeAll(async () => {
       started_at: `2026-03-01T08:${minute}:${second}Z`,
     });
   }
-}, 240_000);
+});
 
 afterAll(async () => {
   ward?.stop();
@@ -70,7 +70,7 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   // promise: lists-in-address
   it('keys, members, webhooks, groups and rules are searched and sorted, and the address keeps it', async () => {
@@ -117,7 +117,7 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
       expect(errors).toEqual([]);
       await page.context().close();
     }
-  }, 120_000);
+  });
 
   // promise: lists-in-address
   it('the audit log begins with the oldest when asked for, page by page', async () => {
@@ -138,7 +138,7 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     const [oldest] = await dashboard.send<{ action: string }[]>('GET', '/api/v1/audit-log?kind=acts&sort=oldest&limit=1');
     await expect.poll(() => page.locator('tbody tr').first().textContent()).toContain(oldest!.action);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('the audit log asks for years of four figures alone, in its fields and in its address', async () => {
     const { page, errors } = await dashboard.open('/dashboard/#/audit?since=275760-01-01T00:00&until=2999-01-01T00:00', {
@@ -153,7 +153,7 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     expect(isTaken).toBe(false);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('the wall reads one page of people, however many there are, and says so of a group', async () => {
     const [project] = await dashboard.send<{ id: string }[]>('GET', '/api/v1/projects');
@@ -167,7 +167,7 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     await page.getByText('Of all people of the group, the first 1,000.').waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   // promise: counts-in-sections
   it('the sections say how many there are', async () => {
@@ -183,7 +183,7 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     await nav.getByRole('link', { name: `Episodes ${EPISODES} open`, exact: true }).waitFor();
     await expect.poll(() => page.locator('main').textContent(), { timeout: 20_000 }).toMatch(/disk\s+database \d+ MiB/);
     await page.context().close();
-  }, 60_000);
+  });
 
   // promise: recordings-paged
   it('every recording of a person can be reached, the oldest first and of one device when asked for', async () => {
@@ -205,7 +205,7 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     expect(page.url()).toContain('sort=oldest&device=of+nobody');
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   // promise: episodes-paged
   it('an open episode older than the newest 200 can be reached, and the most severe comes first when asked for', async () => {
@@ -224,5 +224,5 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 });

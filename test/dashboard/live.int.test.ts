@@ -178,7 +178,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     expect(await page.locator('bio-paused-traces').count()).toBe(0);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 150_000);
+  });
 
   // promise: live-calipers
   it('is measured and marked while it is paused: by pointer, and by keyboard alone', async () => {
@@ -218,7 +218,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.getByRole('button', { name: 'Mark the middle' }).waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 150_000);
+  });
 
   // promise: live-view
   it('shows what was chosen, by keyboard alone: speed, gain, traces and their order, which the address keeps', async () => {
@@ -251,7 +251,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await expect.poll(() => traced(page)).toBeGreaterThan(TRACE_PX);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 150_000);
+  });
 
   // promise: twelve-leads
   // promise: flat-is-unusable
@@ -307,7 +307,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     } finally {
       twelve.stop();
     }
-  }, 150_000);
+  });
 
   // promise: full-screen-fits
   it.each([
@@ -355,7 +355,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.getByRole('button', { name: 'Full screen' }).click();
     await expect.poll(() => page.getByRole('navigation').isVisible()).toBe(true);
     await page.context().close();
-  }, 150_000);
+  });
 
   // promise: own-connection-live
   it("says within five seconds that its own connection is gone, with every value grey, on the person's page and the live page", async () => {
@@ -380,7 +380,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     } finally {
       await proxy.close();
     }
-  }, 240_000);
+  });
 
   // promise: own-connection-live
   it('says so in widgets too', async () => {
@@ -405,7 +405,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     } finally {
       await proxy.close();
     }
-  }, 150_000);
+  });
 
   // promise: live-consent
   it('takes every value of a person off the page when they withdraw consent to sharing, and goes on soon after it is given again', async () => {
@@ -480,5 +480,5 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await expect.poll(() => traced(page), { timeout: 20_000 }).toBeGreaterThan(TRACE_PX);
     await picture(page, 'live-paused-older');
     await page.context().close();
-  }, 240_000);
+  });
 });

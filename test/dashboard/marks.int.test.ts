@@ -27,7 +27,7 @@ beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
   ({ stream } = await sendViewed(dashboard));
-}, 240_000);
+});
 afterAll(() => dashboard?.close());
 
 async function openViewer(sec: number, options: BrowserContextOptions = {}): Promise<Opened> {
@@ -111,7 +111,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   // promise: marks-by-keyboard
   it('are made and found by keyboard alone', async () => {
@@ -137,7 +137,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await until(() => Math.abs(shownSec(page) - 200) < 0.1);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('are made by keyboard alone while calipers are on, and with brackets behind AltGr', async () => {
     const { page, errors } = await openViewer(220);
@@ -199,7 +199,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     expect((await marks()).some(({ text }) => text === 'walked')).toBe(true);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('taken back by key after another client has changed them, are kept', async () => {
     const { page } = await openViewer(240);
@@ -216,7 +216,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.getByRole('alert').waitFor();
     expect((await marks()).find((mark) => mark.id === id)).toMatchObject({ text: 'of another' });
     await page.context().close();
-  }, 60_000);
+  });
 
   it('are made by touch on a phone', async () => {
     const { page, errors } = await openViewer(250, { viewport: { width: 390, height: 844 }, hasTouch: true });
@@ -233,7 +233,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('names the beat under the pointer until the strip moves on, and a stretch to the millisecond', async () => {
     const { page, errors } = await openViewer(ECTOPIC_SEC);
@@ -313,7 +313,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('have the values of both whatever time the address says, and again after a stretch without beats', async () => {
     const subject = await addPerson(dashboard, 'paused', 'Paula Paused');
@@ -354,7 +354,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await moveTo(1400);
     await both.getByText('0 corrected').waitFor();
     await page.context().close();
-  }, 180_000);
+  });
 
   it('of one beat in two windows are versions of one mark', async () => {
     const [one, other] = [await openViewer(150), await openViewer(150)];
@@ -406,7 +406,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     // In one line.
     expect(await page.getByRole('cell', { name: 'Artefakt' }).evaluate((cell) => cell.firstElementChild!.clientHeight)).toBeLessThan(25);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('are only read by those who may not write', async () => {
     const password = 'correct horse battery';
@@ -424,7 +424,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     expect(await page.getByRole('button', { name: /^(Edit|Delete|Mark this)/ }).count()).toBe(0);
     expect(await page.getByRole('combobox', { name: 'Mark', exact: true }).count()).toBe(0);
     await page.context().close();
-  }, 60_000);
+  });
 
   // promise: calipers
   it('leave room for calipers, which Shift and the keyboard set too', async () => {
@@ -444,5 +444,5 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.keyboard.press(']');
     await until(async () => /\b(499|500|501) ms = 120 \/min/.test((await measured.textContent())!));
     await page.context().close();
-  }, 60_000);
+  });
 });

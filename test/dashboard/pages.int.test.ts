@@ -49,7 +49,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 150_000);
+  });
 
   it('says what to do when the address belongs to another run', async () => {
     const { page } = await open('/dashboard/live.html#demo=wrong');
@@ -117,7 +117,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(800);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 
   // job: demo-device
   it('shows how devices are: the simulated one sends, loses nothing and reports its battery', async () => {

@@ -434,5 +434,5 @@ describe.skipIf(chromiumPath === null)('an address', () => {
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 90_000);
+  });
 });

@@ -99,7 +99,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await other.page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
     expect(errors).toEqual([]);
     for (const opened of [page, other.page]) await opened.context().close();
-  }, 240_000);
+  });
 
   // promise: pages-consent
   it('every page about a person who has withdrawn a consent empties by itself, and comes back when it is given again', async () => {
@@ -491,7 +491,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await until(async () => (await inked(page, 'rows')) !== blank);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 
   // promise: persons-clocks
   it("tells times by the person's clocks, wherever the browser is, and goes to a date and time of them", async () => {
@@ -616,7 +616,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     expect(await press('0')).toBe('20 mm/mV');
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('begins without calipers when it shows another recording', async () => {
     const { page, errors } = await openViewer();
@@ -633,7 +633,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     expect(await page.getByRole('checkbox', { name: 'Calipers' }).isChecked()).toBe(false);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('says so when there is none', async () => {
     const { page } = await dashboard.open('/dashboard/#/recordings/00000000-0000-4000-8000-00000000dead', {

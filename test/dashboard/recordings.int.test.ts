@@ -55,7 +55,7 @@ beforeAll(async () => {
       Date.parse(to) - Date.parse(from) > 1000 * (SECONDS - 1);
     return streams.length === STARTS.length && streams.every(isSaved);
   }, 60_000);
-}, 120_000);
+});
 afterAll(() => dashboard?.close());
 
 async function opened(address: string, options = {}): Promise<Opened> {
@@ -195,7 +195,7 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('go to the days before and after, to any days, and from empty ones to the next recordings', async () => {
     const { page, errors } = await opened(`users/${person}/recordings?from=${morning}&to=${morning}`);

@@ -53,7 +53,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     } finally {
       await database.pool.query('delete from stream where id = any($1)', [added.rows.map(({ id }) => id)]);
     }
-  }, 240_000);
+  });
 
   it('says why it was not saved where the button is, however far below the head of the page', async () => {
     const { page } = await dashboard.open('/dashboard/#/rules', {
@@ -173,7 +173,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     expect(await page.getByLabel('Group').inputValue()).not.toBe('');
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 240_000);
+  });
 
   it('has shares of differences in per cent, typed, tried and told, and is searched in the words of its language', async () => {
     const { open, send, service, signedIn } = dashboard;
@@ -250,7 +250,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     }
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 180_000);
+  });
 
   it('names what has opened an episode by its value and unit, in the language of the page', async () => {
     const { open, send, signedIn } = dashboard;
@@ -279,7 +279,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await picture(page, 'episode-de');
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 
   it.each([390, 2560])('fits %s pixels, in the dark too', async (width) => {
     const { open, signedIn } = dashboard;

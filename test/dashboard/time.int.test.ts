@@ -45,7 +45,7 @@ describe.skipIf(chromiumPath === null)('an import of last year', () => {
     expect(await row.textContent()).toContain('1.5 h');
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('does not make its device a year late', async () => {
     const { page, errors } = await dashboard.open('/dashboard/#/devices', { storageState: dashboard.signedIn });
@@ -56,5 +56,5 @@ describe.skipIf(chromiumPath === null)('an import of last year', () => {
     expect((await row.getByRole('cell').nth(lag).textContent())?.trim()).toBe('–');
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 60_000);
+  });
 });

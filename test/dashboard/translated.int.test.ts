@@ -17,7 +17,7 @@ beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
   addresses = await addressesOf(dashboard);
-}, 120_000);
+});
 
 afterAll(() => dashboard?.close());
 
@@ -176,7 +176,7 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
       .toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 
   // English is looked at in test/dashboard/pages.int.test.ts.
   it.each(Object.keys(languages).filter((name) => name !== 'en'))(
@@ -226,7 +226,7 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
     }
     expect(await violations(page)).toEqual([]);
     await page.context().close();
-  }, 180_000);
+  });
 
   it('keeps the language that a person chooses, for dates and failures as well', async () => {
     const { page } = await opened('en-GB');

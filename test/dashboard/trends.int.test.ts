@@ -65,7 +65,7 @@ beforeAll(async () => {
     const { detail } = await send<{ detail: { totals: { good_n: number }[] } }>('POST', '/api/v1/charts/query', chart);
     return detail.totals.every(({ good_n: good }) => good > 0);
   });
-}, 200_000);
+});
 
 afterAll(async () => {
   await dashboard?.close();
@@ -347,7 +347,7 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
     // Upright pages, and a lying one for the strips.
     const boxes = [...pdf.toString('latin1').matchAll(/\/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]/g)].map(([, w, h]) => Number(w) > Number(h));
     expect(new Set(boxes)).toEqual(new Set([false, true]));
-  }, 60_000);
+  });
 
   it('writes it in a language that is asked for, and refuses one that the dashboard has not', async () => {
     const out = join(folder, 'bericht.pdf');
@@ -364,7 +364,7 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
     const refused = await run(['anna', '--language', 'nl']);
     expect(refused.code).toBe(2);
     expect(refused.err.join(' ')).toContain('--language is one of en, de, fr, es');
-  }, 60_000);
+  });
 
   // promise: report-key
   it('never gives the key to the browser: neither as an argument nor in its environment', async () => {
@@ -394,5 +394,5 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
     expect(await said(['anna', '--since', 'last week'])).toMatch(/^2 .*--since must be an ISO 8601 time/);
     expect(await said(['anna', '--since', '2026-03-29', '--until', '2026-03-28', '--force'])).toMatch(/^1 .*from is not before to/);
     expect(await said(['anna', '--key', 'x'])).toMatch(/^2 .*no option '--key'/);
-  }, 60_000);
+  });
 });

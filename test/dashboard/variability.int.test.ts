@@ -39,7 +39,7 @@ beforeAll(async () => {
     streams.set(subject, stream!.id);
     await until(async () => (await features(subject, 'hrv_mean_nn_300s'))[0]?.ts_ns.some((ns) => ns > nanos(1650)) === true, 120_000);
   }
-}, 240_000);
+});
 afterAll(() => dashboard?.close());
 
 const nanos = (sec: number): bigint => BigInt(Date.parse(START) + 1000 * sec) * 1_000_000n;
@@ -89,7 +89,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     }
     expect({ better, isOftenWorse: worse > stored / 10 }).toEqual({ better: 0, isOftenWorse: false });
     expect(stored).toBeGreaterThan(100);
-  }, 120_000);
+  });
 
   it('is of ten seconds to half an hour, and says what people corrected', async () => {
     const status = async (query: string): Promise<number> =>
@@ -156,7 +156,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await page.locator('bio-recording[data-state=ready]').waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 
   it('has another length, place and stretch, by mouse and by keyboard, in the address', async () => {
     const { page, errors } = await open('calm', `/variability?at=${encodeURIComponent(at(900))}`);
@@ -201,7 +201,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await expect.poll(() => hashOf(page).get('from')).not.toBe(null);
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 
   // promise: variability-warns
   it('says above its plots that the rhythm looks like fibrillation, and never calls the variability of a pulse that of the heart', async () => {
@@ -283,7 +283,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await picture(page, 'prv-pulse');
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 180_000);
+  });
 
   it('fits a phone, the dark and paper, in other languages', async () => {
     for (const [lang, sec, options] of [
@@ -307,7 +307,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
       expect(errors).toEqual([]);
       await page.context().close();
     }
-  }, 120_000);
+  });
 
   it('cuts off no number of its plots, and lays no peak over the name of a band, however wide it is', async () => {
     const { page, errors } = await open('calm', `/variability?at=${encodeURIComponent(at(900))}`);
@@ -319,7 +319,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     }
     expect(errors).toEqual([]);
     await page.context().close();
-  }, 120_000);
+  });
 });
 
 /** Words of plots that are cut off at an edge, or lie under the mark of a peak. */

@@ -38,7 +38,7 @@ beforeAll(async () => {
     expect(put.status).toBeLessThan(300);
   }
   ward = await startWard(service.baseUrl, service.firstKey!, people);
-}, 240_000);
+});
 
 afterAll(async () => {
   ward?.stop();
@@ -139,7 +139,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     expect((await inkedParts(page))[0]).toBeLessThan(0.05);
     await picture(page, 'wall-one');
     expect(errors).toEqual([]);
-  }, 120_000);
+  });
 
   // promise: wall-work
   it('draws what is new, not the screen: its work does not grow with the screen, nor with the frames', async () => {
@@ -197,7 +197,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
       expect(done.framesPerSec, `${width}`).toBeGreaterThan(1); // whatever else the machine does
     }
     expect(errors).toEqual([]);
-  }, 240_000);
+  });
 
   // promise: wall-silent
   it('shows a group, keeps what is chosen in the address, greys who falls silent, and opens a person', async () => {
@@ -225,7 +225,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     await tile.getByRole('link').click();
     await page.getByRole('heading', { level: 1, name: 'bed-06' }).waitFor();
     expect(errors).toEqual([]);
-  }, 120_000);
+  });
 
   it('shows nothing of a person who has withdrawn consent to sharing, and shows them again soon after it is given', async () => {
     const { send } = dashboard;
@@ -251,7 +251,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     } finally {
       await requireConsents(dashboard, []);
     }
-  }, 240_000);
+  });
 
   // promise: own-connection
   it('says within five seconds that its own connection is gone, with every value grey, and goes on when it is back', async () => {
@@ -280,7 +280,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     } finally {
       await proxy.close();
     }
-  }, 180_000);
+  });
 });
 
 function framesPerSecond(page: Page): Promise<{ perSec: number; longestMs: number }> {

@@ -91,7 +91,7 @@ describe.each(documents.filter((path) => blocks(path, 'sql').length > 0))('%s', 
       }, 70_000);
       expect(rows.length, block).toBeGreaterThan(0);
     }
-  }, 240_000);
+  });
 });
 
 /** A recording of a year ago that is brought in today. @returns when it ends, RFC 3339 */

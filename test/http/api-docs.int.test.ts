@@ -75,7 +75,7 @@ describe('/api-docs', () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
-  }, 60_000);
+  });
 
   // promise: content-policy
   it('is a page for browsers, with scripts and styles of its own under a strict policy', async () => {

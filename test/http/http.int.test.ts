@@ -430,7 +430,7 @@ describe('hygiene on raw sockets', () => {
     } finally {
       await slow.stop();
     }
-  }, 40_000);
+  });
 
   it('refuses a declared length over the limit before the body', async () => {
     const answer = await raw(`${head}Content-Length: 999999999\r\n\r\n`);

@@ -105,7 +105,7 @@ it('keeps every socket that it accepts, however many come and whatever the pause
   await sleep(200);
   expect(all.filter(({ code }) => code() !== null).length).toBe(0);
   for (const { socket } of all) socket.close();
-}, 60_000);
+});
 
 // promise: close-codes, clients-follow
 it('documents every close code that says to come back, and the clients do what the table says', () => {

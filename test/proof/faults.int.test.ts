@@ -19,7 +19,7 @@ describe(`a running service, seed ${seed}`, () => {
   let world: World;
   beforeAll(async () => {
     world = await World.start({ name: 'short', seed, deviceCount: 4, env: { BIO_DSP_IDLE_FLUSH_MS: '1000' } });
-  }, 120_000);
+  });
   afterAll(() => world?.close(), 60_000);
 
   // promise: replay, ack-durable
@@ -102,7 +102,7 @@ describe('the packet log behind a connection that fails', () => {
       await batch.durable;
       await log.close();
       await database.close();
-    }, 60_000);
+    });
   }
 
   test('a connection that dies while it is lent out does not end the process', async () => {
@@ -134,5 +134,5 @@ describe('the packet log behind a connection that fails', () => {
     expect(rows[0]!.n).toBe(1);
     await stop();
     await database.close();
-  }, 30_000);
+  });
 });

@@ -36,7 +36,7 @@ beforeAll(async () => {
   ]);
   const { rows } = await database.pool.query<{ uuid: string }>('select uuid from stream');
   stream = rows[0]!.uuid;
-}, 60_000);
+});
 afterAll(() => running.close());
 
 /** How many values a chart by ten seconds, values, and beats have. */

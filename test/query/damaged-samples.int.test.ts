@@ -28,7 +28,7 @@ beforeAll(async () => {
     const { rows } = await running.database.pool.query<{ n: number }>('select coalesce(sum(n), 0)::int as n from sample_block');
     return rows[0]!.n === SECONDS * FS;
   });
-}, 60_000);
+});
 afterAll(() => running.close());
 
 type Segment = Readonly<{ samples: unknown[] }>;

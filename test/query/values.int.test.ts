@@ -55,7 +55,7 @@ beforeAll(async () => {
     .xuser_token;
   streamId = (await send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=ada'))[0]!.id;
   await computed('ada', 'hr_ppg');
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await service?.stop();

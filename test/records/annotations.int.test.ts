@@ -65,7 +65,7 @@ beforeAll(async () => {
     const { body } = await running.send<{ recorded_from: string | null }[]>('GET', `/api/v1/streams?subject_id=${id}`);
     return body[0]!.recorded_from !== null;
   });
-}, 120_000);
+});
 afterAll(async () => {
   expect(running.faults).toEqual([]);
   await running.close();

@@ -35,4 +35,4 @@ test('says how many epochs are left from half of them on, and takes no log by a 
   expect(await said()).toMatch(/FAULT +epochs +2097149 of 2097150 epochs/);
   expect(await used()).toBe(1);
   await expect(startService({ config })).rejects.toThrow('the 2097150 epochs of this database are used up');
-}, 120_000);
+});

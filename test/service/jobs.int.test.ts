@@ -39,7 +39,7 @@ beforeAll(async () => {
   });
   expect(schedule.status, schedule.text).toBe(201);
   scheduleId = schedule.body.id;
-}, 120_000);
+});
 afterAll(() => running?.close());
 
 // promise: audit-killed, last-used
@@ -49,7 +49,7 @@ it('writes pending audit entries and the last use of keys within ten seconds', a
   await expect.poll(() => count(`audit_log where actor_id = $1 and action = 'personal_data.read'`, reader.id), { timeout: 30_000 }).toBe(1);
   const used = async (): Promise<unknown> => (await pool.query('select last_used_at from api_key where id = $1', [reader.id])).rows[0];
   await expect.poll(used, { timeout: 30_000 }).toEqual({ last_used_at: expect.any(Date) });
-}, 60_000);
+});
 
 // promise: webhook-kept, idempotency
 // job: kept-replies, ended-deliveries
@@ -88,7 +88,7 @@ it('opens an episode by rule from what a device sent', async () => {
   const found = async (): Promise<unknown> =>
     (await running.send('GET', `/api/v1/episodes?subject_id=${person.xuser_id}&kind=tachycardia`)).body;
   await expect.poll(found, { timeout: 60_000 }).toMatchObject([{ created_by: 'rule:tachycardia_v1' }]);
-}, 90_000);
+});
 
 // job: occurrences
 it('records missed occurrences at the next start at the latest', async () => {

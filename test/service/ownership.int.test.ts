@@ -226,7 +226,7 @@ test('a claim that waited too long for a commit under way is tried again, and do
   } finally {
     await committing.end();
   }
-}, 60_000);
+});
 
 // job: ownership
 test('an owner that lost its lock regains it before a waiting instance takes it', async () => {

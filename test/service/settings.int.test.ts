@@ -57,7 +57,7 @@ beforeAll(async () => {
     BIO_DEVICE_PACKETS_PER_SEC_MAX: '2',
   });
   threadsOfNarrow = threads() - before;
-}, 120_000);
+});
 afterAll(async () => {
   await many?.close();
   await narrow?.close();

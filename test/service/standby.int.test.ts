@@ -61,7 +61,7 @@ async function post(service: ServiceProcess): Promise<number> {
 let world: World;
 beforeAll(async () => {
   world = await World.start({ name: 'standby', seed: 12, front: true, deviceCount: 6, packetMs: 500 });
-}, 120_000);
+});
 afterAll(() => world?.close(), 60_000);
 
 const serveFrom = async (service: ServiceProcess): Promise<void> => {
@@ -137,7 +137,7 @@ test('a second instance waits, says so, and takes over from an owner that hangs,
   const verdict = await world.verdict();
   expect(verdict.faulty).toEqual([]);
   expect(verdict).toMatchObject({ ok: true, missing_packets: 0, missing_samples: 0, doubled_samples: 0, unanswered: 0 });
-}, 180_000);
+});
 
 test('a standby that cannot listen on its port ends at once with a sentence and code 1; the owner is not affected', async () => {
   await using database = await testDatabase();
@@ -164,7 +164,7 @@ test('a standby that cannot listen on its port ends at once with a sentence and 
     await deaf?.kill();
     await owner.kill();
   }
-}, 120_000);
+});
 
 // setting: BIO_DEMO
 test('two instances started together on an empty database create one organization and one key; the waiting one ends at SIGTERM with 0', async () => {
@@ -193,4 +193,4 @@ test('two instances started together on an empty database create one organizatio
   } finally {
     for (const service of services) await service.kill();
   }
-}, 120_000);
+});

@@ -22,7 +22,7 @@ let packets: readonly Packet[];
 beforeAll(async () => {
   running = await runService({ BIO_DSP_IDLE_FLUSH_MS: '500' });
   packets = packetsOf('dev-1', madeUpStream(42, 0, SECONDS, oneLead), oneLead, epochNs);
-}, 60_000);
+});
 afterAll(() => running.close());
 
 const rowsOf = (deviceId: string): Promise<string[]> => derivedRows(running.database, deviceId);

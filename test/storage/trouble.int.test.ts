@@ -262,4 +262,4 @@ test('a batch whose statement gives no answer is stored in halves, each tried on
   expect(faults).toEqual([expect.stringContaining('gave no answer within 1000 ms')]);
   expect((await database.pool.query('select n from row_of_batch order by n')).rows.map(({ n }) => n as number)).toEqual([1, 2, 3, 4]);
   await connection.close();
-}, 30_000);
+});

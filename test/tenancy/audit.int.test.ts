@@ -71,7 +71,7 @@ beforeAll(async () => {
   const member = await createMember(pool, made);
   const session = await signIn(pool, made.email, password, { ip: '127.0.0.1', userAgent: '' });
   viewer = { id: member.id, headers: { cookie: `bio_session=${session.token}`, origin: running.service.baseUrl } };
-}, 180_000);
+});
 afterAll(async () => {
   await running?.close();
   rmSync(work, { recursive: true, force: true });

@@ -60,7 +60,7 @@ beforeAll(async () => {
     place.marks.push(place.mark, place.person, ...rows.map(({ uuid }) => uuid));
     place.ids.set('streamId', rows[0]!.uuid);
   }
-}, 180_000);
+});
 afterAll(() => run.close());
 
 type Tenant = Pick<Place, 'organization' | 'project' | 'key' | 'wideKey'>;

@@ -260,7 +260,7 @@ describe('e-mail of a rule', () => {
     }, 60_000);
     await until(() => mailsTo('quick@bio.example').length > 0, 50_000);
     for (const { id } of rules) await running.send('DELETE', `${path}/${id}`);
-  }, 240_000);
+  });
 
   // setting: BIO_SMTP_URL, BIO_MAIL_FROM
   it('is refused with an address that is none, with half of the quiet hours, and where no mail server is set', async () => {
