@@ -47,6 +47,8 @@ export abstract class Page {
   /** The page shows times of the browser's clock. */
   #showsOwnClock = false;
   #phase: 'loading' | 'ready' | 'failed' = 'loading';
+  /** Failed because what it shows may not be seen: that is asked again, whatever has failed since. */
+  #isHidden = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #seenTimer: ReturnType<typeof setInterval> | undefined;
   #isLeft = false;
@@ -86,7 +88,7 @@ export abstract class Page {
 
   /** Of a page about one person: consent may be withdrawn and given, and the person erased, while it is open. */
   async #askSeen(): Promise<void> {
-    const isRefused = this.#phase === 'failed' && this.#problem?.isRefusal === true;
+    const isRefused = this.#phase === 'failed' && this.#isHidden;
     if (document.hidden || this.#isLeft || (this.#phase !== 'ready' && !isRefused)) return;
     const isAsShown = !isRefused && (await this.isAsShown().catch((error: unknown) => !isRefusal(error)));
     if (!isAsShown) await this.lookAgain();
@@ -103,6 +105,7 @@ export abstract class Page {
   #hideRefused(): void {
     if (!this.isAboutPerson || this.#problem?.isRefusal !== true || !this.#problem.isOfRefresh) return;
     this.#phase = 'failed';
+    this.#isHidden = true;
     this.forget();
   }
 
@@ -216,6 +219,7 @@ export abstract class Page {
     const well = await this.run(() => this.load());
     this.#shownOfMs = askedMs;
     this.#phase = well ? 'ready' : 'failed';
+    this.#isHidden = !well && (this.#isHidden || this.#problem?.isRefusal === true);
     this.context.redraw();
   }
 
@@ -229,7 +233,7 @@ export abstract class Page {
       const isFailed = this.#phase === 'failed';
       if (this.#problem === before && (!isRefresh || isFailed || before?.isOfRefresh === true)) {
         this.#problem = null;
-        if (isFailed) this.#phase = 'ready';
+        if (isFailed) [this.#phase, this.#isHidden] = ['ready', false];
       }
       return true;
     } catch (error) {

@@ -65,6 +65,7 @@ export class WallPage extends Page {
       if (tile !== undefined) this.#grid.take(tile, frame, nowMs);
     },
     onGone: (id) => this.#tiles.get(id)?.forget(),
+    onShown: (id) => this.#tiles.get(id)?.showAgain(),
     onState: (state) => {
       this.#link = links[state];
       this.#isRefused = state === 'refused';

@@ -12,7 +12,7 @@ const WIDE_PEOPLE_MAX = 4;
 const WINDOW_MS = 100;
 /** Whether a person whom the service does not show can be shown again is asked after so long: another socket opens. */
 const AGAIN_MS = 15_000;
-/** What the traces of the others lack then at most, in windows of 100 ms. */
+/** Frames that are replayed then, so that the traces of the others have no gap. */
 const AGAIN_FRAMES = 20;
 
 export type WallFeedOptions = Readonly<{
@@ -20,6 +20,8 @@ export type WallFeedOptions = Readonly<{
   onState: (state: ConnectionState) => void;
   /** The service shows this person no longer: erased, disabled, or without consent. */
   onGone: (subjectId: string) => void;
+  /** It shows them, though they may be silent. */
+  onShown: (subjectId: string) => void;
 }>;
 
 /** When the people change, a new socket opens first and the one before it closes once the new one is ready, so that nothing blinks. */
@@ -57,7 +59,7 @@ export class WallFeed {
   }
 
   #connect(subject: string, also: readonly string[], backfillFrames: number): void {
-    const { onFrame, onState, onGone } = this.#options;
+    const { onFrame, onState, onGone, onShown } = this.#options;
     let isShown = this.#former.length === 0;
     if (isShown) onState('connecting');
     const isCurrent = (): boolean => this.#current === opened;
@@ -78,6 +80,7 @@ export class WallFeed {
       onMessage: ({ type, subject: about }) => {
         if (!isCurrent()) return;
         if (type === 'ready' && !isShown) takeOver();
+        if (type === 'ready' && about !== undefined) onShown(about);
         if (type !== 'gone' || about === undefined) return;
         onGone(about);
         this.#againTimer ??= setTimeout(() => this.#open([subject, ...also], AGAIN_FRAMES), AGAIN_MS);

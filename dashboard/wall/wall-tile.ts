@@ -72,7 +72,6 @@ export class WallTile {
     this.#values.take(frame, nowMs);
     this.#endMs = Math.max(this.#endMs, Number(frame.t0Ns) / 1e6 + frame.durationMs);
     if (!frame.replayed) {
-      this.#gone = false;
       this.#heardMs = nowMs;
       this.#clock.observe(Number(frame.t0Ns) / 1e6 + frame.durationMs, nowMs);
       if (this.#replayed) this.#trace.setRing(this.#ring); // what came late is drawn too
@@ -111,6 +110,11 @@ export class WallTile {
     this.#channel = null;
     this.#trace.setRing(null);
     this.#heardMs = -Infinity;
+  }
+
+  /** The service shows this person, who may be silent. */
+  showAgain(): void {
+    this.#gone = false;
   }
 
   /** Once per animation frame. A trace without a signal stands still, grey. */

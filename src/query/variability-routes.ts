@@ -106,7 +106,8 @@ const getVariability = ({ db, turns, onDamaged }: Deps) =>
     description:
       `Of beats in (since, until], ${SECONDS_MIN} s to ${MINUTES_MAX} min, one element for each signal that has beats there. By the code that computes ` +
       'the stored features; where five minutes end with a stored value, it is that value, and says its method. Other values are of these beats, ' +
-      'and suspect where most of the stored RMSSD of 60 s in the window are not good. A window longer than 512 s has the mean of spectra of five ' +
+      'and suspect where most of the stored RMSSD in the window are not good: of 60 s, from 5 min on of five minutes (spreads, from 150 s on: the ' +
+      'stored SDNN of five minutes). A window longer than 512 s has the mean of spectra of five ' +
       'minutes, half over each other. Values that need intervals on a larger share of the window than there are, are null.',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     params: { streamId: Uuid },
@@ -291,7 +292,9 @@ function isDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', w
   return flags.filter((flag) => flag === 0).length <= flags.length / 2;
 }
 
+/** As isDoubtful, of spreads. Five minutes say nothing of a window of less than half of them. */
 function isSpreadDoubtful(features: readonly FeatureSeries[], source: 'ecg' | 'ppg', window: Window): boolean {
+  if (window.untilNs - window.sinceNs < FIVE_MIN_NS / 2n) return false;
   const name = source === 'ecg' ? 'hrv_sdnn_300s' : 'prv_sdnn_300s';
   return isSuspectNear(features, name, window) ?? isDoubtful(features, source, window);
 }

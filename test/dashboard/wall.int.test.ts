@@ -247,6 +247,13 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
       await consent(first!.id, true);
       await expect.poll(() => tile.getAttribute('class'), { timeout: 60_000 }).toBe('wall-tile');
       expect(await other.getAttribute('class')).toBe('wall-tile');
+      // One who sends nothing is shown again, too: as silent.
+      const silent = page.locator(`[data-person="${people[5]!.id}"]`);
+      await silent.getByText('No signal').waitFor();
+      await consent(people[5]!.id, false);
+      await silent.getByText('No longer shown').waitFor({ timeout: 60_000 });
+      await consent(people[5]!.id, true);
+      await silent.getByText('No signal').waitFor({ timeout: 60_000 });
       expect(errors).toEqual([]);
     } finally {
       await requireConsents(dashboard, []);

@@ -124,6 +124,7 @@ export class RecordingPages {
         .quality(channel, this.#closing.signal, [fromMs, fromMs + pageMs(page)])
         .then((quality) => {
           this.#qualities.set(key, quality);
+          this.#failed.delete(name);
           this.#onChange();
         })
         .catch((error: unknown) => {

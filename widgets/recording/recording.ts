@@ -223,6 +223,7 @@ export class BioRecording extends BioElement {
       (marks) => {
         if (!isShown()) return;
         this.#marks = marks;
+        this.#marksRetry.stop();
         this.#draw();
       },
       (error: unknown) => isShown() && this.#marksRetry.later(error, () => this.#loadMarks(source, signal)),
@@ -239,12 +240,15 @@ export class BioRecording extends BioElement {
     const channel = this.#channels[0]!;
     this.#wholeOf = channel;
     const isShown = (): boolean => !signal.aborted && this.#wholeOf === channel;
-    const later = (work: Promise<void>): void =>
+    const works: Promise<void>[] = [];
+    const later = (work: Promise<void>): void => {
+      works.push(work);
       void work
         .catch((error: unknown) => {
           if (isShown()) this.#wholeRetry.later(error, () => this.#askWhole(source, signal));
         })
         .then(() => this.#draw());
+    };
     const whole = source.whole([channel], signal);
     whole.then(
       () => isShown() && (this.#isWholeUnread = false),
@@ -253,6 +257,10 @@ export class BioRecording extends BioElement {
     later(whole.then((found) => void (isShown() && (this.#envelope = found[0] ?? null))));
     later(source.quality(channel, signal).then((quality) => void (isShown() && (this.#quality = quality))));
     later(source.rate(signal).then((rate) => void (this.#rate = rate)));
+    void Promise.all(works).then(
+      () => isShown() && this.#wholeRetry.stop(),
+      () => undefined,
+    );
   }
 
   /** While it is being recorded, what comes is added at its end; what is shown stays where it is. Who may no longer see the recording,
@@ -680,7 +688,10 @@ export class BioRecording extends BioElement {
   }
 
   #drawAll(source: RecordingSource): void {
-    if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) this.#loadWhole(source, this.#opening.signal);
+    if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) {
+      [this.#envelope, this.#quality, this.#isWholeUnread] = [null, null, false]; // of another channel
+      this.#loadWhole(source, this.#opening.signal);
+    }
     const colors = this.#colors();
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
