@@ -146,6 +146,7 @@ async function join(ingest: Database, instance: Instance, { config, logger, metr
     instance,
     version,
     address: config.nodeAddress,
+    cluster: config.natsUrl === '' ? '' : config.cluster,
     onFault: (message, err) => {
       metrics.errors.inc({ where: 'ownership' });
       logger.warn({ err }, message);
