@@ -340,7 +340,8 @@ export class Membership implements LogOwner, ClusterView {
   #otherName(isAsked: (node: NodeRow) => boolean): string | null {
     const { cluster = '' } = this.#options;
     const other = this.#seen.nodes.find(
-      (node) => node.id !== this.self && node.cluster !== '' && cluster !== '' && node.cluster !== cluster && this.#isAlive(node) && isAsked(node),
+      (node) =>
+        node.id !== this.self && node.cluster !== '' && cluster !== '' && node.cluster !== cluster && this.#isAlive(node) && isAsked(node),
     );
     return other === undefined
       ? null

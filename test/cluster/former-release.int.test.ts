@@ -94,42 +94,46 @@ async function personOf(node: Membership, baseUrl: string, key: string, projectK
 
 describe.each(transports)('over %s', (_, runs, transport) => {
   // promise: former-is-reached
-  test.runIf(runs)('a viewer at a node of this release keeps seeing the frames of a former one, which does not know the question', async () => {
-    const database = await testDatabase();
-    closing.push(() => database.close());
-    await database.pool.query('select set_partitions($1)', [PARTITIONS]);
-    const { apiKey, projectKey } = await createOrganization(database.pool, 'Former');
-    const [settings, open] = await transport();
-    const former = await startFormer(database, open);
-    const { service, faults } = await startNode(database.url, settings);
-    closing.push(() => service.stop());
-    await until(() => isShared(database, 2), 60_000);
-    expect(await ownersOf(database)).toContain(former.node.self);
-    const subjectId = await personOf(former.node, service.baseUrl, apiKey.key, projectKey);
+  test.runIf(runs)(
+    'a viewer at a node of this release keeps seeing the frames of a former one, which does not know the question',
+    async () => {
+      const database = await testDatabase();
+      closing.push(() => database.close());
+      await database.pool.query('select set_partitions($1)', [PARTITIONS]);
+      const { apiKey, projectKey } = await createOrganization(database.pool, 'Former');
+      const [settings, open] = await transport();
+      const former = await startFormer(database, open);
+      const { service, faults } = await startNode(database.url, settings);
+      closing.push(() => service.stop());
+      await until(() => isShared(database, 2), 60_000);
+      expect(await ownersOf(database)).toContain(former.node.self);
+      const subjectId = await personOf(former.node, service.baseUrl, apiKey.key, projectKey);
 
-    const stream = { streamId: 1 as StreamId, epochNs: BigInt(Date.now()) * 1_000_000n, channels, subjectId };
-    let pushed = 0;
-    const pushing = setInterval(() => {
-      const samples = new Int32Array((250 * PUSH_MS) / 1000);
-      former.hub.push(stream, [{ channelNo: 0 as ChannelNo, k0: samples.length * pushed++, samples, qmask: null }]);
-      former.hub.tick(performance.now());
-    }, PUSH_MS);
-    closing.push(() => clearInterval(pushing));
-    const protocols = ['bio.v1', `bio.bearer.${Buffer.from(apiKey.key).toString('base64url')}`];
-    const socket = new WebSocket(`${service.baseUrl.replace('http', 'ws')}/ws?subject=${subjectId}`, protocols);
-    closing.push(() => socket.close());
-    let frameMs = -Infinity;
-    const closed: number[] = [];
-    socket.addEventListener('message', ({ data }) => {
-      if (typeof data !== 'string') frameMs = performance.now();
-    });
-    socket.addEventListener('close', ({ code }) => closed.push(code));
-    await until(() => frameMs > 0);
-    await sleep(WATCHED_MS);
-    expect(closed).toEqual([]);
-    expect(performance.now() - frameMs).toBeLessThan(2000);
-    expect(faults).toEqual([]);
-    const { parts } = (await (await fetch(`${service.baseUrl}/readyz`)).json()) as { parts: { name: string; detail: string }[] };
-    expect(parts.find(({ name }) => name === 'bus')?.detail).toBe('open, to 1 other node');
-  }, 120_000);
+      const stream = { streamId: 1 as StreamId, epochNs: BigInt(Date.now()) * 1_000_000n, channels, subjectId };
+      let pushed = 0;
+      const pushing = setInterval(() => {
+        const samples = new Int32Array((250 * PUSH_MS) / 1000);
+        former.hub.push(stream, [{ channelNo: 0 as ChannelNo, k0: samples.length * pushed++, samples, qmask: null }]);
+        former.hub.tick(performance.now());
+      }, PUSH_MS);
+      closing.push(() => clearInterval(pushing));
+      const protocols = ['bio.v1', `bio.bearer.${Buffer.from(apiKey.key).toString('base64url')}`];
+      const socket = new WebSocket(`${service.baseUrl.replace('http', 'ws')}/ws?subject=${subjectId}`, protocols);
+      closing.push(() => socket.close());
+      let frameMs = -Infinity;
+      const closed: number[] = [];
+      socket.addEventListener('message', ({ data }) => {
+        if (typeof data !== 'string') frameMs = performance.now();
+      });
+      socket.addEventListener('close', ({ code }) => closed.push(code));
+      await until(() => frameMs > 0);
+      await sleep(WATCHED_MS);
+      expect(closed).toEqual([]);
+      expect(performance.now() - frameMs).toBeLessThan(2000);
+      expect(faults).toEqual([]);
+      const { parts } = (await (await fetch(`${service.baseUrl}/readyz`)).json()) as { parts: { name: string; detail: string }[] };
+      expect(parts.find(({ name }) => name === 'bus')?.detail).toBe('open, to 1 other node');
+    },
+    120_000,
+  );
 });
