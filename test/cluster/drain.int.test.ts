@@ -115,7 +115,11 @@ test('a node warns of each that has its name, and not of one that has gone', asy
     for (const turn of [0, 1]) {
       const { service } = await start();
       await until(() => isShared(database, 2), 60_000);
-      await until(() => warnings() > turn, 30_000).finally(() => service.stop());
+      try {
+        await until(() => warnings() > turn, 30_000);
+      } finally {
+        await service.stop();
+      }
       await until(() => isShared(database, 1), 60_000);
     }
     const { service } = await start(); // it goes before it has lived next to the first
