@@ -101,6 +101,7 @@ table biosignal row level security
   unit text not null
 table cluster_node
   address text not null default ''::text
+  cluster text not null default ''::text
   draining boolean not null default false
   id uuid not null
   lock_key integer not null

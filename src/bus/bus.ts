@@ -11,8 +11,8 @@ export interface Bus {
   /** Asks a node, and waits for its answer.
    *  @param kind lower-case letters and hyphens
    *  @param body up to MESSAGE_BYTES_MAX; must not change afterwards, as it may wait to be sent
-   *  @throws PipelineError what the answer threw, by code and message; unavailable: the node is not there, has not answered in time, or too
-   *  much waits for it */
+   *  @throws PipelineError what the answer threw, by code and message, as a ToldFailure; unavailable: the node is not there, has not
+   *  answered in time, or too much waits for it */
   request(to: NodeId, kind: string, body: Uint8Array, timeoutMs: number): Promise<Buffer>;
   /** Tells a node something. Dropped where it cannot be sent at once. */
   send(to: NodeId, kind: string, body: Uint8Array): void;

@@ -2,6 +2,9 @@
 import { errorTable, knownError, PipelineError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 
+/** What a node answered in place of what it was asked for: so it is there. */
+export class ToldFailure extends PipelineError {}
+
 /** @param onFault called with a fault of this node, which is one of neither the question nor the database */
 export function encodeFailure(error: unknown, onFault: (cause: unknown) => void): Buffer {
   const known = knownError(error);
@@ -16,7 +19,7 @@ export function decodeFailure(bytes: Uint8Array): PipelineError {
   const { code, message, retryAfterSec } = told(bytes) ?? {};
   if (typeof code !== 'string' || typeof message !== 'string') return noAnswer('it sent what is no message');
   const known = Object.hasOwn(errorTable, code) ? (code as ErrorCode) : 'internal';
-  return new PipelineError(known, message, typeof retryAfterSec === 'number' ? { retryAfterSec } : {});
+  return new ToldFailure(known, message, typeof retryAfterSec === 'number' ? { retryAfterSec } : {});
 }
 
 function told(bytes: Uint8Array): { code?: unknown; message?: unknown; retryAfterSec?: unknown } | null {

@@ -26,6 +26,8 @@ const AWAY = 'the message server is away';
 const REFUSED = 'the message server refuses the user or the password of BIO_NATS_URL';
 /** Kind of the question that a node asks itself, by way of the server. */
 const ITSELF = 'itself';
+/** Attempts to connect, for each server of the address, none of which is refused: then there is none that refuses any more. */
+const DIALS_UNREFUSED = 4;
 const FROM = 'from';
 const FAILED = 'failed';
 
@@ -49,6 +51,7 @@ export class NatsBus implements Bus {
   readonly node: NodeId;
   readonly #nats: NatsConnection;
   readonly #prefix: string;
+  readonly #serverCount: number;
   #subscription: Subscription;
   readonly #handlers = new Map<string, Answer>();
   readonly #questions = new Set<Kept>();
@@ -57,16 +60,19 @@ export class NatsBus implements Bus {
   #state: 'open' | 'away' = 'open';
   #why = '';
   #connected = true;
+  /** Attempts to connect since the last that was refused. */
+  #dials = 0;
   /** Of #comeBack: a later one ends those before it. */
   #turn = 0;
   #sentBytes = 0;
   #arrivedBytes = 0;
   #asking = false;
 
-  private constructor(nats: NatsConnection, node: NodeId, { cluster, onState, onFault }: NatsOptions) {
+  private constructor(nats: NatsConnection, node: NodeId, { url, cluster, onState, onFault }: NatsOptions) {
     this.#nats = nats;
     this.node = node;
     this.#prefix = cluster;
+    this.#serverCount = url.split(',').length;
     this.#onState = onState ?? (() => undefined);
     this.#onFault = onFault ?? (() => undefined);
     this.#subscription = this.#subscribe();
@@ -193,13 +199,18 @@ export class NatsBus implements Bus {
     for await (const status of this.#nats.status()) {
       const { type } = status;
       if (type === 'disconnect' || type === 'staleConnection') {
+        if (this.#connected) this.#leave(AWAY); // the library says it after a refusal, too
         this.#connected = false;
-        this.#leave(AWAY);
       } else if (type === 'reconnect') {
         this.#connected = true;
         this.#arrivedBytes = this.#sentBytes; // the library has dropped what it had not sent
         void this.#comeBack();
-      } else if (type === 'error' && status.error instanceof AuthorizationError) this.#stayAway(REFUSED);
+      } else if (type === 'reconnecting') {
+        if (++this.#dials > DIALS_UNREFUSED * this.#serverCount) this.#stayAway(AWAY);
+      } else if (type === 'error' && status.error instanceof AuthorizationError) {
+        this.#dials = 0;
+        this.#stayAway(REFUSED);
+      }
     }
     this.#connected = false;
     this.#leave('the connection to the message server was given up');
@@ -252,7 +263,7 @@ export class NatsBus implements Bus {
     );
   }
 
-  /** Tells why the bus is away, when more is known than that. */
+  /** Tells why the bus is away, when that is known better or has changed. */
   #stayAway(why: string): void {
     if (this.#state === 'open' || this.#why === why) return;
     this.#why = why;
@@ -260,7 +271,7 @@ export class NatsBus implements Bus {
   }
 
   #leave(why: string): void {
-    if (this.#state === 'away') return;
+    if (this.#state === 'away') return this.#stayAway(why);
     this.#refuse(why);
     this.#why = why;
     this.#onState('away', why);

@@ -1,6 +1,7 @@
 /** Whether messages reach the other nodes. A node that lives, by the database, and answers nothing has another bus than this one: packets
  *  of its people that come here are refused for good. */
 import type { Bus } from '../bus/bus.ts';
+import { ToldFailure } from '../bus/failures.ts';
 import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
 
 /** How often the others are asked, and how long they have, ms: a slow network is none that does not arrive. */
@@ -78,7 +79,9 @@ export class Reach {
 
   async #askNode(id: NodeId): Promise<void> {
     const askedMs = performance.now();
-    const answer = await this.#bus.request(id, 'here', new Uint8Array(0), ANSWER_MS).catch(() => null);
+    const asked = this.#bus.request(id, 'here', new Uint8Array(0), ANSWER_MS);
+    // One of a former release says that it does not know the question, and one that cannot answer says why.
+    const answer = await asked.catch((error: unknown) => (error instanceof ToldFailure ? Buffer.alloc(0) : null));
     if (answer === null) {
       if (!this.#silentSinceMs.has(id)) this.#silentSinceMs.set(id, askedMs);
       return;

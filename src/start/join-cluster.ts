@@ -1,7 +1,9 @@
 /** Joins the nodes that share this database: ownership of partitions, messages, and what is asked of and answered to the others. */
 import { SocketBus } from '../bus/socket-bus.ts';
 import type { Bus } from '../bus/bus.ts';
+import type { NodeId } from '../cluster/cluster-view.ts';
 import { epochsUsed } from '../cluster/epochs.ts';
+import { HUNG_MS } from '../cluster/takeover.ts';
 import type { Config } from '../config.ts';
 import { metricsOfPort } from '../forward/node-metrics.ts';
 import { openDoor } from '../forward/owner-door.ts';
@@ -22,6 +24,9 @@ import { Membership } from '../storage/membership.ts';
 import type { Instance } from '../storage/log-ownership.ts';
 import { NodeClock } from './node-clock.ts';
 import { logBusFaults } from './bus-faults.ts';
+
+/** Nodes of one name live next to each other for so long before it is said, ms: longer than one that was killed counts as living. */
+const SAME_NAME_MS = HUNG_MS + 2000;
 
 type JoinOptions = Readonly<{ config: Config; logger: Logger; metrics: Metrics; version: string }>;
 
@@ -113,14 +118,21 @@ function watchOthers(bus: Bus, membership: Membership, logger: Logger): { reach:
   return { reach, clock };
 }
 
-/** As where settings were copied from one machine to another. */
+/** As where settings were copied from one machine to another. Of each that lives next to this one: a killed predecessor, which still
+ *  counts as living for a while, is none, and does not use the warning up. */
 function warnOfSameName(membership: Membership, logger: Logger): void {
-  const unwatch = membership.onChange(() => {
+  const seen = new Set<NodeId>();
+  membership.onChange(() => {
     const nodes = membership.nodes();
     const mine = nodes.find(({ id }) => id === membership.self)?.name;
-    if (!nodes.some(({ id, name }) => id !== membership.self && name === mine)) return;
-    logger.warn({}, `cluster: another node is called ${mine}, too: give each a BIO_NODE_NAME of its own`);
-    unwatch();
+    for (const { id, name } of nodes) {
+      if (name !== mine || id === membership.self || seen.has(id)) continue;
+      seen.add(id);
+      setTimeout(() => {
+        if (membership.nodes().every((node) => node.id !== id)) return;
+        logger.warn({}, `cluster: another node is called ${mine}, too: give each a BIO_NODE_NAME of its own`);
+      }, SAME_NAME_MS).unref();
+    }
   });
 }
 
@@ -146,6 +158,7 @@ async function join(ingest: Database, instance: Instance, { config, logger, metr
     instance,
     version,
     address: config.nodeAddress,
+    cluster: config.natsUrl === '' ? '' : config.cluster,
     onFault: (message, err) => {
       metrics.errors.inc({ where: 'ownership' });
       logger.warn({ err }, message);

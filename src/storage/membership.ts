@@ -56,6 +56,8 @@ export type MemberOptions = Readonly<{
   instance: Instance;
   address?: string;
   version?: string;
+  /** Name under which this node talks to the others; empty: it has none, and any other's will do. */
+  cluster?: string;
   onFault?: (message: string, cause: unknown) => void;
   onMove?: (fields: object, message: string) => void;
 }>;
@@ -67,6 +69,8 @@ type NodeRow = Readonly<{
   renewed: string;
   draining: boolean;
   refused: boolean;
+  cluster: string;
+  startedMs: number;
   locked: boolean;
 }>;
 type PartitionRow = Readonly<{ partition: number; epoch: string; owner: string | null }>;
@@ -123,13 +127,15 @@ export class Membership implements LogOwner, ClusterView {
     });
   }
 
-  /** Joins without a partition. `begin` takes the first.
-   *  @throws PipelineError conflict while a node alone owns the whole log */
+  /** Joins without a partition, and knows who has which from the first question on. `begin` takes the first.
+   *  @throws PipelineError conflict while a node alone owns the whole log, or nodes live that talk under another name */
   static async join(database: Database, options: MemberOptions): Promise<Membership> {
     const { rows } = await database.pool.query<{ partitions: number }>('select partitions from cluster_setting');
     const membership = new Membership(database, rows[0]!.partitions, options);
     try {
-      await membership.#connection.run((client) => client.query('select'));
+      membership.#seen = await membership.#look(readCluster);
+      const why = membership.#otherName(() => true);
+      if (why !== null) throw new PipelineError('conflict', `${why}. Set BIO_CLUSTER to the same on every node, or stop the others first`);
     } catch (error) {
       await membership.#connection.close();
       throw error;
@@ -287,7 +293,11 @@ export class Membership implements LogOwner, ClusterView {
   /** @returns whether a partition of our share is not ours yet, or one of another's is still ours */
   async #tick(): Promise<boolean> {
     const isFollowed = await this.#renew();
-    this.#seen = await this.#look();
+    this.#seen = await this.#look(lookAtCluster, [GONE_KEPT]);
+    const mine = this.#seen.nodes.find(({ id }) => id === this.self);
+    // Of nodes that start at the same moment none sees the other's row when it joins.
+    const why = this.#otherName(({ startedMs, id }) => mine !== undefined && (startedMs - mine.startedMs || (id < mine.id ? -1 : 1)) < 0);
+    if (why !== null) this.lose(why);
     if (this.#seen.partitions !== this.partitionCount) this.lose(CUT_ANEW);
     if (isFollowed) this.lose(FOLLOWED);
     if (this.#isOver()) return false;
@@ -324,6 +334,18 @@ export class Membership implements LogOwner, ClusterView {
     if (this.#taking !== null || unknown.length === 0) return unsettled;
     await this.#disown(unknown);
     return true;
+  }
+
+  /** Why this node cannot be one of those that live; null: it can. It would not reach their people, nor they its. */
+  #otherName(isAsked: (node: NodeRow) => boolean): string | null {
+    const { cluster = '' } = this.#options;
+    const other = this.#seen.nodes.find(
+      (node) =>
+        node.id !== this.self && node.cluster !== '' && cluster !== '' && node.cluster !== cluster && this.#isAlive(node) && isAsked(node),
+    );
+    return other === undefined
+      ? null
+      : `this node is of the cluster '${cluster}', and ${other.name}, which shares its database, of '${other.cluster}': they would not reach each other`;
   }
 
   #isAlive({ id, locked }: NodeRow): boolean {
@@ -459,7 +481,7 @@ export class Membership implements LogOwner, ClusterView {
 
   /** @returns whether something that this node held when it said so is not its own any more */
   async #renew(): Promise<boolean> {
-    const { instance, address = '', version = '' } = this.#options;
+    const { instance, address = '', version = '', cluster = '' } = this.#options;
     const held = this.fence.held.partitions.map((partition) => [partition, this.fence.held.epochOf(partition)!] as const);
     const { rows } = await this.#run((client) =>
       client.query<{ partition: number; epoch: bigint }>(renewNode, [
@@ -472,6 +494,7 @@ export class Membership implements LogOwner, ClusterView {
         this.#mode === 'leaving',
         held.map(([partition]) => partition),
         held.map(([, epoch]) => epoch),
+        cluster,
       ]),
     );
     this.#renewedMs = performance.now();
@@ -481,10 +504,10 @@ export class Membership implements LogOwner, ClusterView {
     );
   }
 
-  async #look(): Promise<Seen> {
+  async #look(statement: string, values: readonly string[] = []): Promise<Seen> {
     const { rows, beforeMs, afterMs } = await this.#run(async (client) => {
       const startMs = performance.now();
-      const answer = await client.query<Look>(lookAtCluster, [GONE_KEPT]);
+      const answer = await client.query<Look>(statement, [...values]);
       return { rows: answer.rows, beforeMs: startMs, afterMs: performance.now() };
     });
     const seen = rows[0]!;
@@ -571,8 +594,8 @@ const renewNode = `
   with held as (
     update packet_log_checkpoint set renewed_at = clock_timestamp() where owner = $1 returning partition, epoch),
   node as (
-    insert into cluster_node (id, lock_key, name, address, version, refused, draining)
-    select $1::uuid, $2::int, $3::text, $4::text, $5::text, $6::boolean, $7::boolean
+    insert into cluster_node (id, lock_key, name, address, version, refused, draining, cluster)
+    select $1::uuid, $2::int, $3::text, $4::text, $5::text, $6::boolean, $7::boolean, $10::text
     where not exists (select from unnest($8::smallint[], $9::bigint[]) as was (partition, epoch)
       where not exists (select from held h where h.partition = was.partition and h.epoch = was.epoch))
     on conflict (id) do update set renewed_at = clock_timestamp(), refused = excluded.refused,
@@ -585,14 +608,18 @@ const isLocked = `exists (
     and l.database = (select oid from pg_database where datname = current_database())
     and l.classid = ${pairLocks.clusterNode[0]} and l.objid::bigint = n.lock_key)`;
 
-/** SQL: one look, so that nodes and owners are of the same moment. Rows of nodes that have gone are removed by it; not those of nodes that
- *  live, whose renewals are old when the database's clock leaps. */
-const lookAtCluster = `
-  with gone as (
-    delete from cluster_node n where n.renewed_at < clock_timestamp() - $1::interval and not ${isLocked})
+/** SQL: one look, so that nodes and owners are of the same moment. */
+const readCluster = `
   select (select partitions from cluster_setting) as partitions, (select epoch::float8 from cluster_setting) as epoch, extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
     coalesce((select json_agg(json_build_object('id', n.id, 'name', n.name, 'address', n.address, 'renewed', n.renewed_at::text,
-      'draining', n.draining, 'refused', n.refused, 'locked', ${isLocked}) order by n.id)
+      'draining', n.draining, 'refused', n.refused, 'cluster', n.cluster, 'startedMs', extract(epoch from n.started_at)::float8 * 1000,
+      'locked', ${isLocked}) order by n.id)
       from cluster_node n), '[]') as nodes,
     (select json_agg(json_build_object('partition', c.partition, 'epoch', c.epoch::text, 'owner', c.owner) order by c.partition)
       from packet_log_checkpoint c) as owners`;
+
+/** SQL: the same. Rows of nodes that have gone are removed by it; not those of nodes that live, whose renewals are old when the database's
+ *  clock leaps. */
+const lookAtCluster = `
+  with gone as (
+    delete from cluster_node n where n.renewed_at < clock_timestamp() - $1::interval and not ${isLocked})${readCluster}`;

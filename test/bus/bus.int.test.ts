@@ -343,6 +343,7 @@ describe.runIf(hasNatsServer)('a server of NATS', () => {
       [rights('right', 'clinic'), '9MB', /must be allowed to publish and to subscribe to 'ward\.>'/],
     ] as const) {
       await server.kill();
+      await until(() => a.why === 'the message server is away', 20_000); // whatever was said of it before
       server.configure(lines, maxPayload);
       await server.start();
       await until(() => why.test(a.why), 20_000);

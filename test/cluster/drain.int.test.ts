@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cluster } from '../../src/cli/cluster.ts';
 import { doctor } from '../../src/cli/doctor.ts';
@@ -97,6 +98,38 @@ test('doctor counts nodes of one name as what they are, and warns of the name', 
     expect(started[2]!.faults.join()).not.toContain('is called');
   } finally {
     await Promise.all(started.map(({ service }) => service.stop()));
+    rmSync(folder, { recursive: true });
+  }
+});
+
+// promise again: names-told
+test('a node warns of each that has its name, and not of one that has gone', async () => {
+  await database.pool.query('delete from cluster_node');
+  await database.pool.query('update packet_log_checkpoint set owner = null');
+  await database.pool.query('select set_partitions($1)', [3]);
+  const folder = mkdtempSync(join(tmpdir(), 'biosignal-namesakes-'));
+  const start = (): ReturnType<typeof startNode> => startNode(database.url, { BIO_BUS_DIR: folder, BIO_NODE_NAME: 'copied' });
+  const first = await start();
+  const warnings = (): number => first.faults.filter((fault) => fault.startsWith('cluster: another node is called copied, too')).length;
+  try {
+    for (const turn of [0, 1]) {
+      const { service } = await start();
+      await until(() => isShared(database, 2), 60_000);
+      try {
+        await until(() => warnings() > turn, 30_000);
+      } finally {
+        await service.stop();
+      }
+      await until(() => isShared(database, 1), 60_000);
+    }
+    const { service } = await start(); // it goes before it has lived next to the first
+    await until(() => isShared(database, 2), 60_000);
+    const before = warnings();
+    await service.stop();
+    await sleep(13_000);
+    expect([before, warnings()]).toEqual([2, 2]);
+  } finally {
+    await first.service.stop();
     rmSync(folder, { recursive: true });
   }
 });

@@ -33,6 +33,11 @@ async function join(
     onFault: (message) => void faults.push(message),
   });
   closing.push(() => node.release());
+  begin(node, release);
+  return { node, faults };
+}
+
+function begin(node: Membership, release: PartitionHost['release'] = () => Promise.resolve(null)): void {
   const { fence } = node;
   node.begin({
     take: async ({ partitions, epoch }) => {
@@ -47,7 +52,6 @@ async function join(
       return stored;
     },
   });
-  return { node, faults };
 }
 
 const holds = ({ fence }: Membership, count: number): Promise<void> => until(() => fence.held.partitions.length === count);
@@ -94,6 +98,25 @@ test('a node that is followed while it is suspended does not look alive when it 
     `select renewed_at < clock_timestamp() - interval '30 s' as silent from cluster_node`,
   );
   expect(rows).toEqual([{ silent: true }]);
+});
+
+test('of two nodes with other names that start at the same moment the later one ends, and says both names', async () => {
+  const database = await partitioned();
+  const asked = ['ward', 'word'].map((cluster) =>
+    Membership.join(database, { instance: { id: randomUUID(), name: `node of ${cluster}` }, cluster }),
+  );
+  const nodes = await Promise.all(asked);
+  for (const node of nodes) {
+    closing.push(() => node.release());
+    begin(node);
+  }
+  const [ward, word] = nodes as [Membership, Membership];
+  expect(await Promise.race([ward.ended, word.ended])).toMatch(
+    /^this node is of the cluster 'w(a|o)rd', and node of w(o|a)rd, which shares its database, of 'w\2rd': they would not reach each other;/,
+  );
+  const stays = ward.lost === null ? ward : word;
+  await holds(stays, PARTITIONS);
+  expect(stays.lost).toBeNull();
 });
 
 test('what a node that stops gives back is taken at once, not when its process has ended', async () => {

@@ -109,6 +109,27 @@ test('SIGTERM during the start ends it: here one that waits for the log of anoth
   expect(await within(owner.terminate(), 60_000)).toBe(0);
 });
 
+// promise again: stop-while-away, stop-logged
+test.each(['waits for the log of another', 'runs'] as const)(
+  'a part that hangs does not keep the process: a service that %s ends soon after its time, and its log says that it was late',
+  async (state) => {
+    const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+    const url = new URL(database.url);
+    url.host = `127.0.0.1:${proxy.port}`;
+    const owner = state === 'runs' ? null : await start();
+    await owner?.untilReady();
+    const service = await start({ DATABASE_URL: url.href, BIO_LOG_LEVEL: 'info', BIO_STOP_TIMEOUT_MS: '1000' });
+    if (owner === null) await service.untilReady();
+    else await expect.poll(() => service.log, { timeout: 60_000 }).toContain('waits to take over');
+    proxy.mode = 'hole'; // what is asked of the database is never answered
+    expect(await within(service.terminate(), 20_000), service.log).toBe(0);
+    expect(service.log).toMatch(/"leftMs":\d+(\.\d+)?,"msg":"stop: a part did not stop in time"/);
+    expect(service.log).toMatch(/"tookMs":\d+,"msg":"stop: the service has stopped"/);
+    await owner?.terminate();
+    await proxy.close();
+  },
+);
+
 // promise: stop-while-away
 // setting: BIO_STOP_TIMEOUT_MS
 test.each(['refuse', 'hole'] as const)(

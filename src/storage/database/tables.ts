@@ -142,6 +142,7 @@ export interface Tables {
     renewed_at: Generated<Stamp>;
     draining: Generated<boolean>;
     refused: Generated<boolean>;
+    cluster: Generated<string>;
   };
   cluster_setting: {
     one: Generated<boolean>;
