@@ -167,7 +167,7 @@ export function normalBeatsAligned(ecg: Float64Array, beats: ArrayLike<number>, 
 }
 
 /** RMSSD of pairs of intervals between labelled normal beats, ms; NaN with fewer than 10. */
-function rmssdAt(beatSec: Float64Array, codes: readonly string[], t: number, windowSec: number): number {
+export function rmssdAt(beatSec: Float64Array, codes: readonly string[], t: number, windowSec: number): number {
   let squares = 0;
   let count = 0;
   let previous = Number.NaN;

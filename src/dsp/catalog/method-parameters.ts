@@ -26,6 +26,7 @@ import * as rJumps from '../ecg/r-peaks-jumps.ts';
 import * as rJudge from '../ecg/r-peaks-judge.ts';
 import * as breathing from '../slow/respiration.ts';
 import * as delineation from '../ecg/delineation.ts';
+import * as mainsHum from '../ecg/mains-hum.ts';
 import { runUs } from '../engine/burden.ts';
 import * as intervals from '../engine/intervals.ts';
 import * as rhythm from '../engine/rhythm.ts';
@@ -290,6 +291,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('run_baseline', origin.runBaseline, '{beats}', 'intervals before the run that say what is usual'),
       p('run_beats', origin.runBeats, '{beats}', 'first beats of a run are looked for so far back'),
       p('detection_rate', rPeaks.FEATURE_RATE, 'Hz', 'the signal is averaged down to the rate nearest to this that divides its own'),
+      p('hum_share_min', mainsHum.HUM_SHARE_MIN, '1', 'hum of this share of the height of a beat is taken off before it is placed'),
+      p('hum_energy_min', mainsHum.HUM_ENERGY_MIN, '1', 'when it has so much of the energy of what is as fast'),
       p('band_low', rPeaks.HIGH_PASS_HZ, 'Hz', 'lower edge of the detection band'),
       p('band_high', rPeaks.LOW_PASS_HZ, 'Hz', 'upper edge of the detection band'),
       p('moving_sum', rFeature.WINDOW_SEC, 's', 'length of the moving sum of |slope|'),

@@ -1,5 +1,7 @@
 /** Compares the shape of each beat with that of the usual beat of the recording: evidence of where in the heart it began. */
 
+import { MainsHum } from './mains-hum.ts';
+
 /** Around the R wave, s: P wave, QRS complex, T wave. */
 const P_FROM = -0.26;
 const Q_FROM = -0.1;
@@ -57,6 +59,7 @@ export class BeatShapes {
   /** The beat at hand. */
   readonly #seen: Float64Array;
   readonly #shapes: Shape[];
+  readonly #hum: MainsHum;
   #k = 0;
   #bestShift = 0;
   /** From there to the top of a parabola through it and its neighbours, samples. */
@@ -70,6 +73,7 @@ export class BeatShapes {
     this.#ring = new Float32Array(length);
     this.#mask = length - 1;
     this.#shift = at(SHIFT);
+    this.#hum = new MainsHum(fd);
     // indices into the wave, which starts with the P wave
     this.#pFrom = at(P_FROM);
     this.#qFrom = at(Q_FROM) - this.#pFrom;
@@ -180,6 +184,8 @@ export class BeatShapes {
       x[i] = v;
     }
     x.fill(Number.NaN, 0, i + 1);
+    const { reach } = this.#hum;
+    if (at + reach < this.#k && this.#hum.find(ring, mask, at)) this.#hum.takeOff(x, from - at, x.length);
   }
 
   #isWhole(shift: number): boolean {

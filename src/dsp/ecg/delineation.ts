@@ -7,6 +7,8 @@
  *  has no onset and no end.
  *  Scored on QTDB as Martinez et al. 2004 (doi:10.1109/TBME.2003.821031) do: `npm run accuracy -- --only delineation`. */
 
+import { MAINS_HZ } from './mains-hum.ts';
+
 /** What is needed around an R peak, s: a beat is delineated when so much has come after it. */
 export const BEFORE_SEC = 0.46;
 export const AFTER_SEC = 0.86;
@@ -35,9 +37,8 @@ const P_MARGIN_SEC = 0.012; // up to so long before the QRS
 const P_RISE_SEC = 0.1;
 export const P_TRAPEZIUM_SEC = 0.07;
 const NEIGHBOURS_SEC = { before: 0.14, after: 0.16 }; // the QRS lies within this of R
-/** Hum of mains, Hz: */
-const MAINS_HZ = [50, 60] as const;
-const MAINS_SEC = 1.3; // a sine of either over so long, whole periods of both,
+/** Hum of mains: */
+const MAINS_SEC = 1.3; // a sine of either frequency over so long, whole periods of both,
 export const MAINS_SHARE_MIN = 0.01; // that has this share of the height of the beat
 export const MAINS_TIMES = 4; // and is so many times what is there
 const MAINS_PERIODS = 3; // so many periods fewer and more, where such a sine leaves nothing

@@ -1,4 +1,5 @@
 /** The band-passed wave at a candidate: its likeness to the mean beat, and where exactly its R wave is. */
+import { MainsHum } from './mains-hum.ts';
 import { FEATURE_DELAY_SEC, featureWidth } from './r-peaks-feature.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
 import { PWaves } from './r-peaks-p-waves.ts';
@@ -30,6 +31,9 @@ export class BeatShape {
   /** Of the candidate under judgement, unit energy. */
   readonly #shape: Float64Array;
   readonly #pWaves: PWaves;
+  readonly #hum: MainsHum;
+  /** The samples around an R wave, hum taken off. */
+  readonly #around: Float64Array;
   /** Summit of the wave of the last likeness(), and the root of its energy. */
   #centre = 0;
   #size = 0;
@@ -49,6 +53,8 @@ export class BeatShape {
     this.#template = new Float64Array(2 * templateHalf(fd) + 1);
     this.#shape = new Float64Array(2 * templateHalf(fd) + 1);
     this.#pWaves = new PWaves(leads[0]!, fd);
+    this.#hum = new MainsHum(fs);
+    this.#around = new Float64Array(2 * Math.round(REFINE_SEC * fs) + 1);
   }
 
   forget(): void {
@@ -123,10 +129,15 @@ export class BeatShape {
     const reach = Math.round((REACH_SEC + (REACH_NOISY_SEC - REACH_SEC) * noisy) * this.#fs);
     const from = Math.max(0, centre - half, middle - reach);
     const to = Math.min(known - 1, centre + half, middle + reach);
+    const around = this.#around;
+    for (let i = from; i <= to; i++) around[i - from] = raw[i & mask]!;
+    const { reach: humReach } = this.#hum;
+    if (centre >= humReach && centre + humReach < known && this.#hum.find(raw, mask, centre))
+      this.#hum.takeOff(around, from - centre, to - from + 1);
     let base = 0;
     let count = 0;
     for (let i = from; i <= to; i++) {
-      const v = raw[i & mask]!;
+      const v = around[i - from]!;
       if (v === v) {
         base += v;
         count++;
@@ -139,7 +150,7 @@ export class BeatShape {
     let far = -1;
     let sign = 0;
     for (let i = from; i <= to; i++) {
-      const v = raw[i & mask]! - base;
+      const v = around[i - from]! - base;
       const away = v > 0 ? up * v : -down * v;
       if (away > far) {
         far = away;
@@ -149,9 +160,9 @@ export class BeatShape {
     }
     if (lead === 0) this.#polarity += 0.2 * (sign - this.#polarity);
     if (best <= from || best >= to) return Math.max(0, middle); // no extremum within reach: where the feature has it
-    const left = raw[(best - 1) & mask]!;
-    const mid = raw[best & mask]!;
-    const right = raw[(best + 1) & mask]!;
+    const left = around[best - 1 - from]!;
+    const mid = around[best - from]!;
+    const right = around[best + 1 - from]!;
     const curve = left - 2 * mid + right;
     const shift = (left - right) / (2 * curve);
     return shift > -1 && shift < 1 ? best + shift : best;

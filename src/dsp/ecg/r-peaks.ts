@@ -12,6 +12,7 @@ import { Judge, NOISY_FULL } from './r-peaks-judge.ts';
 import { BLOCK, LeadSignal } from './r-peaks-lead.ts';
 import { BeatLevels } from './r-peaks-levels.ts';
 import { P_WAVE_REACH_SEC } from './r-peaks-p-waves.ts';
+import { HUM_REACH_SEC } from './mains-hum.ts';
 import { BeatShape, REFINE_SEC, templateHalf } from './r-peaks-shape.ts';
 
 // The detection signal. Decimation first: QRS energy lies below 25 Hz, and 360 samples/s of it triple the cost for the same F1.
@@ -127,7 +128,7 @@ export class RPeakDetector implements BeatDetector {
       highPass: highPass(HIGH_PASS_HZ, fd),
       lowPass: lowPass(LOW_PASS_HZ, fd),
       shortGap: this.#filterGap,
-      rawLength: powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + 2 * REFINE_SEC) * fs + (BLOCK + AHEAD + 2) * this.decimation),
+      rawLength: powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + REFINE_SEC + HUM_REACH_SEC) * fs + (BLOCK + AHEAD + 2) * this.decimation),
       ringLength,
     };
     this.#leads = Array.from({ length: leadCount }, (_, lead) => new LeadSignal(layout, lead));

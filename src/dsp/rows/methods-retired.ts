@@ -49,6 +49,11 @@ export const retiredBeatMethods: readonly Method[] = [
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
+  earlier(
+    beatMethods.ecg,
+    13,
+    'hum of 50 or 60 Hz moved the places of beats and their shapes (QTDB with 0.3 mV of 50 Hz, RMSSD of 60 s flagged 0; of these within 10 %: at 250 Hz 6.3; 82.7 %, version 14: 61.8; 99.5).',
+  ),
   earlier(beatMethods.ecg, 12, 'the same beats and kinds, flagged by sqi_ecg version 10: good where T waves were taken for beats.'),
   earlier(
     beatMethods.ecg,
@@ -131,6 +136,7 @@ const madeOf8 = 'made of r_peaks version 8, which took waves next to lost sample
 const madeOf10 = 'made of r_peaks version 10, which could take T waves of a slow heart for beats.';
 const madeOf11 =
   'made of r_peaks version 11, which of several leads lost ventricular beats that one of them hardly had, and could begin with a T wave.';
+const madeOf13 = 'made of r_peaks version 13, whose places of beats were moved by hum of 50 or 60 Hz.';
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
@@ -152,10 +158,13 @@ export const retiredMethods: readonly Method[] = [
   ),
   ...featureMethods.filter(isMadeOfRPeaks).flatMap((current) => {
     const isVariability = current.feature.startsWith('hrv_');
-    const before = isVariability ? current.version - 1 : current.version;
+    // the version made of r_peaks version 13, and the one before sure supraventricular beats were no doubt
+    const of13 = current.version - 1;
+    const before = isVariability ? of13 - 1 : of13;
     // the version made of r_peaks version 12
     const of12 = before - (isDoubtedByPlace(current) ? 2 : 1);
     return [
+      earlier(current, of13, madeOf13),
       ...(isVariability ? [earlier(current, before, fewSurelyEctopic)] : []),
       ...(isDoubtedByPlace(current)
         ? [earlier(current, before - 1, isOfSpectrum(current) ? acrossHoles : placesTogether), earlier(current, of12, placesUndoubted)]
@@ -251,6 +260,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
+      earlier(current, 8, madeOf13),
       earlier(current, 7, flaggedBy10),
       earlier(current, 6, humLeft),
       earlier(current, 5, madeOf11),
@@ -260,6 +270,7 @@ export const retiredMethods: readonly Method[] = [
       earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
     ]),
   ...fiveMinuteMethods.flatMap((current) => [
+    earlier(current, 8, madeOf13),
     earlier(current, 7, fewSurelyEctopic),
     earlier(current, 6, isOfSpectrum(current) ? acrossHoles : placesTogether),
     earlier(current, 5, placesUndoubted),
@@ -269,11 +280,16 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 1, kindsOf7),
   ]),
   ...burdenMethods.flatMap((current) => [
+    earlier(current, 5, madeOf13),
     earlier(current, 4, current.feature === 'ventricular_run_10s' ? flaggedBy10 : kindsSure),
     earlier(current, 3, madeOf11),
     earlier(current, 2, madeOf10),
     earlier(current, 1, madeOf8),
   ]),
+  earlier(featureMethods[methodIndex('longest_rr_10s')]!, 7, madeOf13),
+  earlier(featureMethods[methodIndex('af_index')]!, 6, madeOf13),
+  earlier(featureMethods[methodIndex('af_burden_300s')]!, 4, madeOf13),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 11, madeOf13),
   earlier(
     featureMethods[methodIndex('longest_rr_10s')]!,
     6,

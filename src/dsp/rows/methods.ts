@@ -62,7 +62,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 13,
+    version: 14,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -72,7 +72,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat. From 188 Hz on, pulses of up to 2 ms and steps are taken out first. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat. From 188 Hz on, pulses of up to 2 ms and steps are taken out first; hum of 50 or 60 Hz is taken off around each beat before it is placed and compared: mains-hum.ts. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -92,7 +92,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 15, mean_nn: 14, sdnn: 15, pnn50: 15, sd1: 15, sd2: 15, lf: 15, hf: 15, lf_hf: 15 },
+  ecg: { rmssd: 16, mean_nn: 15, sdnn: 16, pnn50: 16, sd1: 16, sd2: 16, lf: 16, hf: 16, lf_hf: 16 },
   ppg: { rmssd: 9, mean_nn: 8, sdnn: 10, pnn50: 9, sd1: 9, sd2: 10, lf: 9, hf: 9, lf_hf: 9 },
 };
 
@@ -156,7 +156,7 @@ const ofFirstLead =
 const boundary = (name: string, title: string, paper: string, notes: string): Method =>
   method({
     feature: `${name}_60s`,
-    version: 8,
+    version: 9,
     source: 'ecg',
     title,
     unit: 'ms',
@@ -207,7 +207,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 12,
+    version: 13,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -235,7 +235,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 11,
+    version: 12,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -357,7 +357,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 11 : 5,
+      version: source === 'ecg' ? 12 : 5,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -371,7 +371,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 6,
+    version: 7,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -385,7 +385,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 7,
+    version: 8,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
@@ -431,7 +431,7 @@ export const featureMethods: readonly Method[] = [
   ...pulseWaveMethods,
   method({
     feature: 'af_burden_300s',
-    version: 4,
+    version: 5,
     source: 'ecg',
     title: 'Burden of atrial fibrillation',
     unit: '%',

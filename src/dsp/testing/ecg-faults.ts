@@ -51,3 +51,22 @@ export function electrodeOff(x: Float64Array, fs: number, railMv: number): Float
   for (let from = 33 * fs; from < x.length; from += 60 * fs) out.fill(railMv, Math.round(from), Math.round(from + 5 * fs));
   return out;
 }
+
+export type Hum = Readonly<{
+  /** Amplitude. */
+  mv: number;
+  hz: number;
+  /** How far its frequency wanders to either side within a minute, Hz. */
+  wanderHz?: number;
+  /** When it begins. */
+  fromSec?: number;
+}>;
+
+/** Adds hum of mains. */
+export function addHum(x: Float64Array, fs: number, { mv, hz, wanderHz = 0, fromSec = 0 }: Hum): Float64Array {
+  const perSec = (2 * Math.PI) / 60;
+  return x.map((v, i) => {
+    const t = i / fs;
+    return t < fromSec ? v : v + mv * Math.sin(2 * Math.PI * hz * t - (2 * Math.PI * wanderHz * Math.cos(perSec * t)) / perSec);
+  });
+}
