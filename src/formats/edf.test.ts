@@ -172,7 +172,7 @@ function listsOf(bytes: Uint8Array): { recordBytes: number; starts: string[]; no
     const used = list.replace(/\0+$/, '');
     expect(list.length).toBeGreaterThan(used.length); // the last list of a record is ended too
     for (const [i, tal] of used.split('\0').entries()) {
-      const [, onset, duration, rest] = /^([+-]\d+(?:\.\d+)?)(?:\u0015(\d+(?:\.\d+)?))?\u0014([^]*)\u0014$/.exec(tal)!;
+      const [, onset, duration, rest] = /^([+-]\d+(?:\.\d+)?)(?:\u0015(\d+(?:\.\d+)?))?\u0014([^]*)\u0014$/.exec(tal)!; // eslint-disable-line no-control-regex
       if (i === 0) expect(rest).toBe(''); // its time
       if (i === 0) starts.push(onset!);
       else notes.push({ onset: onset!, duration: duration ?? '', text: rest! });
