@@ -1,4 +1,5 @@
-/** A question in a modal dialog before something is done. It stays open while that runs and when it fails, with what was typed. */
+/** A question in a modal dialog before something is done. It stays open while that runs and when it fails, with what was typed, unless the
+ *  page may not show what it is about any more. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
@@ -26,18 +27,36 @@ export class Dialog {
   #question: Question | null = null;
   #problem: string | null = null;
   #busy = false;
+  /** The session has ended: what was typed waits, below the cover of the page, for its member to sign in again. */
+  #isCovered = false;
   readonly #redraw: () => void;
   readonly #afterFailure: () => void;
+  readonly #onFailure: (error: unknown) => void;
 
-  /** @param afterFailure called when the dialog is left after a failure: what the page shows may be out of date */
-  constructor(redraw: () => void, afterFailure: () => void) {
+  /** @param afterFailure called when the dialog is left after a failure: what the page shows may be out of date
+   *  @param onFailure called with each failure, while the dialog stays open */
+  constructor(redraw: () => void, afterFailure: () => void, onFailure: (error: unknown) => void) {
     this.#redraw = redraw;
     this.#afterFailure = afterFailure;
+    this.#onFailure = onFailure;
   }
 
   ask(question: Question): void {
     this.#question = question;
     this.#problem = null;
+    this.#redraw();
+  }
+
+  /** What it is about may not be seen any more: it is gone, with what was typed.  @param about only if it is this question */
+  dismiss(about = this.#question): void {
+    if (about === null || about !== this.#question) return;
+    this.#question = null;
+    this.#redraw();
+  }
+
+  /** Says nothing of what it is about until the session goes on. */
+  cover(isCovered: boolean): void {
+    this.#isCovered = isCovered;
     this.#redraw();
   }
 
@@ -62,12 +81,13 @@ export class Dialog {
     this.#redraw();
     try {
       await question.act(text);
-      this.#question = null;
+      this.dismiss(question);
       form.closest('dialog')?.close(); // the focus returns to where it was
       question.after?.();
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      this.#problem = problemOf(error);
+      if (this.#question === question) this.#problem = problemOf(error);
+      this.#onFailure(error);
     } finally {
       this.#busy = false;
       this.#redraw();
@@ -77,7 +97,8 @@ export class Dialog {
   view(): TemplateResult | typeof nothing {
     const question = this.#question;
     if (question === null) return nothing;
-    const { title, text, word, danger = false, fields } = question;
+    const { word, danger = false, fields } = question;
+    const [title, text] = this.#isCovered ? ['', nothing] : [question.title, question.text];
     return html`<dialog class="ask" aria-labelledby="ask-title" ${ref(open)} @cancel=${(event: Event) => this.#cancel(event)}>
       <form class="asking" @submit=${(event: SubmitEvent) => void this.#submit(event, question)}>
         <h2 id="ask-title">${title}</h2>

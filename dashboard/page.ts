@@ -29,8 +29,9 @@ export type PageContext = Readonly<{
 
 /** @param isOvertaken another member saved first: the page shows an old version
  *  @param isOfRefresh of what the page does by itself, not of what a person did
- *  @param isRefusal what the page shows may not be seen any more, or no longer exists */
-type Problem = Readonly<{ text: string; isOvertaken: boolean; isOfRefresh: boolean; isRefusal: boolean }>;
+ *  @param isRefusal what the page shows may not be seen any more, or no longer exists
+ *  @param isSignedOut it may be seen as soon as the member has signed in again */
+type Problem = Readonly<{ text: string; isOvertaken: boolean; isOfRefresh: boolean; isRefusal: boolean; isSignedOut: boolean }>;
 
 /** What is refreshed and has not been for so many of its periods is said to be old; ms at least. */
 const OLD_PERIODS = 3;
@@ -62,7 +63,13 @@ export abstract class Page {
 
   constructor(context: PageContext) {
     this.context = context;
-    this.dialog = new Dialog(context.redraw, () => void this.run(() => this.load()));
+    this.dialog = new Dialog(
+      context.redraw,
+      () => void this.#loadAgain(),
+      (error) => {
+        if (this.isAboutPerson && isRefusal(error)) void this.#askSeen();
+      },
+    );
   }
 
   /** Called once the page exists; a constructor could not see the fields of its subclass. */
@@ -82,7 +89,7 @@ export abstract class Page {
     const well = await this.run(() => this.load(), true);
     if (well) this.#shownOfMs = Math.max(this.#shownOfMs, nowMs);
     if (this.#askedMs === nowMs) this.#askedMs = null;
-    this.#hideRefused();
+    if (!well) this.#hideRefused();
     this.context.redraw();
   }
 
@@ -97,16 +104,23 @@ export abstract class Page {
   /** Loads again what may not be seen any more: where the service refuses it, nothing of it stays on the page. */
   protected async lookAgain(): Promise<void> {
     if (this.#phase === 'loading' || this.#isLeft) return;
-    await this.run(() => this.load(), true);
-    this.#hideRefused();
+    await this.#loadAgain(true);
+  }
+
+  async #loadAgain(isRefresh = false): Promise<void> {
+    const well = await this.run(() => this.load(), isRefresh);
+    if (!well) this.#hideRefused();
     this.context.redraw();
   }
 
+  /** What could not be loaded: nothing of it stays on the page, nor in a dialog. */
   #hideRefused(): void {
-    if (!this.isAboutPerson || this.#problem?.isRefusal !== true || !this.#problem.isOfRefresh) return;
+    if (!this.isAboutPerson || this.#problem?.isRefusal !== true) return;
     this.#phase = 'failed';
     this.#isHidden = true;
     this.forget();
+    if (this.#problem.isSignedOut) this.dialog.cover(true);
+    else this.dialog.dismiss();
   }
 
   /** What is shown is from a while ago, although it is refreshed. */
@@ -219,7 +233,8 @@ export abstract class Page {
     const well = await this.run(() => this.load());
     this.#shownOfMs = askedMs;
     this.#phase = well ? 'ready' : 'failed';
-    this.#isHidden = !well && (this.#isHidden || this.#problem?.isRefusal === true);
+    if (well) this.#isHidden = false;
+    else this.#hideRefused();
     this.context.redraw();
   }
 
@@ -231,6 +246,7 @@ export abstract class Page {
     try {
       await action();
       const isFailed = this.#phase === 'failed';
+      this.dialog.cover(false);
       if (this.#problem === before && (!isRefresh || isFailed || before?.isOfRefresh === true)) {
         this.#problem = null;
         if (isFailed) [this.#phase, this.#isHidden] = ['ready', false];
@@ -243,6 +259,7 @@ export abstract class Page {
         isOvertaken: error instanceof ApiError && error.status === 412,
         isOfRefresh: isRefresh,
         isRefusal: isRefusal(error),
+        isSignedOut: error instanceof ApiError && error.status === 401,
       };
       return false;
     } finally {

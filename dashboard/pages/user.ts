@@ -9,6 +9,7 @@ import { filtersOf } from '../live-view.ts';
 import { fieldsOf } from '../marks.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Measured } from '../measured.ts';
+import type { Question } from '../dialog.ts';
 import { Page } from '../page.ts';
 import type { MarkedStretch } from '../paused-traces.ts';
 import { duration, emptyState, moreButton, sortField, tableOf } from '../parts.ts';
@@ -50,6 +51,8 @@ export class UserPage extends Page {
   /** Whether a device of theirs sends, whichever recordings are listed. */
   #isSending = false;
   #monitor: LiveMonitor | null = null;
+  /** The question about a mark on its traces. */
+  #marking: Question | null = null;
   readonly #reported = new Reported(this.context.locale, (iso) => this.time(iso));
   readonly #measured = new Measured(this.context.locale, (iso) => this.time(iso));
   readonly #trends = new Trends({
@@ -128,6 +131,7 @@ export class UserPage extends Page {
     if (isUnshared || user === null) {
       this.#monitor?.stop();
       this.#monitor = null;
+      if (this.#marking !== null) this.dialog.dismiss(this.#marking);
       return;
     }
     // The trace does not wait for it.
@@ -154,7 +158,7 @@ export class UserPage extends Page {
   }
 
   #mark({ streamId, channels, fromMs, toMs, done }: MarkedStretch): void {
-    this.dialog.ask({
+    this.#marking = {
       title: t('Mark'),
       text: t('Everyone who can see this recording also sees the mark, your name and when you made it.'),
       word: t('Save'),
@@ -165,7 +169,8 @@ export class UserPage extends Page {
         await call('POST', '/api/v1/annotations', { body: { stream_id: streamId, ...place, ...what } });
         done();
       },
-    });
+    };
+    this.dialog.ask(this.#marking);
   }
 
   protected override forget(): void {

@@ -4,6 +4,8 @@ import { ANNOTATIONS_LABEL, YEAR_SHORT_MAX, YEAR_SHORT_MIN } from './edf-common.
 import type { EdfAnnotation } from './edf-common.ts';
 
 const SECOND_NS = 1_000_000_000n;
+/** EDF advises records of no more. */
+const RECORD_BYTES_ADVISED = 61_440;
 
 export type EdfSignalToWrite = Readonly<{
   /** e.g. `ECG II`; at most 16 characters of ASCII. */
@@ -47,7 +49,7 @@ export type EdfWritten = Readonly<{
  *  @throws RangeError on rates that no record length up to 60 s makes whole, and on texts that the format cannot carry */
 export function writeEdf(file: EdfToWrite): EdfWritten {
   const { signals, missing } = file;
-  // Without signals: one record of 0 s that holds the annotations, as the specification of EDF+ has it.
+  // Without signals: records of 0 s that hold the annotations, as the specification of EDF+ has it.
   const durationSec = signals.length === 0 ? 0 : recordDuration(signals.map(({ rateNanoHz }) => rateNanoHz));
   const widths = signals.map(({ rateNanoHz }) => Math.round((rateNanoHz * durationSec) / 1e9));
   const recordTotal = Math.max(0, ...signals.map(({ samples }, i) => Math.ceil(samples.length / widths[i]!)));
@@ -67,18 +69,18 @@ export function writeEdf(file: EdfToWrite): EdfWritten {
   }
   const startNs = file.startUnixNs ?? 0n;
   const fraction = Number(startNs - wholeSeconds(startNs) * SECOND_NS) / 1e9;
-  const lists = distribute(annotations, kept, durationSec, fraction);
-  const listBytes = Math.max(32, ...lists.map((list) => list.length));
-  const listWidth = Math.ceil(listBytes / 2);
+  const sampleBytes = 2 * widths.reduce((sum, width) => sum + width, 0);
+  const { lists, listWidth } = distribute(annotations, kept, durationSec, fraction, sampleBytes);
 
-  const recordBytes = 2 * (widths.reduce((sum, width) => sum + width, 0) + listWidth);
+  const recordBytes = sampleBytes + 2 * listWidth;
   const headerBytes = 256 * (signals.length + 2);
-  const bytes = new Uint8Array(headerBytes + recordBytes * kept.length);
+  const bytes = new Uint8Array(headerBytes + recordBytes * lists.length);
   const contiguous = kept.every((record, i) => record === i);
-  bytes.set(header(file, contiguous, kept.length, durationSec, widths, scales, listWidth, headerBytes));
+  bytes.set(header(file, contiguous, lists.length, durationSec, widths, scales, listWidth, headerBytes));
   let at = headerBytes;
   const last = scales.map(({ digitalMin, digitalMax }) => Math.max(digitalMin, Math.min(digitalMax, 0)));
-  for (const [index, record] of kept.entries()) {
+  for (const [index, list] of lists.entries()) {
+    const record = kept[index] ?? 0;
     for (const [i, { samples }] of signals.entries()) {
       const { shift, by } = scales[i]!;
       for (let k = record * widths[i]!; k < (record + 1) * widths[i]!; k++, at += 2) {
@@ -88,7 +90,11 @@ export function writeEdf(file: EdfToWrite): EdfWritten {
         bytes[at + 1] = (last[i]! >> 8) & 0xff;
       }
     }
-    bytes.set(lists[index]!, at);
+    let end = at;
+    for (const tal of list) {
+      bytes.set(tal, end);
+      end += tal.length;
+    }
     at += 2 * listWidth;
   }
   const rescaled = signals.flatMap(({ label }, i) => (scales[i]!.by === 1 ? [] : [{ label, by: scales[i]!.by }]));
@@ -179,22 +185,83 @@ function missingStretches(
   return found;
 }
 
-/** The annotation list of every kept record, its own time first. An annotation goes into the record that covers it, else the next. */
-function distribute(annotations: readonly EdfAnnotation[], kept: readonly number[], durationSec: number, fraction: number): Uint8Array[] {
+type Lists = Readonly<{
+  /** Of every record: its own time, then annotations. */
+  lists: readonly (readonly Uint8Array[])[];
+  /** Of the longest, in 2 bytes. */
+  listWidth: number;
+}>;
+
+/** Which annotations stand in which record. Every record of a file is as wide as the longest list, so that is the record which covers an
+ *  annotation (or the next, in a gap) as long as the lists take no more than the samples; what is beyond goes into records near it, which
+ *  EDF+ allows: the onset says when it was. */
+function distribute(
+  annotations: readonly EdfAnnotation[],
+  kept: readonly number[],
+  durationSec: number,
+  fraction: number,
+  sampleBytes: number,
+): Lists {
   const encoder = new TextEncoder();
-  const texts = kept.map((record) => `+${seconds(record * durationSec + fraction)}\u0014\u0014\u0000`);
+  const times = kept.map((record) => encoder.encode(`+${seconds(record * durationSec + fraction)}\u0014\u0014\u0000`));
+  const tals: Tal[] = [];
+  let index = 0;
   for (const { onsetSec, durationSec: length, text } of annotations.toSorted((a, b) => a.onsetSec - b.onsetSec)) {
     const record = Math.floor(onsetSec / durationSec);
-    let index = kept.findIndex((candidate) => candidate >= record);
-    if (index < 0) index = kept.length - 1;
-    if (index < 0) break;
+    while (index < kept.length - 1 && kept[index]! < record) index++;
     const clean = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, ' '); // eslint-disable-line no-control-regex
     const stated = Number.isNaN(length) ? '' : `\u0015${seconds(length)}`;
     const onset = onsetSec + fraction;
-    texts[index] += `${onset < 0 ? '-' : '+'}${seconds(Math.abs(onset))}${stated}\u0014${clean}\u0014\u0000`;
+    const bytes = encoder.encode(`${onset < 0 ? '-' : '+'}${seconds(Math.abs(onset))}${stated}\u0014${clean}\u0014\u0000`);
+    tals.push({ index, bytes });
   }
-  return texts.map((text) => encoder.encode(text));
+  const timeBytes = times.reduce((most, { length }) => Math.max(most, length), 0);
+  const talBytes = tals.reduce((most, { bytes }) => Math.max(most, bytes.length), 0);
+  const advised = RECORD_BYTES_ADVISED - sampleBytes;
+  let widest = Math.max(32, timeBytes + talBytes, Math.min(sampleBytes === 0 ? Infinity : sampleBytes, advised));
+  for (;;) {
+    const lists = kept.length === 0 ? [] : fill(times, tals, widest, sampleBytes === 0);
+    if (lists !== null) {
+      const longest = lists.reduce((most, list) => Math.max(most, lengthOf(list)), 32);
+      return { lists, listWidth: Math.ceil(longest / 2) };
+    }
+    const wider = Math.ceil(widest * 1.25);
+    widest = widest < advised ? Math.min(wider, advised) : wider;
+  }
 }
+
+/** A time-stamped annotation list, and the record that it belongs to. */
+type Tal = Readonly<{ index: number; bytes: Uint8Array }>;
+
+/** Into the record that each belongs to or the next with room; those that find none up to the end, from the end back.
+ *  @param mayAdd records of the first time, after the last  @returns null: they do not fit */
+function fill(times: readonly Uint8Array[], tals: readonly Tal[], bytesMax: number, mayAdd: boolean): Uint8Array[][] | null {
+  const lists = times.map((time) => [time]);
+  const used = times.map(({ length }) => length);
+  const put = (at: number, bytes: Uint8Array): boolean => {
+    if (used[at]! + bytes.length > bytesMax) return false;
+    lists[at]!.push(bytes);
+    used[at]! += bytes.length;
+    return true;
+  };
+  let at = 0;
+  let back = lists.length - 1;
+  for (const { index, bytes } of tals) {
+    at = Math.max(at, index);
+    while (at < lists.length && !put(at, bytes)) at++;
+    if (at < lists.length) continue;
+    if (mayAdd) {
+      lists.push([times[0]!, bytes]);
+      used.push(times[0]!.length + bytes.length);
+    } else {
+      while (back >= 0 && !put(back, bytes)) back--;
+      if (back < 0) return null;
+    }
+  }
+  return lists;
+}
+
+const lengthOf = (list: readonly Uint8Array[]): number => list.reduce((sum, { length }) => sum + length, 0);
 
 /** Plain decimals with at most 9 digits after the point. */
 function seconds(value: number): string {

@@ -155,6 +155,77 @@ test('annotations without signals are a file of one record', () => {
   expect([file.signals, file.annotations]).toEqual([[], example().annotations]);
 });
 
+/** What the specification of EDF+ says of annotations, and nothing of the reader above. */
+function listsOf(bytes: Uint8Array): { recordBytes: number; starts: string[]; notes: { onset: string; duration: string; text: string }[] } {
+  const text = (from: number, length: number): string => new TextDecoder('latin1').decode(bytes.subarray(from, from + length)).trim();
+  const [headerBytes, recordCount, signalCount] = [Number(text(184, 8)), Number(text(236, 8)), Number(text(252, 4))];
+  const widths = Array.from({ length: signalCount }, (_, i) => 2 * Number(text(256 + signalCount * 216 + 8 * i, 8)));
+  const listAt = Array.from(widths.keys(), (i) => text(256 + 16 * i, 16)).indexOf('EDF Annotations');
+  const recordBytes = widths.reduce((a, b) => a + b, 0);
+  expect(bytes.length).toBe(headerBytes + recordCount * recordBytes);
+  const before = widths.slice(0, listAt).reduce((a, b) => a + b, 0);
+  const starts: string[] = [];
+  const notes: { onset: string; duration: string; text: string }[] = [];
+  for (let record = 0; record < recordCount; record++) {
+    const from = headerBytes + record * recordBytes + before;
+    const list = new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(from, from + widths[listAt]!));
+    const used = list.replace(/\0+$/, '');
+    expect(list.length).toBeGreaterThan(used.length); // the last list of a record is ended too
+    for (const [i, tal] of used.split('\0').entries()) {
+      const [, onset, duration, rest] = /^([+-]\d+(?:\.\d+)?)(?:\u0015(\d+(?:\.\d+)?))?\u0014([^]*)\u0014$/.exec(tal)!; // eslint-disable-line no-control-regex
+      if (i === 0) expect(rest).toBe(''); // its time
+      if (i === 0) starts.push(onset!);
+      else notes.push({ onset: onset!, duration: duration ?? '', text: rest! });
+    }
+  }
+  return { recordBytes, starts, notes };
+}
+
+/** 255 bytes, as long as an export writes them. */
+const longNote = (i: number): string => `${i} ${'ä'.repeat(130)}`.slice(0, 128).padEnd(130, 'ä');
+
+test.each([
+  ['in one gap of a recording of an hour', 3600, (i: number) => 1000 + i / 200, 5],
+  ['in its last second', 3600, (i: number) => 3599 + i / 20_000, 5],
+  ['over all of it', 3600, (i: number) => i * 0.18, 3],
+  ['before it', 3600, (i: number) => -20_000 + i, 5],
+  ['without samples', 0, (i: number) => i / 10, 0],
+] as const)('20,000 long notes %s are written whole, in a file of a fair size', (_, seconds, onsetOf, sizeOfSamples) => {
+  const samples = wave(250 * seconds, 300);
+  if (seconds > 0) samples.fill(MISSING, 1000 * 250, 1100 * 250);
+  const signals = seconds === 0 ? [] : [{ label: 'ECG II', unit: 'mV', rateNanoHz: 250e9, gain: 200, baseline: 0, samples }];
+  const annotations = Array.from({ length: 20_000 }, (_note, i) => ({ onsetSec: onsetOf(i), durationSec: i % 2 === 0 ? 1.5 : Number.NaN, text: longNote(i) })); // prettier-ignore
+  const { bytes } = writeEdf(example({ signals, annotations }));
+  const { recordBytes, starts, notes } = listsOf(bytes);
+  expect(recordBytes).toBeLessThanOrEqual(61_440);
+  expect(bytes.length).toBeLessThan(sizeOfSamples * 2 * samples.length + 2 * 20_000 * 300);
+  const expected = Array.from({ length: seconds }, (_second, i) => i).filter((i) => i < 1000 || i >= 1100);
+  expect(new Set(starts)).toEqual(new Set(seconds === 0 ? ['+0'] : expected.map((i) => `+${i}`)));
+  expect(new Set(notes.map(({ text }) => text))).toEqual(new Set(annotations.map(({ text }) => text)));
+  expect(notes.length).toBe(20_000);
+  const byText = new Map(notes.map((note) => [note.text, note]));
+  for (const { onsetSec, durationSec, text } of annotations) {
+    const { onset, duration } = byText.get(text)!;
+    expect(Number(onset)).toBeCloseTo(onsetSec, 8);
+    expect(duration).toBe(Number.isNaN(durationSec) ? '' : '1.5');
+  }
+  expect(read(bytes).annotations.map(({ text }) => text)).toEqual(annotations.map(({ text }) => text));
+});
+
+test('a few notes stand in the record that covers them', () => {
+  const text = Buffer.from(writeEdf(example()).bytes).toString('latin1');
+  const at = (second: number): number => text.indexOf(`+${second}\u0014\u0014\0`);
+  expect([text.indexOf('button'), text.indexOf('Lagewechsel')].map((found, i) => found > at([2, 4][i]!) && found < at([3, 5][i]!))).toEqual([true, true]); // prettier-ignore
+});
+
+test('more notes than a short recording has room for make its records as wide as they need', () => {
+  const signals = [{ label: 'ECG II', unit: 'mV', rateNanoHz: 250e9, gain: 200, baseline: 0, samples: wave(500, 300) }];
+  const annotations = Array.from({ length: 1000 }, (_, i) => ({ onsetSec: 0.5, durationSec: Number.NaN, text: longNote(i) }));
+  const { recordBytes, notes } = listsOf(writeEdf(example({ signals, annotations })).bytes);
+  expect(notes.length).toBe(1000);
+  expect(recordBytes).toBeLessThan(200_000); // half of the notes, and a quarter
+});
+
 test('records as long as fractional rates need', () => {
   const file = read(
     writeEdf(example({ signals: [{ label: 'r', unit: '1', rateNanoHz: 130.1e9, gain: 1, baseline: 0, samples: wave(1301, 9) }] })).bytes,

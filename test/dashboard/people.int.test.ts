@@ -262,7 +262,9 @@ describe.skipIf(chromiumPath === null)('a page under odd conditions', () => {
     await page.getByLabel('Name').fill('Too late');
     await send('POST', `/api/v1/xusers/${id}/erase`, { confirm_external_id: 'gone-meanwhile' });
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('dialog').getByRole('alert').waitFor();
+    await page.locator('.problem[role=alert]').waitFor();
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(await page.locator('main').textContent()).not.toContain('gone-meanwhile');
     expect(await violations(page)).toEqual([]);
     await page.reload();
     await page.getByRole('alert').waitFor();

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
-import { requireConsents, startDashboard, violations } from '../helpers/dashboard.ts';
+import { password, requireConsents, startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture, Opened } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
 import {
@@ -138,6 +138,58 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
       expect(errors).toEqual([]);
       await page.context().close();
     }
+  }, 500_000);
+
+  // promise: pages-consent
+  it('a dialog about a person who has withdrawn a consent closes; one of a session that has ended says nothing until its member is back', async () => {
+    const { send } = dashboard;
+    const seen = { subject_id: person, kind: 'note', started_at: at(61), title: 'Vera fell' };
+    const episode = await send<{ id: string }>('POST', '/api/v1/episodes', seen);
+    const looks = { storageState: dashboard.signedIn, timezoneId: 'UTC' };
+    const ofEpisode = await dashboard.open(`/dashboard/#/episodes/${episode.id}`, looks);
+    const { page: viewer, errors } = await openViewer(`?at=${at(100)}`);
+    const ofViewer = viewer.getByRole('dialog');
+    const ask = async (): Promise<void> => {
+      await viewer
+        .getByRole('row')
+        .filter({ hasText: 'walked' })
+        .getByRole('button', { name: /^Delete/ })
+        .click();
+      await ofViewer.getByRole('heading').waitFor();
+    };
+    const acknowledge = ofEpisode.page.getByRole('button', { name: 'Acknowledge', exact: true });
+    await ask();
+    await acknowledge.click();
+    await ofEpisode.page.getByRole('dialog').getByRole('textbox').fill('I called Vera');
+    await requireConsents(dashboard, ['sharing']);
+    try {
+      // What is asked for now is refused, and the page looks at once; the other learns it by itself.
+      await ofEpisode.page.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).click();
+      for (const { page } of [ofEpisode, { page: viewer }]) {
+        await expect.poll(() => page.getByRole('dialog').count(), { timeout: 60_000 }).toBe(0);
+        await page.locator('.problem[role=alert]').waitFor();
+        expect(await page.getByText(/Vera|walked/).count()).toBe(0);
+      }
+    } finally {
+      await requireConsents(dashboard, []);
+    }
+    await viewer.locator('bio-recording[data-state=ready]').waitFor(); // by itself, and without a dialog
+    expect(await ofViewer.count()).toBe(0);
+
+    await ask();
+    const title = await ofViewer.getByRole('heading').textContent();
+    await viewer.context().clearCookies();
+    const again = viewer.getByRole('dialog', { name: 'Your session has ended' });
+    await again.waitFor({ timeout: 60_000 });
+    await expect.poll(() => viewer.getByText(title!).count(), { timeout: 60_000 }).toBe(0);
+    await again.getByLabel('Password').fill(password);
+    await viewer.keyboard.press('Enter');
+    await expect.poll(() => again.count(), { timeout: 60_000 }).toBe(0);
+    await viewer.getByRole('dialog', { name: title! }).waitFor();
+    await viewer.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await viewer.getByRole('cell', { name: 'walked', exact: true }).waitFor();
+    expect([...errors, ...ofEpisode.errors]).toEqual([]);
+    for (const page of [viewer, ofEpisode.page]) await page.context().close();
   }, 500_000);
 
   it('moves by keyboard alone, and keeps where it is in the address', async () => {
