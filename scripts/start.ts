@@ -35,9 +35,9 @@ try {
   say('');
   say('  Ctrl-C stops everything.');
 
-  const stop = async (exitCode: number): Promise<never> => {
+  const stop = async (exitCode: number, why: string): Promise<never> => {
     const forced = setTimeout(() => process.exit(1), config.stopTimeoutMs + STOP_LATE_MS);
-    await service.stop();
+    await service.stop(why);
     clearTimeout(forced);
     process.exit(exitCode);
   };
@@ -47,7 +47,7 @@ try {
       signals += 1;
       if (signals === 1) {
         say('\n  stopping ...');
-        void stop(0);
+        void stop(0, name);
       } else if (signals > 2) {
         process.exit(1);
       }
@@ -55,7 +55,7 @@ try {
   }
   void service.failed.then(async (reason) => {
     process.stderr.write(`biosignal: ${reason}\n`);
-    await stop(1);
+    await stop(1, reason);
   });
 } catch (error) {
   const known = error instanceof PipelineError || (error instanceof Error && !(error instanceof TypeError));

@@ -54,7 +54,7 @@ const table = {
   channel_limit: { status: 422, close: 4536, retry: false, title: 'The stream has too many channel configurations.' },
   // load and health
   rate_limited: { status: 429, close: 4010, retry: true, title: 'Too many requests; slow down.' },
-  busy: { status: 503, close: 4011, retry: true, title: 'The service is at its limit and kept nothing; send the request again.' },
+  busy: { status: 503, close: 4011, retry: true, title: 'The service is at its limit; send the request again.' },
   unavailable: {
     status: 503,
     close: 4012,

@@ -8,6 +8,7 @@ import type { Api } from './client/api.ts';
 import { findChromium, printPage } from './client/chromium.ts';
 import type { Command } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
+import { personStem } from './export/stretch.ts';
 import { FORCE_OPTION, refuseExisting } from './export/whole-files.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -61,7 +62,10 @@ it is in no address. The file can be read by its owner only; one that is there a
     if (language !== '' && !languages.includes(language)) throw new UsageError(`--language is one of ${languages.join(', ')}`);
     if (language !== '') url.searchParams.set('lang', language);
     url.hash = new URLSearchParams(asked).toString();
-    const file = resolve(console.cwd, options.text('out') || `report-${safe(user.external_id)}.pdf`);
+    const file = resolve(
+      console.cwd,
+      options.text('out') || `report-${personStem({ subject: user.external_id, xuser_id: user.xuser_id })}.pdf`,
+    );
     refuseExisting([file], options.flag('force'));
     const { pdf, note } = await printPage({ chromium, url, credential: key, timeoutMs, signal: console.signal });
     await writeWhole(file, pdf);
@@ -78,12 +82,6 @@ async function findUser(api: Api, wanted: string): Promise<User> {
   if (another !== undefined) throw new UsageError(`'${wanted}' is a user of several projects; name it by its uuid`);
   return user;
 }
-
-const safe = (text: string): string =>
-  text
-    .replaceAll(/[^\w.-]+/g, '_')
-    .replace(/^\.+/, '')
-    .slice(0, 80);
 
 /** The file is whole or not there. */
 async function writeWhole(file: string, bytes: Buffer): Promise<void> {

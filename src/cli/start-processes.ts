@@ -17,7 +17,7 @@ import { startEmbeddedPostgres } from '../storage/database/embedded-postgres.ts'
 import { upgrade } from '../storage/upgrade.ts';
 import type { Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK, UsageError } from './command.ts';
-import { LISTENING } from './start.ts';
+import { endLate, LISTENING } from './start.ts';
 import { cutIntoPartitions } from './partitions.ts';
 import { ENDS_MAX, hasEndedWell, QUICK_MS, Restarts } from './restarts.ts';
 import { SILENT_MS_MAX, watchSigns } from './signs-of-life.ts';
@@ -76,7 +76,8 @@ export async function startProcesses(processes: string, console: Console, json: 
   if (console.signal.aborted) tell();
   else console.signal.addEventListener('abort', tell, { once: true });
   try {
-    await prepare(url, config, console);
+    const late = endLate(console, config.stopTimeoutMs);
+    await prepare(url, config, console).finally(late.cancel);
     const envOf = (i: number): NodeJS.ProcessEnv => ({
       ...console.env,
       DATABASE_URL: url,
@@ -106,7 +107,8 @@ export async function startProcesses(processes: string, console: Console, json: 
     return nodes.every(({ endedWell }) => endedWell) ? EXIT_OK : EXIT_FAILED;
   } catch (error) {
     if (!console.signal.aborted) throw error;
-    return EXIT_FAILED;
+    console.err('biosignal start: stopped while starting');
+    return EXIT_OK;
   } finally {
     ending.abort(); // each is told to stop, and none is started again
     await Promise.allSettled(running);

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { readConfig } from '../config.ts';
 import { startService } from '../server.ts';
 import { whyOf } from '../start/stops.ts';
-import type { Command } from './command.ts';
+import type { Command, Console } from './command.ts';
 import { EXIT_FAILED, EXIT_OK } from './command.ts';
 import { giveSigns } from './signs-of-life.ts';
 
@@ -40,14 +40,7 @@ served from dist/, which 'node_modules/.bin/node scripts/build-web.ts dist' make
         `biosignal start: no widgets and no dashboard are served: dist/ is made by 'node_modules/.bin/node scripts/build-web.ts dist'`,
       );
     // Also while it starts.
-    let forced: NodeJS.Timeout | undefined;
-    const late = (): never => {
-      console.err(`biosignal start: has not stopped within ${(config.stopTimeoutMs + STOP_LATE_MS) / 1000} s, and is ended`);
-      process.exit(EXIT_FAILED);
-    };
-    const force = (): void => void (forced ??= setTimeout(late, config.stopTimeoutMs + STOP_LATE_MS));
-    if (console.signal.aborted) force();
-    else console.signal.addEventListener('abort', force, { once: true });
+    const late = endLate(console, config.stopTimeoutMs);
     const service = await startService({
       config,
       ...(existsSync(webDir) ? { webDir } : {}),
@@ -58,7 +51,7 @@ served from dist/, which 'node_modules/.bin/node scripts/build-web.ts dist' make
       return null;
     });
     if (service === null) {
-      clearTimeout(forced);
+      late.cancel();
       console.err('biosignal start: stopped while starting');
       return EXIT_OK;
     }
@@ -71,12 +64,33 @@ served from dist/, which 'node_modules/.bin/node scripts/build-web.ts dist' make
     });
     const reason = await Promise.race([asked, service.failed, ...orphaned]);
     if (reason !== null) console.err(`biosignal start: ${reason}`);
-    force();
+    late.begin();
     await service.stop(reason ?? whyOf(console.signal));
-    clearTimeout(forced);
+    late.cancel();
     return reason === null ? EXIT_OK : EXIT_FAILED;
   },
 };
+
+type LateEnd = Readonly<{ begin: () => void; cancel: () => void }>;
+
+/** From the signal on, or from `begin`: a process that has not stopped in its time and STOP_LATE_MS is ended. */
+export function endLate({ signal, err }: Pick<Console, 'signal' | 'err'>, stopTimeoutMs: number): LateEnd {
+  let timer: NodeJS.Timeout | undefined;
+  const end = (): never => {
+    err(`biosignal start: has not stopped within ${(stopTimeoutMs + STOP_LATE_MS) / 1000} s, and is ended`);
+    process.exit(EXIT_FAILED);
+  };
+  const begin = (): void => void (timer ??= setTimeout(end, stopTimeoutMs + STOP_LATE_MS));
+  if (signal.aborted) begin();
+  else signal.addEventListener('abort', begin, { once: true });
+  return {
+    begin,
+    cancel: () => {
+      signal.removeEventListener('abort', begin);
+      clearTimeout(timer);
+    },
+  };
+}
 
 /** Of one of several processes: resolves with a reason when the command that started it was killed. Nobody would start it again, and it
  *  would keep the port from the next. */

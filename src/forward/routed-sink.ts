@@ -111,7 +111,7 @@ export class RoutedSink implements PacketSink {
       if (view.ownerOf(subject.subjectId) !== owner) throw new PipelineError('unavailable', MOVED, { retryAfterSec: MOVED_RETRY_SEC });
       return await this.#ask(owner, 'open', encodeObject(request), OPEN_MS);
     });
-    const record = decodeObject<StreamRecord | Rejected>(answer);
+    const record = ofOwner(() => decodeOpened(answer));
     if (isRejected(record)) return record;
     this.#remote.set(record.streamId, { owner, subjectId: record.subjectId });
     return { ...record, node: owner };
@@ -149,8 +149,7 @@ export class RoutedSink implements PacketSink {
     const remote = this.#remote.get(streamId);
     if (remote === undefined) return await this.#parts.local.packetHashes(streamId, firstSeq, count);
     const answer = await this.#ask(remote.owner, 'hashes', encodeObject({ streamId, firstSeq, count }), OPEN_MS);
-    // JSON has no NaN
-    return Float64Array.from(decodeObject<readonly (number | null)[]>(answer), (hash) => hash ?? NaN);
+    return ofOwner(() => decodeHashes(answer));
   }
 
   nodeUrlOf(streamId: StreamId): string {
@@ -267,6 +266,34 @@ export class RoutedSink implements PacketSink {
 }
 
 /** @param packets of the message  @throws PipelineError internal: it does not say which of them are kept, so none counts as kept */
+/** Reads what an owner says. What is damaged of it may be whole the next time.  @throws PipelineError unavailable */
+function ofOwner<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw notKept((error as Error).message);
+  }
+}
+
+function decodeOpened(answer: Buffer): StreamRecord | Rejected {
+  const said = decodeObject<StreamRecord | Rejected | null>(answer);
+  checkSaid(said !== null && typeof said === 'object');
+  if (isRejected(said!)) checkSaid(Object.hasOwn(errorTable, said.code) && typeof said.detail === 'string');
+  else {
+    const { streamId, subjectId, epochNs, channels, seqRanges, expiring } = said!;
+    checkSaid(Number.isSafeInteger(streamId) && typeof subjectId === 'string' && typeof epochNs === 'bigint');
+    checkSaid([channels, seqRanges, expiring].every((list) => Array.isArray(list)));
+  }
+  return said!;
+}
+
+/** JSON has no NaN: null is one. */
+function decodeHashes(answer: Buffer): Float64Array {
+  const said = decodeObject<readonly (number | null)[]>(answer);
+  checkSaid(Array.isArray(said) && said.every((hash) => hash === null || typeof hash === 'number'));
+  return Float64Array.from(said, (hash) => hash ?? NaN);
+}
+
 function decodeSettled(answer: Buffer, packets: number): Settled {
   const said = decodeObject<Settled | null>(answer);
   const isNumber = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -131,7 +131,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
   },
   busy: {
     when: 'A queue of the service is full, and it takes no more in order to keep what it has already accepted. Or the first request with this `Idempotency-Key` is still being answered.',
-    act: 'Nothing was kept: wait for `Retry-After` seconds and send the same request again. Operators: `/metrics` shows which queue is full, `/readyz` what is waiting.',
+    act: 'Of packets nothing was kept: wait for `Retry-After` seconds and send the same request again. Operators: `/metrics` shows which queue is full, `/readyz` what is waiting.',
   },
   unavailable: {
     when: 'The database, or another part that this request needs, is unavailable; or this instance is on standby while another one takes the packets.',

@@ -179,8 +179,10 @@ function openingOf({ deviceId, bootId, subject, firmware, recordedUnixNs }: Deco
   return JSON.stringify([deviceId, bootId, subject, firmware, recordedUnixNs === undefined]);
 }
 
-function refusalOf({ refusals }: Stretch, packet: DecodedPacket): Rejected | undefined {
-  return refusals.size === 0 ? undefined : refusals.get(openingOf(packet));
+function refusalOf({ refusals }: Stretch, unavailable: ReadonlyMap<string, Rejected>, packet: DecodedPacket): Rejected | undefined {
+  if (refusals.size + unavailable.size === 0) return undefined;
+  const opening = openingOf(packet);
+  return refusals.get(opening) ?? unavailable.get(opening);
 }
 
 /** Decodes consecutive packets of a batch and opens those of their streams that are not open yet, all at once.
@@ -221,7 +223,7 @@ async function openStretch(
     });
     if (isRejected(session)) refusals.set(openingOf(first), session);
   }
-  return { packets, refusals: new Map([...refusals, ...unavailable]) };
+  return { packets, refusals };
 }
 
 /** Of one packet, as another's may be kept. */
@@ -260,7 +262,7 @@ async function takeBatch(ingest: Ingest, request: BatchRequest, body: Uint8Array
     const packet = stretch.packets[index % STRETCH_PACKETS]!;
     const offered = isRejected(packet)
       ? packet
-      : (refusalOf(stretch, packet) ?? (await offerOne(ingest, request, packet, parts[index]!, receivedNs)));
+      : (refusalOf(stretch, unavailable, packet) ?? (await offerOne(ingest, request, packet, parts[index]!, receivedNs, unavailable)));
     if (isRejected(offered)) {
       rejections.push({ index, code: offered.code, detail: offered.detail });
       continue;
@@ -323,6 +325,7 @@ async function offerOne(
   packet: DecodedPacket,
   bytes: Uint8Array,
   receivedNs: bigint,
+  unavailable?: Map<string, Rejected>,
 ): Promise<OfferedPacket | Rejected> {
   const found = ingest.find(sender.caller, packet, receivedNs);
   const session = found instanceof Promise ? await found.catch(refusalBy) : found;
@@ -330,8 +333,9 @@ async function offerOne(
   const offered = ingest.offer(session, packet, bytes, receivedNs, sender);
   if (offered === 'recall') {
     const refusal = await ingest.recall(session, packet.seq).then(() => null, refusalBy);
+    if (refusal?.code === 'unavailable') unavailable?.set(openingOf(packet), refusal);
     if (refusal !== null) return refusal;
-    return await offerOne(ingest, sender, packet, bytes, receivedNs);
+    return await offerOne(ingest, sender, packet, bytes, receivedNs, unavailable);
   }
   if (offered === 'busy') return rejected('busy', 'The queues are full.');
   if (isRejected(offered)) return offered;

@@ -88,7 +88,6 @@ it.each(Object.entries(ways))(
     }
     expect([...told.keys()].every((status) => status === 401 || status === 429)).toBe(true);
   },
-  60_000,
 );
 
 // promise: guesses-limited

@@ -88,36 +88,32 @@ async function fingerprint(database: TestDatabase): Promise<Record<string, strin
 test.each([
   { name: 'the same kind', url: undefined },
   ...otherServers().map(({ name, url }) => ({ name, url: url as string | undefined })),
-])(
-  'restores into $name of server, row for row, and the service takes packets again',
-  async ({ url }) => {
-    const target = await emptyDatabase(url);
+])('restores into $name of server, row for row, and the service takes packets again', async ({ url }) => {
+  const target = await emptyDatabase(url);
+  try {
+    expect(await run(restore, target.url, '', join(work, 'one')), lines.join('\n')).toBe(0);
+    const { openDatabase } = await import('../../src/storage/database/database.ts');
+    const database = (await openDatabase(target.url)) as TestDatabase;
     try {
-      expect(await run(restore, target.url, '', join(work, 'one')), lines.join('\n')).toBe(0);
-      const { openDatabase } = await import('../../src/storage/database/database.ts');
-      const database = (await openDatabase(target.url)) as TestDatabase;
-      try {
-        expect(await fingerprint(database)).toEqual(await fingerprint(source));
-        const { rows } = await database.pool.query<{ a: string; b: string }>(
-          `select (select count(*) from feature)::text as a, (select coalesce(sum(n), 0) from feature_1m)::text as b`,
-        );
-        expect(rows[0]!.b).toBe(rows[0]!.a);
-      } finally {
-        await database.close();
-      }
-      await withService(target.url, async (serviceUrl) => {
-        expect(await run(verify, target.url, serviceUrl, join(work, 'run')), lines.join('\n')).toBe(0);
-        const more = ['--duration', '5', '--speed', 'max', '--seed', '9', '--device-prefix', 'new-', '--subject-prefix', 'new-'];
-        expect(await run(simulate, target.url, serviceUrl, ...more), lines.join('\n')).toBe(0);
-      });
-      expect(await run(restore, target.url, '', join(work, 'one'))).toBe(1);
-      expect(lines.join('\n')).toContain('not empty');
+      expect(await fingerprint(database)).toEqual(await fingerprint(source));
+      const { rows } = await database.pool.query<{ a: string; b: string }>(
+        `select (select count(*) from feature)::text as a, (select coalesce(sum(n), 0) from feature_1m)::text as b`,
+      );
+      expect(rows[0]!.b).toBe(rows[0]!.a);
     } finally {
-      await target.drop();
+      await database.close();
     }
-  },
-  60_000,
-);
+    await withService(target.url, async (serviceUrl) => {
+      expect(await run(verify, target.url, serviceUrl, join(work, 'run')), lines.join('\n')).toBe(0);
+      const more = ['--duration', '5', '--speed', 'max', '--seed', '9', '--device-prefix', 'new-', '--subject-prefix', 'new-'];
+      expect(await run(simulate, target.url, serviceUrl, ...more), lines.join('\n')).toBe(0);
+    });
+    expect(await run(restore, target.url, '', join(work, 'one'))).toBe(1);
+    expect(lines.join('\n')).toContain('not empty');
+  } finally {
+    await target.drop();
+  }
+});
 
 // promise: restore-checks
 test('a damaged or unfinished backup is refused before anything is touched', async () => {

@@ -37,5 +37,4 @@ test.runIf(hasNatsServer)(
     closing.push(() => service.stop());
     await until(() => isShared(database, 1), 30_000);
   },
-  120_000,
 );

@@ -71,5 +71,4 @@ test.runIf(hasNatsServer)(
     await until(() => hasAll({ ...original, ...copy }, 1, 1), 30_000);
     expect((await original.pool.query('select from stream')).rowCount).toBe(0);
   },
-  120_000,
 );

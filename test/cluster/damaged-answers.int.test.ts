@@ -88,5 +88,4 @@ test.runIf(hasNatsServer)(
     for (const packet of packets!.keys()) await until(async () => (await send(elsewhere, packet)).status === 202, 30_000);
     await until(() => hasAll(database, 1, packets!.length), 30_000);
   },
-  120_000,
 );

@@ -134,6 +134,5 @@ describe.each(transports)('over %s', (_, runs, transport) => {
       const { parts } = (await (await fetch(`${service.baseUrl}/readyz`)).json()) as { parts: { name: string; detail: string }[] };
       expect(parts.find(({ name }) => name === 'bus')?.detail).toBe('open, to 1 other node');
     },
-    120_000,
   );
 });

@@ -45,68 +45,63 @@ const bodies: Readonly<Record<string, Buffer>> = {
 };
 
 // promise: hostile-messages
-test.runIf(hasNatsServer)(
-  'a node goes on serving whatever other nodes say to it, and logs a line a minute about it',
-  async () => {
-    const { natsPort, database, key, started } = await startNatsPair(closing, PEOPLE);
-    const nodes = started.map(({ service }) => service);
+test.runIf(hasNatsServer)('a node goes on serving whatever other nodes say to it, and logs a line a minute about it', async () => {
+  const { natsPort, database, key, started } = await startNatsPair(closing, PEOPLE);
+  const nodes = started.map(({ service }) => service);
 
-    const { rows } = await database.pool.query<{ id: string }>('select id from cluster_node');
-    const hostile = await connect({ servers: `127.0.0.1:${natsPort}` });
-    const random = seededRandom(7);
-    const any = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
-    const damaged = (body: Buffer): Buffer => {
-      const bytes = Buffer.from(body);
-      for (let n = 0; n < 1 + 8 * random(); n++) bytes[Math.floor(random() * bytes.length)] = Math.floor(256 * random());
-      if (random() < 0.7) bytes[0] = body[0]!; // of a wire that is read
-      const at = Math.floor(random() * bytes.length);
-      const pick = random();
-      if (pick < 0.2) return bytes.subarray(0, at);
-      return pick < 0.4 ? Buffer.concat([bytes.subarray(0, at), bytes.subarray(at / 2), bytes]) : bytes;
-    };
-    let answered = 0;
-    hostile.subscribe('answers', { callback: () => void (answered += 1) });
-    for (let i = 0; i < MESSAGES; i++) {
-      const kind = any(Object.keys(bodies));
-      const head = headers();
-      if (random() < 0.9) head.set('from', random() < 0.5 ? rows[0]!.id : String.fromCharCode(33 + 90 * random()));
-      const body = random() < 0.1 ? Buffer.from(Array.from({ length: 40 * random() }, () => 256 * random())) : damaged(bodies[kind]!);
-      hostile.publish(`ward.${any(rows).id}.${kind}`, body, { headers: head, ...(random() < 0.8 && { reply: 'answers' }) });
-      if (i % 500 === 499) await hostile.flush();
-    }
-    await hostile.flush();
-    await until(() => answered > MESSAGES / 2, 30_000);
-    await hostile.close();
+  const { rows } = await database.pool.query<{ id: string }>('select id from cluster_node');
+  const hostile = await connect({ servers: `127.0.0.1:${natsPort}` });
+  const random = seededRandom(7);
+  const any = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+  const damaged = (body: Buffer): Buffer => {
+    const bytes = Buffer.from(body);
+    for (let n = 0; n < 1 + 8 * random(); n++) bytes[Math.floor(random() * bytes.length)] = Math.floor(256 * random());
+    if (random() < 0.7) bytes[0] = body[0]!; // of a wire that is read
+    const at = Math.floor(random() * bytes.length);
+    const pick = random();
+    if (pick < 0.2) return bytes.subarray(0, at);
+    return pick < 0.4 ? Buffer.concat([bytes.subarray(0, at), bytes.subarray(at / 2), bytes]) : bytes;
+  };
+  let answered = 0;
+  hostile.subscribe('answers', { callback: () => void (answered += 1) });
+  for (let i = 0; i < MESSAGES; i++) {
+    const kind = any(Object.keys(bodies));
+    const head = headers();
+    if (random() < 0.9) head.set('from', random() < 0.5 ? rows[0]!.id : String.fromCharCode(33 + 90 * random()));
+    const body = random() < 0.1 ? Buffer.from(Array.from({ length: 40 * random() }, () => 256 * random())) : damaged(bodies[kind]!);
+    hostile.publish(`ward.${any(rows).id}.${kind}`, body, { headers: head, ...(random() < 0.8 && { reply: 'answers' }) });
+    if (i % 500 === 499) await hostile.flush();
+  }
+  await hostile.flush();
+  await until(() => answered > MESSAGES / 2, 30_000);
+  await hostile.close();
 
-    for (const { baseUrl } of nodes) expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200);
-    const packets = packetsOfPeople(PEOPLE, 2 * PACKETS, 200, BigInt(Date.now() - 60_000) * 1_000_000n);
-    const send = (from: number): Promise<unknown> =>
-      Promise.all(packets.map((each, first) => sendAll(each.slice(from, from + PACKETS), key, () => nodes, { first, pauseMs: 0 })));
-    await send(0);
-    // Of people who are recorded: what such a message asks for is made with their next packets.
-    const { rows: streams } = await database.pool.query<{ id: number; person: string }>('select id, xuser_id as person from stream');
-    expect(streams).toHaveLength(PEOPLE);
-    const again = await connect({ servers: `127.0.0.1:${natsPort}` });
-    const ask = async (kind: string, what: object): Promise<void> => {
-      for (const { id } of rows) {
-        const { headers: head } = await again.request(`ward.${id}.${kind}`, encodeObject(what), { timeout: 20_000, headers: headers() });
-        expect(head?.has('failed'), `${kind} ${JSON.stringify(what).slice(0, 100)}`).toBe(true);
-      }
-    };
-    for (const { id: streamId, person: subjectId } of streams) {
-      await ask('watch', { subjectId, selection: 'x'.repeat(70_000) });
-      await ask('hashes', { streamId, firstSeq: 0, count: 1e12 });
-      await ask('hashes', { streamId, firstSeq: 0, count: 3e6 });
-      await ask('recent', { streamId, channelNo: 0, fromNs: 1, toNs: 2 });
+  for (const { baseUrl } of nodes) expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200);
+  const packets = packetsOfPeople(PEOPLE, 2 * PACKETS, 200, BigInt(Date.now() - 60_000) * 1_000_000n);
+  const send = (from: number): Promise<unknown> =>
+    Promise.all(packets.map((each, first) => sendAll(each.slice(from, from + PACKETS), key, () => nodes, { first, pauseMs: 0 })));
+  await send(0);
+  // Of people who are recorded: what such a message asks for is made with their next packets.
+  const { rows: streams } = await database.pool.query<{ id: number; person: string }>('select id, xuser_id as person from stream');
+  expect(streams).toHaveLength(PEOPLE);
+  const again = await connect({ servers: `127.0.0.1:${natsPort}` });
+  const ask = async (kind: string, what: object): Promise<void> => {
+    for (const { id } of rows) {
+      const { headers: head } = await again.request(`ward.${id}.${kind}`, encodeObject(what), { timeout: 20_000, headers: headers() });
+      expect(head?.has('failed'), `${kind} ${JSON.stringify(what).slice(0, 100)}`).toBe(true);
     }
-    for (const selection of [5, {}, null]) await ask('watch', { subjectId: streams[0]!.person, selection });
-    await ask('watch', { subjectId: 'x'.repeat(70_000), selection: '' });
-    await ask('tried', { limit: 'auth', who: 'x'.repeat(70_000) });
-    await again.close();
-    await send(PACKETS);
-    await until(() => hasAll(database, PEOPLE, 2 * PACKETS), 60_000);
-    for (const { faults } of started)
-      expect(faults.filter((fault) => fault.includes('could not be answered')).length).toBeLessThanOrEqual(3);
-  },
-  120_000,
-);
+  };
+  for (const { id: streamId, person: subjectId } of streams) {
+    await ask('watch', { subjectId, selection: 'x'.repeat(70_000) });
+    await ask('hashes', { streamId, firstSeq: 0, count: 1e12 });
+    await ask('hashes', { streamId, firstSeq: 0, count: 3e6 });
+    await ask('recent', { streamId, channelNo: 0, fromNs: 1, toNs: 2 });
+  }
+  for (const selection of [5, {}, null]) await ask('watch', { subjectId: streams[0]!.person, selection });
+  await ask('watch', { subjectId: 'x'.repeat(70_000), selection: '' });
+  await ask('tried', { limit: 'auth', who: 'x'.repeat(70_000) });
+  await again.close();
+  await send(PACKETS);
+  await until(() => hasAll(database, PEOPLE, 2 * PACKETS), 60_000);
+  for (const { faults } of started) expect(faults.filter((fault) => fault.includes('could not be answered')).length).toBeLessThanOrEqual(3);
+});

@@ -54,5 +54,4 @@ test.runIf(existsSync('/usr/bin/prlimit'))(
       await database.close();
     }
   },
-  240_000,
 );

@@ -67,5 +67,4 @@ test.runIf(hasNatsServer)(
     await send(PACKETS, [third]);
     await until(() => hasAll(database, PEOPLE, PACKETS));
   },
-  150_000,
 );

@@ -13,42 +13,38 @@ afterAll(() => dashboard?.close());
 
 describe.skipIf(chromiumPath === null)('search', () => {
   // promise: search-keys
-  it.each([1200, 390])(
-    'opens by Ctrl-K, names what it finds, and leads there by the keyboard alone, at %s pixels',
-    async (width) => {
-      const { page, errors } = await dashboard.open('/dashboard/', {
-        storageState: dashboard.signedIn,
-        viewport: { width, height: 844 },
-        ...(width < 500 && { colorScheme: 'dark' }),
-      });
-      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-      await page.keyboard.press('Control+k');
-      const field = page.getByRole('combobox', { name: 'People, devices, recordings' });
-      await field.waitFor();
-      expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
-      await page.keyboard.type('demo-pat');
-      const first = page.getByRole('listbox').getByRole('option').first();
-      await first.waitFor();
-      expect(await first.getAttribute('aria-selected')).toBe('true');
-      expect(await first.textContent()).toMatch(/User\s+demo-patient/);
-      expect(await page.getByRole('status').filter({ hasText: 'result' }).textContent()).toMatch(/^\d+ results?$/);
-      expect(await violations(page)).toEqual([]);
-      const folder = process.env['BIO_TEST_PICTURES'];
-      if (folder !== undefined) await page.screenshot({ path: `${folder}/search-${width}.png` });
-      await page.keyboard.press('ArrowDown');
-      await expect.poll(() => field.getAttribute('aria-activedescendant')).toBe('hit-1');
-      await page.keyboard.press('ArrowUp');
-      await page.keyboard.press('Enter');
-      await page.waitForURL(/#\/users\//);
-      await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
-      await page.keyboard.press('Control+k');
-      await page.keyboard.type('nobody at all');
-      await page.getByRole('status').filter({ hasText: 'Nothing found' }).waitFor();
-      await page.keyboard.press('Escape');
-      await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
-      expect(errors).toEqual([]);
-      await page.context().close();
-    },
-    120_000,
-  );
+  it.each([1200, 390])('opens by Ctrl-K, names what it finds, and leads there by the keyboard alone, at %s pixels', async (width) => {
+    const { page, errors } = await dashboard.open('/dashboard/', {
+      storageState: dashboard.signedIn,
+      viewport: { width, height: 844 },
+      ...(width < 500 && { colorScheme: 'dark' }),
+    });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    const field = page.getByRole('combobox', { name: 'People, devices, recordings' });
+    await field.waitFor();
+    expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
+    await page.keyboard.type('demo-pat');
+    const first = page.getByRole('listbox').getByRole('option').first();
+    await first.waitFor();
+    expect(await first.getAttribute('aria-selected')).toBe('true');
+    expect(await first.textContent()).toMatch(/User\s+demo-patient/);
+    expect(await page.getByRole('status').filter({ hasText: 'result' }).textContent()).toMatch(/^\d+ results?$/);
+    expect(await violations(page)).toEqual([]);
+    const folder = process.env['BIO_TEST_PICTURES'];
+    if (folder !== undefined) await page.screenshot({ path: `${folder}/search-${width}.png` });
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => field.getAttribute('aria-activedescendant')).toBe('hit-1');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/users\//);
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('nobody at all');
+    await page.getByRole('status').filter({ hasText: 'Nothing found' }).waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
 });

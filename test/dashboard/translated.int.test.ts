@@ -206,7 +206,6 @@ describe.skipIf(chromiumPath === null)('the dashboard in other languages', () =>
       expect(errors).toEqual([]);
       await page.context().close();
     },
-    180_000,
   );
 
   it('is laid out from right to left where the page says so, with English where a language has no texts', async () => {

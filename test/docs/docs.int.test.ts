@@ -78,6 +78,7 @@ test.concurrent.each(documents.filter((path) => blocks(path, 'sh').length > 0))(
     expect(code, output.slice(-3000)).toBe(0);
     expect(output).not.toBe('');
   },
+  600_000,
 );
 
 describe.each(documents.filter((path) => blocks(path, 'sql').length > 0))('%s', (path) => {

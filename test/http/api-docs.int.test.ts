@@ -93,50 +93,46 @@ describe('/api-docs', () => {
   });
 
   // promise: api-docs
-  it.skipIf(chromiumPath === null)(
-    'shows every operation in a browser that reaches nothing else, without a complaint',
-    async () => {
-      const browser = await launchChromium();
-      try {
-        const page = await browser.newPage();
-        const complaints: string[] = [];
-        const elsewhere: string[] = [];
-        page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
-        page.on('pageerror', (error) => void complaints.push(error.message));
-        await page.route('**/*', (route) => {
-          const url = route.request().url();
-          if (url.startsWith(base) || url.startsWith('data:')) return route.continue();
-          elsewhere.push(url);
-          return route.abort();
-        });
-        await page.goto(`${base}/api-docs`);
-        const count = [description.paths, description.webhooks].flatMap((part) =>
-          Object.values(part).flatMap((item) => Object.keys(item)),
-        ).length;
-        await page
-          .locator('.opblock')
-          .nth(count - 1)
-          .waitFor({ state: 'attached', timeout: 60_000 });
-        expect(await page.locator('.opblock').count()).toBe(count);
-        for (const method of ['get', 'post', 'put', 'patch', 'delete'])
-          await page.locator(`.opblock-${method} .opblock-summary-control`).first().click();
-        await page.locator('.opblock.is-open .responses-table').nth(4).waitFor();
-        await page.evaluate(`${await readFile(join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8')};0`);
-        const pale = await page.evaluate(async () => {
-          type Axe = { run: (node: Document, options: object) => Promise<{ violations: { nodes: { html: string }[] }[] }> };
-          const found = await (globalThis as unknown as { axe: Axe }).axe.run(document, { runOnly: ['color-contrast'] });
-          return found.violations.flatMap(({ nodes }) => nodes.map((node) => node.html));
-        });
-        expect(pale).toEqual([]);
-        expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
-        const folder = process.env['BIO_TEST_SCREENSHOTS'];
-        if (folder !== undefined) await page.screenshot({ path: join(folder, 'api-docs.png') });
-      } finally {
-        await browser.close();
-      }
-    },
-    120_000,
-  );
+  it.skipIf(chromiumPath === null)('shows every operation in a browser that reaches nothing else, without a complaint', async () => {
+    const browser = await launchChromium();
+    try {
+      const page = await browser.newPage();
+      const complaints: string[] = [];
+      const elsewhere: string[] = [];
+      page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+      page.on('pageerror', (error) => void complaints.push(error.message));
+      await page.route('**/*', (route) => {
+        const url = route.request().url();
+        if (url.startsWith(base) || url.startsWith('data:')) return route.continue();
+        elsewhere.push(url);
+        return route.abort();
+      });
+      await page.goto(`${base}/api-docs`);
+      const count = [description.paths, description.webhooks].flatMap((part) =>
+        Object.values(part).flatMap((item) => Object.keys(item)),
+      ).length;
+      await page
+        .locator('.opblock')
+        .nth(count - 1)
+        .waitFor({ state: 'attached', timeout: 60_000 });
+      expect(await page.locator('.opblock').count()).toBe(count);
+      for (const method of ['get', 'post', 'put', 'patch', 'delete'])
+        await page.locator(`.opblock-${method} .opblock-summary-control`).first().click();
+      await page.locator('.opblock.is-open .responses-table').nth(4).waitFor();
+      await page.evaluate(`${await readFile(join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8')};0`);
+      const pale = await page.evaluate(async () => {
+        type Axe = { run: (node: Document, options: object) => Promise<{ violations: { nodes: { html: string }[] }[] }> };
+        const found = await (globalThis as unknown as { axe: Axe }).axe.run(document, { runOnly: ['color-contrast'] });
+        return found.violations.flatMap(({ nodes }) => nodes.map((node) => node.html));
+      });
+      expect(pale).toEqual([]);
+      expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
+      const folder = process.env['BIO_TEST_SCREENSHOTS'];
+      if (folder !== undefined) await page.screenshot({ path: join(folder, 'api-docs.png') });
+    } finally {
+      await browser.close();
+    }
+  });
 
   it('has a section for every error code that a problem points to', async () => {
     const problem = (await (await fetch(`${base}/nowhere`)).json()) as { type: string };

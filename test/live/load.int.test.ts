@@ -41,18 +41,14 @@ const usual = { channels: 4, fs: 250, packetMs: 100, warmSec: 1, sec: 3 };
 
 // promise: timers-go-on
 // job: ticks
-it.each(['device', 'viewer'] as const)(
-  'a %s that never stops sending starves nobody',
-  async (firehose) => {
-    const { load, tickMs } = await run({ ...usual, devices: 20, viewersPerDevice: 1, firehose });
-    // Nearly all on an idle machine; the peer takes what processor there is on a busy one.
-    expect(load.frames / load.lateMs.n).toBeGreaterThan(0.5);
-    expect(load.settled / load.sent).toBeGreaterThan(0.5);
-    // Unmodified uWebSockets.js: 2,300 to 5,000 ms. The goal of 20 ms (p99) is the bench's, on a quiet machine.
-    expect(tickMs[Math.floor(tickMs.length * 0.9)]).toBeLessThan(1000);
-  },
-  60_000,
-);
+it.each(['device', 'viewer'] as const)('a %s that never stops sending starves nobody', async (firehose) => {
+  const { load, tickMs } = await run({ ...usual, devices: 20, viewersPerDevice: 1, firehose });
+  // Nearly all on an idle machine; the peer takes what processor there is on a busy one.
+  expect(load.frames / load.lateMs.n).toBeGreaterThan(0.5);
+  expect(load.settled / load.sent).toBeGreaterThan(0.5);
+  // Unmodified uWebSockets.js: 2,300 to 5,000 ms. The goal of 20 ms (p99) is the bench's, on a quiet machine.
+  expect(tickMs[Math.floor(tickMs.length * 0.9)]).toBeLessThan(1000);
+});
 
 // promise: late-samples, devices-share
 it('shows one subject with devices of 1 Hz to 1 kHz, one of which catches up at once: every sample once, in order', async () => {

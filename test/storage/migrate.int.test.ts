@@ -104,7 +104,7 @@ test('a migration that is killed is taken up where it stopped', async () => {
 
 // From every earlier release, one after the other; and in each file the connection ends before every one of its statements.
 // promise: migration-atomic
-test('killed before any statement of any file: nothing of the file is left, and the next run goes on', { timeout: 240_000 }, async () => {
+test('killed before any statement of any file: nothing of the file is left, and the next run goes on', { timeout: 600_000 }, async () => {
   const url = await empty();
   const reference = await empty();
   await migrate(reference);

@@ -170,7 +170,7 @@ export function fileStem(stream: StreamRow, startNs: bigint): string {
   return safeName(safeName(stream.subject).slice(0, NAME_MAX - of.length) + of);
 }
 
-/** Stem of a person's files: their external id, with a part of their own id where others have the same in plain letters. */
+/** Stem of a person's files: their external id, with a part of their own id where it has other characters or is too long. */
 export function personStem({ subject, xuser_id: id }: Pick<PersonRow, 'subject' | 'xuser_id'>): string {
   const plain = safeName(subject);
   return plain === subject ? plain : `${plain.slice(0, NAME_MAX - 9)}-${id.slice(0, 8)}`;
