@@ -94,11 +94,11 @@ export class BioLiveTrace extends BioElement {
       this.#leave = joinLive(session, {
         frame: (frame, nowMs) => this.#take(frame, nowMs),
         state: (state, detail) => {
+          this.#state = state;
           if (state === 'refused') {
             this.#forget();
-            if (this.#state !== state) console.warn(`bio-live-trace: ${detail}`); // the feed asks again now and then
+            console.warn(`bio-live-trace: ${detail}`);
           }
-          this.#state = state;
           if (state !== 'live') this.requestUpdate();
           this.emit('bio:live-state', { state });
         },
