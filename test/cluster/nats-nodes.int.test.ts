@@ -89,7 +89,8 @@ test.runIf(hasNatsServer)('a server of NATS that is killed under three nodes cos
   await until(() => hasAll(database, PEOPLE, PACKETS));
   await Promise.all(nodes.map((node) => node.stop()));
   // The last: the database of a busy machine.
-  const expectable = /message server is away|another node|timeout exceeded when trying to connect|connection timeout/;
+  const expectable =
+    /message server is away|message server was given up|another node|timeout exceeded when trying to connect|connection timeout/;
   for (const { faults } of started) expect(faults.filter((fault) => !expectable.test(fault))).toEqual([]);
 
   const reference = await startNode(alone.url, {});
