@@ -35,13 +35,13 @@ const Health = exactly({ status: Type.Literal('ok'), version: Type.String() });
 const Readiness = exactly({
   status: oneOf(['ready', 'not_ready', 'standby']),
   node: Type.Optional(
-    Type.String({ description: 'Name of the node that answers, for whoever runs the service: several may share a port.' }),
+    Type.String({ description: 'Name of the node that answers, for operators: several may share a port.' }),
   ),
   parts: Type.Array(
     exactly({
       name: Type.String(),
       ok: Type.Boolean(),
-      detail: Type.Optional(Type.String({ description: 'Numbers and reasons, for whoever runs the service.' })),
+      detail: Type.Optional(Type.String({ description: 'Numbers and reasons, for operators.' })),
     }),
   ),
 });
