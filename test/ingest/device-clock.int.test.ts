@@ -51,7 +51,7 @@ async function send(
 }
 
 // promise: skew
-test('a device that is slow by 100 ppm and whose wall clock is three minutes fast', { timeout: 60_000 }, async () => {
+test('a device that is slow by 100 ppm and whose wall clock is three minutes fast', async () => {
   const { clock, epoch_ns: epochNs, time_source: source } = await send('drifting', 1000 * (1 + SLOW_PPM / 1e6), 1);
   expect(source).toBe('age');
   expect(clock.skew_ppm).toBeGreaterThan(SLOW_PPM - 5);
@@ -70,7 +70,7 @@ test('a device that is slow by 100 ppm and whose wall clock is three minutes fas
   });
 });
 
-test('a device that sends every five seconds: more packets than windows are kept', { timeout: 60_000 }, async () => {
+test('a device that sends every five seconds: more packets than windows are kept', async () => {
   const { clock } = await send('sparse', 5000 * (1 + SLOW_PPM / 1e6), 1, 5, 100);
   expect(clock.skew_ppm).toBeGreaterThan(SLOW_PPM - 5);
   expect(clock.skew_ppm).toBeLessThan(SLOW_PPM + 5);
@@ -78,7 +78,7 @@ test('a device that sends every five seconds: more packets than windows are kept
 });
 
 // promise: skew
-test('stored data uploaded faster than it was recorded gives no clock estimate', { timeout: 60_000 }, async () => {
+test('stored data uploaded faster than it was recorded gives no clock estimate', async () => {
   const { clock } = await send('catching-up', 250, PACKETS);
   expect(clock).toEqual({ offset_ns: null, skew_ppm: null, rms_ns: null, pairs: 0 });
 });

@@ -245,11 +245,18 @@ describe('an older number', () => {
   });
 });
 
-it('tells a thousand streams apart', { timeout: 60_000 }, async () => {
+it('tells a thousand streams apart', async () => {
   const gateways = Array.from({ length: 50 }, () => Array.from({ length: 20 }, () => device(2) as [Packet, Packet]));
   for (const { body } of await Promise.all(gateways.map((devices) => postBatch(devices.flat())))) expect(body.accepted).toBe(40);
   running.service.pipeline.ingest.sessions.sweep(performance.now() + 3_600_000, 0);
-  const again = gateways.map((devices) => postBatch(devices.flatMap(([one, two]) => [louder(one), two])));
+  // On a busy machine what was sent first is still being stored, which is said.
+  const again = gateways.map(async (devices) => {
+    for (;;) {
+      const answer = await postBatch(devices.flatMap(([one, two]) => [louder(one), two]));
+      if (answer.status !== 503) return answer;
+      await sleep(200);
+    }
+  });
   for (const { body } of await Promise.all(again)) {
     expect(body).toMatchObject({ accepted: 0, duplicates: 20, unverified: 0 });
     expect(body.rejected.map(({ index }) => index)).toEqual(Array.from({ length: 20 }, (_, i) => 2 * i));
@@ -330,7 +337,7 @@ it('writes the conflicts that it saw before it stops', async () => {
 describe('a kill of the service', () => {
   // promise: packet-conflict, replay, ack-durable, hashes-kept
   // job: checkpoint
-  it('forgets no packet: a resend is a duplicate, another content a conflict', { timeout: 60_000 }, async () => {
+  it('forgets no packet: a resend is a duplicate, another content a conflict', async () => {
     const database = await testDatabase();
     const org = await createOrganization(database.pool, 'Killed');
     let child: ChildProcess | null = null;

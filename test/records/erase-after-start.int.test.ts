@@ -14,7 +14,7 @@ const IDLE_FLUSH_MS = 6000;
 
 // promise: erasure
 // job: idle-streams
-test('nothing is stored after the erasure of a person whose stream the replay has opened', { timeout: 120_000 }, async () => {
+test('nothing is stored after the erasure of a person whose stream the replay has opened', async () => {
   const database = await testDatabase();
   const org = await createOrganization(database.pool, 'Test');
   const quiet = (): void => undefined;

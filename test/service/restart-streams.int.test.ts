@@ -105,7 +105,7 @@ async function differentRows(table: 'feature' | 'beat', columns: string): Promis
 }
 
 // promise: replay, packets-before-values
-test(`a start after a kill with ${STREAMS} streams`, { timeout: 180_000 }, async () => {
+test(`a start after a kill with ${STREAMS} streams`, async () => {
   await killOneThatTookMost();
   const replayed = await count(
     'select sum(packet_count)::int as n from packet_log where batch_id > (select batch_id from packet_log_checkpoint)',

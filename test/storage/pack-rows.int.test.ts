@@ -108,7 +108,7 @@ function expectAsBefore(after: Answers, before: Answers): void {
   }
 }
 
-test('every value, beat, minute, hour and day of the previous release is unchanged', { timeout: 60_000 }, async () => {
+test('every value, beat, minute, hour and day of the previous release is unchanged', async () => {
   const { client, url, before } = await databaseOfRows();
   expect(before.feature.length).toBeGreaterThan(9000);
   expect(before.beat).toHaveLength(4800);
@@ -126,7 +126,7 @@ test('every value, beat, minute, hour and day of the previous release is unchang
   expect(await upgrade(url)).toMatchObject({ applied: [], packed: null });
 });
 
-test('a migration that fails half way resumes there; reads of minutes are unavailable until it is done', { timeout: 60_000 }, async () => {
+test('a migration that fails half way resumes there; reads of minutes are unavailable until it is done', async () => {
   const { client, url, before } = await databaseOfRows();
   await migrateUpTo(url, 56);
   await refuseBeatsOf40(client);
@@ -166,7 +166,7 @@ test.each([
   await restored.query('select apply_retention()');
 });
 
-test('a restore that ends while it packs is resumed by migrate', { timeout: 60_000 }, async () => {
+test('a restore that ends while it packs is resumed by migrate', async () => {
   const { url, before } = await databaseOfRows();
   const folder = await mkdtemp(join(tmpdir(), 'bio-backup-'));
   ends.push(() => rm(folder, { recursive: true }));

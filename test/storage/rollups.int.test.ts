@@ -202,7 +202,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
       );
 
     // promise: charts-same, rollup-columns
-    test('equal a recomputation from the raw rows after any history', { timeout: 120_000 }, async () => {
+    test('equal a recomputation from the raw rows after any history', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.tuple(write, fc.boolean()), { minLength: 1, maxLength: 6 }), async (history) => {
           const stream = await newStream();
@@ -225,7 +225,7 @@ for (const server of [{ name: 'the server of this run', url: undefined }, ...oth
     });
 
     // job: rollups
-    test('are right at every moment while writers and refreshes run together', { timeout: 60_000 }, async () => {
+    test('are right at every moment while writers and refreshes run together', async () => {
       const stream = await newStream();
       let kept: Kept = new Map();
       let writing = true;

@@ -38,7 +38,7 @@ const readiness = async (): Promise<{ status: number; detail: string }> => {
 
 // promise: timescale-jobs-watched
 // job: timescaledb-policies, maintenance-watch
-test('a failing job is reported everywhere until it works again', { timeout: 120_000 }, async ({ skip }) => {
+test('a failing job is reported everywhere until it works again', async ({ skip }) => {
   const { database } = running;
   if (database.kind !== 'timescale') return skip();
   expect(await metric()).toBe(0);

@@ -162,7 +162,7 @@ test('read-only after a failover (25006), then writable: waited for', async () =
 });
 
 // promise: ack-durable
-test('PostgreSQL killed under load and started again, three times', { timeout: 120_000 }, async () => {
+test('PostgreSQL killed under load and started again, three times', async () => {
   const acks: Promise<void>[] = [];
   let second = 0;
   for (let round = 0; round < 3; round++) {
@@ -180,7 +180,7 @@ test('PostgreSQL killed under load and started again, three times', { timeout: 1
 
 // promise: database-away
 // job: log-probe
-test('no room on the disk (53100): refused, nothing of it kept, and taken when there is room', { timeout: 120_000 }, async ({ skip }) => {
+test('no room on the disk (53100): refused, nothing of it kept, and taken when there is room', async ({ skip }) => {
   if (process.getuid?.() !== 0) return skip('SKIPPED: a full disk needs root, to mount a small one');
   const disk = join(server.dataDir, 'small-disk');
   mkdirSync(disk);
