@@ -265,7 +265,6 @@ export class RoutedSink implements PacketSink {
   }
 }
 
-/** @param packets of the message  @throws PipelineError internal: it does not say which of them are kept, so none counts as kept */
 /** Reads what an owner says. What is damaged of it may be whole the next time.  @throws PipelineError unavailable */
 function ofOwner<T>(read: () => T): T {
   try {
@@ -275,6 +274,7 @@ function ofOwner<T>(read: () => T): T {
   }
 }
 
+/** @throws PipelineError internal: neither a stream nor a refusal */
 function decodeOpened(answer: Buffer): StreamRecord | Rejected {
   const said = decodeObject<StreamRecord | Rejected | null>(answer);
   checkSaid(said !== null && typeof said === 'object');
@@ -287,13 +287,14 @@ function decodeOpened(answer: Buffer): StreamRecord | Rejected {
   return said!;
 }
 
-/** JSON has no NaN: null is one. */
+/** One hash for each packet; JSON has no NaN: null is one.  @throws PipelineError internal */
 function decodeHashes(answer: Buffer): Float64Array {
   const said = decodeObject<readonly (number | null)[]>(answer);
   checkSaid(Array.isArray(said) && said.every((hash) => hash === null || typeof hash === 'number'));
   return Float64Array.from(said, (hash) => hash ?? NaN);
 }
 
+/** @param packets of the message  @throws PipelineError internal: it does not say which of them are kept, so none counts as kept */
 function decodeSettled(answer: Buffer, packets: number): Settled {
   const said = decodeObject<Settled | null>(answer);
   const isNumber = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -34,9 +34,7 @@ export type ServiceDeps = Readonly<{
 const Health = exactly({ status: Type.Literal('ok'), version: Type.String() });
 const Readiness = exactly({
   status: oneOf(['ready', 'not_ready', 'standby']),
-  node: Type.Optional(
-    Type.String({ description: 'Name of the node that answers, for operators: several may share a port.' }),
-  ),
+  node: Type.Optional(Type.String({ description: 'Name of the node that answers, for operators: several may share a port.' })),
   parts: Type.Array(
     exactly({
       name: Type.String(),
