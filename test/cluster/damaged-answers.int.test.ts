@@ -3,6 +3,7 @@ import { connect } from '@nats-io/transport-node';
 import { afterAll, expect, test } from 'vitest';
 import { hasNatsServer } from '../../faults/lib/nats-server.ts';
 import { encodeObject } from '../../src/forward/wire.ts';
+import { encodeBatch } from '../../src/proto/packet-encode.ts';
 import { until } from '../helpers/database.ts';
 import { hasAll, packetsOfPeople, startNatsPair } from './nodes.ts';
 
@@ -88,5 +89,41 @@ test.runIf(hasNatsServer)(
     await liar.flush();
     for (const packet of packets!.keys()) await until(async () => (await send(elsewhere, packet)).status === 202, 30_000);
     await until(() => hasAll(database, 1, packets!.length), 30_000);
+  },
+);
+
+test.runIf(hasNatsServer)(
+  'a damaged answer to the opening of a stream refuses the packets of that stream, and no others of the batch',
+  async () => {
+    const { natsPort, database, key, started } = await startNatsPair(closing, 2);
+    const { baseUrl } = started[0]!.service;
+    const people = packetsOfPeople(12, 1, 200, BigInt(Date.now() - 60_000) * 1_000_000n);
+    const liar = await connect({ servers: `127.0.0.1:${natsPort}` });
+    closing.push(() => liar.close());
+    const lies = [null, 7, [], {}, { rejected: true, code: 'no such code', detail: '' }, { streamId: 1, subjectId: 'x', epochNs: 0 }];
+    let told = 0;
+    const open = liar.subscribe('ward.*.open', {
+      callback: (_, message) => void message.respond(encodeObject(lies[told++ % lies.length])),
+    });
+    await liar.flush();
+    const post = async (): Promise<{ status: number; text: string }> => {
+      const answer = await fetch(`${baseUrl}/ingest/raw-packet`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/x-protobuf; encoding=delimited' },
+        body: Buffer.from(encodeBatch(people.map(([packet]) => packet!))),
+      });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const { status, text } = await post();
+    expect(status, text).toBe(202);
+    expect(told).toBeGreaterThan(0);
+    const { accepted, rejected } = JSON.parse(text) as { accepted: number; rejected: readonly { code: string; detail: string }[] };
+    expect(accepted + rejected.length).toBe(people.length);
+    expect(accepted).toBeGreaterThan(0);
+    for (const { code } of rejected) expect(code).toBe('unavailable');
+    open.unsubscribe();
+    await liar.flush();
+    await until(async () => (JSON.parse((await post()).text) as { rejected?: readonly unknown[] }).rejected?.length === 0, 30_000);
+    await until(() => hasAll(database, people.length, 1), 30_000);
   },
 );

@@ -17,7 +17,7 @@ import type { ChannelNo, StreamId, SubjectId } from '../../src/signal.ts';
 import { Membership } from '../../src/storage/membership.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
-import { isShared, ownersOf, startNode } from './nodes.ts';
+import { begin, isShared, ownersOf, startNode } from './nodes.ts';
 
 const PARTITIONS = 2;
 /** A node that does not answer counts as not reached after ten seconds, and is asked every three. */
@@ -61,22 +61,10 @@ async function startFormer(database: TestDatabase, open: (node: string) => Promi
   closing.push(() => bus.close());
   const node = await Membership.join(database, { instance: { id, name: 'former' } });
   closing.push(() => node.release());
-  const { fence } = node;
   const hub = new Hub({ frameDeadlineMs: 250, viewerQueueBytesMax: 1 << 20, viewerSlowSecMax: 5 }, () => undefined);
   const feeds = new RemoteFeeds(bus, node, hub, { reaches: () => true });
   closing.push(() => feeds.stop());
-  node.begin({
-    take: async ({ partitions, epoch }) => {
-      fence.take(partitions, epoch);
-      for (const partition of partitions) fence.held.open(partition);
-      return 0;
-    },
-    release: async (partition) => {
-      fence.held.leave(partition);
-      fence.drop(partition);
-      return null;
-    },
-  });
+  begin(node);
   return { node, hub };
 }
 

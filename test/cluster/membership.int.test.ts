@@ -8,6 +8,7 @@ import { Membership } from '../../src/storage/membership.ts';
 import type { PartitionHost } from '../../src/storage/membership.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
+import { begin } from './nodes.ts';
 
 const PARTITIONS = 4;
 const closing: (() => Promise<unknown>)[] = [];
@@ -35,23 +36,6 @@ async function join(
   closing.push(() => node.release());
   begin(node, release);
   return { node, faults };
-}
-
-function begin(node: Membership, release: PartitionHost['release'] = () => Promise.resolve(null)): void {
-  const { fence } = node;
-  node.begin({
-    take: async ({ partitions, epoch }) => {
-      fence.take(partitions, epoch);
-      for (const partition of partitions) fence.held.open(partition);
-      return 0;
-    },
-    release: async (partition) => {
-      fence.held.leave(partition);
-      const stored = await release(partition);
-      fence.drop(partition);
-      return stored;
-    },
-  });
 }
 
 const holds = ({ fence }: Membership, count: number): Promise<void> => until(() => fence.held.partitions.length === count);

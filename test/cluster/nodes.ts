@@ -11,6 +11,7 @@ import { readConfig } from '../../src/config.ts';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { startService } from '../../src/server.ts';
 import type { Service } from '../../src/server.ts';
+import type { Membership, PartitionHost } from '../../src/storage/membership.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
@@ -51,6 +52,24 @@ export async function startNode(url: string, settings: Readonly<Record<string, s
     logger: { debug: quiet, info: quiet, warn: told, error: told },
   });
   return { service, faults };
+}
+
+/** A node without the rest of the service opens what it takes at once.  @param release what it does with a partition that is another's share */
+export function begin(node: Membership, release: PartitionHost['release'] = () => Promise.resolve(null)): void {
+  const { fence } = node;
+  node.begin({
+    take: async ({ partitions, epoch }) => {
+      fence.take(partitions, epoch);
+      for (const partition of partitions) fence.held.open(partition);
+      return 0;
+    },
+    release: async (partition) => {
+      fence.held.leave(partition);
+      const stored = await release(partition);
+      fence.drop(partition);
+      return stored;
+    },
+  });
 }
 
 type NatsPair = Readonly<{
