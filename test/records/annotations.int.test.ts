@@ -141,6 +141,30 @@ it('refuses what cannot be, and says where', async () => {
   expect((await running.send('DELETE', `/api/v1/annotations/${id}`)).status).toBe(204);
 });
 
+it('refuses one years before a recording that has just begun, whose start is not in its row yet', async () => {
+  const { xuser_id: id } = await running.token('just begun');
+  const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+  const sent = await running.ingest({
+    schemaVersion: 1,
+    deviceId: 'new-device',
+    bootId: '11'.repeat(16),
+    seq: 0,
+    t0DeviceNs: 0n,
+    t0UnixNs: BigInt(startMs) * 1_000_000n,
+    sentUnixNs: 0n,
+    subject: id,
+    firmware: '',
+    blocks: [{ channel, tOffsetNs: 0, samples: new Int32Array(FS), qmask: null }],
+    measurements: [],
+    events: [],
+  });
+  expect(sent.status, sent.text).toBe(202);
+  const [begun] = (await running.send<{ id: string; recorded_from: string | null }[]>('GET', `/api/v1/streams?subject_id=${id}`)).body;
+  const body = { stream_id: begun!.id, kind: 'note', starts_at: at(-1000 * DAY_SEC) };
+  expect((await running.send('POST', '/api/v1/annotations', { body })).status).toBe(422);
+  expect(begun!.recorded_from).toBe(null);
+});
+
 it('refuses one a day after the end of a recording, takes one near it, and one that is older may be changed but for its times', async () => {
   const { pool } = running.database;
   const { rows } = await pool.query<{ from: Date }>('select recorded_from as from from stream where uuid = $1', [stream]);
