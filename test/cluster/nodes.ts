@@ -54,7 +54,8 @@ export async function startNode(url: string, settings: Readonly<Record<string, s
   return { service, faults };
 }
 
-/** A node without the rest of the service opens what it takes at once.  @param release what it does with a partition that is another's share */
+/** A node without the rest of the service opens what it takes at once.
+ *  @param release what it does with a partition that is another's share */
 export function begin(node: Membership, release: PartitionHost['release'] = () => Promise.resolve(null)): void {
   const { fence } = node;
   node.begin({
