@@ -1,4 +1,5 @@
-/** `npm test`: runs every test; arguments go to vitest (`npm test -- src/dsp`). The databases are set up by test/helpers.
+/** `npm test`: runs the tests but the long ones (scripts/long-tests.ts); `npm run test:all` runs every test. Arguments go to vitest, and a
+ *  path runs the long ones below it, too (`npm test -- src/dsp`). The databases are set up by test/helpers.
  *
  *  BIO_TEST_AGAIN=1 (CI): up to 12 files that failed run once more, alone. What passes then is named FLAKY: a fault to fix, but no reason
  *  to hold up a change on a machine that was busy. BIO_TEST_SUMMARY=FILE: what failed and what was flaky is appended to FILE, a line
@@ -6,6 +7,7 @@
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
+import { longTests } from './long-tests.ts';
 import { fillStripped } from './stripped/fill.ts';
 
 type Report = {
@@ -28,7 +30,10 @@ if (!['/usr/bin/chromium', '/usr/bin/chromium-headless-shell'].some((path) => ex
 mkdirSync('.cache', { recursive: true });
 const nodeOptions = [process.env['NODE_OPTIONS'] ?? '', fillStripped()].join(' ').trim();
 
-const args = process.argv.slice(2);
+const given = process.argv.slice(2);
+const withLong = given.includes('--all') || given.some((arg) => !arg.startsWith('-'));
+const args = [...given.filter((arg) => arg !== '--all'), ...(withLong ? [] : longTests.map((file) => `--exclude=${file}`))];
+if (!withLong) console.log(`${longTests.length} long files are left out: npm run test:all`);
 const first = await run('', args);
 const again = process.env['BIO_TEST_AGAIN'] === '1' ? filesToRepeat(first.report) : [];
 if (again.length === 0) {

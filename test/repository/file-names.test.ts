@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join, matchesGlob } from 'node:path';
 import { expect, test } from 'vitest';
+import { longTests, shareOf } from '../../scripts/long-tests.ts';
 import config from '../../vitest.config.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -46,10 +47,13 @@ test('paths from the root in documents, code and scripts', () => {
   expect(unknown).toEqual([]);
 });
 
-test('every test is one that npm test runs', () => {
+test('every test is one that npm run test:all runs, and every long one exists', () => {
   const projects = config.test!.projects as { test: { include: string[] } }[];
   const patterns = projects.flatMap(({ test: { include } }) => include).filter((pattern) => !pattern.startsWith('!'));
   const tests = files.filter((file) => file.endsWith('.test.ts'));
   expect(tests.length).toBeGreaterThan(200);
   expect(tests.filter((file) => !patterns.some((pattern) => matchesGlob(file, pattern)))).toEqual([]);
+  expect(longTests.filter((file) => !tests.includes(file))).toEqual([]);
+  const shares = [...'0123456789'].map((digit) => shareOf(`${digit}`.padStart(8, '0')));
+  expect(shares.flat().toSorted()).toEqual(longTests.toSorted());
 });
