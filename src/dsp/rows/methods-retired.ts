@@ -286,6 +286,11 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 2, madeOf10),
     earlier(current, 1, madeOf8),
   ]),
+  earlier(
+    featureMethods[methodIndex('longest_rr_10s')]!,
+    8,
+    'in a heart slower than 43 /min the flags of the seconds around a gap or a pause of 3 s could be forgotten before its value was made, which then was bad (a pause of 3.4 s at 26 /min).',
+  ),
   earlier(featureMethods[methodIndex('longest_rr_10s')]!, 7, madeOf13),
   earlier(featureMethods[methodIndex('af_index')]!, 6, madeOf13),
   earlier(featureMethods[methodIndex('af_burden_300s')]!, 4, madeOf13),

@@ -385,7 +385,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 8,
+    version: 9,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
