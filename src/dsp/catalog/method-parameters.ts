@@ -176,16 +176,7 @@ function variability({ feature, source }: Method): MethodDetails {
   const { sdnnMin, unsureSpreadMax } = beatValues.doubtLimits[kind];
   const spread = [
     ...(sdnnMin > 0 ? [p('sdnn_min', sdnnMin, 'ms', 'suspect when SDNN is below this: the fiducial varies as much')] : []),
-    ...(kind === 'ecg'
-      ? [
-          p(
-            'unsure_beats_max',
-            unsureSpreadMax,
-            '1',
-            'suspect when more than this share of the beats is unsure, and the whole QRS complex fits at fewer than half',
-          ),
-        ]
-      : []),
+    ...(kind === 'ecg' ? [p('unsure_beats_max', unsureSpreadMax, '1', 'suspect when more than this share of the beats is unsure')] : []),
     ...apartParameters(kind, true),
   ];
   return {
@@ -199,7 +190,7 @@ function variability({ feature, source }: Method): MethodDetails {
     limits: [
       'Excluded intervals are never interpolated; no pair of intervals is spliced across a gap or an excluded one.',
       source === 'ecg'
-        ? 'A third of the supraventricular beats and a tenth of the ventricular ones are not recognised; a rhythm that is ventricular for minutes is the usual one.'
+        ? 'Of the recordings at hand up to a fifth of the supraventricular beats and a seventh of the ventricular ones are not recognised, of others more; a rhythm that is ventricular for minutes is the usual one.'
         : 'Rhythms whose intervals look regular are taken for normal: the beats are judged by intervals, not by shape.',
       ...(kind === 'ppg'
         ? ['Pulse transit time varies with breathing: pulse variability is above that of the heart, most where that is small.']

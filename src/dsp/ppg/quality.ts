@@ -522,9 +522,11 @@ function skewness(): number {
 }
 
 type Filters = Readonly<{ high: Biquad; low: Biquad; noise: Biquad }>;
-const filtersOf = keptByRate(
-  (rate: number): Filters => ({ high: highPass(0.4, rate), low: lowPass(Math.min(8, 0.4 * rate), rate), noise: highPass(5, rate) }),
-);
+const filtersOf = keptByRate((rate: number): Filters => ({
+  high: highPass(0.4, rate),
+  low: lowPass(Math.min(8, 0.4 * rate), rate),
+  noise: highPass(5, rate),
+}));
 
 /** Frame of the spectral rate that a second is compared with. */
 function rateFrameOf(startSec: number): number {
