@@ -1,6 +1,7 @@
 /** PR, QRS and QT of a stream: the beats of its first group of ECG leads delineated in the first lead, medians of a minute. */
 import { GOOD, SUSPECT } from '../../signal.ts';
 import { AFTER_SEC, Delineator, noBoundaries } from '../ecg/delineation.ts';
+import type { MeansOf } from '../ecg/delineation.ts';
 import type { BeatTrack, Gaps } from '../hrv/beats.ts';
 import { classifyBeat, intervalMaxUs, noVerdict } from '../hrv/beats.ts';
 import { medianOf } from '../hrv/median.ts';
@@ -55,7 +56,7 @@ export class BeatIntervals {
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
   readonly #sink: ValueSink;
-  readonly #meansOf: (from: number, width: number, out: Float64Array) => boolean;
+  readonly #meansOf: MeansOf;
   /** Beats of the windows to come, ascending; those from `#done` on wait for the samples after them. */
   #count = 0;
   #done = 0;
