@@ -1,5 +1,5 @@
-/** `biosignal detect`: R peaks of a WFDB record as a WFDB annotation file, so that anyone can score them with WFDB's own `bxb`; where P, QRS
- *  and T of each beat begin and end, too. */
+/** `biosignal detect`: R peaks of a WFDB record as a WFDB annotation file, so that anyone can score them with WFDB's own `bxb`; where P,
+ *  QRS and T of each beat begin and end, too. */
 import { dirname, join } from 'node:path';
 import { Delineator, meansIn, noBoundaries } from '../dsp/ecg/delineation.ts';
 import { findRPeaks } from '../dsp/ecg/r-peaks-record.ts';

@@ -2,7 +2,8 @@
  *
  *  QRS: from its steepest slope outwards to where the slope stays below a share of it. End of T: the point of largest trapezium area after
  *  the steepest fall (Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77), sought up to a time that grows with the root of the
- *  interval before the beat; end of P: the same; onset of P and T: mirrored, before the steepest rise. Smoothing: three moving means each, without delay.
+ *  interval before the beat; end of P: the same; onset of P and T: mirrored, before the steepest rise.
+ *  Smoothing: three moving means each, without delay.
  *  Mains hum is taken off first: its slope is that of a QRS complex that never ends. A slope that stays high up to the limits of the search
  *  has no onset and no end.
  *  Scored on QTDB as Martinez et al. 2004 (doi:10.1109/TBME.2003.821031) do: `npm run accuracy -- --only delineation`. */

@@ -1,4 +1,4 @@
-/** What is worked out once for each sampling rate. */
+/** Results of a function of the sampling rate, kept for the newest rates. */
 
 /** Rates of which it is kept, the newest: a device may send any rate. */
 export const KEPT_RATES = 64;
