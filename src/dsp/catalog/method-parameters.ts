@@ -423,10 +423,12 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('band_high', breathing.settings.channel.lowPassHz, 'Hz', 'upper edge of that band'),
       p('turn_share', breathing.settings.channel.turnShare, '1', 'share of the usual swing that the signal goes back before a turn counts'),
       p('period_min', breathing.PERIOD_MIN_SEC, 's', 'two breaths are at least this far apart'),
+      p('white_min', breathing.WHITE_MIN, '1', 'mean squared difference of neighbours over mean square from which a channel is noise'),
     ],
     limits: [
       `At most ${60 / breathing.PERIOD_MIN_SEC} /min.`,
       'A window with fewer than three breaths has no value: apnoea is not a rate of 0.',
+      'Of a sensor that was taken off, noise that the device has smoothed may look like breathing, and be good.',
     ],
   },
   af_index: {

@@ -268,7 +268,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'resp_rate',
-    version: 2,
+    version: 3,
     source: 'resp',
     title: 'Respiratory rate',
     unit: '/min',
@@ -277,7 +277,8 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 4,
     scope: 'channel',
     paper: 'Schaefer & Kratky 2008, doi:10.1007/s10439-007-9428-1',
-    notes: 'From a respiration channel: spacing of the breaths in the window. See src/dsp/slow/respiration.ts. Delay about 12 s.',
+    notes:
+      'From a respiration channel: spacing of the breaths in the window; noise has none. See src/dsp/slow/respiration.ts. Delay about 12 s.',
   }),
   block({
     feature: 'temp_mean',
