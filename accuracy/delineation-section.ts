@@ -2,7 +2,7 @@
  *  deviation of (ours - mark) over the beats of a recording, then the mean over recordings; of two leads the one nearer to the mark. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Delineator, noBoundaries } from '../src/dsp/ecg/delineation.ts';
+import { Delineator, meansIn, noBoundaries } from '../src/dsp/ecg/delineation.ts';
 import type { Boundaries } from '../src/dsp/ecg/delineation.ts';
 import { readAnnotations } from '../src/formats/wfdb-annotations.ts';
 import type { Annotation } from '../src/formats/wfdb-annotations.ts';
@@ -11,12 +11,14 @@ import { ecgChannels } from './ecg-detection-section.ts';
 import { beatSeconds, streamRows } from './hrv-stream.ts';
 import type { DatabaseFigure, Section } from './section.ts';
 
-const scored = ['pOnset', 'qrsOnset', 'qrsEnd', 'tPeak', 'tEnd'] as const satisfies (keyof Boundaries)[];
+const scored = ['pOnset', 'pEnd', 'qrsOnset', 'qrsEnd', 'tOnset', 'tPeak', 'tEnd'] as const satisfies (keyof Boundaries)[];
 type Scored = (typeof scored)[number];
 const names: Readonly<Record<Scored, string>> = {
   pOnset: 'onset of P',
+  pEnd: 'end of P',
   qrsOnset: 'onset of QRS',
   qrsEnd: 'end of QRS',
+  tOnset: 'onset of T',
   tPeak: 'peak of T',
   tEnd: 'end of T',
 };
@@ -29,22 +31,25 @@ type Marks = Partial<Record<Scored, number>> & { r: number };
 export function markedBeats(annotations: readonly Annotation[], fs: number): Marks[] {
   const beats: Marks[] = [];
   let pOnset: number | undefined;
+  let pEnd: number | undefined;
   annotations.forEach(({ code, sample, isBeat }, i) => {
     const before = annotations[i - 1];
     const after = annotations[i + 1];
     const onset = before?.code === '(' ? before.sample / fs : undefined;
     const end = after?.code === ')' ? after.sample / fs : undefined;
     const last = beats.at(-1);
-    if (code === 'p') pOnset = onset;
+    if (code === 'p') [pOnset, pEnd] = [onset, end];
     else if (isBeat) {
       const beat: Marks = { r: sample / fs };
       if (pOnset !== undefined && beat.r - pOnset < 0.4) beat.pOnset = pOnset;
+      if (pEnd !== undefined && beat.r - pEnd < 0.35) beat.pEnd = pEnd;
       if (onset !== undefined) beat.qrsOnset = onset;
       if (end !== undefined) beat.qrsEnd = end;
       beats.push(beat);
-      pOnset = undefined;
+      pOnset = pEnd = undefined;
     } else if (code === 't' && last !== undefined && last.tPeak === undefined) {
       last.tPeak = sample / fs;
+      if (onset !== undefined) last.tOnset = onset;
       // a second phase of T may be marked before its end
       const close = annotations.slice(i + 1, i + 3).find((a) => a.code === ')');
       if (close !== undefined) last.tEnd = close.sample / fs;
@@ -59,7 +64,7 @@ async function errorsOf(folder: string, name: string): Promise<{ errors: Errors;
   const { fs, leads } = await readRecord(join(folder, `${name}.hea`));
   const xs = leads.map(physicalSamples);
   const beats = beatSeconds(streamRows(ecgChannels(xs, fs)), 'ecg');
-  const errors: Errors = { pOnset: [], qrsOnset: [], qrsEnd: [], tPeak: [], tEnd: [] };
+  const errors: Errors = { pOnset: [], pEnd: [], qrsOnset: [], qrsEnd: [], tOnset: [], tPeak: [], tEnd: [] };
   const delineator = new Delineator(fs);
   const marks = markedBeats(await readAnnotations(join(folder, `${name}.q1c`)), fs);
   let missed = 0;
@@ -72,16 +77,7 @@ async function errorsOf(folder: string, name: string): Promise<{ errors: Errors;
     const at = beats[i]!;
     const found = xs.map((x) => {
       const out = noBoundaries();
-      const meansOf = (from: number, width: number, means: Float64Array): boolean => {
-        for (let i = 0; i < means.length; i++) {
-          let sum = 0;
-          for (let k = from + i * width; k < from + (i + 1) * width; k++) sum += x[k] ?? Number.NaN;
-          if (Number.isNaN(sum)) return false;
-          means[i] = sum / width;
-        }
-        return true;
-      };
-      delineator.delineate(at * fs, meansOf, at - (beats[i - 1] ?? at - 1), out);
+      delineator.delineate(at * fs, meansIn(x), at - (beats[i - 1] ?? at - 1), out);
       return out;
     });
     for (const key of scored) {
@@ -138,7 +134,7 @@ export async function run(dataDir: string): Promise<Section | null> {
     json,
     byDatabase,
     notes: [
-      `Ours minus mark; standard deviation within each recording, then the mean over recordings; the nearer of two leads. Beats as the service finds them; ${missed} of ${marked} marked beats not found. Chosen on these recordings.`,
+      `Ours minus mark; standard deviation within each recording, then the mean over recordings; the nearer of two leads. Beats as the service finds them; ${missed} of ${marked} marked beats not found. Chosen on these recordings, in which the cardiologist marked four in ten onsets of T.`,
     ],
   };
 }

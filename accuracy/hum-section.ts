@@ -2,6 +2,7 @@
  *  it), through the engine. */
 import type { Hum } from '../src/dsp/testing/ecg-faults.ts';
 import { addHum } from '../src/dsp/testing/ecg-faults.ts';
+import { percent } from './engine-windows.ts';
 import { streamRows } from './hrv-stream.ts';
 import { loadMitdb, loadQtdb, resample } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
@@ -55,8 +56,6 @@ export function humCounts(references: readonly Reference[], leads: readonly Floa
   });
   return total;
 }
-
-const percent = (part: number, whole: number): string => (whole === 0 ? '-' : ((100 * part) / whole).toFixed(2));
 
 export async function run(dataDir: string): Promise<Section | null> {
   const rows = [['recordings, rate and hum', 'chosen on', 'windows', 'flagged 0', '%', 'of these within 10 %', '%']];

@@ -84,7 +84,13 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
     const within = percent(good.filter(({ errorBpm }) => errorBpm <= 5).length, good.length);
     const flagged = percent(off.filter(({ flag }) => flag > 0).length, off.length);
     const auc = aucOf(judged);
-    json[database] = { seconds: seconds.length, auc, goodWithin5: Number(within), offFlagged: Number(flagged) };
+    json[database] = {
+      seconds: seconds.length,
+      auc,
+      goodWithin5: Number(within),
+      offFlagged: Number(flagged),
+      goodShare: Number(percent(good.length, due)),
+    };
     rows.push([
       database,
       chosenOn,

@@ -58,7 +58,7 @@ export function scoreFault(items: readonly PpgItem[], fault: Fault): FaultScore 
 
 export function run(dataDir: string): Promise<Section | null> {
   const rows: string[][] = [['recordings and fault', 'chosen on', 'F1 %', 'FP', 'FN', 'beats in 10 s at the rail', 'flagged 0 there, %']];
-  const json: Record<string, Record<string, unknown>> = {};
+  const json: Record<string, Record<string, Readonly<{ f1: number; lost: number }>>> = {};
   const byDatabase: DatabaseFigure[] = [];
   for (const set of ['bidmc', 'capnobase'] as const) {
     const items = loadPpg(dataDir, [set]);
@@ -76,7 +76,8 @@ export function run(dataDir: string): Promise<Section | null> {
         isRail ? inTenSec.toFixed(2) : '',
         isRail ? percent(score.railGood, score.railSeconds) : '',
       ]);
-      (json[set] ??= {})[name] = { ...score, f1 };
+      const of = (json[set] ??= {});
+      of[name] = { ...score, f1, lost: (of['none']?.f1 ?? f1) - f1 };
       const n = `${items.length} recordings, ${score.tp + score.fn} beats`;
       byDatabase.push({ what: `pulse beats, ${name}: F1 %`, database: set, chosenOn: ppgChosenOn[set], n, figure: f1.toFixed(2) });
     }

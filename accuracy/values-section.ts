@@ -3,6 +3,7 @@
 import type { FeatureRow } from '../src/dsp/rows/feature-rows.ts';
 import { featureMethods, methodIndex } from '../src/dsp/rows/methods.ts';
 import { alignRPeaks } from './align-r-peaks.ts';
+import { percent } from './engine-windows.ts';
 import { quantile } from './hrv-section.ts';
 import { streamRows } from './hrv-stream.ts';
 import { loadMitdb, loadQtdb } from './mitdb-recordings.ts';
@@ -22,8 +23,6 @@ function score(tally: Tally, { qmask }: FeatureRow, isWithin: boolean, isOff: bo
   tally.off++;
   if (qmask > 0) tally.offFlagged++;
 }
-
-const percent = (part: number, whole: number): string => (whole === 0 ? '-' : ((100 * part) / whole).toFixed(2));
 
 function tallyRow(name: string, chosenOn: ChosenOn, t: Tally): string[] {
   const all = t.count[0] + t.count[1] + t.count[2];
@@ -107,15 +106,23 @@ export async function run(dataDir: string): Promise<Section | null> {
   const pulse = pulseFigures(dataDir);
   if (pulse !== null) {
     rows.push(tallyRow('bidmc: hr_ppg, 5 /min of ECG', 'yes', pulse.rate));
-    for (const [name, errors] of pulse.variability) {
+    for (const [name, errors, both] of pulse.variability) {
       const [middle, half] = errors.length === 0 ? ['-', '-'] : [mean(errors).toFixed(2), quantile(errors, 0.5).toFixed(2)];
       const unit = unitOf(name.split(' ')[0]!);
-      rows.push([`bidmc: ${name}: mean |error| ${middle}${unit}, median ${half}${unit}`, 'yes', String(errors.length), '', '', '', '']);
+      rows.push([
+        `bidmc: ${name}, both flagged 0: mean |error| ${middle}${unit}, median ${half}${unit}`,
+        'yes',
+        `${errors.length} of ${both}`,
+        '',
+        '',
+        '',
+        '',
+      ]);
       byDatabase.push({
         what: `${name}, both flagged 0: mean error${unit}`,
         database: 'bidmc',
         chosenOn: 'yes',
-        n: String(errors.length),
+        n: `${errors.length} of ${both}`,
         figure: middle,
       });
     }
@@ -127,12 +134,17 @@ export async function run(dataDir: string): Promise<Section | null> {
     json: {
       ...json,
       pulseRate: pulse?.rate ?? null,
-      prv: Object.fromEntries((pulse?.variability ?? []).map(([name, errors]) => [name, { mean: mean(errors), windows: errors.length }])),
+      prv: Object.fromEntries(
+        (pulse?.variability ?? []).map(([name, errors, both]) => [
+          name,
+          { mean: mean(errors), windows: errors.length, share: errors.length / both },
+        ]),
+      ),
     },
     byDatabase,
     notes: [
       'Heart rate: the same definition (mean of the intervals of the last 8 s) from the annotated beats, first lead, all records. RMSSD: from labelled normal beats. The labels say which beats there are, not where within several ms (in 108 they move between two waves): each is put where the slope fits the median normal beat best (align-r-peaks.ts, which knows nothing of the detector); next to it the labels as they stand.',
-      'Pulse: against the values flagged 0 that the same engine makes of the ECG of the recording; variability: both flagged 0.',
+      'Pulse: against the values flagged 0 that the same engine makes of the ECG of the recording; variability: both flagged 0, of all windows that have both values.',
     ],
   };
 }
@@ -210,11 +222,12 @@ const unitOf = (feature: string): string => {
   return unit === '1' ? '' : ` ${unit}`;
 };
 
-export function pulseFigures(dataDir: string): { rate: Tally; variability: [string, number[]][] } | null {
+/** @returns by measure: errors where both values are flagged 0, and how many windows have both */
+export function pulseFigures(dataDir: string): { rate: Tally; variability: [string, number[], number][] } | null {
   const items = loadPpg(dataDir, ['bidmc']);
   if (items.length === 0) return null;
   const rate = newTally();
-  const variability: [string, number[]][] = pulseNames.map((name) => [name, []]);
+  const variability = pulseNames.map((name) => ({ name, errors: [] as number[], both: 0 }));
   for (const { fs, ppg, ecg } of items) {
     const { features } = streamRows([
       { code: 'ecg.ii', kind: 'ecg', fs, unit: 'mV', samples: ecg },
@@ -228,13 +241,15 @@ export function pulseFigures(dataDir: string): { rate: Tally; variability: [stri
       const error = Math.abs(row.value - wanted.value);
       score(rate, row, error <= 5, error > 5);
     }
-    for (const [name, errors] of variability) {
-      const wanted = byTime(`hrv_${name}`);
-      for (const row of features.get(`prv_${name}`) ?? []) {
+    for (const each of variability) {
+      const wanted = byTime(`hrv_${each.name}`);
+      for (const row of features.get(`prv_${each.name}`) ?? []) {
         const truth = wanted.get(row.tNs);
-        if (truth !== undefined && truth.qmask === 0 && row.qmask === 0) errors.push(Math.abs(row.value - truth.value));
+        if (truth === undefined) continue;
+        each.both++;
+        if (truth.qmask === 0 && row.qmask === 0) each.errors.push(Math.abs(row.value - truth.value));
       }
     }
   }
-  return { rate, variability: variability.map(([name, errors]) => [`prv_${name} against hrv_${name}`, errors]) };
+  return { rate, variability: variability.map(({ name, errors, both }) => [`prv_${name} against hrv_${name}`, errors, both]) };
 }

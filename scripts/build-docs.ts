@@ -99,7 +99,8 @@ export function featuresDocument(): string {
     `\`${code}\``,
   ]);
   const notes = [...Object.values(beatMethods), ...featureMethods].flatMap((method) => {
-    const { code, title, coverageMin, paper, notes: text } = method;
+    const { code, title, coverageMin, paper, notes } = method;
+    const covered = coverageMin > 0 ? ` At least ${Math.round(100 * coverageMin)} % of the window must be covered.` : '';
     const { parameters, limits } = methodDetails(method);
     const own = parameters.filter((parameter) => !correctionParameters.includes(parameter));
     return [
@@ -107,7 +108,7 @@ export function featuresDocument(): string {
       '',
       `${title}. ${paper}.`,
       '',
-      `${text} At least ${Math.round(100 * coverageMin)} % of the window must be covered.`,
+      `${notes}${covered}`.trim(),
       '',
       ...(own.length < parameters.length ? ['Intervals are corrected as said at the end of this page.', ''] : []),
       ...(own.length > 0 ? [...parameterTable(own), ''] : []),

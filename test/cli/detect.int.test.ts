@@ -1,9 +1,12 @@
-/** `biosignal detect` writes next to a record, where the reference annotations of a database lie. */
+/** `biosignal detect` writes next to a record, where the reference annotations of a database lie; the waves of each beat, too. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { detect } from '../../src/cli/detect.ts';
+import { ecgShapes, makeEcg, makeRhythm } from '../../src/dsp/testing/ecg-fixture.ts';
+import { readAnnotations } from '../../src/formats/wfdb-annotations.ts';
+import { writeRecord } from '../../src/formats/wfdb-write.ts';
 import { ran } from '../helpers/commands.ts';
 
 test('annotations that are there already are replaced with --force alone', async () => {
@@ -39,6 +42,46 @@ test('a record that cannot be read does not stop the others, and is named', asyn
     expect(several.err.join('\n')).toMatch(/bad\.hea: .*\n.*none\.hea: /);
     expect(several.out.join('\n')).toMatch(/good\.bio: \d+ beats/);
     expect((await readFile(join(folder, 'good.bio'))).length).toBeGreaterThan(10);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+// promise: waves-of-each-beat
+test('--waves marks where P, QRS and T of each beat begin, peak and end, in the order of time', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'bio-detect-'));
+  try {
+    const fs = 250;
+    const seconds = 60;
+    const { beats, pWaves } = makeRhythm(seconds, 70, () => true, 1);
+    const ecg = makeEcg({ fs, seconds, shape: ecgShapes.usual, beats, pWaves, noiseMv: 0.002, seed: 3 });
+    const samples = Int32Array.from(ecg, (mv) => Math.round(1000 * mv));
+    await writeRecord(folder, { name: 'r', fs, leads: [{ name: 'II', gain: 1000, baseline: 0, unit: 'mV', samples }] });
+    expect((await ran(detect, [join(folder, 'r.hea'), '--waves'], { env: {}, cwd: folder })).code).toBe(0);
+    const marks = await readAnnotations(join(folder, 'r.bio'));
+    const near = (sec: number, code: string, number: number): number =>
+      Math.min(...marks.filter((m) => m.code === code && m.number === number).map((m) => Math.abs(m.sample / fs - sec)));
+    const whole = beats.slice(2, -2);
+    expect(whole.length).toBeGreaterThan(60);
+    for (const [i, beat] of whole.entries()) {
+      const p = pWaves[i + 2]!;
+      // bells: P of 22 ms, QRS of about 9 ms from 25 ms before to 27 ms after R, T of 50 ms at 0.28 s
+      for (const [sec, code, number, within] of [
+        [p - 0.055, '(', 0, 0.02],
+        [p, 'p', 0, 0.01],
+        [p + 0.055, ')', 0, 0.02],
+        [beat - 0.045, '(', 1, 0.015],
+        [beat, 'N', 0, 0.008],
+        [beat + 0.05, ')', 1, 0.02],
+        [beat + 0.16, '(', 2, 0.04],
+        [beat + 0.28, 't', 2, 0.01],
+        [beat + 0.4, ')', 2, 0.04],
+      ] as const)
+        expect(near(sec, code, number), `${code} of wave ${number} at ${sec} s`).toBeLessThan(within);
+    }
+    expect(marks.map(({ sample }) => sample)).toEqual(marks.map(({ sample }) => sample).toSorted((a, b) => a - b));
+    const open = marks.filter(({ code }) => code === '(').length;
+    expect(open).toBe(marks.filter(({ code }) => code === ')').length);
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -176,16 +176,7 @@ function variability({ feature, source }: Method): MethodDetails {
   const { sdnnMin, unsureSpreadMax } = beatValues.doubtLimits[kind];
   const spread = [
     ...(sdnnMin > 0 ? [p('sdnn_min', sdnnMin, 'ms', 'suspect when SDNN is below this: the fiducial varies as much')] : []),
-    ...(kind === 'ecg'
-      ? [
-          p(
-            'unsure_beats_max',
-            unsureSpreadMax,
-            '1',
-            'suspect when more than this share of the beats is unsure, and the whole QRS complex fits at fewer than half',
-          ),
-        ]
-      : []),
+    ...(kind === 'ecg' ? [p('unsure_beats_max', unsureSpreadMax, '1', 'suspect when more than this share of the beats is unsure')] : []),
     ...apartParameters(kind, true),
   ];
   return {
@@ -199,7 +190,7 @@ function variability({ feature, source }: Method): MethodDetails {
     limits: [
       'Excluded intervals are never interpolated; no pair of intervals is spliced across a gap or an excluded one.',
       source === 'ecg'
-        ? 'A third of the supraventricular beats and a tenth of the ventricular ones are not recognised; a rhythm that is ventricular for minutes is the usual one.'
+        ? 'Of the recordings at hand up to a fifth of the supraventricular beats and a seventh of the ventricular ones are not recognised, of others more; a rhythm that is ventricular for minutes is the usual one.'
         : 'Rhythms whose intervals look regular are taken for normal: the beats are judged by intervals, not by shape.',
       ...(kind === 'ppg'
         ? ['Pulse transit time varies with breathing: pulse variability is above that of the heart, most where that is small.']
@@ -432,10 +423,12 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('band_high', breathing.settings.channel.lowPassHz, 'Hz', 'upper edge of that band'),
       p('turn_share', breathing.settings.channel.turnShare, '1', 'share of the usual swing that the signal goes back before a turn counts'),
       p('period_min', breathing.PERIOD_MIN_SEC, 's', 'two breaths are at least this far apart'),
+      p('white_min', breathing.WHITE_MIN, '1', 'mean squared difference of neighbours over mean square from which a channel is noise'),
     ],
     limits: [
       `At most ${60 / breathing.PERIOD_MIN_SEC} /min.`,
       'A window with fewer than three breaths has no value: apnoea is not a rate of 0.',
+      'Of a sensor that was taken off, noise that the device has smoothed may look like breathing, and be good.',
     ],
   },
   af_index: {

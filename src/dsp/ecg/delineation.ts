@@ -2,7 +2,8 @@
  *
  *  QRS: from its steepest slope outwards to where the slope stays below a share of it. End of T: the point of largest trapezium area after
  *  the steepest fall (Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77), sought up to a time that grows with the root of the
- *  interval before the beat; onset of P: the same, mirrored, before its steepest rise. Smoothing: three moving means each, without delay.
+ *  interval before the beat; end of P: the same; onset of P and T: mirrored, before the steepest rise.
+ *  Smoothing: three moving means each, without delay.
  *  Mains hum is taken off first: its slope is that of a QRS complex that never ends. A slope that stays high up to the limits of the search
  *  has no onset and no end.
  *  Scored on QTDB as Martinez et al. 2004 (doi:10.1109/TBME.2003.821031) do: `npm run accuracy -- --only delineation`. */
@@ -29,6 +30,8 @@ export const T_REACH_SEC = 0.44;
 const T_AFTER_SEC = 0.06; // and from so long after the QRS on
 const T_FALL_SEC = 0.15; // its steepest fall comes within this after its peak,
 const T_MARGIN_SEC = 0.08; // and at most so long after the time up to which T is sought
+const T_RISE_SEC = 0.15; // its steepest rise comes within this before its peak,
+const T_ONSET_TRAPEZIUM_SEC = 0.17; // and the left side of the trapezium of its onset lies so long before that
 export const T_TRAPEZIUM_SEC = 0.09; // the right side of the trapezium lies so long after the fall
 const INTERVAL_SEC = { min: 0.3, max: 1.6 };
 const P_BEFORE_SEC = 0.3; // P is sought from so long before R on,
@@ -36,6 +39,7 @@ const P_INTERVAL_SHARE = 0.45; // but not further than this share of the interva
 const P_MARGIN_SEC = 0.012; // up to so long before the QRS
 const P_RISE_SEC = 0.1;
 export const P_TRAPEZIUM_SEC = 0.07;
+export const P_END_TRAPEZIUM_SEC = 0.04; // the same after its steepest fall
 const NEIGHBOURS_SEC = { before: 0.14, after: 0.16 }; // the QRS lies within this of R
 /** Hum of mains: */
 const MAINS_SEC = 1.3; // a sine of either frequency over so long, whole periods of both,
@@ -44,16 +48,43 @@ export const MAINS_TIMES = 4; // and is so many times what is there
 const MAINS_PERIODS = 3; // so many periods fewer and more, where such a sine leaves nothing
 
 /** Times in s after R; NaN: not found. */
-export type Boundaries = { pOnset: number; pPeak: number; qrsOnset: number; qrsEnd: number; tPeak: number; tEnd: number };
+export type Boundaries = {
+  pOnset: number;
+  pPeak: number;
+  pEnd: number;
+  qrsOnset: number;
+  qrsEnd: number;
+  tOnset: number;
+  tPeak: number;
+  tEnd: number;
+};
 
 export const noBoundaries = (): Boundaries => ({
   pOnset: Number.NaN,
   pPeak: Number.NaN,
+  pEnd: Number.NaN,
   qrsOnset: Number.NaN,
   qrsEnd: Number.NaN,
+  tOnset: Number.NaN,
   tPeak: Number.NaN,
   tEnd: Number.NaN,
 });
+
+/** Fills `out` with means of `width` samples each, from one on.  @returns false where one is missing */
+export type MeansOf = (from: number, width: number, out: Float64Array) => boolean;
+
+/** Of a lead in memory; NaN marks a missing sample. */
+export const meansIn =
+  (x: Float64Array): MeansOf =>
+  (from, width, out) => {
+    for (let i = 0; i < out.length; i++) {
+      let sum = 0;
+      for (let k = from + i * width; k < from + (i + 1) * width; k++) sum += x[k] ?? Number.NaN;
+      if (Number.isNaN(sum)) return false;
+      out[i] = sum / width;
+    }
+    return true;
+  };
 
 /** For one sampling rate; holds scratch space alone. */
 export class Delineator {
@@ -81,15 +112,10 @@ export class Delineator {
   }
 
   /** @param position R peak, samples; may lie between two
-   *  @param meansOf fills `out` with means of `width` samples each; false where one is missing
+   *  @param meansOf of the lead
    *  @param intervalSec time to the beat before
    *  @returns false where a sample is missing or there is no QRS; `out` is filled as far as waves were found */
-  delineate(
-    position: number,
-    meansOf: (from: number, width: number, out: Float64Array) => boolean,
-    intervalSec: number,
-    out: Boundaries,
-  ): boolean {
+  delineate(position: number, meansOf: MeansOf, intervalSec: number, out: Boundaries): boolean {
     Object.assign(out, nothing);
     const d = this.decimation;
     const middle = Math.round(position / d);
@@ -105,6 +131,7 @@ export class Delineator {
     const rr = Math.min(INTERVAL_SEC.max, Math.max(INTERVAL_SEC.min, intervalSec));
     const t = this.#t(Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end, rr);
     if (t !== null) {
+      out.tOnset = sec(t.onset);
       out.tPeak = sec(t.peak);
       out.tEnd = sec(t.end);
     }
@@ -112,6 +139,7 @@ export class Delineator {
     if (p !== null) {
       out.pPeak = sec(p.peak);
       out.pOnset = sec(p.onset);
+      out.pEnd = sec(p.end);
     }
     return true;
   }
@@ -158,7 +186,7 @@ export class Delineator {
     return { onset, end };
   }
 
-  #t(qrsEnd: number, intervalSec: number): { peak: number; end: number } | null {
+  #t(qrsEnd: number, intervalSec: number): { onset: number; peak: number; end: number } | null {
     const from = qrsEnd + this.#samples(T_AFTER_SEC);
     const to = Math.min(this.#length - 1 - this.#samples(0.1), this.#before + this.#samples(T_REACH_SEC * Math.sqrt(intervalSec)));
     if (to - from < this.#samples(0.1)) return null;
@@ -177,10 +205,10 @@ export class Delineator {
       largest = area;
       end = i;
     }
-    return { peak, end };
+    return { onset: this.#onsetBefore(value, slope, peak, from, T_RISE_SEC, T_ONSET_TRAPEZIUM_SEC, sign), peak, end };
   }
 
-  #p(qrsOnset: number, intervalSec: number): { onset: number; peak: number } | null {
+  #p(qrsOnset: number, intervalSec: number): { onset: number; peak: number; end: number } | null {
     const to = qrsOnset - this.#samples(P_MARGIN_SEC);
     const from = Math.max(3, this.#before - this.#samples(Math.min(P_BEFORE_SEC, P_INTERVAL_SHARE * intervalSec)));
     if (to - from < this.#samples(0.06)) return null;
@@ -188,11 +216,26 @@ export class Delineator {
     const head = (value[from]! + value[from + 1]! + value[from + 2]!) / 3;
     const tail = (value[to - 1]! + value[to - 2]! + value[to - 3]!) / 3;
     const { at: peak, sign } = farthest(value, from, to - 1, head, tail);
-    const riseFrom = Math.max(1, peak - this.#samples(P_RISE_SEC));
-    if (peak - riseFrom <= 2) return null;
+    const onset = this.#onsetBefore(value, slope, peak, 1, P_RISE_SEC, P_TRAPEZIUM_SEC, sign);
+    return Number.isNaN(onset) ? null : { onset, peak, end: this.#endOfP(value, slope, peak, to, sign) };
+  }
+
+  /** @param from where the steepest rise may lie at the earliest, and `riseSec` before the peak
+   *  @returns NaN where there is no room for a rise */
+  #onsetBefore(
+    value: Float64Array,
+    slope: Float64Array,
+    peak: number,
+    from: number,
+    riseSec: number,
+    leftSec: number,
+    sign: 1 | -1,
+  ): number {
+    const riseFrom = Math.max(from, peak - this.#samples(riseSec));
+    if (peak - riseFrom <= 2) return Number.NaN;
     let rise = riseFrom;
     for (let i = riseFrom; i < peak; i++) if (sign * slope[i]! > sign * slope[rise]!) rise = i;
-    const left = Math.max(0, rise - this.#samples(P_TRAPEZIUM_SEC));
+    const left = Math.max(from - 1, rise - this.#samples(leftSec));
     let onset = rise;
     let largest = 0;
     for (let i = left; i <= rise; i++) {
@@ -201,7 +244,25 @@ export class Delineator {
       largest = area;
       onset = i;
     }
-    return { onset, peak };
+    return onset;
+  }
+
+  /** @param to where P may end at the latest  @returns NaN where its fall does not end before the QRS complex */
+  #endOfP(value: Float64Array, slope: Float64Array, peak: number, to: number, sign: 1 | -1): number {
+    const fallTo = Math.min(to, peak + this.#samples(P_RISE_SEC));
+    if (fallTo - peak < 3) return Number.NaN;
+    let fall = peak + 1;
+    for (let i = peak + 1; i < fallTo; i++) if (-sign * slope[i]! > -sign * slope[fall]!) fall = i;
+    const right = Math.min(to, fall + this.#samples(P_END_TRAPEZIUM_SEC));
+    let end = Number.NaN;
+    let largest = 0;
+    for (let i = fall; i <= right; i++) {
+      const area = sign * (value[fall]! - value[i]!) * (2 * right - i - fall);
+      if (area <= largest) continue;
+      largest = area;
+      end = i;
+    }
+    return end;
   }
 
   /** The window smoothed, and its slope, valid within from..to. */

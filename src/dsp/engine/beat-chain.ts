@@ -69,6 +69,7 @@ export interface Chain {
 /** Windows reach 300 s back from the next value, and what counts ventricular runs three beats further; older beats are dropped. */
 const keptUs = 312_000_000;
 const secondUs = 1_000_000;
+/** Flags are kept for so long before the oldest beat without a verdict: the longest interval ends with it, 20 s, and begins a window. */
 const keptFlagsUs = 60_000_000;
 const keptFlags = 128;
 /** Samples of PPG are kept at about this rate; an R wave needs them all. */
@@ -111,7 +112,8 @@ export class BeatChain implements Chain, RowTaker {
   readonly #light: LightValues | null;
   readonly #waves: BeatPulseWaves | null;
   readonly #methods: ChainMethods;
-  /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute. */
+  /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute before what has
+   *  its verdict, which the first beats of a slow heart after a gap get up to two minutes later. */
   readonly #flags = new Map<number, QualityFlag>();
   /** Flags of heart rates by their time, s; likewise. */
   readonly #rateFlags = new Map<number, QualityFlag>();
@@ -260,7 +262,7 @@ export class BeatChain implements Chain, RowTaker {
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
     this.#finalUs = Math.min(judgedUs, Math.max(lastUs + 1, judgedUs - intervalMaxUs));
     // not at every packet: an iterator each
-    if (this.#flags.size > keptFlags) forgetFlags(this.#flags, wholeSec(flaggedUs - keptFlagsUs));
+    if (this.#flags.size > keptFlags) forgetFlags(this.#flags, wholeSec(judgedUs - keptFlagsUs));
     if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, wholeSec(flaggedUs - keptFlagsUs));
     const keepUs =
       Math.min(

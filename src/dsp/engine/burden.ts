@@ -1,10 +1,10 @@
 /** The burden of ectopic beats of a stream's ECG: of each 5 minutes, and the longest ventricular run of each 10 s. */
 import { BAD, SUSPECT } from '../../signal.ts';
-import type { QualityFlag } from '../../signal.ts';
 import type { BeatTrack, Gaps } from '../hrv/beats.ts';
 import type { Run } from '../hrv/burden.ts';
 import { burdenFlag, countBurden, isIrregular, longestRun } from '../hrv/burden.ts';
 import type { ValueSink } from '../hrv/values.ts';
+import { worse } from '../hrv/values.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
 
 const secondUs = 1_000_000;
@@ -86,5 +86,3 @@ export class BeatBurden {
     this.#sink.value(methods.runs, -1, tUs, burden.runs, ventricular);
   }
 }
-
-const worse = (a: QualityFlag, b: QualityFlag): QualityFlag => (a > b ? a : b);

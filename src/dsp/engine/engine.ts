@@ -5,7 +5,7 @@
  *   feed     LeadFeed: waits until every lead of the group has been seen, hands on aligned rows; what is missing is NaN, or a gap
  *   runner   SegmentRunner: cuts the rows into segments of 64 s, each for a kernel that starts afresh 16 s before it
  *   kernel   SegmentKernel: a detector, judge or value of blocks, all in one shape; what it finds are
- *   items    beats, seconds, rates, judgements: a device time and two numbers; each leaves the runner once, at the seams, too
+ *   items    beats, seconds, rates, judgements: a device time and five numbers; each leaves the runner once, at the seams, too
  *   chain    BeatChain (beats to intervals, values, quality) or ValueChain (blocks to values): holds a row until nothing changes it;
  *            in a BeatChain, BeatValues makes rates and variability, BeatModulation breathing, from the samples at each beat
  *  rows   RowBuffer, through this engine as the RowSink of its chains: values in whole steps; those before fromUs are left out

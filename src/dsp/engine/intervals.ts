@@ -1,8 +1,10 @@
 /** PR, QRS and QT of a stream: the beats of its first group of ECG leads delineated in the first lead, medians of a minute. */
 import { GOOD, SUSPECT } from '../../signal.ts';
 import { AFTER_SEC, Delineator, noBoundaries } from '../ecg/delineation.ts';
+import type { MeansOf } from '../ecg/delineation.ts';
 import type { BeatTrack, Gaps } from '../hrv/beats.ts';
 import { classifyBeat, intervalMaxUs, noVerdict } from '../hrv/beats.ts';
+import { medianOf } from '../hrv/median.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
 import type { SampleRing } from './sample-ring.ts';
@@ -54,7 +56,7 @@ export class BeatIntervals {
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
   readonly #sink: ValueSink;
-  readonly #meansOf: (from: number, width: number, out: Float64Array) => boolean;
+  readonly #meansOf: MeansOf;
   /** Beats of the windows to come, ascending; those from `#done` on wait for the samples after them. */
   #count = 0;
   #done = 0;
@@ -125,9 +127,10 @@ export class BeatIntervals {
     for (const measure of measures) {
       const n = count[measure];
       if (n < BEATS_MIN) continue;
-      const values = own[measure].subarray(0, n);
-      const middle = median(values);
-      const spread = median(values.map((ms) => Math.abs(ms - middle)));
+      const x = own[measure];
+      const middle = medianOf(x, n);
+      for (let i = 0; i < n; i++) x[i] = Math.abs(x[i]! - middle);
+      const spread = medianOf(x, n);
       if (measure === 'pr' && spread > PR_SPREAD_MAX_MS) continue;
       const isGood = n >= BEATS_SHARE_GOOD * (to - from) && spread <= SPREAD_GOOD_MS[measure];
       const flag = isGood ? GOOD : SUSPECT;
@@ -183,10 +186,4 @@ export class BeatIntervals {
     this.#before = grown(this.#before);
     this.#ms = { pr: grown(this.#ms.pr), qrs: grown(this.#ms.qrs), qt: grown(this.#ms.qt) };
   }
-}
-
-function median(values: Float64Array): number {
-  const sorted = values.toSorted();
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
 }

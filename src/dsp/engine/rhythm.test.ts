@@ -151,4 +151,20 @@ describe('the longest interval of 10 s', () => {
     for (let i = 90 * fs; i < 95 * fs; i++) x[i] = 3 * (random() - 0.5);
     for (const { value, flag } of values('longest_rr_10s', x)) if (value > 1500) expect(flag).toBeGreaterThan(0);
   });
+
+  // The beats after a pause of 3 s and more have their verdicts once there are 43 of them: in a slow heart up to two minutes later.
+  test.each([188, 192, 196])('of a heart of 26 /min has the flags of its seconds however long verdicts take, pause at %d s', (at) => {
+    const long = 330;
+    const slow = makeRhythm(long, 26, () => true, 1);
+    const last = slow.beats.find((t) => t > at)!;
+    const moved = (times: readonly number[], sec: number): number[] => times.map((t) => (t > last + sec ? t + 3.4 - 60 / 26 : t));
+    const x = makeEcg({
+      fs, seconds: long, shape: ecgShapes.usual, beats: moved(slow.beats, 0.5), pWaves: moved(slow.pWaves, 0.3), noiseMv: 0.01, seed: 3,
+    }); // prettier-ignore
+    const rows = values('longest_rr_10s', x);
+    const pause = rows.findIndex(({ value }) => value > 3300);
+    expect(rows.slice(pause, pause + 2).map(({ flag }) => flag)).toEqual([0, 0]);
+    x.fill(Number.NaN, 0, 45 * fs);
+    expect(values('longest_rr_10s', x).slice(-10)).toEqual(rows.slice(-10));
+  });
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { itemKind, itemWidth } from './kernel.ts';
 import type { Items, SegmentKernel } from './kernel.ts';
 import type { KernelKind } from './runner.ts';
-import { KernelStock, SegmentRunner } from './runner.ts';
+import { KEPT_KINDS, KernelStock, SegmentRunner } from './runner.ts';
 
 const fs = 100;
 
@@ -57,4 +57,20 @@ test('one beat that both kernels see at a seam is one', () => {
   // the segment ends at 64 s: the older kernel has it before, the younger one after
   expect(eventsOf(true, [63.98, 65])).toEqual([63.98, 65.03]);
   expect(eventsOf(false, [63.98, 65])).toEqual([63.98, 65.03]);
+});
+
+test('kernels are kept for the kinds used last alone: every rate that a device sends is a kind', () => {
+  const stock = new KernelStock();
+  const kernels = Array.from({ length: KEPT_KINDS + 10 }, kernel);
+  const isKept = (i: number): boolean => {
+    const taken = stock.take(`kind ${i}`, kernel);
+    stock.give(`kind ${i}`, taken);
+    return taken === kernels[i];
+  };
+  kernels.forEach((each, i) => {
+    stock.give(`kind ${i}`, each);
+    if (i > 0) expect(isKept(0), `the kind in use, after ${i} others`).toBe(true);
+  });
+  expect(kernels.filter((_, i) => i > 10 && !isKept(i))).toEqual([]);
+  expect(isKept(1)).toBe(false);
 });

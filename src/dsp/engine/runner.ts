@@ -5,31 +5,34 @@ import { itemKind, itemWidth, newItems } from './kernel.ts';
 import type { Segment } from '../kernels/segment-grid.ts';
 import { contextSec, positionUs, segmentAt, segmentIndexAt, segmentSec } from '../kernels/segment-grid.ts';
 
+/** Of so many kinds kernels are kept, those used last: a device may send any rate, and each one is a kind. */
+export const KEPT_KINDS = 64;
+/** Kernels kept of one kind. */
+const KEPT_OF_KIND = 64;
+
+type Kept = { readonly latencySec: number; readonly free: SegmentKernel[] };
+
 /** Kernels that no segment uses now, by what they were built for. One per worker: a stream needs 1.3 on average, not 2. */
 export class KernelStock {
-  readonly #free = new Map<string, SegmentKernel[]>();
-  readonly #latencies = new Map<string, number>();
+  readonly #kinds = new Map<string, Kept>();
 
   /** Latency of a kind of kernel, s. */
   latencySec({ key, build }: KernelKind): number {
-    let latencySec = this.#latencies.get(key);
-    if (latencySec === undefined) {
-      const kernel = this.take(key, build);
-      latencySec = kernel.latencySec;
-      this.#latencies.set(key, latencySec);
-      this.give(key, kernel);
-    }
-    return latencySec;
+    if (!this.#kinds.has(key)) this.give(key, build());
+    return this.#kinds.get(key)!.latencySec;
   }
 
   take(key: string, build: () => SegmentKernel): SegmentKernel {
-    return this.#free.get(key)?.pop() ?? build();
+    return this.#kinds.get(key)?.free.pop() ?? build();
   }
 
   give(key: string, kernel: SegmentKernel): void {
-    const list = this.#free.get(key);
-    if (list === undefined) this.#free.set(key, [kernel]);
-    else if (list.length < 64) list.push(kernel);
+    const kept = this.#kinds.get(key) ?? { latencySec: kernel.latencySec, free: [] };
+    if (kept.free.length < KEPT_OF_KIND) kept.free.push(kernel);
+    // the one used last comes last
+    this.#kinds.delete(key);
+    this.#kinds.set(key, kept);
+    if (this.#kinds.size > KEPT_KINDS) this.#kinds.delete(this.#kinds.keys().next().value!);
   }
 }
 

@@ -1,4 +1,5 @@
 /** Where a beat began, of its timing and of what its shape says (src/dsp/ecg/shape-evidence.ts): two logistic functions. */
+import { medianOf } from './median.ts';
 
 /** Origins of beats; 0: nothing speaks against the usual one. Perhaps: one of the others, or the usual one. */
 export const perhapsEctopic = 1;
@@ -53,7 +54,7 @@ export function timingTerms(beats: Timing, start: number, i: number, out: Float6
   const rr = interval(beats, start, i);
   const n = gather(beats, start, i);
   if (n < usualCountMin || rr !== rr) return Number.NaN;
-  const usual = middle(n);
+  const usual = medianOf(near, n);
   const before = interval(beats, start, i - 1);
   const early = -clip(Math.log(rr / usual), -1, 1);
   const next = clip(Math.log(interval(beats, start, i + 1) / usual), -1, 1);
@@ -72,7 +73,7 @@ export function timingTerms(beats: Timing, start: number, i: number, out: Float6
 function irregularity(beats: Timing, start: number, i: number, usual: number): number {
   const n = gather(beats, start, i);
   for (let j = 0; j < n; j++) near[j] = Math.abs(near[j]! - usual) / usual;
-  return middle(n);
+  return medianOf(near, n);
 }
 
 /** @param usual of `timingTerms`  @returns are the intervals irregular and the P waves gone? With frequent premature beats intervals are
@@ -86,7 +87,7 @@ function steadyP({ count, pLikeness }: Pick<Beats, 'count' | 'pLikeness'>, start
   const to = Math.min(count - 1, i + usualAhead);
   let n = 0;
   for (let j = Math.max(start, i - usualBack); j <= to; j++) if (pLikeness[j] === pLikeness[j]) near[n++] = pLikeness[j]!;
-  return n === 0 ? Number.NaN : middle(n);
+  return medianOf(near, n);
 }
 
 /** Intervals in a row up to beat i, at most 64, that are within 12 % of its own. */
@@ -107,33 +108,6 @@ function gather({ count, tUs, starts }: Timing, start: number, i: number): numbe
   let n = 0;
   for (let j = Math.max(start + 1, i - usualBack); j <= to; j++) if (starts[j] === 0) near[n++] = tUs[j]! - tUs[j - 1]!;
   return n;
-}
-
-/** Median of the first n; orders them in part. */
-function middle(n: number): number {
-  const half = n >> 1;
-  let low = 0;
-  let high = n - 1;
-  while (low < high) {
-    const pivot = near[(low + high) >> 1]!;
-    let i = low;
-    let j = high;
-    while (i <= j) {
-      while (near[i]! < pivot) i++;
-      while (near[j]! > pivot) j--;
-      if (i > j) break;
-      const x = near[i]!;
-      near[i++] = near[j]!;
-      near[j--] = x;
-    }
-    if (half <= j) high = j;
-    else if (half >= i) low = i;
-    else break;
-  }
-  if (n % 2 === 1) return near[half]!;
-  let below = near[0]!;
-  for (let i = 1; i < half; i++) if (near[i]! > below) below = near[i]!;
-  return (below + near[half]!) / 2;
 }
 
 const terms = new Float64Array(timingTermNames.length);

@@ -36,8 +36,8 @@ type Names = {
 export type DoubtLimits = Readonly<{
   /** RMSSD over the mean interval. */
   rmssdShareMax: number;
-  /** Share of beats that the detector is not sure of, each of them in doubt by itself or not: differences of intervals; their spread, where
-   *  most beats have no other place either. */
+  /** Share of beats that the detector is not sure of, each of them in doubt by itself or not: for differences of intervals, and for their
+   *  spread. */
   unsureBeatsMax: number;
   unsureSpreadMax: number;
   /** SDNN below this, ms, is made of the variation of the fiducial and of the pulse's way rather than of the heart's. */
@@ -436,9 +436,9 @@ export function doubt(nn: TimeDomain, limits: DoubtLimits, placing: Placing): Do
 export type Doubts = Readonly<{ pairs: QualityFlag; spread: QualityFlag; power: QualityFlag }>;
 
 /** How far the two ways to place beats differ, root mean square, ms: in differences of intervals, and in intervals. Hum or noise moves both
- *  places, by a like amount, so that neither value shows it. `placed`: share of the intervals that have the other place.
- *  @returns NaN where none has */
-function placesApart(): { pairsMs: number; spreadMs: number; placed: number } {
+ *  places, by a like amount, so that neither value shows it.
+ *  @returns NaN where none has the other place */
+function placesApart(): { pairsMs: number; spreadMs: number } {
   const { nn, otherMs } = scratch;
   let squares = 0;
   let pairs = 0;
@@ -461,7 +461,6 @@ function placesApart(): { pairsMs: number; spreadMs: number; placed: number } {
   return {
     pairsMs: Math.sqrt(squares / pairs),
     spreadMs: Math.sqrt(Math.max(0, spread - (sum * sum) / count) / count),
-    placed: count / nn.count,
   };
 }
 

@@ -14,6 +14,7 @@
  *  Position: where the upstroke crosses the middle between its foot and its top, linearly interpolated. Of the usual fiducial points
  *  this one gives pulse intervals that agree best with RR (see docs/dsp/pulse-and-slow.md); the delay of the low-pass is taken off. */
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
+import { appendBeat } from '../kernels/found-beats.ts';
 import { FOOT_SEC, PpgLead, RISE_SEC, ringSize } from './lead.ts';
 import { BlockLevel, MovingSum } from './level.ts';
 import { PeriodTracker } from './period.ts';
@@ -531,20 +532,4 @@ export class PpgBeatDetector implements BeatDetector {
   #confidence(slot: number): number {
     return 1 / (1 + Math.exp(-(this.#nodes[SIZE + slot]! - weights.logTheta - 1 + 2 * this.#nodes[TRUST + slot]!)));
   }
-}
-
-/** Appends a beat; the columns double when full. */
-function appendBeat(out: FoundBeats, position: number, confidence: number): void {
-  if (out.count >= out.position.length) {
-    const grow = (old: Float64Array): Float64Array => {
-      const grown = new Float64Array(Math.max(16, 2 * old.length));
-      grown.set(old);
-      return grown;
-    };
-    out.position = grow(out.position);
-    out.confidence = grow(out.confidence);
-  }
-  out.position[out.count] = position;
-  out.confidence[out.count] = confidence;
-  out.count++;
 }

@@ -2,6 +2,7 @@
 import FFT from 'fft.js';
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
+import { keptByRate } from '../kernels/kept-by-rate.ts';
 import { FILLED_MAX, PADDED_SIZE, paddedTransform } from '../kernels/padded-fft.ts';
 
 export const WINDOW_SEC = 8;
@@ -49,14 +50,10 @@ type Plan = Readonly<{
   spare: Window[];
 }>;
 
-const plans = new Map<number, Plan>();
-
 /** A window of one channel, from the end of its frame until the frame has been looked at. */
 type Window = { frame: number; readonly x: Float32Array; missing: number };
 
-export function planOf(fs: number): Plan {
-  const known = plans.get(fs);
-  if (known !== undefined) return known;
+export const planOf = keptByRate((fs: number): Plan => {
   const decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
   const rate = fs / decimation;
   const size = Math.round(WINDOW_SEC * rate);
@@ -70,7 +67,7 @@ export function planOf(fs: number): Plan {
     slope[s] = 0.5 * past;
     bend[s] = 0.5 * past * past;
   }
-  const plan = {
+  return {
     decimation,
     rate,
     size,
@@ -82,9 +79,7 @@ export function planOf(fs: number): Plan {
     bend,
     spare: [],
   };
-  plans.set(fs, plan);
-  return plan;
-}
+});
 
 /** Frame f ends f * 2 s after reset. A window is kept from its end until it is released: usually at once, longer only while the other
  *  input lags. */

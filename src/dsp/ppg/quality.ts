@@ -16,6 +16,7 @@
  *  Everything is measured on samples averaged down to about 31 Hz (single precision, 5 kB whatever the rate of the channel). */
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
+import { keptByRate } from '../kernels/kept-by-rate.ts';
 import { appendBeat, noBeats } from '../kernels/found-beats.ts';
 import type { FoundBeats } from '../kernels/contract.ts';
 import { FIRST_FRAME } from './motion-hr.ts';
@@ -521,16 +522,11 @@ function skewness(): number {
 }
 
 type Filters = Readonly<{ high: Biquad; low: Biquad; noise: Biquad }>;
-const filters = new Map<number, Filters>();
-
-function filtersOf(rate: number): Filters {
-  let known = filters.get(rate);
-  if (known === undefined) {
-    known = { high: highPass(0.4, rate), low: lowPass(Math.min(8, 0.4 * rate), rate), noise: highPass(5, rate) };
-    filters.set(rate, known);
-  }
-  return known;
-}
+const filtersOf = keptByRate((rate: number): Filters => ({
+  high: highPass(0.4, rate),
+  low: lowPass(Math.min(8, 0.4 * rate), rate),
+  noise: highPass(5, rate),
+}));
 
 /** Frame of the spectral rate that a second is compared with. */
 function rateFrameOf(startSec: number): number {

@@ -23,7 +23,7 @@ const five = (name: string, title: string, unit: string, step: number, notes: st
   notes: `${notes} ${counted} ${noOverlap}`,
 });
 
-/** In the order of `FiveMinuteBurden`, then the run. */
+/** Those of five minutes, then the run. */
 export const burdenMethods: readonly Method[] = [
   five(
     'ventricular_burden',

@@ -215,6 +215,11 @@ export const retiredMethods: readonly Method[] = [
     'a rate at the end of the range could be good: 210 /min of a pulse at 72 that was taken off with a motion at 72.',
   ),
   earlier(featureMethods[methodIndex('hr_ppg_motion')]!, 6, ofPeaks3),
+  earlier(
+    featureMethods[methodIndex('resp_rate')]!,
+    2,
+    'the noise of a sensor that was taken off had breaths, 25 to 30 /min, and was good.',
+  ),
   earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 4, ofPeaks3),
   ...['perfusion_index', 'worn_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 3, flaggedByIndex7)),
   ...pulseWaveMethods.map((current) => earlier(current, 1, ofPeaks3)),
@@ -286,6 +291,11 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 2, madeOf10),
     earlier(current, 1, madeOf8),
   ]),
+  earlier(
+    featureMethods[methodIndex('longest_rr_10s')]!,
+    8,
+    'in a heart slower than 43 /min the flags of the seconds around a gap or a pause of 3 s could be forgotten before its value was made, which then was bad (a pause of 3.4 s at 26 /min).',
+  ),
   earlier(featureMethods[methodIndex('longest_rr_10s')]!, 7, madeOf13),
   earlier(featureMethods[methodIndex('af_index')]!, 6, madeOf13),
   earlier(featureMethods[methodIndex('af_burden_300s')]!, 4, madeOf13),

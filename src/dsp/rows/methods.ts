@@ -26,7 +26,8 @@ export type Method = Readonly<{
   /** Values lie on whole multiples of this on the device clock, s. 0: one row per event, of beat detectors alone: chains step by it, and
    *  the catalog divides by it. */
   cadenceSec: number;
-  /** Least share of the window that must be covered by samples (features of beats: by intervals) for a value to exist. */
+  /** Least share of the window that must be covered by samples (features of beats: by intervals) for a value to exist. 0: there is one of
+   *  any part of it, and its flag says how little that is. */
   coverageMin: number;
   /** Is the value one of the whole stream (channelNo -1) or of each channel? */
   scope: 'stream' | 'channel';
@@ -69,6 +70,7 @@ export const beatMethods = {
     step: intervalStepMs,
     windowSec: 0,
     cadenceSec: 0,
+    coverageMin: 0,
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
@@ -83,6 +85,7 @@ export const beatMethods = {
     step: intervalStepMs,
     windowSec: 0,
     cadenceSec: 0,
+    coverageMin: 0,
     scope: 'channel',
     paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
     notes:
@@ -146,8 +149,8 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
 };
 
 /** Values of 8 s blocks of one channel (or of the first of a group). */
-const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'scope'>): Method =>
-  method({ ...entry, windowSec: 8, cadenceSec: 8, scope: 'channel' });
+const block = (entry: Omit<Entry, 'windowSec' | 'cadenceSec' | 'coverageMin' | 'scope'>): Method =>
+  method({ ...entry, windowSec: 8, cadenceSec: 8, coverageMin: 0, scope: 'channel' });
 
 const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez-Seisdedos et al. 2011, doi:10.1186/1475-925X-10-77';
 const ofFirstLead =
@@ -242,6 +245,7 @@ export const featureMethods: readonly Method[] = [
     step: SQI_STEP,
     windowSec: 1,
     cadenceSec: 1,
+    coverageMin: 0,
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
@@ -256,6 +260,7 @@ export const featureMethods: readonly Method[] = [
     step: SQI_STEP,
     windowSec: 1,
     cadenceSec: 1,
+    coverageMin: 0,
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes:
@@ -263,7 +268,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'resp_rate',
-    version: 2,
+    version: 3,
     source: 'resp',
     title: 'Respiratory rate',
     unit: '/min',
@@ -272,7 +277,8 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 4,
     scope: 'channel',
     paper: 'Schaefer & Kratky 2008, doi:10.1007/s10439-007-9428-1',
-    notes: 'From a respiration channel: spacing of the breaths in the window. See src/dsp/slow/respiration.ts. Delay about 12 s.',
+    notes:
+      'From a respiration channel: spacing of the breaths in the window; noise has none. See src/dsp/slow/respiration.ts. Delay about 12 s.',
   }),
   block({
     feature: 'temp_mean',
@@ -292,7 +298,7 @@ export const featureMethods: readonly Method[] = [
     unit: 'uS',
     step: 0.001,
     paper: 'Boucsein et al. 2012, doi:10.1111/j.1469-8986.2012.01384.x',
-    notes: 'See eda.ts.',
+    notes: 'See eda.ts. Bad when less than half of the block is usable.',
   }),
   method({
     feature: 'scr_rate',
@@ -335,6 +341,7 @@ export const featureMethods: readonly Method[] = [
     step: 0.01,
     windowSec: 8,
     cadenceSec: 8,
+    coverageMin: 0,
     scope: 'channel',
     paper: 'Webster 1997, Design of Pulse Oximeters',
     notes:
@@ -385,7 +392,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 8,
+    version: 9,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',

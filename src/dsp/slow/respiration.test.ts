@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { streamRows } from '../../../accuracy/hrv-stream.ts';
 import type { FoundBeats } from '../kernels/contract.ts';
 import { PpgBeatDetector } from '../ppg/beats.ts';
 import { RespirationModulation, emptyModulationBreaths, fusedRespiratoryRate } from './respiration-modulation.ts';
+import { seeded } from '../testing/fixture.ts';
 import { BreathDetector, respiratoryRate } from './respiration.ts';
 
 const emptyBeats = (): FoundBeats => ({ count: 0, position: new Float64Array(1), confidence: new Float64Array(1) });
@@ -106,5 +108,33 @@ describe('fusedRespiratoryRate', () => {
   });
   test('of nothing is NaN', () => {
     expect(fusedRespiratoryRate([Number.NaN, Number.NaN, Number.NaN])).toEqual({ perMin: Number.NaN, agreeing: 0 });
+  });
+});
+
+describe('resp_rate through the engine', () => {
+  /** Noise of some digits of a converter, on breathing so high. */
+  function rates(fs: number, height: number, perMin: number): { value: number; flag: number }[] {
+    const random = seeded(4);
+    const samples = Float64Array.from({ length: fs * 300 }, (_, i) =>
+      Math.round(height * Math.sin((2 * Math.PI * perMin * i) / (60 * fs)) + 3 * (random() + random() - 1)),
+    );
+    const { features } = streamRows([{ code: 'resp', kind: 'resp', fs, unit: '1', samples }]);
+    return (features.get('resp_rate') ?? []).map(({ value, qmask }) => ({ value, flag: qmask }));
+  }
+
+  // promise: noise-is-no-breath
+  test.each([10, 25, 60, 125, 250])('noise at %d Hz has no rate: nothing is worn', (fs) => {
+    expect(rates(fs, 0, 15)).toEqual([]);
+  });
+
+  test.each([
+    [10, 8],
+    [25, 15],
+    [25, 45],
+    [125, 30],
+  ])('breathing at %d Hz twice as high as the noise, %d /min, keeps its rate', (fs, perMin) => {
+    const found = rates(fs, 6, perMin).slice(2);
+    expect(found.length).toBeGreaterThan(60);
+    for (const { value } of found) expect(Math.abs(value - perMin)).toBeLessThan(3);
   });
 });

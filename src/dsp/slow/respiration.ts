@@ -17,11 +17,16 @@ const BLOCKS = 6;
 const RANGE_BLOCKS = 3;
 /** Two breaths are at least this far apart: 60 /min. */
 export const PERIOD_MIN_SEC = 1;
+/** Mean squared difference of neighbours over mean square (von Neumann 1941) of the last windows, above the band's lower edge, from which a
+ *  channel is noise: 2 in white noise, with a standard deviation of 0.2, and 0.4 at most in breathing. From here on three quarters are
+ *  noise: a belt that was taken off is no breath. */
+export const WHITE_MIN = 1.5;
 const HOLD_SEC = 0.5;
 
 /** Finds breaths in a respiration signal (impedance, belt, flow, or a surrogate): the tops between two turns, as count-orig of
  *  Schäfer & Kratky 2008 (doi:10.1007/s10439-007-9428-1) does on the whole record. Different: streaming, and the threshold is a share of
  *  the median swing of the last 12 s.
+ *  A channel whose last 12 s are noise has no breaths; the modulation of a pulse is interpolated, and is not asked.
  *  Position: the top of the band-passed signal; its delay is taken off on average. Units: any scale, inspiration upwards or
  *  downwards (then tops are ends of expiration: the rate is the same).
  *  Latency: a breath is out once its fall has begun, at most `latencySec`.
@@ -37,6 +42,9 @@ export class BreathDetector implements BeatDetector {
   readonly #z = new Float64Array(4);
   readonly #ranges = new Float64Array(2 * BLOCKS);
   readonly #swings = new Float64Array(BLOCKS);
+  /** Of each block: sum of squares of the high-passed signal, and of its differences. */
+  readonly #powers = new Float64Array(2 * BLOCKS);
+  readonly #mayBeNoise: boolean;
   readonly #blockSamples: number;
   readonly #delay: number;
   #n = 0;
@@ -50,6 +58,9 @@ export class BreathDetector implements BeatDetector {
   #blocks = 0;
   #blockMin = 0;
   #blockMax = 0;
+  #power = 0;
+  #steps = 0;
+  #previous = 0;
   /** The usual swing; changes with each block. */
   #swing = 0;
   // turning points, in decimated samples since #start
@@ -65,6 +76,7 @@ export class BreathDetector implements BeatDetector {
   constructor(fs: number, use: keyof typeof settings = 'channel') {
     const { highPassHz, lowPassHz, turnShare } = settings[use];
     this.#turnShare = turnShare;
+    this.#mayBeNoise = use === 'channel';
     if (!(fs >= 5)) throw new RangeError(`fs = ${fs} Hz: at least 5`);
     this.#decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
     this.#rate = fs / this.#decimation;
@@ -114,7 +126,7 @@ export class BreathDetector implements BeatDetector {
 
   #restart(): void {
     this.#start = this.#n;
-    this.#sum = this.#phase = this.#count = this.#blocks = this.#swing = 0;
+    this.#sum = this.#phase = this.#count = this.#blocks = this.#swing = this.#power = this.#steps = this.#previous = 0;
     this.#fresh = true;
     this.#up = false;
     this.#lastBreath = Number.NEGATIVE_INFINITY;
@@ -137,6 +149,9 @@ export class BreathDetector implements BeatDetector {
     const y = low.b0 * h + z[2]!;
     z[2] = low.b1 * h - low.a1 * y + z[3]!;
     z[3] = low.b2 * h - low.a2 * y;
+    this.#power += h * h;
+    this.#steps += (h - this.#previous) ** 2;
+    this.#previous = h;
     if (y < this.#blockMin) this.#blockMin = y;
     if (y > this.#blockMax) this.#blockMax = y;
     const at = this.#count++;
@@ -183,7 +198,24 @@ export class BreathDetector implements BeatDetector {
     this.#ranges[2 * slot] = this.#blockMin;
     this.#ranges[2 * slot + 1] = this.#blockMax;
     this.#blockMin = this.#blockMax = y;
+    this.#powers[2 * slot] = this.#power;
+    this.#powers[2 * slot + 1] = this.#steps;
+    this.#power = this.#steps = 0;
     this.#swing = this.#usualSwing();
+    if (!this.#mayBeNoise || !this.#isNoise()) return;
+    this.#swing = 0;
+    this.#up = false;
+    this.#low0 = y;
+  }
+
+  #isNoise(): boolean {
+    let power = 0;
+    let steps = 0;
+    for (let b = 0; b < Math.min(this.#blocks, BLOCKS); b++) {
+      power += this.#powers[2 * b]!;
+      steps += this.#powers[2 * b + 1]!;
+    }
+    return steps >= WHITE_MIN * power;
   }
 
   /** Median over the windows of RANGE_BLOCKS blocks of their range. */
