@@ -192,6 +192,11 @@ export class Membership implements LogOwner, ClusterView {
     if (performance.now() - this.#lookedMs > AGAIN_MS) this.#wake();
   }
 
+  async lookNow(): Promise<void> {
+    this.#seen = await this.#look(readCluster);
+    this.#tellChanges();
+  }
+
   onChange(changed: () => void): () => void {
     this.#listeners.add(changed);
     return () => this.#listeners.delete(changed);
