@@ -63,12 +63,17 @@ export class SessionTable {
    *  @throws PipelineError (rejected promise) when the database is unavailable */
   find(caller: Caller, packet: Packet, receivedNs: bigint): Session | Rejected | Promise<Session | Rejected> {
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
-    const key = `${caller.orgId}/${packet.bootId}/${packet.deviceId}`;
+    const key = keyOf(caller.orgId, packet);
     const session = this.#sessions.get(key);
     if (session !== undefined) return mayWrite(caller, session) ?? session;
     return this.#open(key, caller, packet, receivedNs).then((opened) =>
       isRejected(opened) ? opened : (mayWrite(caller, opened) ?? opened),
     );
+  }
+
+  /** Whether the session of a packet is in memory. */
+  isOpen(caller: Caller, packet: Packet): boolean {
+    return caller.kind !== 'anonymous' && this.#sessions.has(keyOf(caller.orgId, packet));
   }
 
   #open(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
@@ -142,7 +147,7 @@ export class SessionTable {
   ): Promise<Readonly<{ session: Session; record: StreamRecord }> | Rejected> {
     const { caller, deviceId, bootId, subject } = request;
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
-    const key = `${caller.orgId}/${bootId}/${deviceId}`;
+    const key = keyOf(caller.orgId, request);
     for (let under = this.#opening.get(key); under !== undefined; under = this.#opening.get(key)) await under.done.catch(() => undefined);
     let found: StreamRecord | null = null;
     const openNow = async (): Promise<Session | Rejected> => {
@@ -211,6 +216,8 @@ export class SessionTable {
     return closed;
   }
 }
+
+const keyOf = (orgId: string, { bootId, deviceId }: Pick<Packet, 'bootId' | 'deviceId'>): string => `${orgId}/${bootId}/${deviceId}`;
 
 /** Checks whether the caller may send for the session's subject. Another user's stream answers as if it did not exist. */
 export function mayWrite(caller: Caller, session: Session): Rejected | null {
