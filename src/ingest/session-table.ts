@@ -108,10 +108,8 @@ export class SessionTable {
     const bad = checkIdentity(packet);
     if (bad !== null) return bad;
     if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
-    if (this.#sessions.size + this.#opening.size > this.#sessionsMax) {
-      // #opening includes this one
-      return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
-    }
+    const full = this.#whyFull();
+    if (full !== null) return full;
     if (packet.recordedUnixNs !== undefined && caller.kind !== 'key')
       return rejected('credential_kind', 'only an organization key may state when a recording was made');
     const endDeviceNs = packetEndNs(packet);
@@ -152,6 +150,8 @@ export class SessionTable {
     let found: StreamRecord | null = null;
     const openNow = async (): Promise<Session | Rejected> => {
       if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
+      const full = this.#sessions.has(key) ? null : this.#whyFull();
+      if (full !== null) return full;
       const record = await this.#turns.run(() => open(request));
       if (isRejected(record)) return record;
       found = record;
@@ -165,6 +165,12 @@ export class SessionTable {
     };
     const session = await this.#note(key, openNow);
     return isRejected(session) ? session : { session, record: found! };
+  }
+
+  /** Called by an opening, which counts. */
+  #whyFull(): Rejected | null {
+    if (this.#sessions.size + this.#opening.size <= this.#sessionsMax) return null;
+    return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
   }
 
   /** @returns false when the stream is still being closed after CLOSING_MS_MAX */
