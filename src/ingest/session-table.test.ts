@@ -112,7 +112,7 @@ describe('SessionTable', () => {
     const table = new SessionTable(sink, 1, { user: 1000, key: 1_000_000 });
     const openFor = (deviceId: string): ReturnType<SessionTable['openFor']> => {
       const { bootId, subject, firmware } = packetOf(deviceId);
-      const at = { epochNs: 0n, timeSource: null, endDeviceNs: 0n, receivedNs: 0n } as unknown as StreamRequest;
+      const at = { epochNs: 0n, timeSource: 'device', endDeviceNs: 0n, receivedNs: 0n } as const;
       return table.openFor({ ...at, caller: key, deviceId, bootId, subject, firmware }, (request) => sink.openStream(request));
     };
     expect(await openFor('d1')).toMatchObject({ session: { subjectId: 's-d1' } });
