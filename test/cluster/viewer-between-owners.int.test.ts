@@ -24,6 +24,7 @@ afterAll(async () => {
 
 type Said = Readonly<{ type: string; status?: string; frames?: number }>;
 
+// promise: replay-between-owners
 test('is given what was missed as soon as the next node has the person, and not told that nothing is kept', async () => {
   const database = await testDatabase();
   closing.push(() => database.close());
