@@ -68,7 +68,7 @@ export class RemoteFeeds {
     return this.#watch(owner, watch);
   }
 
-  /** A partition on its way from one node to another is nobody's. Whoever was answered then would hear that nothing is kept. */
+  /** A partition on its way from one node to another is nobody's: a viewer who was answered then would hear that nothing is kept. */
   async #fetchOnceOwned(watch: Watch): Promise<void> {
     const owned = Promise.withResolvers<void>();
     const timer = setTimeout(owned.resolve, OWNER_MS).unref();

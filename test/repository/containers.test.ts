@@ -1,4 +1,4 @@
-/** What starts containers leaves none behind when it is ended. Programs that only say how they were called stand in for podman. */
+/** Checks of containers leave none behind when they are ended. A program that only says how it was called stands in for podman. */
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
