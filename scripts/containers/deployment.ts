@@ -53,7 +53,10 @@ export class Deployment {
     this.#ledgers = join(engine.folder, 'ledgers');
     this.#authority = join(engine.folder, 'authority.crt');
     this.compose = readCompose(join(root, file), prefix, this.secrets);
-    for (const [signal, number] of [['SIGINT', 2], ['SIGTERM', 15]] as const)
+    for (const [signal, number] of [
+      ['SIGINT', 2],
+      ['SIGTERM', 15],
+    ] as const)
       process.on(signal, () => {
         this.engine.endWith(this.#removals());
         process.exit(128 + number);

@@ -188,7 +188,9 @@ class Away {
 
   /** Why nothing more is waited for; null: it is. */
   whyEnough(): Rejected | null {
-    return this.#waitedMs < AWAY_MS_MAX ? null : rejected('unavailable', 'Its batch has waited long enough for what is away. Send it again.');
+    return this.#waitedMs < AWAY_MS_MAX
+      ? null
+      : rejected('unavailable', 'Its batch has waited long enough for what is away. Send it again.');
   }
 
   /** @returns what was asked for a packet, or why it is refused */
@@ -358,7 +360,10 @@ async function offerOne(
   const offered = ingest.offer(session, packet, bytes, receivedNs, sender);
   if (offered === 'recall') {
     if (enough !== null) return enough;
-    const recalled = await away.waitFor(packet, ingest.recall(session, packet.seq).then(() => session));
+    const recalled = await away.waitFor(
+      packet,
+      ingest.recall(session, packet.seq).then(() => session),
+    );
     if (isRejected(recalled)) return recalled;
     return await offerOne(ingest, sender, packet, bytes, receivedNs, away);
   }

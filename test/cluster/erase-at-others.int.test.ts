@@ -139,7 +139,10 @@ test('a node that cannot see which nodes live erases nobody, and says so', async
     (await (await fetch(`${blind!.service.baseUrl}/readyz`)).text()).includes('open, to 0 other nodes');
   await until(seesNobody, 60_000);
   const refused = await erase(blind!.service.baseUrl, key, people[0]!);
-  expect([refused.status, refused.body.detail]).toEqual([503, expect.stringMatching(/^Nothing was erased yet, but the user is disabled: /)]);
+  expect([refused.status, refused.body.detail]).toEqual([
+    503,
+    expect.stringMatching(/^Nothing was erased yet, but the user is disabled: /),
+  ]);
   closing.splice(closing.indexOf(wake), 1);
   wake();
   await until(async () => !(await seesNobody()), 60_000);
