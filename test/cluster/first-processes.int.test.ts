@@ -56,4 +56,4 @@ test('stores what a killed service has acknowledged before it cuts people into p
   expect(listens, told).toBe(true);
   expect(told).toContain('people are cut into 24 partitions');
   await until(() => hasAll(database, PEOPLE, PACKETS), 30_000);
-});
+}, 480_000);
