@@ -150,7 +150,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     stops.push(startRuleEmails({ pool: database.pool, ...mail, onError: notSent }));
   }
   const workFailed = onceAnOutage((err) => logger.warn({ err }, 'records: background work failed'));
-  stops.push(startRecordsWork({ pool: database.pool, isTurn: () => nodes === null || nodes.isFirst(), onError: workFailed }));
+  stops.push(startRecordsWork({ pool: database.pool, isTurn: () => nodes === null || nodes.membership.isFirst, onError: workFailed }));
 
   const conflicts = conflictAudit(database.pool, reads.batch, (err) => logger.warn({ err }, 'audit: a conflict could not be written'));
   stops.push(() => conflicts.stop());

@@ -168,6 +168,7 @@ async function measure(name: string, address: string): Promise<void> {
     ownerOf: () => 'owner',
     nodes: () => ['edge', 'owner'].map((id) => ({ id, name: id, address: '', draining: false })),
     lookAgain: () => undefined,
+    lookNow: () => Promise.resolve(),
     onChange: () => () => undefined,
   };
   const config = { ...readConfig({}), keyStreamsPerMinMax: 100_000 };

@@ -53,6 +53,14 @@ export class Deployment {
     this.#ledgers = join(engine.folder, 'ledgers');
     this.#authority = join(engine.folder, 'authority.crt');
     this.compose = readCompose(join(root, file), prefix, this.secrets);
+    for (const [signal, number] of [
+      ['SIGINT', 2],
+      ['SIGTERM', 15],
+    ] as const)
+      process.on(signal, () => {
+        this.engine.endWith(this.#removals());
+        process.exit(128 + number);
+      });
     rmSync(this.#ledgers, { recursive: true, force: true });
     mkdirSync(this.#ledgers, { recursive: true });
   }
@@ -142,13 +150,24 @@ export class Deployment {
   }
 
   async remove(name: string): Promise<void> {
-    await this.engine.run(['podman', 'rm', '--force', '--time', '15', '--ignore', this.containerOf(name)]);
+    await this.engine.run(this.#removal(name));
   }
 
   async removeAll(): Promise<void> {
-    for (const { name } of this.compose.services.toReversed()) await this.remove(name);
-    for (const args of this.compose.networks) await this.engine.run(['podman', 'network', 'rm', '--force', args.at(-1)!]);
-    for (const volume of this.compose.volumes) await this.engine.run(['podman', 'volume', 'rm', '--force', volume]);
+    for (const command of this.#removals()) await this.engine.run(command);
+  }
+
+  #removal(name: string): readonly string[] {
+    return ['podman', 'rm', '--force', '--time', '15', '--ignore', this.containerOf(name)];
+  }
+
+  #removals(): readonly (readonly string[])[] {
+    const { services, networks, volumes } = this.compose;
+    return [
+      ...services.toReversed().map(({ name }) => this.#removal(name)),
+      ...networks.map((args) => ['podman', 'network', 'rm', '--force', args.at(-1)!]),
+      ...volumes.map((volume) => ['podman', 'volume', 'rm', '--force', volume]),
+    ];
   }
 
   /** A command of the service, in one of its containers. */

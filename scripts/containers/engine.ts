@@ -1,5 +1,6 @@
 /** podman and buildah with a store of their own, so that stand-in images never appear under official names among a user's images. */
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -13,6 +14,8 @@ export type Engine = Readonly<{
   must: (command: readonly string[], options?: Readonly<{ timeoutMs?: number; cwd?: string }>) => Promise<string>;
   /** Output of one command piped into another. @throws Error as `must` does */
   pipe: (from: readonly string[], to: readonly string[]) => Promise<void>;
+  /** Ends what runs, and runs these commands alone, one after the other: nothing comes between them, and nothing after them. */
+  endWith: (commands: readonly (readonly string[])[]) => void;
 }>;
 
 /** Time limit of one command, ms: building the image installs its dependencies. */
@@ -33,15 +36,22 @@ export function openEngine(folder: string): Engine {
     CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf'),
   };
 
+  const running = new Set<ChildProcess>();
+  let hasEnded = false;
+
   const run: Engine['run'] = ([program = '', ...args], { timeoutMs = COMMAND_MS, cwd, env } = {}) =>
     new Promise((resolve) => {
+      if (hasEnded) return;
       const startedMs = performance.now();
       const options = { timeout: timeoutMs, maxBuffer: 64 << 20, env: { ...base, ...env }, ...(cwd === undefined ? {} : { cwd }) };
-      execFile(program, args, options, (error, stdout, stderr) => {
+      const child = execFile(program, args, options, (error, stdout, stderr) => {
+        running.delete(child);
+        if (hasEnded) return;
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
         const late = error !== null && performance.now() - startedMs >= timeoutMs;
         resolve({ code, output: `${stdout}${stderr}`.trim(), late });
       });
+      running.add(child);
     });
 
   const must: Engine['must'] = async (command, options) => {
@@ -60,5 +70,11 @@ export function openEngine(folder: string): Engine {
       sink.on('close', (code) => (code === 0 ? resolve() : reject(new Error(`${to.join(' ')} ended with ${code}`))));
     });
 
-  return { folder, run, must, pipe };
+  const endWith: Engine['endWith'] = (commands) => {
+    hasEnded = true;
+    for (const child of running) child.kill('SIGKILL');
+    for (const [program = '', ...args] of commands) spawnSync(program, args, { env: base, stdio: 'ignore', timeout: COMMAND_MS });
+  };
+
+  return { folder, run, must, pipe, endWith };
 }

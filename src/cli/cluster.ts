@@ -1,4 +1,5 @@
 /** `biosignal cluster`: the nodes that share a database, and who has which people. */
+import { HUNG_MS } from '../cluster/takeover.ts';
 import type { Database, Db } from '../storage/database/database.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { PipelineError } from '../errors.ts';
@@ -9,7 +10,7 @@ import { cutIntoPartitions } from './partitions.ts';
 import { formatTable } from './table.ts';
 
 /** A node that has not renewed for this long has gone, or is about to be followed, s. */
-const SILENT_SEC = 10;
+const SILENT_SEC = HUNG_MS / 1000;
 const PARTITIONS_MAX = 1024;
 
 type NodeRow = Readonly<{

@@ -131,11 +131,9 @@ async function prepare(url: string, config: Config, console: Console): Promise<v
       );
       return left[0]!.some;
     };
-    // What a killed service acknowledged is put into the tables by a service that starts and stops.
-    if (await open())
-      await (
-        await startService({ config: { ...config, databaseUrl: url, port: 0, demo: false }, signal: console.signal })
-      ).stop('the packet log is stored');
+    // What a killed service acknowledged is put into the tables by a service that starts and stops: alone, as a node stores it later.
+    const alone: Config = { ...config, databaseUrl: url, port: 0, busDir: '', natsUrl: '', demo: false };
+    if (await open()) await (await startService({ config: alone, signal: console.signal })).stop('the packet log is stored');
     await cutIntoPartitions(database, PARTITIONS);
     console.err(`biosignal: people are cut into ${PARTITIONS} partitions, which the processes share`);
   } finally {

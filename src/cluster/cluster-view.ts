@@ -22,6 +22,9 @@ export interface ClusterView {
   nodes(): readonly ClusterNode[];
   /** What this node knows seems to be outdated: a node did not answer, or said that something has moved. */
   lookAgain(): void;
+  /** Resolves when the view is of now: after a node was suspended, its view is of before.
+   *  @throws PipelineError unavailable: the database does not answer */
+  lookNow(): Promise<void>;
   /** Called after owners or nodes have changed. @returns ends it */
   onChange(changed: () => void): () => void;
 }

@@ -70,9 +70,11 @@ export class Questions {
   };
 
   /** Ends what any node has of a person who is being erased.
-   *  @throws PipelineError unavailable when a node that lives does not answer: it may still write rows of the person */
+   *  @throws PipelineError unavailable when a node that lives does not answer, as it may still write rows of the person, or when it is not
+   *  known which ones live */
   eraseSubject = async (subjectId: SubjectId): Promise<void> => {
     const { view, eraseSubject } = this.#parts;
+    await view.lookNow();
     const others = view.nodes().filter(({ id }) => id !== view.self);
     await Promise.all([eraseSubject(subjectId), ...others.map((node) => this.#eraseAt(node, subjectId))]);
   };

@@ -11,8 +11,10 @@ import { checkSaid, decodeFrames, decodeObject, encodeFrames, encodeObject } fro
 /** How long the owner sends frames without hearing again, ms, and how often it hears. */
 const WATCH_MS = 10_000;
 const RENEW_MS = 2000;
-/** How long a viewer waits for the frames of the last minute, ms. */
+/** How long a viewer waits for the frames of the last minute, ms, and for a node that has the person: most have one within two seconds, and
+ *  one whose node was killed after ten. */
 const FETCH_MS = 1000;
+const OWNER_MS = 12_000;
 
 /** Frames of the last minute that go in one message, bytes; the oldest of many wide ones stay where they are. */
 const FETCH_BYTES_MAX = MESSAGE_BYTES_MAX / 2;
@@ -55,10 +57,29 @@ export class RemoteFeeds {
 
   /** For a viewer who is about to join. @returns null when this node makes the frames itself */
   fetch(subjectId: SubjectId, selection: string): Promise<void> | null {
-    const owner = this.#ownerOf(subjectId);
-    if (owner === null) return null;
-    this.#hub.prepare(subjectId, selection);
-    return this.#watch(owner, { subjectId, selection });
+    const watch: Watch = { subjectId, selection };
+    const owner = this.#view.ownerOf(subjectId);
+    if (owner === this.#view.self) return null;
+    return owner === null ? this.#fetchOnceOwned(watch) : this.#fetchFrom(owner, watch);
+  }
+
+  #fetchFrom(owner: NodeId, watch: Watch): Promise<void> {
+    this.#hub.prepare(watch.subjectId, watch.selection);
+    return this.#watch(owner, watch);
+  }
+
+  /** A partition on its way from one node to another is nobody's: a viewer who was answered then would hear that nothing is kept. */
+  async #fetchOnceOwned(watch: Watch): Promise<void> {
+    const owned = Promise.withResolvers<void>();
+    const timer = setTimeout(owned.resolve, OWNER_MS).unref();
+    const unwatch = this.#view.onChange(() => {
+      if (this.#view.ownerOf(watch.subjectId) !== null) owned.resolve();
+    });
+    await owned.promise;
+    clearTimeout(timer);
+    unwatch();
+    const owner = this.#ownerOf(watch.subjectId);
+    if (owner !== null) await this.#fetchFrom(owner, watch);
   }
 
   /** Whether the frames of a subject can come here. */

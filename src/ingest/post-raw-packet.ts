@@ -23,6 +23,8 @@ const BATCH_PACKETS_MAX = 16_384;
 const STRETCH_PACKETS = 256;
 /** Time after which a long batch yields the event loop, ms. */
 const TURN_MS = 5;
+/** Time that a batch waits in all for a database or nodes that turn out to be away, ms: beyond it, packets that need them are refused. */
+const AWAY_MS_MAX = 10_000;
 const RETRY_AFTER_SEC = 1;
 
 const replySchema = Type.Object({
@@ -174,26 +176,52 @@ function whyEnded(ingest: Ingest, { signal }: BatchRequest): Rejected | null {
 type Refusals = ReadonlyMap<string, Rejected>;
 type Stretch = Readonly<{ packets: readonly (DecodedPacket | Rejected)[]; refusals: Refusals }>;
 
+/** What was away in a batch, its database or nodes of its people: no stream waits for them twice, and all together not for long. */
+class Away {
+  /** By openingOf. */
+  readonly #refusals = new Map<string, Rejected>();
+  #waitedMs = 0;
+
+  refusalOf(packet: DecodedPacket): Rejected | undefined {
+    return this.#refusals.size === 0 ? undefined : this.#refusals.get(openingOf(packet));
+  }
+
+  /** Why nothing more is waited for; null: it is. */
+  whyEnough(): Rejected | null {
+    return this.#waitedMs < AWAY_MS_MAX
+      ? null
+      : rejected('unavailable', 'Its batch has waited long enough for what is away. Send it again.');
+  }
+
+  /** @returns what was asked for a packet, or why it is refused */
+  async waitFor<T extends object>(packet: DecodedPacket, asked: Promise<T>): Promise<T | Rejected> {
+    const sinceMs = performance.now();
+    return await asked.catch((error: unknown) => {
+      const refusal = refusalBy(error);
+      this.#waitedMs += performance.now() - sinceMs;
+      this.#refusals.set(openingOf(packet), refusal);
+      return refusal;
+    });
+  }
+}
+
 /** What decides whether the stream of a sound packet may be opened: one opening answers for all packets that are alike in it. */
 function openingOf({ deviceId, bootId, subject, firmware, recordedUnixNs }: DecodedPacket): string {
   return JSON.stringify([deviceId, bootId, subject, firmware, recordedUnixNs === undefined]);
 }
 
-function refusalOf({ refusals }: Stretch, unavailable: ReadonlyMap<string, Rejected>, packet: DecodedPacket): Rejected | undefined {
-  if (refusals.size + unavailable.size === 0) return undefined;
-  const opening = openingOf(packet);
-  return refusals.get(opening) ?? unavailable.get(opening);
+function refusalOf({ refusals }: Stretch, away: Away, packet: DecodedPacket): Rejected | undefined {
+  return (refusals.size === 0 ? undefined : refusals.get(openingOf(packet))) ?? away.refusalOf(packet);
 }
 
-/** Decodes consecutive packets of a batch and opens those of their streams that are not open yet, all at once.
- *  @param unavailable streams whose node or database was away in this batch: they are not waited for in each stretch */
+/** Decodes consecutive packets of a batch and opens those of their streams that are not open yet, all at once. */
 async function openStretch(
   ingest: Ingest,
   sender: Sender,
   parts: readonly Uint8Array[],
   receivedNs: bigint,
   turns: Turns,
-  unavailable: Map<string, Rejected>,
+  away: Away,
 ): Promise<Stretch> {
   const packets: (DecodedPacket | Rejected)[] = [];
   const openings = new Map<string, Readonly<{ first: DecodedPacket; opened: Promise<Session | Rejected> }>>();
@@ -205,7 +233,8 @@ async function openStretch(
     // Most batches are of one device.
     if (isRejected(packet) || (packet.deviceId === known?.deviceId && packet.bootId === known.bootId)) continue;
     const stream = `${packet.bootId}/${packet.deviceId}`;
-    if (openings.has(stream) || checkIdentity(packet) !== null || unavailable.has(openingOf(packet))) continue;
+    if (openings.has(stream) || checkIdentity(packet) !== null || away.refusalOf(packet) !== undefined) continue;
+    if (away.whyEnough() !== null && !ingest.sessions.isOpen(sender.caller, packet)) continue;
     const found = ingest.find(sender.caller, packet, receivedNs);
     if (!(found instanceof Promise)) {
       known = packet;
@@ -216,11 +245,7 @@ async function openStretch(
   }
   const refusals = new Map<string, Rejected>();
   for (const { first, opened } of openings.values()) {
-    const session = await opened.catch((error: unknown) => {
-      const refusal = refusalBy(error);
-      unavailable.set(openingOf(first), refusal);
-      return refusal;
-    });
+    const session = await away.waitFor(first, opened);
     if (isRejected(session)) refusals.set(openingOf(first), session);
   }
   return { packets, refusals };
@@ -248,7 +273,7 @@ async function takeBatch(ingest: Ingest, request: BatchRequest, body: Uint8Array
   const notices: string[] = [];
   const turns = new Turns();
   let stretch: Stretch = { packets: [], refusals: new Map() };
-  const unavailable = new Map<string, Rejected>();
+  const away = new Away();
   for (let index = 0; index < parts.length; index++) {
     if (index % STRETCH_PACKETS === 0) {
       const ended = index === 0 ? null : whyEnded(ingest, request);
@@ -256,13 +281,13 @@ async function takeBatch(ingest: Ingest, request: BatchRequest, body: Uint8Array
         for (let left = index; left < parts.length; left++) rejections.push({ index: left, code: ended.code, detail: ended.detail });
         break;
       }
-      stretch = await openStretch(ingest, request, parts.slice(index, index + STRETCH_PACKETS), receivedNs, turns, unavailable);
+      stretch = await openStretch(ingest, request, parts.slice(index, index + STRETCH_PACKETS), receivedNs, turns, away);
     }
     if (turns.isOver()) await turns.next();
     const packet = stretch.packets[index % STRETCH_PACKETS]!;
     const offered = isRejected(packet)
       ? packet
-      : (refusalOf(stretch, unavailable, packet) ?? (await offerOne(ingest, request, packet, parts[index]!, receivedNs, unavailable)));
+      : (refusalOf(stretch, away, packet) ?? (await offerOne(ingest, request, packet, parts[index]!, receivedNs, away)));
     if (isRejected(offered)) {
       rejections.push({ index, code: offered.code, detail: offered.detail });
       continue;
@@ -325,17 +350,22 @@ async function offerOne(
   packet: DecodedPacket,
   bytes: Uint8Array,
   receivedNs: bigint,
-  unavailable?: Map<string, Rejected>,
+  away: Away,
 ): Promise<OfferedPacket | Rejected> {
+  const enough = away.whyEnough();
+  if (enough !== null && !ingest.sessions.isOpen(sender.caller, packet)) return enough;
   const found = ingest.find(sender.caller, packet, receivedNs);
-  const session = found instanceof Promise ? await found.catch(refusalBy) : found;
+  const session = found instanceof Promise ? await away.waitFor(packet, found) : found;
   if (isRejected(session)) return session;
   const offered = ingest.offer(session, packet, bytes, receivedNs, sender);
   if (offered === 'recall') {
-    const refusal = await ingest.recall(session, packet.seq).then(() => null, refusalBy);
-    if (refusal?.code === 'unavailable') unavailable?.set(openingOf(packet), refusal);
-    if (refusal !== null) return refusal;
-    return await offerOne(ingest, sender, packet, bytes, receivedNs, unavailable);
+    if (enough !== null) return enough;
+    const recalled = await away.waitFor(
+      packet,
+      ingest.recall(session, packet.seq).then(() => session),
+    );
+    if (isRejected(recalled)) return recalled;
+    return await offerOne(ingest, sender, packet, bytes, receivedNs, away);
   }
   if (offered === 'busy') return rejected('busy', 'The queues are full.');
   if (isRejected(offered)) return offered;

@@ -107,6 +107,20 @@ describe('SessionTable', () => {
     expect(await find(table, { kind: 'anonymous' }, 'd1')).toMatchObject({ code: 'credential_kind' });
   });
 
+  it('answers busy when full to another node as well, but for a stream that is open', async () => {
+    const sink = new Sink();
+    const table = new SessionTable(sink, 1, { user: 1000, key: 1_000_000 });
+    const openFor = (deviceId: string): ReturnType<SessionTable['openFor']> => {
+      const { bootId, subject, firmware } = packetOf(deviceId);
+      const at = { epochNs: 0n, timeSource: 'device', endDeviceNs: 0n, receivedNs: 0n } as const;
+      return table.openFor({ ...at, caller: key, deviceId, bootId, subject, firmware }, (request) => sink.openStream(request));
+    };
+    expect(await openFor('d1')).toMatchObject({ session: { subjectId: 's-d1' } });
+    expect(await openFor('d2')).toMatchObject({ code: 'busy' });
+    expect(await openFor('d1')).toMatchObject({ session: { subjectId: 's-d1' } });
+    expect(table.count).toBe(1);
+  });
+
   it('opens an idle stream again only after it has been closed', async () => {
     const sink = new Sink();
     const table = new SessionTable(sink, 10, { user: 1000, key: 1_000_000 });

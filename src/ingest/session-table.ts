@@ -63,12 +63,17 @@ export class SessionTable {
    *  @throws PipelineError (rejected promise) when the database is unavailable */
   find(caller: Caller, packet: Packet, receivedNs: bigint): Session | Rejected | Promise<Session | Rejected> {
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
-    const key = `${caller.orgId}/${packet.bootId}/${packet.deviceId}`;
+    const key = keyOf(caller.orgId, packet);
     const session = this.#sessions.get(key);
     if (session !== undefined) return mayWrite(caller, session) ?? session;
     return this.#open(key, caller, packet, receivedNs).then((opened) =>
       isRejected(opened) ? opened : (mayWrite(caller, opened) ?? opened),
     );
+  }
+
+  /** Whether the session of a packet is in memory. */
+  isOpen(caller: Caller, packet: Packet): boolean {
+    return caller.kind !== 'anonymous' && this.#sessions.has(keyOf(caller.orgId, packet));
   }
 
   #open(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
@@ -103,10 +108,8 @@ export class SessionTable {
     const bad = checkIdentity(packet);
     if (bad !== null) return bad;
     if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
-    if (this.#sessions.size + this.#opening.size > this.#sessionsMax) {
-      // #opening includes this one
-      return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
-    }
+    const full = this.#whyFull();
+    if (full !== null) return full;
     if (packet.recordedUnixNs !== undefined && caller.kind !== 'key')
       return rejected('credential_kind', 'only an organization key may state when a recording was made');
     const endDeviceNs = packetEndNs(packet);
@@ -142,11 +145,13 @@ export class SessionTable {
   ): Promise<Readonly<{ session: Session; record: StreamRecord }> | Rejected> {
     const { caller, deviceId, bootId, subject } = request;
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
-    const key = `${caller.orgId}/${bootId}/${deviceId}`;
+    const key = keyOf(caller.orgId, request);
     for (let under = this.#opening.get(key); under !== undefined; under = this.#opening.get(key)) await under.done.catch(() => undefined);
     let found: StreamRecord | null = null;
     const openNow = async (): Promise<Session | Rejected> => {
       if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
+      const full = this.#sessions.has(key) ? null : this.#whyFull();
+      if (full !== null) return full;
       const record = await this.#turns.run(() => open(request));
       if (isRejected(record)) return record;
       found = record;
@@ -160,6 +165,12 @@ export class SessionTable {
     };
     const session = await this.#note(key, openNow);
     return isRejected(session) ? session : { session, record: found! };
+  }
+
+  /** Called by an opening, which counts. */
+  #whyFull(): Rejected | null {
+    if (this.#sessions.size + this.#opening.size <= this.#sessionsMax) return null;
+    return rejected('busy', `${this.#sessions.size} streams are open, limit ${this.#sessionsMax}`);
   }
 
   /** @returns false when the stream is still being closed after CLOSING_MS_MAX */
@@ -211,6 +222,8 @@ export class SessionTable {
     return closed;
   }
 }
+
+const keyOf = (orgId: string, { bootId, deviceId }: Pick<Packet, 'bootId' | 'deviceId'>): string => `${orgId}/${bootId}/${deviceId}`;
 
 /** Checks whether the caller may send for the session's subject. Another user's stream answers as if it did not exist. */
 export function mayWrite(caller: Caller, session: Session): Rejected | null {

@@ -20,6 +20,8 @@ const RING_MS = 60_000;
 /** All rings together, bytes: 60 s of 180 subjects with four channels at 250 Hz. Above it each feed gets an equal share. */
 const RINGS_BYTES_MAX = 64 * 1024 * 1024;
 const RING_BYTES_MIN = 4096;
+/** How long a selection without a frame is kept for a viewer who is about to join, ms: its frames are on their way from another node. */
+const AWAITED_MS = 5000;
 const FEATURES_MAX = 64;
 /** Said to a viewer whose person's frames another node makes, which this one does not reach. */
 export const TRY_ANOTHER = 'The node that has these frames cannot be reached from this one: try again, for another one.';
@@ -302,7 +304,7 @@ export class Hub {
         const left =
           group.viewers.size === 0 &&
           group.relayedTo(nowMs).length === 0 &&
-          (group.ring.count === 0 || nowMs - group.emptySinceMs > RING_MS);
+          nowMs - group.emptySinceMs > (group.ring.count === 0 ? AWAITED_MS : RING_MS);
         if (!left) {
           for (const viewer of group.viewers) {
             if (viewer.mode === 'sampled' && viewer.slowMs(nowMs) > this.#config.viewerSlowSecMax * 1000) {

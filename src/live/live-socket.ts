@@ -90,7 +90,10 @@ type View = {
   readonly outbox: Outbox;
   unwatch: (() => void) | null;
   subjectId: SubjectId | null;
+  /** null: it waits for frames of another node. */
   group: ViewerGroup | null;
+  /** What is to be replayed once it has joined; null: nothing. */
+  after: number | null;
 };
 
 class Viewer implements SocketHandlers {
@@ -123,7 +126,7 @@ class Viewer implements SocketHandlers {
     const caller = { ...given };
     const peer = this.#isMany ? closingBy(this.#peer, (code) => this.#gone(view, subject, code)) : this.#peer;
     const outbox = new Outbox(peer, this.#options.viewerQueueBytesMax, caller.kind === 'user', !this.#isMany);
-    const view: View = { caller, foundBy: caller, outbox, unwatch: null, subjectId: null, group: null };
+    const view: View = { caller, foundBy: caller, outbox, unwatch: null, subjectId: null, group: null, after: null };
     return view;
   }
 
@@ -155,14 +158,13 @@ class Viewer implements SocketHandlers {
     view.subjectId = subjectId;
     this.#watch(view);
     this.#tell({ type: 'ready', subject: subjectId, window_ms: WINDOW_MS });
-    this.#joinWhenFetched(view, () => {
-      if (after !== undefined) this.#replay(view, after);
-    });
+    view.after ??= after ?? null;
+    this.#joinWhenFetched(view);
   }
 
   /** Joins once the frames of another node are here, if it makes them. What changes meanwhile counts: a view that waits is in no group, so
    *  neither a new selection nor the end of the person's views reaches it there. */
-  #joinWhenFetched(view: View, then: () => void): void {
+  #joinWhenFetched(view: View, then: () => void = () => undefined): void {
     const { subjectId } = view;
     if (subjectId === null) return;
     const { hub } = this.#options;
@@ -175,6 +177,7 @@ class Viewer implements SocketHandlers {
       else {
         view.group = hub.join(subjectId, view.outbox, selection, this.#intervalMs);
         then();
+        if (view.after !== null) this.#replay(view, view.after);
       }
     };
     const fetching = this.#options.fetchFrames?.(subjectId, selection) ?? null;
@@ -297,7 +300,9 @@ class Viewer implements SocketHandlers {
     this.#tell({ type: 'subscribed', channels: this.#selection === '' ? null : this.#selection.split(','), max_rate_hz: rateHz });
   }
 
-  #replay({ outbox, group, subjectId }: View, after: number): void {
+  #replay(view: View, after: number): void {
+    const { outbox, group, subjectId } = view;
+    view.after = group === null ? after : null;
     if (group === null) return;
     const { hub } = this.#options;
     const oldest = group.ring.oldestSeq;

@@ -30,6 +30,7 @@ export class ViewerGroup {
   lastSeq = 0;
   /** When the last frame's window ended, Unix ms. */
   #endUnixMs = 0;
+  /** Since when it has no viewer, or when another node last asked for its frames; Infinity: it has one. */
   emptySinceMs = Infinity;
   #byTopic = false;
   #checkAtMs = 0;
@@ -58,6 +59,7 @@ export class ViewerGroup {
   relay(node: string, untilMs: number, nowMs: number): boolean {
     const isNew = (this.#relays.get(node) ?? 0) < nowMs;
     this.#relays.set(node, untilMs);
+    if (this.viewers.size === 0) this.emptySinceMs = nowMs;
     return isNew;
   }
 

@@ -131,7 +131,10 @@ export class PartitionMoves {
   async #nextChange(deadlineMs: number): Promise<void> {
     const timer = new AbortController();
     const late = sleep(deadlineMs - performance.now(), undefined, { signal: timer.signal }).catch(() => undefined);
-    await Promise.race([new Promise<void>((go) => this.#waiting.add(go)), late]);
+    const change = Promise.withResolvers<void>();
+    this.#waiting.add(change.resolve);
+    await Promise.race([change.promise, late]);
+    this.#waiting.delete(change.resolve); // reading back may take minutes, and devices ask again every second
     timer.abort();
   }
 }

@@ -40,8 +40,6 @@ export type Nodes = Readonly<{
   shareTries: (tries: SharedTries) => void;
   /** For /readyz. */
   parts: () => readonly Part[];
-  /** Whether this node does what one node has to do for all: the first of those that live. Two may think so for a moment. */
-  isFirst: () => boolean;
   /** Text of /metrics. */
   metrics: () => Promise<string>;
   /** Ends the talk with the others. */
@@ -81,7 +79,6 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     },
     shareTries: (tries) => shareTries(bus, membership, tries),
     parts: () => [busPart(bus, membership, reach), ...clock.parts()],
-    isFirst: () => membership.nodes()[0]?.id === membership.self,
     metrics: options.config.sharePort
       ? metricsOfPort({ bus, view: membership, metrics: options.metrics, self: instance.name })
       : () => options.metrics.registry.metrics(),

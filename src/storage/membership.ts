@@ -164,6 +164,11 @@ export class Membership implements LogOwner, ClusterView {
       .map(({ id, name, address, draining }) => ({ id, name, address, draining }));
   }
 
+  /** Whether this one does what one node does for all: the first of those that live and can work. Two may think so for a moment. */
+  get isFirst(): boolean {
+    return this.#seen.nodes.find((node) => this.#canWork(node))?.id === this.self;
+  }
+
   /** Partitions that no living node has, as this one last saw it; all of them before it has looked. */
   get withoutOwner(): number {
     if (this.#seen.owners.length === 0) return this.partitionCount;
@@ -190,6 +195,11 @@ export class Membership implements LogOwner, ClusterView {
 
   lookAgain(): void {
     if (performance.now() - this.#lookedMs > AGAIN_MS) this.#wake();
+  }
+
+  async lookNow(): Promise<void> {
+    this.#seen = await this.#look(readCluster);
+    this.#tellChanges();
   }
 
   onChange(changed: () => void): () => void {
@@ -302,9 +312,7 @@ export class Membership implements LogOwner, ClusterView {
     if (isFollowed) this.lose(FOLLOWED);
     if (this.#isOver()) return false;
     this.#tellChanges();
-    const able = this.#seen.nodes.filter(({ id, ...node }) =>
-      id === this.self ? this.#mode !== 'leaving' && !this.#refused : !node.refused && this.#isAlive({ id, ...node }),
-    );
+    const able = this.#seen.nodes.filter((node) => this.#canWork(node) && (node.id !== this.self || this.#mode !== 'leaving'));
     // Where each that lives is drained, they take all the same: an operator who drains one wants others to have its people, not nobody.
     const willing = able.filter(({ draining }) => !draining);
     const takers = willing.length > 0 ? willing : able;
@@ -346,6 +354,11 @@ export class Membership implements LogOwner, ClusterView {
     return other === undefined
       ? null
       : `this node is of the cluster '${cluster}', and ${other.name}, which shares its database, of '${other.cluster}': they would not reach each other`;
+  }
+
+  /** It lives, and the database gives it new connections. */
+  #canWork(node: NodeRow): boolean {
+    return this.#isAlive(node) && !(node.id === this.self ? this.#refused : node.refused);
   }
 
   #isAlive({ id, locked }: NodeRow): boolean {

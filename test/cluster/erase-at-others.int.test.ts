@@ -7,6 +7,7 @@ import { freePort } from '../../faults/lib/free-port.ts';
 import { ServiceProcess } from '../../faults/lib/service.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { partitionOf } from '../../src/cluster/partition-of.ts';
+import { pairLocks } from '../../src/storage/database/locks.ts';
 import { testDatabase, until } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 import { isShared, ownersOf, packetsOfPeople, sendAll, startNode } from './nodes.ts';
@@ -109,4 +110,41 @@ test('a node lives and does not answer: what was done is said, and the same requ
   symlinkSync(join(folders[1], `${rows[0]!.id}.sock`), join(folders[0], `${rows[0]!.id}.sock`));
   expect((await erase(a!.service.baseUrl, key, person)).status).toBe(200);
   expect(await people()).toEqual([]);
+});
+
+test('a node that cannot see which nodes live erases nobody, and says so', async () => {
+  const { database, key, folder } = await setUp();
+  const [blind, other] = await Promise.all(
+    ['blind', 'other'].map((name) => startNode(database.url, { BIO_BUS_DIR: folder, BIO_NODE_NAME: name })),
+  );
+  closing.push(() => Promise.all([blind!.service.stop(), other!.service.stop()]));
+  await until(() => isShared(database, 2), 60_000);
+  // It has no partition, so no node follows it.
+  await database.pool.query(`update cluster_node set draining = true where name = 'blind'`);
+  await until(() => isShared(database, 1), 60_000);
+  const [packets] = packetsOfPeople(1, 3, 1000, BigInt(Date.now() - 3000) * 1_000_000n);
+  await sendAll(packets!, key, () => [other!.service], { first: 0, pauseMs: 20 });
+  const { rows: people } = await database.pool.query<{ id: string; external_id: string }>('select id, external_id from xuser');
+
+  const { rows: backends } = await database.pool.query<{ pid: number }>(
+    `select l.pid from pg_locks l join cluster_node n on n.lock_key = l.objid::bigint
+     where n.name = 'blind' and l.locktype = 'advisory' and l.classid = $1 and l.granted`,
+    [pairLocks.clusterNode[0]],
+  );
+  const { pid } = backends[0]!;
+  process.kill(pid, 'SIGSTOP');
+  const wake = (): void => void process.kill(pid, 'SIGCONT');
+  closing.push(wake);
+  const seesNobody = async (): Promise<boolean> =>
+    (await (await fetch(`${blind!.service.baseUrl}/readyz`)).text()).includes('open, to 0 other nodes');
+  await until(seesNobody, 60_000);
+  const refused = await erase(blind!.service.baseUrl, key, people[0]!);
+  expect([refused.status, refused.body.detail]).toEqual([
+    503,
+    expect.stringMatching(/^Nothing was erased yet, but the user is disabled: /),
+  ]);
+  closing.splice(closing.indexOf(wake), 1);
+  wake();
+  await until(async () => !(await seesNobody()), 60_000);
+  expect((await erase(blind!.service.baseUrl, key, people[0]!)).status).toBe(200);
 });

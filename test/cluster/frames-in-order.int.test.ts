@@ -63,6 +63,7 @@ describe.each(transports)('two nodes that talk over %s', (_, runs, open) => {
       ownerOf: () => owner,
       nodes: () => [],
       lookAgain: () => undefined,
+      lookNow: () => Promise.resolve(),
       onChange: () => () => undefined,
     };
     const feeds = new RemoteFeeds(bus, view, hub, { reaches: () => true });

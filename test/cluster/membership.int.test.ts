@@ -27,10 +27,11 @@ async function partitioned(partitions = PARTITIONS): Promise<TestDatabase> {
 async function join(
   database: Database,
   release: PartitionHost['release'] = () => Promise.resolve(null),
+  id: string = randomUUID(),
 ): Promise<{ node: Membership; faults: string[] }> {
   const faults: string[] = [];
   const node = await Membership.join(database, {
-    instance: { id: randomUUID(), name: 'node' },
+    instance: { id, name: 'node' },
     onFault: (message) => void faults.push(message),
   });
   closing.push(() => node.release());
@@ -226,4 +227,27 @@ test.each([
   await until(async () => (await database.pool.query('select from cluster_node where refused')).rowCount === 1);
   expect(faults.filter((fault) => fault.includes('could not be taken'))).toEqual([]);
   expect(node.lost).toBeNull();
+});
+
+test('what one node does for all is not left to one to which the database gives no connections', async () => {
+  const database = await partitioned();
+  const login = `node_${Math.random().toString(36).slice(2)}`;
+  await database.pool.query(`create role ${login} login password 'word'; grant biosignal_ingest to ${login}`);
+  closing.push(() => database.pool.query(`drop owned by ${login}; drop role ${login}`));
+  const limited = await openDatabase(Object.assign(new URL(database.url), { username: login, password: 'word' }).href, {
+    role: 'biosignal_ingest',
+  });
+  closing.push(() => limited.close());
+  const idFrom = (digit: string): string => `${digit}${randomUUID().slice(1)}`;
+  const other = await join(database, undefined, idFrom('f'));
+  await holds(other.node, PARTITIONS);
+  expect(other.node.isFirst).toBe(true);
+  const { node, faults } = await join(limited, undefined, idFrom('0'));
+  await holds(node, PARTITIONS / 2);
+  await until(() => node.isFirst && !other.node.isFirst);
+  await database.pool.query(`alter role ${login} nologin`);
+  await other.node.release();
+  await until(() => faults.some((fault) => fault.includes('takes no partition')));
+  const next = await join(database, undefined, idFrom('e'));
+  await until(() => next.node.isFirst && !node.isFirst);
 });

@@ -6,10 +6,12 @@ import { routesByOrganization } from '../../src/tenancy/organization-routes.ts';
 import type { RequestContext, Route } from '../../src/http/route.ts';
 import { BlockWriter } from '../../src/storage/block-writer.ts';
 import { DerivedWriter } from '../../src/storage/derived-writer.ts';
+import { openDatabase } from '../../src/storage/database/database.ts';
 import { organizationPool } from '../../src/storage/database/organization-pool.ts';
 import { openRoles, type RoleDatabases } from '../../src/storage/database/roles.ts';
 import { StreamRegistry, type OpenedStream } from '../../src/storage/stream-registry.ts';
-import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { upgrade } from '../../src/storage/upgrade.ts';
+import { emptyDatabase, testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { createTenant, openTestStream, testRun, type TestTenant } from '../helpers/recording.ts';
 
 let database: TestDatabase;
@@ -300,6 +302,34 @@ describe('the service', () => {
       expect(await route!.handler({ caller } as unknown as RequestContext)).toEqual({ status: 200, json: [{ id: tenant.subjectId }] });
     }
   });
+});
+
+// promise: roles-of-two-logins
+test('a login that has not made the roles of its server is told who may grant them, and acts as them afterwards', async () => {
+  const { url, drop } = await emptyDatabase();
+  const name = new URL(url).pathname.slice(1);
+  const login = `second_${name}`;
+  await database.pool.query(`create role ${login} login createrole password 'word'`);
+  await database.pool.query(`alter database ${name} owner to ${login}`);
+  const address = Object.assign(new URL(url), { username: login, password: 'word' }).href;
+  await upgrade(address, { plain: true });
+  const owner = await openDatabase(address);
+  try {
+    const refused = await openRoles(owner);
+    expect(refused.without).toBe(
+      'permission denied to set role "biosignal_api": let a superuser grant biosignal_api, biosignal_ingest, biosignal_worker and biosignal_audit to this login, and start again',
+    );
+    await refused.close();
+    await database.pool.query(`grant biosignal_api, biosignal_ingest, biosignal_worker, biosignal_audit to ${login}`);
+    const roles = await openRoles(owner);
+    expect(roles.without).toBeNull();
+    expect((await roles.ingest.pool.query('select partitions from cluster_setting')).rows).toEqual([{ partitions: 1 }]);
+    await roles.close();
+  } finally {
+    await owner.close();
+    await drop();
+    await database.pool.query(`drop role ${login}`);
+  }
 });
 
 const seenByView = 'grows: read through its view in schema api';

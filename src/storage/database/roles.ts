@@ -27,6 +27,10 @@ const SHARES = { owner: 8, api: 8, ingest: 5, worker: 3 } as const;
 /** Minimum size of a pool: a task that waits in a transaction must not block everything else. */
 const POOL_SIZE_MIN = 2;
 
+/** Roles belong to the whole server: those who made them for one database may have another login than this one. */
+const NOT_MEMBER =
+  'let a superuser grant biosignal_api, biosignal_ingest, biosignal_worker and biosignal_audit to this login, and start again';
+
 export type PoolSizes = Readonly<Record<keyof typeof SHARES, number>>;
 
 /** Sizes of the pools of a node. @param connectionsMax maximum number of connections of the node, at least 14 */
@@ -80,6 +84,7 @@ export async function openRoles(
     const cause = error instanceof PipelineError ? (error.cause as { code?: unknown; message?: string } | undefined) : undefined;
     // 22023: no such role; 42501: not a member of it, or the role has none of its rights
     if (cause?.code !== '22023' && cause?.code !== '42501') throw error;
-    return { api: owner, ingest: owner, worker: owner, without: cause.message ?? '', close };
+    const why = cause.message ?? '';
+    return { api: owner, ingest: owner, worker: owner, without: cause.code === '42501' ? `${why}: ${NOT_MEMBER}` : why, close };
   }
 }

@@ -20,6 +20,8 @@ export type WriterConnectionOptions = Readonly<{
 
 /** How long a server may take to close a connection, ms. */
 const CLOSE_MS = 1000;
+/** Time for a connection itself, in addition to what is asked on it, and for the end of a transaction that failed, ms. */
+const CONNECT_MS = 5000;
 
 /** One piece of work at a time: the caller awaits `run` before the next. */
 export class WriterConnection {
@@ -78,44 +80,46 @@ export class WriterConnection {
   }
 
   async #attempt<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = await this.#connected();
     const timeoutMs = this.#options.answerTimeoutMs ?? (this.#options.statementTimeoutMs ?? 20_000) + 5000;
+    const client = this.#client ?? (await this.#connected(timeoutMs));
     const working = this.#database.use === undefined ? work(client) : this.#database.use(client, work);
-    let timer: NodeJS.Timeout | undefined;
-    const silence = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        // The rest of the work fails with its connection; nobody waits for it any more.
-        working.catch(() => undefined);
-        destroy(client);
-        reject(new NoAnswer(timeoutMs));
-      }, timeoutMs);
+    return await inTime(working, timeoutMs, () => {
+      destroy(client);
+      return new NoAnswer(timeoutMs);
     });
-    try {
-      return await Promise.race([working, silence]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
-  async #connected(): Promise<pg.Client> {
-    if (this.#client !== null) return this.#client;
-    const client = await this.#database.connect();
+  /** A server that is cut off after it has accepted the connection never answers what is asked first, either. */
+  async #connected(timeoutMs: number): Promise<pg.Client> {
+    const notReady = new Error(`timeout expired: a connection to the database was not ready within ${timeoutMs} ms`);
+    const connecting = this.#database.connect();
+    const client = await inTime(connecting, timeoutMs + CONNECT_MS, () => {
+      connecting.then(destroy, () => undefined);
+      return notReady;
+    });
     const forget = (): void => {
       if (this.#client === client) this.#client = null;
     };
     client.on('error', forget);
     client.on('end', forget);
     try {
-      await client.query(`set statement_timeout = ${this.#options.statementTimeoutMs ?? 20_000}`);
-      // Late rows replace rows of the columnstore, which are unpacked first; one second of a packed segment may exceed the default bound.
-      if (this.#database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
-      await this.#options.onConnect?.(client);
+      await inTime(this.#setUp(client), timeoutMs, () => {
+        destroy(client);
+        return notReady;
+      });
     } catch (error) {
       await client.end().catch(() => {});
       throw error;
     }
     this.#client = client;
     return client;
+  }
+
+  async #setUp(client: pg.Client): Promise<void> {
+    await client.query(`set statement_timeout = ${this.#options.statementTimeoutMs ?? 20_000}`);
+    // Late rows replace rows of the columnstore, which are unpacked first; one second of a packed segment may exceed the default bound.
+    if (this.#database.kind === 'timescale') await client.query('set timescaledb.max_tuples_decompressed_per_dml_transaction = 0');
+    await this.#options.onConnect?.(client);
   }
 
   /** After a failure: makes the connection idle when the server says that only the statement failed, otherwise closes it. */
@@ -125,7 +129,10 @@ export class WriterConnection {
     const code = (error as { code?: unknown } | null)?.code;
     if (typeof code === 'string' && /^(22|23|40|42|44|53|54|55|57014|P0)/.test(code)) {
       try {
-        await client.query('rollback');
+        await inTime(client.query('rollback'), CONNECT_MS, () => {
+          destroy(client);
+          return new NoAnswer(CONNECT_MS);
+        });
         return;
       } catch {
         // fall through
@@ -134,6 +141,23 @@ export class WriterConnection {
     this.#client = null;
     // Not awaited: a server that does not answer must not hold up the next attempt.
     client.end().catch(() => {});
+  }
+}
+
+/** @param giveUp called when it takes longer: what was being done fails with its connection, and nobody waits for it any more
+ *  @throws what giveUp returns */
+async function inTime<T>(working: Promise<T>, timeoutMs: number, giveUp: () => Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      working.catch(() => undefined);
+      reject(giveUp());
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([working, silence]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
