@@ -243,7 +243,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     tell,
     renew: async () => {
       if (socket?.readyState === OPEN) await sayToken();
-      else if (state === 'connecting') renewed = true;
+      else if (socket || state === 'connecting') renewed = true;
       else again();
     },
     close: () => {
