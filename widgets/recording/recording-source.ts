@@ -4,6 +4,7 @@ import type { Answer } from '../../sdk/request.ts';
 import { medianStep } from '../shared/buckets.ts';
 import { catalog, findBiosignal } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
+import { Failed } from './ask-again.ts';
 import { badOf, gapsOf } from './recording-jumps.ts';
 import type { Flags } from './recording-jumps.ts';
 
@@ -83,9 +84,6 @@ export const TILE_MS = 30_000;
 /** Shown of a recording that has only begun, ms. */
 const FIRST_MS = 60_000;
 const TILES_MAX = 40;
-/** What could not be read is asked for again after this time, then after twice as long, and so on. */
-const RETRY_MS = 3000;
-const RETRY_MS_MAX = 30_000;
 /** Of a recording that goes on: so far back from its end samples and beats may still come, ms. */
 const UNSETTLED_MS = 60_000;
 /** Of a channel, as the service gives them at most. */
@@ -104,58 +102,6 @@ const MARK_ANSWERS_MAX = 20;
 /** Of events, likewise: the first 20,000 of a recording. */
 const EVENTS_MAX = 10_000;
 const EVENT_ANSWERS_MAX = 2;
-
-/** How long to wait before what could not be read is asked for again, ms; what is refused never is.  @param beforeMs the wait before */
-export function retryMs(error: unknown, beforeMs = 0): number {
-  const { status = 0 } = error as { status?: number };
-  const isFinal = status >= 400 && status < 500 && status !== 408 && status !== 429;
-  return isFinal ? Infinity : Math.min(RETRY_MS_MAX, Math.max(RETRY_MS, 2 * beforeMs));
-}
-
-/** Asks again for one thing, or for several that are asked for together. */
-export class Retry {
-  #waitedMs = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  later(error: unknown, again: () => void): void {
-    const ms = retryMs(error, this.#waitedMs);
-    if (ms === Infinity) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#waitedMs = ms;
-      again();
-    }, ms);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#waitedMs = 0;
-  }
-}
-
-/** When each of many things that could not be read may be asked for again. */
-export class Failed {
-  readonly #at = new Map<string | number, Readonly<{ ms: number; atMs: number }>>();
-
-  has(key: string | number): boolean {
-    return this.#at.has(key);
-  }
-
-  mayAsk(key: string | number): boolean {
-    return (this.#at.get(key)?.atMs ?? 0) <= performance.now();
-  }
-
-  /** @param again called when it may be */
-  add(key: string | number, error: unknown, again: () => void): void {
-    const ms = retryMs(error, this.#at.get(key)?.ms);
-    this.#at.set(key, { ms, atMs: performance.now() + ms });
-    if (ms !== Infinity) setTimeout(again, ms + 1);
-  }
-
-  delete(key: string | number): void {
-    this.#at.delete(key);
-  }
-}
 
 export class RecordingSource {
   readonly session: Session;

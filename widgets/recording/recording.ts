@@ -26,6 +26,7 @@ import type { Session } from '../shared/session.ts';
 import { tokenColor } from '../shared/theme.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
 import type { Colors, Surface, Tick } from './recording-draw.ts';
+import { Retry } from './ask-again.ts';
 import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, setEnd, stepBeat } from './recording-pick.ts';
@@ -44,7 +45,7 @@ import { RecordingDay } from './recording-day.ts';
 import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource, Retry } from './recording-source.ts';
+import { RecordingSource } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 import { tilesOf } from './strip-tiles.ts';
 
