@@ -18,6 +18,7 @@
  *  @fires bio:state - {state} whenever the state changes: loading, ready, empty, offline, error or unauthorized
  *  @fires bio:recording-view - {at, speed, gain, row, channels}: what is shown, after each step
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
+import { isRefusal } from '../../sdk/retry.ts';
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
 import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
@@ -1030,8 +1031,5 @@ export class BioRecording extends BioElement {
     leave: () => this.focus(),
   };
 }
-
-/** Says whether the recording may not be seen, or is no longer there. */
-const isRefusal = (error: unknown): boolean => [401, 403, 404].includes((error as { status?: number }).status ?? 0);
 
 define('bio-recording', BioRecording);
