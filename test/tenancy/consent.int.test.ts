@@ -2,6 +2,7 @@
  *  open. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
+import { openLiveConnection } from '../../sdk/live-connection.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
@@ -195,6 +196,34 @@ describe('without consent to sharing', () => {
       [id],
     );
     expect(rows).toEqual([{ action: 'consent.granted' }, { action: 'consent.withdrawn' }]);
+    await consentTo();
+  });
+
+  it('a page that shows what is held has it again when consent is back, also while no device sends', async () => {
+    const { xuser_id: id } = await running.token('held');
+    for (const packet of packetsOf('consent-held', id, 30)) await running.ingest(packet);
+    const seqs: number[] = [];
+    const states: string[] = [];
+    const feed = openLiveConnection({
+      baseUrl: running.service.baseUrl,
+      subject: id,
+      token: () => running.org.apiKey.key,
+      after: 0,
+      onFrame: ({ seq }) => void seqs.push(seq),
+      onMessage: ({ oldest_seq: oldest }) => {
+        if (oldest) feed.tell({ type: 'replay', after: oldest });
+      },
+      onState: (state) => void states.push(state),
+    });
+    await until(() => seqs.length > 10, 20_000);
+    await until(() => states.at(-1) === 'stale', 20_000);
+    const before = new Set(seqs.splice(0));
+    await consentTo('sharing');
+    await until(() => states.at(-1) === 'refused', 20_000);
+    await say(id, 'sharing', true);
+    await until(() => states.at(-1) === 'stale', 40_000);
+    expect(seqs.filter((seq) => before.has(seq)).length).toBeGreaterThan(10);
+    feed.close();
     await consentTo();
   });
 
