@@ -3,10 +3,12 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { ApiError } from '../../sdk/fetch-json.ts';
+import { isLive } from '../../widgets/recording/recording-source.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { t } from '../language.ts';
 import { filtersOf } from '../live-view.ts';
 import { fieldsOf } from '../marks.ts';
+import { recentOf } from '../live-streams.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Measured } from '../measured.ts';
 import type { Question } from '../dialog.ts';
@@ -157,7 +159,7 @@ export class UserPage extends Page {
     }, 100);
   }
 
-  #mark({ streamId, channels, fromMs, toMs, done }: MarkedStretch): void {
+  #mark({ streamOf, channels, fromMs, toMs, done }: MarkedStretch): void {
     this.#marking = {
       title: t('Mark'),
       text: t('Everyone who can see this recording also sees the mark, your name and when you made it.'),
@@ -165,8 +167,9 @@ export class UserPage extends Page {
       fields: fieldsOf(null, channels),
       act: async (field) => {
         const place = { starts_at: new Date(fromMs).toISOString(), ends_at: toMs === null ? null : new Date(toMs).toISOString() };
-        const what = { kind: field('kind') as MarkBody['kind'], channel: field('channel') || null, text: field('text') };
-        await call('POST', '/api/v1/annotations', { body: { stream_id: streamId, ...place, ...what } });
+        const channel = field('channel') || null;
+        const what = { kind: field('kind') as MarkBody['kind'], channel, text: field('text') };
+        await call('POST', '/api/v1/annotations', { body: { stream_id: streamOf(channel), ...place, ...what } });
         done();
       },
     };
@@ -228,13 +231,12 @@ export class UserPage extends Page {
 
   async #loadStreams(id: string, limit: number): Promise<void> {
     const device = this.#device === '' ? undefined : this.#device;
-    const isNarrowed = device !== undefined || this.#sort !== 'newest';
-    const [{ items, next }, newest] = await Promise.all([
+    const [{ items, next }, recent] = await Promise.all([
       callList('/api/v1/streams', { query: { subject_id: id, sort: this.#sort, device_id: device, limit } }),
-      isNarrowed ? call('GET', '/api/v1/streams', { query: { subject_id: id, limit: STREAMS } }) : null,
+      call('GET', '/api/v1/streams', { query: recentOf(id) }),
     ]);
     [this.#streams, this.#nextStreams] = [items, next];
-    this.#isSending = (newest ?? items).some(isLive);
+    this.#isSending = recent.some(isLive);
   }
 
   #chooseStreams(sort: Sort, device: string): void {
@@ -334,9 +336,6 @@ export class UserPage extends Page {
     );
   }
 }
-
-/** An import is sent now, and was recorded then. */
-const isLive = (stream: Stream): boolean => stream.is_flowing && stream.time_source !== 'stated';
 
 function length({ recorded_from: from, last_sample_at: to }: Stream): string {
   return from === null || to === null ? '–' : duration(Date.parse(to) - Date.parse(from));

@@ -103,6 +103,10 @@ const MARK_ANSWERS_MAX = 20;
 const EVENTS_MAX = 10_000;
 const EVENT_ANSWERS_MAX = 2;
 
+/** Is it being recorded now? An import is sent now, and was recorded then. */
+export const isLive = ({ is_flowing: flows, time_source: source }: Pick<Stream, 'is_flowing' | 'time_source'>): boolean =>
+  flows && source !== 'stated';
+
 export class RecordingSource {
   readonly session: Session;
   #stream: Stream;
@@ -133,9 +137,8 @@ export class RecordingSource {
     return this.#stream;
   }
 
-  /** Is it being recorded now? An import is sent now, and was recorded then. */
   get goesOn(): boolean {
-    return this.#stream.is_flowing && this.#stream.time_source !== 'stated';
+    return isLive(this.#stream);
   }
 
   /** Asks how far the recording has got. What may have changed since is read again when it is needed.
