@@ -13,6 +13,7 @@ import { ran } from '../helpers/commands.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
+import { addPerson, sendRecording } from '../helpers/viewed-recording.ts';
 
 const START_MS = Date.UTC(2026, 2, 28, 8);
 /** Markup in what people write stays text. */
@@ -319,6 +320,25 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     const svg = await (await page.request.get(dashboard.service.baseUrl + (await strip.getAttribute('src'))!)).text();
     expect(svg).toContain('schraffiert: fraglich');
     expect(svg).toContain('Schläge: derived:r_peaks');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('whose recording goes on for weeks has a report of the usual days, although a shorter one began later', async () => {
+    const id = await addPerson(dashboard, 'weeks', 'Wilma');
+    const DAY_MS = 86_400_000;
+    const startMs = Date.now() - 20 * DAY_MS;
+    const sent = { subject: 'weeks', seconds: 60 };
+    const pause = { at: 30, sec: (20 * DAY_MS) / 1000 - 600 };
+    await sendRecording(dashboard, { ...sent, deviceId: 'weeks patch', bootId: '20'.repeat(16), startMs, pause });
+    await sendRecording(dashboard, { ...sent, deviceId: 'weeks watch', bootId: '15'.repeat(16), startMs: startMs + 5 * DAY_MS });
+    await until(async () => {
+      const streams = await dashboard.send<{ last_sample_at: string | null }[]>('GET', `/api/v1/streams?subject_id=${id}`);
+      return streams.length === 2 && streams.some(({ last_sample_at: last }) => Date.parse(last ?? '') > Date.now() - DAY_MS);
+    });
+    const { page, errors } = await dashboard.open(`/dashboard/#/users/${id}/report`, { storageState: dashboard.signedIn });
+    await page.locator('.report').getByText('weeks patch').first().waitFor();
+    expect(await page.getByText(/Nothing was recorded in the last/).count()).toBe(0);
     expect(errors).toEqual([]);
     await page.context().close();
   });
