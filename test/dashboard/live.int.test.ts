@@ -9,7 +9,6 @@ import { requireConsents, startDashboard, violations } from '../helpers/dashboar
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
 import { startWard } from '../helpers/ward.ts';
-import { startWard } from '../helpers/ward.ts';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
 
 /** As many pixels as a trace of a few beats has at least. */
