@@ -523,6 +523,18 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('says that there is no connection when it could not be opened for want of one, and opens when asked again', async () => {
+    const { page } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn, timezoneId: 'UTC' });
+    let asked = 0;
+    // The page asks first, then the viewer.
+    await page.route(`**/api/v1/streams/${stream}`, (route) => (++asked === 2 ? route.abort() : route.continue()));
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${stream}`);
+    await page.locator('bio-recording[data-state=offline]').waitFor();
+    await page.locator('bio-recording').getByRole('button', { name: 'Try again' }).click();
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await page.context().close();
+  });
+
   // promise: unread-rows
   it('says in the rows of a page, and in the whole, what could not be read, and reads it by itself', async () => {
     let [refuses, tried] = [true, 0];

@@ -96,7 +96,7 @@ const JUDGED_MS = 1000;
 /** Finest buckets that are judged as a stretch: a second or two in between do not make it two. */
 const STRETCH = '5s';
 const qualityFeatures: Readonly<Record<string, string>> = { ecg: 'sqi_ecg', ppg: 'sqi_ppg' };
-/** Of annotations, as the service gives them at most; and how many answers are asked for. */
+/** Of episodes and of annotations, as the service gives them at most; and how many answers are asked for. */
 const MARKS_MAX = 1000;
 const MARK_ANSWERS_MAX = 20;
 /** Of events, likewise: the first 20,000 of a recording. */
@@ -318,7 +318,7 @@ export class RecordingSource {
   async marks(signal: AbortSignal, titleOf: (english: string) => string): Promise<Mark[]> {
     const [since, until] = [this.startMs, this.endMs + 1].map((ms) => new Date(ms).toISOString()) as [string, string];
     const [episodes, annotations, events] = await Promise.all([
-      this.session.get('/api/v1/episodes', { query: { subject_id: this.stream.subject_id, since, until, limit: 500 }, signal }),
+      this.#episodes(since, until, signal),
       this.#annotations(signal),
       this.#events ?? this.#readEvents(signal),
     ]);
@@ -355,6 +355,20 @@ export class RecordingSource {
       }),
       ...events.filter(({ id }) => !isEpisode.has(id)),
     ].toSorted((a, b) => a.startMs - b.startMs);
+  }
+
+  /** The latest start first; each answer begins in the millisecond where the one before ended. */
+  async #episodes(since: string, until: string, signal: AbortSignal): Promise<Answer<'listEpisodes'>> {
+    const found = new Map<string, Answer<'listEpisodes'>[number]>();
+    for (let answers = 0; answers < MARK_ANSWERS_MAX; answers++) {
+      const before = found.size;
+      const query = { subject_id: this.stream.subject_id, since, until, limit: MARKS_MAX };
+      const part = await this.session.get('/api/v1/episodes', { query, signal });
+      for (const item of part) found.set(item.id, item);
+      if (part.length < MARKS_MAX || found.size === before) break;
+      until = new Date(Date.parse(part.at(-1)!.started_at) + 1).toISOString();
+    }
+    return [...found.values()];
   }
 
   async #readEvents(signal: AbortSignal): Promise<readonly Mark[]> {

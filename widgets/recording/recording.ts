@@ -197,7 +197,7 @@ export class BioRecording extends BioElement {
 
   #fail(error: unknown): void {
     const status = (error as { status?: number }).status;
-    this.#setState(status === 401 ? 'unauthorized' : status === 404 ? 'empty' : status === undefined ? 'offline' : 'error');
+    this.#setState(status === 401 ? 'unauthorized' : status === 404 ? 'empty' : status === 0 ? 'offline' : 'error');
   }
 
   async #load(session: Session, streamId: string, signal: AbortSignal): Promise<void> {
