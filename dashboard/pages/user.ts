@@ -86,14 +86,12 @@ export class UserPage extends Page {
   /** A person who is being erased is refused by the feed first. */
   protected override async isAsShown(): Promise<boolean> {
     if (this.#isGoing) return true;
-    const isShared = await call('GET', '/api/v1/streams', { query: { subject_id: this.#ids[0], limit: 1 } }).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof ApiError && error.status === 403) return false;
-        throw error;
-      },
-    );
-    return isShared !== this.#person.isUnshared && this.#monitor?.isRefused !== true;
+    const recent = await call('GET', '/api/v1/streams', { query: recentOf(this.#ids[0]) }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 403) return null;
+      throw error;
+    });
+    if ((recent === null) !== this.#person.isUnshared || this.#monitor?.isRefused === true) return false;
+    return this.#monitor !== null || recent?.some(isLive) !== true;
   }
 
   get #isGoing(): boolean {

@@ -262,17 +262,16 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     }
   });
 
-  it('has the beats of a device that has begun another recording', async () => {
+  it('begins with the device, and has the beats of one that has begun another recording', async () => {
     const [project] = await dashboard.send<{ project_key: string }[]>('GET', '/api/v1/projects');
     const user = { external_id: 'restarted', project_key: project!.project_key };
     const { xuser_id: id } = await dashboard.send<{ xuser_id: string }>('POST', '/api/v1/xusers', user);
     const { baseUrl, firstKey } = dashboard.service;
+    const { page, errors } = await dashboard.open(`/dashboard/#/users/${id}`, { storageState: dashboard.signedIn });
+    await page.getByText('No device of this user is sending right now.').waitFor();
     let device = await startWard(baseUrl, firstKey!, [{ id }]);
     try {
-      await until(
-        async () => (await dashboard.send<{ is_flowing: boolean }[]>('GET', `/api/v1/streams?subject_id=${id}`))[0]?.is_flowing === true,
-      );
-      const { page, errors } = await dashboard.open(`/dashboard/#/users/${id}`, { storageState: dashboard.signedIn });
+      await liveValue(page); // without a reload
       const behind = async (): Promise<number> =>
         Number(/(\d+) s behind/.exec((await page.locator('bio-beat-review p').textContent()) ?? '')?.[1] ?? NaN);
       await expect.poll(behind, { timeout: 90_000 }).toBeGreaterThan(0);
