@@ -398,8 +398,8 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     return () => clearInterval(timer);
   }
 
-  async function live(): Promise<Page> {
-    const body = '<bio-live-trace channel="ecg"></bio-live-trace>';
+  async function live(more = ''): Promise<Page> {
+    const body = `<bio-live-trace channel="ecg"></bio-live-trace>${more}`;
     fixture.on('GET', '/page', {
       html: widgetPage({ origin: fixture.origin, attributes: `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, body }),
     });
@@ -460,6 +460,25 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), token);
     await expect.poll(() => fixture.texts.map((text) => JSON.parse(text) as unknown)).toEqual([{ type: 'auth', token }]);
     expect(opened.length).toBe(2);
+    await page.context().close();
+  });
+
+  it('leaves the screen when the session ends, and is there again with a new token', async () => {
+    const opened: FixtureSocket[] = [];
+    fixture.onSocket((socket) => {
+      opened.push(socket);
+      return stream(socket, () => 0);
+    });
+    const page = await live(CARD.replace('refresh="0"', 'refresh="2s"'));
+    await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.05);
+    state.mode = 'unauthorized';
+    opened[0]!.close(4001, 'token_expired');
+    await expect.poll(() => cardState(page)).toBe('unauthorized');
+    await expect.poll(() => inkedColumns(page)).toBe(0);
+    state.mode = 'ready';
+    const token = fixtureToken({ jti: 'after the end' });
+    await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), token);
+    await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.05);
     await page.context().close();
   });
 
