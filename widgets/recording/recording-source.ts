@@ -96,6 +96,11 @@ const JUDGED_MS = 1000;
 /** Finest buckets that are judged as a stretch: a second or two in between do not make it two. */
 const STRETCH = '5s';
 const qualityFeatures: Readonly<Record<string, string>> = { ecg: 'sqi_ecg', ppg: 'sqi_ppg' };
+/** Of beats, as the service gives them at most; and the parts of a recording in which an ectopic one is looked for, ms: of the longest all
+ *  beats come, at up to 277 a minute. */
+const BEATS_MAX = 100_000;
+const ECTOPIC_MS = 300_000;
+const ECTOPIC_MS_MAX = 21_600_000;
 /** Of episodes and of annotations, as the service gives them at most; and how many answers are asked for. */
 const MARKS_MAX = 1000;
 const MARK_ANSWERS_MAX = 20;
@@ -407,15 +412,16 @@ export class RecordingSource {
     return [...found.values()];
   }
 
-  /** The next ectopic beat after a time, or the last one before it; null: there is none within a day. */
+  /** The next ectopic beat after a time, or the last one before it; null: there is none. */
   async ectopic(fromMs: number, forward: boolean, signal: AbortSignal): Promise<number | null> {
     // Windows that grow: most are near.
     let edge = fromMs;
-    for (let spanMs = 300_000; (forward ? edge < this.endMs : edge > this.startMs) && !signal.aborted; spanMs *= 2) {
+    let spanMs = ECTOPIC_MS;
+    while ((forward ? edge < this.endMs : edge > this.startMs) && !signal.aborted) {
       const [low, high] = forward ? [edge, edge + spanMs] : [edge - spanMs, edge];
       const beats = await this.session.get('/api/v1/streams/{streamId}/beats', {
         params: { streamId: this.stream.id },
-        query: { since: new Date(low).toISOString(), until: new Date(high).toISOString(), ts_unit: 'ms', limit: 100_000 },
+        query: { since: new Date(low).toISOString(), until: new Date(high).toISOString(), ts_unit: 'ms', limit: BEATS_MAX },
         signal,
       });
       const found = beatsOf(beats).filter(
@@ -424,6 +430,7 @@ export class RecordingSource {
       const hit = forward ? found[0] : found.at(-1);
       if (hit !== undefined) return hit.timeMs;
       edge = forward ? high : low;
+      spanMs = Math.min(ECTOPIC_MS_MAX, 2 * spanMs);
     }
     return null;
   }

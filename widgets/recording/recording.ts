@@ -60,6 +60,8 @@ const COMPUTED_AFTER_MS = 60_000;
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
 const REFRESH_MS = 5000;
+/** Episodes begin while it goes on, and others mark it: how often they are asked for, ms. */
+const MARKS_MS = 30_000;
 /** Of one that does not go on it is asked this often whether it may still be seen. */
 const LOOK_MS = 30_000;
 const DAY_MS = 86_400_000;
@@ -85,6 +87,8 @@ export class BioRecording extends BioElement {
   #quality: Quality | null = null;
   #rate: Rate | null = null;
   #marks: readonly Mark[] = [];
+  #areMarksRead = false;
+  #marksAskedMs = 0;
   #pages: RecordingPages | null = null;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day that is shown of a recording of days; null: not asked for. */
@@ -180,7 +184,7 @@ export class BioRecording extends BioElement {
     this.#day?.close();
     this.#day = null;
     [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
-    this.#isMeasuring = false;
+    [this.#isMeasuring, this.#areMarksRead] = [false, false];
   }
 
   #open(): void {
@@ -220,11 +224,12 @@ export class BioRecording extends BioElement {
 
   /** Until they are here. */
   #loadMarks(source: RecordingSource, signal: AbortSignal): void {
+    this.#marksAskedMs = performance.now();
     const isShown = (): boolean => !signal.aborted && source === this.#source;
     source.marks(signal, this.titleOf).then(
       (marks) => {
         if (!isShown()) return;
-        this.#marks = marks;
+        [this.#marks, this.#areMarksRead] = [marks, true];
         this.#marksRetry.stop();
         this.#draw();
       },
@@ -276,6 +281,7 @@ export class BioRecording extends BioElement {
             if (fromMs === null || signal.aborted) return;
             this.#pages?.renewAfter(fromMs);
             this.#loadWhole(source, signal);
+            if (performance.now() - this.#marksAskedMs > MARKS_MS) this.#loadMarks(source, signal);
             if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
             this.requestUpdate();
           })
@@ -342,7 +348,7 @@ export class BioRecording extends BioElement {
     if (source === null) return;
     const marks = await source.marks(new AbortController().signal, this.titleOf);
     if (source !== this.#source) return;
-    this.#marks = marks;
+    [this.#marks, this.#areMarksRead] = [marks, true];
     this.#draw();
   }
 
@@ -503,9 +509,11 @@ export class BioRecording extends BioElement {
   }
 
   async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | null> {
-    if (this.#source === null) return null;
-    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks: this.#marks };
-    return await findNext(this.#source, shown, to, { fromMs: this.#atMs, forward, signal });
+    const source = this.#source;
+    if (source === null) return null;
+    const marks = this.#areMarksRead ? this.#marks : await source.marks(signal, this.titleOf);
+    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks };
+    return await findNext(source, shown, to, { fromMs: this.#atMs, forward, signal });
   }
 
   /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
