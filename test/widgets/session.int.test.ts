@@ -196,6 +196,22 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
+  it('forgets what was typed and not saved when the new token is for another person', async () => {
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, '<bio-journal></bio-journal><bio-mood></bio-mood>');
+    const [journal, mood] = [page.locator('bio-journal'), page.locator('bio-mood')];
+    await journal.getByRole('textbox').fill('I told nobody');
+    await mood.getByRole('radio').first().check();
+    await mood.getByRole('textbox').fill('nobody at all');
+    await page.evaluate(
+      (token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token),
+      fixtureToken({ sub: 'someone-else' }),
+    );
+    await expect.poll(() => journal.getByRole('textbox').inputValue()).toBe('');
+    await expect.poll(() => mood.getByRole('textbox').count()).toBe(0);
+    expect(await mood.getByRole('radio', { checked: true }).count()).toBe(0);
+    await page.context().close();
+  });
+
   it('comes back from the end of a session with a new token', async () => {
     state.mode = 'unauthorized';
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
