@@ -185,6 +185,7 @@ export class BioRecording extends BioElement {
     this.#day = null;
     [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
     [this.#isMeasuring, this.#areMarksRead] = [false, false];
+    [this.#beats, this.#shown, this.#read, this.#message] = [[], [], '', ''];
   }
 
   #open(): void {
