@@ -173,8 +173,8 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     const detail = `${code} ${reason}`;
     if (code === TOKEN_EXPIRED) await awaitToken(reason);
     else if (wasOpen && afterClose(code) === 'stop') {
-      after = options.after; // nothing of before is shown any more
       become('refused', detail);
+      after = options.after; // nothing of before is shown any more
       if (mine === turn && code === CONSENT_MISSING)
         retryTimer = setTimeout(() => void connect('refused'), backoffMs(REFUSED_ATTEMPT + attempt++, random()));
     } else if (wasOpen || !(await options.isRefused?.(token))) {

@@ -192,7 +192,9 @@ async function readLines(session: Session, subjectId: string, methods: readonly 
 /** As many days up to the newest recording, where all ended before the usual ones; null: one did not, or there is none. */
 async function earlierDays(session: Session, subjectId: string, usual: Range, timeZone: string): Promise<Range | null> {
   const endsOf = async (since?: string): Promise<number[]> => {
-    const streams = await session.get('/api/v1/streams', { query: { subject_id: subjectId, limit: STREAMS_MAX, ...(since === undefined ? {} : { since }) } });
+    const streams = await session.get('/api/v1/streams', {
+      query: { subject_id: subjectId, limit: STREAMS_MAX, ...(since === undefined ? {} : { since }) },
+    });
     return streams.flatMap(({ last_sample_at: last }) => (last === null ? [] : [Date.parse(last)]));
   };
   // The one that began last need not be the one that ends last.

@@ -252,7 +252,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       expect(Object.fromEntries(marks.map(({ text, stream_id: stream }) => [text, stream]))).toEqual({
         'of ecg.ii': streamOf.get(`ward-${id}`),
         'of ppg.ir': streamOf.get('ward-two-devices'),
-        'of': streamOf.get(`ward-${id}`),
+        of: streamOf.get(`ward-${id}`),
       });
       expect(errors).toEqual([]);
       await page.context().close();

@@ -388,7 +388,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     };
     for (const to of ['Mark', 'Gap']) {
       await next(to);
-      await expect.poll(() => said.textContent(), to).toBe('It could not be looked for. Try again.');
+      await expect.poll(() => said.textContent(), { message: to }).toBe('It could not be looked for. Try again.');
     }
     await page.unroute(unread);
     await next('Gap');

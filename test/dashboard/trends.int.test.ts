@@ -150,7 +150,9 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     const range = { from: new Date(START_MS).toISOString(), to: new Date(START_MS + 140_000).toISOString() };
     await until(async () => {
       const chart = { subject_id: id, series: [{ feature: 'hr_ecg' }], range, detail: true };
-      return (await send<{ detail: { totals: { good_n: number }[] } }>('POST', '/api/v1/charts/query', chart)).detail.totals[0]!.good_n > 90;
+      return (
+        (await send<{ detail: { totals: { good_n: number }[] } }>('POST', '/api/v1/charts/query', chart)).detail.totals[0]!.good_n > 90
+      );
     });
     const streams = await send<{ id: string; device_id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`);
     expect(streams.map(({ device_id: device }) => device)).toEqual(['beata ppg.ir', 'beata ecg.ii']); // the newest first

@@ -7,7 +7,6 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../../sdk/fetch-json.ts';
-import { isRefusal } from '../../sdk/retry.ts';
 import { BioElement } from './base.ts';
 import type { WidgetState } from './base.ts';
 import { formatAge, parseDuration } from './format.ts';
@@ -159,7 +158,7 @@ export abstract class DataWidget<T> extends BioElement {
         warnOnce(`${this.localName}: ${this.#error.message}${this.#error.status < 0 ? '' : ` (${this.#error.code})`}`);
       if (signal.aborted) return;
       state = this.#error.status === 401 ? 'unauthorized' : this.#error.status === 0 ? 'offline' : 'error';
-      if (isRefusal(this.#error)) this.data = null;
+      if (this.#error.status === 403 || this.#error.status === 404 || state === 'unauthorized') this.data = null;
     }
     this.#enter(state);
     const every = this.refreshMs();

@@ -464,7 +464,8 @@ export class BioTrendChart extends DataWidget<Shown> {
 
   /** What moves it knows something of the person, too. */
   protected override reset(): void {
-    this.#cursor = this.#note = null;
+    this.#cursor = null;
+    this.#note = null;
     this.#moves?.stop();
     this.#moves = null;
   }

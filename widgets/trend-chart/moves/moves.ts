@@ -85,7 +85,7 @@ async function firePoint(host: ChartHost): Promise<void> {
   const query = { subject_id: subjectId, since, until: new Date(timeMs + item.stepMs).toISOString(), limit: 10 };
   const streams = await session.get('/api/v1/streams', { query }).catch(() => []);
   // Of several that ran at once, one with the signal of the value, else one that has a waveform to look at.
-  const codes = `${item.method_codes}`.replace('hrv', 'ecg').replace('prv', 'ppg');
+  const codes = String(item.method_codes).replace('hrv', 'ecg').replace('prv', 'ppg');
   const stream =
     streams.find(({ channels }) => channels.some(({ kind }) => codes.includes(kind))) ??
     streams.find(({ channels }) => channels.length > 0) ??
