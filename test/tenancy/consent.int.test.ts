@@ -201,20 +201,23 @@ describe('without consent to sharing', () => {
 
   it('a page that shows what is held has it again when consent is back, also while no device sends', async () => {
     const { xuser_id: id } = await running.token('held');
-    for (const packet of packetsOf('consent-held', id, 30)) await running.ingest(packet);
     const seqs: number[] = [];
     const states: string[] = [];
+    let isReady = false;
     const feed = openLiveConnection({
       baseUrl: running.service.baseUrl,
       subject: id,
       token: () => running.org.apiKey.key,
       after: 0,
       onFrame: ({ seq }) => void seqs.push(seq),
-      onMessage: ({ oldest_seq: oldest }) => {
+      onMessage: ({ type, oldest_seq: oldest }) => {
+        isReady ||= type === 'ready';
         if (oldest) feed.tell({ type: 'replay', after: oldest });
       },
       onState: (state) => void states.push(state),
     });
+    await until(() => isReady, 20_000);
+    for (const packet of packetsOf('consent-held', id, 30)) await running.ingest(packet);
     await until(() => seqs.length > 10, 20_000);
     await until(() => states.at(-1) === 'stale', 20_000);
     const before = new Set(seqs.splice(0));
