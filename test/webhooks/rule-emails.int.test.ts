@@ -93,7 +93,8 @@ describe('e-mail of a rule', () => {
     expect(await problemOf(rules[0]!)).toContain('550');
     const { body } = await running.send<Rule>('PATCH', `${path}/${rules[0]!.id}`, { body: { email_to: ['ward@bio.example'] } });
     expect(body.email_problem, 'nobody is told there any more').toBeNull();
-    expect(running.faults, 'one address that does not exist').toEqual([]);
+    const ofServer = running.faults.filter((line) => line.startsWith(serverFault));
+    expect(ofServer, 'one address that does not exist').toEqual([]);
     for (const { id } of rules) await running.send('DELETE', `${path}/${id}`);
   });
 
