@@ -200,7 +200,9 @@ describe('without consent to sharing', () => {
   });
 
   it('a page that shows what is held has it again when consent is back, also while no device sends', async () => {
-    const { xuser_id: id } = await running.token('held');
+    const { xuser_id: id, xuser_token: token } = await running.token('held');
+    const own = await running.watch(id, token); // frames are held as long as anybody watches
+    await until(() => own.ready());
     const seqs: number[] = [];
     const states: string[] = [];
     let isReady = false;
@@ -227,6 +229,7 @@ describe('without consent to sharing', () => {
     await until(() => states.at(-1) === 'stale', 40_000);
     expect(seqs.filter((seq) => before.has(seq)).length).toBeGreaterThan(10);
     feed.close();
+    own.socket.close();
     await consentTo();
   });
 

@@ -1,4 +1,4 @@
-/** What the viewer of a recording reads of its episodes, from the whole service; in Node, without a browser. */
+/** Episodes as the viewer of a recording reads them, from the whole service; in Node, without a browser. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ecgPackets } from '../helpers/ecg-packets.ts';
 import { runService } from '../helpers/running-service.ts';
