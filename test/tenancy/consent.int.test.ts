@@ -2,7 +2,6 @@
  *  open. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
-import { openLiveConnection } from '../../sdk/live-connection.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
@@ -196,40 +195,6 @@ describe('without consent to sharing', () => {
       [id],
     );
     expect(rows).toEqual([{ action: 'consent.granted' }, { action: 'consent.withdrawn' }]);
-    await consentTo();
-  });
-
-  it('a page that shows what is held has it again when consent is back, also while no device sends', async () => {
-    const { xuser_id: id, xuser_token: token } = await running.token('held');
-    const own = await running.watch(id, token); // frames are held as long as anybody watches
-    await until(() => own.ready());
-    const seqs: number[] = [];
-    const states: string[] = [];
-    let isReady = false;
-    const feed = openLiveConnection({
-      baseUrl: running.service.baseUrl,
-      subject: id,
-      token: () => running.org.apiKey.key,
-      after: 0,
-      onFrame: ({ seq }) => void seqs.push(seq),
-      onMessage: ({ type, oldest_seq: oldest }) => {
-        isReady ||= type === 'ready';
-        if (oldest) feed.tell({ type: 'replay', after: oldest });
-      },
-      onState: (state) => void states.push(state),
-    });
-    await until(() => isReady, 20_000);
-    for (const packet of packetsOf('consent-held', id, 30)) await running.ingest(packet);
-    await until(() => seqs.length > 10, 20_000);
-    await until(() => states.at(-1) === 'stale', 20_000);
-    const before = new Set(seqs.splice(0));
-    await consentTo('sharing');
-    await until(() => states.at(-1) === 'refused', 20_000);
-    await say(id, 'sharing', true);
-    await until(() => states.at(-1) === 'stale', 40_000);
-    expect(seqs.filter((seq) => before.has(seq)).length).toBeGreaterThan(10);
-    feed.close();
-    own.socket.close();
     await consentTo();
   });
 

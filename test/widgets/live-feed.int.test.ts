@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openLiveConnection } from '../../sdk/live-connection.ts';
 import { joinLive } from '../../widgets/shared/live-feed.ts';
 import { Session } from '../../widgets/shared/session.ts';
-import { startFixture } from '../helpers/browser-fixture.ts';
+import { fixtureFrame, startFixture } from '../helpers/browser-fixture.ts';
 import type { Fixture } from '../helpers/browser-fixture.ts';
 
 let fixture: Fixture;
@@ -51,9 +51,14 @@ it('a page whose key is refused does not ask again', async () => {
 });
 
 it('tells a new token that comes while a refused person is asked for again, and that attempt has not been answered', async () => {
+  const afters: (string | null)[] = [];
   fixture.onSocket((socket) => {
     opened++;
-    if (opened === 1) socket.close(4508, 'consent_missing');
+    afters.push(socket.url.searchParams.get('after'));
+    if (opened === 1) {
+      socket.send(fixtureFrame(700_000_000n, [], []));
+      socket.close(4508, 'consent_missing');
+    }
     return undefined;
   });
   opened = 0;
@@ -71,6 +76,7 @@ it('tells a new token that comes while a refused person is asked for again, and 
   const connection = openLiveConnection({
     baseUrl: fixture.origin,
     subject: 's',
+    after: 0,
     token: () => token,
     onFrame: () => undefined,
     onMessage: () => undefined,
@@ -81,5 +87,6 @@ it('tells a new token that comes while a refused person is asked for again, and 
   await expect.poll(() => opened).toBe(2);
   await expect.poll(() => fixture.texts.filter((text) => text.includes('auth'))).toEqual(['{"type":"auth","token":"second"}']);
   expect(attempts).toBe(2);
+  expect(afters, 'all that is held: nothing of before is shown any more').toEqual(['0', '0']);
   connection.close();
 });
