@@ -7,6 +7,8 @@ import { letterOf } from '../widgets/recording/recording-draw-marks.ts';
 import type { LiveFrame } from '../widgets/shared/live-frame.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { listed, plural, t } from './language.ts';
+import { arrivedMs } from './latest-values.ts';
+import { liveStreams } from './live-streams.ts';
 
 const PX_PER_SEC = (96 / 25.4) * 25; // 25 mm/s, as the trace above it
 const POLL_MS = 2000;
@@ -33,6 +35,8 @@ export class BeatSource {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #stopped = false;
   #begun = false;
+  /** End of the newest frame, Unix ms, and performance.now() at which it was now. */
+  #newest = { endMs: 0, atMs: 0 };
   channel = '';
   beats: readonly Beat[] = [];
 
@@ -50,6 +54,11 @@ export class BeatSource {
     return this.#stretches;
   }
 
+  /** By the clock of the recording: that of the browser may be wrong. */
+  get nowMs(): number {
+    return this.#newest.endMs + performance.now() - this.#newest.atMs;
+  }
+
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -59,6 +68,8 @@ export class BeatSource {
     const found = frame.channels.find((item) => item.kind === 'ecg') ?? frame.channels.find((item) => item.kind === 'ppg');
     if (found === undefined) return;
     this.channel = found.code;
+    const endMs = Number(frame.t0Ns) / 1e6 + frame.durationMs;
+    if (endMs > this.#newest.endMs) this.#newest = { endMs, atMs: arrivedMs(frame.replayed, endMs, performance.now()) };
     const t0Ms = (Number(frame.t0Ns) + found.offsetNs) / 1e6;
     // What is replayed from before the first frame is read as samples (#readEarlier).
     if (t0Ms <= (this.#stretches.at(-1)?.t0Ms ?? 0)) return;
@@ -67,15 +78,12 @@ export class BeatSource {
   }
 
   async #look(): Promise<void> {
-    if (this.#streams.length === 0) {
-      const streams = await this.#session.get('/api/v1/streams', { query: { subject_id: this.#subjectId, limit: 5 } });
-      this.#streams = streams.filter((stream) => stream.is_flowing).map((stream) => stream.id);
-    }
+    if (this.#streams.length === 0) this.#streams = (await liveStreams(this.#session, this.#subjectId)).map(({ id }) => id);
     if (!this.#begun) {
       this.#begun = true;
       void this.#readEarlier().catch(() => undefined);
     }
-    const query = { since: new Date(Date.now() - KEPT_MS).toISOString(), channel: this.channel, ts_unit: 'ms' as const, limit: 500 };
+    const query = { since: new Date(this.nowMs - KEPT_MS).toISOString(), channel: this.channel, ts_unit: 'ms' as const, limit: 500 };
     const beats: Beat[] = [];
     for (const stream of this.#streams) {
       for (const { ts_ms: times = [], interval_ms: intervals, kind, aami, qmask } of await this.#session.get(
@@ -91,11 +99,12 @@ export class BeatSource {
       }
     }
     this.beats = beats.toSorted((a, b) => a.timeMs - b.timeMs);
+    if (beats.length === 0) this.#streams = []; // the device may have begun another recording
   }
 
   /** The beats that are settled now happened before this page was opened: their waveform is stored. */
   async #readEarlier(): Promise<void> {
-    const firstMs = this.#stretches[0]?.t0Ms ?? Date.now();
+    const firstMs = this.#stretches[0]?.t0Ms ?? this.nowMs;
     const query = {
       since: new Date(firstMs - KEPT_MS).toISOString(),
       until: new Date(firstMs).toISOString(),
@@ -159,7 +168,7 @@ export class BeatReview extends HTMLElement {
     const shown = source.beats.filter((beat) => beat.timeMs >= startMs);
     this.#marks(context, shown, x, style.color);
     const odd = shown.filter((beat) => beat.kind === 'ectopic').length;
-    const behindSec = Math.round((Date.now() - newest.timeMs) / 1000);
+    const behindSec = Math.round((source.nowMs - newest.timeMs) / 1000);
     const behind = { seconds: behindSec };
     this.#label.textContent =
       behindSec > LATE_SEC

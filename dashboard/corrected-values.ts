@@ -20,6 +20,8 @@ export class CorrectedValues {
   readonly #run: (action: () => Promise<void>) => Promise<boolean>;
   #streamId = '';
   #compared: readonly Compared[] = [];
+  /** What was asked for last could not be read. */
+  #isUnread = false;
   #spanMs: number = spans[0][0];
   #atMs = NaN;
   /** Of answers only the last question's counts. */
@@ -52,13 +54,18 @@ export class CorrectedValues {
     const turn = ++this.#turn;
     const [since, until] = [-1, 1].map((side) => new Date(this.#atMs + (side * this.#spanMs) / 2).toISOString()) as [string, string];
     const params = { streamId: this.#streamId };
-    const found = await call('GET', '/api/v1/streams/{streamId}/corrections', { params, query: { since, until } });
-    if (turn === this.#turn) this.#compared = found;
+    let found: readonly Compared[] | null = null;
+    try {
+      found = await call('GET', '/api/v1/streams/{streamId}/corrections', { params, query: { since, until } });
+    } finally {
+      // Values of another place would pass for those of this one.
+      if (turn === this.#turn) [this.#compared, this.#isUnread] = [found ?? [], found === null];
+    }
   }
 
   /** @param isCorrected a beat of the recording is corrected */
   view(isCorrected: boolean): TemplateResult | typeof nothing {
-    if (!isCorrected || this.#compared.length === 0) return nothing;
+    if (!isCorrected || (this.#compared.length === 0 && !this.#isUnread)) return nothing;
     const choose = (event: Event): void => {
       this.#spanMs = spans[(event.target as HTMLSelectElement).selectedIndex]![0];
       void this.#run(() => this.#compare());

@@ -49,7 +49,11 @@ export class Measured {
       ${tableOf<Measurement>(
         [
           { name: t('Measurement'), cell: ({ name }) => named(name) },
-          { name: t('Value'), kind: 'num', cell: ({ value, unit }) => `${formatNumber(this.#locale, value)} ${unitLabel(unit)}` },
+          {
+            name: t('Value'),
+            kind: 'num',
+            cell: ({ value, unit, qmask }) => (qmask > 1 ? '–' : `${formatNumber(this.#locale, value)} ${unitLabel(unit)}`),
+          },
           {
             name: t('Quality'),
             cell: ({ qmask }) =>

@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { formatAge } from '../widgets/shared/format.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
+import { isRefusal } from '../sdk/retry.ts';
 import { Dialog } from './dialog.ts';
 import type { Question } from './dialog.ts';
 import { problemOf, t } from './language.ts';
@@ -331,9 +332,6 @@ export abstract class Page {
     return html`<time datetime=${iso} title=${iso}>${formatAge(this.context.locale, Date.parse(iso), Date.now())}</time>`;
   }
 }
-
-/** Says whether what was asked for may not be seen, or is no longer there. */
-const isRefusal = (error: unknown): boolean => error instanceof ApiError && [401, 403, 404].includes(error.status);
 
 /** The project that was chosen last, on whichever page. */
 let chosenProject: string | null = null;

@@ -10,6 +10,7 @@ import type { Session } from '../widgets/shared/session.ts';
 import { tokenColor } from '../widgets/shared/theme.ts';
 import type { HeldLane } from './held-traces.ts';
 import { t } from './language.ts';
+import { liveStreams } from './live-streams.ts';
 
 const BACK_MS_MAX = 300_000;
 /** What is read at a time, ms. */
@@ -22,7 +23,8 @@ const FINE_MS = 10;
 const CALIPERS_MS = 400;
 
 export type MarkedStretch = Readonly<{
-  streamId: string;
+  /** Id of the recording that has a channel; of all channels: that of the topmost trace. */
+  streamOf: (channel: string | null) => string;
   /** Codes of the channels that are shown. */
   channels: readonly string[];
   fromMs: number;
@@ -60,7 +62,8 @@ export class BioPausedTraces extends BioElement {
   #pause: Pause | null = null;
   #backMs = 0;
   #streams: Promise<Flowing> | null = null;
-  #streamId: string | null = null;
+  /** What they were when they were last read. */
+  #found: Flowing = [];
   /** Parts that were read, by their number; null: asked for. One that failed is asked for again at the next step. */
   readonly #parts = new Map<number, readonly Segment[] | null>();
   #hasFailed = false;
@@ -79,7 +82,7 @@ export class BioPausedTraces extends BioElement {
 
   set pause(pause: Pause | null) {
     if (pause === this.#pause) return;
-    [this.#pause, this.#backMs, this.#streams, this.#streamId, this.#hasFailed] = [pause, 0, null, null, false];
+    [this.#pause, this.#backMs, this.#streams, this.#found, this.#hasFailed] = [pause, 0, null, [], false];
     this.#parts.clear();
     [this.#calipers, this.#isMeasuring, this.#marks] = [null, false, []];
     this.requestUpdate();
@@ -104,23 +107,33 @@ export class BioPausedTraces extends BioElement {
   }
 
   #findStreams(pause: Pause): Promise<Flowing> {
-    this.#streams ??= pause.session.get('/api/v1/streams', { query: { subject_id: pause.subjectId, limit: 5 } }).then((list) => {
-      const flowing = list.filter((stream) => stream.is_flowing);
-      this.#streamId = flowing[0]?.id ?? null;
+    this.#streams ??= liveStreams(pause.session, pause.subjectId).then((list) => {
+      const found = list.map(({ id, channels }) => ({ id, codes: channels.map(({ code }) => code) }));
+      if (pause === this.#pause) this.#found = found;
       this.requestUpdate();
-      return flowing.map(({ id, channels }) => ({ id, codes: channels.map(({ code }) => code) }));
+      return found;
     });
     this.#streams.catch(() => (this.#streams = null));
     return this.#streams;
   }
 
+  /** Id of the recording that has a channel; null, and where none has it: that of the topmost trace. */
+  #streamOf(channel: string | null): string | null {
+    const of = (code = ''): string | undefined => this.#found.find(({ codes }) => codes.includes(code))?.id;
+    return of(channel ?? undefined) ?? of(this.#pause?.lanes[0]?.code) ?? this.#found[0]?.id ?? null;
+  }
+
   /** Marks that others made, and those made here; without them the traces are still shown. */
   async #readMarks(pause: Pause): Promise<void> {
-    if (this.#streamId === null || pause.recordings === null) return;
-    const query = { stream_id: this.#streamId, since: new Date(pause.endMs - BACK_MS_MAX).toISOString(), limit: 100 };
-    const list = await pause.session.get('/api/v1/annotations', { query }).catch(() => []);
+    if (pause.recordings === null) return;
+    const since = new Date(pause.endMs - BACK_MS_MAX).toISOString();
+    const lists = await Promise.all(
+      this.#found.map(({ id }) =>
+        pause.session.get('/api/v1/annotations', { query: { stream_id: id, since, limit: 100 } }).catch(() => []),
+      ),
+    );
     if (pause !== this.#pause) return;
-    this.#marks = list.map(({ id, starts_at: start, ends_at: end, kind, text, beat, channel, made_at: made }) => ({
+    this.#marks = lists.flat().map(({ id, starts_at: start, ends_at: end, kind, text, beat, channel, made_at: made }) => ({
       id,
       startMs: Date.parse(start),
       endMs: Date.parse(end ?? start),
@@ -212,10 +225,11 @@ export class BioPausedTraces extends BioElement {
 
   /** The stretch between the calipers, or the moment in the middle. */
   #mark(pause: Pause): void {
-    if (this.#streamId === null) return;
+    const ofTopmost = this.#streamOf(null);
+    if (ofTopmost === null) return;
     const ends = this.#calipers === null ? [this.#middleMs] : [this.#calipers.fromMs, this.#calipers.toMs].toSorted((a, b) => a - b);
     pause.recordings?.mark?.({
-      streamId: this.#streamId,
+      streamOf: (channel) => this.#streamOf(channel) ?? ofTopmost,
       channels: pause.lanes.map(({ code }) => code),
       fromMs: ends[0]!,
       toMs: ends[1] ?? null,
@@ -333,11 +347,12 @@ export class BioPausedTraces extends BioElement {
     const seconds = new Intl.NumberFormat(this.locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 }).format(this.#backMs / 1000);
     const back = t('{duration} before the pause', { duration: `${seconds} s` });
     const at = new Date(toMs - this.#spanMs / 2).toISOString();
+    const streamId = this.#streamOf(null);
     return html`<div class="row">
         <p role="status">${t('Paused at {time}. The numbers go on.', { time: this.#clock(pause.endMs) })}</p>
         <p>${t('Shown: up to {time}, {back}', { time: this.#clock(toMs), back })}</p>
         ${this.#hasFailed ? html`<p role="alert">${t('Older samples could not be read from the service.')}</p>` : nothing}
-        ${pause.recordings !== null && this.#streamId !== null ? html`<a href="#/recordings/${this.#streamId}?at=${at}">${t('Open the recording here')}</a>` : nothing}
+        ${pause.recordings !== null && streamId !== null ? html`<a href="#/recordings/${streamId}?at=${at}">${t('Open the recording here')}</a>` : nothing}
       </div>
       <div class="row">
         <label class="wide"
@@ -355,7 +370,7 @@ export class BioPausedTraces extends BioElement {
         ${
           (pause.recordings?.mark ?? null) === null
             ? nothing
-            : html`<button type="button" ?disabled=${this.#streamId === null} @click=${() => this.#mark(pause)}>
+            : html`<button type="button" ?disabled=${streamId === null} @click=${() => this.#mark(pause)}>
                 ${this.#calipers === null ? t('Mark the middle') : t('Mark between the calipers')}
               </button>`
         }

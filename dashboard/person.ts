@@ -121,6 +121,7 @@ export class Person {
   }
 
   #edit(user: Xuser): void {
+    const etag = this.#etag; // of what the fields show, whatever is loaded meanwhile
     const zones = Intl.supportedValuesOf('timeZone');
     this.#page.ask({
       title: t('Edit {name}', { name: user.display_name || user.external_id }),
@@ -142,7 +143,7 @@ export class Person {
         call('PATCH', '/api/v1/xusers/{xuserId}', {
           params: { xuserId: user.xuser_id },
           body: { display_name: text('display_name'), time_zone: text('time_zone') === '' ? null : text('time_zone') },
-          etag: this.#etag,
+          etag,
         }),
     });
   }

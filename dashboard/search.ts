@@ -6,6 +6,7 @@ import { ref } from 'lit-html/directives/ref.js';
 import type { Answer } from '../sdk/request.ts';
 import { plural, problemOf, t } from './language.ts';
 import { call } from './service.ts';
+import { ENDED } from './session-ended.ts';
 
 /** Pause in typing after which the service is asked, ms. */
 const PAUSE_MS = 150;
@@ -27,6 +28,11 @@ export class Search {
   constructor(redraw: () => void, locale: string) {
     this.#redraw = redraw;
     this.#locale = locale;
+    // The words stay, and are asked for again.
+    globalThis.addEventListener(ENDED, () => {
+      this.#asked += 1;
+      if (this.#isOpen) this.#show([], '');
+    });
   }
 
   /** @returns whether the key opened it */

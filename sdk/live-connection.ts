@@ -174,6 +174,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     if (code === TOKEN_EXPIRED) await awaitToken(reason);
     else if (wasOpen && afterClose(code) === 'stop') {
       become('refused', detail);
+      after = options.after; // nothing of before is shown any more
       if (mine === turn && code === CONSENT_MISSING)
         retryTimer = setTimeout(() => void connect('refused'), backoffMs(REFUSED_ATTEMPT + attempt++, random()));
     } else if (wasOpen || !(await options.isRefused?.(token))) {
@@ -243,7 +244,7 @@ export function openLiveConnection(options: LiveConnectionOptions): LiveConnecti
     tell,
     renew: async () => {
       if (socket?.readyState === OPEN) await sayToken();
-      else if (state === 'connecting') renewed = true;
+      else if (socket || state === 'connecting') renewed = true;
       else again();
     },
     close: () => {

@@ -10,6 +10,11 @@ export function afterStatus(status: number): Next {
   return status === 404 ? 'stop' : 'refused';
 }
 
+/** Says whether what was asked for may not be seen, or is no longer there. */
+export function isRefusal(error: unknown): boolean {
+  return afterStatus((error as { status?: number }).status ?? 0) === 'stop';
+}
+
 const TOKEN_EXPIRED = 4001;
 const POLICY_VIOLATION = 1008;
 

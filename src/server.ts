@@ -147,7 +147,8 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   if (config.smtpUrl !== '') {
     const notSent = onceAnOutage((err) => logger.warn({ err }, 'rules: e-mail could not be read or noted'));
     const mail = { smtpUrl: config.smtpUrl, from: config.mailFrom, language: config.mailLanguage, publicUrl: address.replace(/\/+$/, '') };
-    stops.push(startRuleEmails({ pool: database.pool, ...mail, onError: notSent }));
+    const mailFailed = onceAnOutage((err) => logger.warn({ err }, 'rules: the mail server took no e-mail'));
+    stops.push(startRuleEmails({ pool: database.pool, ...mail, onError: notSent, onServerFault: mailFailed }));
   }
   const workFailed = onceAnOutage((err) => logger.warn({ err }, 'records: background work failed'));
   stops.push(startRecordsWork({ pool: database.pool, isTurn: () => nodes === null || nodes.membership.isFirst, onError: workFailed }));

@@ -334,26 +334,27 @@ export class EpisodePage extends Page {
   }
 
   #acknowledge({ id }: EpisodeDetail): void {
+    const etag = this.#etag;
     this.ask({
       title: t('Acknowledge?'),
       text: t('This records that you have seen the episode. It stays open. Everyone who can see it also sees your name and note.'),
       word: t('Acknowledge'),
       fields: noteField,
       act: async (field) => {
-        await call('POST', '/api/v1/episodes/{id}/acknowledgement', { params: { id }, body: { note: field('note') }, etag: this.#etag });
+        await call('POST', '/api/v1/episodes/{id}/acknowledgement', { params: { id }, body: { note: field('note') }, etag });
       },
     });
   }
 
   #ask(episode: EpisodeDetail, status: Status, { word, text, title }: Change): void {
-    const params = { id: episode.id };
+    const [params, etag] = [{ id: episode.id }, this.#etag];
     this.ask({
       title: t('{what}?', { what: word }),
       text,
       word,
       fields: noteField,
       act: async (field) => {
-        await call('PATCH', '/api/v1/episodes/{id}', { params, body: { status }, etag: this.#etag });
+        await call('PATCH', '/api/v1/episodes/{id}', { params, body: { status }, etag });
         this.context.recount();
         // Who did it, when and why, for the next who looks.
         await call('POST', '/api/v1/episodes/{id}/artifacts', { params, body: { kind: 'note', title, content: { text: field('note') } } });

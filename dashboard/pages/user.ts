@@ -3,10 +3,12 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { ApiError } from '../../sdk/fetch-json.ts';
+import { isLive } from '../../widgets/recording/recording-source.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { t } from '../language.ts';
 import { filtersOf } from '../live-view.ts';
 import { fieldsOf } from '../marks.ts';
+import { recentOf } from '../live-streams.ts';
 import { LiveMonitor } from '../monitor.ts';
 import { Measured } from '../measured.ts';
 import type { Question } from '../dialog.ts';
@@ -84,14 +86,12 @@ export class UserPage extends Page {
   /** A person who is being erased is refused by the feed first. */
   protected override async isAsShown(): Promise<boolean> {
     if (this.#isGoing) return true;
-    const isShared = await call('GET', '/api/v1/streams', { query: { subject_id: this.#ids[0], limit: 1 } }).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof ApiError && error.status === 403) return false;
-        throw error;
-      },
-    );
-    return isShared !== this.#person.isUnshared && this.#monitor?.isRefused !== true;
+    const recent = await call('GET', '/api/v1/streams', { query: recentOf(this.#ids[0]) }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 403) return null;
+      throw error;
+    });
+    if ((recent === null) !== this.#person.isUnshared || this.#monitor?.isRefused === true) return false;
+    return this.#monitor !== null || recent?.some(isLive) !== true;
   }
 
   get #isGoing(): boolean {
@@ -157,7 +157,7 @@ export class UserPage extends Page {
     }, 100);
   }
 
-  #mark({ streamId, channels, fromMs, toMs, done }: MarkedStretch): void {
+  #mark({ streamOf, channels, fromMs, toMs, done }: MarkedStretch): void {
     this.#marking = {
       title: t('Mark'),
       text: t('Everyone who can see this recording also sees the mark, your name and when you made it.'),
@@ -165,8 +165,9 @@ export class UserPage extends Page {
       fields: fieldsOf(null, channels),
       act: async (field) => {
         const place = { starts_at: new Date(fromMs).toISOString(), ends_at: toMs === null ? null : new Date(toMs).toISOString() };
-        const what = { kind: field('kind') as MarkBody['kind'], channel: field('channel') || null, text: field('text') };
-        await call('POST', '/api/v1/annotations', { body: { stream_id: streamId, ...place, ...what } });
+        const channel = field('channel') || null;
+        const what = { kind: field('kind') as MarkBody['kind'], channel, text: field('text') };
+        await call('POST', '/api/v1/annotations', { body: { stream_id: streamOf(channel), ...place, ...what } });
         done();
       },
     };
@@ -228,13 +229,12 @@ export class UserPage extends Page {
 
   async #loadStreams(id: string, limit: number): Promise<void> {
     const device = this.#device === '' ? undefined : this.#device;
-    const isNarrowed = device !== undefined || this.#sort !== 'newest';
-    const [{ items, next }, newest] = await Promise.all([
+    const [{ items, next }, recent] = await Promise.all([
       callList('/api/v1/streams', { query: { subject_id: id, sort: this.#sort, device_id: device, limit } }),
-      isNarrowed ? call('GET', '/api/v1/streams', { query: { subject_id: id, limit: STREAMS } }) : null,
+      call('GET', '/api/v1/streams', { query: recentOf(id) }),
     ]);
     [this.#streams, this.#nextStreams] = [items, next];
-    this.#isSending = (newest ?? items).some(isLive);
+    this.#isSending = recent.some(isLive);
   }
 
   #chooseStreams(sort: Sort, device: string): void {
@@ -334,9 +334,6 @@ export class UserPage extends Page {
     );
   }
 }
-
-/** An import is sent now, and was recorded then. */
-const isLive = (stream: Stream): boolean => stream.is_flowing && stream.time_source !== 'stated';
 
 function length({ recorded_from: from, last_sample_at: to }: Stream): string {
   return from === null || to === null ? '–' : duration(Date.parse(to) - Date.parse(from));

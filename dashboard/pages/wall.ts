@@ -81,6 +81,11 @@ export class WallPage extends Page {
     document.addEventListener('fullscreenchange', this.#onFullScreen);
   }
 
+  override signedInAgain(): void {
+    super.signedInAgain();
+    this.#feed.renew();
+  }
+
   protected override left(): void {
     document.removeEventListener('fullscreenchange', this.#onFullScreen);
     this.#stopDrawing();

@@ -189,11 +189,18 @@ async function readLines(session: Session, subjectId: string, methods: readonly 
   );
 }
 
-/** As many days up to the newest recording, where that ended before the usual ones; null: it did not, or there is none. */
+/** As many days up to the newest recording, where all ended before the usual ones; null: one did not, or there is none. */
 async function earlierDays(session: Session, subjectId: string, usual: Range, timeZone: string): Promise<Range | null> {
-  const [newest] = await session.get('/api/v1/streams', { query: { subject_id: subjectId, limit: 1 } });
-  const endMs = Date.parse(newest?.last_sample_at ?? '');
-  if (Number.isNaN(endMs) || endMs > usual.fromMs) return null;
+  const endsOf = async (since?: string): Promise<number[]> => {
+    const streams = await session.get('/api/v1/streams', {
+      query: { subject_id: subjectId, limit: STREAMS_MAX, ...(since === undefined ? {} : { since }) },
+    });
+    return streams.flatMap(({ last_sample_at: last }) => (last === null ? [] : [Date.parse(last)]));
+  };
+  // The one that began last need not be the one that ends last.
+  const ends = [...(await endsOf()), ...(await endsOf(new Date(usual.fromMs).toISOString()))];
+  const endMs = Math.max(...ends);
+  if (ends.length === 0 || endMs > usual.fromMs) return null;
   const toMs = addDays(startOfDay(endMs - 1, timeZone), 1, timeZone);
   return { fromMs: addDays(toMs, -USUAL_DAYS, timeZone), toMs };
 }

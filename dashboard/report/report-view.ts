@@ -176,7 +176,7 @@ export class ReportView {
 
   /** In fibrillation variability means something else, which nobody sees in the numbers. */
   #fibrillation(): TemplateResult | typeof nothing {
-    const mean = this.#data.lines.find(({ method }) => method.name === 'af_burden_300s')?.totals.mean ?? 0;
+    const mean = this.#line('af_burden_300s')?.totals.mean ?? 0;
     if (mean < AF_PERCENT_MIN) return nothing;
     return html`<p class="attention">
       ${t('The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.', { share: percent(mean / 100) })}

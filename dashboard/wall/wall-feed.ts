@@ -41,11 +41,20 @@ export class WallFeed {
     const people = subjectIds.toSorted().join(',');
     if (people === this.#people) return;
     this.#people = people;
-    this.#open(subjectIds, subjectIds.length <= WIDE_PEOPLE_MAX ? WIDE_BACKFILL_FRAMES : BACKFILL_FRAMES);
+    this.#begin(subjectIds);
+  }
+
+  /** With another credential: a socket that was refused does not try again by itself. */
+  renew(): void {
+    this.#begin(this.#people.split(',').filter((id) => id !== ''));
   }
 
   close(): void {
     this.show([]);
+  }
+
+  #begin(subjectIds: readonly string[]): void {
+    this.#open(subjectIds, subjectIds.length <= WIDE_PEOPLE_MAX ? WIDE_BACKFILL_FRAMES : BACKFILL_FRAMES);
   }
 
   #open(subjectIds: readonly string[], backfillFrames: number): void {

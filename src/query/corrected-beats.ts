@@ -4,6 +4,9 @@ import type { BeatColumns } from './series-pages.ts';
 
 /** A correction means the nearest beat within this time, ns: the window in which EC57 takes two beats for the same one. */
 export const MATCH_NS = 150_000_000n;
+/** So far from a range may be what decides about a beat at its edge: a correction near the range may mean a beat in it, and it means the
+ *  nearest one, which may be further out, ns. */
+export const CORRECTED_NS = 2n * MATCH_NS;
 /** A longer interval is a gap, as in the values that are stored, ns. */
 export const INTERVAL_MAX_NS = 3_000_000_000n;
 

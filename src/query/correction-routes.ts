@@ -9,7 +9,7 @@ import { exactly, nullable, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { build, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { ownStream } from '../tenancy/record-ownership.ts';
-import { correctBeats, MATCH_NS } from './corrected-beats.ts';
+import { CORRECTED_NS, correctBeats, MATCH_NS } from './corrected-beats.ts';
 import type { BeatSummary, Correction, Range } from './corrected-beats.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { nanosOf } from './sample-routes.ts';
@@ -84,13 +84,12 @@ const getCorrections = ({ db, turns, onDamaged }: Deps) =>
       if (hours <= 0) throw wrong('/query/until', 'is not after since');
       if (hours > HOURS_MAX) throw wrong('/query/until', `is more than ${HOURS_MAX} h after since`);
       const range = { fromNs: nanosOf(query.since), toNs: nanosOf(query.until) };
-      // Corrections near the range may mean a beat in it, and they mean the nearest one, which may be further out.
       const corrections = await readCorrections(db, stream.id, widened(range, MATCH_NS));
       const filter = {
         streamId: stream.id,
         channelCode: query.channel ?? null,
         methodCode: query.method_code ?? null,
-        ...widened(range, 2n * MATCH_NS),
+        ...widened(range, CORRECTED_NS),
         limit: BEATS_MAX,
         ...(onDamaged && { onDamaged }),
       };

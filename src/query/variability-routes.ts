@@ -11,7 +11,7 @@ import { exactly, nullable, oneOf, orDefault, QualityMask, Timestamp, Uuid } fro
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { ownStream } from '../tenancy/record-ownership.ts';
-import { correctBeats, MATCH_NS } from './corrected-beats.ts';
+import { CORRECTED_NS, correctBeats } from './corrected-beats.ts';
 import type { CorrectedBeat, Correction } from './corrected-beats.ts';
 import { readCorrections } from './correction-routes.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
@@ -134,7 +134,7 @@ const getVariability = ({ db, turns, onDamaged }: Deps) =>
       if (seconds > 60 * MINUTES_MAX) throw wrong('/query/until', `is more than ${MINUTES_MAX} min after since`);
       const json = await turns.run(callerKey(caller), false, signal, async () => {
         const { window, features } = await readWindow(db, stream.id, asked, query.snap, onDamaged);
-        const near = { since: timestampAt(window.sinceNs - 2n * MATCH_NS), until: timestampAfter(window.untilNs + 2n * MATCH_NS) };
+        const near = { since: timestampAt(window.sinceNs - CORRECTED_NS), until: timestampAfter(window.untilNs + CORRECTED_NS) };
         const found = await readBeatSeries(db, {
           streamId: stream.id,
           channelCode: query.channel ?? null,

@@ -101,7 +101,7 @@ const RuleSchema = exactly({
   external_id: nullable(Type.String()),
   group_id: nullable(Uuid),
   open_episodes: Type.Integer({ description: 'Of people who have agreed to sharing, where the project asks for it.' }),
-  email_problem: nullable(Type.String({ description: 'Why the newest e-mail was not sent, if so.' })),
+  email_problem: nullable(Type.String({ description: 'Why the newest e-mail to one of its addresses was not sent, if so.' })),
   created_by: Type.String({ description: 'key:<id> or operator:<id>' }),
   created_at: Timestamp,
   updated_at: Timestamp,

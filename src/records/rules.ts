@@ -62,6 +62,9 @@ const RULES_MAX = 100;
 /** The count would tell what the values of one person are, as the bound is known. Asked only where the project requires it: it costs. */
 const isShared = sql<boolean>`(p.consent_required = '{}' or not 'sharing' = any(missing_consents(e.xuser_id)))`;
 
+/** Of an address that the rule still tells, and tried: what waits for its first attempt says nothing. */
+const isTold = sql<boolean>`(m.recipient = any(r.email_to) and (m.status = 'sent' or m.last_error is not null))`;
+
 const rules = build
   .selectFrom('episode_rule as r')
   .leftJoin('xuser as x', 'x.id', 'r.xuser_id')
@@ -85,11 +88,19 @@ const rules = build
     'r.email_to',
     sql<string | null>`to_char(r.quiet_from, 'HH24:MI')`.as('quiet_from'),
     sql<string | null>`to_char(r.quiet_to, 'HH24:MI')`.as('quiet_to'),
-    selectFrom('episode_email as m')
-      .select(({ ref: of }) => of('m.last_error').as('error'))
-      .whereRef('m.rule_id', '=', 'r.id')
-      .orderBy('m.created_at', 'desc')
-      .orderBy('m.id')
+    selectFrom(
+      selectFrom('episode_email as m')
+        .select(['m.last_error as error', 'm.created_at'])
+        .distinctOn('m.recipient')
+        .whereRef('m.rule_id', '=', 'r.id')
+        .where(isTold)
+        .orderBy('m.recipient')
+        .orderBy('m.created_at', 'desc')
+        .as('newest'),
+    )
+      .select('newest.error')
+      .where('newest.error', 'is not', null)
+      .orderBy('newest.created_at', 'desc')
       .limit(1)
       .$asScalar()
       .as('email_problem'),

@@ -40,6 +40,8 @@ export type RuleEmailOptions = Readonly<{
   language: MailLanguage;
   pollMs?: number;
   onError: (error: unknown) => void;
+  /** The mail server is out of reach, or refuses whatever it is sent. */
+  onServerFault: (error: unknown) => void;
 }>;
 
 type Taken = Message & Readonly<{ recipient: string; organization_id: string }>;
@@ -99,6 +101,7 @@ async function sendOne(
     await pool.query(`update episode_email set status = 'sent', sent_at = now(), last_error = null where id = any($1::uuid[])`, [ids]);
     return;
   }
+  if (!isOfMessage(error)) options.onServerFault(error);
   // Each entry has attempts of its own: a new one does not fail because it was in the last message of an old one.
   await pool.query(
     `update episode_email set last_error = $2, status = case when ($3::integer[])[attempts] is null then 'failed' else 'pending' end,
@@ -111,8 +114,13 @@ async function sendOne(
 /** For good is what the server says of the address or of the message. What it says before them, such as that a password is wrong, is of
  *  all messages, and its operator may put it right. */
 function isRefusal(error: unknown): boolean {
-  const { responseCode, command } = error as { responseCode?: number; command?: string };
-  return responseCode !== undefined && responseCode >= REFUSED && (command === 'RCPT TO' || command === 'DATA');
+  const { responseCode } = error as { responseCode?: number };
+  return responseCode !== undefined && responseCode >= REFUSED && isOfMessage(error);
+}
+
+function isOfMessage(error: unknown): boolean {
+  const { command } = error as { command?: string };
+  return command === 'RCPT TO' || command === 'DATA';
 }
 
 /** The zone of a project p. $1: those of older releases, by what they are used as: one that is unknown fails a statement about all. */

@@ -1,5 +1,6 @@
 /** The live page on the whole service with its simulated device: pause and scroll back, the full screen, and the loss of the browser's own
  *  connection on the person's page, on the live page and in widgets. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
@@ -7,6 +8,7 @@ import { chromiumPath } from '../helpers/chromium.ts';
 import { requireConsents, startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
+import { startWard } from '../helpers/ward.ts';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
 
 /** As many pixels as a trace of a few beats has at least. */
@@ -218,6 +220,70 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.getByRole('button', { name: 'Mark the middle' }).waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
+  });
+
+  it('of two devices: a mark is of the recording that has the trace, whichever device began last', async () => {
+    const [project] = await dashboard.send<{ project_key: string }[]>('GET', '/api/v1/projects');
+    const user = { external_id: 'two-devices', project_key: project!.project_key };
+    const { xuser_id: id } = await dashboard.send<{ xuser_id: string }>('POST', '/api/v1/xusers', user);
+    const { baseUrl, firstKey } = dashboard.service;
+    const strap = await startWard(baseUrl, firstKey!, [{ id, channels: ['ecg.ii'] }]);
+    const list = () => dashboard.send<{ id: string; device_id: string; channels: object[] }[]>('GET', `/api/v1/streams?subject_id=${id}`);
+    await until(async () => (await list()).length === 1);
+    const ring = await startWard(baseUrl, firstKey!, [{ id: 'two-devices', channels: ['ppg.ir'] }]);
+    try {
+      await until(async () => (await list()).filter(({ channels }) => channels.length > 0).length === 2);
+      const { page, errors } = await dashboard.open(`/dashboard/#/users/${id}`, { storageState: dashboard.signedIn });
+      for (const channel of ['ecg', 'ppg']) await page.locator(`bio-live-trace.${channel}[channel*="${channel}"]`).first().waitFor();
+      await liveValue(page);
+      await page.getByRole('button', { name: 'Pause' }).click();
+      const mark = async (channel: string): Promise<void> => {
+        await page.getByRole('button', { name: 'Mark the middle' }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByLabel('Channel').selectOption(channel);
+        await dialog.getByLabel('Text').fill(`of ${channel}`);
+        await dialog.getByRole('button', { name: 'Save' }).click();
+        await expect.poll(() => dialog.count()).toBe(0);
+      };
+      for (const channel of ['ecg.ii', 'ppg.ir', '']) await mark(channel);
+      await page.getByText(/^Marks: .* of ecg\.ii; .* of ppg\.ir; .* of $/).waitFor();
+      const streamOf = new Map((await list()).map((stream) => [stream.device_id, stream.id]));
+      const marks = await dashboard.send<{ stream_id: string; text: string }[]>('GET', `/api/v1/annotations?subject_id=${id}`);
+      expect(Object.fromEntries(marks.map(({ text, stream_id: stream }) => [text, stream]))).toEqual({
+        'of ecg.ii': streamOf.get(`ward-${id}`),
+        'of ppg.ir': streamOf.get('ward-two-devices'),
+        of: streamOf.get(`ward-${id}`),
+      });
+      expect(errors).toEqual([]);
+      await page.context().close();
+    } finally {
+      strap.stop();
+      ring.stop();
+    }
+  });
+
+  it('begins with the device, and has the beats of one that has begun another recording', async () => {
+    const [project] = await dashboard.send<{ project_key: string }[]>('GET', '/api/v1/projects');
+    const user = { external_id: 'restarted', project_key: project!.project_key };
+    const { xuser_id: id } = await dashboard.send<{ xuser_id: string }>('POST', '/api/v1/xusers', user);
+    const { baseUrl, firstKey } = dashboard.service;
+    const { page, errors } = await dashboard.open(`/dashboard/#/users/${id}`, { storageState: dashboard.signedIn });
+    await page.getByText('No device of this user is sending right now.').waitFor();
+    let device = await startWard(baseUrl, firstKey!, [{ id }]);
+    try {
+      await liveValue(page); // without a reload
+      const behind = async (): Promise<number> =>
+        Number(/(\d+) s behind/.exec((await page.locator('bio-beat-review p').textContent()) ?? '')?.[1] ?? NaN);
+      await expect.poll(behind, { timeout: 90_000 }).toBeGreaterThan(0);
+      device.stop();
+      device = await startWard(baseUrl, firstKey!, [{ id }]);
+      await sleep(55_000); // by then no beat of the recording before is shown
+      await expect.poll(behind, { timeout: 60_000 }).toBeLessThan(50);
+      expect(errors).toEqual([]);
+      await page.context().close();
+    } finally {
+      device.stop();
+    }
   });
 
   // promise: live-view

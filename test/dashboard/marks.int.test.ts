@@ -353,6 +353,13 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await both.waitFor({ state: 'detached' });
     await moveTo(1400);
     await both.getByText('0 corrected').waitFor();
+    // Values of a while ago are not shown as those of an hour that could not be read.
+    await page.route(/\/corrections\?/, (route) => route.abort());
+    await both.getByLabel('Around the strip').selectOption('1 hour');
+    await both.getByText('0 corrected').waitFor({ state: 'detached' });
+    await page.unroute(/\/corrections\?/);
+    await both.getByLabel('Around the strip').selectOption('24 hours');
+    await both.getByText('1 corrected').waitFor();
     await page.context().close();
   });
 

@@ -268,6 +268,7 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     const measurements = [
       { biosignal_id: 67, value: 71.5, time },
       { biosignal_id: 61, value: 45, time },
+      { biosignal_id: 62, value: 36.6, time, quality: 2 },
     ];
     await dashboard.send('POST', '/api/v1/measurements', { subject_id: id, measurements });
     const { page, errors } = await open(`/dashboard/#/users/${id}`, { storageState: signedIn });
@@ -280,6 +281,8 @@ describe.skipIf(chromiumPath === null)('the pages of the dashboard', () => {
     const reported = page.locator('.reported');
     expect(await page.getByRole('row', { name: /Body weight/ }).textContent()).toMatch(/71\.5 kg.*good.*imported/s);
     expect(await page.getByRole('row', { name: /Oxygen saturation/ }).textContent()).toMatch(/45 %.*suspect/s);
+    expect(await page.getByRole('row', { name: /Body temperature/ }).textContent()).toMatch(/–.*unusable/s);
+    expect(await page.getByText('36.6').count()).toBe(0);
     expect(await reported.textContent()).toMatch(/Adherence, last 30 days\s*Blood pressure\s*Nothing was due yet/s);
     expect(await reported.textContent()).toMatch(/overdue\s*Walk.*of 8,000.*Good.*Slept <b>well<\/b>/s);
     expect(await violations(page, 'main')).toEqual([]);

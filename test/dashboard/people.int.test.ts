@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
-import { email, password, signIn, startDashboard, violations } from '../helpers/dashboard.ts';
+import { email, password, requireConsents, signIn, startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
 
@@ -107,6 +107,20 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.getByRole('heading', { level: 1, name: 'Theirs' }).waitFor();
     const user = await send('GET', `/api/v1/xusers/${id}`);
     expect(user).toMatchObject({ display_name: 'Theirs', time_zone: 'Europe/Berlin' });
+
+    // Also where the page below the dialog was loaded anew.
+    await edit.click();
+    await send('PATCH', `/api/v1/xusers/${id}`, { display_name: 'Theirs again' });
+    await requireConsents(dashboard, ['sharing']);
+    try {
+      await page.getByText('This person has not consented to sharing').waitFor();
+      await page.getByLabel('Time zone').fill('Asia/Tokyo');
+      await save.click();
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('Someone else changed this');
+      expect(await send('GET', `/api/v1/xusers/${id}`)).toMatchObject({ display_name: 'Theirs again', time_zone: 'Europe/Berlin' });
+    } finally {
+      await requireConsents(dashboard, []);
+    }
     expect(errors).toEqual([]);
     await page.context().close();
   });

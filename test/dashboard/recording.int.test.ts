@@ -375,6 +375,29 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('says so, too, where marks or the whole could not be read, and looks again', async () => {
+    const { page } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn, timezoneId: 'UTC' });
+    const unread = /\/(episodes|overview)\?/;
+    await page.route(unread, (route) => route.abort('connectionrefused'));
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${stream}?at=${at(200)}`);
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    const said = page.locator('bio-recording [role=status]').first();
+    const next = async (to: string): Promise<void> => {
+      await page.getByLabel('Jump to').selectOption(to);
+      await page.getByRole('button', { name: 'Next' }).click();
+    };
+    for (const to of ['Mark', 'Gap']) {
+      await next(to);
+      await expect.poll(() => said.textContent(), { message: to }).toBe('It could not be looked for. Try again.');
+    }
+    await page.unroute(unread);
+    await next('Gap');
+    await until(async () => Math.abs((await shownSec(page)) - GAP[0]) < 2);
+    await next('Mark');
+    await until(async () => Math.abs((await shownSec(page)) - NOTE_SEC) < 2);
+    await page.context().close();
+  });
+
   it('looks for nothing any more once one has moved on, or closed it', async () => {
     const { page, errors } = await openViewer(`?at=${at(200)}`);
     await page.getByLabel('Jump to').selectOption('Ectopic beat');
@@ -523,6 +546,18 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('says that there is no connection when it could not be opened for want of one, and opens when asked again', async () => {
+    const { page } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn, timezoneId: 'UTC' });
+    let asked = 0;
+    // The page asks first, then the viewer.
+    await page.route(`**/api/v1/streams/${stream}`, (route) => (++asked === 2 ? route.abort() : route.continue()));
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${stream}`);
+    await page.locator('bio-recording[data-state=offline]').waitFor();
+    await page.locator('bio-recording').getByRole('button', { name: 'Try again' }).click();
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await page.context().close();
+  });
+
   // promise: unread-rows
   it('says in the rows of a page, and in the whole, what could not be read, and reads it by itself', async () => {
     let [refuses, tried] = [true, 0];
@@ -593,6 +628,18 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     // What has only just been recorded has no beats yet, which is not the same as none that can be used.
     await page.keyboard.press('End');
     await page.getByText('heart rate –, not computed yet').waitFor();
+    // What others mark meanwhile is there, too.
+    const { recorded_from: from } = await dashboard.send<{ recorded_from: string }>('GET', `/api/v1/streams/${live.id}`);
+    const markedMs = Date.parse(from) + 7000;
+    const mark = { stream_id: live.id, kind: 'note', starts_at: new Date(markedMs).toISOString(), text: 'meanwhile' };
+    await dashboard.send('POST', '/api/v1/annotations', mark);
+    await page.locator('.views').focus();
+    await until(async () => {
+      await page.keyboard.press('Home');
+      await page.keyboard.press('Shift+N');
+      await page.waitForTimeout(500);
+      return Math.abs((await shownSec(page)) - (markedMs - startMs) / 1000) < 0.1;
+    }, 90_000);
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -1,7 +1,7 @@
 /** Search in the dashboard, with the keyboard alone. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
-import { startDashboard, violations } from '../helpers/dashboard.ts';
+import { password, startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 
 let dashboard: DashboardFixture;
@@ -45,6 +45,25 @@ describe.skipIf(chromiumPath === null)('search', () => {
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
     expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('names nobody below the cover of a session that has ended, and finds them again after it', async () => {
+    const { page } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('demo-pat');
+    const hits = page.locator('#hits li');
+    await hits.first().waitFor();
+    await page.context().clearCookies();
+    const again = page.getByRole('dialog', { name: 'Your session has ended' });
+    await again.waitFor({ timeout: 90_000 }); // by what the page asks for by itself
+    await expect.poll(() => hits.count()).toBe(0);
+    await again.getByLabel('Password').fill(password);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => again.count()).toBe(0);
+    await hits.first().waitFor();
+    expect(await hits.first().textContent()).toMatch(/User\s+demo-patient/);
     await page.context().close();
   });
 });

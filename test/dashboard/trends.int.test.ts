@@ -13,6 +13,7 @@ import { ran } from '../helpers/commands.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
+import { addPerson, sendRecording } from '../helpers/viewed-recording.ts';
 
 const START_MS = Date.UTC(2026, 2, 28, 8);
 /** Markup in what people write stays text. */
@@ -118,6 +119,54 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.getByRole('button', { name: 'Compare' }).click();
     await expect.poll(() => chart.getAttribute('compare-name')).toBe('demo-patient');
     expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('with two devices: a point of the ECG leads to its trace, not to that of the device that began later', async () => {
+    const { send, service } = dashboard;
+    const [project] = await send<{ project_key: string }[]>('GET', '/api/v1/projects');
+    const body = { external_id: 'beata', project_key: project!.project_key };
+    const { xuser_id: id, xuser_token: token } = await send<{ xuser_token: string; xuser_id: string }>('POST', '/api/v1/sdk/token', body);
+    for (const [channel, bootId, lateSec] of [
+      ['ecg.ii', 'ec'.repeat(16), 0],
+      ['ppg.ir', '99'.repeat(16), 5],
+    ] as const) {
+      const next = createPacketSource(createSimulatedDevice({ seed: 11, channels: [channel] }), {
+        deviceId: `beata ${channel}`,
+        bootId,
+        subject: '',
+        startUnixNs: BigInt(START_MS + 1000 * lateSec) * 1_000_000n,
+        packetMs: 10_000,
+      });
+      for (let i = 0; i < 14; i++) {
+        const sent = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-protobuf' },
+          body: Buffer.from(encodePacket({ ...next().packet, sentUnixNs: 0n })),
+        });
+        expect(sent.status, await sent.text()).toBe(202);
+      }
+    }
+    const range = { from: new Date(START_MS).toISOString(), to: new Date(START_MS + 140_000).toISOString() };
+    await until(async () => {
+      const chart = { subject_id: id, series: [{ feature: 'hr_ecg' }], range, detail: true };
+      return (
+        (await send<{ detail: { totals: { good_n: number }[] } }>('POST', '/api/v1/charts/query', chart)).detail.totals[0]!.good_n > 90
+      );
+    });
+    const streams = await send<{ id: string; device_id: string }[]>('GET', `/api/v1/streams?subject_id=${id}`);
+    expect(streams.map(({ device_id: device }) => device)).toEqual(['beata ppg.ir', 'beata ecg.ii']); // the newest first
+    const address = `/dashboard/#/users/${id}?from=${range.from}&to=${range.to}`;
+    const { page } = await dashboard.open(address, { storageState: dashboard.signedIn });
+    const over = page.locator('bio-trend-chart#trend .u-over').first();
+    await over.scrollIntoViewIfNeeded();
+    const box = (await over.boundingBox())!;
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await expect.poll(() => page.locator('bio-trend-chart#trend .readout b').first().textContent()).toMatch(/^\d+/);
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+    const strip = page.locator('.trends .strip img');
+    await strip.waitFor();
+    expect(await strip.getAttribute('src')).toContain(`/streams/${streams[1]!.id}/strip`);
     await page.context().close();
   });
 
@@ -319,6 +368,25 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     const svg = await (await page.request.get(dashboard.service.baseUrl + (await strip.getAttribute('src'))!)).text();
     expect(svg).toContain('schraffiert: fraglich');
     expect(svg).toContain('Schläge: derived:r_peaks');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('whose recording goes on for weeks has a report of the usual days, although a shorter one began later', async () => {
+    const id = await addPerson(dashboard, 'weeks', 'Wilma');
+    const DAY_MS = 86_400_000;
+    const startMs = Date.now() - 20 * DAY_MS;
+    const sent = { subject: 'weeks', seconds: 60 };
+    const pause = { at: 30, sec: (20 * DAY_MS) / 1000 - 600 };
+    await sendRecording(dashboard, { ...sent, deviceId: 'weeks patch', bootId: '20'.repeat(16), startMs, pause });
+    await sendRecording(dashboard, { ...sent, deviceId: 'weeks watch', bootId: '15'.repeat(16), startMs: startMs + 5 * DAY_MS });
+    await until(async () => {
+      const streams = await dashboard.send<{ last_sample_at: string | null }[]>('GET', `/api/v1/streams?subject_id=${id}`);
+      return streams.length === 2 && streams.some(({ last_sample_at: last }) => Date.parse(last ?? '') > Date.now() - DAY_MS);
+    });
+    const { page, errors } = await dashboard.open(`/dashboard/#/users/${id}/report`, { storageState: dashboard.signedIn });
+    await page.locator('.report').getByText('weeks patch').first().waitFor();
+    expect(await page.getByText(/Nothing was recorded in the last/).count()).toBe(0);
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -260,6 +260,28 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     }
   });
 
+  it('goes on by itself once its member has signed in again', async () => {
+    const member = { email: 'night@example.org', password: 'a wall of the night shift' };
+    await dashboard.send('POST', '/api/v1/members', { ...member, display_name: 'Night', role: 'viewer' });
+    const { page, errors } = await dashboard.open(`/dashboard/#/wall?group=${group}`);
+    opened.push(page);
+    await page.getByLabel('E-mail').fill(member.email);
+    await page.getByLabel('Password').fill(member.password);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.wall-tile:not(.old)').count(), { timeout: 60_000 }).toBeGreaterThanOrEqual(5);
+    const [cookie] = await page.context().cookies();
+    const { baseUrl } = dashboard.service;
+    const headers = { cookie: `${cookie!.name}=${cookie!.value}`, origin: baseUrl };
+    expect((await fetch(`${baseUrl}/auth/session`, { method: 'DELETE', headers })).status).toBe(204);
+    const again = page.getByRole('dialog', { name: 'Your session has ended' });
+    await again.waitFor();
+    await expect.poll(() => page.locator('.wall-tile:not(.old)').count()).toBe(0);
+    await again.getByLabel('Password').fill(member.password);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.wall-tile:not(.old)').count(), { timeout: 60_000 }).toBeGreaterThanOrEqual(5);
+    expect(errors).toEqual([]);
+  });
+
   // promise: own-connection
   it('says within five seconds that its own connection is gone, with every value grey, and goes on when it is back', async () => {
     const proxy = await TcpProxy.start(Number(new URL(dashboard.service.baseUrl).port));

@@ -271,6 +271,23 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('knows nothing more of a person when it is of another one: their nights are closed', async () => {
+    const { page, chart, errors, close } = await open([`${fixed} tools`]);
+    const nights = chart.getByRole('button', { name: 'Rest and nights' });
+    await nights.click();
+    await chart.getByText('band-17').first().waitFor();
+    fixture.on('GET', '/api/v1/day-variability', { json: [] });
+    const token = fixtureToken({ sub: 'someone-else' });
+    await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), token);
+    await untilDrawn(chart, 2);
+    expect(asked()[1]!.subject_id).toBe('someone-else');
+    expect(await chart.getByText('band-17').count()).toBe(0);
+    await nights.click();
+    await expect.poll(() => nights.getAttribute('aria-expanded')).toBe('true');
+    expect(errors).toEqual([]);
+    await close();
+  });
+
   it('goes to the day before and after by the clock, where a day has 23 hours', async () => {
     const { page, chart, errors, close } = await open(['biosignals="HR" from="2026-03-29" to="2026-03-29" tools'], { tz: 'Europe/Berlin' });
     expect(asked()[0]!.range).toEqual({ from: '2026-03-28T23:00:00.000Z', to: '2026-03-29T22:00:00.000Z' });

@@ -1,9 +1,10 @@
 /** The live feed of a page whose widgets ask for it while the service is unavailable; in Node, without a browser. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openLiveConnection } from '../../sdk/live-connection.ts';
 import { joinLive } from '../../widgets/shared/live-feed.ts';
 import { Session } from '../../widgets/shared/session.ts';
-import { startFixture } from '../helpers/browser-fixture.ts';
+import { fixtureFrame, startFixture } from '../helpers/browser-fixture.ts';
 import type { Fixture } from '../helpers/browser-fixture.ts';
 
 let fixture: Fixture;
@@ -47,4 +48,45 @@ it('a page whose key is refused does not ask again', async () => {
   await sleep(600); // the first pause is at most 250 ms
   expect(asked()).toBe(1);
   session.close();
+});
+
+it('tells a new token that comes while a refused person is asked for again, and that attempt has not been answered', async () => {
+  const afters: (string | null)[] = [];
+  fixture.onSocket((socket) => {
+    opened++;
+    afters.push(socket.url.searchParams.get('after'));
+    if (opened === 1) {
+      socket.send(fixtureFrame(700_000_000n, [], []));
+      socket.close(4508, 'consent_missing');
+    }
+    return undefined;
+  });
+  opened = 0;
+  fixture.texts.splice(0);
+  let token = 'first';
+  let attempts = 0;
+  class Attempt extends WebSocket {
+    constructor(...made: ConstructorParameters<typeof WebSocket>) {
+      super(...made);
+      if (++attempts < 2) return;
+      token = 'second';
+      queueMicrotask(() => void connection.renew());
+    }
+  }
+  const connection = openLiveConnection({
+    baseUrl: fixture.origin,
+    subject: 's',
+    after: 0,
+    token: () => token,
+    onFrame: () => undefined,
+    onMessage: () => undefined,
+    onState: () => undefined,
+    webSocket: Attempt,
+    random: () => 0,
+  });
+  await expect.poll(() => opened).toBe(2);
+  await expect.poll(() => fixture.texts.filter((text) => text.includes('auth'))).toEqual(['{"type":"auth","token":"second"}']);
+  expect(attempts).toBe(2);
+  expect(afters, 'all that is held: nothing of before is shown any more').toEqual(['0', '0']);
+  connection.close();
 });

@@ -196,6 +196,22 @@ describe.skipIf(chromiumPath === null)('token mode', () => {
     await page.context().close();
   });
 
+  it('forgets what was typed and not saved when the new token is for another person', async () => {
+    const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, '<bio-journal></bio-journal><bio-mood></bio-mood>');
+    const [journal, mood] = [page.locator('bio-journal'), page.locator('bio-mood')];
+    await journal.getByRole('textbox').fill('I told nobody');
+    await mood.getByRole('radio').first().check();
+    await mood.getByRole('textbox').fill('nobody at all');
+    await page.evaluate(
+      (token) => document.querySelector('bio-provider')!.setAttribute('xuser-token', token),
+      fixtureToken({ sub: 'someone-else' }),
+    );
+    await expect.poll(() => journal.getByRole('textbox').inputValue()).toBe('');
+    await expect.poll(() => mood.getByRole('textbox').count()).toBe(0);
+    expect(await mood.getByRole('radio', { checked: true }).count()).toBe(0);
+    await page.context().close();
+  });
+
   it('comes back from the end of a session with a new token', async () => {
     state.mode = 'unauthorized';
     const { page } = await open(`sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, CARD);
@@ -398,8 +414,8 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     return () => clearInterval(timer);
   }
 
-  async function live(): Promise<Page> {
-    const body = '<bio-live-trace channel="ecg"></bio-live-trace>';
+  async function live(more = ''): Promise<Page> {
+    const body = `<bio-live-trace channel="ecg"></bio-live-trace>${more}`;
     fixture.on('GET', '/page', {
       html: widgetPage({ origin: fixture.origin, attributes: `sdk-key="sdk_x" xuser-token="${fixtureToken()}"`, body }),
     });
@@ -460,6 +476,25 @@ describe.skipIf(chromiumPath === null)('the live feed', () => {
     await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), token);
     await expect.poll(() => fixture.texts.map((text) => JSON.parse(text) as unknown)).toEqual([{ type: 'auth', token }]);
     expect(opened.length).toBe(2);
+    await page.context().close();
+  });
+
+  it('leaves the screen when the session ends, and is there again with a new token', async () => {
+    const opened: FixtureSocket[] = [];
+    fixture.onSocket((socket) => {
+      opened.push(socket);
+      return stream(socket, () => 0);
+    });
+    const page = await live(CARD.replace('refresh="0"', 'refresh="2s"'));
+    await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.05);
+    state.mode = 'unauthorized';
+    opened[0]!.close(4001, 'token_expired');
+    await expect.poll(() => cardState(page)).toBe('unauthorized');
+    await expect.poll(() => inkedColumns(page)).toBe(0);
+    state.mode = 'ready';
+    const token = fixtureToken({ jti: 'after the end' });
+    await page.evaluate((value) => document.querySelector('bio-provider')!.setAttribute('xuser-token', value), token);
+    await expect.poll(() => inkedColumns(page), { timeout: 10_000 }).toBeGreaterThan(0.05);
     await page.context().close();
   });
 

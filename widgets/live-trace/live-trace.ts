@@ -83,6 +83,7 @@ export class BioLiveTrace extends BioElement {
   protected override linked(): void {
     const session = this.link?.session ?? null;
     if (session === this.#session && this.#leave !== null) {
+      if (this.link?.problem === 'unauthorized') this.#forget();
       this.requestUpdate();
       return;
     }

@@ -97,6 +97,11 @@ export class BioMood extends EntryWidget<readonly Mood[]> {
     </form>`;
   }
 
+  protected override reset(): void {
+    super.reset();
+    this.#score = null;
+  }
+
   async #submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     const form = event.target as HTMLFormElement;

@@ -1,5 +1,5 @@
 /** One day of a recording of days: its signal, how far it can be trusted, and heart rate. */
-import { Retry } from './recording-source.ts';
+import { Retry } from './ask-again.ts';
 import type { Envelope, Quality, Rate, RecordingSource } from './recording-source.ts';
 
 export class RecordingDay {

@@ -1,5 +1,5 @@
 /** The pages of rows of a recording: which one has a time, and its signal and quality, asked for in parts and kept. */
-import { Failed } from './recording-source.ts';
+import { Failed } from './ask-again.ts';
 import type { Envelope, Quality, RecordingSource } from './recording-source.ts';
 
 const ROWS = 10;

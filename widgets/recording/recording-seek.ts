@@ -36,8 +36,10 @@ async function findStretch(
   gaps: boolean,
   { fromMs, forward, signal }: From,
 ): Promise<number | null> {
-  const coarse = gaps ? envelope && maybeGaps(envelope) : quality && maybeBad(quality);
-  if (coarse === null) return null;
+  // What is not here yet, or could not be read, is read: nobody knows that there are none.
+  const whole = gaps ? (envelope ?? (await source.whole([channel], signal))[0]) : (quality ?? (await source.quality(channel, signal)));
+  if (!whole) return null;
+  const coarse = 'n' in whole ? maybeGaps(whole) : maybeBad(whole);
   const fine = (startMs: number, endMs: number) =>
     gaps ? source.gaps(channel, startMs, endMs, signal) : source.badStretches(channel, startMs, endMs, signal);
   return nextStretch(coarse, fine, fromMs, forward);

@@ -53,3 +53,24 @@ it('what the service judges lies over the second that it judged: its time is the
   expect((await source.quality('ecg.ii', signal, [20_000, 22_000]))!.timesMs).toEqual([19_210, 20_210, 21_210]);
   expect(post.mock.calls[0]![1].body.range.to).toBe(new Date(23_000).toISOString());
 });
+
+it('an ectopic beat is found however many beats lie before it', async () => {
+  const [beatMs, ectopicMs, endMs] = [600, 144_000_000, 259_200_000]; // three days at 100 a minute, which are more than one answer holds
+  const times = { epoch_ns: 0, recorded_from: new Date(0).toISOString(), last_sample_at: new Date(endMs).toISOString() };
+  const stream = { id: 's', subject_id: 'p', channels: [], is_flowing: false, ended_at: null, ...times };
+  const beatsIn = ({ since, until, limit }: { since: string; until: string; limit: number }): unknown[] => {
+    const first = Math.ceil(Math.max(0, Date.parse(since)) / beatMs);
+    const count = Math.min(limit, Math.ceil(Math.min(endMs, Date.parse(until)) / beatMs) - first);
+    const ms = Array.from({ length: count }, (_, i) => (first + i) * beatMs);
+    const of = <T>(value: T): T[] => ms.map(() => value);
+    const kind = ms.map((at) => (at === ectopicMs ? 'ectopic' : 'normal'));
+    return [{ method_code: 'derived:r_peaks_v7', channel: 'ecg.ii', ts_ms: ms, interval_ms: of(beatMs), kind, qmask: of(0) }];
+  };
+  const get = (path: string, { query }: { query: Parameters<typeof beatsIn>[0] }): Promise<unknown> =>
+    Promise.resolve(path.endsWith('/beats') ? beatsIn(query) : stream);
+  const { signal } = new AbortController();
+  const source = await RecordingSource.open({ get } as unknown as Session, 's', () => undefined, signal);
+  expect(await source.ectopic(0, true, signal)).toBe(ectopicMs);
+  expect(await source.ectopic(endMs, false, signal)).toBe(ectopicMs);
+  expect(await source.ectopic(ectopicMs, true, signal)).toBeNull();
+});

@@ -4,6 +4,7 @@ import type { Answer } from '../../sdk/request.ts';
 import { medianStep } from '../shared/buckets.ts';
 import { catalog, findBiosignal } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
+import { Failed } from './ask-again.ts';
 import { badOf, gapsOf } from './recording-jumps.ts';
 import type { Flags } from './recording-jumps.ts';
 
@@ -83,9 +84,6 @@ export const TILE_MS = 30_000;
 /** Shown of a recording that has only begun, ms. */
 const FIRST_MS = 60_000;
 const TILES_MAX = 40;
-/** What could not be read is asked for again after this time, then after twice as long, and so on. */
-const RETRY_MS = 3000;
-const RETRY_MS_MAX = 30_000;
 /** Of a recording that goes on: so far back from its end samples and beats may still come, ms. */
 const UNSETTLED_MS = 60_000;
 /** Of a channel, as the service gives them at most. */
@@ -98,64 +96,21 @@ const JUDGED_MS = 1000;
 /** Finest buckets that are judged as a stretch: a second or two in between do not make it two. */
 const STRETCH = '5s';
 const qualityFeatures: Readonly<Record<string, string>> = { ecg: 'sqi_ecg', ppg: 'sqi_ppg' };
-/** Of annotations, as the service gives them at most; and how many answers are asked for. */
+/** Of beats, as the service gives them at most; and the parts of a recording in which an ectopic one is looked for, ms: of the longest all
+ *  beats come, at up to 277 a minute. */
+const BEATS_MAX = 100_000;
+const ECTOPIC_MS = 300_000;
+const ECTOPIC_MS_MAX = 21_600_000;
+/** Of episodes and of annotations, as the service gives them at most; and how many answers are asked for. */
 const MARKS_MAX = 1000;
 const MARK_ANSWERS_MAX = 20;
 /** Of events, likewise: the first 20,000 of a recording. */
 const EVENTS_MAX = 10_000;
 const EVENT_ANSWERS_MAX = 2;
 
-/** How long to wait before what could not be read is asked for again, ms; what is refused never is.  @param beforeMs the wait before */
-export function retryMs(error: unknown, beforeMs = 0): number {
-  const { status = 0 } = error as { status?: number };
-  const isFinal = status >= 400 && status < 500 && status !== 408 && status !== 429;
-  return isFinal ? Infinity : Math.min(RETRY_MS_MAX, Math.max(RETRY_MS, 2 * beforeMs));
-}
-
-/** Asks again for one thing, or for several that are asked for together. */
-export class Retry {
-  #waitedMs = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  later(error: unknown, again: () => void): void {
-    const ms = retryMs(error, this.#waitedMs);
-    if (ms === Infinity) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#waitedMs = ms;
-      again();
-    }, ms);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#waitedMs = 0;
-  }
-}
-
-/** When each of many things that could not be read may be asked for again. */
-export class Failed {
-  readonly #at = new Map<string | number, Readonly<{ ms: number; atMs: number }>>();
-
-  has(key: string | number): boolean {
-    return this.#at.has(key);
-  }
-
-  mayAsk(key: string | number): boolean {
-    return (this.#at.get(key)?.atMs ?? 0) <= performance.now();
-  }
-
-  /** @param again called when it may be */
-  add(key: string | number, error: unknown, again: () => void): void {
-    const ms = retryMs(error, this.#at.get(key)?.ms);
-    this.#at.set(key, { ms, atMs: performance.now() + ms });
-    if (ms !== Infinity) setTimeout(again, ms + 1);
-  }
-
-  delete(key: string | number): void {
-    this.#at.delete(key);
-  }
-}
+/** Is it being recorded now? An import is sent now, and was recorded then. */
+export const isLive = ({ is_flowing: flows, time_source: source }: Pick<Stream, 'is_flowing' | 'time_source'>): boolean =>
+  flows && source !== 'stated';
 
 export class RecordingSource {
   readonly session: Session;
@@ -187,9 +142,8 @@ export class RecordingSource {
     return this.#stream;
   }
 
-  /** Is it being recorded now? An import is sent now, and was recorded then. */
   get goesOn(): boolean {
-    return this.#stream.is_flowing && this.#stream.time_source !== 'stated';
+    return isLive(this.#stream);
   }
 
   /** Asks how far the recording has got. What may have changed since is read again when it is needed.
@@ -369,7 +323,7 @@ export class RecordingSource {
   async marks(signal: AbortSignal, titleOf: (english: string) => string): Promise<Mark[]> {
     const [since, until] = [this.startMs, this.endMs + 1].map((ms) => new Date(ms).toISOString()) as [string, string];
     const [episodes, annotations, events] = await Promise.all([
-      this.session.get('/api/v1/episodes', { query: { subject_id: this.stream.subject_id, since, until, limit: 500 }, signal }),
+      this.#episodes(since, until, signal),
       this.#annotations(signal),
       this.#events ?? this.#readEvents(signal),
     ]);
@@ -408,6 +362,20 @@ export class RecordingSource {
     ].toSorted((a, b) => a.startMs - b.startMs);
   }
 
+  /** The latest start first; each answer begins in the millisecond where the one before ended. */
+  async #episodes(since: string, until: string, signal: AbortSignal): Promise<Answer<'listEpisodes'>> {
+    const found = new Map<string, Answer<'listEpisodes'>[number]>();
+    for (let answers = 0; answers < MARK_ANSWERS_MAX; answers++) {
+      const before = found.size;
+      const query = { subject_id: this.stream.subject_id, since, until, limit: MARKS_MAX };
+      const part = await this.session.get('/api/v1/episodes', { query, signal });
+      for (const item of part) found.set(item.id, item);
+      if (part.length < MARKS_MAX || found.size === before) break;
+      until = new Date(Date.parse(part.at(-1)!.started_at) + 1).toISOString();
+    }
+    return [...found.values()];
+  }
+
   async #readEvents(signal: AbortSignal): Promise<readonly Mark[]> {
     const found = new Map<string, Mark>();
     let since: string | undefined;
@@ -444,15 +412,16 @@ export class RecordingSource {
     return [...found.values()];
   }
 
-  /** The next ectopic beat after a time, or the last one before it; null: there is none within a day. */
+  /** The next ectopic beat after a time, or the last one before it; null: there is none. */
   async ectopic(fromMs: number, forward: boolean, signal: AbortSignal): Promise<number | null> {
     // Windows that grow: most are near.
     let edge = fromMs;
-    for (let spanMs = 300_000; (forward ? edge < this.endMs : edge > this.startMs) && !signal.aborted; spanMs *= 2) {
+    let spanMs = ECTOPIC_MS;
+    while ((forward ? edge < this.endMs : edge > this.startMs) && !signal.aborted) {
       const [low, high] = forward ? [edge, edge + spanMs] : [edge - spanMs, edge];
       const beats = await this.session.get('/api/v1/streams/{streamId}/beats', {
         params: { streamId: this.stream.id },
-        query: { since: new Date(low).toISOString(), until: new Date(high).toISOString(), ts_unit: 'ms', limit: 100_000 },
+        query: { since: new Date(low).toISOString(), until: new Date(high).toISOString(), ts_unit: 'ms', limit: BEATS_MAX },
         signal,
       });
       const found = beatsOf(beats).filter(
@@ -461,6 +430,7 @@ export class RecordingSource {
       const hit = forward ? found[0] : found.at(-1);
       if (hit !== undefined) return hit.timeMs;
       edge = forward ? high : low;
+      spanMs = Math.min(ECTOPIC_MS_MAX, 2 * spanMs);
     }
     return null;
   }

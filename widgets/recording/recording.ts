@@ -18,6 +18,7 @@
  *  @fires bio:state - {state} whenever the state changes: loading, ready, empty, offline, error or unauthorized
  *  @fires bio:recording-view - {at, speed, gain, row, channels}: what is shown, after each step
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
+import { isRefusal } from '../../sdk/retry.ts';
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
 import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
@@ -26,6 +27,7 @@ import type { Session } from '../shared/session.ts';
 import { tokenColor } from '../shared/theme.ts';
 import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
 import type { Colors, Surface, Tick } from './recording-draw.ts';
+import { Retry } from './ask-again.ts';
 import { correctBeats, nearestBeat } from './corrected-beats.ts';
 import { filtered } from './recording-filter.ts';
 import { pickBeat, pickDetail, setEnd, stepBeat } from './recording-pick.ts';
@@ -44,7 +46,7 @@ import { RecordingDay } from './recording-day.ts';
 import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource, Retry } from './recording-source.ts';
+import { RecordingSource } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 import { tilesOf } from './strip-tiles.ts';
 
@@ -58,6 +60,8 @@ const COMPUTED_AFTER_MS = 60_000;
 const TOLD_AFTER_MS = 200;
 /** Of a recording that goes on: how often to ask how far it has got, ms. */
 const REFRESH_MS = 5000;
+/** Episodes begin while it goes on, and others mark it: how often they are asked for, ms. */
+const MARKS_MS = 30_000;
 /** Of one that does not go on it is asked this often whether it may still be seen. */
 const LOOK_MS = 30_000;
 const DAY_MS = 86_400_000;
@@ -83,6 +87,8 @@ export class BioRecording extends BioElement {
   #quality: Quality | null = null;
   #rate: Rate | null = null;
   #marks: readonly Mark[] = [];
+  #areMarksRead = false;
+  #marksAskedMs = 0;
   #pages: RecordingPages | null = null;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day that is shown of a recording of days; null: not asked for. */
@@ -178,7 +184,8 @@ export class BioRecording extends BioElement {
     this.#day?.close();
     this.#day = null;
     [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
-    this.#isMeasuring = false;
+    [this.#isMeasuring, this.#areMarksRead] = [false, false];
+    [this.#beats, this.#shown, this.#read, this.#message] = [[], [], '', ''];
   }
 
   #open(): void {
@@ -195,7 +202,7 @@ export class BioRecording extends BioElement {
 
   #fail(error: unknown): void {
     const status = (error as { status?: number }).status;
-    this.#setState(status === 401 ? 'unauthorized' : status === 404 ? 'empty' : status === undefined ? 'offline' : 'error');
+    this.#setState(status === 401 ? 'unauthorized' : status === 404 ? 'empty' : status === 0 ? 'offline' : 'error');
   }
 
   async #load(session: Session, streamId: string, signal: AbortSignal): Promise<void> {
@@ -218,11 +225,12 @@ export class BioRecording extends BioElement {
 
   /** Until they are here. */
   #loadMarks(source: RecordingSource, signal: AbortSignal): void {
+    this.#marksAskedMs = performance.now();
     const isShown = (): boolean => !signal.aborted && source === this.#source;
     source.marks(signal, this.titleOf).then(
       (marks) => {
         if (!isShown()) return;
-        this.#marks = marks;
+        [this.#marks, this.#areMarksRead] = [marks, true];
         this.#marksRetry.stop();
         this.#draw();
       },
@@ -274,6 +282,7 @@ export class BioRecording extends BioElement {
             if (fromMs === null || signal.aborted) return;
             this.#pages?.renewAfter(fromMs);
             this.#loadWhole(source, signal);
+            if (performance.now() - this.#marksAskedMs > MARKS_MS) this.#loadMarks(source, signal);
             if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
             this.requestUpdate();
           })
@@ -340,7 +349,7 @@ export class BioRecording extends BioElement {
     if (source === null) return;
     const marks = await source.marks(new AbortController().signal, this.titleOf);
     if (source !== this.#source) return;
-    this.#marks = marks;
+    [this.#marks, this.#areMarksRead] = [marks, true];
     this.#draw();
   }
 
@@ -501,9 +510,11 @@ export class BioRecording extends BioElement {
   }
 
   async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | null> {
-    if (this.#source === null) return null;
-    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks: this.#marks };
-    return await findNext(this.#source, shown, to, { fromMs: this.#atMs, forward, signal });
+    const source = this.#source;
+    if (source === null) return null;
+    const marks = this.#areMarksRead ? this.#marks : await source.marks(signal, this.titleOf);
+    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks };
+    return await findNext(source, shown, to, { fromMs: this.#atMs, forward, signal });
   }
 
   /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
@@ -1029,8 +1040,5 @@ export class BioRecording extends BioElement {
     leave: () => this.focus(),
   };
 }
-
-/** Says whether the recording may not be seen, or is no longer there. */
-const isRefusal = (error: unknown): boolean => [401, 403, 404].includes((error as { status?: number }).status ?? 0);
 
 define('bio-recording', BioRecording);

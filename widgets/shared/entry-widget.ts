@@ -38,9 +38,11 @@ export abstract class EntryWidget<T> extends DataWidget<T> {
     this.during(() => this.#closeOutbox());
   }
 
+  /** What was typed is the former person's, too. */
   protected override reset(): void {
     this.#closeOutbox();
     this.#said = null;
+    this.root.querySelector('form')?.reset();
   }
 
   #closeOutbox(): void {

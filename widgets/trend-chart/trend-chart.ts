@@ -168,8 +168,7 @@ export class BioTrendChart extends DataWidget<Shown> {
       for (const query of queries) query.removeEventListener('change', repaint);
       this.#observer?.disconnect();
       this.#destroyPlots();
-      this.#moves?.stop();
-      this.#moves = null;
+      this.reset();
     });
     // The bundle of what moves is fetched when someone comes near the chart.
     for (const event of ['pointerenter', 'focusin']) this.addEventListener(event, this.#wake, { passive: true });
@@ -463,8 +462,12 @@ export class BioTrendChart extends DataWidget<Shown> {
     for (const plot of this.#plots.splice(0)) plot.destroy();
   }
 
+  /** What moves it knows something of the person, too. */
   protected override reset(): void {
     this.#cursor = null;
+    this.#note = null;
+    this.#moves?.stop();
+    this.#moves = null;
   }
 
   protected override changed(name: string): void {

@@ -19,9 +19,6 @@ const PAGE = 1000;
 /** Of the text of a WFDB annotation, and of EDF+: there, every record of the file is as wide as the longest. */
 const TEXT_BYTES_MAX = 255;
 
-/** A correction near the range may mean a beat in it, and it means the nearest one, which may be further out: how far, ns. */
-export const CORRECTED_NS = 2n * MATCH_NS;
-
 type Whose = Readonly<{ subjectId: string; streamId: number | null }>;
 
 /** Newest versions of all annotations in a range, by their start. */

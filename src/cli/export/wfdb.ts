@@ -5,9 +5,10 @@ import { writeAnnotations } from '../../formats/wfdb-annotations.ts';
 import { writeRecord } from '../../formats/wfdb-write.ts';
 import { beatClassOf, judgesKinds } from '../../query/beat-classes.ts';
 import type { BeatClass } from '../../query/beat-classes.ts';
+import { CORRECTED_NS } from '../../query/corrected-beats.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { versionOf } from '../../storage/newest-method.ts';
-import { CORRECTED_NS, exportMarks } from './annotations.ts';
+import { exportMarks } from './annotations.ts';
 import { isNamedByLead, MISSING } from '../client/recording.ts';
 import type { Column, StreamExport } from './stretch.ts';
 

@@ -23,7 +23,7 @@ export function localIso(timeMs: number, timeZone: string | undefined): string {
   const minutes = Math.round((wall - timeMs) / 60_000);
   const two = (value: number): string => String(Math.floor(Math.abs(value))).padStart(2, '0');
   const offset = minutes === 0 ? 'Z' : `${minutes < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`;
-  return new Date(wall).toISOString().replace(/\.000Z$|Z$/, (end) => (end === 'Z' ? '' : '')) + offset;
+  return new Date(wall).toISOString().replace(/(\.000)?Z$/, '') + offset;
 }
 
 /** "hr_ecg_v11": numbers and pictures that leave the page say what they are, newest version first. */

@@ -80,11 +80,16 @@ async function firePoint(host: ChartHost): Promise<void> {
   if (!host.element.hasAttribute('points') || data === null || row === null || session === null) return;
   const item = data.series.find(({ values }) => (values[row] ?? null) !== null) ?? data.series[0]!;
   const timeMs = item.timesMs[row]!;
-  const time = new Date(timeMs).toISOString();
+  const since = new Date(timeMs).toISOString();
   const { subjectId } = await session.identity();
-  const query = { subject_id: subjectId, since: time, until: new Date(timeMs + item.stepMs).toISOString(), limit: 10 };
+  const query = { subject_id: subjectId, since, until: new Date(timeMs + item.stepMs).toISOString(), limit: 10 };
   const streams = await session.get('/api/v1/streams', { query }).catch(() => []);
-  // Of several that ran at once, one that has a waveform to look at.
-  const stream = streams.find(({ channels }) => channels.length > 0) ?? streams[0];
+  // Of several that ran at once, one with the signal of the value, else one that has a waveform to look at.
+  const codes = String(item.method_codes).replace('hrv', 'ecg').replace('prv', 'ppg');
+  const stream =
+    streams.find(({ channels }) => channels.some(({ kind }) => codes.includes(kind))) ??
+    streams.find(({ channels }) => channels.length > 0) ??
+    streams[0];
+  const time = new Date(Math.max(timeMs, Date.parse(stream?.recorded_from ?? since))).toISOString();
   host.fire('bio:point', { time, biosignal: item.key, value: item.values[row] ?? null, stream_id: stream?.id ?? null });
 }
