@@ -254,7 +254,7 @@ export class NatsBus implements Bus {
   }
 
   /** Something was refused for want of a right: the server's configuration was loaded anew under a connection that stays, and the server
-   *  forgets what the user may not hear. Or it was an answer to somebody whom this node may not answer. */
+   *  forgets what the user may not hear. Or it was an answer to an address where this node may not publish. */
   async #checkRights(): Promise<void> {
     if (this.#checking || this.#state === 'away') return; // #comeBack asks until it is fit
     this.#checking = true;
