@@ -221,7 +221,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
     openSubjects: () => pipeline.openSubjects(),
     endSubject: (subjectId, code) => pipeline.forgetSubject(subjectId, code),
     endProject: (projectId) => pipeline.ingest.sessions.drop((session) => session.projectId === projectId),
-    onError: (err) => logger.warn({ err }, 'consent: what is open could not be ended'),
+    onError: onceAnOutage((err) => logger.warn({ err }, 'consent: what is open could not be ended; the database is asked again')),
   });
   stops.push(async () => {
     unwatch();

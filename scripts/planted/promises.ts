@@ -145,6 +145,11 @@ export const faults: readonly Fault[] = [
     "given === '' && isLoopbackAddress(remoteAddress)",
     "given === ''",
   ]),
+  fault('rights-again', 'a node does not follow what its user of NATS may do', 'test/cluster/nats-rights.int.test.ts', [
+    'src/bus/nats-bus.ts',
+    '    this.#leave(unfit);\n    void this.#comeBack();\n',
+    '',
+  ]),
   fault('packet-conflict', 'other content under a number is a duplicate', 'test/ingest/identity.int.test.ts', [
     'src/ingest/session.ts',
     "return before === contentHash ? 'same' : 'other';",

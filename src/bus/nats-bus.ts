@@ -1,7 +1,7 @@
 /** The bus of nodes on several machines: core NATS, nothing stored. A node listens on `<cluster>.<node>.*`, one subject for each kind; a
  *  question is a request of NATS. Loaded only where BIO_NATS_URL names a server. */
 import { readFileSync } from 'node:fs';
-import { AuthorizationError, connect, headers, NoRespondersError, TimeoutError } from '@nats-io/transport-node';
+import { AuthorizationError, connect, headers, NoRespondersError, PermissionViolationError, TimeoutError } from '@nats-io/transport-node';
 import type { Msg, MsgHdrs, NatsConnection, Payload, Subscription } from '@nats-io/transport-node';
 import type { NodeId } from '../cluster/cluster-view.ts';
 import { isLoopbackHost } from '../config.ts';
@@ -23,6 +23,7 @@ const CONNECT_MS = 5000;
 /** A server that is there and cannot be used is tried again after this, ms: its configuration may be loaded anew. */
 const UNFIT_AGAIN_MS = 2000;
 const AWAY = 'the message server is away';
+const STOPPING = 'this node is stopping';
 const REFUSED = 'the message server refuses the user or the password of BIO_NATS_URL';
 /** Kind of the question that a node asks itself, by way of the server. */
 const ITSELF = 'itself';
@@ -67,6 +68,8 @@ export class NatsBus implements Bus {
   #sentBytes = 0;
   #arrivedBytes = 0;
   #asking = false;
+  /** It is being looked into what the user may do. */
+  #checking = true;
 
   private constructor(nats: NatsConnection, node: NodeId, { url, cluster, onState, onFault }: NatsOptions) {
     this.#nats = nats;
@@ -103,6 +106,7 @@ export class NatsBus implements Bus {
     // Its subscription is at the server before another node can know of it.
     await nats.flush();
     const unfit = await bus.#whyUnfit();
+    bus.#checking = false;
     if (unfit === '') return bus;
     await bus.close();
     throw new PipelineError('bad_request', unfit);
@@ -147,8 +151,8 @@ export class NatsBus implements Bus {
   }
 
   async close(): Promise<void> {
-    this.#why = 'this node is stopping';
-    this.#refuse(this.#why);
+    this.#why = STOPPING;
+    this.#refuse(STOPPING);
     await this.#nats.close();
   }
 
@@ -210,10 +214,10 @@ export class NatsBus implements Bus {
       } else if (type === 'error' && status.error instanceof AuthorizationError) {
         this.#dials = 0;
         this.#stayAway(REFUSED);
-      }
+      } else if (type === 'error' && status.error instanceof PermissionViolationError) void this.#checkRights();
     }
     this.#connected = false;
-    this.#leave('the connection to the message server was given up');
+    if (this.#why !== STOPPING) this.#leave('the connection to the message server was given up');
   }
 
   #subscribe(): Subscription {
@@ -246,6 +250,25 @@ export class NatsBus implements Bus {
     this.#state = 'open';
     this.#why = '';
     this.#onState('open', '');
+    this.#hearAgain();
+  }
+
+  /** Something was refused for want of a right: the server's configuration was loaded anew under a connection that stays, and the server
+   *  forgets what the user may not hear. Or it was an answer to an address where this node may not publish. */
+  async #checkRights(): Promise<void> {
+    if (this.#checking || this.#state === 'away') return; // #comeBack asks until it is fit
+    this.#checking = true;
+    const unfit = await this.#whyUnfit();
+    this.#checking = false;
+    if (!this.#connected || this.#nats.isClosed()) return;
+    if (unfit === '') return this.#hearAgain();
+    this.#leave(unfit);
+    void this.#comeBack();
+  }
+
+  /** For a right that was taken meanwhile, and whose loss nobody looked into. */
+  #hearAgain(): void {
+    if (this.#subscription.isClosed()) void this.#checkRights();
   }
 
   /** Why the server cannot be used although it is there; '': it can. Rights are refused later than their message: the node asks itself. */

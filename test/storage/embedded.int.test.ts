@@ -1,12 +1,14 @@
 // The embedded server comes up whatever its last run left behind, and never stays behind itself.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/storage/database/embedded-postgres.ts';
+import { pidsOf } from '../../faults/lib/private-postgres.ts';
 import { until } from '../helpers/database.ts';
 
 let folder: string;
@@ -90,6 +92,47 @@ test('says who uses the folder, while that service lives', async () => {
   expect(await query(owner.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   owner.child.kill('SIGKILL');
   await until(() => !runs(owner.pid));
+});
+
+/** Of the server that reads back the log of these data; null: none does. */
+function readingPid(data: string): number | null {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (!readFileSync(`/proc/${pid}/cmdline`, 'latin1').startsWith('postgres: startup')) continue;
+      const parent = /^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+      if (readFileSync(`/proc/${parent}/cmdline`, 'latin1').includes(data)) return Number(pid);
+    } catch {
+      // ended meanwhile
+    }
+  }
+  return null;
+}
+
+test('a server that reads back its log after a crash is waited for, however long that takes', async () => {
+  const crashed = join(folder, 'crashed');
+  const first = await startEmbeddedPostgres({ dataDir: crashed });
+  used.add(first.dataDir);
+  await query(first.url, 'create table kept as select generate_series(1, 500000) as id');
+  for (const pid of pidsOf(first.pid)) process.kill(pid, 'SIGKILL');
+  await first.exited;
+  const told: string[] = [];
+  const starting = startEmbeddedPostgres({ dataDir: crashed, onProgress: (message) => void told.push(message) });
+  const end = starting.then(
+    () => 'ready',
+    (error: unknown) => String(error),
+  );
+  let pid: number | null = null;
+  await until(() => (pid = readingPid(join(first.dataDir, 'pgdata'))) !== null);
+  process.kill(pid!, 'SIGSTOP');
+  try {
+    expect(await Promise.race([end, sleep(35_000, 'waits')])).toBe('waits');
+  } finally {
+    process.kill(pid!, 'SIGCONT');
+  }
+  const second = await starting;
+  expect(await query(second.url, 'select count(*)::int as n from kept')).toEqual([{ n: 500_000 }]);
+  expect(told.filter((message) => message.startsWith('the embedded database is starting'))).toHaveLength(1);
+  await second.stop();
 });
 
 test('a pid file left behind by a crash is ignored, even if its number is in use again', async () => {

@@ -61,7 +61,10 @@ export type EmbeddedPostgresOptions = Readonly<{
   onProgress?: (message: string) => void;
 }>;
 
+/** Time in which a server has to answer that it is starting, at least, ms. */
 const START_TIMEOUT_MS = 30_000;
+/** A start that takes longer is told, ms. */
+const TOLD_AFTER_MS = 3000;
 const FAST_STOP_MS = 5000;
 /** Of an immediate stop, then of a killed one. */
 const IMMEDIATE_STOP_MS = 2000;
@@ -374,9 +377,19 @@ async function launch(
   (shell.stdio[3] as { unref?: () => void } | null)?.unref?.();
 
   const address = (database: string): string => `postgres://biosignal:${password}@127.0.0.1:${port}/${database}`;
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (!(await answers(address('postgres')))) {
-    if (gone || Date.now() > deadline) {
+  const begunMs = performance.now();
+  let deadlineMs = begunMs + START_TIMEOUT_MS;
+  let isTold = false;
+  for (let state = await answerOf(address('postgres')); state !== 'ready'; state = await answerOf(address('postgres'))) {
+    // However long it takes to read back what a crash has left: one that is stopped meanwhile begins again.
+    if (state === 'starting') {
+      deadlineMs = performance.now() + START_TIMEOUT_MS;
+      if (!isTold && performance.now() - begunMs > TOLD_AFTER_MS) {
+        isTold = true;
+        options.onProgress?.('the embedded database is starting; after a crash it reads back its log, which may take minutes');
+      }
+    }
+    if (gone || performance.now() > deadlineMs) {
       const text = readFileSync(logPath, 'utf8');
       if (/could not bind|Address already in use/.test(text)) return 'port_taken';
       throw new PipelineError('unavailable', `the embedded database did not start:\n${text.slice(-2000)}`);
@@ -407,14 +420,15 @@ function socketFolder(dataDir: string): string | null {
   return Buffer.byteLength(join(folder, '.s.PGSQL.65535')) > SOCKET_PATH_MAX || folder.includes(',') ? null : folder;
 }
 
-async function answers(url: string): Promise<boolean> {
+/** starting: the server is there and takes nobody yet. */
+async function answerOf(url: string): Promise<'ready' | 'starting' | 'none'> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1000 });
   client.on('error', () => {});
   try {
     await client.connect();
-    return true;
-  } catch {
-    return false;
+    return 'ready';
+  } catch (error) {
+    return (error as { code?: unknown }).code === '57P03' ? 'starting' : 'none';
   } finally {
     await client.end().catch(() => {});
   }
