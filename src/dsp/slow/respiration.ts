@@ -28,7 +28,7 @@ const HOLD_SEC = 0.5;
  *  `resp_rate` (per minute) is made of stored breaths in a window, as a heart rate is of beats: 60 * (n - 1) / (last - first). */
 export class BreathDetector implements BeatDetector {
   readonly latencySec = 12;
-  /** Of each breath of the last call, by its place in `out`: how far it rises, and was a top left out since the one before, too near to it? */
+  /** Of each breath of the last call, by its place in `out`: how far it rises; was a top left out since the one before, as too near? */
   readonly heights: number[] = [];
   readonly isHurried: boolean[] = [];
   #leftOut = false;
