@@ -422,11 +422,26 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('band_low', breathing.settings.channel.highPassHz, 'Hz', 'lower edge of the band in which breaths are sought'),
       p('band_high', breathing.settings.channel.lowPassHz, 'Hz', 'upper edge of that band'),
       p('turn_share', breathing.settings.channel.turnShare, '1', 'share of the usual swing that the signal goes back before a turn counts'),
-      p('period_min', breathing.PERIOD_MIN_SEC, 's', 'two breaths are at least this far apart'),
+      p('period_min', breathing.settings.channel.periodMinSec, 's', 'two breaths are at least this far apart'),
+      p('uneven_max', breathing.UNEVEN_MAX, '1', 'suspect when the intervals vary by more (standard deviation over mean)'),
+      p(
+        'hurried_max',
+        breathing.HURRIED_MAX,
+        '1',
+        'suspect when more than this share of the breaths came after one that was left out as too near',
+      ),
+      p(
+        'rise_min',
+        breathing.RISE_SHARE_MIN,
+        '1',
+        'suspect when breaths rise less than this share of what those in a tenth of the time before exceed,',
+      ),
+      p('rise_back', breathing.RISE_BACK_SEC, 's', 'so far back'),
       p('white_min', breathing.WHITE_MIN, '1', 'mean squared difference of neighbours over mean square from which a channel is noise'),
     ],
     limits: [
-      `At most ${60 / breathing.PERIOD_MIN_SEC} /min.`,
+      `At most ${60 / breathing.settings.channel.periodMinSec} /min.`,
+      'A channel that never shows more than the heart (apnoea since it began, a belt that is loose) has the rate of the heart.',
       'A window with fewer than three breaths has no value: apnoea is not a rate of 0.',
       'Of a sensor that was taken off, noise that the device has smoothed may look like breathing, and be good.',
     ],
@@ -541,7 +556,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('plausible_max', eda.PLAUSIBLE_US.max, 'uS', 'conductance above this is an artefact'),
       p('slope_max', eda.SLOPE_MAX_US_PER_SEC, 'uS/s', 'faster changes are artefacts'),
     ],
-    limits: ['Exosomatic conductance in uS; resistance must be converted first.'],
+    limits: ['Exosomatic conductance; a resistance must be converted first. A unit that is not known is taken for uS.'],
   },
   scr_rate: {
     parameters: [
@@ -556,8 +571,10 @@ const details: Readonly<Record<string, MethodDetails>> = {
     parameters: [
       p('coverage_bad', motion.COVERAGE_MIN, '1', 'bad when less than this share of the block has samples'),
       p('coverage_good', motion.COVERAGE_GOOD, '1', 'suspect when less than this share has'),
+      p('gravity_min', motion.GRAVITY.min, 'g', 'suspect below this mean magnitude: without gravity, or in another unit'),
+      p('gravity_max', motion.GRAVITY.max, 'g', 'and above this'),
     ],
-    limits: ['Three axes of one rate in g; depends on where the sensor is worn.'],
+    limits: ['Three axes of one rate, with gravity; depends on where the sensor is worn. A unit that is not known is taken for g.'],
   },
   steps: {
     parameters: [
@@ -567,8 +584,10 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('period_change', motion.PERIOD_CHANGE, '1', 'successive periods differ by less than this share'),
       p('height_ratio', motion.HEIGHT_RATIO, '1', 'successive heights differ by less than this factor'),
       p('walk_steps', motion.WALK_STEPS, '{steps}', 'fitting steps in a row that make a walk'),
+      p('gravity_min', motion.GRAVITY.min, 'g', 'suspect below this mean magnitude: without gravity, or in another unit'),
+      p('gravity_max', motion.GRAVITY.max, 'g', 'and above this'),
     ],
-    limits: ['Three axes of one rate in g; fewer steps in a row than a walk are gestures and not counted.'],
+    limits: ['Three axes of one rate, with gravity; fewer steps in a row than a walk are gestures and not counted.'],
   },
   spo2: {
     parameters: [

@@ -16,7 +16,7 @@ import { STEP_COUNT_MAX, fromSteps, toSteps } from '../../signal.ts';
 import type { RowBuffer } from '../rows/row-buffer.ts';
 import { packVerdict, rowCode } from '../rows/row-buffer.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
-import { Eda, emptyResponses } from '../slow/eda.ts';
+import { Eda, PLAUSIBLE_US, emptyResponses } from '../slow/eda.ts';
 import { EcgKernel } from '../ecg/kernel.ts';
 import { SQI_STEP, featureMethods, methodIndex } from '../rows/methods.ts';
 import { Activity, Steps } from '../slow/motion.ts';
@@ -28,9 +28,10 @@ import { BeatChain } from './beat-chain.ts';
 import type { BeatPlan, ChannelGroup, GroupLead } from './groups.ts';
 import { beatPlans, channelGroups } from './groups.ts';
 import type { BlockKernel, SegmentKernel } from './kernel.ts';
-import { beatKernel, blockKernel, ecgSegmentKernel, pulseKernel, responseKernel } from './kernel.ts';
+import { blockKernel, breathKernel, ecgSegmentKernel, pulseKernel, responseKernel } from './kernel.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
 import type { ValueFeature } from './value-chain.ts';
+import { scaleOf } from './units.ts';
 import { ValueChain } from './value-chain.ts';
 import { Spo2 } from '../ppg/spo2.ts';
 import { Temperature } from '../slow/temperature.ts';
@@ -206,8 +207,11 @@ export class StreamEngine implements RowSink {
   #addValues(channels: readonly ChannelConfig[], group: ChannelGroup): void {
     const { rateNanoHz } = group;
     const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
-    for (const { leads, features } of valueFeatures(group, this.#spo2))
-      this.#add(channels, leads, new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this), rateNanoHz);
+    const plausible = group.kind === 'eda' ? PLAUSIBLE_US : null;
+    for (const { leads, features } of valueFeatures(group, this.#spo2)) {
+      const chain = new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this, plausible);
+      this.#add(channels, leads, chain, rateNanoHz);
+    }
   }
 
   /** @param rowRateNanoHz rate of the chain's rows */
@@ -217,15 +221,14 @@ export class StreamEngine implements RowSink {
       let bridge: GridBridge | null = null; // one lead, one bridge: channels of a lead share their rate
       for (const no of channelNos) {
         const { gain, baseline, unit, kind, rateNanoHz } = channels[no]!;
+        const scale = scaleOf(kind, unit);
+        if (scale === null) continue;
         bridge ??= rateNanoHz === rowRateNanoHz ? null : new GridBridge(chain.feed, lead, rateNanoHz, rowRateNanoHz);
-        this.#routes[no]!.push({ chain, lead, gain: kind === 'acc' && unit === 'm/s2' ? gain * standardGravity : gain, baseline, bridge });
+        this.#routes[no]!.push({ chain, lead, gain: gain * scale.perUnit, baseline: baseline + scale.zero * gain, bridge });
       }
     });
   }
 }
-
-/** m/s^2 of 1 g: the accelerometer's features are in g. */
-const standardGravity = 9.80665;
 
 /** Slower channels of these kinds bear no beats. */
 const lowestHz = { ecg: 50, ppg: 20 };
@@ -259,7 +262,7 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: S
       rateNanoHz,
       leadCount,
       seamUs: make === 'values' ? 0 : 300_000,
-      apartUs: make === 'values' ? 0 : 900_000,
+      apartUs: { values: 0, count: 900_000, spacing: 500_000 }[make],
       mayBeClose: false,
     },
     make,
@@ -279,7 +282,7 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: S
   if (kind === 'resp' && fs >= 10)
     return leads.map((lead) => ({
       leads: [lead],
-      features: [feature('resp_rate', 1, () => beatKernel(new BreathDetector(fs), rateNanoHz), 'spacing')],
+      features: [feature('resp_rate', 1, () => breathKernel(new BreathDetector(fs), rateNanoHz), 'spacing')],
     }));
   if (kind === 'eda' && fs >= 2)
     return leads.map((lead) => ({

@@ -6,7 +6,7 @@ import { emptyResponses } from '../slow/eda.ts';
 import { noBeats, noShapedBeats } from '../kernels/found-beats.ts';
 import type { EcgKernel } from '../ecg/kernel.ts';
 import { noJudgements } from '../ecg/kernel.ts';
-import type { BeatDetector } from '../kernels/contract.ts';
+import type { BreathDetector } from '../slow/respiration.ts';
 import { motionRateFlag } from '../ppg/motion-trust.ts';
 import type { PulseKernel } from '../ppg/pulse.ts';
 import { emptyPulse } from '../ppg/pulse.ts';
@@ -54,11 +54,12 @@ const judgements = noJudgements();
 const foundValues = emptyValues();
 const foundResponses = emptyResponses();
 
-/** Beats: a is the detector's confidence, b is not used. */
-export function beatKernel(detector: BeatDetector, rateNanoHz: number): SegmentKernel {
+/** Breaths: a is how far it rises, b is 1 where a top before it was left out as too near. */
+export function breathKernel(detector: BreathDetector, rateNanoHz: number): SegmentKernel {
   let originK = 0;
   const take = (out: Items): void => {
-    for (let i = 0; i < found.count; i++) add(out, positionUs(originK + found.position[i]!, rateNanoHz), found.confidence[i]!, 0);
+    for (let i = 0; i < found.count; i++)
+      add(out, positionUs(originK + found.position[i]!, rateNanoHz), detector.heights[i]!, detector.isHurried[i]! ? 1 : 0);
     found.count = 0;
   };
   return {

@@ -14,7 +14,7 @@ import {
   modulations,
 } from '../slow/respiration-modulation.ts';
 import { BreathDetector, respiratoryRate } from '../slow/respiration.ts';
-import { beatKernel } from './kernel.ts';
+import { breathKernel } from './kernel.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
 import { SegmentRunner } from './runner.ts';
 import type { SampleRing } from './sample-ring.ts';
@@ -25,7 +25,7 @@ const rateNanoHz = SURROGATE_HZ * 1e9;
 const stepUs = secondUs / SURROGATE_HZ;
 const breathKind: KernelKind = {
   key: 'breaths of beats',
-  build: () => beatKernel(new BreathDetector(SURROGATE_HZ, 'surrogate'), rateNanoHz),
+  build: () => breathKernel(new BreathDetector(SURROGATE_HZ, 'surrogate'), rateNanoHz),
   rateNanoHz,
   leadCount: 1,
   seamUs: 300_000,

@@ -8,7 +8,7 @@ import { noteMissing } from './beat-chain.ts';
 import type { Chain } from './beat-chain.ts';
 import { LeadFeed } from './leads.ts';
 import type { RowTaker } from './leads.ts';
-import { respiratoryRate } from '../slow/respiration.ts';
+import { RISE_BACK_SEC, isSureOfBreaths, respiratoryRate } from '../slow/respiration.ts';
 import { positionUs } from '../kernels/segment-grid.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
 import { SegmentRunner } from './runner.ts';
@@ -22,12 +22,16 @@ export type ValueFeature = Readonly<{
   make: 'values' | 'count' | 'spacing';
 }>;
 
+type Plausible = Readonly<{ min: number; max: number }>;
+
 const secondUs = 1_000_000;
 
-type Part = { feature: ValueFeature; runner: SegmentRunner; events: number[]; nextSec: number };
+/** `rise`, `isHurried`: of breaths, see breathKernel. */
+type Part = { feature: ValueFeature; runner: SegmentRunner; events: number[]; rise: number[]; isHurried: number[]; nextSec: number };
 
 export class ValueChain implements Chain, RowTaker {
   readonly feed: LeadFeed;
+  readonly #plausible: Plausible | null;
   readonly #rateNanoHz: number;
   readonly #leadCount: number;
   readonly #channelNo: number;
@@ -35,6 +39,7 @@ export class ValueChain implements Chain, RowTaker {
   readonly #gaps = new Gaps();
   readonly #parts: readonly Part[];
 
+  /** @param plausible values of the first lead beyond it are missing: a sensor that is off counts no events */
   constructor(
     channelNo: number,
     rateNanoHz: number,
@@ -42,7 +47,9 @@ export class ValueChain implements Chain, RowTaker {
     features: readonly ValueFeature[],
     stock: KernelStock,
     sink: ValueSink,
+    plausible: Plausible | null = null,
   ) {
+    this.#plausible = plausible;
     this.#rateNanoHz = rateNanoHz;
     this.#leadCount = leadCount;
     this.#channelNo = channelNo;
@@ -50,11 +57,17 @@ export class ValueChain implements Chain, RowTaker {
     this.feed = new LeadFeed(leadCount, this);
     this.#parts = features.map((feature) => {
       const events: number[] = [];
+      const rise: number[] = [];
+      const isHurried: number[] = [];
       const give =
         feature.make !== 'values'
-          ? (tUs: number) => void events.push(tUs)
+          ? (tUs: number, a: number, b: number): void => {
+              events.push(tUs);
+              rise.push(a);
+              isHurried.push(b);
+            }
           : (tUs: number, value: number, flag: number) => this.#give(feature.method, tUs + 1, value, flag as QualityFlag);
-      return { feature, runner: new SegmentRunner(feature.kind, stock, give), events, nextSec: -1 };
+      return { feature, runner: new SegmentRunner(feature.kind, stock, give), events, rise, isHurried, nextSec: -1 };
     });
   }
 
@@ -87,8 +100,14 @@ export class ValueChain implements Chain, RowTaker {
   }
 
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
-    if (mayMiss) noteMissing(this.#gaps, leads, this.#leadCount, n, k, this.#rateNanoHz);
+    if (this.#plausible !== null) this.#noteImplausible(leads[0]!, n, k, this.#plausible);
+    else if (mayMiss) noteMissing(this.#gaps, leads, this.#leadCount, n, k, this.#rateNanoHz);
     for (const part of this.#parts) part.runner.push(leads, 0, n, k);
+  }
+
+  #noteImplausible(x: Float64Array, n: number, k: number, { min, max }: Plausible): void {
+    for (let i = 0; i < n; i++)
+      if (!(x[i]! >= min && x[i]! <= max)) this.#gaps.add(positionUs(k + i, this.#rateNanoHz), positionUs(k + i + 1, this.#rateNanoHz));
   }
 
   gap(fromK: number, toK: number): void {
@@ -114,31 +133,36 @@ export class ValueChain implements Chain, RowTaker {
   #rates(part: Part): void {
     const { windowSec, cadenceSec, coverageMin } = featureMethods[part.feature.method]!;
     const { finalUs } = part.runner;
+    const { events } = part;
+    const isSpacing = part.feature.make === 'spacing';
+    const keptSec = isSpacing ? RISE_BACK_SEC : windowSec;
     for (; part.nextSec * secondUs < finalUs; part.nextSec = this.#gaps.nextDue(part.nextSec, cadenceSec, finalUs)) {
       const tUs = part.nextSec * secondUs;
       const fromUs = tUs - windowSec * secondUs;
-      while (part.events.length > 0 && part.events[0]! <= fromUs) part.events.shift();
+      const old = firstAfter(events, tUs - keptSec * secondUs);
+      for (const column of [events, part.rise, part.isHurried]) column.splice(0, old);
       if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) continue;
       const covered = 1 - this.#gaps.missingUs(fromUs, tUs) / (windowSec * secondUs);
       if (covered < coverageMin) continue;
-      const rate =
-        part.feature.make === 'count' ? countRate(part.events, tUs, windowSec * covered) : spacingRate(part.events, tUs, windowSec);
-      this.#give(part.feature.method, tUs, rate, covered < 0.6 ? BAD : covered < 0.9 ? SUSPECT : GOOD);
+      const [from, to] = [firstAfter(events, fromUs), firstAfter(events, tUs)];
+      const rate = isSpacing ? spacingRate(events, from, to, windowSec) : (60 * (to - from)) / (windowSec * covered);
+      const isSure = !isSpacing || !(rate > 0) || isSureOfBreaths({ tUs: events, ...part }, from, to);
+      this.#give(part.feature.method, tUs, rate, covered < 0.6 ? BAD : covered < 0.9 || !isSure ? SUSPECT : GOOD);
     }
   }
 }
 
-/** Events up to t per minute. */
-function countRate(events: readonly number[], tUs: number, seconds: number): number {
-  let count = 0;
-  for (const event of events) if (event <= tUs) count++;
-  return (60 * count) / seconds;
+/** Place of the first event after a time. */
+function firstAfter(events: readonly number[], tUs: number): number {
+  let i = 0;
+  while (i < events.length && events[i]! <= tUs) i++;
+  return i;
 }
 
 const breaths = new Float64Array(256);
 
-function spacingRate(events: readonly number[], tUs: number, windowSec: number): number {
-  let count = 0;
-  for (const event of events) if (event <= tUs && count < breaths.length) breaths[count++] = event / secondUs;
+function spacingRate(events: readonly number[], from: number, to: number, windowSec: number): number {
+  const count = Math.min(to - from, breaths.length);
+  for (let i = 0; i < count; i++) breaths[i] = events[from + i]! / secondUs;
   return respiratoryRate(breaths, count, windowSec);
 }

@@ -216,6 +216,34 @@ describe('live equals recomputed, bit for bit', () => {
     expect(differences(rowsOf(live, stream), rowsOf(wanted, stream))).toEqual([]);
   });
 
+  test.each([1.6, 5])('a device that changes its gain to and fro, whose packets before a change come %f s late', async (lateSec) => {
+    const stretchSec = 20;
+    const of = [channels[0]!, channels[4]!];
+    const all = of.flatMap((one) => [one, { ...one, gain: 2 * one.gain, baseline: 3 }]);
+    const runs = madeUpStream(14, startSec, 200, of).flatMap(({ channelNo, k0, samples, qmask }) => {
+      const { rateNanoHz, baseline } = of[channelNo]!;
+      const length = (stretchSec * rateNanoHz) / 1e9;
+      return Array.from({ length: Math.ceil(samples.length / length) }, (_, i): SampleRun => {
+        const part = samples.slice(i * length, (i + 1) * length);
+        const louder = Int32Array.from(part, (x) => 2 * (x - baseline) + 3);
+        return { channelNo: (2 * channelNo + (i % 2)) as ChannelNo, k0: k0 + i * length, samples: i % 2 === 0 ? part : louder, qmask };
+      });
+    });
+    const [live, wanted] = [new RowTable(), new RowTable()];
+    const reprocess = newPool(wanted, { loadRuns: loadFrom(runs, all) });
+    reprocess.openStream(stream, all);
+    await reprocess.computeRows(stream, 0n, nanos(startSec + 800));
+    expect(wanted.dump().filter((row) => row.includes(' hr_ecg ')).length).toBeGreaterThan(150);
+    const pool = newPool(live, { loadRuns: loadFrom(runs, all) });
+    pool.openStream(stream, all);
+    const sent = packets(runs, all, seeded(15), 0.25, 0.25)
+      .map((packet, i) => [0.25 * i + (i % 80 === 77 || i % 80 === 78 ? lateSec : 0), packet] as const)
+      .sort((a, b) => a[0] - b[0]);
+    await send(pool, from(stream, sent.map(([, packet]) => packet))); // prettier-ignore
+    expect(live.errors).toEqual([]);
+    expect(differences(rowsOf(live, stream), rowsOf(wanted, stream))).toEqual([]);
+  });
+
   // promise: worker-dies
   test('two workers killed on the way', async () => {
     const deaths = join(mkdtempSync(join(tmpdir(), 'bio-deaths-')), 'left');

@@ -345,6 +345,20 @@ export const retiredMethods: readonly Method[] = [
     notes:
       'Agreement with another second detector, kurtosis and template alone; held out AUC 0.957 (versions 2 to 8: 0.978), a heart rate bore the flag of its second.',
   },
+  earlier(
+    featureMethods[methodIndex('resp_rate')]!,
+    2,
+    'flagged by coverage alone, and at most 60 /min: from 57 /min on half of the rate was given, and noise or a heart seen instead of breaths was good (BIDMC: 39 of 679 rates off by more than 2 /min were good, now 10 of 622).',
+  ),
+  earlier(featureMethods[methodIndex('temp_mean')]!, 2, 'every unit was taken for Cel.'),
+  earlier(featureMethods[methodIndex('eda_tonic')]!, 2, 'every unit was taken for uS, and some responses were not told, see scr_rate.'),
+  earlier(
+    featureMethods[methodIndex('scr_rate')]!,
+    2,
+    'where the level before a response was flat, its lowest sample was the foot, wherever it lay: the rise was too long, and the response lost. A sensor that was off had no responses, and that was good.',
+  ),
+  earlier(featureMethods[methodIndex('activity')]!, 2, 'every unit but m/s2 was taken for g.'),
+  earlier(featureMethods[methodIndex('steps')]!, 1, 'every unit but m/s2 was taken for g.'),
   method({
     feature: 'hr_ppg',
     version: 1,

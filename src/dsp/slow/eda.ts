@@ -18,6 +18,7 @@ const RISE_SHARE_MAX_PER_SEC = 0.2;
 export const LOW_PASS_HZ = 1;
 /** A turn counts once the signal came back by this share of RESPONSE_MIN_US: below are ADC steps. */
 const TURN_US = 0.2 * RESPONSE_MIN_US;
+const FOOT_US = 0.5 * TURN_US;
 
 /** Responses found so far, parallel growable columns. */
 export type FoundResponses = {
@@ -139,8 +140,9 @@ export class Eda {
     const slope = y - this.#lastY;
     this.#lastY = y;
     if (!this.#rising) {
-      if (y <= this.#low0) {
-        this.#low0 = y;
+      if (y < this.#low0) this.#low0 = y;
+      // the last sample near the level of before: of a flat one, the lowest lies anywhere
+      if (y <= this.#low0 + FOOT_US) {
         this.#lowAt = this.#n;
       } else if (y >= this.#low0 + TURN_US) {
         this.#rising = true;

@@ -1,5 +1,6 @@
 /** Activity level and steps from a three-axis accelerometer. */
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
+import type { QualityFlag } from '../../signal.ts';
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import { BLOCK_SEC, BlockClock, appendValue } from '../kernels/block-values.ts';
@@ -7,13 +8,20 @@ import type { FoundValues } from '../kernels/block-values.ts';
 
 export const COVERAGE_MIN = 0.5;
 export const COVERAGE_GOOD = 0.9;
+/** Mean magnitude of 8 s, g: beyond these it is given in another unit, or without gravity, and a value made of it is suspect. */
+export const GRAVITY = { min: 0.5, max: 3 } as const;
+
+function flagOf(coverage: number, meanG: number): QualityFlag {
+  if (coverage < COVERAGE_MIN) return BAD;
+  return coverage < COVERAGE_GOOD || meanG < GRAVITY.min || meanG > GRAVITY.max ? SUSPECT : GOOD;
+}
 
 /** `activity`: mean amplitude deviation of the vector magnitude over 8 s, in g.
  *  MAD = mean |r - mean r|, r = |a| (Vähä-Ypyä 2015, doi:10.1371/journal.pone.0134813; epochs of 6 s there). Preferred to ENMO
  *  (van Hees 2013, doi:10.1371/journal.pone.0061691), which needs a calibrated sensor: MAD does not see a constant gain or offset error
  *  of 1 g.
  *  Guide: below 0.0167 sedentary, 0.091 brisk walking, 0.414 running (cut-points of the paper).
- *  Latency: the block. Flag 2 below half of the samples, 1 below 90 %.
+ *  Latency: the block. Flag 2 below half of the samples, 1 below 90 %, or where the mean magnitude is not about 1 g.
  *
  *  Wiring: `reset(k)`, then `push([x, y, z], from, to, out)` in g; a sample with a NaN axis is missing. */
 export class Activity {
@@ -58,7 +66,7 @@ export class Activity {
     let sum = 0;
     for (let i = 0; i < n; i++) sum += Math.abs(this.#magnitude[i]! - mean);
     const coverage = n / Math.max(1, Math.floor(BLOCK_SEC * this.#clock.fs));
-    appendValue(out, this.#clock.endedSec, sum / n, coverage < COVERAGE_MIN ? BAD : coverage < COVERAGE_GOOD ? SUSPECT : GOOD);
+    appendValue(out, this.#clock.endedSec, sum / n, flagOf(coverage, mean));
   }
 }
 
@@ -98,8 +106,9 @@ export class Steps {
   #run = 0;
   readonly #runAt = new Float64Array(WALK_STEPS);
   /** Steps counted in the blocks that are not out yet, and their samples: oldest first. */
-  readonly #pending: { endK: number; endSec: number; steps: number; seen: number }[] = [];
+  readonly #pending: { endK: number; endSec: number; steps: number; seen: number; sumG: number }[] = [];
   #seen = 0;
+  #sumG = 0;
   #counted = 0;
 
   /** @throws RangeError below 10 Hz */
@@ -118,7 +127,7 @@ export class Steps {
     this.#peakAt = Number.NEGATIVE_INFINITY;
     this.#run = 0;
     this.#pending.length = 0;
-    this.#seen = this.#counted = 0;
+    this.#seen = this.#sumG = this.#counted = 0;
   }
 
   push(axes: readonly Float64Array[], from: number, to: number, out: FoundValues): void {
@@ -128,6 +137,7 @@ export class Steps {
       const r = Math.sqrt(x[i]! * x[i]! + y[i]! * y[i]! + z[i]! * z[i]!);
       if (r - r === 0) {
         this.#seen++;
+        this.#sumG += r;
         this.#accept(r);
       } else if (!this.#fresh) this.#accept(this.#last);
       this.#clock.k++;
@@ -143,15 +153,14 @@ export class Steps {
 
   #endBlock(): void {
     const endSec = this.#clock.endedSec;
-    this.#pending.push({ endK: this.#clock.k, endSec, steps: this.#counted, seen: this.#seen });
-    this.#counted = this.#seen = 0;
+    this.#pending.push({ endK: this.#clock.k, endSec, steps: this.#counted, seen: this.#seen, sumG: this.#sumG });
+    this.#counted = this.#seen = this.#sumG = 0;
   }
 
   #release(out: FoundValues): void {
     const block = this.#pending.shift()!;
     const coverage = block.seen / Math.floor(BLOCK_SEC * this.#clock.fs);
-    if (coverage > 0)
-      appendValue(out, block.endSec, block.steps, coverage < COVERAGE_MIN ? BAD : coverage < COVERAGE_GOOD ? SUSPECT : GOOD);
+    if (coverage > 0) appendValue(out, block.endSec, block.steps, flagOf(coverage, block.sumG / block.seen));
   }
 
   #accept(r: number): void {

@@ -6,17 +6,16 @@ import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
 /** Signals are averaged down to about this rate. */
 const DECIMATED_HZ = 12.5;
 /** Band, and the share of the usual swing that the signal must go back before a turn counts (Schäfer & Kratky 2008: 0.2-0.3 of a quartile).
+ *  Two breaths are at least `periodMinSec` apart: infants in distress breathe 60 to 80 times a minute.
  *  `channel` for a respiration channel, `surrogate` for the modulation of a pulse, where other rhythms are as large (docs/dsp). */
 export const settings = {
-  channel: { highPassHz: 0.08, lowPassHz: 0.9, turnShare: 0.35 },
-  surrogate: { highPassHz: 0.15, lowPassHz: 0.6, turnShare: 0.22 },
+  channel: { highPassHz: 0.08, lowPassHz: 0.9, turnShare: 0.35, periodMinSec: 0.6 },
+  surrogate: { highPassHz: 0.15, lowPassHz: 0.6, turnShare: 0.22, periodMinSec: 1 },
 } as const;
 /** The usual swing: median of the ranges in the last windows of 6 s (3 blocks). */
 const BLOCK_SEC = 2;
 const BLOCKS = 6;
 const RANGE_BLOCKS = 3;
-/** Two breaths are at least this far apart: 60 /min. */
-export const PERIOD_MIN_SEC = 1;
 /** Mean squared difference of neighbours over mean square (von Neumann 1941) of the last windows, above the band's lower edge, from which a
  *  channel is noise: 2 in white noise, with a standard deviation of 0.2, and 0.4 at most in breathing. From here on three quarters are
  *  noise: a belt that was taken off is no breath. */
@@ -34,6 +33,10 @@ const HOLD_SEC = 0.5;
  *  `resp_rate` (per minute) is made of stored breaths in a window, as a heart rate is of beats: 60 * (n - 1) / (last - first). */
 export class BreathDetector implements BeatDetector {
   readonly latencySec = 12;
+  /** Of each breath of the last call, by its place in `out`: how far it rises; was a top left out since the one before, as too near? */
+  readonly heights: number[] = [];
+  readonly isHurried: boolean[] = [];
+  #leftOut = false;
   readonly #decimation: number;
   readonly #rate: number;
   readonly #hold: number;
@@ -71,12 +74,14 @@ export class BreathDetector implements BeatDetector {
   #lastBreath = Number.NEGATIVE_INFINITY;
 
   readonly #turnShare: number;
+  readonly #periodMinSec: number;
 
   /** @throws RangeError below 5 Hz */
   constructor(fs: number, use: keyof typeof settings = 'channel') {
-    const { highPassHz, lowPassHz, turnShare } = settings[use];
+    const { highPassHz, lowPassHz, turnShare, periodMinSec } = settings[use];
     this.#turnShare = turnShare;
     this.#mayBeNoise = use === 'channel';
+    this.#periodMinSec = periodMinSec;
     if (!(fs >= 5)) throw new RangeError(`fs = ${fs} Hz: at least 5`);
     this.#decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
     this.#rate = fs / this.#decimation;
@@ -128,7 +133,7 @@ export class BreathDetector implements BeatDetector {
     this.#start = this.#n;
     this.#sum = this.#phase = this.#count = this.#blocks = this.#swing = this.#power = this.#steps = this.#previous = 0;
     this.#fresh = true;
-    this.#up = false;
+    this.#up = this.#leftOut = false;
     this.#lastBreath = Number.NEGATIVE_INFINITY;
   }
 
@@ -176,7 +181,10 @@ export class BreathDetector implements BeatDetector {
   }
 
   #breathe(out: FoundBeats): void {
-    if (this.#topAt - this.#lastBreath < PERIOD_MIN_SEC * this.#rate) return;
+    if (this.#topAt - this.#lastBreath < this.#periodMinSec * this.#rate) {
+      this.#leftOut = true;
+      return;
+    }
     this.#lastBreath = this.#topAt;
     if (out.count >= out.position.length) {
       const size = Math.max(16, 2 * out.position.length);
@@ -186,6 +194,9 @@ export class BreathDetector implements BeatDetector {
       out.position.set(position);
       out.confidence.set(confidence);
     }
+    this.heights[out.count] = this.#top - this.#low0;
+    this.isHurried[out.count] = this.#leftOut;
+    this.#leftOut = false;
     // a top that stands out by the whole usual swing is sure
     const swing = this.#swing;
     out.position[out.count] = Math.max(this.#start, this.#start + (this.#topAt + 0.5) * this.#decimation - this.#delay);
@@ -249,6 +260,43 @@ function delaySec(cutoffHz: number, hz: number): number {
 function leadSec(cutoffHz: number, hz: number): number {
   const ratio = cutoffHz / hz;
   return Math.atan2(Math.SQRT2 * ratio, 1 - ratio * ratio) / (2 * Math.PI * hz);
+}
+
+/** A rate is suspect when the intervals of its breaths vary by more than this share (standard deviation over mean): noise does. */
+export const UNEVEN_MAX = 0.25;
+/** ... when its breaths rise less than this share of the higher ones: breathing may have stopped, and the heart be seen. */
+export const RISE_SHARE_MIN = 0.2;
+/** ... of so long before, s ... */
+export const RISE_BACK_SEC = 300;
+/** ... or when more than this share of them came after a top that was left out as too near. */
+export const HURRIED_MAX = 0.2;
+
+export type Breaths = Readonly<{ tUs: readonly number[]; rise: readonly number[]; isHurried: readonly number[] }>;
+
+/** May the rate of breaths [from, to) be trusted? @param breaths ascending, those of RISE_BACK_SEC before, too */
+export function isSureOfBreaths({ tUs, rise, isHurried }: Breaths, from: number, to: number): boolean {
+  const count = to - from - 1;
+  const mean = (tUs[to - 1]! - tUs[from]!) / count;
+  let squares = 0;
+  let hurried = 0;
+  for (let i = from + 1; i < to; i++) {
+    squares += (tUs[i]! - tUs[i - 1]! - mean) ** 2;
+    hurried += isHurried[i]!;
+  }
+  if (Math.sqrt(squares / count) > UNEVEN_MAX * mean || hurried > HURRIED_MAX * count) return false;
+  const own = rise.slice(from, to).sort((a, b) => a - b);
+  return own[own.length >> 1]! >= RISE_SHARE_MIN * usualRise(tUs, rise, to);
+}
+
+/** The rise that breaths exceed in a tenth of the time: a heart that is seen instead of breaths has many small ones in a short time. */
+function usualRise(tUs: readonly number[], rise: readonly number[], to: number): number {
+  const order = rise.slice(1, to).map((_, i) => i + 1).sort((a, b) => rise[b]! - rise[a]!); // prettier-ignore
+  let left = 0.1 * (tUs[to - 1]! - tUs[0]!);
+  for (const i of order) {
+    left -= tUs[i]! - tUs[i - 1]!;
+    if (left <= 0) return rise[i]!;
+  }
+  return 0;
 }
 
 /** Breaths per minute from stored breaths in a window: (n - 1) intervals over the time they span.

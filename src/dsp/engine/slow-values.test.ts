@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import { streamRows } from '../../../accuracy/hrv-stream.ts';
+import type { FeatureRow } from '../rows/feature-rows.ts';
+import { seeded } from '../testing/fixture.ts';
+import type { ChannelKind } from '../../signal.ts';
+
+const seconds = 300;
+
+/** Values of a feature, flagged 0, of a channel that is made of a function of time in s; of several where there are several codes. */
+function goodValues(
+  feature: string,
+  kind: ChannelKind,
+  fs: number,
+  unit: string,
+  codes: readonly string[],
+  make: (t: number, no: number) => number,
+): number[] {
+  const channels = codes.map((code, no) => ({
+    code,
+    kind,
+    fs,
+    unit,
+    samples: Float64Array.from({ length: Math.round(seconds * fs) }, (_, i) => make(i / fs, no)),
+  }));
+  const rows: readonly FeatureRow[] = streamRows(channels).features.get(feature) ?? [];
+  return rows.filter(({ qmask }) => qmask === 0).map(({ value }) => value);
+}
+
+const expectAll = (values: readonly number[], count: number, wanted: number, within: number): void => {
+  expect(values.length).toBeGreaterThanOrEqual(count);
+  for (const value of values) expect(Math.abs(value - wanted)).toBeLessThanOrEqual(within);
+};
+
+describe('breathing', () => {
+  const breaths = (make: (t: number) => number): number[] => goodValues('resp_rate', 'resp', 25, '1', ['resp'], make);
+
+  test.each([5, 12, 30, 55, 60, 66, 75, 90])('of %d /min is that, not half of it', (perMin) => {
+    const random = seeded(perMin);
+    expectAll(
+      breaths((t) => Math.sin((2 * Math.PI * perMin * t) / 60) + 0.1 * random()),
+      perMin < 6 ? 30 : 60,
+      perMin,
+      1,
+    );
+  });
+
+  test('faster than two breaths can be told apart is not good', () => {
+    expect(breaths((t) => Math.sin((2 * Math.PI * 110 * t) / 60))).toEqual([]);
+  });
+
+  test('noise has hardly a rate that is good', () => {
+    const random = seeded(3);
+    expect(breaths(() => random()).length).toBeLessThan(4);
+    expect(breaths(() => Math.round(random())).length).toBeLessThan(4);
+  });
+
+  test('that stops, so that the heart is left to be seen, has no good rate of the heart', () => {
+    const random = seeded(4);
+    const values = breaths(
+      (t) => (t < 150 ? Math.sin(2 * Math.PI * 0.25 * t) : 0) + 0.05 * Math.sin(2 * Math.PI * 1.2 * t) + 0.02 * random(),
+    );
+    expectAll(values, 30, 15, 1);
+  });
+});
+
+describe('units', () => {
+  const axes = ['acc.x', 'acc.y', 'acc.z'];
+  /** Walking, in g. */
+  const walk = (t: number, no: number): number =>
+    no === 2 ? 1 + 0.3 * Math.sin(2 * Math.PI * 1.8 * t) : 0.09 * Math.sin(2 * Math.PI * 1.8 * t + no);
+
+  test.each([
+    ['g', 1],
+    ['[g]', 1],
+    ['m/s2', 9.80665],
+    ['m.s-2', 9.80665],
+    ['m/s^2', 9.80665],
+    ['mg', 1000],
+    ['m[g]', 1000],
+  ])('accelerations in %s', (unit, perG) => {
+    const of = (feature: string): number[] => goodValues(feature, 'acc', 50, unit, axes, (t, no) => perG * walk(t, no));
+    expectAll(of('activity'), 36, 0.19, 0.01);
+    expectAll(of('steps'), 36, 14, 1);
+  });
+
+  test.each([
+    ['counts, 64 in a g', (t: number, no: number) => 64 * walk(t, no)],
+    ['without gravity', (t: number, no: number) => walk(t, no) - (no === 2 ? 1 : 0)],
+  ])('accelerations %s: nothing is good', (_, make) => {
+    expect(goodValues('activity', 'acc', 50, '1', axes, make)).toEqual([]);
+    expect(goodValues('steps', 'acc', 50, '1', axes, make)).toEqual([]);
+  });
+
+  test.each([
+    ['Cel', 33],
+    ['[degF]', 91.4],
+    ['K', 306.15],
+  ])('temperatures in %s', (unit, value) => {
+    expectAll(
+      goodValues('temp_mean', 'temp', 4, unit, ['temp.skin'], () => value),
+      36,
+      33,
+      0.01,
+    );
+  });
+
+  test('40 degrees Fahrenheit are no skin', () => {
+    expect(goodValues('temp_mean', 'temp', 4, '[degF]', ['temp.skin'], () => 40)).toEqual([]);
+  });
+});
+
+describe('skin conductance', () => {
+  /** A response of 0.2 uS every 20 s, from a level that is flat but for noise. */
+  const responses =
+    (random: () => number) =>
+    (t: number): number => {
+      const since = (t % 20) - 5;
+      return 5 + (since > 0 ? 0.4 * (1 - Math.exp(-since)) * Math.exp(-since / 4) : 0) + 0.004 * random();
+    };
+
+  test.each([2, 4, 8, 32, 128, 1000])('three responses a minute are counted at %d Hz', (fs) => {
+    expectAll(goodValues('scr_rate', 'eda', fs, 'uS', ['eda'], responses(seeded(4))), 28, 3, 0.25);
+  });
+
+  test.each([
+    ['uS', 1],
+    ['nS', 1000],
+    ['S', 1e-6],
+  ])('in %s', (unit, per) => {
+    const make = responses(seeded(4));
+    expectAll(
+      goodValues('eda_tonic', 'eda', 4, unit, ['eda'], (t) => per * make(t)),
+      36,
+      5,
+      0.07,
+    );
+    expectAll(
+      goodValues('scr_rate', 'eda', 4, unit, ['eda'], (t) => per * make(t)),
+      28,
+      3,
+      0.25,
+    );
+  });
+
+  test.each([
+    ['of a sensor that is off', 'uS', 0],
+    ['that is a resistance', 'kOhm', 40],
+  ])('%s has neither level nor responses', (_, unit, value) => {
+    for (const feature of ['eda_tonic', 'scr_rate']) expect(goodValues(feature, 'eda', 4, unit, ['eda'], () => value)).toEqual([]);
+  });
+});
