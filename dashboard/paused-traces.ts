@@ -177,7 +177,7 @@ export class BioPausedTraces extends BioElement {
       '[': () => this.#setEnd('fromMs'),
       ']': () => this.#setEnd('toMs'),
     };
-    const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : does[event.key];
+    const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : (does[event.key] ?? does[event.key.toLowerCase()]);
     if (act === undefined) return;
     event.preventDefault();
     act();

@@ -115,7 +115,8 @@ export class RecordingPage extends Page {
   #key(event: KeyboardEvent): void {
     const [field] = event.composedPath();
     const isTyping = field instanceof HTMLElement && field.matches('input, select, textarea');
-    if (event.key === 'v' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) location.hash = this.#variabilityHere;
+    if (event.key.toLowerCase() === 'v' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey)
+      location.hash = this.#variabilityHere;
     if (this.canEdit) this.#marks.undoKey(event);
     this.#walk(event);
   }

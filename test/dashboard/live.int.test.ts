@@ -216,7 +216,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     expect(mark).toMatchObject({ kind: 'symptom', text: 'felt dizzy', made_by_name: 'Ada' });
     expect(Date.parse(mark!.ends_at) - Date.parse(mark!.starts_at)).toBe(500);
     await strip.focus();
-    await page.keyboard.press('c');
+    await page.keyboard.press('C'); // with Caps Lock on
     await page.getByRole('button', { name: 'Mark the middle' }).waitFor();
     expect(errors).toEqual([]);
     await page.context().close();

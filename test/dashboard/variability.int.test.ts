@@ -128,7 +128,7 @@ describe.skipIf(!isHere)('variability of a window', () => {
     const { page, errors } = await open('flutter', `?at=${encodeURIComponent(at(700))}`);
     await page.locator('bio-recording[data-state=ready]').waitFor();
     await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
-    await page.keyboard.press('v');
+    await page.keyboard.press('V'); // with Caps Lock on
     await page.getByRole('heading', { name: 'Heart rate variability of flutter' }).waitFor();
     const values = page.getByRole('region', { name: 'Values', exact: true });
     await values.waitFor();

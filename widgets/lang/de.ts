@@ -172,7 +172,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   person: 'andere Person',
   download: 'Herunterladen:',
   nights: 'Ruhe und Nächte',
-  nightsNone: 'Kein Tag dieses Zeitraums hat Werte aus dem EKG',
+  nightsNone: 'Kein Tag dieses Zeitraums hat genug Werte aus dem EKG',
   nightsFailed: 'Ruhe und Nächte konnten nicht geladen werden',
   nightsMax: 'Die letzten {count} Tage des Zeitraums',
   day: 'Tag',

@@ -172,7 +172,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   person: 'otra persona',
   download: 'Descargar:',
   nights: 'Reposo y noches',
-  nightsNone: 'Ningún día de este periodo tiene valores del ECG',
+  nightsNone: 'Ningún día de este periodo tiene suficientes valores del ECG',
   nightsFailed: 'No se han podido cargar reposo y noches',
   nightsMax: 'Los últimos {count} días del periodo',
   day: 'Día',

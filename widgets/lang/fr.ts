@@ -172,7 +172,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   person: 'une autre personne',
   download: 'Télécharger :',
   nights: 'Repos et nuits',
-  nightsNone: 'Aucun jour de cette période n’a de valeurs de l’ECG',
+  nightsNone: 'Aucun jour de cette période n’a assez de valeurs de l’ECG',
   nightsFailed: 'Repos et nuits n’ont pas pu être chargés',
   nightsMax: 'Les {count} derniers jours de la période',
   day: 'Jour',

@@ -171,7 +171,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   person: '另一人',
   download: '下载',
   nights: '静息与夜间',
-  nightsNone: '此时段没有任何一天有心电数据',
+  nightsNone: '此时段没有任何一天有足够的心电数据',
   nightsFailed: '无法加载静息与夜间数据',
   nightsMax: '此时段的最后 {count} 天',
   day: '日期',

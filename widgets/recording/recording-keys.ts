@@ -28,6 +28,9 @@ export type Keyed = Readonly<{
   escape: (() => void) | null;
 }>;
 
+/** A letter is small or a capital by Shift alone: Caps Lock would turn it round. */
+const keyOf = ({ key, shiftKey }: KeyboardEvent): string => (key.length > 1 ? key : shiftKey ? key.toUpperCase() : key.toLowerCase());
+
 /** @returns null: the key is not ours */
 export function actionOf(event: KeyboardEvent, of: Keyed): (() => void) | null {
   // Many keyboards have square brackets behind AltGr, which some systems report as Ctrl with Alt, or behind Option.
@@ -70,5 +73,5 @@ export function actionOf(event: KeyboardEvent, of: Keyed): (() => void) | null {
     ...(of.isMarking ? ofMarks : {}),
     Escape: of.escape,
   };
-  return actions[event.key] ?? null;
+  return actions[keyOf(event)] ?? null;
 }

@@ -19,7 +19,7 @@ export const moveTexts = {
   person: 'another person',
   download: 'Download',
   nights: 'Rest and nights',
-  nightsNone: 'No day of this range has values from ECG',
+  nightsNone: 'No day of this range has enough values from ECG',
   nightsFailed: 'Rest and nights could not be loaded',
   nightsMax: 'The last {count} days of the range',
   day: 'Day',
