@@ -215,11 +215,6 @@ export const retiredMethods: readonly Method[] = [
     'a rate at the end of the range could be good: 210 /min of a pulse at 72 that was taken off with a motion at 72.',
   ),
   earlier(featureMethods[methodIndex('hr_ppg_motion')]!, 6, ofPeaks3),
-  earlier(
-    featureMethods[methodIndex('resp_rate')]!,
-    2,
-    'the noise of a sensor that was taken off had breaths, 25 to 30 /min, and was good.',
-  ),
   earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 4, ofPeaks3),
   ...['perfusion_index', 'worn_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 3, flaggedByIndex7)),
   ...pulseWaveMethods.map((current) => earlier(current, 1, ofPeaks3)),
@@ -348,7 +343,7 @@ export const retiredMethods: readonly Method[] = [
   earlier(
     featureMethods[methodIndex('resp_rate')]!,
     2,
-    'flagged by coverage alone, and at most 60 /min: from 57 /min on half of the rate was given, and noise or a heart seen instead of breaths was good (BIDMC: 39 of 679 rates off by more than 2 /min were good, now 10 of 622).',
+    'flagged by coverage alone, and at most 60 /min: from 57 /min on half of the rate was given, and noise or a heart seen instead of breaths was good, as was the noise of a sensor that was taken off (BIDMC: 39 of 679 rates off by more than 2 /min were good, now 10 of 622).',
   ),
   earlier(featureMethods[methodIndex('temp_mean')]!, 2, 'every unit was taken for Cel.'),
   earlier(featureMethods[methodIndex('eda_tonic')]!, 2, 'every unit was taken for uS, and some responses were not told, see scr_rate.'),
