@@ -16,6 +16,11 @@ start)
   [ "$(id -u)" = 0 ] || { echo "timescaledb-root: needs root for chroot" >&2; exit 1; }
   if [ ! -e "$dir/.ready" ]; then
     command -v debootstrap >/dev/null || { echo "timescaledb-root: needs the Debian package debootstrap" >&2; exit 1; }
+    # A folder of something else is not ours to remove; one that was begun and not finished has its log next to it.
+    if [ -n "$(ls -A "$dir" 2>/dev/null)" ] && [ ! -e "$dir.log" ]; then
+      echo "timescaledb-root: $dir is not empty, and no root of this script: name another folder" >&2
+      exit 1
+    fi
     rm -rf "$dir"
     debootstrap --variant=minbase --include=postgresql-17-timescaledb trixie "$dir" >"$dir.log" 2>&1 || { tail -5 "$dir.log" >&2; exit 1; }
     as_postgres initdb -D "$data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 >>"$dir.log"

@@ -68,10 +68,15 @@ async function debian(engine: Engine, suite: string, image: string): Promise<str
     // Under its own name when it is whole: one that was ended while it was made is made anew.
     const part = `${root}.part`;
     rmSync(part, { recursive: true, force: true });
+    console.log(`Debian ${suite} is made by debootstrap, once: some minutes, twenty on a busy machine`);
     await engine.must(['debootstrap', '--variant=minbase', '--include=ca-certificates', suite, part], { timeoutMs: DEBOOTSTRAP_MS });
     renameSync(part, root);
   }
-  await engine.pipe(['tar', '-C', root, '-c', '.'], ['podman', 'import', '-', image]);
+  // Debootstrap may leave /proc mounted there: what this machine's processes hold belongs in no image.
+  await engine.pipe(
+    ['tar', '-C', root, '--one-file-system', '--exclude=./proc/*', '--exclude=./sys/*', '-c', '.'],
+    ['podman', 'import', '-', image],
+  );
   return `Debian ${suite}, debootstrap`;
 }
 
