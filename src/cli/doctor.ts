@@ -558,7 +558,7 @@ async function service(config: Config, ownerPort: number | null): Promise<Findin
     response = await fetch(`${base}/readyz`, { signal: AbortSignal.timeout(3000) });
   } catch {
     if (ownerPort !== null && ownerPort !== config.port) return await service({ ...config, port: ownerPort }, null);
-    const advice = 'the service is not running, or listens on another port (PORT)';
+    const advice = 'the service is not running, or listens on another port (PORT=8081 biosignal doctor)';
     return [{ check: 'service', state: 'warning', found: `nothing listens on ${base}`, advice }];
   }
   const { status, parts = [] } = (await response.json().catch(() => ({}))) as Readiness;
