@@ -15,7 +15,7 @@ import type { NameOf } from './who.ts';
 
 type Mark = Answer<'listAnnotations'>[number];
 type Detail = Answer<'getAnnotation'>;
-type TakenBack = Readonly<{ mark: Mark; etag: string }>;
+type Read = Readonly<{ mark: Detail; etag: string }>;
 /** @param etag of what is there now @param before what it was; null: it was not there */
 type Made = Readonly<{ id: string; etag: string; before: BodyOf<'updateAnnotation'> | null }>;
 type Kind = BodyOf<'createAnnotation'>['kind'];
@@ -73,9 +73,9 @@ export class Marks {
   #isCorrected = false;
   #pick: PickDetail | null = null;
   /** Being changed: what is picked will be its place. */
-  #edited: Readonly<{ mark: Detail; etag: string }> | null = null;
+  #edited: Read | null = null;
   #history: Detail | null = null;
-  #takenBack: TakenBack | null = null;
+  #takenBack: Read | null = null;
   /** What was marked and changed in this page, for Ctrl with Z. */
   #made: readonly Made[] = [];
   /** Steps back that were asked for go one after the other. */
@@ -157,12 +157,12 @@ export class Marks {
         kind === null
           ? t('No beat was found at {place}. It is:', { place: this.#place() })
           : t('Computed as {kind} at {place}. It is:', { kind: foundKinds[kind] ?? kind, place: this.#place() });
-      const choices = beatKinds.filter(([beat]) => beat !== 'none' || pick.beat!.kind !== null || this.#correctionAt(pick.from) !== null);
+      const choices = beatKinds.filter(([beat]) => beat !== 'none' || pick.beat!.kind !== null || this.#correctionAt(pick) !== null);
       return html`<p>${what}</p>
         <div class="row">
           ${choices.map(
             ([beat, name]) =>
-              html`<button type="button" @click=${() => this.#correct(pick.from, beat)}>
+              html`<button type="button" @click=${() => this.#correct(pick, beat)}>
                 ${beat === 'none' ? t('No beat') : html`<b>${beat}</b> ${name}`}
               </button>`,
           )}
@@ -180,23 +180,32 @@ export class Marks {
       </div>`;
   }
 
-  #correctionAt(from: string, marks = this.#list): Mark | null {
+  /** One of another channel says nothing of the beat. */
+  #correctionAt({ from, beat }: PickDetail, marks = this.#list): Mark | null {
+    const channel = beat?.channel ?? null;
     const apart = ({ starts_at: at }: Mark): number => Math.abs(Date.parse(at) - Date.parse(from));
-    return marks.filter((mark) => mark.kind === 'beat' && apart(mark) <= MATCH_MS).toSorted((a, b) => apart(a) - apart(b))[0] ?? null;
+    return (
+      marks
+        .filter(
+          (mark) =>
+            mark.kind === 'beat' && apart(mark) <= MATCH_MS && (channel === null || mark.channel === null || mark.channel === channel),
+        )
+        .toSorted((a, b) => apart(a) - apart(b))[0] ?? null
+    );
   }
 
-  async #newestCorrectionAt(from: string): Promise<Mark | null> {
-    const [since, until] = [-1, 1].map((side) => new Date(Date.parse(from) + side * (MATCH_MS + 1)).toISOString()) as [string, string];
+  async #newestCorrectionAt(pick: PickDetail): Promise<Mark | null> {
+    const [since, until] = [-1, 1].map((side) => new Date(Date.parse(pick.from) + side * (MATCH_MS + 1)).toISOString()) as [string, string];
     const query = { stream_id: this.#stream!.id, kind: 'beat', since, until } as const;
-    return this.#correctionAt(from, await call('GET', '/api/v1/annotations', { query }));
+    return this.#correctionAt(pick, await call('GET', '/api/v1/annotations', { query }));
   }
 
   /** A beat that was corrected before gets another version, also where this page does not have it yet. */
-  #correct(from: string, beat: BeatKind): void {
+  #correct(pick: PickDetail, beat: BeatKind): void {
     void this.#page.change(async () => {
-      const before = await this.#newestCorrectionAt(from);
+      const before = await this.#newestCorrectionAt(pick);
       if (before === null) {
-        const body = { stream_id: this.#stream!.id, kind: 'beat', starts_at: from, beat } as const;
+        const body = { stream_id: this.#stream!.id, kind: 'beat', starts_at: pick.from, beat } as const;
         const made = await callTagged('POST', '/api/v1/annotations', { body });
         this.#note(made.value.id, made.etag, null);
       } else {
@@ -286,10 +295,23 @@ export class Marks {
 
   // ------------------------------------------------------------------------------------------------ the list
 
-  async #edit(id: string): Promise<void> {
+  /** A mark as it is now: another person may have changed it since the list was read. One that was deleted meanwhile is said to be.
+   *  @returns null: it is deleted */
+  async #readOne(id: string): Promise<Read | null> {
     const { value: mark, etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params: { annotationId: id } });
-    const { starts_at: from, ends_at: to } = mark;
-    this.#edited = { mark, etag };
+    if (!mark.deleted) return { mark, etag };
+    await this.#page.change(async () => {
+      this.#takenBack = { mark, etag };
+      await this.#changed();
+    });
+    return null;
+  }
+
+  async #edit(id: string): Promise<void> {
+    const read = await this.#readOne(id);
+    if (read === null) return;
+    const { starts_at: from, ends_at: to } = read.mark;
+    this.#edited = read;
     this.#pick = { from, to, beat: null, done: false };
     const viewer = this.#page.viewer();
     viewer?.showPick(from, to);
@@ -298,23 +320,25 @@ export class Marks {
     document.querySelector<HTMLElement>('.picked button')?.focus();
   }
 
-  #takeBack(mark: Mark): void {
-    const params = { annotationId: mark.id };
+  /** What is deleted is what the dialog shows. */
+  async #takeBack(id: string): Promise<void> {
+    const read = await this.#readOne(id);
+    if (read === null) return;
+    const { mark, etag } = read;
     this.#page.ask({
       title: t('Delete the mark?'),
       text: t('{mark}. It leaves the recording and the list; its history stays.', { mark: `${whatOf(mark)} ${mark.text}`.trim() }),
       word: t('Delete'),
       danger: true,
       act: async () => {
-        const { etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
-        await this.#delete(mark.id, etag);
+        await this.#delete(id, etag);
         await this.#changed();
       },
       after: () => this.#page.viewer()?.focus(),
     });
   }
 
-  #undo({ mark, etag }: TakenBack): void {
+  #undo({ mark, etag }: Read): void {
     void this.#page.change(async () => {
       await call('PATCH', '/api/v1/annotations/{annotationId}', { params: { annotationId: mark.id }, body: { text: mark.text }, etag });
       this.#takenBack = null;
@@ -336,7 +360,7 @@ export class Marks {
       html`<button type="button" @click=${act}>${word}<span class="vh"> ${whatOf(mark)} ${mark.text}</span></button>`;
     return html`<div class="row">
       ${button(t('Show'), () => this.#goTo(mark))} ${button(t('History'), () => void this.#page.run(() => this.#showHistory(mark.id)))}
-      ${this.#page.canEdit ? html`${button(t('Edit'), () => void this.#page.run(() => this.#edit(mark.id)))} ${button(t('Delete'), () => this.#takeBack(mark))}` : nothing}
+      ${this.#page.canEdit ? html`${button(t('Edit'), () => void this.#page.run(() => this.#edit(mark.id)))} ${button(t('Delete'), () => void this.#page.run(() => this.#takeBack(mark.id)))}` : nothing}
     </div>`;
   }
 

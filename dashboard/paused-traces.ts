@@ -3,6 +3,7 @@
 import { BioElement, define, html, nothing } from '../widgets/shared/base.ts';
 import type { TemplateResult } from '../widgets/shared/base.ts';
 import { unitLabel } from '../widgets/shared/format.ts';
+import { Failed } from '../widgets/recording/ask-again.ts';
 import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-draw.ts';
 import { segmentOf } from '../widgets/recording/recording-source.ts';
 import type { Mark, Segment } from '../widgets/recording/recording-source.ts';
@@ -64,8 +65,10 @@ export class BioPausedTraces extends BioElement {
   #streams: Promise<Flowing> | null = null;
   /** What they were when they were last read. */
   #found: Flowing = [];
-  /** Parts that were read, by their number; null: asked for. One that failed is asked for again at the next step. */
+  /** Parts that were read, by their number; null: asked for. */
   readonly #parts = new Map<number, readonly Segment[] | null>();
+  /** Parts that could not be read: each drawing asks for what is missing, and a failure draws. */
+  #failed = new Failed();
   #hasFailed = false;
   #dragX = NaN;
   #calipers: Readonly<{ fromMs: number; toMs: number }> | null = null;
@@ -84,6 +87,7 @@ export class BioPausedTraces extends BioElement {
     if (pause === this.#pause) return;
     [this.#pause, this.#backMs, this.#streams, this.#found, this.#hasFailed] = [pause, 0, null, [], false];
     this.#parts.clear();
+    this.#failed = new Failed();
     [this.#calipers, this.#isMeasuring, this.#marks] = [null, false, []];
     this.requestUpdate();
     if (pause !== null)
@@ -250,10 +254,14 @@ export class BioPausedTraces extends BioElement {
       );
       // Of two devices with a channel of one name it is not known here which lane is whose.
       const segments = answers.flat().filter(({ channel }) => isOfOne(channel));
-      if (pause === this.#pause) this.#parts.set(part, segments.map(segmentOf));
+      if (pause !== this.#pause) return;
+      this.#parts.set(part, segments.map(segmentOf));
       this.#hasFailed = false;
-    } catch {
+      this.#failed.delete(part);
+    } catch (error) {
+      if (pause !== this.#pause) return;
       this.#parts.delete(part);
+      this.#failed.add(part, error, () => pause === this.#pause && this.isConnected && this.#draw());
       this.#hasFailed = true;
     }
     this.requestUpdate();
@@ -295,7 +303,7 @@ export class BioPausedTraces extends BioElement {
     const fromMs = toMs - this.#spanMs;
     const heldMs = Math.max(...pause.lanes.map(({ segments }) => segments[0]?.t0Ms ?? pause.endMs));
     for (let part = Math.floor(fromMs / PART_MS); part * PART_MS < Math.min(toMs, heldMs); part++)
-      if (!this.#parts.has(part)) void this.#read(pause, part);
+      if (!this.#parts.has(part) && this.#failed.mayAsk(part)) void this.#read(pause, part);
     drawStrip(surface, {
       fromMs,
       speed: this.#speed,

@@ -71,7 +71,11 @@ export function startRuleEmails(options: RuleEmailOptions): () => Promise<void> 
 /** Organizations do not wait for each other.  @param stopping what is not sent by then is given back */
 async function sendDue(options: RuleEmailOptions, send: (mail: Mail) => Promise<void>, stopping: AbortSignal): Promise<void> {
   const { pool } = options;
-  await pool.query(`delete from episode_email where created_at < now() - interval '${KEPT_DAYS} days'`);
+  // Whom a rule no longer names is told of nothing that has waited, in quiet hours for instance.
+  await pool.query(
+    `delete from episode_email e where e.created_at < now() - interval '${KEPT_DAYS} days'
+       or e.status = 'pending' and exists (select from episode_rule r where r.id = e.rule_id and not e.recipient = any (r.email_to))`,
+  );
   const taken = Map.groupBy(await takeDue(pool), ({ organization_id: id }) => id);
   const ends = await Promise.allSettled(
     [...taken.values()].map(async (messages) => {

@@ -149,6 +149,14 @@ async function startTwelveLeads(leads: readonly string[]): Promise<{ person: str
   return { person, stop: () => clearInterval(timer) };
 }
 
+/** Until the recording is longer than what a page holds. */
+async function untilRecordedLong(): Promise<void> {
+  await until(async () => {
+    const streams = await dashboard.send<{ recorded_from: string | null }[]>('GET', `/api/v1/streams?subject_id=${person}`);
+    return streams.some(({ recorded_from: from }) => from !== null && Date.now() - Date.parse(from) > 110_000);
+  }, 150_000);
+}
+
 describe.skipIf(chromiumPath === null)('the live page', () => {
   // promise: live-pause
   it('is paused, scrolled back over what it holds and what the service has, and goes on', async () => {
@@ -531,16 +539,34 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
   // promise: live-pause
   it('is scrolled back beyond what it holds: the rest is read', async () => {
     const { page } = await openPerson();
-    await until(async () => {
-      const streams = await dashboard.send<{ recorded_from: string | null }[]>('GET', `/api/v1/streams?subject_id=${person}`);
-      return streams.some(({ recorded_from: from }) => from !== null && Date.now() - Date.parse(from) > 110_000);
-    }, 150_000);
+    await untilRecordedLong();
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByRole('slider', { name: 'Scroll back' }).focus();
     for (let i = 0; i < 3; i++) await page.keyboard.press('PageDown');
     await page.getByText('90.0 s before the pause').waitFor();
     await expect.poll(() => traced(page), { timeout: 20_000 }).toBeGreaterThan(TRACE_PX);
     await picture(page, 'live-paused-older');
+    await page.context().close();
+  });
+
+  it('asks again after some seconds, not at once, for what could not be read while it is paused', async () => {
+    await untilRecordedLong();
+    const { page } = await openPerson();
+    let asked = 0;
+    const samples = /\/samples\?/;
+    await page.route(samples, async (route) => {
+      asked += 1;
+      await route.abort();
+    });
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('slider', { name: 'Scroll back' }).focus();
+    for (let i = 0; i < 3; i++) await page.keyboard.press('PageDown');
+    await page.getByText('90.0 s before the pause').waitFor();
+    await expect.poll(() => asked).toBeGreaterThan(0);
+    await page.waitForTimeout(2500);
+    expect(asked, 'of five parts at most').toBeLessThan(20);
+    await page.unroute(samples);
+    await expect.poll(() => traced(page), { timeout: 30_000 }).toBeGreaterThan(TRACE_PX);
     await page.context().close();
   });
 });

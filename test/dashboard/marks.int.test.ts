@@ -6,13 +6,14 @@ import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture, Opened } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
-import { addPerson, at, ECTOPIC_SEC, NOTE_SEC, sendRecording, sendViewed, startMs } from '../helpers/viewed-recording.ts';
+import { addPerson, at, ECTOPIC_SEC, NOTE_SEC, SECOND, sendRecording, sendViewed, startMs } from '../helpers/viewed-recording.ts';
 
 type Mark = Readonly<{
   id: string;
   version: number;
   kind: string;
   beat: string | null;
+  channel: string | null;
   starts_at: string;
   ends_at: string | null;
   text: string;
@@ -218,6 +219,39 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.context().close();
   });
 
+  it('are deleted as the dialog shows them, and not taken back up by who edits one that another has deleted', async () => {
+    const body = { stream_id: stream, kind: 'note', starts_at: at(260) };
+    const noted = (text: string): Promise<Mark> => dashboard.send<Mark>('POST', '/api/v1/annotations', { ...body, text });
+    const stale = await noted('stale');
+    const textOf = async (id: string): Promise<string | undefined> => (await marks()).find((mark) => mark.id === id)?.text;
+    const { page } = await openViewer(260);
+    await row(page, 'stale').waitFor();
+    await dashboard.send('PATCH', `/api/v1/annotations/${stale.id}`, { text: 'of another' });
+    const dialog = page.getByRole('dialog');
+    await row(page, 'stale').getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByText('of another').waitFor();
+    await dashboard.send('PATCH', `/api/v1/annotations/${stale.id}`, { text: 'of a third' });
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByText('Nothing was saved').waitFor();
+    expect(await textOf(stale.id)).toBe('of a third');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.reload();
+    await row(page, 'of a third').waitFor();
+
+    const again = await noted('once more');
+    await page.reload();
+    await row(page, 'once more').waitFor();
+    const { baseUrl, firstKey } = dashboard.service;
+    const headers = { authorization: `Bearer ${firstKey}` };
+    expect((await fetch(`${baseUrl}/api/v1/annotations/${again.id}`, { method: 'DELETE', headers })).status).toBe(204);
+    await row(page, 'once more').getByRole('button', { name: 'Edit' }).click();
+    await panel(page).getByText('Deleted: Note once more').waitFor();
+    await expect.poll(() => row(page, 'once more').count()).toBe(0);
+    expect(await panel(page).getByRole('button', { name: 'Change' }).count()).toBe(0);
+    expect(await textOf(again.id)).toBe(undefined);
+    await page.context().close();
+  });
+
   it('are made by touch on a phone', async () => {
     const { page, errors } = await openViewer(250, { viewport: { width: 390, height: 844 }, hasTouch: true });
     await page.getByRole('combobox', { name: 'Mark', exact: true }).selectOption('Moment or stretch');
@@ -386,6 +420,35 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     const made = (await marks()).filter(({ starts_at: time }) => Math.abs(secOf(time) - 150) < 1);
     expect([(await marks()).length - before, ...made.map(({ beat, version }) => [beat, version])]).toEqual([1, ['S', 2]]);
     for (const { page } of [one, other]) await page.context().close();
+  });
+
+  it('of one lead leave what is said of another', async () => {
+    const starts = at(0.5 + 425 * 0.8); // 340.5 s
+    await dashboard.send('POST', '/api/v1/annotations', {
+      stream_id: stream,
+      kind: 'beat',
+      starts_at: starts,
+      beat: 'Q',
+      channel: SECOND.code,
+    });
+    const { page } = await openViewer(340.5);
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    await page
+      .getByRole('status')
+      .filter({ hasText: /heart rate \d/ })
+      .waitFor();
+    await page.keyboard.press('b');
+    await panel(page)
+      .getByText(/Computed as/)
+      .waitFor();
+    await panel(page).getByRole('button', { name: /^V / }).click();
+    await row(page, 'Beat V').waitFor();
+    const made = (await marks()).filter(({ kind, starts_at: time }) => kind === 'beat' && Math.abs(secOf(time) - 340.5) < 0.2);
+    expect(made.map(({ beat, channel, version }) => [beat, channel, version]).toSorted()).toEqual([
+      ['Q', SECOND.code, 1],
+      ['V', null, 1],
+    ]);
+    await page.context().close();
   });
 
   it('name a beat in the language of the page, and stand on paper in whole words, without the keys that make them', async () => {

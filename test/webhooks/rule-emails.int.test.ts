@@ -121,6 +121,24 @@ describe('e-mail of a rule', () => {
     expect(await entries(old)).toEqual([]);
   });
 
+  it('is not sent to an address that the rule no longer names, of what waited for it', async () => {
+    const clock = (hours: number): string => new Date(Date.now() + hours * 3.6e6).toISOString().slice(11, 16);
+    const { pool } = running.database;
+    await pool.query(`update project set time_zone = 'UTC'`);
+    await running.token('former');
+    const to = ['left@bio.example', 'stays@bio.example'];
+    const rule = await make({ ...fast, subject_id: 'former', email_to: to, quiet_from: clock(-1), quiet_to: clock(1) });
+    await alert('former', [rule]);
+    expect((await entries(rule)).map(({ recipient }) => recipient)).toEqual(to);
+    const body = { email_to: ['stays@bio.example'], quiet_from: null, quiet_to: null };
+    expect((await running.send('PATCH', `${path}/${rule.id}`, { body })).status).toBe(200);
+    await until(() => mailsTo('stays@bio.example').length > 0, 30_000);
+    await until(async () => (await entries(rule)).every(({ status }) => status === 'sent'), 30_000);
+    expect(await entries(rule)).toEqual([{ status: 'sent', recipient: 'stays@bio.example' }]);
+    expect(mailsTo('left@bio.example')).toEqual([]);
+    await running.send('DELETE', `${path}/${rule.id}`);
+  });
+
   it('goes on for everybody while the stored time zone of a project is none, or an offset of an older release', async () => {
     const { pool } = running.database;
     for (const [stored, used] of [

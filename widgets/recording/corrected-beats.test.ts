@@ -15,7 +15,8 @@ const said = (startMs: number, beat: string | null, rest: Partial<Mark> = {}): M
   return { id: String(startMs), startMs, endMs: startMs, label: '', source: 'annotation', beat, channel: null, madeMs: 1, ...rest };
 };
 const beats = [beatAt(0), beatAt(800), beatAt(1600, 'ectopic'), beatAt(2400)];
-const short = (marks: readonly Mark[]): unknown => correctBeats(beats, marks).map((beat) => [beat.timeMs, beat.said, beat.intervalMs]);
+const short = (marks: readonly Mark[]): unknown =>
+  correctBeats(beats, marks, [0, 2400]).map((beat) => [beat.timeMs, beat.said, beat.intervalMs]);
 
 describe('beats as corrected', () => {
   it('are those that were computed where nobody said anything', () => {
@@ -42,7 +43,16 @@ describe('beats as corrected', () => {
       [0, null, null],
       [800, 'S', 800],
       [1600, null, 800],
-      [1600, 'N', 0],
+      [2400, null, 800],
+    ]);
+  });
+
+  it('are those of the strip: thousands of corrections elsewhere are not looked for each time that it is drawn', () => {
+    const elsewhere = Array.from({ length: 20_000 }, (_, i) => said(1e6 + 800 * i, 'V'));
+    expect(short([said(810, 'S'), ...elsewhere])).toEqual([
+      [0, null, null],
+      [800, 'S', 800],
+      [1600, null, 800],
       [2400, null, 800],
     ]);
   });

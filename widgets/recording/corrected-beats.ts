@@ -28,10 +28,21 @@ export function nearestBeat<T extends Readonly<{ timeMs: number }>>(beats: reado
   return best;
 }
 
-/** @param marks of these the corrections count, of two for a beat the one that was made later
+/** @param marks of these the corrections count, of two for a beat the one that was made later; those of another channel than the beats say
+ *  nothing of them
+ *  @param span what is drawn: a recording may have 20,000 corrections, and each is looked for
  *  @returns ascending; those of which a person says that there is none stay, with `said` none, and are in no interval */
-export function correctBeats(beats: readonly Beat[], marks: readonly Mark[]): readonly CorrectedBeat[] {
-  const corrections = marks.filter(({ beat }) => beat !== null).toSorted((a, b) => a.madeMs - b.madeMs);
+export function correctBeats(
+  beats: readonly Beat[],
+  marks: readonly Mark[],
+  [fromMs, toMs]: readonly [number, number],
+): readonly CorrectedBeat[] {
+  const isOfThem = ({ channel, startMs, beat: what }: Mark): boolean =>
+    what !== null &&
+    startMs > fromMs - INTERVAL_MAX_MS &&
+    startMs < toMs + INTERVAL_MAX_MS &&
+    (channel === null || beats.length === 0 || beats.some((beat) => beat.channel === channel));
+  const corrections = marks.filter(isOfThem).toSorted((a, b) => a.madeMs - b.madeMs);
   const said = new Map<Beat, string>();
   const added: { timeMs: number; said: string }[] = [];
   for (const { startMs, beat: what, channel } of corrections) {

@@ -14,8 +14,8 @@ export type PickDetail = Readonly<{
   from: string;
   /** null: a moment. */
   to: string | null;
-  /** Of a beat what was computed; kind null: none was found there. null: no beat was picked. */
-  beat: Readonly<{ kind: string | null }> | null;
+  /** Of a beat what was computed, and of which channel; kind null: none was found there. null: no beat was picked. */
+  beat: Readonly<{ kind: string | null; channel: string | null }> | null;
   /** It is done: Enter was pressed. */
   done: boolean;
 }>;
@@ -26,7 +26,7 @@ export function pickDetail({ fromMs, toMs, beat }: Pick, done: boolean): PickDet
   return {
     from: iso(from),
     to: Math.round(to) > Math.round(from) ? iso(to) : null,
-    beat: beat === null ? null : { kind: beat === 'added' ? null : beat.kind },
+    beat: beat === null ? null : beat === 'added' ? { kind: null, channel: null } : { kind: beat.kind, channel: beat.channel },
     done,
   };
 }

@@ -803,7 +803,7 @@ export class BioRecording extends BioElement {
         };
       }),
       beats: this.#beats,
-      corrected: this.#marks.some(({ beat }) => beat !== null) ? correctBeats(this.#beats, this.#marks) : null,
+      corrected: this.#marks.some(({ beat }) => beat !== null) ? correctBeats(this.#beats, this.#marks, span) : null,
       pick: this.#pick,
       hasMiddle: this.#pickMode !== 'off' || this.#calipers !== null,
       words: { computed: this.#words.say('rowComputed'), corrected: this.#words.say('rowCorrected') },

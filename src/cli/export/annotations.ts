@@ -12,6 +12,7 @@ import { fhirAnnotation } from '../../query/fhir.ts';
 import { timestampAt } from '../../query/time-bounds.ts';
 import { listAnnotations } from '../../records/annotations.ts';
 import type { Annotation } from '../../records/annotations.ts';
+import { fitText } from '../../text.ts';
 import { personStem } from './stretch.ts';
 import type { PersonRow, Range, StreamExport } from './stretch.ts';
 
@@ -110,7 +111,7 @@ export async function edfMarks(
     const what = beat === null ? kind : `beat ${beat}`;
     const label = labels.get(channel ?? '');
     const of = channel === null ? '' : label === undefined ? ` (${channel})` : `@@${label}`;
-    const said = cut(text === '' ? what : `${what}: ${text}`, TEXT_BYTES_MAX - of.length);
+    const said = cut(text === '' ? what : `${what}: ${text}`, TEXT_BYTES_MAX - Buffer.byteLength(of));
     const durationSec = end === null ? Number.NaN : Number(nsOf(end) - nsOf(start)) / 1e9;
     marks.push({ onsetSec: Number(nsOf(start) - startNs) / 1e9, durationSec, text: said + of });
   }
@@ -124,12 +125,7 @@ export async function firstMarkNs({ pool, stream, range }: StreamExport): Promis
   return null;
 }
 
-/** At most so many bytes, without half a character. */
-function cut(text: string, bytesMax = TEXT_BYTES_MAX): string {
-  let cutText = text;
-  while (Buffer.byteLength(cutText) > bytesMax) cutText = Array.from(cutText).slice(0, -1).join('');
-  return cutText;
-}
+const cut = (text: string, bytesMax = TEXT_BYTES_MAX): string => fitText(text, 'text', bytesMax);
 
 /** Unix ns of a time with microseconds. */
 function nsOf(iso: string): bigint {
