@@ -233,6 +233,7 @@ export class BioRecording extends BioElement {
         if (!isShown()) return;
         [this.#marks, this.#areMarksRead] = [marks, true];
         this.#marksRetry.stop();
+        this.requestUpdate();
         this.#draw();
       },
       (error: unknown) => isShown() && this.#marksRetry.later(error, () => this.#loadMarks(source, signal)),
@@ -1022,6 +1023,7 @@ export class BioRecording extends BioElement {
       this.#jump = to;
       this.#worst.restart();
       this.#forget();
+      this.requestUpdate(); // events have a field of their own
     },
     jumpText: (text) => {
       this.#looking?.abort();
