@@ -162,9 +162,7 @@ function textChoice({ words, jumpText, marks }: BarState, acts: BarActs): Templa
       @keydown=${(event: KeyboardEvent) => {
         if (event.key === 'Enter' || event.key === 'Escape') acts.leave();
       }}
-    /><datalist id="texts">
-      ${textsOf(marks).map((text) => html`<option value=${text}></option>`)}
-    </datalist>
+    /><datalist id="texts">${textsOf(marks).map((text) => html`<option value=${text}></option>`)}</datalist>
   </label>`;
 }
 
