@@ -253,6 +253,61 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('goes to the events of one text among many others, exactly that one where there is one', async () => {
+    const beats = Array.from({ length: 59 }, (_, i) => ({ sec: i + 0.5, code: 'annotation', text: i % 20 === 14 ? 'V' : 'N' }));
+    const others = [
+      { sec: 22, code: 'annotation', text: '+ (AFIB' },
+      { sec: 26, code: 'annotation', text: 'missing ECG V1' },
+      { sec: 49, code: 'annotation', text: '+ (N' },
+    ];
+    await addPerson(dashboard, 'annotated', 'Anna Annotated');
+    await sendRecording(dashboard, {
+      subject: 'annotated',
+      deviceId: 'annotated patch',
+      bootId: '0a'.repeat(16),
+      startMs,
+      seconds: 60,
+      events: [...beats, ...others].toSorted((a, b) => a.sec - b.sec),
+    });
+    const of = (await dashboard.send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=annotated'))[0]!.id;
+    const { page } = await dashboard.open(`/dashboard/#/recordings/${of}?at=${at(1)}`, {
+      storageState: dashboard.signedIn,
+      timezoneId: 'UTC',
+    });
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await page.getByLabel('Jump to').selectOption('Event of the device or file');
+    const text = page.getByLabel('With the text');
+    // What there is to choose: the most frequent first.
+    const offered = page.locator('datalist option');
+    await until(async () => (await offered.count()) === 5);
+    expect(await offered.evaluateAll((options: HTMLOptionElement[]) => options.map(({ value }) => value))).toEqual([
+      'N',
+      'V',
+      '+ (AFIB',
+      'missing ECG V1',
+      '+ (N',
+    ]);
+    const next = page.getByRole('button', { name: 'Next' });
+    const goesTo = async (sec: number): Promise<void> => await until(async () => Math.abs((await shownSec(page)) - sec) < 0.01);
+    await text.fill('V');
+    for (const sec of [14.5, 34.5, 54.5]) {
+      await next.click();
+      await goesTo(sec);
+    }
+    await next.click();
+    await page.getByText('There are no more in this direction').waitFor();
+    // A part of it is enough, in small letters too; Enter leads back to the keys of the strip.
+    await text.fill('afib');
+    await text.press('Enter');
+    await page.keyboard.press('p');
+    await goesTo(22);
+    await text.fill('');
+    await next.click();
+    await goesTo(22.5);
+    expect(await violations(page, 'bio-recording')).toEqual([]);
+    await page.context().close();
+  });
+
   it('goes to the ectopic beat, the gap, the event and the note, and says when there is no more', async () => {
     const { page } = await openViewer(`?at=${at(20)}`);
     const [jump, next] = [page.getByLabel('Jump to'), page.getByRole('button', { name: 'Next' })];

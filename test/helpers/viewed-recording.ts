@@ -41,7 +41,8 @@ export const SECOND = { ...CHANNEL, code: 'ecg.v5', lead: 'V5' };
 
 /** @param bootId hexadecimal; each is a recording of its own @param gap seconds of which no packets are sent
  *  @param off seconds in which the electrode is off: a flat line
- *  @param second its second channel; default: of ECG @param pause from its second `at` on, everything was recorded so many seconds later */
+ *  @param second its second channel; default: of ECG @param events what the device or the file says, and in which second
+ *  @param pause from its second `at` on, everything was recorded so many seconds later */
 type Sent = Readonly<{
   subject: string;
   deviceId: string;
@@ -51,12 +52,14 @@ type Sent = Readonly<{
   gap?: readonly [number, number];
   off?: readonly (readonly [number, number])[];
   second?: ChannelConfig;
+  events?: readonly Readonly<{ sec: number; code: string; text: string }>[];
   pause?: Readonly<{ at: number; sec: number }>;
 }>;
 
 /** Sends a recording of at most ten minutes as packets of ten seconds. */
 export async function sendRecording({ service }: DashboardFixture, sent: Sent): Promise<void> {
   const values = samples();
+  const events = sent.events ?? [{ sec: EVENT_SEC, code: 'battery', text: '12 %' }];
   for (const [from, to] of sent.off ?? []) values.fill(0, from * FS, to * FS);
   for (let seq = 0; seq < sent.seconds / 10; seq++) {
     if (sent.gap !== undefined && 10 * seq >= sent.gap[0] && 10 * seq < sent.gap[1]) continue;
@@ -78,7 +81,9 @@ export async function sendRecording({ service }: DashboardFixture, sent: Sent): 
         { channel: sent.second ?? SECOND, tOffsetNs: 0, samples: part.map((value) => value >> 1), qmask: null },
       ],
       measurements: [],
-      events: 10 * seq === EVENT_SEC - 2 ? [{ code: 'battery', tOffsetNs: 2_000_000_000, text: '12 %' }] : [],
+      events: events
+        .filter(({ sec }) => Math.floor(sec / 10) === seq)
+        .map(({ sec, code, text }) => ({ code, tOffsetNs: Math.round((sec - 10 * seq) * 1e9), text })),
     });
     const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
       method: 'POST',

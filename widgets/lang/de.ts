@@ -134,6 +134,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpEpisode: 'Episode oder Markierung',
   jumpMark: 'Markierung',
   jumpEvent: 'Ereignis von Gerät oder Datei',
+  jumpText: 'Mit dem Text',
   jumpEctopic: 'Extrasystole',
   jumpGap: 'Lücke',
   jumpQuality: 'Schlechte Qualität',

@@ -134,6 +134,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpEpisode: 'Episodio o marca',
   jumpMark: 'Marca',
   jumpEvent: 'Evento del dispositivo o del archivo',
+  jumpText: 'Con el texto',
   jumpEctopic: 'Extrasístole',
   jumpGap: 'Interrupción',
   jumpQuality: 'Mala calidad',

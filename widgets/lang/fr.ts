@@ -134,6 +134,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpEpisode: 'Épisode ou repère',
   jumpMark: 'Repère',
   jumpEvent: 'Événement de l’appareil ou du fichier',
+  jumpText: 'Avec le texte',
   jumpEctopic: 'Extrasystole',
   jumpGap: 'Interruption',
   jumpQuality: 'Mauvaise qualité',

@@ -133,6 +133,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   jumpEpisode: '事件或标记',
   jumpMark: '标记',
   jumpEvent: '设备或文件的事件',
+  jumpText: '包含文字',
   jumpEctopic: '异位搏动',
   jumpGap: '中断',
   jumpQuality: '质量差',

@@ -5,9 +5,9 @@ import { gains } from './recording-gains.ts';
 import type { Gains } from './recording-gains.ts';
 import { pickModes } from './recording-pick.ts';
 import type { PickMode } from './recording-pick.ts';
-import { jumps } from './recording-seek.ts';
+import { jumps, textsOf } from './recording-seek.ts';
 import type { Jump } from './recording-seek.ts';
-import type { RecordingSource } from './recording-source.ts';
+import type { Mark, RecordingSource } from './recording-source.ts';
 import type { RecordingWords } from './recording-words.ts';
 
 export const speeds = [12.5, 25, 50] as const;
@@ -27,6 +27,9 @@ type BarState = Readonly<{
   rowSec: number;
   channels: readonly string[];
   jump: Jump;
+  /** Of the events that are jumped to; '': of all. */
+  jumpText: string;
+  marks: readonly Mark[];
   /** null: nothing can be picked. */
   pickMode: PickMode | null;
   isFiltered: boolean;
@@ -44,6 +47,7 @@ export type BarActs = Readonly<{
   row: (seconds: number) => void;
   channels: (codes: readonly string[]) => void;
   jump: (to: Jump) => void;
+  jumpText: (text: string) => void;
   go: (forward: boolean) => void;
   pick: (mode: PickMode) => void;
   filter: () => void;
@@ -70,6 +74,7 @@ export function recordingBar(of: BarState, acts: BarActs): TemplateResult {
         ${jumps.map((one) => html`<option ?selected=${one === of.jump}>${words.say(one)}</option>`)}
       </select></label
     >
+    ${of.jump === 'jumpEvent' ? textChoice(of, acts) : nothing}
     <button type="button" @click=${() => acts.go(false)}>${words.say('previousEvent')}</button>
     <button type="button" @click=${() => acts.go(true)}>${words.say('nextEvent')}</button>
     ${of.pickMode === null ? nothing : markChoice(of, acts)} ${check(words.say('filter'), of.isFiltered, acts.filter)}
@@ -142,6 +147,23 @@ function signalChoice({ words, channels, signal }: BarState, acts: BarActs): Tem
       ${codes.map((code) => html`<option .selected=${code === signal}>${code === '' ? words.say('allSignals') : code}</option>`)}
     </select></label
   >`;
+}
+
+/** Of a file whose every beat is an event, which of them are jumped to. */
+function textChoice({ words, jumpText, marks }: BarState, acts: BarActs): TemplateResult {
+  return html`<label
+    >${words.say('jumpText')}
+    <input
+      type="text"
+      list="texts"
+      autocomplete="off"
+      .value=${jumpText}
+      @input=${(event: Event) => acts.jumpText((event.target as HTMLInputElement).value)}
+      @keydown=${(event: KeyboardEvent) => {
+        if (event.key === 'Enter' || event.key === 'Escape') acts.leave();
+      }}
+    /><datalist id="texts">${textsOf(marks).map((text) => html`<option value=${text}></option>`)}</datalist>
+  </label>`;
 }
 
 function markChoice({ words, pickMode }: BarState, acts: BarActs): TemplateResult {

@@ -14,8 +14,14 @@ const sourcesOf: Readonly<Record<Exclude<TimedJump, 'jumpEctopic' | 'jumpGap' | 
   jumpEvent: ['event'],
 };
 
-/** Of the whole recording, as far as it is here; of its first channel. */
-type Seekable = Readonly<{ channel: string; envelope: Envelope | null; quality: Quality | null; marks: readonly Mark[] }>;
+/** Of the whole recording, as far as it is here; of its first channel.  @param text of the events that are looked for; '': of all */
+type Seekable = Readonly<{
+  channel: string;
+  envelope: Envelope | null;
+  quality: Quality | null;
+  marks: readonly Mark[];
+  text: string;
+}>;
 type From = Readonly<{ fromMs: number; forward: boolean; signal: AbortSignal }>;
 
 /** @returns Unix ms; null: there is none in this direction */
@@ -24,9 +30,34 @@ export async function findNext(source: RecordingSource, of: Seekable, to: TimedJ
   if (to === 'jumpEctopic') return await source.ectopic(fromMs, forward, signal);
   if (to === 'jumpGap' || to === 'jumpQuality') return await findStretch(source, of, to === 'jumpGap', from);
   const sources = sourcesOf[to];
-  const times = of.marks.filter((mark) => sources.includes(mark.source)).map(({ startMs }) => startMs);
+  const marks = of.marks.filter((mark) => sources.includes(mark.source));
+  const times = (to === 'jumpEvent' ? withText(marks, of.text) : marks).map(({ startMs }) => startMs);
   const beyond = times.filter((ms) => (forward ? ms > fromMs + 1 : ms < fromMs - 1));
   return (forward ? beyond[0] : beyond.at(-1)) ?? null;
+}
+
+/** Those that say just this, such as the beats "V"; where none does, those that contain it, in small or capital letters. */
+function withText(marks: readonly Mark[], text: string): readonly Mark[] {
+  const same = marks.filter(({ label }) => label === text);
+  return same.length > 0 ? same : marks.filter(({ label }) => label.toLowerCase().includes(text.toLowerCase()));
+}
+
+/** Texts that are offered: a recording can have one of its own for each event. */
+const TEXTS_MAX = 100;
+const textsKnown = new WeakMap<readonly Mark[], readonly string[]>();
+
+/** What the events of a recording say, the most frequent first. */
+export function textsOf(marks: readonly Mark[]): readonly string[] {
+  const known = textsKnown.get(marks);
+  if (known !== undefined) return known;
+  const counts = new Map<string, number>();
+  for (const { source, label } of marks) if (source === 'event') counts.set(label, (counts.get(label) ?? 0) + 1);
+  const texts = [...counts]
+    .toSorted(([, a], [, b]) => b - a)
+    .slice(0, TEXTS_MAX)
+    .map(([label]) => label);
+  textsKnown.set(marks, texts);
+  return texts;
 }
 
 /** Where the next gap, or stretch of bad quality, begins. */

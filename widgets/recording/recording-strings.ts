@@ -45,6 +45,7 @@ export const recordingTexts = {
   jumpEpisode: 'Episode or mark',
   jumpMark: 'Mark',
   jumpEvent: 'Event of the device or file',
+  jumpText: 'With the text',
   jumpEctopic: 'Ectopic beat',
   jumpGap: 'Gap',
   jumpQuality: 'Bad quality',

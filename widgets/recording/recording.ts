@@ -111,6 +111,7 @@ export class BioRecording extends BioElement {
   #calipers: Calipers | null = null;
   #isMeasuring = false;
   #jump: Jump = 'jumpEpisode';
+  #jumpText = '';
   /** Ends the search for it: they are elsewhere. */
   #looking: AbortController | null = null;
   readonly #worst = new WorstWalk();
@@ -232,6 +233,7 @@ export class BioRecording extends BioElement {
         if (!isShown()) return;
         [this.#marks, this.#areMarksRead] = [marks, true];
         this.#marksRetry.stop();
+        this.requestUpdate();
         this.#draw();
       },
       (error: unknown) => isShown() && this.#marksRetry.later(error, () => this.#loadMarks(source, signal)),
@@ -513,7 +515,7 @@ export class BioRecording extends BioElement {
     const source = this.#source;
     if (source === null) return null;
     const marks = this.#areMarksRead ? this.#marks : await source.marks(signal, this.titleOf);
-    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks };
+    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks, text: this.#jumpText };
     return await findNext(source, shown, to, { fromMs: this.#atMs, forward, signal });
   }
 
@@ -994,6 +996,8 @@ export class BioRecording extends BioElement {
         rowSec: this.#rowSec,
         channels: this.#channels,
         jump: this.#jump,
+        jumpText: this.#jumpText,
+        marks: this.#marks,
         pickMode: this.#isMarking ? this.#pickMode : null,
         isFiltered: this.#isFiltered,
         isMeasuring: this.#isMeasuring,
@@ -1018,6 +1022,12 @@ export class BioRecording extends BioElement {
       this.#looking?.abort();
       this.#jump = to;
       this.#worst.restart();
+      this.#forget();
+      this.requestUpdate(); // events have a field of their own
+    },
+    jumpText: (text) => {
+      this.#looking?.abort();
+      this.#jumpText = text;
       this.#forget();
     },
     go: (forward) => void this.#go(forward),
