@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { EcgShape } from '../testing/ecg-fixture.ts';
-import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { ecgShapes, makeEcg, makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 import { corrected } from './intervals.ts';
@@ -98,4 +98,20 @@ test('corrections: none at 60 /min; at 100 /min those of the formulas', () => {
   expect(corrected.fridericia(320, 0.6)).toBeCloseTo(379.4, 1);
   expect(corrected.framingham(320, 0.6)).toBeCloseTo(381.6, 1);
   expect(corrected.hodges(320, 0.6)).toBeCloseTo(390, 1);
+});
+
+test('QT is corrected by the mean interval of all beats: pauses after ventricular beats have their short intervals with them', () => {
+  const beats: number[] = [];
+  const ventricular: number[] = [];
+  for (let sinus = 1; sinus * 0.9 < seconds - 2; sinus++) {
+    const isEarly = sinus % 3 === 0;
+    beats.push(0.9 * sinus - (isEarly ? 0.36 : 0)); // the pause after it is fully compensatory: the mean interval stays 0.9 s
+    if (isEarly) ventricular.push(beats.at(-1)!);
+  }
+  const early = new Set(ventricular);
+  const pWaves = beats.filter((beat) => !early.has(beat)).map((beat) => beat - 0.17);
+  const values = lastOf(makeEctopicEcg({ fs: 250, seconds, beats, pWaves, ventricular }), 250);
+  const qt = values.get('qt_60s')!.value;
+  for (const formula of ['bazett', 'fridericia', 'framingham', 'hodges'] as const)
+    expect(Math.abs(values.get(`qtc_${formula}_60s`)!.value - corrected[formula](qt, 0.9)), formula).toBeLessThan(2);
 });

@@ -135,13 +135,15 @@ export class BeatIntervals {
       const isGood = n >= BEATS_SHARE_GOOD * (to - from) && spread <= SPREAD_GOOD_MS[measure];
       const flag = isGood ? GOOD : SUSPECT;
       this.#sink.value(methods[measure], -1, tUs, middle, flag);
-      if (measure === 'qt')
+      if (measure === 'qt' && !Number.isNaN(rrSec))
         for (const formula of ['bazett', 'fridericia', 'framingham', 'hodges'] as const)
           this.#sink.value(methods[formula], -1, tUs, corrected[formula](middle, rrSec), flag);
     }
   }
 
-  /** What good beats that are not ectopic measured, into `own`.  @returns mean interval before them, s */
+  /** What good beats that are not ectopic measured, into `own`.
+   *  @returns mean interval between all good beats, s: with the pauses after ectopic beats, but without the short intervals before these,
+   *  the heart would seem slow, and QT too little corrected; NaN: none */
   #gather(from: number, to: number): number {
     const { tUs, flag, starts } = this.#track;
     count.pr = count.qrs = count.qt = 0;
@@ -150,6 +152,10 @@ export class BeatIntervals {
     let used = 0;
     for (let i = from; i < to; i++) {
       if (flag[i] !== GOOD || starts[i] === 1) continue;
+      if (i > from && flag[i - 1] === GOOD) {
+        sum += (tUs[i]! - tUs[i - 1]!) / secondUs;
+        used++;
+      }
       classifyBeat(this.#track, i, verdict);
       if (verdict.kind !== 0) continue;
       while (at < this.#done && this.#times[at]! < tUs[i]!) at++;
@@ -158,8 +164,6 @@ export class BeatIntervals {
         const ms = this.#ms[measure][at]!;
         if (!Number.isNaN(ms) && count[measure] < own[measure].length) own[measure][count[measure]++] = ms;
       }
-      sum += this.#before[at]!;
-      used++;
     }
     return sum / used;
   }
