@@ -132,7 +132,15 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
     entry('sdnn', 'Standard deviation of NN intervals', 'ms', 300, 30, 0.5, 'Divisor n - 1.'),
     entry('rmssd', 'Root mean square of successive differences', 'ms', 300, 30, 0.5, ''),
     entry('pnn50', 'Share of successive differences above 50 ms', '1', 300, 30, 0.5, 'Divisor: number of differences.'),
-    entry('sd1', 'Poincaré width', 'ms', 300, 30, 0.5, 'SDSD / sqrt 2 (Brennan et al. 2001, doi:10.1109/10.959330).'),
+    entry(
+      'sd1',
+      'Poincaré width',
+      'ms',
+      300,
+      30,
+      0.5,
+      'SDSD / sqrt 2 (Brennan et al. 2001, doi:10.1109/10.959330); SDSD has the divisor n - 1 of the differences.',
+    ),
     entry('sd2', 'Poincaré length', 'ms', 300, 30, 0.5, 'sqrt(2 SDNN^2 - SDSD^2 / 2).'),
     entry(
       'lf',
@@ -454,4 +462,9 @@ export function methodIndex(feature: string): number {
 /** Step of every method that is computed, by code. */
 export const methodSteps: Readonly<Record<string, number>> = Object.fromEntries(
   [...Object.values(beatMethods), ...featureMethods].map(({ code, step }) => [code, step]),
+);
+
+/** Unit of every feature, by name. */
+export const featureUnits: Readonly<Record<string, string>> = Object.fromEntries(
+  featureMethods.map(({ feature, unit }) => [feature, unit]),
 );
