@@ -100,18 +100,35 @@ test('corrections: none at 60 /min; at 100 /min those of the formulas', () => {
   expect(corrected.hodges(320, 0.6)).toBeCloseTo(390, 1);
 });
 
-test('QT is corrected by the mean interval of all beats: pauses after ventricular beats have their short intervals with them', () => {
+/** The last values of a heart of 0.9 s, every `every`th beat of which is ventricular; the pause after it makes up for it, or does not. */
+function withEctopic(every: number, isCompensated: boolean): ReturnType<typeof lastOf> {
   const beats: number[] = [];
   const ventricular: number[] = [];
-  for (let sinus = 1; sinus * 0.9 < seconds - 2; sinus++) {
-    const isEarly = sinus % 3 === 0;
-    beats.push(0.9 * sinus - (isEarly ? 0.36 : 0)); // the pause after it is fully compensatory: the mean interval stays 0.9 s
-    if (isEarly) ventricular.push(beats.at(-1)!);
+  for (let t = 1, n = 1; t < seconds - 2; n++) {
+    if (n % every === 0) {
+      beats.push(t - 0.36);
+      ventricular.push(t - 0.36);
+      t += isCompensated ? 0.9 : 0.54;
+    } else {
+      beats.push(t);
+      t += 0.9;
+    }
   }
   const early = new Set(ventricular);
   const pWaves = beats.filter((beat) => !early.has(beat)).map((beat) => beat - 0.17);
-  const values = lastOf(makeEctopicEcg({ fs: 250, seconds, beats, pWaves, ventricular }), 250);
+  return lastOf(makeEctopicEcg({ fs: 250, seconds, beats, pWaves, ventricular }), 250);
+}
+
+test('QT is corrected by the mean interval of all beats: pauses after ventricular beats have their short intervals with them', () => {
+  const values = withEctopic(4, true);
   const qt = values.get('qt_60s')!.value;
-  for (const formula of ['bazett', 'fridericia', 'framingham', 'hodges'] as const)
-    expect(Math.abs(values.get(`qtc_${formula}_60s`)!.value - corrected[formula](qt, 0.9)), formula).toBeLessThan(2);
+  for (const formula of ['bazett', 'fridericia', 'framingham', 'hodges'] as const) {
+    const { value, flag } = values.get(`qtc_${formula}_60s`)!;
+    expect(Math.abs(value - corrected[formula](qt, 0.9)), formula).toBeLessThan(2);
+    expect(flag, formula).toBe(0);
+  }
+});
+
+test('a corrected QT is suspect where ectopic beats change the mean interval, and in bigeminy, which has no NN interval', () => {
+  for (const values of [withEctopic(4, false), withEctopic(2, true)]) expect(values.get('qtc_bazett_60s')!.flag).toBe(1);
 });

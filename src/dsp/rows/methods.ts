@@ -200,7 +200,7 @@ const boundaries: readonly Method[] = [
       `qtc_${name}`,
       `QT corrected (${author})`,
       paper,
-      `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too.`,
+      `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where the mean NN interval is further than 5 % from it.`,
       10,
     ),
   ),
