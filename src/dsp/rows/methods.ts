@@ -330,7 +330,7 @@ export const featureMethods: readonly Method[] = [
     unit: '{steps}',
     step: 1,
     paper: 'Straczkiewicz et al. 2023, see motion.ts',
-    notes: 'See motion.ts. Needs three axes of one rate.',
+    notes: 'See motion.ts. Needs three axes of one rate. Bad when less than half of the 8 s has samples, suspect below nine tenths.',
   }),
   method({
     feature: 'spo2',
