@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { audit } from '../tenancy/audit.ts';
 import { FeaturePool } from '../dsp/pool/pool.ts';
 import type { FeatureOutput } from '../dsp/rows/feature-rows.ts';
-import { beatMethods, featureMethods, methodSteps } from '../dsp/rows/methods.ts';
+import { beatMethods, featureMethods, featureUnits, methodSteps } from '../dsp/rows/methods.ts';
 import type { ChannelConfig, Spo2Calibration, StreamId } from '../signal.ts';
 import { DerivedWriter } from '../storage/derived-writer.ts';
 import type { Database, Db } from '../storage/database/database.ts';
@@ -200,6 +200,7 @@ async function computeAll(
     currentMethods: [...methods],
     cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
     valueSteps: methodSteps,
+    units: featureUnits,
     onFault: (message) => console.err(`biosignal reprocess: ${message}`),
   });
   const damaged = new Set<string>();

@@ -2,7 +2,7 @@
 import type { FeatureOutput } from '../dsp/rows/feature-rows.ts';
 import type { LoadRuns } from '../dsp/pool/options.ts';
 import { FeaturePool } from '../dsp/pool/pool.ts';
-import { beatMethods, featureMethods, methodSteps } from '../dsp/rows/methods.ts';
+import { beatMethods, featureMethods, featureUnits, methodSteps } from '../dsp/rows/methods.ts';
 import { Hub } from '../live/hub.ts';
 import { BlockWriter } from '../storage/block-writer.ts';
 import { DerivedWriter } from '../storage/derived-writer.ts';
@@ -55,6 +55,7 @@ export function openStores(options: PipelineOptions, parts: StoreParts): Stores 
     currentMethods: [...Object.values(beatMethods).map((method) => method.code), ...featureMethods.map((method) => method.code)],
     cadences: Object.fromEntries(featureMethods.map(({ feature, cadenceSec }) => [feature, 1 / cadenceSec])),
     valueSteps: methodSteps,
+    units: featureUnits,
     onFault,
     onSetAside,
   });

@@ -41,6 +41,7 @@ export type DerivedStoreOptions = Readonly<{
   cadences: Readonly<Record<string, number>>;
   /** See DerivedWriterOptions. */
   valueSteps: Readonly<Record<string, number>>;
+  units: Readonly<Record<string, string>>;
   /** Called with what is damaged. */
   onFault: (message: string, cause: unknown) => void;
 }>;
@@ -367,9 +368,11 @@ export class DerivedStore {
     const cadence = kind === 'feature' ? (this.#options.cadences[name] ?? null) : null;
     const { rows } = await client.query<{ id: number; step: number }>(
       `insert into method (kind, name, code, cadence_hz, step, unit)
-       values ($1, $2, $3, $4, $5, coalesce((select unit from biosignal where feature = $2 and project_id is null limit 1), ''))
-       on conflict (kind, name, code) do update set cadence_hz = coalesce(excluded.cadence_hz, method.cadence_hz) returning id, step`,
-      [kind, name, code, cadence, this.#options.valueSteps[code] ?? 0],
+       values ($1, $2, $3, $4, $5, coalesce((select unit from biosignal where feature = $2 and project_id is null limit 1), $6))
+       on conflict (kind, name, code) do update
+         set cadence_hz = coalesce(excluded.cadence_hz, method.cadence_hz), unit = coalesce(nullif(method.unit, ''), excluded.unit)
+       returning id, step`,
+      [kind, name, code, cadence, this.#options.valueSteps[code] ?? 0, kind === 'feature' ? (this.#options.units[name] ?? '') : ''],
     );
     const known = this.#methods[kind];
     if (!known.has(code)) known.set(code, new Map());

@@ -46,6 +46,8 @@ export type DerivedWriterOptions = Readonly<{
   cadences?: Readonly<Record<string, number>>;
   /** Steps of values by method code, for the catalog; those of beats are of their intervals, ms. Default: thousandths. */
   valueSteps?: Readonly<Record<string, number>>;
+  /** Units of features by name, UCUM: of those that no biosignal of the catalog shows. */
+  units?: Readonly<Record<string, string>>;
   /** Limit of rows not yet stored, bytes; above it `full` is true. Default 32 MiB. */
   queueBytesMax?: number;
   /** A batch starts this long after its first row, ms. Default 200. */
@@ -87,8 +89,8 @@ export class DerivedWriter {
     this.#lingerMs = options.lingerMs ?? 200;
     this.#onFault = options.onFault ?? (() => {});
     this.#partitions = new Partitions(database);
-    const { currentMethods, cadences = {}, valueSteps = {} } = options;
-    this.#minutes = new DerivedStore(this.#partitions, { currentMethods, cadences, valueSteps, onFault: this.#onFault });
+    const { currentMethods, cadences = {}, valueSteps = {}, units = {} } = options;
+    this.#minutes = new DerivedStore(this.#partitions, { currentMethods, cadences, valueSteps, units, onFault: this.#onFault });
     this.#connection = new WriterConnection(database, {
       onRetry: (error) => this.#onFault(`derived rows: ${error.message}: it is tried again`, error),
     });

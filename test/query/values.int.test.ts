@@ -313,6 +313,17 @@ test.skipIf(bigeminy === null)('HRV of every window, including those with ectopi
   expect(windows).toBeGreaterThan(300);
 });
 
+test('every series has the unit of its method, also where no biosignal shows it', async () => {
+  const units = new Map((await send<{ code: string; unit: string }[]>('GET', '/api/v1/methods')).map(({ code, unit }) => [code, unit]));
+  const names = featureMethods.filter(({ source }) => source === 'ppg').map(({ feature }) => feature);
+  const found = await send<{ method_code: string; unit: string }[]>(
+    'GET',
+    `/api/v1/streams/${streamId}/features?names=${names.join(',')}&limit=1000`,
+  );
+  expect(found.length).toBeGreaterThan(3);
+  for (const { method_code: code, unit } of found) expect(unit, code).toBe(units.get(code));
+});
+
 // promise: window-variability
 test('a window of pulse intervals has the stored values, and the same numbers when computed for the answer', async () => {
   type Window = {

@@ -219,6 +219,7 @@ const delineated: MethodDetails = {
     p('pr_spread_good', intervals.SPREAD_GOOD_MS.pr, 'ms', 'suspect beyond it'),
     p('qrs_spread_good', intervals.SPREAD_GOOD_MS.qrs, 'ms', 'likewise'),
     p('qt_spread_good', intervals.SPREAD_GOOD_MS.qt, 'ms', 'likewise'),
+    p('rr_apart_good', intervals.RR_APART_GOOD, '1', 'QTc is suspect when the mean NN interval is further from that of all beats'),
   ],
   limits: [
     'Of one lead: not the QT of a twelve-lead ECG, and no basis for a dose.',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { EcgShape } from '../testing/ecg-fixture.ts';
-import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { ecgShapes, makeEcg, makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 import { corrected } from './intervals.ts';
@@ -98,4 +98,37 @@ test('corrections: none at 60 /min; at 100 /min those of the formulas', () => {
   expect(corrected.fridericia(320, 0.6)).toBeCloseTo(379.4, 1);
   expect(corrected.framingham(320, 0.6)).toBeCloseTo(381.6, 1);
   expect(corrected.hodges(320, 0.6)).toBeCloseTo(390, 1);
+});
+
+/** The last values of a heart of 0.9 s, every `every`th beat of which is ventricular; the pause after it makes up for it, or does not. */
+function withEctopic(every: number, isCompensated: boolean): ReturnType<typeof lastOf> {
+  const beats: number[] = [];
+  const ventricular: number[] = [];
+  for (let t = 1, n = 1; t < seconds - 2; n++) {
+    if (n % every === 0) {
+      beats.push(t - 0.36);
+      ventricular.push(t - 0.36);
+      t += isCompensated ? 0.9 : 0.54;
+    } else {
+      beats.push(t);
+      t += 0.9;
+    }
+  }
+  const early = new Set(ventricular);
+  const pWaves = beats.filter((beat) => !early.has(beat)).map((beat) => beat - 0.17);
+  return lastOf(makeEctopicEcg({ fs: 250, seconds, beats, pWaves, ventricular }), 250);
+}
+
+test('QT is corrected by the mean interval of all beats: pauses after ventricular beats have their short intervals with them', () => {
+  const values = withEctopic(4, true);
+  const qt = values.get('qt_60s')!.value;
+  for (const formula of ['bazett', 'fridericia', 'framingham', 'hodges'] as const) {
+    const { value, flag } = values.get(`qtc_${formula}_60s`)!;
+    expect(Math.abs(value - corrected[formula](qt, 0.9)), formula).toBeLessThan(2);
+    expect(flag, formula).toBe(0);
+  }
+});
+
+test('a corrected QT is suspect where ectopic beats change the mean interval, and in bigeminy, which has no NN interval', () => {
+  for (const values of [withEctopic(4, false), withEctopic(2, true)]) expect(values.get('qtc_bazett_60s')!.flag).toBe(1);
 });

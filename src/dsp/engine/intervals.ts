@@ -29,6 +29,9 @@ export const SPREAD_GOOD_MS = { pr: 12, qrs: 10, qt: 15 } as const;
 /** Waves before the beats that lie further apart are no P waves of theirs: no PR. */
 export const PR_SPREAD_MAX_MS = 20;
 
+/** QT is corrected for a heart whose mean interval is that of its NN intervals, within this share; otherwise it is suspect. */
+export const RR_APART_GOOD = 0.05;
+
 type Measure = keyof typeof SPREAD_GOOD_MS;
 const measures = ['pr', 'qrs', 'qt'] as const satisfies Measure[];
 
@@ -49,6 +52,8 @@ const boundaries = noBoundaries();
 const verdict = noVerdict();
 const own = { pr: new Float64Array(512), qrs: new Float64Array(512), qt: new Float64Array(512) };
 const count = { pr: 0, qrs: 0, qt: 0 };
+/** Mean of the intervals between good beats, and of those that are NN, s; NaN: none. */
+const mean = { rrSec: Number.NaN, nnSec: Number.NaN };
 
 export class BeatIntervals {
   readonly #fs: number;
@@ -123,7 +128,8 @@ export class BeatIntervals {
     if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) return;
     const to = this.#track.after(tUs);
     const from = this.#track.after(tUs - windowUs, to);
-    const rrSec = this.#gather(from, to);
+    this.#gather(from, to);
+    const isSteady = Math.abs(mean.nnSec / mean.rrSec - 1) <= RR_APART_GOOD;
     for (const measure of measures) {
       const n = count[measure];
       if (n < BEATS_MIN) continue;
@@ -135,22 +141,34 @@ export class BeatIntervals {
       const isGood = n >= BEATS_SHARE_GOOD * (to - from) && spread <= SPREAD_GOOD_MS[measure];
       const flag = isGood ? GOOD : SUSPECT;
       this.#sink.value(methods[measure], -1, tUs, middle, flag);
-      if (measure === 'qt')
+      if (measure === 'qt' && !Number.isNaN(mean.rrSec))
         for (const formula of ['bazett', 'fridericia', 'framingham', 'hodges'] as const)
-          this.#sink.value(methods[formula], -1, tUs, corrected[formula](middle, rrSec), flag);
+          this.#sink.value(methods[formula], -1, tUs, corrected[formula](middle, mean.rrSec), isSteady ? flag : SUSPECT);
     }
   }
 
-  /** What good beats that are not ectopic measured, into `own`.  @returns mean interval before them, s */
-  #gather(from: number, to: number): number {
+  /** What good beats that are not ectopic measured, into `own`; the mean interval between all good beats, into `mean`: with the pauses
+   *  after ectopic beats, but without the short intervals before these, the heart would seem slow, and QT too little corrected. */
+  #gather(from: number, to: number): void {
     const { tUs, flag, starts } = this.#track;
     count.pr = count.qrs = count.qt = 0;
     let at = 0;
     let sum = 0;
     let used = 0;
+    let nnSum = 0;
+    let nnUsed = 0;
     for (let i = from; i < to; i++) {
       if (flag[i] !== GOOD || starts[i] === 1) continue;
       classifyBeat(this.#track, i, verdict);
+      if (i > from && flag[i - 1] === GOOD) {
+        const interval = (tUs[i]! - tUs[i - 1]!) / secondUs;
+        sum += interval;
+        used++;
+        if (verdict.kind === 0 && verdict.reason === 0) {
+          nnSum += interval;
+          nnUsed++;
+        }
+      }
       if (verdict.kind !== 0) continue;
       while (at < this.#done && this.#times[at]! < tUs[i]!) at++;
       if (at >= this.#done || this.#times[at] !== tUs[i]) continue;
@@ -158,10 +176,9 @@ export class BeatIntervals {
         const ms = this.#ms[measure][at]!;
         if (!Number.isNaN(ms) && count[measure] < own[measure].length) own[measure][count[measure]++] = ms;
       }
-      sum += this.#before[at]!;
-      used++;
     }
-    return sum / used;
+    mean.rrSec = sum / used;
+    mean.nnSec = nnSum / nnUsed;
   }
 
   #forgetBefore(tUs: number): void {

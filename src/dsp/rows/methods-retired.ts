@@ -137,6 +137,8 @@ const madeOf10 = 'made of r_peaks version 10, which could take T waves of a slow
 const madeOf11 =
   'made of r_peaks version 11, which of several leads lost ventricular beats that one of them hardly had, and could begin with a T wave.';
 const madeOf13 = 'made of r_peaks version 13, whose places of beats were moved by hum of 50 or 60 Hz.';
+const byMeasuredBeats =
+  'corrected by the mean interval before the beats that were measured, which has the pauses after ectopic beats and not the short intervals before them: too low, by 25 ms and up to 44 (Bazett, good values of MIT-BIH 119, of whose beats 22 % are ventricular).';
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
@@ -260,6 +262,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
+      ...(current.version > 9 ? [earlier(current, 9, byMeasuredBeats)] : []),
       earlier(current, 8, madeOf13),
       earlier(current, 7, flaggedBy10),
       earlier(current, 6, humLeft),

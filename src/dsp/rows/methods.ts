@@ -132,7 +132,15 @@ const variability = (source: 'ecg' | 'ppg', prefix: 'hrv' | 'prv'): Method[] => 
     entry('sdnn', 'Standard deviation of NN intervals', 'ms', 300, 30, 0.5, 'Divisor n - 1.'),
     entry('rmssd', 'Root mean square of successive differences', 'ms', 300, 30, 0.5, ''),
     entry('pnn50', 'Share of successive differences above 50 ms', '1', 300, 30, 0.5, 'Divisor: number of differences.'),
-    entry('sd1', 'Poincaré width', 'ms', 300, 30, 0.5, 'SDSD / sqrt 2 (Brennan et al. 2001, doi:10.1109/10.959330).'),
+    entry(
+      'sd1',
+      'Poincaré width',
+      'ms',
+      300,
+      30,
+      0.5,
+      'SDSD / sqrt 2 (Brennan et al. 2001, doi:10.1109/10.959330); SDSD has the divisor n - 1 of the differences.',
+    ),
     entry('sd2', 'Poincaré length', 'ms', 300, 30, 0.5, 'sqrt(2 SDNN^2 - SDSD^2 / 2).'),
     entry(
       'lf',
@@ -156,10 +164,10 @@ const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez
 const ofFirstLead =
   'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Hum of 50 or 60 Hz is taken off; a beat whose slope does not end has no QRS complex to measure. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
 
-const boundary = (name: string, title: string, paper: string, notes: string): Method =>
+const boundary = (name: string, title: string, paper: string, notes: string, version = 9): Method =>
   method({
     feature: `${name}_60s`,
-    version: 9,
+    version,
     source: 'ecg',
     title,
     unit: 'ms',
@@ -180,29 +188,21 @@ const boundaries: readonly Method[] = [
   ),
   boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
   boundary('qt', 'QT interval', delineation, 'Onset of QRS to end of T.'),
-  boundary(
-    'qtc_bazett',
-    'QT corrected (Bazett)',
-    'Bazett 1920, Heart 7:353',
-    'QT / RR^(1/2), of the median QT and the mean RR interval in s.',
-  ),
-  boundary(
-    'qtc_fridericia',
-    'QT corrected (Fridericia)',
-    'Fridericia 1920, Acta Med Scand 53:469',
-    'QT / RR^(1/3), of the median QT and the mean RR interval in s.',
-  ),
-  boundary(
-    'qtc_framingham',
-    'QT corrected (Framingham)',
-    'Sagie et al. 1992, doi:10.1016/0002-9149(92)90562-D',
-    'QT + 154 ms (1 - RR in s).',
-  ),
-  boundary(
-    'qtc_hodges',
-    'QT corrected (Hodges)',
-    'Hodges et al. 1983, J Am Coll Cardiol 1:694',
-    'QT + 1.75 ms (heart rate per minute - 60).',
+  ...(
+    [
+      ['bazett', 'Bazett', 'Bazett 1920, Heart 7:353', 'QT / RR^(1/2)'],
+      ['fridericia', 'Fridericia', 'Fridericia 1920, Acta Med Scand 53:469', 'QT / RR^(1/3)'],
+      ['framingham', 'Framingham', 'Sagie et al. 1992, doi:10.1016/0002-9149(92)90562-D', 'QT + 154 ms (1 - RR)'],
+      ['hodges', 'Hodges', 'Hodges et al. 1983, J Am Coll Cardiol 1:694', 'QT + 1.75 ms (60 / RR - 60)'],
+    ] as const
+  ).map(([name, author, paper, formula]) =>
+    boundary(
+      `qtc_${name}`,
+      `QT corrected (${author})`,
+      paper,
+      `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where the mean NN interval is further than 5 % from it.`,
+      10,
+    ),
   ),
 ];
 
@@ -334,7 +334,7 @@ export const featureMethods: readonly Method[] = [
     step: 1,
     paper: 'Straczkiewicz et al. 2023, see motion.ts',
     notes:
-      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity.',
+      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, or less than nine tenths have samples.',
   }),
   method({
     feature: 'spo2',
@@ -466,4 +466,9 @@ export function methodIndex(feature: string): number {
 /** Step of every method that is computed, by code. */
 export const methodSteps: Readonly<Record<string, number>> = Object.fromEntries(
   [...Object.values(beatMethods), ...featureMethods].map(({ code, step }) => [code, step]),
+);
+
+/** Unit of every feature, by name. */
+export const featureUnits: Readonly<Record<string, string>> = Object.fromEntries(
+  featureMethods.map(({ feature, unit }) => [feature, unit]),
 );
