@@ -38,7 +38,7 @@ export async function findNext(source: RecordingSource, of: Seekable, to: TimedJ
 
 /** Those that say just this, such as the beats "V"; where none does, those that contain it, in small or capital letters. */
 function withText(marks: readonly Mark[], text: string): readonly Mark[] {
-  const same = marks.filter(({ label }) => label === text);
+  const same = text === '' ? marks : marks.filter(({ label }) => label === text);
   return same.length > 0 ? same : marks.filter(({ label }) => label.toLowerCase().includes(text.toLowerCase()));
 }
 

@@ -356,6 +356,13 @@ export const retiredMethods: readonly Method[] = [
     'where the level before a response was flat, its lowest sample was the foot, wherever it lay: the rise was too long, and the response lost. A sensor that was off had no responses, and that was good.',
   ),
   earlier(featureMethods[methodIndex('activity')]!, 2, 'every unit but m/s2 was taken for g.'),
+  ...['hr_ppg', 'hr_ppg_motion'].map((feature) =>
+    earlier(
+      featureMethods[methodIndex(feature)]!,
+      9,
+      'an acceleration in mg or m/s^2 was taken for one in g, and its wearer for always moving.',
+    ),
+  ),
   earlier(featureMethods[methodIndex('steps')]!, 1, 'every unit but m/s2 was taken for g.'),
   method({
     feature: 'hr_ppg',

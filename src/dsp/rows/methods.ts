@@ -223,7 +223,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 9,
+    version: 10,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -353,7 +353,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 9,
+    version: 10,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
