@@ -5,7 +5,7 @@ const pressed = (key: string, shiftKey: boolean): readonly string[] => {
   const did: string[] = [];
   const note =
     (name: string) =>
-    (...with_: readonly (string | number | boolean | undefined)[]): void =>
+    (...with_: readonly (string | number | boolean | null | undefined)[]): void =>
       void did.push([name, ...with_.filter((one) => one !== undefined)].join(' '));
   const keyed: Keyed = {
     signalCount: 2,
