@@ -64,6 +64,19 @@ async function picture(page: Page, name: string): Promise<void> {
 const panel = (page: Page) => page.getByRole('region', { name: 'Marks' });
 const row = (page: Page, text: string) => panel(page).getByRole('row').filter({ hasText: text });
 
+/** Chooses the beat in the middle of the strip, by the keyboard. */
+async function chooseBeat(page: Page): Promise<void> {
+  await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+  await page
+    .getByRole('status')
+    .filter({ hasText: /heart rate \d/ })
+    .waitFor();
+  await page.keyboard.press('b');
+  await panel(page)
+    .getByText(/Computed as/)
+    .waitFor();
+}
+
 describe.skipIf(chromiumPath === null)('marks of a recording', () => {
   // promise: marks-in-viewer
   it('are made with the mouse, changed, deleted and taken back up, and every version can be read', async () => {
@@ -399,20 +412,8 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
 
   it('of one beat in two windows are versions of one mark', async () => {
     const [one, other] = [await openViewer(150), await openViewer(150)];
-    const choose = async ({ page }: Opened): Promise<void> => {
-      await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
-      await page
-        .getByRole('status')
-        .filter({ hasText: /heart rate \d/ })
-        .waitFor();
-      await page.keyboard.press('b');
-      await panel(page)
-        .getByText(/Computed as/)
-        .waitFor();
-    };
     const before = (await marks()).length;
-    await choose(one);
-    await choose(other);
+    for (const { page } of [one, other]) await chooseBeat(page);
     await panel(one.page).getByRole('button', { name: /^V / }).click();
     await row(one.page, 'Beat V').waitFor();
     await panel(other.page).getByRole('button', { name: /^S / }).click();
@@ -432,15 +433,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
       channel: SECOND.code,
     });
     const { page } = await openViewer(340.5);
-    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
-    await page
-      .getByRole('status')
-      .filter({ hasText: /heart rate \d/ })
-      .waitFor();
-    await page.keyboard.press('b');
-    await panel(page)
-      .getByText(/Computed as/)
-      .waitFor();
+    await chooseBeat(page);
     await panel(page).getByRole('button', { name: /^V / }).click();
     await row(page, 'Beat V').waitFor();
     const made = (await marks()).filter(({ kind, starts_at: time }) => kind === 'beat' && Math.abs(secOf(time) - 340.5) < 0.2);

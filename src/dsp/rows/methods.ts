@@ -190,15 +190,15 @@ const boundaries: readonly Method[] = [
   boundary('qt', 'QT interval', delineation, 'Onset of QRS to end of T.'),
   ...(
     [
-      ['bazett', 'Bazett', 'Bazett 1920, Heart 7:353', 'QT / RR^(1/2)'],
-      ['fridericia', 'Fridericia', 'Fridericia 1920, Acta Med Scand 53:469', 'QT / RR^(1/3)'],
-      ['framingham', 'Framingham', 'Sagie et al. 1992, doi:10.1016/0002-9149(92)90562-D', 'QT + 154 ms (1 - RR)'],
-      ['hodges', 'Hodges', 'Hodges et al. 1983, J Am Coll Cardiol 1:694', 'QT + 1.75 ms (60 / RR - 60)'],
+      ['bazett', 'QT corrected (Bazett)', 'Bazett 1920, Heart 7:353', 'QT / RR^(1/2)'],
+      ['fridericia', 'QT corrected (Fridericia)', 'Fridericia 1920, Acta Med Scand 53:469', 'QT / RR^(1/3)'],
+      ['framingham', 'QT corrected (Framingham)', 'Sagie et al. 1992, doi:10.1016/0002-9149(92)90562-D', 'QT + 154 ms (1 - RR)'],
+      ['hodges', 'QT corrected (Hodges)', 'Hodges et al. 1983, J Am Coll Cardiol 1:694', 'QT + 1.75 ms (60 / RR - 60)'],
     ] as const
-  ).map(([name, author, paper, formula]) =>
+  ).map(([name, title, paper, formula]) =>
     boundary(
       `qtc_${name}`,
-      `QT corrected (${author})`,
+      title,
       paper,
       `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where the mean NN interval is further than 5 % from it.`,
       10,
