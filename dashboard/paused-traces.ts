@@ -137,7 +137,7 @@ export class BioPausedTraces extends BioElement {
       ),
     );
     if (pause !== this.#pause) return;
-    this.#marks = lists.flat().map(({ id, starts_at: start, ends_at: end, kind, text, beat, channel, made_at: made }) => ({
+    const marks = lists.flat().map(({ id, starts_at: start, ends_at: end, kind, text, beat, channel, made_at: made }): Mark => ({
       id,
       startMs: Date.parse(start),
       endMs: Date.parse(end ?? start),
@@ -147,6 +147,7 @@ export class BioPausedTraces extends BioElement {
       channel,
       madeMs: Date.parse(made),
     }));
+    this.#marks = marks.toSorted((a, b) => a.startMs - b.startMs);
     this.requestUpdate();
   }
 

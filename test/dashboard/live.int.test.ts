@@ -254,7 +254,10 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
         await expect.poll(() => dialog.count()).toBe(0);
       };
       for (const channel of ['ecg.ii', 'ppg.ir', '']) await mark(channel);
-      await page.getByText(/^Marks: .* of ecg\.ii; .* of ppg\.ir; .* of $/).waitFor();
+      const shown = page.getByText(/^Marks: /);
+      const ofThem = async (): Promise<string[]> =>
+        ((await shown.textContent()) ?? '').match(/\bof(?: \w+\.\w+)?(?=;|\s*$)/g)?.toSorted() ?? [];
+      await expect.poll(ofThem, { timeout: 60_000 }).toEqual(['of', 'of ecg.ii', 'of ppg.ir']);
       const streamOf = new Map((await list()).map((stream) => [stream.device_id, stream.id]));
       const marks = await dashboard.send<{ stream_id: string; text: string }[]>('GET', `/api/v1/annotations?subject_id=${id}`);
       expect(Object.fromEntries(marks.map(({ text, stream_id: stream }) => [text, stream]))).toEqual({
