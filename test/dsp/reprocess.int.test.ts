@@ -161,7 +161,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
      where method_id = (select id from method where code = 'derived:hr_ppg_v10')`,
   );
   const withOld = await rowsOf('live');
-  const old = withOld.filter((row) => row.includes('hr_ppg_v1'));
+  const old = withOld.filter((row) => row.includes('hr_ppg_v1 '));
   expect(old.length).toBeGreaterThan(300);
   await dropFeatures(database, `ts_ns % 3 = 0 or (ts_ns / 1000000000) % 100 < 30`);
   await dropBeats(database, `(ts_ns / 1000000000) % 77 < 11`);
@@ -170,7 +170,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
      where method_id = (select id from method where code = 'derived:hr_ppg_v10')`,
   );
-  const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1'));
+  const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1 '));
   const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v13');
   expect(oneMethod.code, oneMethod.err).toBe(EXIT_OK);
   const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v13'));
@@ -185,11 +185,11 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   const filled = await rowsOf('live');
   expect(
     differences(
-      filled.filter((row) => !row.includes('hr_ppg_v1')),
+      filled.filter((row) => !row.includes('hr_ppg_v1 ')),
       live,
     ),
   ).toEqual([]);
-  expect(filled.filter((row) => row.includes('hr_ppg_v1'))).toEqual(oldLeft);
+  expect(filled.filter((row) => row.includes('hr_ppg_v1 '))).toEqual(oldLeft);
 });
 
 // promise: reprocess-live
