@@ -79,6 +79,7 @@ try {
     await untilShares([8, 8, 8]);
     return 'everything is healthy, and each of three nodes has 8 partitions';
   });
+  if (all.failed) throw new Error('without a start nothing else can be tried');
   await all.check('the jobs again, while nodes run', async () => {
     for (const name of ['migrate', 'partitions']) await all.start(all.named(name));
     return 'both do nothing';

@@ -46,7 +46,10 @@ type RawService = Readonly<{
   ports?: readonly string[];
 }>;
 
-type RawNetwork = Readonly<{ internal?: boolean; ipam?: Readonly<{ config: readonly Readonly<{ subnet: string }>[] }> }> | null;
+type RawNetwork = Readonly<{
+  internal?: boolean;
+  ipam?: Readonly<{ config: readonly Readonly<{ subnet: string; ip_range: string }>[] }>;
+}> | null;
 
 const understood = new Set(
   'image build restart depends_on environment entrypoint command user read_only tmpfs volumes shm_size security_opt cap_drop networks healthcheck stop_grace_period ports'.split(
@@ -84,7 +87,7 @@ export function readCompose(path: string, prefix: string, variables: Readonly<Re
     services: inOrder(services),
     networks: Object.entries(raw.networks).map(([name, network]) => [
       ...(network?.internal === true ? ['--internal'] : []),
-      ...(network?.ipam?.config.flatMap(({ subnet }) => ['--subnet', subnet]) ?? []),
+      ...(network?.ipam?.config.flatMap(({ subnet, ip_range: range }) => ['--subnet', subnet, '--ip-range', range]) ?? []),
       `${prefix}_${name}`,
     ]),
     volumes: Object.keys(raw.volumes).map((name) => `${prefix}_${name}`),

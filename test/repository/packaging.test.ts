@@ -68,7 +68,8 @@ describe('compose.yaml', () => {
     const secrets = { POSTGRES_PASSWORD: 'p', BIO_SECRET: 's' };
     const { services: found, networks, volumes } = readCompose(path, 'x', secrets);
     expect(found.map(({ name, after }) => [name, ...after])).toEqual([['database'], ['biosignal', 'database'], ['proxy', 'biosignal']]);
-    expect(networks).toEqual([['x_outside'], ['--internal', '--subnet', '172.31.241.0/24', 'x_inside']]);
+    // The proxy's fixed address is none that another container may be given.
+    expect(networks).toEqual([['x_outside'], ['--internal', '--subnet', '172.31.241.0/24', '--ip-range', '172.31.241.128/25', 'x_inside']]);
     expect(volumes).toEqual(['x_database', 'x_certificates']);
     const { args = [] } = found.find(({ name }) => name === 'biosignal') ?? {};
     expect(args).toEqual(expect.arrayContaining(['--read-only', '--cap-drop', 'ALL', 'BIO_SECRET=s', 'BIO_TRUST_PROXY=172.31.241.10']));
@@ -105,7 +106,8 @@ describe('compose.cluster.yaml', () => {
       ...nodes.map((name) => [name, 'runs', 'partitions', 'nats']),
       ['proxy', 'runs', ...nodes],
     ]);
-    expect(networks).toEqual([['x_outside'], ['--internal', '--subnet', '172.31.242.0/24', 'x_inside']]);
+    // The proxy's fixed address is none that another container may be given.
+    expect(networks).toEqual([['x_outside'], ['--internal', '--subnet', '172.31.242.0/24', '--ip-range', '172.31.242.128/25', 'x_inside']]);
     expect(volumes).toEqual(['x_database', 'x_standby', 'x_certificates']);
   });
 
