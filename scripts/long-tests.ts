@@ -11,15 +11,15 @@ const names = `
   cluster/backlog-of-nodes cluster/batch-of-owners cluster/behind-a-proxy cluster/clock cluster/copied-database cluster/damaged-answers
   cluster/drain cluster/ended-together cluster/erase-at-others cluster/first-processes cluster/followed-edge cluster/former-release
   cluster/guessing-nodes cluster/hostile-messages cluster/hung-processes cluster/late-stop cluster/lost-owner cluster/membership
-  cluster/nats-nodes cluster/nats-rights cluster/no-room-for-nodes cluster/password cluster/starved cluster/unreached
+  cluster/moving-partitions cluster/nats-nodes cluster/nats-rights cluster/no-room-for-nodes cluster/password cluster/starved cluster/unreached
   cluster/viewer-between-owners
   dashboard/dashboard dashboard/devices dashboard/lists dashboard/live dashboard/marks dashboard/pages dashboard/paper dashboard/people
   dashboard/recording dashboard/recordings dashboard/rules dashboard/search dashboard/translated dashboard/trends dashboard/variability
-  dashboard/wall dashboard/zoom
+  dashboard/time dashboard/wall dashboard/zoom
   docs/docs docs/example-web docs/examples
   dsp/reprocess dsp/silence dsp/spo2-calibration
   http/api-docs http/api-fuzz http/half-open http/slow-readers
-  ingest/batch-away ingest/batch-of-new-devices ingest/extreme-values ingest/identity
+  ingest/batch-away ingest/batch-of-new-devices ingest/device-clock ingest/extreme-values ingest/identity
   live/load
   proof/conform-cut-short proof/conform-hostile proof/faults proof/more-histories
   query/export-erased query/export-newest query/observation-summaries query/overview query/recorded-time query/time-zones query/values
@@ -31,11 +31,13 @@ const names = `
   storage/poison storage/poison-recovery storage/retention storage/retention-service storage/rollups storage/server-settings
   storage/session-settings storage/trouble storage/unreadable-rows
   webhooks/rule-emails
-  widgets/chart-moves widgets/language widgets/package widgets/session
+  widgets/chart-moves widgets/language widgets/package widgets/session widgets/visual
 `;
 
 export const longTests: readonly string[] = [
   'src/dsp/pool/pool-faults.test.ts',
+  'test/accuracy/values.test.ts',
+  'test/proof/wrong-options.test.ts',
   ...names
     .trim()
     .split(/\s+/)

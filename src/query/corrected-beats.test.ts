@@ -67,10 +67,10 @@ describe('beats that people added', () => {
   test('as many as a request may have cost no more than a moment', () => {
     const columns = columnsAt([]);
     const corrections = Array.from({ length: 10_000 }, (_, i) => ({ id: String(i), tsNs: BigInt(i) * 8_000_000_000n, beat: 'V' }));
-    const startedMs = performance.now();
+    const before = process.threadCpuUsage(); // not the clock: others use the machine, too
     const { beats } = correctBeats(columns, corrections);
-    const tookMs = performance.now() - startedMs;
+    const { user, system } = process.threadCpuUsage(before);
     expect(beats).toHaveLength(10_000);
-    expect(tookMs).toBeLessThan(200);
+    expect((user + system) / 1000).toBeLessThan(200);
   });
 });
