@@ -14,6 +14,7 @@ const RENEW_MS = 2000;
 /** How long a viewer waits for the frames of the last minute, ms, and for a node that has the person: most have one within two seconds, and
  *  one whose node was killed after ten. */
 const FETCH_MS = 1000;
+const FETCH_TRIES = 3;
 const OWNER_MS = 12_000;
 
 /** Frames of the last minute that go in one message, bytes; the oldest of many wide ones stay where they are. */
@@ -24,6 +25,8 @@ const SELECTION_LENGTH_MAX = 0xffff;
 const UUID = /^[0-9a-f-]{36}$/;
 
 type Watch = Readonly<{ subjectId: SubjectId; selection: string }>;
+/** With the newest frame that the asker has, 0: none. A former release does not say it, and gets frames with its first question alone. */
+type WatchQuestion = Watch & Readonly<{ after?: number }>;
 /** Frames that came before those that the owner is being asked for. */
 type Asked = { questions: number; early: RelayedFrame[] };
 
@@ -46,9 +49,10 @@ export class RemoteFeeds {
       return Buffer.alloc(0);
     });
     bus.handle('watch', (from, body) => {
-      const { subjectId, selection } = decodeObject<Watch>(body);
+      const { subjectId, selection, after } = decodeObject<WatchQuestion>(body);
       checkSaid(UUID.test(subjectId) && typeof selection === 'string' && selection.length <= SELECTION_LENGTH_MAX);
-      return encodeFrames(newest(hub.relayTo(from, subjectId, selection, performance.now() + WATCH_MS)));
+      checkSaid(after === undefined || (Number.isSafeInteger(after) && after >= 0));
+      return encodeFrames(newest(hub.relayTo(from, subjectId, selection, performance.now() + WATCH_MS, after)));
     });
     // job: watch: tells the owners of watched subjects that this node still shows them
     this.#timer = setInterval(() => this.#renew(), RENEW_MS).unref();
@@ -63,9 +67,14 @@ export class RemoteFeeds {
     return owner === null ? this.#fetchOnceOwned(watch) : this.#fetchFrom(owner, watch);
   }
 
-  #fetchFrom(owner: NodeId, watch: Watch): Promise<void> {
+  /** An owner that has just taken a dead node's people over may be too busy to answer in time. */
+  async #fetchFrom(owner: NodeId, watch: Watch): Promise<void> {
     this.#hub.prepare(watch.subjectId, watch.selection);
-    return this.#watch(owner, watch);
+    const asked = this.#ask(watch);
+    let asks: NodeId | null = owner;
+    for (let tries = 0; asks !== null && tries < FETCH_TRIES; tries++)
+      asks = (await this.#watch(asks, watch)) ? null : this.#ownerOf(watch.subjectId);
+    this.#endAsking(watch, asked);
   }
 
   /** A partition on its way from one node to another is nobody's: a viewer who was answered then would hear that nothing is kept. */
@@ -107,22 +116,39 @@ export class RemoteFeeds {
     }
   }
 
-  /** Never rejects: it is tried again with the next renewal. */
-  async #watch(owner: NodeId, watch: Watch): Promise<void> {
-    const key = keyOf(watch);
-    const asked = this.#asked.get(key) ?? { questions: 0, early: [] };
-    this.#asked.set(key, asked);
-    asked.questions += 1;
+  /** Never rejects: it is tried again with the next renewal. @returns whether the owner has answered */
+  async #watch(owner: NodeId, watch: Watch): Promise<boolean> {
+    const asked = this.#ask(watch);
     let isAnswered = false;
     try {
-      for (const frame of decodeFrames(await this.#bus.request(owner, 'watch', encodeObject(watch), FETCH_MS))) this.#take(frame);
+      const question: WatchQuestion = { ...watch, after: this.#hub.lastSeqOf(watch.subjectId, watch.selection) };
+      for (const frame of decodeFrames(await this.#bus.request(owner, 'watch', encodeObject(question), FETCH_MS))) this.#take(frame);
       isAnswered = true;
     } catch {
       // the owner has gone, or will be another
     }
+    if (isAnswered) this.#takeEarly(asked);
+    this.#endAsking(watch, asked);
+    return isAnswered;
+  }
+
+  #ask(watch: Watch): Asked {
+    const key = keyOf(watch);
+    const asked = this.#asked.get(key) ?? { questions: 0, early: [] };
+    this.#asked.set(key, asked);
+    asked.questions += 1;
+    return asked;
+  }
+
+  #endAsking(watch: Watch, asked: Asked): void {
     asked.questions -= 1;
-    if (asked.questions === 0) this.#asked.delete(key);
-    if (isAnswered || asked.questions === 0) for (const frame of asked.early.splice(0)) this.#take(frame);
+    if (asked.questions > 0) return;
+    this.#asked.delete(keyOf(watch));
+    this.#takeEarly(asked);
+  }
+
+  #takeEarly(asked: Asked): void {
+    for (const frame of asked.early.splice(0)) this.#take(frame);
   }
 
   /** A note overtakes an answer that was sent before it: frames with a lack before them wait for it, since what is not newer than the last

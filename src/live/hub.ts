@@ -166,15 +166,21 @@ export class Hub {
     this.#relay = relay;
   }
 
-  /** Sends the frames of a selection to another node until `untilMs` of performance.now(). @returns the frames of the last minute */
-  relayTo(node: string, subjectId: SubjectId, selection: string, untilMs: number): readonly RelayedFrame[] {
+  /** Sends the frames of a selection to another node until `untilMs` of performance.now(). @param after newest frame that it has, 0: none;
+   *  undefined: it does not say @returns the newer frames of the last minute; of a node that does not say, all if it is a new one */
+  relayTo(node: string, subjectId: SubjectId, selection: string, untilMs: number, after?: number): readonly RelayedFrame[] {
     const group = this.#groupOf(subjectId, selection);
     const isNew = group.relay(node, untilMs, performance.now());
     const frames: RelayedFrame[] = [];
-    if (!isNew) return frames;
-    for (let frame = group.ring.after(0); frame !== null; frame = group.ring.after(frame.seq))
+    if (after === undefined && !isNew) return frames;
+    for (let frame = group.ring.after(after ?? 0); frame !== null; frame = group.ring.after(frame.seq))
       frames.push({ subjectId, selection, seq: frame.seq, endUnixMs: (frame.seq + 1) * WINDOW_MS, bytes: frame.bytes });
     return frames;
+  }
+
+  /** Newest frame of a selection that was shown here, 0: none. */
+  lastSeqOf(subjectId: SubjectId, selection: string): number {
+    return this.#feeds.get(subjectId)?.groups.get(selection)?.lastSeq ?? 0;
   }
 
   /** Takes a frame that the owner of the subject has made. Left out: one that is not newer than the last, and one that a former owner sends

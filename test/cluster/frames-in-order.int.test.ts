@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { hasNatsServer, startNats } from '../../faults/lib/nats-server.ts';
 import type { PeerSocket } from '../../src/http/route.ts';
@@ -54,8 +55,12 @@ describe.each(transports)('two nodes that talk over %s', (_, runs, open) => {
     for (const end of ends.splice(0).toReversed()) await end();
   });
 
-  async function startHub(name: string, owner: string): Promise<{ bus: Bus; hub: Hub; feeds: RemoteFeeds }> {
-    const bus = await open(name);
+  async function startHub(
+    name: string,
+    owner: string,
+    through = (bus: Bus): Bus => bus,
+  ): Promise<{ bus: Bus; hub: Hub; feeds: RemoteFeeds }> {
+    const bus = through(await open(name));
     const hub = new Hub({ frameDeadlineMs: 250, viewerQueueBytesMax: 1 << 20, viewerSlowSecMax: 5 }, () => undefined);
     const view: ClusterView = {
       self: name,
@@ -111,6 +116,50 @@ describe.each(transports)('two nodes that talk over %s', (_, runs, open) => {
     viewers.bus.send('node-a', 'next', new Uint8Array(0));
     await fetching;
     await until(() => seen.at(-1) === made.lastSeq);
+    expect(made.emittedCount).toBe(15);
+    expect(seen).toEqual(Array.from({ length: 15 }, (__, i) => made.lastSeq - 14 + i));
+  });
+
+  test.runIf(runs)('an answer with the last minute that comes too late hides none of it', async () => {
+    const owner = await startHub('node-c', 'node-c');
+    // As of an owner that is held up: it has taken the question, and nobody waits for its answer any more.
+    let lost = 0;
+    const viewers = await startHub('node-d', 'node-c', (bus) => {
+      const request: Bus['request'] = async (...args) => {
+        const answer = await bus.request(...args);
+        if (args[1] !== 'watch' || lost > 0) return answer;
+        lost++;
+        push(2);
+        await sleep(50); // what was made meanwhile has come
+        throw new Error('too late');
+      };
+      return new Proxy(bus, {
+        get: (target, name) => {
+          if (name === 'request') return request;
+          const value: unknown = Reflect.get(target, name, target);
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+        },
+      });
+    });
+    const stream = { streamId: 1 as StreamId, epochNs: BigInt(Date.now() - 3000) * 1_000_000n, channels, subjectId: ANN };
+    const push = (turn: number): void =>
+      owner.hub.push(stream, [{ channelNo: 0 as ChannelNo, k0: turn * SAMPLES, samples: new Int32Array(SAMPLES), qmask: null }]);
+    const nothing = new Outbox(
+      socketOf(() => undefined),
+      1 << 20,
+    );
+    const made = owner.hub.join(ANN, nothing, '', 0);
+    push(0);
+    push(1);
+    const seen: number[] = [];
+    const viewer = new Outbox(
+      socketOf((seq) => seen.push(seq)),
+      1 << 20,
+    );
+    viewers.hub.join(ANN, viewer, '', 0);
+    await viewers.feeds.fetch(ANN, '');
+    await until(() => seen.at(-1) === made.lastSeq);
+    expect(lost).toBe(1);
     expect(made.emittedCount).toBe(15);
     expect(seen).toEqual(Array.from({ length: 15 }, (__, i) => made.lastSeq - 14 + i));
   });
