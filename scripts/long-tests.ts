@@ -7,15 +7,17 @@ import { pathToFileURL } from 'node:url';
 
 const names = `
   auth/authority auth/guessing auth/neighbours auth/sign-in-load auth/unanswered-checks
+  bus/bus
   cli/backup cli/cells-session cli/database cli/init cli/killed-move cli/ledger cli/organization-backup cli/other-tools cli/replay
+  cli/simulate
   cluster/backlog-of-nodes cluster/batch-of-owners cluster/behind-a-proxy cluster/clock cluster/copied-database cluster/damaged-answers
   cluster/drain cluster/ended-together cluster/erase-at-others cluster/first-processes cluster/followed-edge cluster/former-release
   cluster/guessing-nodes cluster/hostile-messages cluster/hung-processes cluster/late-stop cluster/lost-owner cluster/membership
-  cluster/moving-partitions cluster/nats-nodes cluster/nats-rights cluster/no-room-for-nodes cluster/password cluster/starved cluster/unreached
-  cluster/viewer-between-owners
+  cluster/moving-partitions cluster/nats-nodes cluster/nats-rights cluster/no-room-for-nodes cluster/password cluster/starved
+  cluster/unreached cluster/viewer-between-owners
   dashboard/dashboard dashboard/devices dashboard/lists dashboard/live dashboard/marks dashboard/pages dashboard/paper dashboard/people
-  dashboard/recording dashboard/recordings dashboard/rules dashboard/search dashboard/translated dashboard/trends dashboard/variability
-  dashboard/time dashboard/wall dashboard/zoom
+  dashboard/recording dashboard/recordings dashboard/rules dashboard/search dashboard/time dashboard/translated dashboard/trends
+  dashboard/variability dashboard/wall dashboard/zoom
   docs/docs docs/example-web docs/examples
   dsp/reprocess dsp/silence dsp/spo2-calibration
   http/api-docs http/api-fuzz http/half-open http/slow-readers
@@ -25,13 +27,13 @@ const names = `
   query/export-erased query/export-newest query/observation-summaries query/overview query/recorded-time query/time-zones query/values
   records/answer-effects records/erase-after-start records/erase-complete records/lost-updates records/rule-trial records/rule-turns
   records/rules records/schedules
-  service/full-pool service/jobs service/outage-lines service/restart-streams service/secret service/settings service/standby
-  service/stop
+  service/full-pool service/jobs service/outage-lines service/ownership service/restart-streams service/secret service/settings
+  service/standby service/stop
   storage/damaged-derived storage/derived storage/derived-blocks storage/embedded storage/late-data storage/migrate storage/pack-rows
   storage/poison storage/poison-recovery storage/retention storage/retention-service storage/rollups storage/server-settings
   storage/session-settings storage/trouble storage/unreadable-rows
   webhooks/rule-emails
-  widgets/chart-moves widgets/language widgets/package widgets/session widgets/visual
+  widgets/chart-moves widgets/language widgets/package widgets/recording-marks widgets/session widgets/visual
 `;
 
 export const longTests: readonly string[] = [
