@@ -27,6 +27,8 @@ const UUID = /^[0-9a-f-]{36}$/;
 type Watch = Readonly<{ subjectId: SubjectId; selection: string }>;
 /** With the newest frame that the asker has, 0: none. A former release does not say it, and gets frames with its first question alone. */
 type WatchQuestion = Watch & Readonly<{ after?: number }>;
+/** Frames that are wanted of a node that may hold them. */
+type Wanted = Watch & Readonly<{ after: number; before: number }>;
 /** Frames that came before those that the owner is being asked for. */
 type Asked = { questions: number; early: RelayedFrame[] };
 
@@ -54,17 +56,53 @@ export class RemoteFeeds {
       checkSaid(after === undefined || (Number.isSafeInteger(after) && after >= 0));
       return encodeFrames(newest(hub.relayTo(from, subjectId, selection, performance.now() + WATCH_MS, after)));
     });
+    bus.handle('held', (_, body) => {
+      const { subjectId, selection, after, before } = decodeObject<Wanted>(body);
+      checkSaid(UUID.test(subjectId) && typeof selection === 'string' && Number.isSafeInteger(after) && Number.isSafeInteger(before));
+      return encodeFrames(newest(hub.held(subjectId, selection, after, before)));
+    });
     // job: watch: tells the owners of watched subjects that this node still shows them
     this.#timer = setInterval(() => this.#renew(), RENEW_MS).unref();
-    view.onChange(() => this.#renew());
+    view.onChange(() => {
+      this.#renew();
+      this.#followKept();
+    });
   }
 
-  /** For a viewer who is about to join. @returns null when this node makes the frames itself */
-  fetch(subjectId: SubjectId, selection: string): Promise<void> | null {
+  /** For a viewer who is about to join. @param after frames after this one are wanted; null: only new ones
+   *  @returns null when this node makes the frames itself, and has what is wanted */
+  fetch(subjectId: SubjectId, selection: string, after: number | null): Promise<void> | null {
     const watch: Watch = { subjectId, selection };
     const owner = this.#view.ownerOf(subjectId);
-    if (owner === this.#view.self) return null;
+    const isMine = owner === this.#view.self;
+    if (after === null || (isMine && !this.#hub.lacksAfter(subjectId, selection, after)))
+      return isMine ? null : this.#fetchNew(owner, watch);
+    return this.#fetchAfter(isMine ? null : this.#fetchNew(owner, watch), watch, after);
+  }
+
+  #fetchNew(owner: NodeId | null, watch: Watch): Promise<void> {
     return owner === null ? this.#fetchOnceOwned(watch) : this.#fetchFrom(owner, watch);
+  }
+
+  /** The owner may be one since a moment ago: what was missed is where the frames were made and shown before. */
+  async #fetchAfter(owners: Promise<void> | null, watch: Watch, after: number): Promise<void> {
+    await owners;
+    const { subjectId, selection } = watch;
+    if (!this.#hub.lacksAfter(subjectId, selection, after)) return;
+    this.#hub.prepare(subjectId, selection);
+    const before = this.#hub.find(subjectId, selection)!.ring.oldestSeq;
+    this.#hub.takeOlder(subjectId, selection, await this.#heldElsewhere({ ...watch, after, before }));
+  }
+
+  /** @returns what the other nodes hold, ascending, each frame once */
+  async #heldElsewhere(wanted: Wanted): Promise<readonly RelayedFrame[]> {
+    const body = encodeObject({ ...wanted, before: Math.min(wanted.before, Number.MAX_SAFE_INTEGER) });
+    const others = this.#view.nodes().filter(({ id }) => id !== this.#view.self && this.#reach.reaches(id));
+    const answers = await Promise.all(others.map(({ id }) => this.#bus.request(id, 'held', body, FETCH_MS).then(decodeFrames, () => [])));
+    const bySeq = new Map(answers.flat().map((frame) => [frame.seq, frame]));
+    return [...bySeq.values()]
+      .filter((frame) => keyOf(frame) === keyOf(wanted) && frame.seq > wanted.after && frame.seq < wanted.before)
+      .toSorted((a, b) => a.seq - b.seq);
   }
 
   /** An owner that has just taken a dead node's people over may be too busy to answer in time. */
@@ -116,13 +154,31 @@ export class RemoteFeeds {
     }
   }
 
+  /** A viewer who left may come back within a minute: the next owner makes frames for them, as the former one did. */
+  #followKept(): void {
+    for (const { subjectId, group } of Array.from(this.#hub.kept(performance.now()))) {
+      const owner = this.#view.ownerOf(subjectId);
+      if (owner === this.#view.self) group.askedOf = '';
+      else if (owner !== null && owner !== group.askedOf && this.#reach.reaches(owner))
+        void this.#watch(owner, { subjectId, selection: group.key });
+    }
+  }
+
   /** Never rejects: it is tried again with the next renewal. @returns whether the owner has answered */
   async #watch(owner: NodeId, watch: Watch): Promise<boolean> {
     const asked = this.#ask(watch);
     let isAnswered = false;
     try {
-      const question: WatchQuestion = { ...watch, after: this.#hub.lastSeqOf(watch.subjectId, watch.selection) };
-      for (const frame of decodeFrames(await this.#bus.request(owner, 'watch', encodeObject(question), FETCH_MS))) this.#take(frame);
+      const after = this.#hub.find(watch.subjectId, watch.selection)?.lastSeq ?? 0;
+      const question: WatchQuestion = { ...watch, after };
+      const frames = decodeFrames(await this.#bus.request(owner, 'watch', encodeObject(question), FETCH_MS));
+      const group = this.#hub.find(watch.subjectId, watch.selection);
+      if (group !== null) group.askedOf = owner;
+      const [first] = frames;
+      // Between those of here and those of the owner another node may have made some.
+      if (group !== null && group.ring.count > 0 && first !== undefined && this.#hub.lacksBefore(first))
+        for (const frame of await this.#heldElsewhere({ ...watch, after: group.lastSeq, before: first.seq })) this.#take(frame);
+      for (const frame of frames) this.#take(frame);
       isAnswered = true;
     } catch {
       // the owner has gone, or will be another

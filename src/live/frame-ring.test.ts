@@ -49,4 +49,19 @@ describe('FrameRing', () => {
     }
     expect(at).toBe(503);
   });
+
+  it('takes older frames before its own, which stay as they are, and drops the oldest of all first', () => {
+    const frameOf = (seq: number): { seq: number; bytes: Uint8Array } => ({ seq, bytes: new Uint8Array(500).fill(seq % 251) });
+    const ring = new FrameRing();
+    for (let seq = 61; seq <= 100; seq++) ring.push(seq, frameOf(seq).bytes, 1000 + seq, 40_000, 60_000);
+    const older = Array.from({ length: 60 }, (_, i) => frameOf(i + 1));
+    ring.putBefore(older, 5000, 40_000, 60_000);
+    expect(ring.bytesHeld).toBeLessThanOrEqual(40_000);
+    expect(ring.oldestSeq).toBeGreaterThan(1);
+    expect(ring.oldestSeq).toBeLessThan(61);
+    for (let seq = ring.oldestSeq; seq <= 100; seq++) expect(ring.after(seq - 1)).toEqual(frameOf(seq));
+    expect(ring.after(100)).toBeNull();
+    ring.push(101, frameOf(101).bytes, 1000 + 61 + 60_001, 40_000, 60_000);
+    expect(ring.oldestSeq).toBe(62);
+  });
 });

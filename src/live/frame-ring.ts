@@ -54,6 +54,15 @@ export class FrameRing {
     chunk.frameCount++;
   }
 
+  /** Puts frames before those that are held, as old as the oldest of them. @param frames ascending, older than all of them */
+  putBefore(frames: readonly RingFrame[], nowMs: number, bytesMax: number, ageMsMax: number): void {
+    const held = this.#frames.slice(this.#head).map((frame) => ({ ...frame, bytes: bytesOf(frame).slice() }));
+    this.#chunks.length = this.#frames.length = this.#head = this.#bytesHeld = 0;
+    this.#spare = null;
+    for (const { seq, bytes } of frames) this.push(seq, bytes, held[0]?.atMs ?? nowMs, bytesMax, ageMsMax);
+    for (const { seq, bytes, atMs: sinceMs } of held) this.push(seq, bytes, sinceMs, bytesMax, ageMsMax);
+  }
+
   /** The first frame after `seq`; its bytes are valid until the next push. */
   after(seq: number): RingFrame | null {
     let low = this.#head;
@@ -64,7 +73,7 @@ export class FrameRing {
       else high = middle;
     }
     const found = this.#frames[low];
-    return found === undefined ? null : { seq: found.seq, bytes: found.chunk.buf.subarray(found.start, found.start + found.length) };
+    return found === undefined ? null : { seq: found.seq, bytes: bytesOf(found) };
   }
 
   /** Frames after `seq`. */
@@ -122,3 +131,5 @@ export class FrameRing {
     this.#spare = null;
   }
 }
+
+const bytesOf = ({ chunk, start, length }: Held): Uint8Array => chunk.buf.subarray(start, start + length);

@@ -136,7 +136,7 @@ export class Hub {
   }
 
   #emit(feed: Feed, clock: FrameClock, incomplete: boolean, nowMs: number): void {
-    const ringBytesMax = Math.max(RING_BYTES_MIN, RINGS_BYTES_MAX / Math.max(1, this.#groupCount));
+    const ringBytesMax = this.#ringBytesMax();
     const seq = clock.window;
     const endUnixMs = (seq + 1) * WINDOW_MS + clock.phaseNs / 1e6;
     for (const group of feed.groups.values()) {
@@ -151,6 +151,10 @@ export class Hub {
     if (feed.features.length > 0) feed.features = [];
     this.#frameCount++;
     if (this.#frameCount % TIMED_EVERY === 0) this.#metrics?.frameSeconds.observe((nowMs - clock.receivedMs) / 1000);
+  }
+
+  #ringBytesMax(): number {
+    return Math.max(RING_BYTES_MIN, RINGS_BYTES_MAX / Math.max(1, this.#groupCount));
   }
 
   /** Takes over the viewers that fell behind in the group's last frame. */
@@ -171,16 +175,7 @@ export class Hub {
   relayTo(node: string, subjectId: SubjectId, selection: string, untilMs: number, after?: number): readonly RelayedFrame[] {
     const group = this.#groupOf(subjectId, selection);
     const isNew = group.relay(node, untilMs, performance.now());
-    const frames: RelayedFrame[] = [];
-    if (after === undefined && !isNew) return frames;
-    for (let frame = group.ring.after(after ?? 0); frame !== null; frame = group.ring.after(frame.seq))
-      frames.push({ subjectId, selection, seq: frame.seq, endUnixMs: (frame.seq + 1) * WINDOW_MS, bytes: frame.bytes });
-    return frames;
-  }
-
-  /** Newest frame of a selection that was shown here, 0: none. */
-  lastSeqOf(subjectId: SubjectId, selection: string): number {
-    return this.#feeds.get(subjectId)?.groups.get(selection)?.lastSeq ?? 0;
+    return isNew || after !== undefined ? this.held(subjectId, selection, after ?? 0, Infinity) : [];
   }
 
   /** Takes a frame that the owner of the subject has made. Left out: one that is not newer than the last, and one that a former owner sends
@@ -189,8 +184,7 @@ export class Hub {
     const feed = this.#feeds.get(subjectId);
     const group = feed?.groups.get(selection);
     if (feed === undefined || group === undefined || feed.clock !== null || seq <= group.lastSeq) return;
-    const ringBytesMax = Math.max(RING_BYTES_MIN, RINGS_BYTES_MAX / Math.max(1, this.#groupCount));
-    this.#delivered.inc(group.emit(seq, endUnixMs, bytes, nowMs, ringBytesMax, RING_MS));
+    this.#delivered.inc(group.emit(seq, endUnixMs, bytes, nowMs, this.#ringBytesMax(), RING_MS));
     this.collect(group);
   }
 
@@ -198,6 +192,41 @@ export class Hub {
   lacksBefore({ subjectId, selection, seq }: Pick<RelayedFrame, 'subjectId' | 'selection' | 'seq'>): boolean {
     const group = this.#feeds.get(subjectId)?.groups.get(selection);
     return group !== undefined && seq > group.lastSeq + 1;
+  }
+
+  /** Frames of a selection between two numbers. */
+  held(subjectId: SubjectId, selection: string, after: number, before: number): RelayedFrame[] {
+    const frames: RelayedFrame[] = [];
+    const ring = this.find(subjectId, selection)?.ring;
+    for (let frame = ring?.after(after) ?? null; frame !== null && frame.seq < before; frame = ring!.after(frame.seq))
+      frames.push({ subjectId, selection, seq: frame.seq, endUnixMs: (frame.seq + 1) * WINDOW_MS, bytes: frame.bytes });
+    return frames;
+  }
+
+  /** Takes frames of before that another node holds: those older than all that this one has. @param frames ascending */
+  takeOlder(subjectId: SubjectId, selection: string, frames: readonly RelayedFrame[]): void {
+    const group = this.find(subjectId, selection);
+    if (group === null) return;
+    const before = group.ring.count > 0 ? group.ring.oldestSeq : (this.#feeds.get(subjectId)!.clock?.window ?? Infinity);
+    const older = frames.filter(({ seq }) => seq < before && (group.ring.count > 0 || seq > group.lastSeq));
+    if (older.length > 0) group.takeOlder(older, performance.now(), this.#ringBytesMax(), RING_MS);
+  }
+
+  /** Whether frames after this one are no longer held. */
+  lacksAfter(subjectId: SubjectId, selection: string, seq: number): boolean {
+    const group = this.find(subjectId, selection);
+    return group === null || this.replayable(group, seq) === null;
+  }
+
+  find(subjectId: SubjectId, selection: string): ViewerGroup | null {
+    return this.#feeds.get(subjectId)?.groups.get(selection) ?? null;
+  }
+
+  /** Frames that are kept for viewers who may come back, and that no node asks for. */
+  *kept(nowMs: number): Iterable<Readonly<{ subjectId: SubjectId; group: ViewerGroup }>> {
+    for (const { subjectId, groups } of this.#feeds.values())
+      for (const group of groups.values())
+        if (group.viewers.size === 0 && group.ring.count > 0 && group.relayedTo(nowMs).length === 0) yield { subjectId, group };
   }
 
   /** What is watched here, by subject and selection. */

@@ -44,8 +44,9 @@ export type LiveSocketOptions = Readonly<{
    *  @param foundBy the caller for whom resolveSubject found the person  @returns to be called when they no longer do */
   watched?: ((caller: Caller, subjectId: SubjectId, from: From, foundBy: Caller) => () => void) | undefined;
   countViewers?: (delta: 1 | -1) => void;
-  /** Gets the last frames from the node that has them, before the first viewer of a selection joins. null: they are here. Never rejects */
-  fetchFrames?: ((subjectId: SubjectId, selection: string) => Promise<void> | null) | undefined;
+  /** Gets the last frames from the nodes that have them, before a viewer joins.  @param after those after this one are wanted; null: only
+   *  new ones  @returns null: what there is is here. Never rejects */
+  fetchFrames?: ((subjectId: SubjectId, selection: string, after: number | null) => Promise<void> | null) | undefined;
   /** Whether the node that makes a subject's frames can be asked for them. */
   reachesFrames?: ((subjectId: SubjectId) => boolean) | undefined;
 }>;
@@ -169,18 +170,19 @@ class Viewer implements SocketHandlers {
     if (subjectId === null) return;
     const { hub } = this.#options;
     const selection = this.#selection;
+    const { after } = view;
     const { endedCount } = hub;
     const join = (): void => {
       if (this.#closed || view.subjectId === null || view.group !== null) return;
       if (hub.endedCount !== endedCount) this.#joinIfSeen(view, subjectId, then);
-      else if (this.#selection !== selection) this.#joinWhenFetched(view, then);
+      else if (this.#selection !== selection || view.after !== after) this.#joinWhenFetched(view, then);
       else {
         view.group = hub.join(subjectId, view.outbox, selection, this.#intervalMs);
         then();
-        if (view.after !== null) this.#replay(view, view.after);
+        if (view.after !== null) this.#replay(view, view.after, true);
       }
     };
-    const fetching = this.#options.fetchFrames?.(subjectId, selection) ?? null;
+    const fetching = this.#options.fetchFrames?.(subjectId, selection, after) ?? null;
     if (fetching === null) join();
     else void fetching.then(join);
   }
@@ -288,23 +290,35 @@ class Viewer implements SocketHandlers {
     }
     for (const view of this.#views) {
       if (view.subjectId === null || view.group === null) continue;
-      // Goes on where it was: another node may send all frames of the new selection that it has, or none for a while.
-      const seen = view.group.lastSeq;
-      this.#options.hub.leave(view.outbox, view.group);
-      view.group = null;
-      this.#joinWhenFetched(view, () => {
-        if (view.group !== null && seen > 0) this.#options.hub.replay(view.outbox, view.group, seen);
-      });
+      this.#joinAnew(view, view.group);
     }
     const rateHz = this.#intervalMs === 0 ? null : 1000 / this.#intervalMs;
     this.#tell({ type: 'subscribed', channels: this.#selection === '' ? null : this.#selection.split(','), max_rate_hz: rateHz });
   }
 
-  #replay(view: View, after: number): void {
+  /** Goes on where it was: another node may send all frames of the selection that it has, or none for a while. */
+  #joinAnew(view: View, former: ViewerGroup): void {
+    const seen = former.lastSeq;
+    this.#options.hub.leave(view.outbox, former);
+    view.group = null;
+    this.#joinWhenFetched(view, () => {
+      if (view.group !== null && seen > 0) this.#options.hub.replay(view.outbox, view.group, seen);
+    });
+  }
+
+  /** @param isFetched other nodes were asked for what this one does not have */
+  #replay(view: View, after: number, isFetched = false): void {
     const { outbox, group, subjectId } = view;
     view.after = group === null ? after : null;
     if (group === null) return;
-    const { hub } = this.#options;
+    const { hub, fetchFrames } = this.#options;
+    // One that is being sent frames of before gets the rest of them.
+    const mayAsk = !isFetched && fetchFrames !== undefined && outbox.mode !== 'replaying';
+    if (mayAsk && hub.replayable(group, after) === null) {
+      view.after = after;
+      this.#joinAnew(view, group);
+      return;
+    }
     const oldest = group.ring.oldestSeq;
     const named = this.#isMany ? { subject: subjectId } : {};
     // Of several, each is held for another while: what is held of each is sent.

@@ -2,6 +2,7 @@
  *  sent to one by one, many through a uWS topic; either way the bytes are encoded once. */
 import type { ChannelKind } from '../signal.ts';
 import { FrameRing } from './frame-ring.ts';
+import type { RingFrame } from './frame-ring.ts';
 import type { Outbox } from './outbox.ts';
 import { unixNowMs } from '../unix-clock.ts';
 
@@ -30,6 +31,8 @@ export class ViewerGroup {
   lastSeq = 0;
   /** When the last frame's window ended, Unix ms. */
   #endUnixMs = 0;
+  /** The node that was last asked for its frames; '': they are made here. */
+  askedOf = '';
   /** Since when it has no viewer, or when another node last asked for its frames; Infinity: it has one. */
   emptySinceMs = Infinity;
   #byTopic = false;
@@ -110,6 +113,12 @@ export class ViewerGroup {
       else if (result === 'behind') this.fallen.push(viewer);
     }
     return sent;
+  }
+
+  /** Takes frames of before, for viewers who come back. @param frames ascending, older than all in the ring */
+  takeOlder(frames: readonly RingFrame[], nowMs: number, ringBytesMax: number, ringMsMax: number): void {
+    this.ring.putBefore(frames, nowMs, ringBytesMax, ringMsMax);
+    if (this.lastSeq === 0) this.lastSeq = frames.at(-1)?.seq ?? 0;
   }
 
   add(viewer: Outbox): void {

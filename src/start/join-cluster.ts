@@ -62,7 +62,7 @@ export async function joinCluster(ingest: Database, instance: Instance, options:
     membership,
     routing: {
       route: (local, subjectOf) => new RoutedSink({ local, view: membership, bus, subjectOf, forwarded }),
-      fetchFrames: (subjectId, selection) => feeds?.fetch(subjectId, selection) ?? null,
+      fetchFrames: (subjectId, selection, after) => feeds?.fetch(subjectId, selection, after) ?? null,
       reachesFrames: (subjectId) => feeds?.reaches(subjectId) ?? true,
     },
     answer: (pipeline, database) => {

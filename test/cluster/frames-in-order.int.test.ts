@@ -112,7 +112,7 @@ describe.each(transports)('two nodes that talk over %s', (_, runs, open) => {
       0,
     );
     // The owner makes the next frames in the turn of its loop in which it answers.
-    const fetching = viewers.feeds.fetch(ANN, '');
+    const fetching = viewers.feeds.fetch(ANN, '', null);
     viewers.bus.send('node-a', 'next', new Uint8Array(0));
     await fetching;
     await until(() => seen.at(-1) === made.lastSeq);
@@ -157,7 +157,7 @@ describe.each(transports)('two nodes that talk over %s', (_, runs, open) => {
       1 << 20,
     );
     viewers.hub.join(ANN, viewer, '', 0);
-    await viewers.feeds.fetch(ANN, '');
+    await viewers.feeds.fetch(ANN, '', null);
     await until(() => seen.at(-1) === made.lastSeq);
     expect(lost).toBe(1);
     expect(made.emittedCount).toBe(15);
