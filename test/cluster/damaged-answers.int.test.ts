@@ -142,7 +142,13 @@ test.runIf(hasNatsServer)('a damaged answer to a scrape counts as none: /metrics
   closing.push(() => liar.close());
   const metric = { name: 'bio_beats_total', help: 'Beats.', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 1 }] };
   const lies = [
-    ...[null, 7, [], {}, { node: 'ward/2' }, { node: 5, metrics: [metric] }, { node: 'ward/2', metrics: { length: 1 } }],
+    null,
+    7,
+    [],
+    {},
+    { node: 'ward/2' },
+    { node: 5, metrics: [metric] },
+    { node: 'ward/2', metrics: { length: 1 } },
     ...[null, {}, { ...metric, name: 3 }, { ...metric, help: null }, { ...metric, aggregator: 'toString' }].map((one) => ({
       node: 'ward/2',
       metrics: [one],
