@@ -190,7 +190,7 @@ export function createMetrics() {
       help: 'Nodes on the same port that did not answer this scrape within 1 s; their values are missing from it.',
       registers,
     }),
-    openStreams: new Gauge({ name: 'bio_open_streams', help: 'Streams with data in the last minute.', registers }),
+    openStreams: new Gauge({ name: 'bio_open_streams', help: 'Streams in memory: those with packets in the last ten minutes.', registers }),
     queueBytes,
     features: new Counter({ name: 'bio_features_total', help: 'Feature values stored.', registers }),
     beats: new Counter({ name: 'bio_beats_total', help: 'Beats stored.', registers }),

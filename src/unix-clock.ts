@@ -1,5 +1,5 @@
-/** Unix time by which packets are judged and recordings are placed. Of an instance alone it is the machine's. Nodes of a cluster agree
- *  about it (src/cluster/agreed-clock.ts), and a leap of the machine's clock is not followed until they have. */
+/** Unix time by which packets and user tokens are judged, and recordings and entries are placed. Of an instance alone it is the machine's.
+ *  Nodes of a cluster agree about it (src/cluster/agreed-clock.ts), and a leap of the machine's clock is not followed until they have. */
 
 /** Unix ms at 0 of the monotonic clock; null: the machine's clock says it. */
 let startMs: number | null = null;

@@ -21,6 +21,7 @@ import { SigningKeys } from './signing-keys.ts';
 import { mintUserToken, verifyUserToken } from './user-tokens.ts';
 import type { TokenClaims, TokenSubject, UserToken } from './user-tokens.ts';
 import type { Caller, OperatorRole } from '../caller.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 /** How long a verified credential is trusted without asking the database. */
 export const CACHE_MS = 1000;
@@ -111,7 +112,7 @@ export class Auth {
     const nowMs = performance.now();
     if (entry !== undefined && nowMs - entry.checkedMs < CACHE_MS) {
       if (entry.caller.kind === 'user') {
-        if (entry.caller.expiresAtMs <= Date.now()) throw expired();
+        if (entry.caller.expiresAtMs <= unixNowMs()) throw expired();
         return this.#withSdkKey(entry.caller, request);
       }
       if (entry.caller.kind !== 'key') return entry.caller;
@@ -182,7 +183,7 @@ export class Auth {
 
   /** Has a key or session behind this caller passed its expiry? */
   isExpired(caller: Caller): boolean {
-    const ended = (id: string): boolean => (this.#keyExpiryMs.get(id) ?? Infinity) <= Date.now();
+    const ended = (id: string): boolean => (this.#keyExpiryMs.get(id) ?? Infinity) <= unixNowMs();
     if (caller.kind === 'user') return caller.sdkKeyIds?.some(ended) ?? false;
     if (caller.kind === 'operator') return ended(caller.operatorId);
     return caller.kind === 'key' && ended(caller.keyId);
@@ -309,7 +310,7 @@ export class Auth {
   async #token(token: string, entry: Entry | null): Promise<{ caller: Caller; claims: TokenClaims }> {
     const claims = entry?.claims ?? (await verifyUserToken(this.signingKeys, this.#options.issuer, token));
     const expiresAtMs = claims.expiresAtSec * 1000;
-    if (expiresAtMs <= Date.now()) throw expired();
+    if (expiresAtMs <= unixNowMs()) throw expired();
     const { orgId, projectId, subjectId, sdkKeyId, jti, kid } = claims;
     if ((await this.signingKeys.verifier(kid)) === null) {
       throw new PipelineError('credential_invalid', 'The key that signed this token was withdrawn.');

@@ -21,6 +21,7 @@ import { build, epochMs, inSec, isoTime, now, run } from '../storage/database/bu
 import type { Db } from '../storage/database/database.ts';
 import type { Tables } from '../storage/database/tables.ts';
 import { KeySealer } from './key-sealer.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 const MODULUS_BITS = 3072;
 /** How long JWKS may be cached, and so how long a key is published before it signs. */
@@ -66,14 +67,14 @@ export class SigningKeys {
   async start(): Promise<void> {
     await this.reload();
     await this.#sealPlain();
-    if (this.#signer(Date.now()) === null) await this.#makeSigner();
+    if (this.#signer(unixNowMs()) === null) await this.#makeSigner();
   }
 
   async #makeSigner(): Promise<void> {
     await transaction(this.#pool, async (client) => {
       await client.query(`select pg_advisory_xact_lock(${hashedLock(namedLocks.signingKey)})`);
       await this.#load(client); // a racing node may have made it
-      if (this.#signer(Date.now()) === null) {
+      if (this.#signer(unixNowMs()) === null) {
         // Keys that cannot be opened must not sign: retire them as rotation does.
         await retireAll(client, 0);
         await this.#insert(client, 0);
@@ -98,8 +99,8 @@ export class SigningKeys {
   /** The key that signs now; makes one when the last one was withdrawn. */
   async signer(): Promise<Readonly<{ kid: string; key: KeyObject }>> {
     await this.#fresh();
-    if (this.#signer(Date.now()) === null) await this.#makeSigner();
-    const held = this.#signer(Date.now());
+    if (this.#signer(unixNowMs()) === null) await this.#makeSigner();
+    const held = this.#signer(unixNowMs());
     if (held === null || held.privateKey === null) throw new Error('there is no signing key');
     return { kid: held.row.kid, key: held.privateKey };
   }
@@ -110,13 +111,13 @@ export class SigningKeys {
     const held = this.#held.get(kid);
     if (held === undefined) return null;
     const expiresMs = held.row.expires_at_ms;
-    return expiresMs !== null && expiresMs <= Date.now() ? null : held.publicKey;
+    return expiresMs !== null && expiresMs <= unixNowMs() ? null : held.publicKey;
   }
 
   /** The key set as /.well-known/jwks.json shows it. */
   async jwks(): Promise<Readonly<{ keys: readonly PublicJwk[] }>> {
     await this.#fresh();
-    const now = Date.now();
+    const now = unixNowMs();
     const live = [...this.#held.values()].filter(({ row }) => row.expires_at_ms === null || row.expires_at_ms > now);
     return { keys: live.map(({ row }) => ({ ...row.public_jwk, kid: row.kid, alg: 'RS256' as const, use: 'sig' as const })) };
   }
@@ -204,13 +205,18 @@ export class SigningKeys {
     this.#loadedMs = startedMs;
   }
 
+  /** The newest of those that sign. While this machine's clock is behind the database's there may be none yet: then the first to come, as
+   *  one that was made now would come later. */
   #signer(nowMs: number): Held | null {
     let newest: Held | null = null;
+    let first: Held | null = null;
     for (const held of this.#held.values()) {
       const { not_before_ms: from, retire_at_ms: until } = held.row;
-      if (held.privateKey !== null && from <= nowMs && (until === null || until > nowMs)) newest = held;
+      if (held.privateKey === null || (until !== null && until <= nowMs)) continue;
+      first ??= held;
+      if (from <= nowMs) newest = held;
     }
-    return newest;
+    return newest ?? first;
   }
 }
 

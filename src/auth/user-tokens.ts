@@ -4,6 +4,7 @@ import { errors, jwtVerify, SignJWT } from 'jose';
 import type { JWTHeaderParameters } from 'jose';
 import { PipelineError } from '../errors.ts';
 import type { SigningKeys } from './signing-keys.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 export const TOKEN_SEC = 3600;
 const AUDIENCE = 'biosignal';
@@ -31,7 +32,7 @@ export type UserToken = Readonly<{ token: string; lifetimeSec: number }>;
  *  second */
 export async function mintUserToken(keys: SigningKeys, issuer: string, subject: TokenSubject, endsMs = Infinity): Promise<UserToken> {
   const { kid, key } = await keys.signer();
-  const now = Math.floor(Date.now() / 1000);
+  const now = Math.floor(unixNowMs() / 1000);
   const lifetimeSec = Math.min(TOKEN_SEC, Math.floor(endsMs / 1000) - now);
   if (lifetimeSec < 1) throw new PipelineError('credential_invalid', 'The key ends within a second: it mints no more tokens.');
   const sdk = (subject.sdkKeyId ?? null) === null ? {} : { sdk: subject.sdkKeyId };
@@ -59,10 +60,11 @@ export async function verifyUserToken(keys: SigningKeys, issuer: string, token: 
       audience: AUDIENCE,
       typ: 'JWT',
       clockTolerance: 0,
+      currentDate: new Date(unixNowMs()),
       requiredClaims: ['iss', 'aud', 'sub', 'org', 'proj', 'iat', 'exp', 'jti'],
     });
     const { sub, org, proj, sdk, jti, iat, exp, aud } = payload;
-    const now = Date.now() / 1000;
+    const now = unixNowMs() / 1000;
     if (typeof aud !== 'string' || typeof sub !== 'string' || typeof org !== 'string' || typeof proj !== 'string') throw invalid('claims');
     if (!uuid.test(sub) || !uuid.test(org) || !uuid.test(proj) || typeof jti !== 'string') throw invalid('claims');
     if (sdk !== undefined && (typeof sdk !== 'string' || !uuid.test(sdk))) throw invalid('claims');

@@ -23,6 +23,7 @@ import { RuleTurns } from './rule-turns.ts';
 import type { Pair } from './rule-turns.ts';
 import { findStretches } from './stretches.ts';
 import type { Stretch } from './stretches.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 export type RuleOptions = Readonly<{
   pool: Pool;
@@ -157,7 +158,7 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
       .limit(1),
   );
   const [started] = open.rows;
-  const from = started === undefined ? null : goesOn(rule, started, Date.now());
+  const from = started === undefined ? null : goesOn(rule, started, unixNowMs());
   // Times of the values, not of the wall clock, so that replaying an old recording makes episodes too.
   const { rows } = await db.query<{ newest: number | null; is_silent: boolean; t: number[] | null; v: number[] | null }>(
     `with method_of as (select m.id from method m where m.kind = 'feature' and m.name = $2 order by ${newestFirst('m')} limit 1),
@@ -196,7 +197,7 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
     return;
   }
   // Of an import nothing is open: what is found is over, and becomes longer with the values that follow.
-  const isOver = isSilent || newest < Date.now() - NEWS_SEC * 1000;
+  const isOver = isSilent || newest < unixNowMs() - NEWS_SEC * 1000;
   const stretches = findStretches(rule, t ?? [], v ?? [], isOver ? Infinity : newest, from);
   for (const stretch of stretches) await recordStretch(db, stream, rule, stretch);
   const isConfirmed = stretches.some(({ endMs }) => started !== undefined && endMs >= started.start_ms);

@@ -4,6 +4,7 @@ import { build, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import { endAcknowledgement } from './acknowledgements.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 export const episodeStatuses = ['open', 'closed', 'cancelled'] as const;
 export const episodeSeverities = ['none', 'low', 'medium', 'high'] as const;
@@ -212,7 +213,7 @@ function stateAfter(
   }
   if (status === 'closed') {
     if (change.ended_at === null) throw badEnd('a closed episode has an end; leave it out to end it now, or open the episode');
-    const nowMs = Math.max(Date.now(), Date.parse(episode.started_at));
+    const nowMs = Math.max(unixNowMs(), Date.parse(episode.started_at));
     return { status, ended_at: given ?? episode.ended_at ?? new Date(nowMs).toISOString() };
   }
   return { status, ended_at: change.ended_at === undefined ? episode.ended_at : given };

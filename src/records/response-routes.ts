@@ -23,6 +23,7 @@ import { keepResponse } from './responses.ts';
 import { scoreResponse } from './scoring.ts';
 import type { Score, Verdict } from './scoring.ts';
 import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 const BODY_BYTES_MAX = 256 * 1024;
 const REASON_MAX = 500;
@@ -96,7 +97,7 @@ const createQuestionnaireResponse = ({ db }: Deps) =>
       const questionnaire = await asked(db, subject, body.questionnaire, body.version);
       const verdict = scoreResponse(questionnaire, body.item);
       if ('faults' in verdict) throw invalid(verdict.faults);
-      const authored = body.authored ?? new Date().toISOString();
+      const authored = body.authored ?? new Date(unixNowMs()).toISOString();
       pastMonths.take(caller, [authored]);
       const response = { questionnaire, item: body.item, authored, verdict, amends: null, reason: '' };
       return await answerOnce(db, request, { operationId: 'createQuestionnaireResponse', subjectId: subject.id }, async (client) =>

@@ -14,6 +14,7 @@ import type { Access, Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import type { JournalSeals } from './journal-seals.ts';
 import { storeSelfMeasurement } from './self-measurement.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 const NOTE_MAX = 1000;
 const TEXT_MAX = 20_000;
@@ -90,7 +91,7 @@ const createMood = ({ db }: Deps) =>
     handler: async (request) => {
       const { caller, body } = request;
       const subject = await ownSubject(db, caller, '', 'recording');
-      const time = body.time ?? new Date().toISOString();
+      const time = body.time ?? new Date(unixNowMs()).toISOString();
       pastMonths.take(caller, [time]);
       return await answerOnce(db, request, { operationId: 'createMood', subjectId: subject.id }, async (client) => {
         const { orgId, projectId, id } = subject;
@@ -160,7 +161,7 @@ const createJournalEntry = ({ db, journal }: Deps) =>
               project_id: subject.projectId,
               xuser_id: subject.id,
               sealed,
-              time: body.time ?? new Date().toISOString(),
+              time: body.time ?? new Date(unixNowMs()).toISOString(),
             })
             .returning(({ ref }) => ['id', isoTime(ref('time')).as('time')]),
         );

@@ -13,6 +13,7 @@ import type { Route } from '../http/route.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { makeOccurrences, refuseDoneByHand } from './occurrences.ts';
 import { ownRead, ownWrite, SubjectQuery } from './self-report-routes.ts';
+import { unixNowMs } from '../unix-clock.ts';
 
 const statuses = ['due', 'done', 'skipped'] as const;
 const TASKS_MAX = 200;
@@ -143,7 +144,7 @@ const setTaskStatus = ({ db }: Deps) =>
         const questionnaire = asked.rows[0]?.questionnaire ?? null;
         if (questionnaire !== null && input.status === 'done') refuseDoneByHand(questionnaire);
         // "Missed" is not set by the person, so a mark that arrives later still counts.
-        const time = sql<Date>`${input.time ?? new Date().toISOString()}::timestamptz`;
+        const time = sql<Date>`${input.time ?? new Date(unixNowMs()).toISOString()}::timestamptz`;
         await run(
           client,
           build

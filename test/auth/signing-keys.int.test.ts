@@ -1,8 +1,12 @@
 /** A signing key that is withdrawn ends every token that it signed, on every node within a second, sockets too; with the command that an
  *  operator types. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { freePort } from '../../faults/lib/free-port.ts';
+import { ServiceProcess } from '../../faults/lib/service.ts';
 import { Auth } from '../../src/auth/auth.ts';
+import { createOrganization } from '../../src/auth/organizations.ts';
 import { connectRevocation } from '../../src/auth/revocation.ts';
 import { tokenRoutes } from '../../src/auth/token-routes.ts';
 import { runCommand, EXIT_FAILED, EXIT_OK } from '../../src/cli/command.ts';
@@ -13,6 +17,7 @@ import type { Route, SocketRoute } from '../../src/http/route.ts';
 import { startHttp } from '../../src/http/server.ts';
 import type { HttpServer } from '../../src/http/server.ts';
 import { serviceSecret } from '../../src/storage/service-secret.ts';
+import { testDatabase } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 
@@ -131,5 +136,35 @@ it('ends its tokens on a node that missed the notification when it is withdrawn'
     await expect.poll(() => asUser(running.service.baseUrl, token), { timeout: 5000, interval: 50 }).toBe(401);
   } finally {
     await pool.query('alter table signing_key enable trigger user');
+  }
+});
+
+it("mints tokens while the clock of its machine is behind the database's, all with one key", async () => {
+  const database = await testDatabase();
+  const { apiKey, projectKey } = await createOrganization(database.pool, 'Behind');
+  const node = new ServiceProcess(await freePort(), {
+    env: { DATABASE_URL: database.url, BIO_DB_CONNECTIONS_MAX: '14', BIO_DSP_WORKERS: '1' },
+  });
+  try {
+    await node.untilReady();
+    node.send({ clockStepMs: -60_000 });
+    await sleep(500);
+    for (let round = 0; round < 3; round++) {
+      const minted = await fetch(`${node.url}/api/v1/sdk/token`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ external_id: 'person', project_key: projectKey }),
+      });
+      const text = await minted.text();
+      expect(minted.status, text).toBe(200);
+      const { xuser_token: token } = JSON.parse(text) as { xuser_token: string };
+      const used = await fetch(`${node.url}/api/v1/moods`, { headers: { authorization: `Bearer ${token}` } });
+      expect(used.status, await used.text()).toBe(200);
+    }
+    const { rows } = await database.pool.query('select from signing_key');
+    expect(rows).toHaveLength(1);
+  } finally {
+    await node.terminate();
+    await database.close();
   }
 });

@@ -13,6 +13,9 @@ import { isShared, ownersOf, packetsOfPeople } from './nodes.ts';
 
 const HOUR_MS = 3_600_000;
 
+/** Of an answer. */
+type Said = Readonly<Partial<Record<'id' | 'time' | 'ended_at' | 'updated_at' | 'xuser_id' | 'xuser_token', string>>>;
+
 // promise: clock-told
 test('a node whose clock leaps says how far it is off, until it is right again, and keeps what it owns', async () => {
   const database = await testDatabase();
@@ -142,6 +145,56 @@ test('what comes to a node that is 10 minutes behind is placed by the clock of t
     socket.close();
     behind.send({ clockStepMs: 600_000 });
     await until(async () => (await clockPart()) === undefined, 20_000);
+  } finally {
+    await Promise.all([right.terminate(), behind.terminate()]);
+    await database.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('what a person says to a node that is 10 minutes behind, and what is closed there, has the time of the others', async () => {
+  const database = await testDatabase();
+  await database.pool.query('select set_partitions($1)', [2]);
+  const { apiKey, projectKey } = await createOrganization(database.pool, 'Clocks');
+  const folder = mkdtempSync(join(tmpdir(), 'biosignal-clock-'));
+  const env = { DATABASE_URL: database.url, BIO_BUS_DIR: folder, BIO_DB_CONNECTIONS_MAX: '14', BIO_DSP_WORKERS: '1' };
+  const right = new ServiceProcess(await freePort(), { env: { ...env, BIO_NODE_NAME: 'right' } });
+  const behind = new ServiceProcess(await freePort(), { env: { ...env, BIO_NODE_NAME: 'behind' } });
+  const ask = async (method: string, path: string, as: string, body: object, etag = ''): Promise<Said> => {
+    const answer = await fetch(`${behind.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${as}`, 'content-type': 'application/json', ...(etag !== '' && { 'if-match': etag }) },
+      body: JSON.stringify(body),
+    });
+    const text = await answer.text();
+    expect([200, 201], text).toContain(answer.status);
+    return JSON.parse(text) as Said;
+  };
+  try {
+    await Promise.all([right.untilReady(), behind.untilReady()]);
+    await until(() => isShared(database, 2), 30_000);
+    behind.send({ clockStepMs: -600_000 });
+    await until(async () => (await (await fetch(`${behind.url}/readyz`)).text()).includes('which is used instead'), 20_000);
+
+    const minted = await ask('POST', '/api/v1/sdk/token', apiKey.key, { external_id: 'person-0', project_key: projectKey });
+    const { xuser_token: token, xuser_id: id } = minted;
+    await ask('POST', '/api/v1/moods', token!, { score: 3 });
+    const written = await ask('POST', '/api/v1/journal', token!, { text: 'A walk.' });
+    const startedAt = new Date(Date.now() - 300_000).toISOString();
+    const made = await ask('POST', '/api/v1/episodes', apiKey.key, { subject_id: id, kind: 'fall', started_at: startedAt });
+    const etag = `"${made.updated_at!}"`;
+    const closed = await ask('PATCH', `/api/v1/episodes/${made.id!}`, apiKey.key, { status: 'closed' }, etag);
+
+    const { rows } = await database.pool.query<{ off: number }>(
+      'select abs(extract(epoch from clock_timestamp() - time))::float8 as off from mood',
+    );
+    const offSec = (time: string | undefined): number => Math.abs(Date.now() - Date.parse(time!)) / 1000;
+    for (const [what, off] of [
+      ['mood', rows[0]!.off],
+      ['journal', offSec(written.time)],
+      ['episode', offSec(closed.ended_at)],
+    ] as const)
+      expect(off, what).toBeLessThan(60);
   } finally {
     await Promise.all([right.terminate(), behind.terminate()]);
     await database.close();

@@ -1,4 +1,5 @@
-/** Damaged answers of an owner to what is passed on to it: a node checks each before it tells a device that its packets are kept. */
+/** Damaged answers of another node. What an owner says of packets that are passed on to it is checked before a device is told that they are
+ *  kept; a scrape is answered without the node. */
 import { connect } from '@nats-io/transport-node';
 import { afterAll, expect, test } from 'vitest';
 import { hasNatsServer } from '../../faults/lib/nats-server.ts';
@@ -127,3 +128,51 @@ test.runIf(hasNatsServer)(
     await until(() => hasAll(database, people.length, 1), 30_000);
   },
 );
+
+test.runIf(hasNatsServer)('a damaged answer to a scrape counts as none: /metrics says the rest, and that a node was silent', async () => {
+  const { natsPort, started } = await startNatsPair(closing, 2, (node) => ({ BIO_SHARE_PORT: '1', BIO_NODE_NAME: `ward/${node + 1}` }));
+  const { baseUrl } = started[0]!.service;
+  const scrape = async (): Promise<{ status: number; text: string }> => {
+    const answer = await fetch(`${baseUrl}/metrics`);
+    return { status: answer.status, text: await answer.text() };
+  };
+  await until(async () => (await scrape()).text.includes('node="ward/2"'), 30_000);
+
+  const liar = await connect({ servers: `127.0.0.1:${natsPort}` });
+  closing.push(() => liar.close());
+  const metric = { name: 'bio_beats_total', help: 'Beats.', type: 'counter', aggregator: 'sum', values: [{ labels: {}, value: 1 }] };
+  const lies = [
+    null,
+    7,
+    [],
+    {},
+    { node: 'ward/2' },
+    { node: 5, metrics: [metric] },
+    { node: 'ward/2', metrics: { length: 1 } },
+    ...[null, {}, { ...metric, name: 3 }, { ...metric, help: null }, { ...metric, aggregator: 'toString' }].map((one) => ({
+      node: 'ward/2',
+      metrics: [one],
+    })),
+    ...[null, [null], [{ labels: null, value: 1 }], [{ labels: { a: {} }, value: 1 }], [{ labels: {}, value: '1' }]].map((values) => ({
+      node: 'ward/2',
+      metrics: [{ ...metric, values }],
+    })),
+  ].map(encodeObject);
+  let lie: Buffer = Buffer.alloc(0);
+  liar.subscribe('ward.*.metrics', { callback: (_, message) => void message.respond(lie) });
+  await liar.flush();
+  const answers: string[] = [];
+  for (const each of [...lies, Buffer.from('no message'), Buffer.alloc(0)]) {
+    lie = each;
+    let said = '';
+    // Who answers first is heard, which may be the node itself.
+    for (let round = 0; round < 10 && said !== 'without it'; round++) {
+      const { status, text } = await scrape();
+      const isWithout = text.includes('bio_nodes_silent{node="ward/1"} 1\n') && !text.includes('node="ward/2"');
+      said = status !== 200 ? text : isWithout ? 'without it' : 'with it';
+      if (status !== 200) break;
+    }
+    if (said !== 'without it') answers.push(`${String(each)}: ${said}`);
+  }
+  expect(answers).toEqual([]);
+});

@@ -81,8 +81,13 @@ type NatsPair = Readonly<{
   started: readonly Awaited<ReturnType<typeof startNode>>[];
 }>;
 
-/** Two nodes that share a database over a NATS server of their own.  @param closing gets what ends them, to be called from the last on */
-export async function startNatsPair(closing: (() => unknown)[], partitions: number): Promise<NatsPair> {
+/** Two nodes that share a database over a NATS server of their own.  @param closing gets what ends them, to be called from the last on
+ *  @param settingsOf of the first and of the second node, besides those of the bus */
+export async function startNatsPair(
+  closing: (() => unknown)[],
+  partitions: number,
+  settingsOf: (node: number) => Readonly<Record<string, string>> = () => ({}),
+): Promise<NatsPair> {
   const nats = await startNats();
   closing.push(() => nats.close());
   const database = await testDatabase();
@@ -90,7 +95,7 @@ export async function startNatsPair(closing: (() => unknown)[], partitions: numb
   await database.pool.query('select set_partitions($1)', [partitions]);
   const { apiKey } = await createOrganization(database.pool, 'Cluster');
   const settings = { BIO_NATS_URL: `nats://127.0.0.1:${nats.port}`, BIO_CLUSTER: 'ward' };
-  const started = await Promise.all([0, 1].map(() => startNode(database.url, settings)));
+  const started = await Promise.all([0, 1].map((node) => startNode(database.url, { ...settings, ...settingsOf(node) })));
   closing.push(() => Promise.all(started.map(({ service }) => service.stop())));
   await until(() => isShared(database, 2), 30_000);
   return { natsPort: nats.port, database, key: apiKey.key, started };

@@ -104,6 +104,15 @@ describe('units', () => {
     );
   });
 
+  test.each(['constructor', 'toString', '__proto__'])('a unit that is not known, such as %s, is taken for Cel', (unit) => {
+    expectAll(
+      goodValues('temp_mean', 'temp', 4, unit, ['temp.skin'], () => 33),
+      36,
+      33,
+      0.01,
+    );
+  });
+
   test('40 degrees Fahrenheit are no skin', () => {
     expect(goodValues('temp_mean', 'temp', 4, '[degF]', ['temp.skin'], () => 40)).toEqual([]);
   });

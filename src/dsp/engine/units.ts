@@ -27,6 +27,7 @@ const asItIs = scale(1);
 /** A unit that is not known is taken for the method's.
  *  @returns null where nothing can be computed (of a resistance of the skin) */
 export function scaleOf(kind: ChannelKind, unit: string): Scale | null {
-  const known = scales[kind]?.[unit];
-  return known === undefined ? asItIs : known;
+  const known = scales[kind];
+  // a device may send any name, such as that of a member of every object
+  return known !== undefined && Object.hasOwn(known, unit) ? known[unit]! : asItIs;
 }

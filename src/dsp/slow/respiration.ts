@@ -2,6 +2,7 @@
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
+import { appendBeat } from '../kernels/found-beats.ts';
 
 /** Signals are averaged down to about this rate. */
 const DECIMATED_HZ = 12.5;
@@ -186,22 +187,13 @@ export class BreathDetector implements BeatDetector {
       return;
     }
     this.#lastBreath = this.#topAt;
-    if (out.count >= out.position.length) {
-      const size = Math.max(16, 2 * out.position.length);
-      const { position, confidence } = out;
-      out.position = new Float64Array(size);
-      out.confidence = new Float64Array(size);
-      out.position.set(position);
-      out.confidence.set(confidence);
-    }
     this.heights[out.count] = this.#top - this.#low0;
     this.isHurried[out.count] = this.#leftOut;
     this.#leftOut = false;
     // a top that stands out by the whole usual swing is sure
     const swing = this.#swing;
-    out.position[out.count] = Math.max(this.#start, this.#start + (this.#topAt + 0.5) * this.#decimation - this.#delay);
-    out.confidence[out.count] = swing > 0 ? Math.max(0, Math.min(1, (this.#top - this.#low0) / swing)) : 0;
-    out.count++;
+    const position = Math.max(this.#start, this.#start + (this.#topAt + 0.5) * this.#decimation - this.#delay);
+    appendBeat(out, position, swing > 0 ? Math.max(0, Math.min(1, (this.#top - this.#low0) / swing)) : 0);
   }
 
   #closeBlock(y: number): void {
