@@ -94,6 +94,12 @@ export class RecordingPage extends Page {
     (link ?? viewer)?.focus();
   }
 
+  /** Its keys work at once, unless the keyboard is elsewhere on the page already. */
+  #takeKeys(): void {
+    const isFree = document.activeElement === null || document.activeElement === document.body;
+    if (isFree && walkedBy === null) document.querySelector<BioRecording>('bio-recording')?.focus({ preventScroll: true });
+  }
+
   /** The address of a neighbour, looked at as this one. From behind one comes to its end, as in a book. */
   #addressOf(stream: Stream, isBefore: boolean): string {
     const kept = new URLSearchParams(
@@ -209,6 +215,7 @@ export class RecordingPage extends Page {
             @bio:state=${({ detail: { state } }: CustomEvent<{ state: string }>) => {
               // What the viewer may not show any more, the rest of the page may not either.
               if (['empty', 'error', 'unauthorized'].includes(state)) void this.lookAgain();
+              if (state === 'ready') this.#takeKeys();
             }}
             @bio:recording-pick=${(event: CustomEvent<PickDetail | null>) => this.#marks.picked(event.detail)}
             @bio:recording-view=${(event: CustomEvent<View>) => {

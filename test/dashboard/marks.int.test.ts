@@ -358,6 +358,10 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     expect(rmssd[2]).not.toBe(rmssd[1]);
     await picture(page, 'marks-beats');
     expect(await violations(page)).toEqual([]);
+    // On a phone each number says which of the two it is.
+    await page.setViewportSize({ width: 390, height: 844 });
+    const saidOf = (numbers: HTMLElement[]): string[] => numbers.map((one) => getComputedStyle(one, '::before').content);
+    expect(new Set(await both.locator('td.num').evaluateAll(saidOf))).toEqual(new Set(['"Computed"', '"Corrected"']));
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -213,6 +213,24 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('has the keyboard when it opens, unless that is elsewhere on the page', async () => {
+    const { page, errors } = await openViewer(`?at=${at(100)}`);
+    await page.locator('.views:focus').waitFor();
+    expect(await page.evaluate(() => scrollY)).toBe(0);
+    await page.keyboard.press('c');
+    await page.getByText('800 ms = 75 /min').waitFor();
+    await page.getByRole('link', { name: 'Vera Viewed' }).click();
+    await page.getByRole('link', { name: /the recording of viewed patch/ }).click();
+    await page.locator('.views:focus').waitFor();
+    // A link that has the keyboard keeps it.
+    await page.getByRole('navigation').getByRole('link', { name: 'Wall' }).focus();
+    await page.evaluate((address) => (location.hash = address), `#/recordings/${stream}?at=${at(200)}`);
+    await page.getByText(/heart rate 75/).waitFor();
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toContain('Wall');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('goes to a time that is typed figure by figure, and gives the keyboard back to the strip', async () => {
     const { page, errors } = await openViewer(`?at=${at(100)}`, { locale: 'en-US' });
     const goal = new Date(startMs + 250_000);
@@ -305,6 +323,39 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await next.click();
     await goesTo(22.5);
     expect(await violations(page, 'bio-recording')).toEqual([]);
+    await page.context().close();
+  });
+
+  it('says that there are more events than it shows, and goes to those as well', async () => {
+    // As many as the annotated beats of five hours.
+    const beats = Array.from({ length: 20_000 }, (_, i) => ({ sec: i * 0.002, code: 'annotation', text: 'N' }));
+    const late = [42, 44, 48, 55].map((sec) => ({ sec, code: 'annotation', text: sec === 48 ? 'V' : 'N' }));
+    await addPerson(dashboard, 'counted', 'Conny Counted');
+    const sent = { subject: 'counted', deviceId: 'counted patch', bootId: '0b'.repeat(16), startMs, seconds: 60, packetSec: 0.5 } as const;
+    await sendRecording(dashboard, { ...sent, events: [...beats, ...late] });
+    const of = (await dashboard.send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=counted'))[0]!.id;
+    const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${of}?at=${at(43)}`, {
+      storageState: dashboard.signedIn,
+      timezoneId: 'UTC',
+    });
+    await page.getByText(/^Only the first 20,000 marks or events are shown here, none after .*:39 UTC$/).waitFor();
+    await page.getByLabel('Jump to').selectOption('Event of the device or file');
+    const go = async (name: string, sec: number): Promise<void> => {
+      await page.getByRole('button', { name }).click();
+      await until(async () => Math.abs((await shownSec(page)) - sec) < 0.01);
+    };
+    await go('Next', 44);
+    await go('Next', 48);
+    await go('Previous', 44);
+    await go('Previous', 42);
+    await go('Previous', 39.998);
+    await page.getByLabel('With the text').fill('V');
+    await go('Next', 48);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('There are no more in this direction').waitFor();
+    await page.getByLabel('With the text').fill('N');
+    await go('Next', 55);
+    expect(errors).toEqual([]);
     await page.context().close();
   });
 

@@ -42,7 +42,8 @@ export const SECOND = { ...CHANNEL, code: 'ecg.v5', lead: 'V5' };
 /** @param bootId hexadecimal; each is a recording of its own @param gap seconds of which no packets are sent
  *  @param off seconds in which the electrode is off: a flat line
  *  @param second its second channel; default: of ECG @param events what the device or the file says, and in which second
- *  @param pause from its second `at` on, everything was recorded so many seconds later */
+ *  @param pause from its second `at` on, everything was recorded so many seconds later
+ *  @param packetSec of each packet, which has room for 256 events; default: 10 */
 type Sent = Readonly<{
   subject: string;
   deviceId: string;
@@ -54,18 +55,21 @@ type Sent = Readonly<{
   second?: ChannelConfig;
   events?: readonly Readonly<{ sec: number; code: string; text: string }>[];
   pause?: Readonly<{ at: number; sec: number }>;
+  packetSec?: number;
 }>;
 
-/** Sends a recording of at most ten minutes as packets of ten seconds. */
+/** Sends a recording of at most ten minutes as packets. */
 export async function sendRecording({ service }: DashboardFixture, sent: Sent): Promise<void> {
   const values = samples();
   const events = sent.events ?? [{ sec: EVENT_SEC, code: 'battery', text: '12 %' }];
   for (const [from, to] of sent.off ?? []) values.fill(0, from * FS, to * FS);
-  for (let seq = 0; seq < sent.seconds / 10; seq++) {
-    if (sent.gap !== undefined && 10 * seq >= sent.gap[0] && 10 * seq < sent.gap[1]) continue;
-    const pauseSec = sent.pause !== undefined && 10 * seq >= sent.pause.at ? sent.pause.sec : 0;
-    const t0DeviceNs = BigInt(10 * seq + pauseSec) * 1_000_000_000n;
-    const part = values.slice(seq * 10 * FS, (seq + 1) * 10 * FS);
+  const { packetSec = 10 } = sent;
+  for (let seq = 0; seq < sent.seconds / packetSec; seq++) {
+    const fromSec = packetSec * seq;
+    if (sent.gap !== undefined && fromSec >= sent.gap[0] && fromSec < sent.gap[1]) continue;
+    const pauseSec = sent.pause !== undefined && fromSec >= sent.pause.at ? sent.pause.sec : 0;
+    const t0DeviceNs = BigInt(1e9 * (fromSec + pauseSec));
+    const part = values.slice(fromSec * FS, (fromSec + packetSec) * FS);
     const packet = encodePacket({
       schemaVersion: 1,
       deviceId: sent.deviceId,
@@ -82,8 +86,8 @@ export async function sendRecording({ service }: DashboardFixture, sent: Sent): 
       ],
       measurements: [],
       events: events
-        .filter(({ sec }) => Math.floor(sec / 10) === seq)
-        .map(({ sec, code, text }) => ({ code, tOffsetNs: Math.round((sec - 10 * seq) * 1e9), text })),
+        .filter(({ sec }) => Math.floor(sec / packetSec) === seq)
+        .map(({ sec, code, text }) => ({ code, tOffsetNs: Math.round((sec - fromSec) * 1e9), text })),
     });
     const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, {
       method: 'POST',

@@ -146,6 +146,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   gap: 'kein Signal',
   notRead: 'konnte nicht gelesen werden',
   notComputed: 'noch nicht berechnet',
+  cutAfter: 'Nur die ersten {count} Markierungen oder Ereignisse werden hier gezeigt, nach {time} keine',
+  cutBefore: 'Nur die neuesten {count} Episoden werden hier gezeigt, vor {time} keine',
   goesOn: 'Aufzeichnung läuft; neueste Daten um {time}',
   allChannels: 'Alle Kanäle',
   goToTime: 'Zu Datum und Uhrzeit gehen',

@@ -146,6 +146,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   gap: 'sin señal',
   notRead: 'no se pudo leer',
   notComputed: 'aún sin calcular',
+  cutAfter: 'Aquí solo se muestran las primeras {count} marcas o los primeros {count} eventos, ninguno posterior a {time}',
+  cutBefore: 'Aquí solo se muestran los {count} episodios más recientes, ninguno anterior a {time}',
   goesOn: 'Registro en curso; últimos datos a las {time}',
   allChannels: 'Todos los canales',
   goToTime: 'Ir a fecha y hora',

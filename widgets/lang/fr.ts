@@ -146,6 +146,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   gap: 'pas de signal',
   notRead: 'lecture impossible',
   notComputed: 'pas encore calculé',
+  cutAfter: 'Seuls les {count} premiers repères ou événements sont montrés ici, aucun après {time}',
+  cutBefore: 'Seuls les {count} épisodes les plus récents sont montrés ici, aucun avant {time}',
   goesOn: 'Enregistrement en cours ; dernières données à {time}',
   allChannels: 'Toutes les voies',
   goToTime: 'Aller à la date et à l’heure',

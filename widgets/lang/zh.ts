@@ -145,6 +145,8 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   gap: '无信号',
   notRead: '无法读取',
   notComputed: '尚未计算',
+  cutAfter: '这里只显示前 {count} 个标记或事件，{time} 之后的未显示',
+  cutBefore: '这里只显示最新的 {count} 个事件，{time} 之前的未显示',
   goesOn: '仍在记录；最新数据 {time}',
   allChannels: '所有通道',
   goToTime: '转到日期和时间',

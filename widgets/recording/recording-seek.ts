@@ -31,15 +31,19 @@ export async function findNext(source: RecordingSource, of: Seekable, to: TimedJ
   if (to === 'jumpGap' || to === 'jumpQuality') return await findStretch(source, of, to === 'jumpGap', from);
   const sources = sourcesOf[to];
   const marks = of.marks.filter((mark) => sources.includes(mark.source));
-  const times = (to === 'jumpEvent' ? withText(marks, of.text) : marks).map(({ startMs }) => startMs);
-  const beyond = times.filter((ms) => (forward ? ms > fromMs + 1 : ms < fromMs - 1));
-  return (forward ? beyond[0] : beyond.at(-1)) ?? null;
+  const isOne = to === 'jumpEvent' ? saying(marks, of.text) : () => true;
+  const isBeyond = ({ startMs: ms }: Mark): boolean => (forward ? ms > fromMs + 1 : ms < fromMs - 1);
+  const known = marks.filter((mark) => isBeyond(mark) && isOne(mark));
+  // Of very many events only the first were read: the others come after all of those.
+  const unread = async (): Promise<number | null> => (to === 'jumpEvent' ? await source.event(fromMs, forward, isOne, signal) : null);
+  return forward ? (known[0]?.startMs ?? (await unread())) : ((await unread()) ?? known.at(-1)?.startMs ?? null);
 }
 
-/** Those that say just this, such as the beats "V"; where none does, those that contain it, in small or capital letters. */
-function withText(marks: readonly Mark[], text: string): readonly Mark[] {
-  const same = text === '' ? marks : marks.filter(({ label }) => label === text);
-  return same.length > 0 ? same : marks.filter(({ label }) => label.toLowerCase().includes(text.toLowerCase()));
+/** Which say just this, such as the beats "V"; where none does, which contain it, in small or capital letters. */
+function saying(marks: readonly Mark[], text: string): (mark: Mark) => boolean {
+  const part = text.toLowerCase();
+  const isSaid = marks.some(({ label }) => label === text);
+  return ({ label }) => (isSaid ? label === text : label.toLowerCase().includes(part));
 }
 
 /** Texts that are offered: a recording can have one of its own for each event. */

@@ -107,6 +107,10 @@ const MARK_ANSWERS_MAX = 20;
 /** Of events, likewise: the first 20,000 of a recording. */
 const EVENTS_MAX = 10_000;
 const EVENT_ANSWERS_MAX = 2;
+/** Shown of each source of marks at most. */
+export const SHOWN_MAX = MARKS_MAX * MARK_ANSWERS_MAX;
+/** The part of a recording in which an event before a time is looked for first, ms. */
+const EVENTS_MS = 60_000;
 
 /** Is it being recorded now? An import is sent now, and was recorded then. */
 export const isLive = ({ is_flowing: flows, time_source: source }: Pick<Stream, 'is_flowing' | 'time_source'>): boolean =>
@@ -124,6 +128,8 @@ export class RecordingSource {
   readonly #onTile: () => void;
   /** Of a recording that does not go on; null: not read yet. */
   #events: readonly Mark[] | null = null;
+  /** There are more marks of a source than were read: none after a time, of episodes none before it, Unix ms. */
+  readonly #cuts = new Map<Mark['source'], number>();
   #isClosed = false;
 
   private constructor(session: Session, stream: Stream, onTile: () => void) {
@@ -144,6 +150,11 @@ export class RecordingSource {
 
   get goesOn(): boolean {
     return isLive(this.#stream);
+  }
+
+  /** Until when its marks of a source were read, of episodes from when, Unix ms; null: all of them. */
+  cutOf(source: Mark['source']): number | null {
+    return this.#cuts.get(source) ?? null;
   }
 
   /** Asks how far the recording has got. What may have changed since is read again when it is needed.
@@ -365,50 +376,110 @@ export class RecordingSource {
   /** The latest start first; each answer begins in the millisecond where the one before ended. */
   async #episodes(since: string, until: string, signal: AbortSignal): Promise<Answer<'listEpisodes'>> {
     const found = new Map<string, Answer<'listEpisodes'>[number]>();
-    for (let answers = 0; answers < MARK_ANSWERS_MAX; answers++) {
+    let isCut = true;
+    for (let answers = 0; answers < MARK_ANSWERS_MAX && isCut; answers++) {
       const before = found.size;
       const query = { subject_id: this.stream.subject_id, since, until, limit: MARKS_MAX };
       const part = await this.session.get('/api/v1/episodes', { query, signal });
       for (const item of part) found.set(item.id, item);
-      if (part.length < MARKS_MAX || found.size === before) break;
+      isCut = part.length === MARKS_MAX;
+      if (found.size === before) break;
       until = new Date(Date.parse(part.at(-1)!.started_at) + 1).toISOString();
     }
+    this.#cut('episode', isCut ? until : null);
     return [...found.values()];
   }
 
   async #readEvents(signal: AbortSignal): Promise<readonly Mark[]> {
     const found = new Map<string, Mark>();
     let since: string | undefined;
-    for (let answers = 0; answers < EVENT_ANSWERS_MAX; answers++) {
-      const part = await this.session.get('/api/v1/streams/{streamId}/events', {
-        params: { streamId: this.stream.id },
-        query: { limit: EVENTS_MAX, ...(since === undefined ? {} : { since }) },
-        signal,
-      });
-      for (const { id, at, code, text } of part) {
-        const startMs = Date.parse(at);
-        const label = code === 'annotation' && text !== '' ? text : `${code} ${text}`.trim();
-        found.set(id, { id, startMs, endMs: startMs, label, source: 'event', beat: null, channel: null, madeMs: 0 });
-      }
-      const last = part.at(-1)?.at;
-      if (part.length < EVENTS_MAX || last === since) break;
+    let isCut = true;
+    for (let answers = 0; answers < EVENT_ANSWERS_MAX && isCut; answers++) {
+      const part = await this.#eventsFrom(since === undefined ? {} : { since }, signal);
+      for (const mark of part.marks) found.set(mark.id, mark);
+      isCut = part.isFull;
+      if (part.last === since) break;
+      since = part.last;
+    }
+    this.#cut('event', isCut ? since! : null);
+    return [...found.values()];
+  }
+
+  /** As many as the service gives at once, by their time. */
+  async #eventsFrom(
+    range: Readonly<{ since?: string; until?: string }>,
+    signal: AbortSignal,
+  ): Promise<Readonly<{ marks: readonly Mark[]; last: string | undefined; isFull: boolean }>> {
+    const part = await this.session.get('/api/v1/streams/{streamId}/events', {
+      params: { streamId: this.stream.id },
+      query: { limit: EVENTS_MAX, ...range },
+      signal,
+    });
+    const marks = part.map(({ id, at, code, text }): Mark => {
+      const startMs = Date.parse(at);
+      const label = code === 'annotation' && text !== '' ? text : `${code} ${text}`.trim();
+      return { id, startMs, endMs: startMs, label, source: 'event', beat: null, channel: null, madeMs: 0 };
+    });
+    return { marks, last: part.at(-1)?.at, isFull: part.length === EVENTS_MAX };
+  }
+
+  /** Those in [since, until), however many. */
+  async #eventsIn(sinceMs: number, untilMs: number, signal: AbortSignal): Promise<readonly Mark[]> {
+    const until = new Date(untilMs).toISOString();
+    const found: Mark[] = [];
+    let since = new Date(sinceMs).toISOString();
+    for (;;) {
+      const { marks, last, isFull } = await this.#eventsFrom({ since, until }, signal);
+      found.push(...marks);
+      if (!isFull || last === undefined || last === since) return found;
       since = last;
     }
-    return [...found.values()];
+  }
+
+  /** The next event after a time, or the last one before it, among those that were not read with the marks.
+   *  @returns Unix ms; null: there is none */
+  async event(fromMs: number, forward: boolean, isOne: (mark: Mark) => boolean, signal: AbortSignal): Promise<number | null> {
+    const cutMs = this.cutOf('event');
+    if (cutMs === null) return null;
+    let since = new Date(Math.max(fromMs, cutMs)).toISOString();
+    while (forward) {
+      const { marks, last, isFull } = await this.#eventsFrom({ since }, signal);
+      const hit = marks.find((mark) => mark.startMs > fromMs + 1 && isOne(mark));
+      if (hit !== undefined) return hit.startMs;
+      if (!isFull || last === undefined || last === since) return null;
+      since = last;
+    }
+    // Windows that grow: most are near.
+    let edge = fromMs;
+    for (let spanMs = EVENTS_MS; edge > cutMs; spanMs = Math.min(ECTOPIC_MS_MAX, 2 * spanMs)) {
+      const low = Math.max(cutMs, edge - spanMs);
+      const hit = (await this.#eventsIn(low, edge, signal)).findLast((mark) => mark.startMs < fromMs - 1 && isOne(mark));
+      if (hit !== undefined) return hit.startMs;
+      edge = low;
+    }
+    return null;
+  }
+
+  #cut(source: Mark['source'], at: string | null): void {
+    if (at === null) this.#cuts.delete(source);
+    else this.#cuts.set(source, Date.parse(at));
   }
 
   /** Each answer begins where the one before ended, so some come twice. */
   async #annotations(signal: AbortSignal): Promise<Answer<'listAnnotations'>> {
     const found = new Map<string, Answer<'listAnnotations'>[number]>();
     let since: string | undefined;
-    for (let answers = 0; answers < MARK_ANSWERS_MAX; answers++) {
+    let isCut = true;
+    for (let answers = 0; answers < MARK_ANSWERS_MAX && isCut; answers++) {
       const query = { stream_id: this.stream.id, limit: MARKS_MAX, ...(since === undefined ? {} : { since }) };
       const part = await this.session.get('/api/v1/annotations', { query, signal });
       for (const item of part) found.set(item.id, item);
+      isCut = part.length === MARKS_MAX;
       const last = part.at(-1)?.starts_at;
-      if (part.length < MARKS_MAX || last === since) break;
+      if (last === since) break;
       since = last;
     }
+    this.#cut('annotation', isCut ? since! : null);
     return [...found.values()];
   }
 

@@ -57,6 +57,8 @@ export const recordingTexts = {
   gap: 'no signal',
   notRead: 'could not be read',
   notComputed: 'not computed yet',
+  cutAfter: 'Only the first {count} marks or events are shown here, none after {time}',
+  cutBefore: 'Only the newest {count} episodes are shown here, none before {time}',
   goesOn: 'Still being recorded; newest at {time}',
   allChannels: 'All channels',
   goToTime: 'Go to date and time',

@@ -46,7 +46,7 @@ import { RecordingDay } from './recording-day.ts';
 import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource } from './recording-source.ts';
+import { RecordingSource, SHOWN_MAX } from './recording-source.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 import { tilesOf } from './strip-tiles.ts';
 
@@ -124,7 +124,8 @@ export class BioRecording extends BioElement {
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day in which a pointer came down. */
   #heldDay: readonly [number, number] = [0, 0];
-  #isFocusWanted = false;
+  /** How, as soon as there is something to focus. */
+  #focusWanted: FocusOptions | null = null;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -373,10 +374,10 @@ export class BioRecording extends BioElement {
   }
 
   /** The keyboard goes to the strip, once it is there. */
-  override focus(): void {
+  override focus(options: FocusOptions = {}): void {
     const views = this.root.querySelector<HTMLElement>('.views');
-    this.#isFocusWanted = views === null;
-    views?.focus();
+    this.#focusWanted = views === null ? options : null;
+    views?.focus(options);
   }
 
   /** @param time ISO 8601, to the middle of the strip */
@@ -680,7 +681,7 @@ export class BioRecording extends BioElement {
   }
 
   protected override rendered(): void {
-    if (this.#isFocusWanted) this.focus();
+    if (this.#focusWanted !== null) this.focus(this.#focusWanted);
     this.#draw();
   }
 
@@ -948,9 +949,20 @@ export class BioRecording extends BioElement {
         ${this.#isUpToDate ? nothing : html`<p class="warn" role="status">${this.text('offline')}</p>`}
         ${this.#source.goesOn && this.#isUpToDate ? html`<p>${this.#words.say('goesOn', { time: this.#words.clock(endMs, false) })}</p>` : nothing}
         ${this.#isFiltered ? html`<p class="warn">${this.#words.say('filterOn')}</p>` : nothing}
+        ${this.#cuts().map((cut) => html`<p>${cut}</p>`)}
         <p class="muted">${this.#words.say('notDiagnosis')}</p>
       </div>
     </section>`;
+  }
+
+  /** Of which marks there are more than are shown. */
+  #cuts(): readonly string[] {
+    const count = this.#words.number(SHOWN_MAX, 0);
+    return (['event', 'annotation', 'episode'] as const).flatMap((of) => {
+      const ms = this.#source?.cutOf(of) ?? null;
+      if (ms === null) return [];
+      return this.#words.say(of === 'episode' ? 'cutBefore' : 'cutAfter', { count, time: this.#words.clock(ms, true) });
+    });
   }
 
   get #pageLabel(): string {

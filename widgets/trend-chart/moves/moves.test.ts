@@ -67,7 +67,14 @@ it.each([
     ['2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z'],
   ],
   ['a week', view('2026-03-22T23:00Z', '2026-03-29T22:00Z'), 1, ['2026-03-29T22:00:00.000Z', '2026-04-05T22:00:00.000Z']],
-  ['24 hours until now', view('2026-03-28T14:30Z', '2026-03-29T14:30Z'), -1, ['2026-03-27T14:30:00.000Z', '2026-03-28T15:30:00.000Z']],
+  ['24 hours until now', view('2026-03-28T14:30Z', '2026-03-29T14:30Z'), -1, ['2026-03-27T14:30:00.000Z', '2026-03-28T14:30:00.000Z']],
+  // Else an hour of the day of 25 hours would be in neither.
+  [
+    '24 hours that begin before the clocks go back',
+    view('2025-10-25T23:13Z', '2025-10-26T23:13Z'),
+    -1,
+    ['2025-10-24T23:13:00.000Z', '2025-10-25T23:13:00.000Z'],
+  ],
   ['an hour', view('2026-03-29T00:30Z', '2026-03-29T01:30Z'), -1, ['2026-03-28T23:30:00.000Z', '2026-03-29T00:30:00.000Z']],
 ] as const)('steps from %s to the one before or after', (_, from, direction, expected) => {
   expect(iso(stepped(from, direction, 'Europe/Berlin'))).toEqual(expected);

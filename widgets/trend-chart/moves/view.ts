@@ -28,12 +28,11 @@ export function selected(aMs: number, bMs: number): View | null {
   return toMs - fromMs < SPAN_MIN_MS ? null : { fromMs, toMs };
 }
 
-/** The period of the same length before (-1) or after (1): by the clock where it is of whole days, which have 23 to 25 hours. */
+/** The period of the same length before (-1) or after (1), next to this one: by the clock where it is of whole days, which have 23 to 25
+ *  hours. */
 export function stepped({ fromMs, toMs }: View, direction: 1 | -1, timeZone: string | undefined): View {
   const days = Math.round((toMs - fromMs) / DAY_MS);
   const whole = days > 0 && (addDays(fromMs, days, timeZone) === toMs || Math.abs(toMs - fromMs - days * DAY_MS) < 60_000);
   const step = (ms: number): number => (whole ? addDays(ms, direction * days, timeZone) : ms + direction * (toMs - fromMs));
-  return direction < 0
-    ? { fromMs: step(fromMs), toMs: whole ? step(toMs) : fromMs }
-    : { fromMs: whole ? step(fromMs) : toMs, toMs: step(toMs) };
+  return direction < 0 ? { fromMs: step(fromMs), toMs: fromMs } : { fromMs: toMs, toMs: step(toMs) };
 }
