@@ -13,8 +13,8 @@ import { beatKinds } from './series-pages.ts';
 import type { BeatColumns } from './series-pages.ts';
 import { breathe } from './slices.ts';
 
-/** Beats measured per turn of the event loop. */
-const SLICE_BEATS = 40;
+/** Beats measured per turn of the event loop: 1.5 ms of it. */
+const SLICE_BEATS = 20;
 /** Samples are needed from so long before the first beat to so long after the last one, ns. */
 const BEFORE_NS = BigInt(Math.ceil(1e9 * LEAD_BEFORE_SEC));
 const AFTER_NS = BigInt(Math.ceil(1e9 * LEAD_AFTER_SEC));
@@ -29,7 +29,16 @@ export const waveUses = ['used', 'suspect', 'bad', 'gap', 'kind', 'unmeasured', 
 export type WaveUse = (typeof waveUses)[number];
 
 export const formulas = ['bazett', 'fridericia', 'framingham', 'hodges'] as const satisfies (keyof typeof corrected)[];
-export const boundaryNames = ['pOnset', 'pPeak', 'pEnd', 'qrsOnset', 'qrsEnd', 'tOnset', 'tPeak', 'tEnd'] as const satisfies (keyof Boundaries)[];
+export const boundaryNames = [
+  'pOnset',
+  'pPeak',
+  'pEnd',
+  'qrsOnset',
+  'qrsEnd',
+  'tOnset',
+  'tPeak',
+  'tEnd',
+] as const satisfies (keyof Boundaries)[];
 
 export type MeasuredBeat = Readonly<{
   tsNs: bigint;
@@ -77,6 +86,7 @@ export const samplesFor = ({ fromNs, toNs }: Range): Range => ({ fromNs: fromNs 
 /** The range of the beats: the one before the first is needed. */
 export const beatsFor = ({ fromNs, toNs }: Range): Range => ({ fromNs: fromNs - INTERVAL_MAX_NS - 1000n, toNs });
 
+/** Of the beat that was measured last: read before the next turn of the event loop, in which another request may measure. */
 const found = noBoundaries();
 const nowhere = Object.fromEntries(boundaryNames.map((name) => [name, null])) as MeasuredBeat['at'];
 
@@ -98,6 +108,7 @@ export async function measureBeats(
     for (const { k0, samples, qmask, gain, baseline } of own) lead.put(k0, samples, qmask, { gain, baseline });
     return lead;
   });
+  await breathe();
   const { tsNs, intervalMs, kinds, accepted, qmask } = columns;
   const beats: MeasuredBeat[] = [];
   /** The beat before that was seen. */

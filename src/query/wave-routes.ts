@@ -87,7 +87,9 @@ const getWaves = ({ db, turns, recentSamples, onDamaged }: Deps) =>
       since: Timestamp,
       until: Timestamp,
       channel: Type.Optional(Type.String({ maxLength: 32, description: 'Lead to measure in; absent: the first, as the medians.' })),
-      method_code: Type.Optional(Type.String({ maxLength: 128, description: 'Of the beats, e.g. derived:r_peaks_v15; absent: the newest.' })),
+      method_code: Type.Optional(
+        Type.String({ maxLength: 128, description: 'Of the beats, e.g. derived:r_peaks_v14; absent: the newest.' }),
+      ),
       ts_unit: orDefault(oneOf(['ns', 'ms'], { default: 'ns' })),
     },
     responses: { 200: { description: 'Beats, as columns.', schema: Type.Array(WavesSchema), headers: [INCOMPLETE] } },
