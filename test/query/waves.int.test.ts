@@ -177,6 +177,7 @@ describe('an ECG of two leads at 500 Hz with ventricular beats, a gap, noise and
       expect(counts.get(`${name}_60s`), name).toBeGreaterThanOrEqual(4);
   });
 
+  // promise: waves-qtc
   it('has QTc of the interval before each beat, where that lies between good normal beats', () => {
     let [corrected, not] = [0, 0];
     for (const i of all.ts_ns.keys()) {
