@@ -445,10 +445,10 @@ export const faults: readonly Fault[] = [
     'if (columns.accepted[beat.index] === 1) return',
     'if (columns.kinds[beat.index] === normal) return',
   ]),
-  fault('waves-are-medians', 'a beat that is not normal is said to be used', 'test/query/waves.int.test.ts', [
+  fault('waves-are-medians', 'QT is measured from the R peak on', 'test/query/waves.int.test.ts', [
     'src/query/beat-waves.ts',
-    "if (kind !== normal) return 'kind';",
-    '',
+    'Math.fround(measureOf.qt(found))',
+    'Math.fround(1000 * found.tEnd)',
   ]),
   fault('waves-qtc', 'QT is corrected by the interval of an ectopic beat', 'test/query/waves.int.test.ts', [
     'src/query/beat-waves.ts',
