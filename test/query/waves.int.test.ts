@@ -14,6 +14,8 @@ import { until } from '../helpers/until.ts';
 
 const FS = 500;
 const SECONDS = 280;
+/** Beats before it are final once there are some ten seconds later. */
+const READ_SEC = 240;
 /** Not a whole number of microseconds: times are exact all the same. */
 const START_NS = 1_767_225_600_123_456_789n;
 /** Lost on the way; too noisy to measure; from when on the device has another gain, s. */
@@ -54,6 +56,13 @@ const featuresOf = (stream: string): Promise<Feature[]> => {
   return read(`/api/v1/streams/${stream}/features?names=${names.join()}&limit=10000`);
 };
 
+/** Waits for beats ten seconds after a time, with which everything before it is final. */
+const settled = (stream: string, ns: bigint): Promise<void> =>
+  until(
+    async () => (await read<unknown[]>(`/api/v1/streams/${stream}/beats?since=${timeOf(ns + 10_000_000_000n)}&limit=1`)).length > 0,
+    60_000,
+  );
+
 const streamOf = async (subject: string): Promise<string> =>
   (await running.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${subject}`)).body[0]!.id;
 
@@ -88,11 +97,12 @@ function mediansOf(all: Waves, endNs: bigint): ReadonlyMap<string, number> {
   return medians;
 }
 
-/** Holds every stored median against that of the beats. @returns how many there were of each */
-function compare(all: Waves, features: readonly Feature[], within: number): ReadonlyMap<string, number> {
+/** Holds every stored median up to a time against that of the beats. @returns how many there were of each */
+function compare(all: Waves, features: readonly Feature[], untilNs: bigint, within: number): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { name, ts_ns: times, values } of features)
     for (const [i, time] of times.entries()) {
+      if (BigInt(time) > untilNs) continue;
       const own = mediansOf(all, BigInt(time)).get(name);
       expect(own, `${name} at ${time}`).toBeDefined();
       expect(Math.abs(own! - values[i]!), `${name} at ${time}: ${own} for ${values[i]}`).toBeLessThanOrEqual(within);
@@ -101,7 +111,7 @@ function compare(all: Waves, features: readonly Feature[], within: number): Read
   return counts;
 }
 
-const mean = (values: Float64Array | readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
+const mean = (values: Float64Array): number => values.reduce((a, b) => a + b, 0) / values.length;
 
 const lead: ChannelConfig = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: FS * 1e9, gain: 1000, baseline: 12, unit: 'mV', lead: 'II' };
 
@@ -135,7 +145,7 @@ function send(
 describe('an ECG of two leads at 500 Hz with ventricular beats, a gap, noise and another gain', () => {
   let stream: string;
   let all: Waves;
-  const endNs = START_NS + BigInt(SECONDS) * 1_000_000_000n;
+  const endNs = START_NS + BigInt(READ_SEC) * 1_000_000_000n;
 
   beforeAll(async () => {
     const { beats, pWaves, ventricular } = rhythm();
@@ -154,10 +164,7 @@ describe('an ECG of two leads at 500 Hz with ventricular beats, a gap, noise and
       expect(sent, sent.text).toMatchObject({ status: 202, body: { rejected: [] } });
     }
     stream = await streamOf('ada');
-    await until(
-      async () => (await featuresOf(stream)).some(({ ts_ns: times }) => BigInt(times.at(-1)!) >= endNs - 40_000_000_000n),
-      60_000,
-    );
+    await settled(stream, endNs);
     [all] = (await wavesOf(stream, START_NS, endNs)) as [Waves];
   });
 
@@ -167,14 +174,14 @@ describe('an ECG of two leads at 500 Hz with ventricular beats, a gap, noise and
     );
     expect(found).toMatchObject({ channel: 'ecg.ii', method_code: all.method_code });
     expect([all.ts_ns, all.kind, all.interval_ms]).toEqual([found!.ts_ns, found!.kind, found!.interval_ms]);
-    expect(all.ts_ns.length).toBeGreaterThan(250);
+    expect(all.ts_ns.length).toBeGreaterThan(220);
   });
 
   // promise: waves-are-medians
   it('has the stored medians of PR, QRS, QT and QTc as its own', async () => {
-    const counts = compare(all, await featuresOf(stream), 0.0501);
+    const counts = compare(all, await featuresOf(stream), endNs, 0.0501);
     for (const name of ['pr', 'qrs', 'qt', ...formulas.map((formula) => `qtc_${formula}`)])
-      expect(counts.get(`${name}_60s`), name).toBeGreaterThanOrEqual(4);
+      expect(counts.get(`${name}_60s`), name).toBeGreaterThanOrEqual(3);
   });
 
   // promise: waves-qtc
@@ -193,7 +200,7 @@ describe('an ECG of two leads at 500 Hz with ventricular beats, a gap, noise and
         }
       }
     }
-    expect(corrected).toBeGreaterThan(4 * 150);
+    expect(corrected).toBeGreaterThan(4 * 130);
     expect(not).toBeGreaterThan(4 * 20);
   });
 
@@ -219,14 +226,14 @@ describe('an ECG of two leads at 500 Hz with ventricular beats, a gap, noise and
       expect(order).toEqual(order.toSorted((a, b) => (a! < b! ? -1 : 1)));
       count++;
     }
-    expect(count).toBeGreaterThan(150);
+    expect(count).toBeGreaterThan(130);
   });
 
   it('says of each beat whether medians use it and why not', () => {
     const secOf = (i: number): number => Number(BigInt(all.ts_ns[i]!) - START_NS) / 1e9;
-    const [afterGap] = all.ts_ns.keys().filter((i) => secOf(i) >= GAP[1]);
-    expect(all.use[afterGap!]).not.toBe('used');
-    expect(all.interval_ms[afterGap!]).toBeNull();
+    const afterGap = all.ts_ns.findIndex((_, i) => secOf(i) >= GAP[1]);
+    expect(all.use[afterGap]).not.toBe('used');
+    expect(all.interval_ms[afterGap]).toBeNull();
     const uses = new Set(all.use);
     expect([...uses]).toEqual(expect.arrayContaining(['used', 'kind']));
     for (const i of all.ts_ns.keys()) {
@@ -235,14 +242,14 @@ describe('an ECG of two leads at 500 Hz with ventricular beats, a gap, noise and
       if (all.use[i] === 'used') expect(all.kind[i]).toBe('normal');
       if (all.kind[i] !== 'normal') expect(all.use[i]).not.toBe('used');
     }
-    expect(all.kind.filter((kind, i) => kind === 'ectopic' && all.use[i] === 'kind').length).toBeGreaterThan(10);
+    expect(all.kind.filter((kind, i) => kind === 'ectopic' && all.use[i] === 'kind').length).toBeGreaterThan(8);
   });
 
   it('is the same in pieces: beats at the ends of a range are measured, too', async () => {
     const pieces: Waves[] = [];
-    for (let sec = 0; sec < SECONDS; sec += 7) {
+    for (let sec = 0; sec < READ_SEC; sec += 8) {
       const fromNs = START_NS + BigInt(sec) * 1_000_000_000n;
-      pieces.push(...(await wavesOf(stream, fromNs, fromNs + 7_000_000_000n)));
+      pieces.push(...(await wavesOf(stream, fromNs, fromNs + 8_000_000_000n)));
     }
     for (const name of Object.keys(all) as (keyof Waves)[])
       if (Array.isArray(all[name]))
@@ -296,11 +303,11 @@ it('of a device that changed its rate are those of each rate', async () => {
     expect(await send('bea', at, [{ ...lead, rateNanoHz: fs * 1e9, samples }])).toMatchObject({ status: 202, body: { rejected: [] } });
   }
   const stream = await streamOf('bea');
-  const endNs = START_NS + 200_000_000_000n;
-  await until(async () => (await featuresOf(stream)).some(({ ts_ns: times }) => BigInt(times.at(-1)!) >= endNs - 40_000_000_000n), 60_000);
+  const endNs = START_NS + 160_000_000_000n;
+  await settled(stream, endNs);
   const both = await wavesOf(stream, START_NS, endNs);
   expect(both.map(({ channel }) => channel)).toEqual(['ecg.ii', 'ecg.ii']);
-  for (const { use } of both) expect(use.filter((one) => one === 'used').length).toBeGreaterThan(70);
+  for (const { use } of both) expect(use.filter((one) => one === 'used').length).toBeGreaterThan(40);
 });
 
 /** A heart of 0.9 s, a little irregular, every twentieth beat of which is ventricular. */
@@ -337,13 +344,12 @@ describe.each(real.filter((file) => file !== null))('the recording %s', (file) =
       120_000,
     );
     const pieces: Waves[] = [];
-    for (let at = startNs; at < lastNs + 120_000_000_000n; at += 300_000_000_000n)
-      pieces.push(...(await wavesOf(stream, at, at + 300_000_000_000n)));
+    for (let at = startNs; at < lastNs; at += 290_000_000_000n) pieces.push(...(await wavesOf(stream, at, at + 290_000_000_000n)));
     const all = Object.fromEntries(
       Object.keys(pieces[0]!).map((name) => [name, pieces.flatMap((piece) => piece[name as keyof Waves] as unknown[])]),
     ) as unknown as Waves;
     // a thousandth of a millisecond, to which beats are written, may decide on which side of half a step a median lies
-    const counts = compare(all, await featuresOf(stream), 0.0511);
+    const counts = compare(all, await featuresOf(stream), lastNs, 0.0511);
     expect(counts.get('qrs_60s')).toBeGreaterThan(40);
   });
 });
