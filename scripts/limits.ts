@@ -244,6 +244,12 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       at: ['src/records/rule-trial.ts', 'WORK_MS_MAX'],
       beyond: ['the answer says that it is not complete'],
     },
+    {
+      what: 'time range in which beats are measured one by one',
+      unit: 'min',
+      at: ['src/query/wave-routes.ts', 'WAVES_MIN_MAX'],
+      beyond: 'range_too_large',
+    },
     { what: 'length of a strip', unit: 's', at: ['src/query/strip-routes.ts', 'STRIP_SEC_MAX'], beyond: 'range_too_large' },
   ],
   'Live viewing': [

@@ -450,6 +450,15 @@ export type Operations = {
     body: undefined;
     answer: { since: string; until: string; corrected: boolean; series: readonly ({ method_code: string; method_codes: readonly string[]; channel: string; signal: 'ecg' | 'ppg'; coverage: number; beat_count: number; interval_count: number; nn_count: number; pair_count: number; corrected_count: number; af_share: number | null; values: readonly { name: string; title: string; value: number | null; unit: string; qmask: number | null; method_code: string | null }[]; spectrum: { step_hz: number; density_ms2_hz: readonly number[]; bands: readonly { name: 'vlf' | 'lf' | 'hf'; from_hz: number; to_hz: number; peak_hz: number | null }[]; segment_count: number; segment_sec: number } | null; beats: { at_ms: readonly number[]; interval_ms: readonly (number | null)[]; use: readonly ('nn' | 'ectopic' | 'rejected' | 'missed' | 'none' | 'unseen')[]; is_pair: readonly boolean[]; qmask: readonly number[]; said: readonly (string | null)[] } })[] };
   };
+  /** Measure P, QRS and T of each beat */
+  getWaves: {
+    method: 'GET';
+    path: '/api/v1/streams/{streamId}/waves';
+    params: { streamId: string };
+    query: { since: string; until: string; channel?: string | undefined; method_code?: string | undefined; ts_unit?: 'ns' | 'ms' | undefined };
+    body: undefined;
+    answer: readonly { method_code: string; channel: string; ts_ns?: readonly number[]; ts_ms?: readonly number[]; interval_ms: readonly (number | null)[]; kind: readonly ('normal' | 'ectopic' | 'artefact' | 'interpolated')[]; p_onset_ns?: readonly (number | null)[]; p_onset_ms?: readonly (number | null)[]; p_peak_ns?: readonly (number | null)[]; p_peak_ms?: readonly (number | null)[]; p_end_ns?: readonly (number | null)[]; p_end_ms?: readonly (number | null)[]; qrs_onset_ns?: readonly (number | null)[]; qrs_onset_ms?: readonly (number | null)[]; qrs_end_ns?: readonly (number | null)[]; qrs_end_ms?: readonly (number | null)[]; t_onset_ns?: readonly (number | null)[]; t_onset_ms?: readonly (number | null)[]; t_peak_ns?: readonly (number | null)[]; t_peak_ms?: readonly (number | null)[]; t_end_ns?: readonly (number | null)[]; t_end_ms?: readonly (number | null)[]; pr_ms: readonly (number | null)[]; qrs_ms: readonly (number | null)[]; qt_ms: readonly (number | null)[]; qtc_bazett_ms: readonly (number | null)[]; qtc_fridericia_ms: readonly (number | null)[]; qtc_framingham_ms: readonly (number | null)[]; qtc_hodges_ms: readonly (number | null)[]; use: readonly ('used' | 'suspect' | 'bad' | 'gap' | 'kind' | 'unmeasured' | 'unseen')[]; qmask: readonly number[] }[];
+  };
   /** List what the device, or an imported file, says of moments */
   listEvents: {
     method: 'GET';

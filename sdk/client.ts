@@ -103,6 +103,7 @@ export const operations = {
   getCorrections: ['GET', '/api/v1/streams/{streamId}/corrections'],
   listEvents: ['GET', '/api/v1/streams/{streamId}/events'],
   getVariability: ['GET', '/api/v1/streams/{streamId}/variability'],
+  getWaves: ['GET', '/api/v1/streams/{streamId}/waves'],
   search: ['GET', '/api/v1/search'],
   listGroups: ['GET', '/api/v1/projects/{projectId}/groups'],
   createGroup: ['POST', '/api/v1/projects/{projectId}/groups'],

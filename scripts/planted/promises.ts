@@ -445,6 +445,16 @@ export const faults: readonly Fault[] = [
     'if (columns.accepted[beat.index] === 1) return',
     'if (columns.kinds[beat.index] === normal) return',
   ]),
+  fault('waves-are-medians', 'QT is measured from the R peak on', 'test/query/waves.int.test.ts', [
+    'src/query/beat-waves.ts',
+    'Math.fround(measureOf.qt(found))',
+    'Math.fround(1000 * found.tEnd)',
+  ]),
+  fault('waves-qtc', 'QT is corrected by the interval of an ectopic beat', 'test/query/waves.int.test.ts', [
+    'src/query/beat-waves.ts',
+    'accepted[i] === 1 && isNext',
+    'isNext',
+  ]),
   fault('overview-fits', 'five times the buckets that were asked for', 'test/query/overview.int.test.ts', [
     'src/query/overview.ts',
     'if (end - first <= bucketsMax &&',

@@ -24,6 +24,7 @@ import { streamRoutes } from './stream-routes.ts';
 import { stripRoutes } from './strip-routes.ts';
 import type { Turns } from './turns.ts';
 import { variabilityRoutes } from './variability-routes.ts';
+import { waveRoutes } from './wave-routes.ts';
 
 export type QueryApiDeps = ObservationDeps &
   Readonly<{
@@ -52,6 +53,7 @@ export function queryApi(deps: QueryApiDeps): readonly Route[] {
     ...seriesRoutes(deps),
     ...correctionRoutes(deps),
     ...variabilityRoutes(deps),
+    ...waveRoutes(deps),
     ...eventRoutes(deps),
     ...sampleRoutes(deps),
     ...overviewRoutes(deps),

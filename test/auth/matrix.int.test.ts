@@ -149,6 +149,7 @@ function samples(): Readonly<Record<string, Sample>> {
     getCorrections: { family: 'read', query: 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z', record: true },
     listEvents: { family: 'read', record: true },
     getVariability: { family: 'read', query: 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z', record: true },
+    getWaves: { family: 'read', query: 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z', record: true },
     search: { family: 'projects', query: 'q=own' },
     listGroups: { family: 'projects', record: true },
     createGroup: { family: 'write', body: { name: 'Ward' }, record: true },

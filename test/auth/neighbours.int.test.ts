@@ -86,6 +86,7 @@ const samplesOf = (ids: Ids): Readonly<Record<string, readonly Sample[]>> => ({
   getStrip: [{ query: `since=${since}&until=${until}` }],
   getCorrections: [{ query: `since=${since}&until=${until}` }],
   getVariability: [{ query: `since=${since}&until=${until}` }],
+  getWaves: [{ query: `since=${since}&until=${until}` }],
   createDeviceProfile: [{ body: { code: 'p', name: 'p', manufacturer: '', model: '', channels: [] } }],
   setDeviceProfile: [{ body: { profile_id: ids.profile } }, { body: { profile_id: null } }],
   getDayVariability: [{ query: `date=2026-01-01&subject_id=${ids.subject}` }],

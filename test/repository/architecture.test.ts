@@ -53,7 +53,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/auth': [...ground, database, 'src/http', 'src/tenancy'],
   'src/ingest': [...ground, 'src/proto', 'src/http'],
   'src/live': [...ground, 'src/proto', 'src/http'],
-  'src/query': [...ground, 'src/proto', 'src/formats', 'src/dsp/hrv', 'src/storage', database, 'src/http', 'src/tenancy'],
+  'src/query': [...ground, 'src/proto', 'src/formats', ...dsp('hrv', 'ecg', 'engine'), 'src/storage', database, 'src/http', 'src/tenancy'],
   // Asks and checks questionnaires alike in pages and in the service.
   'sdk/questionnaire.ts': [],
   'src/records': [...ground, 'src/storage', database, 'src/http', 'src/tenancy', 'src/auth', 'sdk/questionnaire.ts'],

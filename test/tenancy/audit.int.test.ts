@@ -133,6 +133,7 @@ const reads: Readonly<Record<string, () => readonly [string, string, unknown?]>>
   getCorrections: () => ['GET', `/api/v1/streams/${subject.stream}/corrections?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
   listEvents: () => ['GET', `/api/v1/streams/${subject.stream}/events`],
   getVariability: () => ['GET', `/api/v1/streams/${subject.stream}/variability?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
+  getWaves: () => ['GET', `/api/v1/streams/${subject.stream}/waves?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`],
   listMoods: () => ['GET', `/api/v1/moods?subject_id=${subject.id}`],
   listQuestionnaireResponses: () => ['GET', `/api/v1/questionnaire-responses?subject_id=${subject.id}`],
   listTasks: () => ['GET', `/api/v1/tasks?subject_id=${subject.id}`],

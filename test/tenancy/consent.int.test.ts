@@ -161,6 +161,7 @@ describe('without consent to sharing', () => {
       `/api/v1/streams/${streams.body[0]?.id}/features`,
       `/api/v1/streams/${streams.body[0]?.id}/samples?since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:01Z`,
       `/api/v1/streams/${streams.body[0]?.id}/variability?since=2026-01-01T00:00:00Z&until=2026-01-01T00:05:00Z`,
+      `/api/v1/streams/${streams.body[0]?.id}/waves?since=2026-01-01T00:00:00Z&until=2026-01-01T00:05:00Z`,
       `/api/v1/observations?biosignal_id=20&subject_id=${id}`,
       `/api/v1/episodes?subject_id=${id}`,
     ];

@@ -211,6 +211,10 @@ export const rows: readonly Row[] = [
     named: true,
     query: () => 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:05:00Z',
   }),
+  row('getWaves', 'GET', '/api/v1/streams/{streamId}/waves', 'read', {
+    named: true,
+    query: () => 'since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z',
+  }),
   row('search', 'GET', '/api/v1/search', 'projects', { broad: true, query: () => 'q=conform' }),
   row('listGroups', 'GET', `${project}/groups`, 'projects', { named: true }),
   row('createGroup', 'POST', `${project}/groups`, 'write', { named: true, body: () => ({ name: 'conform made' }) }),

@@ -224,6 +224,7 @@ const delineated: MethodDetails = {
   limits: [
     'Of one lead: not the QT of a twelve-lead ECG, and no basis for a dose.',
     'A flat T, a U wave, or a fast rate at which P lies on T, misleads it; mostly the values spread then, and are suspect.',
+    'An end of T that is wrong alike in every beat spreads no values, and is good: docs/accuracy.md compares QT and QTc with a cardiologist.',
     'Bazett corrects too much at fast rates and too little at slow ones; the formulas agree near 60 /min.',
   ],
 };

@@ -75,7 +75,7 @@ export type MeansOf = (from: number, width: number, out: Float64Array) => boolea
 
 /** Of a lead in memory; NaN marks a missing sample. */
 export const meansIn =
-  (x: Float64Array): MeansOf =>
+  (x: Float64Array | Float32Array): MeansOf =>
   (from, width, out) => {
     for (let i = 0; i < out.length; i++) {
       let sum = 0;

@@ -1,7 +1,7 @@
 /** PR, QRS and QT of a stream: the beats of its first group of ECG leads delineated in the first lead, medians of a minute. */
 import { GOOD, SUSPECT } from '../../signal.ts';
 import { AFTER_SEC, Delineator, noBoundaries } from '../ecg/delineation.ts';
-import type { MeansOf } from '../ecg/delineation.ts';
+import type { Boundaries, MeansOf } from '../ecg/delineation.ts';
 import type { BeatTrack, Gaps } from '../hrv/beats.ts';
 import { classifyBeat, intervalMaxUs, noVerdict } from '../hrv/beats.ts';
 import { medianOf } from '../hrv/median.ts';
@@ -46,6 +46,17 @@ export const corrected = {
   /** Hodges et al. 1983. */
   hodges: (qtMs: number, rrSec: number): number => qtMs + 1.75 * (60 / rrSec - 60),
 } as const;
+
+/** What a beat measures, ms; NaN: a boundary was not found. */
+export const measureOf: Readonly<Record<Measure, (found: Readonly<Boundaries>) => number>> = {
+  pr: (found) => 1000 * (found.qrsOnset - found.pOnset),
+  qrs: (found) => 1000 * (found.qrsEnd - found.qrsOnset),
+  qt: (found) => 1000 * (found.tEnd - found.qrsOnset),
+};
+
+/** From the beat before, s; NaN: they have no interval between them, and the beat is not measured. */
+export const secBefore = (tUs: number, lastUs: number): number =>
+  tUs - lastUs > intervalMaxUs ? Number.NaN : Math.fround((tUs - lastUs) / secondUs);
 
 // shared by every stream of the thread: nothing of them outlives a call
 const boundaries = noBoundaries();
@@ -95,7 +106,7 @@ export class BeatIntervals {
   beat(tUs: number): void {
     if (this.#count === this.#times.length) this.#grow();
     this.#times[this.#count] = tUs;
-    this.#before[this.#count] = tUs - this.#lastUs > intervalMaxUs ? Number.NaN : (tUs - this.#lastUs) / secondUs;
+    this.#before[this.#count] = secBefore(tUs, this.#lastUs);
     this.#count++;
     this.#lastUs = tUs;
   }
@@ -109,9 +120,7 @@ export class BeatIntervals {
       if (Number.isNaN(this.#before[i]!)) continue;
       const position = (this.#times[i]! / secondUs) * this.#fs;
       if (!this.#delineator.delineate(position, this.#meansOf, this.#before[i]!, boundaries)) continue;
-      this.#ms.pr[i] = 1000 * (boundaries.qrsOnset - boundaries.pOnset);
-      this.#ms.qrs[i] = 1000 * (boundaries.qrsEnd - boundaries.qrsOnset);
-      this.#ms.qt[i] = 1000 * (boundaries.tEnd - boundaries.qrsOnset);
+      for (const measure of measures) this.#ms[measure][i] = measureOf[measure](boundaries);
     }
   }
 
