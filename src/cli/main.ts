@@ -79,14 +79,16 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
     abort.abort(new DOMException(name, 'AbortError'));
   });
 }
+// What a service says may be lost where the disk is full; what another command was asked for may not.
+const isService = process.argv[2] === 'start';
 // A reader that stops early (` head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT_OK);
-  throw error;
+  if (!isService) throw error;
 });
 // A node whose parent was killed has nobody to speak to, and still stops in order.
 process.stderr.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
+  if (error.code !== 'EPIPE' && !isService) throw error;
 });
 
 process.exitCode = await main(process.argv.slice(2), {

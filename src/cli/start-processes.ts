@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
+import { logTo } from '../start/create-logger.ts';
 import { refuseTakenPort } from '../start/refuse.ts';
 import { startService } from '../server.ts';
 import { whyOf } from '../start/stops.ts';
@@ -149,6 +150,9 @@ type Keeping = Pick<Console, 'signal' | 'err'> &
     isUseless: (node: Node) => boolean;
   }>;
 
+/** Of all nodes. */
+const lines = { out: logTo(1), err: logTo(2) };
+
 /** Runs one node, and starts it again when it ends before the command is told to stop.
  *  @throws Error when it ends again and again, and no node works */
 async function keep(node: Node, { env, endMs, signal, err, isUseless }: Keeping): Promise<void> {
@@ -173,9 +177,9 @@ async function keep(node: Node, { env, endMs, signal, err, isUseless }: Keeping)
       // Its log, whose lines name it, but not that it listens: that is said once.
       createInterface(child.stdout!).on('line', (line) => {
         if (line.startsWith(LISTENING)) node.firstStart.resolve(true);
-        else process.stdout.write(`${line}\n`);
+        else lines.out.write(`${line}\n`);
       });
-      createInterface(child.stderr!).on('line', (line) => process.stderr.write(`${node.name}: ${line}\n`));
+      createInterface(child.stderr!).on('line', (line) => lines.err.write(`${node.name}: ${line}\n`));
       watchSigns(child, () => {
         err(`biosignal start: ${node.name} has not answered for ${SILENT_MS_MAX / 1000} s, and is killed`);
         child.kill('SIGKILL');

@@ -101,7 +101,7 @@ export class PartitionMoves {
     const stored = open.length === 0 ? stores.log.durablePosition : null;
     await this.#untilDone(`the checkpoint of partition ${partition} could not be saved`, () => checkpoints.save());
     fence.drop(partition);
-    for (const stream of open) await life.forsake(stream);
+    for (const stream of open) life.forsake(stream);
     await stores.rows.leave(isLeft); // nobody else has the partition yet
     for (const subjectId of stores.hub.subjects()) if (isOf(subjectId)) stores.hub.handOver(subjectId);
     await fence.quiet();

@@ -178,10 +178,10 @@ export class StreamLife {
   }
 
   /** Forgets a stream of which something is not computed: its next owner does that, from the log. */
-  async forsake(stream: OpenStream): Promise<void> {
+  forsake(stream: OpenStream): void {
     this.#streams.leave(stream.id); // from here on nothing that is computed of it is taken
     this.#parts.computing.stop(stream);
-    await this.#stores.pool.closeStream(stream.id);
+    this.#stores.pool.dropStream(stream.id);
     this.#stores.registry.closeStream(stream.id);
   }
 

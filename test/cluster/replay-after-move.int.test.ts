@@ -15,7 +15,7 @@ import { isShared, ownersOf, packetsOfPeople, sendAll, startNode } from './nodes
 const PARTITIONS = 3;
 const PACKETS = 300;
 const PACKET_MS = 200;
-/** The next node hears within a look at the cluster that somebody may come back. */
+/** The next node hears within a look at the cluster that a viewer may come back. */
 const FRAMES_MISSED_MAX = 6;
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

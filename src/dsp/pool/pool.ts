@@ -175,6 +175,7 @@ export class FeaturePool {
       if (mayHeal(stream, performance.now())) this.#replay.healLate(stream);
       await sleep(5);
     }
+    if (stream.mode !== 'broken' && !(await isThroughBy(stream.lane, deadlineMs))) return false;
     this.#flush(stream);
     stream.lane.control({ op: 'close', handle: stream.handle });
     await stream.lane.fence().catch(() => {});
@@ -183,6 +184,12 @@ export class FeaturePool {
     this.#engines.forget(stream);
     this.#streams.delete(streamId);
     return true;
+  }
+
+  /** Forgets a stream at once: what is not computed of it is computed elsewhere. */
+  dropStream(streamId: StreamId): void {
+    this.stopComputing(streamId);
+    this.#streams.delete(streamId);
   }
 
   stats(): FeaturePoolStats {
@@ -328,4 +335,14 @@ export class FeaturePool {
       if (now - late.lastMs >= lateWaitMs || now - late.sinceMs >= 10 * lateWaitMs) this.#replay.healLate(stream);
     }
   }
+}
+
+/** Whether all that a lane has now is computed by then. */
+async function isThroughBy(lane: FeatureLane, deadlineMs: number): Promise<boolean> {
+  if (deadlineMs === Infinity) return true;
+  const through = lane.fence().then(
+    () => true,
+    () => true, // the thread was lost, and its streams are read back
+  );
+  return await Promise.race([through, sleep(Math.max(0, deadlineMs - performance.now()), false, { ref: false })]);
 }
