@@ -399,6 +399,9 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('bad', ecgQuality.ecgSqiBad, '1', 'index below which it is bad'),
       p('t_wave_within', tWaves.T_WAVE_WITHIN_SEC, 's', 'a beat so soon after another, and sooner than others, has the place of a T wave'),
       p('t_waves_share', tWaves.T_WAVES_SHARE, '1', 'share of beats that have it, or are followed by one, that is suspect'),
+      p('pause', ecgQuality.PAUSE_SEC, 's', 'without a beat for so long, what follows may be noise or P waves'),
+      p('pause_low', ecgQuality.PAUSE_LOW, '1', 'while it is lower than this share of the beat before the pause'),
+      p('pause_low_beats', ecgQuality.PAUSE_LOW_BEATS, '{beats}', 'for at most so many beats'),
     ],
     limits: ['The index is a probability on the recordings it was fitted on: MIT-BIH, with electrode motion added.'],
   },
@@ -527,7 +530,11 @@ const details: Readonly<Record<string, MethodDetails>> = {
   ventricular_couplets_300s: burdened,
   ventricular_runs_300s: burdened,
   ventricular_run_10s: {
-    parameters: [p('counted', runUs / 1e6, 's', 'beats of a run count back to here before the value'), ...burdened.parameters.slice(1)],
+    parameters: [
+      p('counted', runUs / 1e6, 's', 'beats of a run count back to here before the value'),
+      p('run_confidence_min', burden.runConfidenceMin, '1', 'suspect when a beat of the run is ventricular with less confidence'),
+      ...burdened.parameters.slice(1),
+    ],
     limits: burdened.limits,
   },
   pr_60s: delineated,
