@@ -372,6 +372,11 @@ export const retiredMethods: readonly Method[] = [
   earlier(featureMethods[methodIndex('eda_tonic')]!, 2, 'every unit was taken for uS, and some responses were not told, see scr_rate.'),
   earlier(
     featureMethods[methodIndex('scr_rate')]!,
+    3,
+    'noise was counted, and good (of 0.05 uS at 4 Hz: 25 /min), and where it hid the responses, none was (of 0.05 uS at 128 Hz).',
+  ),
+  earlier(
+    featureMethods[methodIndex('scr_rate')]!,
     2,
     'where the level before a response was flat, its lowest sample was the foot, wherever it lay: the rise was too long, and the response lost. A sensor that was off had no responses, and that was good.',
   ),

@@ -302,7 +302,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'scr_rate',
-    version: 3,
+    version: 4,
     source: 'eda',
     title: 'Skin conductance responses',
     unit: '/min',
@@ -312,7 +312,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Boucsein et al. 2012, doi:10.1111/j.1469-8986.2012.01384.x',
     notes:
-      'Responses of at least 0.05 uS that peak in the window, per covered minute: conductance that is not plausible is missing. See eda.ts.',
+      'Responses of at least 0.05 uS that peak in the window, per covered minute: conductance that is not plausible is missing, and a second after a jump. Suspect where a fourth of the responses may be noise. See eda.ts.',
   }),
   block({
     feature: 'activity',
