@@ -1,4 +1,4 @@
-/** Waves of a heart that stands still, or whose ventricles have their own slow rhythm, are no beats: no rate that is made of them is good. */
+/** Waves of a heart that stands still, or whose ventricles have a slow rhythm of their own, are no beats: no rate made of them is good. */
 import { describe, expect, test } from 'vitest';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';

@@ -94,8 +94,8 @@ function runEndingAt(track: Beats, i: number, sinceUs: number): number {
 
 export type Run = { beats: number; flag: QualityFlag };
 
-/** The longest run that has a beat in [from, to), counted up to there, with its worst flag, suspect at best where a beat of it is not surely
- *  ventricular; none: the worst flag of the window.
+/** The longest run that has a beat in [from, to), counted up to there, with its worst flag, suspect at best where a beat of it is not
+ *  surely ventricular; none: the worst flag of the window.
  *  @param sinceUs beats up to it are not counted */
 export function longestRun(track: JudgedBeats, sinceUs: number, from: number, to: number, out: Run): void {
   let run = runEndingAt(track, from - 1, sinceUs);
