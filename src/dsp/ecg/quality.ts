@@ -9,6 +9,7 @@
  *  - scores of the detector: how nearly a beat was rejected, how nearly something else was taken for one, the noise level it worked with.
  *  Two logistic functions of them, fitted on recordings with added noise (docs/dsp/ecg.md says which, and how they do on the others):
  *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
+ *  Neither is good where T waves may have been taken for beats, nor while what follows a pause is far lower than the beats before it.
  *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
  *  converter at its end.
  *
@@ -33,8 +34,14 @@ const GUARD_SEC = 0.12; // around a beat, left out of what lies between
 const NEAR_SEC = 0.06; // of a beat's height
 const SECONDS = 16; // ring of per-second sums; more than window and latency
 const BEATS = 80; // held; 13 s at 240 /min is 52
-/** What both probabilities are at most where T waves may have been taken for beats. */
-const T_WAVES_MOST = 0.9;
+/** What both probabilities are at most where T waves may have been taken for beats, or waves of a pause. */
+const DOUBTFUL_MOST = 0.9;
+/** After so long without a beat the detector learns its levels anew, of P waves or of noise where the heart stands still. */
+export const PAUSE_SEC = 4.5;
+/** What follows is doubtful while it is lower than this share of the beat before the pause, */
+export const PAUSE_LOW = 0.35;
+/** for at most so many beats: then the signal has become lower. */
+export const PAUSE_LOW_BEATS = 30;
 
 /** `sqi` at or above: good; below the other: bad. The same for `rate`. */
 export const ecgSqiGood = 0.97;
@@ -102,7 +109,13 @@ export class EcgQuality {
   readonly #between = new Float32Array(BEATS);
   /** |ln| of its interval over the one before, at most 1. */
   readonly #uneven = new Float64Array(BEATS);
+  /** How many beats in a row, up to it, are waves as low as those of a pause. */
+  readonly #low = new Uint8Array(BEATS);
   #measured = 0;
+  /** The last beat; and height of the last one that is not low. */
+  #lastAt = Number.NaN;
+  #lastLow = 0;
+  #usualHeight = 0;
   // sums of each second, rings of SECONDS
   readonly #squares = new Float64Array(SECONDS);
   readonly #fourths = new Float64Array(SECONDS);
@@ -128,6 +141,8 @@ export class EcgQuality {
     this.#second.reset();
     this.#other.count = 0;
     this.#measured = 0;
+    this.#lastAt = Number.NaN;
+    this.#lastLow = 0;
     this.#fresh = true;
     this.#last = 0;
     this.#flatRun = 0;
@@ -228,8 +243,18 @@ export class EcgQuality {
       }
       const from = b === 0 ? centre : Math.round(beats.position[b - 1]! / this.#decimation);
       this.#between[b] = highest(band, ringMask, Math.max(from + guard, oldest), centre - guard);
+      this.#noteLow(b, beats.position[b]!);
     }
     this.#measured = beats.count;
+  }
+
+  #noteLow(b: number, at: number): void {
+    const height = this.#height[b]!;
+    const follows = this.#lastLow > 0 ? this.#lastLow < PAUSE_LOW_BEATS : at - this.#lastAt >= PAUSE_SEC * this.#fs;
+    this.#lastLow = follows && height < PAUSE_LOW * this.#usualHeight ? this.#lastLow + 1 : 0;
+    if (this.#lastLow === 0) this.#usualHeight = height;
+    this.#low[b] = this.#lastLow;
+    this.#lastAt = at;
   }
 
   /** Drops the first beats. */
@@ -237,6 +262,7 @@ export class EcgQuality {
     this.#height.copyWithin(0, count, this.#measured);
     this.#between.copyWithin(0, count, this.#measured);
     this.#uneven.copyWithin(0, count, this.#measured);
+    this.#low.copyWithin(0, count, this.#measured);
     this.#measured -= count;
   }
 
@@ -264,9 +290,14 @@ export class EcgQuality {
     f[1] = Math.log(1.03 - agreement);
     this.sqi = logistic(SQI_WEIGHTS, f);
     this.rate = logistic(RATE_WEIGHTS, f);
-    if (!mayBeTWaves(beats.position, first, last, this.#fs)) return;
-    this.sqi = Math.min(this.sqi, T_WAVES_MOST);
-    this.rate = Math.min(this.rate, T_WAVES_MOST);
+    if (!this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
+    this.sqi = Math.min(this.sqi, DOUBTFUL_MOST);
+    this.rate = Math.min(this.rate, DOUBTFUL_MOST);
+  }
+
+  #anyLow(first: number, last: number): boolean {
+    for (let b = first; b < last; b++) if (this.#low[b]! > 0) return true;
+    return false;
   }
 
   #signalFeatures(fromSec: number, toSec: number, present: number): void {

@@ -1,6 +1,6 @@
 /** Computes beats and features from the leads of one channel group with beats (ECG, or PPG wavelengths), incrementally, by segment. */
 import type { QualityFlag } from '../../signal.ts';
-import { BAD, SUSPECT } from '../../signal.ts';
+import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import { ecgFlag, ecgRateFlag } from '../ecg/quality.ts';
 import { BeatTrack, Gaps, classifyBeat, interpolatedBeat, intervalMaxUs, noVerdict } from '../hrv/beats.ts';
 import { bridgedBeat, bridgedBeats } from '../hrv/bridged-beats.ts';
@@ -18,7 +18,8 @@ import { SampleRing } from './sample-ring.ts';
 import type { RowTaker } from './leads.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
 import { SegmentRunner } from './runner.ts';
-import { positionUs } from '../kernels/segment-grid.ts';
+import { positionUs, segmentSec } from '../kernels/segment-grid.ts';
+import { featureMethods, methodIndex } from '../rows/methods.ts';
 
 export type RowSink = ValueSink & {
   /** kind, reason: positions in `beatKinds`, `beatReasons`; confidence: that of the kind, 0 to 1, NaN: unknown. */
@@ -72,6 +73,7 @@ const secondUs = 1_000_000;
 /** Flags are kept for so long before the oldest beat without a verdict: the longest interval ends with it, 20 s, and begins a window. */
 const keptFlagsUs = 60_000_000;
 const keptFlags = 128;
+const rateWindowSec = featureMethods[methodIndex('hr_ecg')]!.windowSec;
 /** Samples of PPG are kept at about this rate; an R wave needs them all. */
 const PULSE_HZ = 32;
 /** From the start of a second to the end of the 10 s by which ECG judges it. */
@@ -131,7 +133,7 @@ export class BeatChain implements Chain, RowTaker {
     const hasShape = group.breathing >= 0 || (group.primary && isEcg);
     // what follows the shape of beats remembers two seconds more than it takes to find one
     this.#ring = hasShape ? new SampleRing(fs, stock.latencySec(kind) + 2, decimation) : null;
-    const rateFlag = (tUs: number): QualityFlag => this.#rateFlags.get(wholeSec(tUs)) ?? SUSPECT;
+    const rateFlag = (tUs: number): QualityFlag => this.#rateFlag(wholeSec(tUs));
     const mayHide = (fromUs: number, toUs: number): boolean => this.#rhythm?.hidesBetween(fromUs, toUs) ?? false;
     this.#values = group.primary ? new BeatValues(group.source, fs, this.#track, this.#gaps, rateFlag, mayHide, sink) : null;
     this.#breathing =
@@ -236,6 +238,14 @@ export class BeatChain implements Chain, RowTaker {
     this.#flags.set(wholeSec(tUs), flag);
     this.#sink.quality(this.group.channelNo, tUs, sqi, flag);
     this.#sink.value(this.#methods.sqi, this.group.channelNo, tUs + secondUs, sqi, flag);
+  }
+
+  /** Of the ECG heart rate due at a time. A segment judges its own beats: after a seam, a rate is made of beats of the one before, too. */
+  #rateFlag(sec: number): QualityFlag {
+    const own = this.#rateFlags.get(sec) ?? SUSPECT;
+    const sinceSeam = sec % segmentSec;
+    if (own !== GOOD || sinceSeam === 0 || sinceSeam >= rateWindowSec) return own;
+    return (this.#rateFlags.get(sec - sinceSeam) ?? GOOD) === GOOD ? GOOD : SUSPECT;
   }
 
   #spectralRate(tUs: number, perMin: number, flag: QualityFlag, cadence: number): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { makeEctopicEcg } from '../testing/ecg-fixture.ts';
+import { ecgShapes, makeEcg, makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 
 const fs = 250;
@@ -101,5 +101,23 @@ describe('the burden of ectopic beats', () => {
     const fibrillation = streamOf(makeEctopicEcg({ fs, seconds: 310, beats, pWaves: [], ventricular: [] }));
     expect(valuesOf(fibrillation, 'ventricular_burden_300s').map(({ flag }) => flag)).toEqual([1]);
     expect(valuesOf(fibrillation, 'supraventricular_burden_300s').map(({ flag }) => flag)).toEqual([2]);
+  });
+});
+
+describe('beats that movement makes look ventricular', () => {
+  const seconds = 310;
+  const { beats, pWaves } = makeRhythm(seconds, 72, () => true, 3);
+  const sine = (mv: number, hz: number, t: number): number => mv * Math.sin(2 * Math.PI * hz * t);
+
+  test.each([
+    ['swing of 2 mV', 250, (t: number) => sine(2, 1, t)],
+    ['swing of 1 mV', 125, (t: number) => sine(1, 2, t)],
+    ['swing of 3 mV', 250, (t: number) => sine(3, 0.3, t)],
+  ])('make no good run: %s at %i Hz', (_, rate, added) => {
+    const clean = makeEcg({ fs: rate, seconds, shape: ecgShapes.usual, beats, pWaves, noiseMv: 0.01, seed: 3 });
+    const samples = clean.map((v, i) => v + added(i / rate));
+    const runs = valuesOf(streamRows([{ code: 'ecg.ii', kind: 'ecg', fs: rate, unit: 'mV', samples }]), 'ventricular_run_10s');
+    expect(runs.length).toBeGreaterThan(25);
+    expect(runs.filter(({ value, flag }) => value > 0 && flag === 0)).toEqual([]);
   });
 });

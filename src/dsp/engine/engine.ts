@@ -16,7 +16,7 @@ import { STEP_COUNT_MAX, fromSteps, toSteps } from '../../signal.ts';
 import type { RowBuffer } from '../rows/row-buffer.ts';
 import { packVerdict, rowCode } from '../rows/row-buffer.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
-import { Eda, PLAUSIBLE_US, emptyResponses } from '../slow/eda.ts';
+import { Eda, PLAUSIBLE_US, SLOPE_MAX_US_PER_SEC, emptyResponses } from '../slow/eda.ts';
 import { EcgKernel } from '../ecg/kernel.ts';
 import { SQI_STEP, featureMethods, methodIndex } from '../rows/methods.ts';
 import { Activity, Steps } from '../slow/motion.ts';
@@ -207,7 +207,7 @@ export class StreamEngine implements RowSink {
   #addValues(channels: readonly ChannelConfig[], group: ChannelGroup): void {
     const { rateNanoHz } = group;
     const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
-    const plausible = group.kind === 'eda' ? PLAUSIBLE_US : null;
+    const plausible = group.kind === 'eda' ? { ...PLAUSIBLE_US, perSec: SLOPE_MAX_US_PER_SEC } : null;
     for (const { leads, features } of valueFeatures(group, this.#spo2)) {
       const chain = new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this, plausible);
       this.#add(channels, leads, chain, rateNanoHz);

@@ -218,7 +218,7 @@ export function responseKernel(build: () => Eda, rateNanoHz: number): SegmentKer
   let originK = 0;
   const take = (out: Items): void => {
     for (let i = 0; i < foundResponses.count; i++)
-      add(out, positionUs(originK + foundResponses.peak[i]!, rateNanoHz), foundResponses.heightUs[i]!, 0);
+      add(out, positionUs(originK + foundResponses.peak[i]!, rateNanoHz), foundResponses.heightUs[i]!, foundResponses.isNoisy[i]!);
     foundResponses.count = foundValues.count = 0;
   };
   return {

@@ -152,6 +152,20 @@ describe('skin conductance', () => {
   });
 
   test.each([
+    [4, 0.05],
+    [4, 0.2],
+    [4, 1],
+    [8, 0.05],
+    [32, 0.2],
+    [128, 0.05],
+  ])('no rate of responses is good at %d Hz with noise of %d uS, which makes them or hides them', (fs, noiseUs) => {
+    const random = seeded(5);
+    const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+    const make = responses(seeded(4));
+    expect(goodValues('scr_rate', 'eda', fs, 'uS', ['eda'], (t) => make(t) + noiseUs * normal())).toEqual([]);
+  });
+
+  test.each([
     ['of a sensor that is off', 'uS', 0],
     ['that is a resistance', 'kOhm', 40],
   ])('%s has neither level nor responses', (_, unit, value) => {

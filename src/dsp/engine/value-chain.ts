@@ -8,6 +8,7 @@ import { noteMissing } from './beat-chain.ts';
 import type { Chain } from './beat-chain.ts';
 import { LeadFeed } from './leads.ts';
 import type { RowTaker } from './leads.ts';
+import { NOISY_SHARE } from '../slow/eda.ts';
 import { RISE_BACK_SEC, isSureOfBreaths, respiratoryRate } from '../slow/respiration.ts';
 import { positionUs } from '../kernels/segment-grid.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
@@ -22,16 +23,19 @@ export type ValueFeature = Readonly<{
   make: 'values' | 'count' | 'spacing';
 }>;
 
-type Plausible = Readonly<{ min: number; max: number }>;
+/** `perSec`: the fastest change. */
+type Plausible = Readonly<{ min: number; max: number; perSec: number }>;
 
 const secondUs = 1_000_000;
 
-/** `rise`, `isHurried`: of breaths, see breathKernel. */
+/** `rise`, `isHurried`: of breaths, see breathKernel; of responses, their height and whether they may be noise. */
 type Part = { feature: ValueFeature; runner: SegmentRunner; events: number[]; rise: number[]; isHurried: number[]; nextSec: number };
 
 export class ValueChain implements Chain, RowTaker {
   readonly feed: LeadFeed;
   readonly #plausible: Plausible | null;
+  /** The last sample of the first lead, where it is plausible. */
+  #previous = Number.NaN;
   readonly #rateNanoHz: number;
   readonly #leadCount: number;
   readonly #channelNo: number;
@@ -105,13 +109,26 @@ export class ValueChain implements Chain, RowTaker {
     for (const part of this.#parts) part.runner.push(leads, 0, n, k);
   }
 
-  #noteImplausible(x: Float64Array, n: number, k: number, { min, max }: Plausible): void {
-    for (let i = 0; i < n; i++)
-      if (!(x[i]! >= min && x[i]! <= max)) this.#gaps.add(positionUs(k + i, this.#rateNanoHz), positionUs(k + i + 1, this.#rateNanoHz));
+  #noteImplausible(x: Float64Array, n: number, k: number, { min, max, perSec }: Plausible): void {
+    const steepest = (perSec * 1e9) / this.#rateNanoHz;
+    let previous = this.#previous;
+    for (let i = 0; i < n; i++) {
+      const isPlausible = x[i]! >= min && x[i]! <= max;
+      if (!isPlausible) this.#gaps.add(positionUs(k + i, this.#rateNanoHz), positionUs(k + i + 1, this.#rateNanoHz));
+      // an event that is under way is lost
+      else if (Math.abs(x[i]! - previous) > steepest) this.#noteJump(positionUs(k + i, this.#rateNanoHz));
+      previous = isPlausible ? x[i]! : Number.NaN;
+    }
+    this.#previous = previous;
+  }
+
+  #noteJump(tUs: number): void {
+    this.#gaps.add(tUs, tUs + secondUs);
   }
 
   gap(fromK: number, toK: number): void {
     this.#gaps.add(positionUs(fromK, this.#rateNanoHz), positionUs(toK, this.#rateNanoHz));
+    this.#previous = Number.NaN;
     for (const part of this.#parts) part.runner.skipTo(toK);
   }
 
@@ -146,7 +163,7 @@ export class ValueChain implements Chain, RowTaker {
       if (covered < coverageMin) continue;
       const [from, to] = [firstAfter(events, fromUs), firstAfter(events, tUs)];
       const rate = isSpacing ? spacingRate(events, from, to, windowSec) : (60 * (to - from)) / (windowSec * covered);
-      const isSure = !isSpacing || !(rate > 0) || isSureOfBreaths({ tUs: events, ...part }, from, to);
+      const isSure = isSpacing ? !(rate > 0) || isSureOfBreaths({ tUs: events, ...part }, from, to) : !isNoisy(part.isHurried, from, to);
       this.#give(part.feature.method, tUs, rate, covered < 0.6 ? BAD : covered < 0.9 || !isSure ? SUSPECT : GOOD);
     }
   }
@@ -157,6 +174,13 @@ function firstAfter(events: readonly number[], tUs: number): number {
   let i = 0;
   while (i < events.length && events[i]! <= tUs) i++;
   return i;
+}
+
+/** May too many of the responses [from, to) be noise? */
+function isNoisy(mayBeNoise: readonly number[], from: number, to: number): boolean {
+  let count = 0;
+  for (let i = from; i < to; i++) count += mayBeNoise[i]!;
+  return count > NOISY_SHARE * (to - from);
 }
 
 const breaths = new Float64Array(256);

@@ -16,6 +16,8 @@ export const coveredGood = 0.8;
 export const wrongKindMax = 0.02;
 /** and no more than this share could not be compared with the usual beat. */
 export const unknownKindMax = 0.05;
+/** A run is good where each of its beats is ventricular with at least this confidence: waves of movement that look so have less. */
+export const runConfidenceMin = 0.8;
 
 type Beats = Pick<BeatTrack, 'tUs' | 'starts' | 'flag' | 'origin'>;
 type JudgedBeats = Beats & Pick<BeatTrack, 'originConfidence'>;
@@ -92,9 +94,10 @@ function runEndingAt(track: Beats, i: number, sinceUs: number): number {
 
 export type Run = { beats: number; flag: QualityFlag };
 
-/** The longest run that has a beat in [from, to), counted up to there, with its worst flag; none: the worst flag of the window.
+/** The longest run that has a beat in [from, to), counted up to there, with its worst flag, suspect at best where a beat of it is not
+ *  surely ventricular; none: the worst flag of the window.
  *  @param sinceUs beats up to it are not counted */
-export function longestRun(track: Beats, sinceUs: number, from: number, to: number, out: Run): void {
+export function longestRun(track: JudgedBeats, sinceUs: number, from: number, to: number, out: Run): void {
   let run = runEndingAt(track, from - 1, sinceUs);
   let end = -1;
   out.beats = 0;
@@ -105,7 +108,15 @@ export function longestRun(track: Beats, sinceUs: number, from: number, to: numb
     out.beats = run;
     end = i;
   }
-  out.flag = worstFlag(track, out.beats === 0 ? from : end - out.beats + 1, out.beats === 0 ? to : end + 1);
+  const first = out.beats === 0 ? from : end - out.beats + 1;
+  out.flag = worstFlag(track, first, out.beats === 0 ? to : end + 1);
+  if (out.flag === GOOD && out.beats > 0 && !isSurelyVentricular(track, first, end)) out.flag = SUSPECT;
+}
+
+/** @param last the last of the beats */
+function isSurelyVentricular({ originConfidence }: JudgedBeats, first: number, last: number): boolean {
+  for (let i = first; i <= last; i++) if (!(originConfidence[i]! >= runConfidenceMin)) return false;
+  return true;
 }
 
 function worstFlag({ flag }: Beats, from: number, to: number): QualityFlag {

@@ -9,8 +9,8 @@ const noOverlap = 'One value in 5 min, of windows that do not overlap.';
 
 const five = (name: string, title: string, unit: string, step: number, notes: string): Method => ({
   feature: `${name}_300s`,
-  code: `derived:${name}_300s_v6`,
-  version: 6,
+  code: `derived:${name}_300s_v7`,
+  version: 7,
   source: 'ecg',
   title,
   unit,
@@ -55,8 +55,8 @@ export const burdenMethods: readonly Method[] = [
   ),
   {
     feature: 'ventricular_run_10s',
-    code: 'derived:ventricular_run_10s_v6',
-    version: 6,
+    code: 'derived:ventricular_run_10s_v7',
+    version: 7,
     source: 'ecg',
     title: 'Longest ventricular run of 10 s',
     unit: '{beats}',
@@ -67,6 +67,6 @@ export const burdenMethods: readonly Method[] = [
     scope: 'stream',
     paper: ec57,
     notes:
-      'The most ventricular beats in a row of which one lies in the window, counted up to it; those before the window count back to 300 s. 0: none. The greatest value of an hour is its longest run. It has the worst flag of the beats of the run; without one, of the window; suspect where the intervals of the 30 s before are as irregular as in fibrillation. Delay about 8 s.',
+      'The most ventricular beats in a row of which one lies in the window, counted up to it; those before the window count back to 300 s. 0: none. The greatest value of an hour is its longest run. It has the worst flag of the beats of the run; without one, of the window; suspect where a beat of the run is ventricular with a confidence below 0.8, and where the intervals of the 30 s before are as irregular as in fibrillation. Delay about 8 s.',
   },
 ];

@@ -33,6 +33,9 @@ const earlier = (current: Method, version: number, notes: string): Method => {
   return method({ ...current, version, step, notes: `As version ${version + 1} but: ${notes}` });
 };
 
+const flaggedBy12 =
+  'flagged by sqi_ecg version 12, which could call noise and P waves good that were taken for beats after a pause of 5 s (130 instead of 72 /min).';
+
 export const retiredBeatMethods: readonly Method[] = [
   earlier(
     beatMethods.ppg,
@@ -49,6 +52,7 @@ export const retiredBeatMethods: readonly Method[] = [
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
+  earlier(beatMethods.ecg, 14, flaggedBy12),
   earlier(
     beatMethods.ecg,
     13,
@@ -116,6 +120,10 @@ const isDoubtedByPlace = ({ feature }: Method): boolean => feature.startsWith('h
 const flaggedBy10 = 'flagged by sqi_ecg version 10, which could call seconds good in which tall T waves were taken for beats.';
 const goodWithHidden =
   'good where low wide beats between those found were missed (37 instead of 75 /min in bigeminy of 0.3 mV), or where tall T waves were taken for beats (86 instead of 45 /min).';
+const goodAcrossSeam =
+  'good after a seam of segments where beats of the one before it were doubtful (P waves of a complete block: 91 instead of 34 /min), and by sqi_ecg version 12.';
+const movedRuns =
+  'good however unsure it was that the beats of the run are ventricular: movement and hum made runs (values of 1 flagged 0 and right: MIT-BIH 92.5 %, since then 96.4; QTDB 93.0, since then 99.2).';
 const placesUndoubted =
   'not suspect for pairs of beats that fit the usual one nowhere, nor an SDNN for places that vary (RMSSD of 60 s flagged 0, within 10 %: QTDB 99.0 %, since then 99.3; MIT-BIH 99.3, since then 99.5).';
 const acrossHoles =
@@ -161,11 +169,12 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods.filter(isMadeOfRPeaks).flatMap((current) => {
     const isVariability = current.feature.startsWith('hrv_');
     // the version made of r_peaks version 13, and the one before sure supraventricular beats were no doubt
-    const of13 = current.version - 1;
+    const of13 = current.version - 2;
     const before = isVariability ? of13 - 1 : of13;
     // the version made of r_peaks version 12
     const of12 = before - (isDoubtedByPlace(current) ? 2 : 1);
     return [
+      earlier(current, of13 + 1, current.feature === 'hr_ecg' ? goodAcrossSeam : flaggedBy12),
       earlier(current, of13, madeOf13),
       ...(isVariability ? [earlier(current, before, fewSurelyEctopic)] : []),
       ...(isDoubtedByPlace(current)
@@ -262,7 +271,8 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
-      ...(current.version > 9 ? [earlier(current, 9, byMeasuredBeats)] : []),
+      earlier(current, current.version - 1, flaggedBy12),
+      ...(current.version > 10 ? [earlier(current, 9, byMeasuredBeats)] : []),
       earlier(current, 8, madeOf13),
       earlier(current, 7, flaggedBy10),
       earlier(current, 6, humLeft),
@@ -273,6 +283,7 @@ export const retiredMethods: readonly Method[] = [
       earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
     ]),
   ...fiveMinuteMethods.flatMap((current) => [
+    earlier(current, 9, flaggedBy12),
     earlier(current, 8, madeOf13),
     earlier(current, 7, fewSurelyEctopic),
     earlier(current, 6, isOfSpectrum(current) ? acrossHoles : placesTogether),
@@ -283,12 +294,21 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 1, kindsOf7),
   ]),
   ...burdenMethods.flatMap((current) => [
+    earlier(current, 6, current.feature === 'ventricular_run_10s' ? movedRuns : flaggedBy12),
     earlier(current, 5, madeOf13),
     earlier(current, 4, current.feature === 'ventricular_run_10s' ? flaggedBy10 : kindsSure),
     earlier(current, 3, madeOf11),
     earlier(current, 2, madeOf10),
     earlier(current, 1, madeOf8),
   ]),
+  ...(['longest_rr_10s', 'af_index', 'af_burden_300s'] as const)
+    .map((feature) => featureMethods[methodIndex(feature)]!)
+    .map((current) => earlier(current, current.version - 1, flaggedBy12)),
+  earlier(
+    featureMethods[methodIndex('sqi_ecg')]!,
+    12,
+    'seconds could be good in which noise or P waves of a pause were taken for beats (wrong seconds flagged: MIT-BIH 68.5 %, since then 76.1).',
+  ),
   earlier(
     featureMethods[methodIndex('longest_rr_10s')]!,
     8,
@@ -350,6 +370,11 @@ export const retiredMethods: readonly Method[] = [
   ),
   earlier(featureMethods[methodIndex('temp_mean')]!, 2, 'every unit was taken for Cel.'),
   earlier(featureMethods[methodIndex('eda_tonic')]!, 2, 'every unit was taken for uS, and some responses were not told, see scr_rate.'),
+  earlier(
+    featureMethods[methodIndex('scr_rate')]!,
+    3,
+    'noise was counted, and good (of 0.05 uS at 4 Hz: 25 /min), and where it hid the responses, none was (of 0.05 uS at 128 Hz).',
+  ),
   earlier(
     featureMethods[methodIndex('scr_rate')]!,
     2,

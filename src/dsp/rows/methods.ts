@@ -63,7 +63,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 14,
+    version: 15,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -95,7 +95,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 16, mean_nn: 15, sdnn: 16, pnn50: 16, sd1: 16, sd2: 16, lf: 16, hf: 16, lf_hf: 16 },
+  ecg: { rmssd: 17, mean_nn: 16, sdnn: 17, pnn50: 17, sd1: 17, sd2: 17, lf: 17, hf: 17, lf_hf: 17 },
   ppg: { rmssd: 9, mean_nn: 8, sdnn: 10, pnn50: 9, sd1: 9, sd2: 10, lf: 9, hf: 9, lf_hf: 9 },
 };
 
@@ -164,7 +164,7 @@ const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez
 const ofFirstLead =
   'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Hum of 50 or 60 Hz is taken off; a beat whose slope does not end has no QRS complex to measure. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
 
-const boundary = (name: string, title: string, paper: string, notes: string, version = 9): Method =>
+const boundary = (name: string, title: string, paper: string, notes: string, version = 10): Method =>
   method({
     feature: `${name}_60s`,
     version,
@@ -201,7 +201,7 @@ const boundaries: readonly Method[] = [
       title,
       paper,
       `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where the mean NN interval is further than 5 % from it.`,
-      10,
+      11,
     ),
   ),
 ];
@@ -210,7 +210,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 13,
+    version: 14,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -219,7 +219,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: 'Mean ventricular rate: 60,000 / mean RR (ms), every beat counted',
     notes:
-      'Intervals of r_peaks whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, and suspect where one beat may have been missed or found twice (src/dsp/hrv/one-beat-off.ts), where low wide beats may lie between those found (src/dsp/engine/rhythm.ts), or T waves among them (src/dsp/ecg/t-waves.ts). Delay about 2 s.',
+      'Intervals of r_peaks whose two beats lie in the window, at least 2, none across a gap; flagged by the 10 s before it, in the 8 s after a seam of segments (src/dsp/kernels/segment-grid.ts) by those before the seam, too, and suspect where one beat may have been missed or found twice (src/dsp/hrv/one-beat-off.ts), where low wide beats may lie between those found (src/dsp/engine/rhythm.ts), or T waves among them (src/dsp/ecg/t-waves.ts). Delay about 2 s.',
   }),
   method({
     feature: 'hr_ppg',
@@ -238,7 +238,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 12,
+    version: 13,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -249,7 +249,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave: src/dsp/ecg/t-waves.ts. Version 6 judged the beats of r_peaks version 5.',
+      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave (src/dsp/ecg/t-waves.ts), and where what comes after a pause is far lower than the beats before it. Version 6 judged the beats of r_peaks version 5.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -302,7 +302,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'scr_rate',
-    version: 3,
+    version: 4,
     source: 'eda',
     title: 'Skin conductance responses',
     unit: '/min',
@@ -312,7 +312,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Boucsein et al. 2012, doi:10.1111/j.1469-8986.2012.01384.x',
     notes:
-      'Responses of at least 0.05 uS that peak in the window, per covered minute: conductance that is not plausible is missing. See eda.ts.',
+      'Responses of at least 0.05 uS that peak in the window, per covered minute: conductance that is not plausible is missing, and a second after a jump. Suspect where a fourth of the responses may be noise. See eda.ts.',
   }),
   block({
     feature: 'activity',
@@ -368,7 +368,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 12 : 5,
+      version: source === 'ecg' ? 13 : 5,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -382,7 +382,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 7,
+    version: 8,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -396,7 +396,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 9,
+    version: 10,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
@@ -442,7 +442,7 @@ export const featureMethods: readonly Method[] = [
   ...pulseWaveMethods,
   method({
     feature: 'af_burden_300s',
-    version: 5,
+    version: 6,
     source: 'ecg',
     title: 'Burden of atrial fibrillation',
     unit: '%',

@@ -19,6 +19,14 @@ export const LOW_PASS_HZ = 1;
 /** A turn counts once the signal came back by this share of RESPONSE_MIN_US: below are ADC steps. */
 const TURN_US = 0.2 * RESPONSE_MIN_US;
 const FOOT_US = 0.5 * TURN_US;
+/** Bends over so long say how noisy the signal is, s, */
+const BEND_SEC = 0.25;
+/** averaged over so long. */
+const BEND_MEAN_SEC = 10;
+/** From this share of the height of a response on, it may be noise. */
+export const NOISE_SHARE = 0.25;
+/** From this share of such responses on, their rate is suspect. */
+export const NOISY_SHARE = 0.25;
 
 /** Responses found so far, parallel growable columns. */
 export type FoundResponses = {
@@ -28,10 +36,12 @@ export type FoundResponses = {
   peak: Float64Array;
   /** Peak minus foot, µS. */
   heightUs: Float64Array;
+  /** 1: it may be noise. */
+  isNoisy: Uint8Array;
 };
 
 export function emptyResponses(): FoundResponses {
-  return { count: 0, onset: new Float64Array(16), peak: new Float64Array(16), heightUs: new Float64Array(16) };
+  return { count: 0, onset: new Float64Array(16), peak: new Float64Array(16), heightUs: new Float64Array(16), isNoisy: new Uint8Array(16) };
 }
 
 /** `eda_tonic`: skin conductance level of a block of 8 s, µS: the median of the samples that are no artefact and lie outside responses
@@ -68,6 +78,11 @@ export class Eda {
   #steepest = 0;
   #quietFrom = 0;
   #lastY = 0;
+  /** The last samples since a break, a ring; how many; and the mean bend of what was seen, µS. */
+  readonly #past: Float64Array;
+  #pastCount = 0;
+  #bend = 0;
+  #bends = 0;
 
   constructor(fs: number) {
     this.#clock = new BlockClock(fs);
@@ -78,6 +93,7 @@ export class Eda {
     this.#all = new Float64Array(size);
     this.#quiet = new Float64Array(size);
     this.#scratch = new Float64Array(size);
+    this.#past = new Float64Array(2 * Math.max(1, Math.round(BEND_SEC * fs)));
   }
 
   /** @param k grid index of the next sample */
@@ -85,6 +101,7 @@ export class Eda {
     this.#clock.k = k;
     this.#n = this.#valid = this.#calm = 0;
     this.#quietFrom = 0;
+    this.#bend = this.#bends = 0;
     this.#break();
   }
 
@@ -111,6 +128,7 @@ export class Eda {
     this.#previous = value >= PLAUSIBLE_US.min && value <= PLAUSIBLE_US.max ? value : Number.NaN;
     if (isValid) {
       this.#all[this.#valid++] = value;
+      this.#noteBend(value);
       this.#follow(value, responses);
       if (!this.#rising && this.#n >= this.#quietFrom) this.#quiet[this.#calm++] = value;
     } else this.#break();
@@ -122,6 +140,19 @@ export class Eda {
     this.#fresh = true;
     this.#rising = false;
     this.#previous = Number.NaN;
+    this.#pastCount = 0;
+  }
+
+  /** Noise bends the signal everywhere, a response where it begins and at its top. */
+  #noteBend(value: number): void {
+    const past = this.#past;
+    const { length } = past;
+    if (this.#pastCount >= length) {
+      const bend = Math.abs(value - 2 * past[(this.#pastCount - length / 2) % length]! + past[this.#pastCount % length]!);
+      this.#bends = Math.min(this.#bends + 1, Math.round(BEND_MEAN_SEC * this.#clock.fs));
+      this.#bend += (bend - this.#bend) / this.#bends;
+    }
+    past[this.#pastCount++ % length] = value;
   }
 
   #follow(value: number, responses: FoundResponses): void {
@@ -179,17 +210,20 @@ export class Eda {
     if (this.#steepest * fs > RISE_SHARE_MAX_PER_SEC * this.#top && this.#steepest * fs > 1) return;
     if (out.count >= out.onset.length) {
       const size = 2 * out.onset.length;
-      const { onset, peak, heightUs } = out;
+      const { onset, peak, heightUs, isNoisy } = out;
       out.onset = new Float64Array(size);
       out.peak = new Float64Array(size);
       out.heightUs = new Float64Array(size);
       out.onset.set(onset);
       out.peak.set(peak);
       out.heightUs.set(heightUs);
+      out.isNoisy = new Uint8Array(size);
+      out.isNoisy.set(isNoisy);
     }
     out.onset[out.count] = this.#lowAt - this.#delay;
     out.peak[out.count] = this.#topAt - this.#delay;
     out.heightUs[out.count] = height;
+    out.isNoisy[out.count] = this.#bend > NOISE_SHARE * height ? 1 : 0;
     out.count++;
   }
 
