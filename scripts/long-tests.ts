@@ -11,10 +11,10 @@ const names = `
   cli/backup cli/cells-session cli/database cli/init cli/killed-move cli/ledger cli/organization-backup cli/other-tools cli/replay
   cli/simulate
   cluster/backlog-of-nodes cluster/batch-of-owners cluster/behind-a-proxy cluster/clock cluster/copied-database cluster/damaged-answers
-  cluster/drain cluster/ended-together cluster/erase-at-others cluster/first-processes cluster/followed-edge cluster/former-release
-  cluster/guessing-nodes cluster/hostile-messages cluster/hung-processes cluster/late-stop cluster/lost-owner cluster/membership
-  cluster/moving-partitions cluster/nats-nodes cluster/nats-rights cluster/no-room-for-nodes cluster/password cluster/starved
-  cluster/unreached cluster/viewer-between-owners
+  cluster/drain cluster/drain-backlog cluster/ended-together cluster/erase-at-others cluster/first-processes cluster/followed-edge
+  cluster/former-release cluster/full-log cluster/guessing-nodes cluster/hostile-messages cluster/hung-processes cluster/late-stop
+  cluster/lost-owner cluster/membership cluster/moving-partitions cluster/nats-nodes cluster/nats-rights cluster/no-room-for-nodes
+  cluster/password cluster/replay-after-move cluster/starved cluster/unreached cluster/viewer-between-owners
   dashboard/dashboard dashboard/devices dashboard/lists dashboard/live dashboard/marks dashboard/pages dashboard/paper dashboard/people
   dashboard/recording dashboard/recordings dashboard/rules dashboard/search dashboard/time dashboard/translated dashboard/trends
   dashboard/variability dashboard/wall dashboard/zoom
@@ -25,6 +25,7 @@ const names = `
   live/load
   proof/conform-cut-short proof/conform-hostile proof/faults proof/more-histories
   query/export-erased query/export-newest query/observation-summaries query/overview query/recorded-time query/time-zones query/values
+  query/waves
   records/answer-effects records/erase-after-start records/erase-complete records/lost-updates records/rule-trial records/rule-turns
   records/rules records/schedules
   service/full-pool service/jobs service/outage-lines service/ownership service/restart-streams service/secret service/settings
