@@ -24,7 +24,7 @@ describe.skipIf(!hasData)('heart rates from ECG', () => {
   test('are flagged where they are wrong, and not much elsewhere, on the recordings that the weights were fitted on', async () => {
     const { rateOffFlagged, rateGood, rateGoodWithin } = figuresOf(await loadMitdb(dataDir));
     expect(rateOffFlagged).toBeGreaterThanOrEqual(98.5);
-    expect(rateGood).toBeGreaterThanOrEqual(92);
+    expect(rateGood).toBeGreaterThanOrEqual(91.5);
     expect(rateGoodWithin).toBeGreaterThanOrEqual(99.98);
   });
 
