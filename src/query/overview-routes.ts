@@ -24,8 +24,8 @@ import type { RecentSamples } from './samples.ts';
 import { jsonInSlices } from './slices.ts';
 import type { Turns } from './turns.ts';
 
-/** Buckets of a channel. */
-const BUCKETS_MAX = 5000;
+/** Buckets of a channel: a page of ten minutes for each pixel of a wide screen. */
+const BUCKETS_MAX = 20_000;
 /** Rows of the database from which overviews wait for one another, as charts do. */
 const LARGE_ROWS = 20_000;
 /** Buckets written per turn of the event loop. */

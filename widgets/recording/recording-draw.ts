@@ -74,7 +74,11 @@ export function rangeOf(envelopes: readonly Pick<Envelope, 'min' | 'max' | 'step
 }
 
 function quantile(values: readonly number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.round(share * (values.length - 1))] ?? 0;
+  return quantileOf(Float64Array.from(values).sort(), share);
+}
+
+function quantileOf(sorted: Float64Array, share: number): number {
+  return sorted[Math.round(share * (sorted.length - 1))] ?? 0;
 }
 
 /** The envelope of a stretch in a box; a trace where buckets have few samples.
@@ -138,7 +142,7 @@ const patterns = new Map<string, CanvasPattern>();
 function fillOf({ context, colors }: Surface, flag: number): string | CanvasPattern {
   if (flag === 0) return colors.muted;
   const color = flag === 2 ? colors.bad : colors.suspect;
-  const ratio = context.getTransform().a;
+  const ratio = globalThis.devicePixelRatio || 1;
   const key = `${flag} ${color} ${ratio}`;
   const known = patterns.get(key);
   if (known !== undefined) return known;
@@ -174,21 +178,30 @@ function ribbon(
   const fills = [0, 1, 2].map((flag) => fillOf(surface, flag));
   const due = Math.max(1, (envelope.rateHz * envelope.stepMs) / 1000);
   const perMs = box.width / (box.toMs - box.fromMs);
-  for (let i = 0; i < envelope.n.length; i++) {
-    const px = box.x + (envelope.t0Ms + i * envelope.stepMs - box.fromMs) * perMs;
-    const wide = Math.max(1, envelope.stepMs * perMs);
-    if (px + wide < box.x || px > box.x + box.width) continue;
+  const first = Math.max(0, Math.floor((box.fromMs - envelope.t0Ms) / envelope.stepMs) - 1);
+  const end = Math.min(envelope.n.length, Math.ceil((box.toMs - envelope.t0Ms) / envelope.stepMs) + 1);
+  const lookOf = (i: number): readonly [flag: number, there: number] => {
     const n = envelope.n[i]!;
-    const there = Math.min(1, n / due);
     const [bad, suspect] = [envelope.bad[i]! / Math.max(1, n), envelope.suspect[i]! / Math.max(1, n)];
-    context.fillStyle = fills[bad > 0.5 ? 2 : bad + suspect > 0.5 ? 1 : 0]!;
+    // To a twentieth of its height, so that buckets with a sample more or less are drawn at once.
+    return [bad > 0.5 ? 2 : bad + suspect > 0.5 ? 1 : 0, Math.ceil(20 * Math.min(1, n / due)) / 20];
+  };
+  for (let i = first, next = i; i < end; i = next) {
+    const [flag, there] = lookOf(i);
+    for (next = i + 1; next < end; next++) if (lookOf(next)[0] !== flag || lookOf(next)[1] !== there) break;
+    const px = box.x + (envelope.t0Ms + i * envelope.stepMs - box.fromMs) * perMs;
+    const wide = Math.max(1, (next - i) * envelope.stepMs * perMs);
+    if (px + wide < box.x || px > box.x + box.width) continue;
+    context.fillStyle = fills[flag]!;
     const from = Math.floor(Math.max(box.x, px));
     context.fillRect(from, box.y + box.height * (1 - there), Math.ceil(Math.min(box.x + box.width, px + wide)) - from, box.height * there);
   }
   for (const { timesMs, stepMs, flags, goodShares } of judged) {
+    if (timesMs.length === 0 || timesMs[0]! > box.toMs || timesMs.at(-1)! + stepMs < box.fromMs) continue; // of another row or page
     for (const [i, flag] of flags.entries()) {
       const high = box.height * (1 - goodShares[i]!);
-      const [from, to] = [timesMs[i]!, timesMs[i]! + stepMs].map((ms) => box.x + (ms - box.fromMs) * perMs) as [number, number];
+      const from = box.x + (timesMs[i]! - box.fromMs) * perMs;
+      const to = from + stepMs * perMs;
       if (high < 0.5 || to < box.x || from > box.x + box.width) continue;
       const left = Math.floor(Math.max(box.x, from));
       const place = [left, box.y + box.height - high, Math.max(1, Math.ceil(Math.min(box.x + box.width, to)) - left), high] as const;
@@ -495,13 +508,13 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
   const visible = lane.segments.filter(
     (segment) => xOf(segment.t0Ms) < width && xOf(segment.t0Ms + (segment.samples.length * 1000) / segment.rateHz) > 0,
   );
-  const values = visible.flatMap((segment) => shownSamples(segment, xOf, width));
-  const center = quantile(values, 0.5);
+  const values = Float64Array.from(visible.flatMap((segment) => shownSamples(segment, xOf, width))).sort();
+  const center = quantileOf(values, 0.5);
   // ECG has the paper's scale; other signals are fitted to their lane.
   const isMillivolts = visible[0]?.unit === 'mV';
-  const spread = Math.max(1e-9, quantile(values, 0.99) - center, center - quantile(values, 0.01));
+  const spread = Math.max(1e-9, quantileOf(values, 0.99) - center, center - quantileOf(values, 0.01));
   const perUnit = isMillivolts ? (lane.gain ?? strip.gain) * PX_PER_MM : ((lane.zoom ?? 1) * 0.42 * tall) / spread;
-  const [high, low] = [Math.max, Math.min].map((of) => values.reduce((most, value) => of(most, value), center)) as [number, number];
+  const [low, high] = [values[0] ?? center, values.at(-1) ?? center];
   const middle = at + shiftOf((high - center) * perUnit, (center - low) * perUnit, tall);
   const gap = (from: number, to: number): void => gapsIn(context, colors, [from, to], middle, xOf, strip);
   if (lane.channel === strip.lanes[0]?.channel) judgedIn(context, colors, strip.qualities, xOf, middle, tall, width);

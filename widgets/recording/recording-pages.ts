@@ -3,10 +3,14 @@ import { Failed } from './ask-again.ts';
 import type { Envelope, Quality, RecordingSource } from './recording-source.ts';
 
 const ROWS = 10;
+/** Of a page of a recording that goes on, whose last rows are read again and again. */
 const PAGE_PARTS = 5;
-/** Two rows: as many as pixels of a wide screen. */
-const PART_BUCKETS = 4000;
-const PARTS_KEPT = 40;
+/** Of a page: for each row as many as pixels of a wide screen. */
+const PAGE_BUCKETS = 20_000;
+const PARTS_KEPT = 20;
+
+/** What is read of a page. */
+export type What = 'signal' | 'quality';
 
 export type Page = Readonly<{ fromMs: number; rowMs: number; count: number }>;
 
@@ -34,9 +38,11 @@ export function pageAt(
 
 export class RecordingPages {
   readonly #source: RecordingSource;
-  readonly #onChange: () => void;
+  readonly #onChange: (what: What) => void;
   readonly #closing = new AbortController();
   #shown: Page | null = null;
+  /** Which way it was turned last. */
+  #turned: 1 | -1 = 1;
   /** Parts of pages, by their beginning, length and channel; null: without samples. */
   readonly #parts = new Map<string, Envelope | null>();
   readonly #requests = new Map<string, AbortController>();
@@ -48,27 +54,44 @@ export class RecordingPages {
   readonly #stale = new Set<string>();
 
   /** @param onChange called when what was asked for is there */
-  constructor(source: RecordingSource, onChange: () => void) {
+  constructor(source: RecordingSource, onChange: (what: What) => void) {
     [this.#source, this.#onChange] = [source, onChange];
   }
 
   /** The page that is shown while the strip is at a time. */
   at(atMs: number, rowSec: number): Page {
-    return (this.#shown = pageAt(this.#source, atMs, rowSec * 1000, this.#shown));
+    const page = pageAt(this.#source, atMs, rowSec * 1000, this.#shown);
+    if (this.#shown !== null && page.fromMs !== this.#shown.fromMs) this.#turned = page.fromMs > this.#shown.fromMs ? 1 : -1;
+    return (this.#shown = page);
   }
 
-  /** What is here of a page; the rest is asked for, and comes. A page is asked for in parts, to be finer. */
+  /** Asks for the page to which one more turn leads, once all of this one is here. */
+  askNext(channel: string): void {
+    const page = this.#shown;
+    const { goesOn, startMs, endMs } = this.#source;
+    if (page === null || goesOn || this.absent(page, channel).length > 0) return;
+    const next = pageAt(this.#source, page.fromMs + this.#turned * pageMs(page), page.rowMs, page);
+    if (next.fromMs < startMs || next.fromMs >= endMs || next.fromMs === page.fromMs) return;
+    this.envelopes(next, channel);
+    this.qualities(next, channel);
+  }
+
+  /** What is here of a page; the rest is asked for, and comes. */
   envelopes(page: Page, channel: string): readonly Envelope[] {
-    const partMs = pageMs(page) / PAGE_PARTS;
-    return Array.from({ length: PAGE_PARTS }, (_, part) => page.fromMs + part * partMs)
-      .filter((fromMs) => fromMs <= this.#source.endMs)
-      .flatMap((fromMs) => this.#part(fromMs, partMs, channel) ?? []);
+    return this.#partsOf(page)
+      .filter(({ fromMs }) => fromMs <= this.#source.endMs)
+      .flatMap(({ fromMs, partMs }) => this.#part(fromMs, partMs, channel) ?? []);
+  }
+
+  #partsOf(page: Page): readonly Readonly<{ fromMs: number; partMs: number }>[] {
+    const length = this.#source.goesOn ? PAGE_PARTS : 1;
+    const partMs = pageMs(page) / length;
+    return Array.from({ length }, (_, part) => ({ fromMs: page.fromMs + part * partMs, partMs }));
   }
 
   /** What is not here of a page. Call it after `envelopes`, which asks for it. */
   absent(page: Page, channel: string): readonly AbsentPart[] {
-    const partMs = pageMs(page) / PAGE_PARTS;
-    return Array.from({ length: PAGE_PARTS }, (_, part) => page.fromMs + part * partMs).flatMap((fromMs) => {
+    return this.#partsOf(page).flatMap(({ fromMs, partMs }) => {
       const key = `${fromMs} ${partMs} ${channel}`;
       const why = this.#failed.has(key) ? 'failed' : this.#requests.has(key) ? 'loading' : null;
       const known = this.#parts.get(key);
@@ -76,10 +99,10 @@ export class RecordingPages {
     });
   }
 
-  #fail(key: string, error: unknown): void {
+  #fail(what: What, key: string, error: unknown): void {
     if (this.#closing.signal.aborted) return;
-    this.#failed.add(key, error, () => this.#closing.signal.aborted || this.#onChange());
-    this.#onChange();
+    this.#failed.add(key, error, () => this.#closing.signal.aborted || this.#onChange(what));
+    this.#onChange(what);
   }
 
   #part(fromMs: number, partMs: number, channel: string): Envelope | null {
@@ -92,7 +115,7 @@ export class RecordingPages {
       this.#requests.set(key, request);
       this.#stale.delete(key);
       this.#source
-        .envelopes(fromMs, fromMs + partMs, PART_BUCKETS, [channel], request.signal)
+        .envelopes(fromMs, fromMs + partMs, Math.round((PAGE_BUCKETS * partMs) / pageMs(this.#shown!)), [channel], request.signal)
         .then((found) => {
           if (this.#parts.size > PARTS_KEPT) this.#parts.delete(this.#parts.keys().next().value!);
           this.#parts.set(key, found[0] ?? null);
@@ -100,11 +123,11 @@ export class RecordingPages {
         })
         .catch((error: unknown) => {
           if (this.#parts.has(key)) this.#stale.add(key); // asked for again after the next step, or in a while
-          if (!request.signal.aborted) this.#fail(key, error);
+          if (!request.signal.aborted) this.#fail('signal', key, error);
         })
         .finally(() => {
           if (this.#requests.get(key) === request) this.#requests.delete(key);
-          this.#onChange();
+          this.#onChange('signal');
         });
     }
     return known;
@@ -125,12 +148,12 @@ export class RecordingPages {
         .then((quality) => {
           this.#qualities.set(key, quality);
           this.#failed.delete(name);
-          this.#onChange();
+          this.#onChange('quality');
         })
         .catch((error: unknown) => {
           if (isStale) this.#stale.add(name);
           else this.#qualities.delete(key);
-          this.#fail(name, error);
+          this.#fail('quality', name, error);
         });
     }
     return [...this.#qualities.values()].filter((quality) => quality?.channel === channel) as Quality[];

@@ -87,7 +87,7 @@ const TILES_MAX = 40;
 /** Of a recording that goes on: so far back from its end samples and beats may still come, ms. */
 const UNSETTLED_MS = 60_000;
 /** Of a channel, as the service gives them at most. */
-const BUCKETS_MAX = 5000;
+const BUCKETS_MAX = 20_000;
 const OVERVIEW_BUCKETS = 1200;
 const RATE_POINTS = 600;
 const QUALITY_POINTS = 1000;

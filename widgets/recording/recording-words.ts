@@ -17,11 +17,19 @@ const TICK_PX = 60;
 
 export class RecordingWords {
   readonly #locale: string;
-  readonly #timeZone: string | undefined;
+  /** Of all times; undefined: the browser's. */
+  readonly timeZone: string | undefined;
+  /** Kept: to make one takes longer than to write a hundred times with it. */
+  readonly #formats = new Map<string, Intl.DateTimeFormat>();
 
-  /** @param timeZone of all times; undefined: the browser's */
   constructor(locale: string, timeZone: string | undefined) {
-    [this.#locale, this.#timeZone] = [locale, timeZone];
+    [this.#locale, this.timeZone] = [locale, timeZone];
+  }
+
+  #format(name: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+    const known = this.#formats.get(name) ?? new Intl.DateTimeFormat(this.#locale, { ...options, timeZone: this.timeZone });
+    this.#formats.set(name, known);
+    return known;
   }
 
   say(key: RecordingTextKey, values: Readonly<Record<string, string | number>> = {}): string {
@@ -30,32 +38,31 @@ export class RecordingWords {
 
   clock(ms: number, withDate: boolean, digits?: 3): string {
     const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' } as const) : {};
-    return new Intl.DateTimeFormat(this.#locale, {
+    return this.#format(`clock ${withDate} ${digits}`, {
       ...date,
       hour: '2-digit',
       minute: '2-digit',
       second: '2-digit',
       ...(digits && { fractionalSecondDigits: digits }),
       hourCycle: 'h23',
-      timeZone: this.#timeZone,
     }).format(ms);
   }
 
   /** As an input of a time has it, by the clocks of the page. */
   local(ms: number): string {
-    return new Date(Math.floor(wallTime(ms, this.#timeZone) / 1000) * 1000).toISOString().slice(0, 19);
+    return new Date(Math.floor(wallTime(ms, this.timeZone) / 1000) * 1000).toISOString().slice(0, 19);
   }
 
   date(ms: number): string {
-    return new Intl.DateTimeFormat(this.#locale, { month: 'short', day: 'numeric', timeZone: this.#timeZone }).format(ms);
+    return this.#format('date', { month: 'short', day: 'numeric' }).format(ms);
   }
 
   /** Below the whole recording and a day: whole times of the clock, a midnight by its date. */
   ticks(fromMs: number, toMs: number, width: number): Tick[] {
     const steps = timeSteps.filter((step) => (step * 1000 * width) / (toMs - fromMs) >= TICK_PX);
     const step = steps[0] ?? timeSteps.at(-1)!;
-    const splits = timeSplits(fromMs / 1000, toMs / 1000, step, this.#timeZone);
-    const texts = tickTexts(splits, step, toMs - fromMs, this.#locale, this.#timeZone, 'h23');
+    const splits = timeSplits(fromMs / 1000, toMs / 1000, step, this.timeZone);
+    const texts = tickTexts(splits, step, toMs - fromMs, this.#locale, this.timeZone, 'h23');
     return splits.map((sec, i) => ({ ms: sec * 1000, text: texts[i]! }));
   }
 

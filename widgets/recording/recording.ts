@@ -68,6 +68,10 @@ const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
 
+/** The whole recording and a day of it; the page of rows; the strip. */
+const allViews = ['wholes', 'page', 'strip'] as const;
+type View = (typeof allViews)[number];
+
 type Span = readonly [fromMs: number, toMs: number];
 type Calipers = Readonly<{ fromMs: number; toMs: number; marchOut: boolean }>;
 
@@ -121,6 +125,7 @@ export class BioRecording extends BioElement {
   #hovered: Beat | null = null;
   #message = '';
   #queued = 0;
+  readonly #toDraw = new Set<View>();
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day in which a pointer came down. */
   #heldDay: readonly [number, number] = [0, 0];
@@ -137,7 +142,8 @@ export class BioRecording extends BioElement {
     // At once: a page is printed before the next frame. Paper is light, whatever the screen is.
     const paper = matchMedia('print');
     const onPaper = (): void => {
-      if (this.#source !== null) this.#drawAll(this.#source);
+      for (const view of allViews) this.#toDraw.add(view);
+      if (this.#source !== null) this.#drawViews(this.#source);
     };
     paper.addEventListener('change', onPaper);
     this.during(() => {
@@ -208,10 +214,10 @@ export class BioRecording extends BioElement {
   }
 
   async #load(session: Session, streamId: string, signal: AbortSignal): Promise<void> {
-    const source = await RecordingSource.open(session, streamId, () => this.requestUpdate(), signal);
+    const source = await RecordingSource.open(session, streamId, () => this.#draw('strip'), signal);
     if (signal.aborted) return;
     this.#source = source;
-    this.#pages = new RecordingPages(source, () => this.#draw());
+    this.#pages = new RecordingPages(source, (what) => (what === 'signal' ? this.#draw('page') : this.#draw('page', 'strip')));
     if (source.stream.channels.length === 0) {
       this.#setState('empty');
       return;
@@ -258,7 +264,7 @@ export class BioRecording extends BioElement {
         .catch((error: unknown) => {
           if (isShown()) this.#wholeRetry.later(error, () => this.#askWhole(source, signal));
         })
-        .then(() => this.#draw());
+        .then(() => this.#draw('wholes'));
     };
     const whole = source.whole([channel], signal);
     whole.then(
@@ -453,12 +459,12 @@ export class BioRecording extends BioElement {
 
   /** The day of the clocks that has the middle of the strip. */
   get #daySpan(): readonly [number, number] {
-    const fromMs = startOfDay(this.#atMs, this.timeZone);
-    return [fromMs, addDays(fromMs, 1, this.timeZone)];
+    const fromMs = startOfDay(this.#atMs, this.#words.timeZone);
+    return [fromMs, addDays(fromMs, 1, this.#words.timeZone)];
   }
 
   #moveDays(days: number): void {
-    this.#moveTo(addDays(this.#atMs, days, this.timeZone));
+    this.#moveTo(addDays(this.#atMs, days, this.#words.timeZone));
   }
 
   #moveTo(ms: number): void {
@@ -672,11 +678,13 @@ export class BioRecording extends BioElement {
 
   // ------------------------------------------------------------------------------------------------ drawing
 
-  #draw(): void {
+  /** @param views those whose picture is another now; none: all */
+  #draw(...views: readonly View[]): void {
+    for (const view of views.length === 0 ? allViews : views) this.#toDraw.add(view);
     if (this.#queued !== 0) return;
     this.#queued = requestAnimationFrame(() => {
       this.#queued = 0;
-      if (this.isConnected && this.#source !== null) this.#drawAll(this.#source);
+      if (this.isConnected && this.#source !== null) this.#drawViews(this.#source);
     });
   }
 
@@ -701,7 +709,9 @@ export class BioRecording extends BioElement {
     };
   }
 
-  #drawAll(source: RecordingSource): void {
+  #drawViews(source: RecordingSource): void {
+    const views = new Set(this.#toDraw);
+    this.#toDraw.clear();
     if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) {
       [this.#envelope, this.#quality, this.#isWholeUnread] = [null, null, false]; // of another channel
       this.#loadWhole(source, this.#opening.signal);
@@ -711,9 +721,9 @@ export class BioRecording extends BioElement {
     const strip = [this.#atMs - half, this.#atMs + half] as const;
     const shown = this.#page;
     const qualities = this.#pages!.qualities(shown, this.#channels[0]!);
-    this.#drawWholes(source, colors, [shown.fromMs, shown.fromMs + pageMs(shown)], strip);
-    this.#drawPage(colors, shown, qualities, strip);
-    this.#drawStrip(source, colors, qualities, strip);
+    if (views.has('wholes')) this.#drawWholes(source, colors, [shown.fromMs, shown.fromMs + pageMs(shown)], strip);
+    if (views.has('page')) this.#drawPage(colors, shown, qualities, strip);
+    if (views.has('strip')) this.#drawStrip(source, colors, qualities, strip);
   }
 
   #surface(name: string, colors: Colors): Surface | null {
@@ -773,6 +783,7 @@ export class BioRecording extends BioElement {
       date: (ms) => this.#words.date(ms),
       channel: this.#channels[0]!,
     });
+    this.#pages!.askNext(this.#channels[0]!);
   }
 
   #drawStrip(source: RecordingSource, colors: Colors, qualities: readonly Quality[], span: Span): void {
@@ -831,7 +842,7 @@ export class BioRecording extends BioElement {
     const channel = this.#channels[0]!;
     if (this.#day?.span[0] !== span[0] || this.#day.channel !== channel) {
       this.#day?.close();
-      this.#day = new RecordingDay(source, channel, span, () => this.#draw());
+      this.#day = new RecordingDay(source, channel, span, () => this.#draw('wholes'));
     }
     return this.#day;
   }
@@ -840,14 +851,17 @@ export class BioRecording extends BioElement {
   #readSoon(): void {
     clearTimeout(this.#readTimer);
     this.#readTimer = setTimeout(() => {
-      const reading = this.#reading();
-      if (reading === this.#read) return;
+      if (this.#source === null) return;
+      const [reading, onPaper] = [this.#reading(), this.#onPaper];
+      if (reading === this.#read && onPaper === this.#written) return;
       this.#read = reading;
       this.requestUpdate();
     }, TOLD_AFTER_MS);
   }
 
   #read = '';
+  /** Below the strip on paper. */
+  #written = '';
   /** A part of the strip could not be read. */
   #isUnread = false;
   #isWaiting = false;
@@ -857,8 +871,12 @@ export class BioRecording extends BioElement {
 
   // ------------------------------------------------------------------------------------------------ words
 
+  #wordsOf: Readonly<{ key: string; words: RecordingWords }> | null = null;
+
   get #words(): RecordingWords {
-    return new RecordingWords(this.locale, this.timeZone);
+    const key = `${this.locale} ${this.setting('tz')}`;
+    if (this.#wordsOf?.key !== key) this.#wordsOf = { key, words: new RecordingWords(this.locale, this.timeZone) };
+    return this.#wordsOf.words;
   }
 
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
@@ -876,6 +894,10 @@ export class BioRecording extends BioElement {
     return this.#words.reading(this.#atMs, inStrip, missing);
   }
 
+  get #onPaper(): string {
+    return this.#words.onPaper(this.#atMs, this.#laneNames, this.#speed, this.#gains.all, this.#beats);
+  }
+
   #measured(): string {
     const first = this.#shown.filter(({ channel }) => channel === this.#channels[0]);
     return this.#calipers === null ? '' : this.#words.measured(this.#calipers, first);
@@ -883,7 +905,7 @@ export class BioRecording extends BioElement {
 
   /** A time that is being typed is one of its own after each figure: what is not of the recording is left as it is. */
   #goTo({ valueAsNumber: wallMs, validity }: HTMLInputElement): void {
-    if (validity.valid && !Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.timeZone));
+    if (validity.valid && !Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.#words.timeZone));
   }
 
   // ------------------------------------------------------------------------------------------------ the page
@@ -941,7 +963,7 @@ export class BioRecording extends BioElement {
           @wheel=${(event: WheelEvent) => this.#wheel(event)}
         ></canvas>
       </div>
-      <p class="on-paper">${this.#words.onPaper(this.#atMs, this.#laneNames, this.#speed, this.#gains.all, this.#beats)}</p>
+      <p class="on-paper">${(this.#written = this.#onPaper)}</p>
       <div class="reading">
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>

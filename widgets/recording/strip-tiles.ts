@@ -4,7 +4,8 @@ import type { RecordingSource, Tile } from './recording-source.ts';
 
 export type Absent = Readonly<{ fromMs: number; toMs: number; why: 'loading' | 'failed' }>;
 
-/** Asks for what is missing, and for what is likely to be wanted next; forgets what is far away.  @param span from and to, Unix ms */
+/** Asks for what is missing; once it is here, for what is likely to be wanted next. Forgets what is far away.
+ *  @param span from and to, Unix ms */
 export function tilesOf(
   source: RecordingSource,
   [fromMs, toMs]: readonly [number, number],
@@ -18,6 +19,7 @@ export function tilesOf(
     if (typeof tile === 'object') tiles.push(tile);
     else absent.push({ fromMs: ms, toMs: ms + TILE_MS, why: tile });
   }
+  if (absent.some(({ why }) => why === 'loading')) return { tiles, absent };
   const lastMs = Math.max(source.startMs, source.endMs);
   for (const ms of [toMs + TILE_MS, fromMs - TILE_MS]) source.tileAt(Math.min(lastMs, Math.max(source.startMs, ms)));
   return { tiles, absent };
