@@ -6,33 +6,34 @@
 import { pathToFileURL } from 'node:url';
 
 const names = `
-  auth/authority auth/guessing auth/neighbours auth/sign-in-load auth/unanswered-checks
+  auth/authority auth/guessing auth/neighbours auth/sign-in-load auth/signing-keys auth/unanswered-checks
   bus/bus
-  cli/backup cli/cells-session cli/database cli/init cli/killed-move cli/ledger cli/organization-backup cli/other-tools cli/replay
-  cli/simulate
-  cluster/backlog-of-nodes cluster/batch-of-owners cluster/behind-a-proxy cluster/clock cluster/copied-database cluster/damaged-answers
-  cluster/drain cluster/drain-backlog cluster/ended-together cluster/erase-at-others cluster/first-processes cluster/followed-edge
-  cluster/former-release cluster/full-log cluster/guessing-nodes cluster/hostile-messages cluster/hung-processes cluster/late-stop
-  cluster/lost-owner cluster/membership cluster/moving-partitions cluster/nats-nodes cluster/nats-rights cluster/no-room-for-nodes
-  cluster/password cluster/replay-after-move cluster/starved cluster/unreached cluster/viewer-between-owners
+  cli/backup cli/cells cli/cells-session cli/database cli/import-export cli/init cli/killed-move cli/ledger cli/organization-backup
+  cli/other-tools cli/replay cli/simulate
+  cluster/backlog-of-nodes cluster/batch-of-owners cluster/behind-a-proxy cluster/clock cluster/cluster-names cluster/copied-database
+  cluster/damaged-answers cluster/drain cluster/drain-backlog cluster/ended-together cluster/erase-at-others cluster/first-processes
+  cluster/followed-edge cluster/former-release cluster/full-log cluster/guessing-nodes cluster/hostile-messages cluster/hung-processes
+  cluster/late-stop cluster/lost-owner cluster/membership cluster/moving-partitions cluster/nats-nodes cluster/nats-rights
+  cluster/no-room-for-nodes cluster/partitioned-service cluster/password cluster/replay-after-move cluster/shared-messages cluster/starved
+  cluster/told-node cluster/unreached cluster/viewer-between-owners cluster/viewer-of-restarted cluster/viewers-elsewhere
   dashboard/dashboard dashboard/devices dashboard/lists dashboard/live dashboard/marks dashboard/pages dashboard/paper dashboard/people
   dashboard/recording dashboard/recordings dashboard/rules dashboard/search dashboard/time dashboard/translated dashboard/trends
   dashboard/variability dashboard/wall dashboard/zoom
   docs/docs docs/example-web docs/examples
   dsp/reprocess dsp/silence dsp/spo2-calibration
-  http/api-docs http/api-fuzz http/half-open http/slow-readers
-  ingest/batch-away ingest/batch-of-new-devices ingest/device-clock ingest/extreme-values ingest/identity
-  live/load
+  http/api-docs http/api-fuzz http/half-open http/read-turns http/slow-readers
+  ingest/batch-away ingest/batch-of-new-devices ingest/device-clock ingest/extreme-values ingest/identity ingest/many-days
+  live/load live/sdk-clients
   proof/conform-cut-short proof/conform-hostile proof/faults proof/more-histories
-  query/export-erased query/export-newest query/observation-summaries query/overview query/recorded-time query/time-zones query/values
-  query/waves
-  records/answer-effects records/erase-after-start records/erase-complete records/lost-updates records/rule-trial records/rule-turns
-  records/rules records/schedules
-  service/full-pool service/jobs service/outage-lines service/ownership service/restart-streams service/secret service/settings
-  service/standby service/stop
-  storage/damaged-derived storage/derived storage/derived-blocks storage/embedded storage/late-data storage/migrate storage/pack-rows
-  storage/poison storage/poison-recovery storage/retention storage/retention-service storage/rollups storage/server-settings
-  storage/session-settings storage/trouble storage/unreadable-rows
+  query/day-variability query/export-erased query/export-newest query/observation-summaries query/overview query/queryable
+  query/recorded-time query/time-zones query/values query/waves
+  records/answer-effects records/episode-acknowledgement records/erase-after-start records/erase-complete records/fleet-episodes
+  records/long-episodes records/lost-updates records/rule-trial records/rule-turns records/rules records/schedules
+  service/connections service/epochs service/full-pool service/jobs service/outage-lines service/ownership service/restart-streams
+  service/secret service/settings service/standby service/stop
+  storage/crash storage/damaged-derived storage/derived storage/derived-blocks storage/embedded storage/late-data storage/migrate
+  storage/pack-rows storage/poison storage/poison-recovery storage/retention storage/retention-service storage/rollups
+  storage/server-settings storage/session-settings storage/trouble storage/unreadable-rows storage/writer-connection
   webhooks/rule-emails
   widgets/chart-moves widgets/language widgets/package widgets/recording-marks widgets/session widgets/visual
 `;
