@@ -231,6 +231,26 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('opens at its beginning, before which nothing is picked', async () => {
+    const { page, errors } = await openViewer('', { viewport: { width: 1900, height: 1000 } });
+    const beginning = new Date(startMs).toISOString().slice(11, 19);
+    await page.getByRole('img', { name: new RegExp(`^Strip of .* s from .*, ${beginning} UTC,`) }).waitFor();
+    await page.getByRole('combobox', { name: 'Mark', exact: true }).selectOption('Moment or stretch');
+    await page.keyboard.press('Escape');
+    const strip = page.locator('canvas.strip');
+    const { x, y, width } = (await strip.boundingBox())!;
+    await page.mouse.move(x + width / 2, y + 100);
+    await page.mouse.down();
+    await page.mouse.move(x - 400, y + 100, { steps: 4 });
+    await page.mouse.up();
+    await page
+      .getByRole('status')
+      .filter({ hasText: `${beginning}.000` })
+      .waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('goes to a time that is typed figure by figure, and gives the keyboard back to the strip', async () => {
     const { page, errors } = await openViewer(`?at=${at(100)}`, { locale: 'en-US' });
     const goal = new Date(startMs + 250_000);

@@ -105,6 +105,8 @@ export class BioRecording extends BioElement {
   /** A part of the page of rows could not be read. */
   #isPageUnread = false;
   #atMs = NaN;
+  /** The strip is at the beginning as soon as it has a width. */
+  #isAtStart = false;
   #speed = 25;
   readonly #gains = new Gains((channel) => this.#source!.stream.channels.find(({ code }) => code === channel)?.unit ?? 'mV');
   /** Code of the signal whose gain is changed; '': of all. */
@@ -344,8 +346,11 @@ export class BioRecording extends BioElement {
     this.#channels = (wanted.length > 0 ? wanted : usual).slice(0, LANES_MAX);
     if (!this.#channels.includes(this.#signal)) this.#signal = '';
     const at = Date.parse(this.getAttribute('at') ?? '');
-    if (!Number.isNaN(at)) this.#atMs = at;
-    else if (Number.isNaN(this.#atMs)) this.#atMs = source.startMs + this.#stripMs / 2;
+    if (!Number.isNaN(at)) [this.#atMs, this.#isAtStart] = [at, false];
+    else if (Number.isNaN(this.#atMs)) {
+      this.#atMs = source.startMs + this.#stripMs / 2;
+      this.#isAtStart = true;
+    }
     this.#atMs = this.#within(this.#atMs);
     this.#draw();
   }
@@ -621,7 +626,7 @@ export class BioRecording extends BioElement {
       if (does === 'measure') {
         this.#isMeasuring = true;
         this.#calipers = { marchOut: this.#calipers?.marchOut ?? false, fromMs: at, toMs: at };
-      } else if (does === 'pick') this.#pick = { fromMs: at, toMs: at, beat: null };
+      } else if (does === 'pick') this.#pick = { fromMs: this.#within(at), toMs: this.#within(at), beat: null };
     },
     takeBack: (does) => {
       if (does === 'move') return;
@@ -630,7 +635,7 @@ export class BioRecording extends BioElement {
     },
     go: (does, at, px) => {
       if (does === 'measure') this.#calipers = { ...this.#calipers!, toMs: at };
-      else if (does === 'pick') this.#pick = { ...this.#pick!, toMs: at };
+      else if (does === 'pick') this.#pick = { ...this.#pick!, toMs: this.#within(at) };
       else this.#moveTo(this.#atMs - px / pxPerMs(this.#speed));
       this.#draw();
     },
@@ -639,7 +644,7 @@ export class BioRecording extends BioElement {
       else if (does === 'pick' && this.#pick !== null) {
         const { fromMs, toMs } = this.#pick;
         this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
-      } else if (this.#pickMode === 'beat' && isStill && type === 'pointerup') this.#setPick(pickBeat(this.#beats, at));
+      } else if (this.#pickMode === 'beat' && isStill && type === 'pointerup') this.#setPick(pickBeat(this.#beats, this.#within(at)));
     },
     hover: (event) => this.#hover(event),
     pinch: (by) => this.#set(() => (this.#speed = nextOf(speeds, this.#speed, by))),
@@ -690,6 +695,11 @@ export class BioRecording extends BioElement {
 
   protected override rendered(): void {
     if (this.#focusWanted !== null) this.focus(this.#focusWanted);
+    if (this.#isAtStart && this.#source !== null && this.root.querySelector('.strip') !== null) {
+      this.#isAtStart = false;
+      this.#atMs = this.#within(this.#source.startMs + this.#stripMs / 2);
+      this.requestUpdate();
+    }
     this.#draw();
   }
 
