@@ -143,10 +143,10 @@ function trimmed({ epochNs, stepMs }: OverviewPlan, channel: OverviewChannel, bu
 
 async function jsonOf({ code, kind, unit, lead, rateNanoHz, t0Ns, stepMs, min, max, n, suspectN, badN }: OverviewMessage): Promise<string> {
   const head = writeJson({ channel: code, kind, unit, lead, rate_hz: rateNanoHz / 1e9, t0_ns: t0Ns, step_ms: stepMs });
-  const columns = { min, max, n, suspect_n: suspectN, bad_n: badN };
   const texts: string[] = [];
-  for (const [name, values] of Object.entries(columns))
+  for (const [name, values] of Object.entries({ min, max }))
     texts.push(`"${name}":${await jsonInSlices(values.length, SLICE_BUCKETS, (i) => values[i])}`); // NaN becomes null
+  for (const [name, values] of Object.entries({ n, suspect_n: suspectN, bad_n: badN })) texts.push(`"${name}":[${values.join()}]`);
   return `${head.slice(0, -1)},${texts.join(',')}}`;
 }
 
