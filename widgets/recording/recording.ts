@@ -42,12 +42,12 @@ import type { Jump, TimedJump } from './recording-seek.ts';
 import { RecordingWords } from './recording-words.ts';
 import { WorstWalk } from './recording-worst.ts';
 import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
-import { RecordingDay } from './recording-day.ts';
+import { RecordingOverview } from './recording-overview.ts';
 import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
 import { RecordingSource, SHOWN_MAX } from './recording-source.ts';
-import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
+import type { Beat, Mark, Quality, Segment } from './recording-source.ts';
 import { tilesOf } from './strip-tiles.ts';
 
 /** Lanes of a strip that leaves room for others on a screen. */
@@ -87,20 +87,14 @@ export class BioRecording extends BioElement {
   #source: RecordingSource | null = null;
   #opening: AbortController | null = null;
   #state: WidgetState = 'loading';
-  #envelope: Envelope | null = null;
-  #quality: Quality | null = null;
-  #rate: Rate | null = null;
+  #whole: RecordingOverview | null = null;
   #marks: readonly Mark[] = [];
   #areMarksRead = false;
   #marksAskedMs = 0;
   #pages: RecordingPages | null = null;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day that is shown of a recording of days; null: not asked for. */
-  #day: RecordingDay | null = null;
-  /** Of which channel the whole recording is shown. */
-  #wholeOf = '';
-  #isWholeUnread = false;
-  readonly #wholeRetry = new Retry();
+  #day: RecordingOverview | null = null;
   readonly #marksRetry = new Retry();
   /** A part of the page of rows could not be read. */
   #isPageUnread = false;
@@ -181,19 +175,19 @@ export class BioRecording extends BioElement {
   #close(): void {
     this.#opening?.abort();
     clearTimeout(this.#refreshTimer);
-    this.#wholeRetry.stop();
     this.#marksRetry.stop();
-    [this.#isWholeUnread, this.#isPageUnread] = [false, false];
+    this.#isPageUnread = false;
     this.#looking?.abort();
     this.#pages?.close();
     this.#pages = null;
     this.#source?.close();
     this.#source = null;
-    this.#wholeOf = '';
+    this.#whole?.close();
+    this.#whole = null;
     this.#worst.restart();
     this.#day?.close();
     this.#day = null;
-    [this.#envelope, this.#quality, this.#rate, this.#marks, this.#calipers, this.#pick] = [null, null, null, [], null, null];
+    [this.#marks, this.#calipers, this.#pick] = [[], null, null];
     [this.#isMeasuring, this.#areMarksRead] = [false, false];
     [this.#beats, this.#shown, this.#read, this.#message] = [[], [], '', ''];
   }
@@ -228,7 +222,6 @@ export class BioRecording extends BioElement {
     this.#hovered = null;
     this.#readSettings();
     this.#setState('ready');
-    this.#loadWhole(source, signal);
     this.#loadMarks(source, signal);
     this.#follow(source, signal);
   }
@@ -249,39 +242,6 @@ export class BioRecording extends BioElement {
     );
   }
 
-  /** The whole recording: its signal, how far it can be trusted, and heart rate. What cannot be read is asked for again. */
-  #loadWhole(source: RecordingSource, signal: AbortSignal): void {
-    this.#wholeRetry.stop();
-    this.#askWhole(source, signal);
-  }
-
-  #askWhole(source: RecordingSource, signal: AbortSignal): void {
-    const channel = this.#channels[0]!;
-    this.#wholeOf = channel;
-    const isShown = (): boolean => !signal.aborted && this.#wholeOf === channel;
-    const works: Promise<void>[] = [];
-    const later = (work: Promise<void>): void => {
-      works.push(work);
-      void work
-        .catch((error: unknown) => {
-          if (isShown()) this.#wholeRetry.later(error, () => this.#askWhole(source, signal));
-        })
-        .then(() => this.#draw('wholes'));
-    };
-    const whole = source.whole([channel], signal);
-    whole.then(
-      () => isShown() && (this.#isWholeUnread = false),
-      () => isShown() && (this.#isWholeUnread = true),
-    );
-    later(whole.then((found) => void (isShown() && (this.#envelope = found[0] ?? null))));
-    later(source.quality(channel, signal).then((quality) => void (isShown() && (this.#quality = quality))));
-    later(source.rate(signal).then((rate) => void (this.#rate = rate)));
-    void Promise.all(works).then(
-      () => isShown() && this.#wholeRetry.stop(),
-      () => undefined,
-    );
-  }
-
   /** While it is being recorded, what comes is added at its end; what is shown stays where it is. Who may no longer see the recording,
    *  because its person has withdrawn a consent or was erased, or the session has ended, is shown nothing more of it. */
   #follow(source: RecordingSource, signal: AbortSignal): void {
@@ -292,9 +252,9 @@ export class BioRecording extends BioElement {
           .then((fromMs) => {
             if (fromMs === null || signal.aborted) return;
             this.#pages?.renewAfter(fromMs);
-            this.#loadWhole(source, signal);
+            this.#whole?.load();
             if (performance.now() - this.#marksAskedMs > MARKS_MS) this.#loadMarks(source, signal);
-            if (this.#day !== null && this.#day.span[1] > fromMs) this.#day.load();
+            if (this.#day?.day != null && this.#day.day[1] > fromMs) this.#day.load();
             this.requestUpdate();
           })
           .then(
@@ -527,16 +487,23 @@ export class BioRecording extends BioElement {
     const source = this.#source;
     if (source === null) return null;
     const marks = this.#areMarksRead ? this.#marks : await source.marks(signal, this.titleOf);
-    const shown = { channel: this.#channels[0]!, envelope: this.#envelope, quality: this.#quality, marks, text: this.#jumpText };
+    const shown = {
+      channel: this.#channels[0]!,
+      envelope: this.#whole?.envelope ?? null,
+      quality: this.#whole?.quality ?? null,
+      marks,
+      text: this.#jumpText,
+    };
     return await findNext(source, shown, to, { fromMs: this.#atMs, forward, signal });
   }
 
   /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
   async #goWorst(forward: boolean, signal: AbortSignal): Promise<void> {
     if (this.#source === null) return;
-    this.#quality ??= await this.#source.quality(this.#channels[0]!, signal); // it may not have been read, or not have come yet
-    if (this.#quality === null) return this.#say(this.#words.say('noMore')); // temperature, motion: nobody judges them
-    const found = await this.#worst.step(this.#source, this.#quality, forward, signal);
+    // It may not have been read, or not have come yet.
+    const quality = this.#whole?.quality ?? (await this.#source.quality(this.#channels[0]!, signal));
+    if (quality === null) return this.#say(this.#words.say('noMore')); // temperature, motion: nobody judges them
+    const found = await this.#worst.step(this.#source, quality, forward, signal);
     if (signal.aborted) return;
     if (found === null) return this.#say(this.#words.say(this.#worst.isEmpty ? 'noneBad' : 'noMore'));
     this.#moveTo(found.stretch.fromMs);
@@ -722,10 +689,6 @@ export class BioRecording extends BioElement {
   #drawViews(source: RecordingSource): void {
     const views = new Set(this.#toDraw);
     this.#toDraw.clear();
-    if (this.#wholeOf !== this.#channels[0] && this.#opening !== null) {
-      [this.#envelope, this.#quality, this.#isWholeUnread] = [null, null, false]; // of another channel
-      this.#loadWhole(source, this.#opening.signal);
-    }
     const colors = this.#colors();
     const half = this.#stripMs / 2;
     const strip = [this.#atMs - half, this.#atMs + half] as const;
@@ -743,31 +706,17 @@ export class BioRecording extends BioElement {
 
   /** The whole recording, and a day of one of days. */
   #drawWholes(source: RecordingSource, colors: Colors, page: Span, strip: Span): void {
-    const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
-    const marks = this.#marks;
-    const [whole, daySpan] = [this.#surface('whole', colors), this.#isOfDays ? this.#daySpan : null];
-    if (whole !== null) {
-      const { startMs, endMs } = source;
-      const [envelope, quality, rate] = [this.#envelope, this.#quality, this.#rate];
-      const unread = this.#isWholeUnread ? this.#words.say('notRead') : '';
-      drawWhole(whole, { unread, startMs, endMs, envelope, quality, rate, marks, page: daySpan ?? page, strip, ticks });
-    }
-    const day = this.#surface('day', colors);
-    if (day === null || daySpan === null) return;
-    const [startMs, endMs] = daySpan;
-    const { envelope, quality, rate, isUnread } = this.#dayAt(source, daySpan);
-    drawWhole(day, {
-      unread: isUnread ? this.#words.say('notRead') : '',
-      startMs,
-      endMs,
-      envelope,
-      quality,
-      rate,
-      marks,
-      page,
-      strip,
-      ticks,
-    });
+    const daySpan = this.#isOfDays ? this.#daySpan : null;
+    const draw = (name: string, overview: RecordingOverview, [startMs, endMs]: Span, frame: Span): void => {
+      const surface = this.#surface(name, colors);
+      if (surface === null) return;
+      const { envelope, quality, rate, isUnread } = overview;
+      const unread = isUnread ? this.#words.say('notRead') : '';
+      const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
+      drawWhole(surface, { unread, startMs, endMs, envelope, quality, rate, marks: this.#marks, page: frame, strip, ticks });
+    };
+    draw('whole', this.#overviewOf(source), [source.startMs, source.endMs], daySpan ?? page);
+    if (daySpan !== null) draw('day', this.#dayAt(source, daySpan), daySpan, page);
   }
 
   #drawPage(colors: Colors, shown: Page, qualities: readonly Quality[], strip: Span): void {
@@ -848,11 +797,21 @@ export class BioRecording extends BioElement {
     return this.#channels.map((code) => this.#laneName(code, channels.find((one) => one.code === code)?.unit ?? ''));
   }
 
-  #dayAt(source: RecordingSource, span: readonly [number, number]): RecordingDay {
+  /** Of the first channel of the strip; heart rate is the same of all. */
+  #overviewOf(source: RecordingSource): RecordingOverview {
+    const [before, channel] = [this.#whole, this.#channels[0]!];
+    if (before?.channel === channel) return before;
+    before?.close();
+    const whole = new RecordingOverview(source, channel, null, () => this.#draw('wholes'));
+    whole.rate = before?.rate ?? null;
+    return (this.#whole = whole);
+  }
+
+  #dayAt(source: RecordingSource, span: Span): RecordingOverview {
     const channel = this.#channels[0]!;
-    if (this.#day?.span[0] !== span[0] || this.#day.channel !== channel) {
+    if (this.#day?.day?.[0] !== span[0] || this.#day.channel !== channel) {
       this.#day?.close();
-      this.#day = new RecordingDay(source, channel, span, () => this.#draw('wholes'));
+      this.#day = new RecordingOverview(source, channel, span, () => this.#draw('wholes'));
     }
     return this.#day;
   }
