@@ -28,7 +28,7 @@ import type { Turns } from './turns.ts';
 const BUCKETS_MAX = 20_000;
 /** Rows of the database from which overviews wait for one another, as charts do. */
 const LARGE_ROWS = 20_000;
-/** Buckets written per turn of the event loop. */
+/** Extremes written per turn of the event loop. */
 const SLICE_BUCKETS = 10_000;
 const PROTOBUF = 'application/x-protobuf';
 

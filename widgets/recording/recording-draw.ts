@@ -183,7 +183,7 @@ function ribbon(
   const lookOf = (i: number): readonly [flag: number, there: number] => {
     const n = envelope.n[i]!;
     const [bad, suspect] = [envelope.bad[i]! / Math.max(1, n), envelope.suspect[i]! / Math.max(1, n)];
-    // To a twentieth of its height, so that buckets with a sample more or less are drawn at once.
+    // To a twentieth of its height, so that buckets with a sample more or less are one rectangle.
     return [bad > 0.5 ? 2 : bad + suspect > 0.5 ? 1 : 0, Math.ceil(20 * Math.min(1, n / due)) / 20];
   };
   for (let i = first, next = i; i < end; i = next) {

@@ -11,6 +11,9 @@ export class RecordingOverview {
   rate: Rate | null = null;
   /** Its signal could not be read. */
   isUnread = false;
+  #isUnderWay = false;
+  /** Again, once what is under way is here. */
+  #isWanted = false;
   readonly #retry = new Retry();
   readonly #source: RecordingSource;
   readonly #onChange: () => void;
@@ -28,7 +31,18 @@ export class RecordingOverview {
     this.#ask();
   }
 
+  /** One at a time: an older answer must not replace a newer one. */
   #ask(): void {
+    this.#isWanted = this.#isUnderWay;
+    if (this.#isUnderWay) return;
+    this.#isUnderWay = true;
+    void this.#read().finally(() => {
+      this.#isUnderWay = false;
+      if (this.#isWanted && !this.#closing.signal.aborted) this.#ask();
+    });
+  }
+
+  async #read(): Promise<void> {
     const { signal } = this.#closing;
     const span = this.day ?? undefined;
     const part = async <T>(asked: Promise<T>, take: (found: T) => void): Promise<void> => {
@@ -47,14 +61,12 @@ export class RecordingOverview {
       () => void (this.isUnread = false),
       () => void (this.isUnread = true),
     );
-    void Promise.all([
+    const found = await Promise.allSettled([
       part(whole, (found) => void (this.envelope = found[0] ?? null)),
       part(this.#source.quality(this.channel, signal, span), (quality) => void (this.quality = quality)),
       part(this.#source.rate(signal, span), (rate) => void (this.rate = rate)),
-    ]).then(
-      () => this.#retry.stop(),
-      () => undefined,
-    );
+    ]);
+    if (found.every(({ status }) => status === 'fulfilled')) this.#retry.stop();
   }
 
   close(): void {

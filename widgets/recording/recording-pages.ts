@@ -1,16 +1,22 @@
-/** The pages of rows of a recording: which one has a time, and its signal and quality, asked for in parts and kept. */
-import { Failed } from './ask-again.ts';
+/** The pages of rows of a recording: which one has a time, and its signal and quality. The next page is prefetched. */
+import { Pieces } from './recording-pieces.ts';
+import type { Piece } from './recording-pieces.ts';
 import type { Envelope, Quality, RecordingSource } from './recording-source.ts';
 
 const ROWS = 10;
+/** Of a row: as many as pixels of a wide screen. */
+const ROW_BUCKETS = 2000;
+/** Of an answer, and of one of a service of an earlier release. */
+const BUCKETS_MAX = 20_000;
+const OLD_BUCKETS_MAX = 5000;
+/** Of an answer: from more samples the service makes buckets of seconds. */
+const SAMPLES_MAX = 2_000_000;
 /** Of a page of a recording that goes on, whose last rows are read again and again. */
-const PAGE_PARTS = 5;
-/** Of a page: for each row as many as pixels of a wide screen. */
-const PAGE_BUCKETS = 20_000;
-const PARTS_KEPT = 20;
+const LIVE_PARTS = 5;
+const KEPT = 20;
 
-/** What is read of a page. */
-export type What = 'signal' | 'quality';
+/** What is drawn of a page. */
+export type PageLayer = 'signal' | 'quality';
 
 export type Page = Readonly<{ fromMs: number; rowMs: number; count: number }>;
 
@@ -38,147 +44,124 @@ export function pageAt(
 
 export class RecordingPages {
   readonly #source: RecordingSource;
-  readonly #onChange: (what: What) => void;
-  readonly #closing = new AbortController();
+  readonly #signals: Pieces<Envelope>;
+  readonly #qualities: Pieces<Quality>;
   #shown: Page | null = null;
+  /** The one that the next turn leads to. */
+  #next: Page | null = null;
   /** Which way it was turned last. */
   #turned: 1 | -1 = 1;
-  /** Parts of pages, by their beginning, length and channel; null: without samples. */
-  readonly #parts = new Map<string, Envelope | null>();
-  readonly #requests = new Map<string, AbortController>();
-  /** Parts and qualities that could not be read, by their key. */
-  readonly #failed = new Failed();
-  /** Of pages, by their beginning, length and channel; null: asked for, or not judged. */
-  readonly #qualities = new Map<string, Quality | null>();
-  /** Keys of parts and qualities that are shown until they are read again. */
-  readonly #stale = new Set<string>();
+  #bucketsMax = BUCKETS_MAX;
+  /** In how many parts the signal of a page was fetched first: it stays so when a recording ends. */
+  readonly #partCounts = new Map<string, number>();
 
-  /** @param onChange called when what was asked for is there */
-  constructor(source: RecordingSource, onChange: (what: What) => void) {
-    [this.#source, this.#onChange] = [source, onChange];
+  /** @param onChange called when what is drawn of the page has changed */
+  constructor(source: RecordingSource, onChange: (layer: PageLayer) => void) {
+    this.#source = source;
+    const common = {
+      isShown: (piece: Piece) => overlaps(piece, this.#shown),
+      isWanted: (piece: Piece) => overlaps(piece, this.#shown) || overlaps(piece, this.#next),
+      keptMax: KEPT,
+    };
+    this.#signals = new Pieces({
+      ...common,
+      read: (piece, signal) => this.#readSignal(piece, signal),
+      onChange: () => onChange('signal'),
+    });
+    this.#qualities = new Pieces({
+      ...common,
+      read: ({ fromMs, lengthMs, channel }, signal) => source.quality(channel, signal, [fromMs, fromMs + lengthMs]),
+      onChange: () => onChange('quality'),
+    });
   }
 
   /** The page that is shown while the strip is at a time. */
   at(atMs: number, rowSec: number): Page {
-    const page = pageAt(this.#source, atMs, rowSec * 1000, this.#shown);
-    if (this.#shown !== null && page.fromMs !== this.#shown.fromMs) this.#turned = page.fromMs > this.#shown.fromMs ? 1 : -1;
+    const before = this.#shown;
+    const page = pageAt(this.#source, atMs, rowSec * 1000, before);
+    if (page.rowMs === before?.rowMs && page.fromMs !== before.fromMs) this.#turned = page.fromMs > before.fromMs ? 1 : -1;
     return (this.#shown = page);
   }
 
-  /** Asks for the page to which one more turn leads, once all of this one is here. */
-  askNext(channel: string): void {
-    const page = this.#shown;
-    const { goesOn, startMs, endMs } = this.#source;
-    if (page === null || goesOn || this.absent(page, channel).length > 0) return;
-    const next = pageAt(this.#source, page.fromMs + this.#turned * pageMs(page), page.rowMs, page);
-    if (next.fromMs < startMs || next.fromMs >= endMs || next.fromMs === page.fromMs) return;
-    this.envelopes(next, channel);
-    this.qualities(next, channel);
-  }
-
-  /** What is here of a page; the rest is asked for, and comes. */
+  /** What is here of its signal; the rest is fetched. */
   envelopes(page: Page, channel: string): readonly Envelope[] {
-    return this.#partsOf(page)
-      .filter(({ fromMs }) => fromMs <= this.#source.endMs)
-      .flatMap(({ fromMs, partMs }) => this.#part(fromMs, partMs, channel) ?? []);
+    return this.#partsOf(page, channel).flatMap((part) => this.#signals.get(part) ?? []);
   }
 
-  #partsOf(page: Page): readonly Readonly<{ fromMs: number; partMs: number }>[] {
-    const length = this.#source.goesOn ? PAGE_PARTS : 1;
-    const partMs = pageMs(page) / length;
-    return Array.from({ length }, (_, part) => ({ fromMs: page.fromMs + part * partMs, partMs }));
-  }
-
-  /** What is not here of a page. Call it after `envelopes`, which asks for it. */
+  /** What is not here of its signal. Call it after `envelopes`, which fetches it. */
   absent(page: Page, channel: string): readonly AbsentPart[] {
-    return this.#partsOf(page).flatMap(({ fromMs, partMs }) => {
-      const key = `${fromMs} ${partMs} ${channel}`;
-      const why = this.#failed.has(key) ? 'failed' : this.#requests.has(key) ? 'loading' : null;
-      const known = this.#parts.get(key);
-      return why === null || known || (known === null && why === 'loading') ? [] : [{ fromMs, toMs: fromMs + partMs, why }];
+    return this.#partsOf(page, channel).flatMap((part) => {
+      const why = this.#signals.absence(part);
+      return why === null ? [] : [{ fromMs: part.fromMs, toMs: part.fromMs + part.lengthMs, why }];
     });
   }
 
-  #fail(what: What, key: string, error: unknown): void {
-    if (this.#closing.signal.aborted) return;
-    this.#failed.add(key, error, () => this.#closing.signal.aborted || this.#onChange(what));
-    this.#onChange(what);
-  }
-
-  #part(fromMs: number, partMs: number, channel: string): Envelope | null {
-    const key = `${fromMs} ${partMs} ${channel}`;
-    const known = this.#parts.get(key) ?? null;
-    const isWanted = !this.#parts.has(key) || this.#stale.has(key);
-    if (isWanted && !this.#requests.has(key) && this.#failed.mayAsk(key)) {
-      for (const [other, request] of this.#requests) if (!this.#isShown(other)) request.abort();
-      const request = new AbortController();
-      this.#requests.set(key, request);
-      this.#stale.delete(key);
-      this.#source
-        .envelopes(fromMs, fromMs + partMs, Math.round((PAGE_BUCKETS * partMs) / pageMs(this.#shown!)), [channel], request.signal)
-        .then((found) => {
-          if (this.#parts.size > PARTS_KEPT) this.#parts.delete(this.#parts.keys().next().value!);
-          this.#parts.set(key, found[0] ?? null);
-          this.#failed.delete(key);
-        })
-        .catch((error: unknown) => {
-          if (this.#parts.has(key)) this.#stale.add(key); // asked for again after the next step, or in a while
-          if (!request.signal.aborted) this.#fail('signal', key, error);
-        })
-        .finally(() => {
-          if (this.#requests.get(key) === request) this.#requests.delete(key);
-          this.#onChange('signal');
-        });
-    }
-    return known;
-  }
-
-  /** How far a channel can be trusted: on a page, and on the ones next to it where they are known. */
+  /** How far a channel can be trusted: on a page, which is fetched, and on those that are here. */
   qualities(page: Page, channel: string): readonly Quality[] {
-    const { fromMs } = page;
-    const key = `${fromMs} ${pageMs(page)} ${channel}`;
-    const name = `quality ${key}`;
-    const isStale = this.#stale.has(name);
-    if ((isStale || !this.#qualities.has(key)) && this.#failed.mayAsk(name)) {
-      this.#stale.delete(name);
-      this.#qualities.set(key, this.#qualities.get(key) ?? null);
-      if (this.#qualities.size > PARTS_KEPT) this.#qualities.delete(this.#qualities.keys().next().value!);
-      void this.#source
-        .quality(channel, this.#closing.signal, [fromMs, fromMs + pageMs(page)])
-        .then((quality) => {
-          this.#qualities.set(key, quality);
-          this.#failed.delete(name);
-          this.#onChange('quality');
-        })
-        .catch((error: unknown) => {
-          if (isStale) this.#stale.add(name);
-          else this.#qualities.delete(key);
-          this.#fail('quality', name, error);
-        });
-    }
-    return [...this.#qualities.values()].filter((quality) => quality?.channel === channel) as Quality[];
+    this.#qualities.get({ fromMs: page.fromMs, lengthMs: pageMs(page), channel });
+    return this.#qualities.values.filter((quality) => quality.channel === channel);
   }
 
-  /** Is a part of a page one of the page that is shown? */
-  #isShown(key: string): boolean {
-    const [fromMs, toMs] = spanOf(key);
-    return this.#shown !== null && toMs > this.#shown.fromMs && fromMs < this.#shown.fromMs + pageMs(this.#shown);
+  /** Prefetches the page that the next turn leads to, once all of the shown one is here. */
+  prefetch(channel: string): void {
+    const page = this.#shown;
+    if (page === null || this.#source.goesOn || this.absent(page, channel).length > 0) return;
+    if (this.#qualities.absence({ fromMs: page.fromMs, lengthMs: pageMs(page), channel }) === 'loading') return;
+    const { startMs, endMs } = this.#source;
+    const after = (by: 1 | -1): Page | null => {
+      const atMs = page.fromMs + by * pageMs(page);
+      const next = pageAt(this.#source, Math.max(startMs, atMs), page.rowMs, page);
+      return next.fromMs === page.fromMs || next.fromMs > endMs ? null : next;
+    };
+    this.#next = after(this.#turned) ?? after(this.#turned === 1 ? -1 : 1);
+    if (this.#next === null) return;
+    this.envelopes(this.#next, channel);
+    this.qualities(this.#next, channel);
   }
 
-  /** What is later than a time is asked for again; what is here of it stays until then. */
+  /** What is later than a time is read again; what is here of it stays until then. */
   renewAfter(ms: number): void {
-    for (const key of this.#parts.keys()) if (spanOf(key)[1] > ms) this.#stale.add(key);
-    for (const key of this.#qualities.keys()) if (spanOf(key)[1] > ms) this.#stale.add(`quality ${key}`);
+    this.#signals.renewAfter(ms);
+    this.#qualities.renewAfter(ms);
   }
 
   close(): void {
-    this.#closing.abort();
-    for (const request of this.#requests.values()) request.abort();
+    this.#signals.close();
+    this.#qualities.close();
+  }
+
+  #partsOf(page: Page, channel: string): readonly Piece[] {
+    const key = `${page.fromMs} ${pageMs(page)} ${channel}`;
+    const count = this.#partCounts.get(key) ?? this.#countFor(page, channel);
+    if (this.#partCounts.size > KEPT) this.#partCounts.clear();
+    this.#partCounts.set(key, count);
+    const lengthMs = pageMs(page) / count;
+    const parts = Array.from({ length: count }, (_, part) => ({ fromMs: page.fromMs + part * lengthMs, lengthMs, channel }));
+    return parts.filter(({ fromMs }) => fromMs <= this.#source.endMs);
+  }
+
+  #countFor(page: Page, channel: string): number {
+    const rateHz = this.#source.stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
+    return Math.max(
+      this.#source.goesOn ? LIVE_PARTS : 1,
+      Math.ceil((ROW_BUCKETS * page.count) / this.#bucketsMax),
+      Math.ceil((rateHz * pageMs(page)) / 1000 / SAMPLES_MAX),
+    );
+  }
+
+  async #readSignal({ fromMs, lengthMs, channel }: Piece, signal: AbortSignal): Promise<Envelope | null> {
+    const buckets = Math.min(this.#bucketsMax, Math.ceil((ROW_BUCKETS * lengthMs) / this.#shown!.rowMs));
+    try {
+      return (await this.#source.envelopes(fromMs, fromMs + lengthMs, buckets, [channel], signal))[0] ?? null;
+    } catch (error) {
+      if ((error as { status?: number }).status === 422 && buckets > OLD_BUCKETS_MAX) {
+        this.#bucketsMax = OLD_BUCKETS_MAX;
+        this.#partCounts.clear();
+      }
+      throw error;
+    }
   }
 }
 
-/** [from, to) of a key, Unix ms. */
-function spanOf(key: string): readonly [number, number] {
-  const [fromMs, lengthMs] = key.split(' ').map(Number) as [number, number];
-  return [fromMs, fromMs + lengthMs];
-}
+const overlaps = ({ fromMs, lengthMs }: Piece, page: Page | null): boolean =>
+  page !== null && fromMs + lengthMs > page.fromMs && fromMs < page.fromMs + pageMs(page);

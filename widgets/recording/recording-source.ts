@@ -86,8 +86,8 @@ const FIRST_MS = 60_000;
 const TILES_MAX = 40;
 /** Of a recording that goes on: so far back from its end samples and beats may still come, ms. */
 const UNSETTLED_MS = 60_000;
-/** Of a channel, as the service gives them at most. */
-const BUCKETS_MAX = 20_000;
+/** In which a gap is looked for. */
+const GAP_BUCKETS = 5000;
 const OVERVIEW_BUCKETS = 1200;
 const RATE_POINTS = 600;
 const QUALITY_POINTS = 1000;
@@ -131,6 +131,8 @@ export class RecordingSource {
   /** There are more marks of a source than were read: none after a time, of episodes none before it, Unix ms. */
   readonly #cuts = new Map<Mark['source'], number>();
   #isClosed = false;
+  /** Until then it may change although nothing is recorded any more, by performance.now(). */
+  #settledAtMs = -Infinity;
 
   private constructor(session: Session, stream: Stream, onTile: () => void) {
     this.session = session;
@@ -160,9 +162,11 @@ export class RecordingSource {
   /** Asks how far the recording has got. What may have changed since is read again when it is needed.
    *  @returns the time from which that is; null: nothing has come */
   async refresh(signal: AbortSignal): Promise<number | null> {
-    const before = this.endMs;
+    const [before, wentOn] = [this.endMs, this.goesOn];
     this.#stream = await this.session.get('/api/v1/streams/{streamId}', { params: { streamId: this.#stream.id }, signal });
-    if (this.endMs === before) return null;
+    // It has ended: its last beats and values are still to come.
+    if (wentOn && !this.goesOn) this.#settledAtMs = performance.now() + 2 * UNSETTLED_MS;
+    if (this.endMs === before && performance.now() > this.#settledAtMs) return null;
     const fromMs = before - UNSETTLED_MS;
     for (const key of this.#tiles.keys()) if ((key + 1) * TILE_MS > fromMs) this.#stale.add(key);
     return fromMs;
@@ -193,7 +197,7 @@ export class RecordingSource {
       query: {
         since: new Date(fromMs).toISOString(),
         until: new Date(toMs).toISOString(),
-        buckets: Math.min(buckets, BUCKETS_MAX),
+        buckets,
         ...(channels.length === 0 ? {} : { channels: [...channels] }),
         ...(resolution === undefined ? {} : { resolution }),
       },
@@ -216,7 +220,7 @@ export class RecordingSource {
     const rateHz = this.#stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
     const resolution = rateHz >= 4 ? '1s' : rateHz >= 0.5 ? '8s' : '1m';
     const lookFromMs = fromMs - 2 * TILE_MS; // what goes before says whether a gap begins
-    const [envelope] = await this.envelopes(lookFromMs, toMs, BUCKETS_MAX, [channel], signal, resolution);
+    const [envelope] = await this.envelopes(lookFromMs, toMs, GAP_BUCKETS, [channel], signal, resolution);
     return gapsOf(envelope ?? null, lookFromMs, Math.min(toMs, this.endMs));
   }
 

@@ -19,7 +19,7 @@ export class RecordingWords {
   readonly #locale: string;
   /** Of all times; undefined: the browser's. */
   readonly timeZone: string | undefined;
-  /** Kept: to make one takes longer than to write a hundred times with it. */
+  /** Cached: creating one takes longer than formatting a hundred times. */
   readonly #formats = new Map<string, Intl.DateTimeFormat>();
 
   constructor(locale: string, timeZone: string | undefined) {

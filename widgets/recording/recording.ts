@@ -122,6 +122,8 @@ export class BioRecording extends BioElement {
   #message = '';
   #queued = 0;
   readonly #toDraw = new Set<View>();
+  /** Of the canvases, as they were rendered last. */
+  #sizes = '';
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day in which a pointer came down. */
   #heldDay: readonly [number, number] = [0, 0];
@@ -160,6 +162,7 @@ export class BioRecording extends BioElement {
       this.#session = session;
       this.#open();
     }
+    this.#draw(); // a provider has a language, a theme and a time zone, too
     this.requestUpdate();
   }
 
@@ -167,7 +170,8 @@ export class BioRecording extends BioElement {
     if (name === 'marking') {
       this.#pickMode = 'off';
       this.#pick = null;
-    } else if (this.#source !== null && this.getAttribute('stream') === this.#source.stream.id) this.#readSettings();
+    } else if (['lang', 'theme', 'tz'].includes(name)) this.#draw();
+    else if (this.#source !== null && this.getAttribute('stream') === this.#source.stream.id) this.#readSettings(name);
     else this.#open();
     this.requestUpdate();
   }
@@ -213,7 +217,7 @@ export class BioRecording extends BioElement {
     const source = await RecordingSource.open(session, streamId, () => this.#draw('strip'), signal);
     if (signal.aborted) return;
     this.#source = source;
-    this.#pages = new RecordingPages(source, (what) => (what === 'signal' ? this.#draw('page') : this.#draw('page', 'strip')));
+    this.#pages = new RecordingPages(source, (layer) => (layer === 'signal' ? this.#draw('page') : this.#draw('page', 'strip')));
     if (source.stream.channels.length === 0) {
       this.#setState('empty');
       return;
@@ -253,6 +257,7 @@ export class BioRecording extends BioElement {
             if (fromMs === null || signal.aborted) return;
             this.#pages?.renewAfter(fromMs);
             this.#whole?.load();
+            this.#draw();
             if (performance.now() - this.#marksAskedMs > MARKS_MS) this.#loadMarks(source, signal);
             if (this.#day?.day != null && this.#day.day[1] > fromMs) this.#day.load();
             this.requestUpdate();
@@ -291,28 +296,35 @@ export class BioRecording extends BioElement {
     this.requestUpdate();
   }
 
-  /** What the attributes say, within what there is. */
-  #readSettings(): void {
+  /** What the attributes say, within what there is.  @param changed the one that has changed; none: all */
+  #readSettings(changed?: string): void {
     const source = this.#source!;
     const among = <T extends number>(name: string, list: readonly T[], fallback: T): T =>
       list.find((one) => one === Number(this.getAttribute(name))) ?? fallback;
-    this.#speed = among('speed', speeds, 25);
-    this.#gains.all = among('gain', gains, 10);
-    this.#rowSec = among('row', rowLengths, 60);
-    const { channels } = source.stream;
+    const settings: Readonly<Record<string, () => void>> = {
+      speed: () => (this.#speed = among('speed', speeds, 25)),
+      gain: () => (this.#gains.all = among('gain', gains, 10)),
+      row: () => (this.#rowSec = among('row', rowLengths, 60)),
+      channels: () => this.#readChannels(source),
+      at: () => this.#readPlace(source),
+    };
+    for (const [name, read] of Object.entries(settings)) if (changed === undefined || changed === name) read();
+    this.#draw();
+  }
+
+  #readChannels({ stream: { channels } }: RecordingSource): void {
     const wanted = (this.getAttribute('channels') ?? '').split(',').filter((code) => channels.some((channel) => channel.code === code));
     const ecg = channels.filter(({ kind }) => kind === 'ecg');
     const usual = (ecg.length > 0 ? ecg : channels).slice(0, 2).map(({ code }) => code);
     this.#channels = (wanted.length > 0 ? wanted : usual).slice(0, LANES_MAX);
     if (!this.#channels.includes(this.#signal)) this.#signal = '';
+  }
+
+  #readPlace(source: RecordingSource): void {
     const at = Date.parse(this.getAttribute('at') ?? '');
     if (!Number.isNaN(at)) [this.#atMs, this.#isAtStart] = [at, false];
-    else if (Number.isNaN(this.#atMs)) {
-      this.#atMs = source.startMs + this.#stripMs / 2;
-      this.#isAtStart = true;
-    }
+    else if (Number.isNaN(this.#atMs)) [this.#atMs, this.#isAtStart] = [source.startMs + this.#stripMs / 2, true];
     this.#atMs = this.#within(this.#atMs);
-    this.#draw();
   }
 
   // ------------------------------------------------------------------------------------------------ for a page that saves marks
@@ -407,9 +419,13 @@ export class BioRecording extends BioElement {
     return Math.min(Math.max(startMs, endMs), Math.max(startMs, ms));
   }
 
+  /** CSS pixels; 0: it is not shown yet. */
+  get #stripWidth(): number {
+    return this.root.querySelector('.strip')?.getBoundingClientRect().width ?? 0;
+  }
+
   get #stripMs(): number {
-    const width = this.root.querySelector('.strip')?.getBoundingClientRect().width ?? 0;
-    return (width > 0 ? width : 600) / pxPerMs(this.#speed);
+    return (this.#stripWidth || 600) / pxPerMs(this.#speed);
   }
 
   get #page(): Page {
@@ -435,6 +451,7 @@ export class BioRecording extends BioElement {
   #moveTo(ms: number): void {
     if (this.#source === null) return;
     this.#looking?.abort();
+    this.#isAtStart = false;
     this.#atMs = this.#within(ms);
     if (!this.#pointers.isDown) this.#hovered = null; // another beat is under the pointer now
     this.#forget();
@@ -501,7 +518,8 @@ export class BioRecording extends BioElement {
   async #goWorst(forward: boolean, signal: AbortSignal): Promise<void> {
     if (this.#source === null) return;
     // It may not have been read, or not have come yet.
-    const quality = this.#whole?.quality ?? (await this.#source.quality(this.#channels[0]!, signal));
+    const whole = this.#overviewOf(this.#source);
+    const quality = (whole.quality ??= await this.#source.quality(whole.channel, signal));
     if (quality === null) return this.#say(this.#words.say('noMore')); // temperature, motion: nobody judges them
     const found = await this.#worst.step(this.#source, quality, forward, signal);
     if (signal.aborted) return;
@@ -650,7 +668,7 @@ export class BioRecording extends BioElement {
 
   // ------------------------------------------------------------------------------------------------ drawing
 
-  /** @param views those whose picture is another now; none: all */
+  /** @param views to redraw; none: all */
   #draw(...views: readonly View[]): void {
     for (const view of views.length === 0 ? allViews : views) this.#toDraw.add(view);
     if (this.#queued !== 0) return;
@@ -662,12 +680,10 @@ export class BioRecording extends BioElement {
 
   protected override rendered(): void {
     if (this.#focusWanted !== null) this.focus(this.#focusWanted);
-    if (this.#isAtStart && this.#source !== null && this.root.querySelector('.strip') !== null) {
-      this.#isAtStart = false;
-      this.#atMs = this.#within(this.#source.startMs + this.#stripMs / 2);
-      this.requestUpdate();
-    }
-    this.#draw();
+    if (this.#source !== null) this.#below = this.#onPaper + this.#measured();
+    const sizes = [...this.root.querySelectorAll('canvas')].map(({ offsetWidth, offsetHeight }) => `${offsetWidth} ${offsetHeight}`).join();
+    if (sizes !== this.#sizes) this.#draw();
+    this.#sizes = sizes;
   }
 
   #colors(): Colors {
@@ -687,6 +703,11 @@ export class BioRecording extends BioElement {
   }
 
   #drawViews(source: RecordingSource): void {
+    if (this.#isAtStart && this.#stripWidth > 0) {
+      this.#isAtStart = false;
+      this.#atMs = this.#within(source.startMs + this.#stripMs / 2);
+      this.requestUpdate();
+    }
     const views = new Set(this.#toDraw);
     this.#toDraw.clear();
     const colors = this.#colors();
@@ -742,7 +763,7 @@ export class BioRecording extends BioElement {
       date: (ms) => this.#words.date(ms),
       channel: this.#channels[0]!,
     });
-    this.#pages!.askNext(this.#channels[0]!);
+    this.#pages!.prefetch(this.#channels[0]!);
   }
 
   #drawStrip(source: RecordingSource, colors: Colors, qualities: readonly Quality[], span: Span): void {
@@ -809,11 +830,12 @@ export class BioRecording extends BioElement {
 
   #dayAt(source: RecordingSource, span: Span): RecordingOverview {
     const channel = this.#channels[0]!;
-    if (this.#day?.day?.[0] !== span[0] || this.#day.channel !== channel) {
-      this.#day?.close();
-      this.#day = new RecordingOverview(source, channel, span, () => this.#draw('wholes'));
-    }
-    return this.#day;
+    const before = this.#day?.day?.[0] === span[0] ? this.#day : null;
+    if (before?.channel === channel) return before;
+    this.#day?.close();
+    const day = new RecordingOverview(source, channel, span, () => this.#draw('wholes'));
+    day.rate = before?.rate ?? null;
+    return (this.#day = day);
   }
 
   /** The words change once it stands still: a trace that is dragged tells nothing. */
@@ -821,16 +843,16 @@ export class BioRecording extends BioElement {
     clearTimeout(this.#readTimer);
     this.#readTimer = setTimeout(() => {
       if (this.#source === null) return;
-      const [reading, onPaper] = [this.#reading(), this.#onPaper];
-      if (reading === this.#read && onPaper === this.#written) return;
+      const [reading, below] = [this.#reading(), this.#onPaper + this.#measured()];
+      if (reading === this.#read && below === this.#below) return;
       this.#read = reading;
       this.requestUpdate();
     }, TOLD_AFTER_MS);
   }
 
   #read = '';
-  /** Below the strip on paper. */
-  #written = '';
+  /** What is below the strip of it, as it was written last. */
+  #below = '';
   /** A part of the strip could not be read. */
   #isUnread = false;
   #isWaiting = false;
@@ -932,7 +954,7 @@ export class BioRecording extends BioElement {
           @wheel=${(event: WheelEvent) => this.#wheel(event)}
         ></canvas>
       </div>
-      <p class="on-paper">${(this.#written = this.#onPaper)}</p>
+      <p class="on-paper">${this.#onPaper}</p>
       <div class="reading">
         <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
         <p class="measured">${this.#measured()}</p>
