@@ -76,6 +76,11 @@ export const de = {
   artefact: 'Artefakt',
   interpolated: 'interpoliert',
   'Computed as {kind} at {place}. It is:': 'Berechnet als {kind} bei {place}. Es ist:',
+  'The correction of this beat has been deleted. Nothing was saved; choose again to correct the beat.':
+    'Die Korrektur dieses Schlags wurde gelöscht. Es wurde nichts gespeichert; zum Korrigieren noch einmal wählen.',
+  '{who} has corrected it: {what}, {time}.': '{who} hat ihn korrigiert: {what}, {time}.',
+  '{who} has already corrected this beat: {what}, {time}. Nothing was saved; choose again to replace that.':
+    '{who} hat diesen Schlag schon korrigiert: {what}, {time}. Es wurde nichts gespeichert; zum Ersetzen noch einmal wählen.',
   'No beat': 'Kein Schlag',
   'Chosen: {place}': 'Gewählt: {place}',
   'Being changed; choose another place on the strip to move it: {place}':

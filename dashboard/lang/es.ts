@@ -76,6 +76,11 @@ export const es: Translations = {
   artefact: 'artefacto',
   interpolated: 'interpolado',
   'Computed as {kind} at {place}. It is:': 'Calculado como {kind} en {place}. Es:',
+  'The correction of this beat has been deleted. Nothing was saved; choose again to correct the beat.':
+    'La corrección de este latido se ha eliminado. No se ha guardado nada; elija de nuevo para corregirlo.',
+  '{who} has corrected it: {what}, {time}.': '{who} lo ha corregido: {what}, {time}.',
+  '{who} has already corrected this beat: {what}, {time}. Nothing was saved; choose again to replace that.':
+    '{who} ya ha corregido este latido: {what}, {time}. No se ha guardado nada; elija de nuevo para reemplazarlo.',
   'No beat': 'Sin latido',
   'Chosen: {place}': 'Elegido: {place}',
   'Being changed; choose another place on the strip to move it: {place}':

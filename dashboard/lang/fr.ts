@@ -76,6 +76,11 @@ export const fr: Translations = {
   artefact: 'artefact',
   interpolated: 'interpolé',
   'Computed as {kind} at {place}. It is:': 'Calculé comme {kind} à {place}. C’est :',
+  'The correction of this beat has been deleted. Nothing was saved; choose again to correct the beat.':
+    'La correction de ce battement a été supprimée. Rien n’a été enregistré ; choisissez à nouveau pour le corriger.',
+  '{who} has corrected it: {what}, {time}.': '{who} l’a corrigé : {what}, {time}.',
+  '{who} has already corrected this beat: {what}, {time}. Nothing was saved; choose again to replace that.':
+    '{who} a déjà corrigé ce battement : {what}, {time}. Rien n’a été enregistré ; choisissez à nouveau pour remplacer cette correction.',
   'No beat': 'Pas de battement',
   'Chosen: {place}': 'Choisi : {place}',
   'Being changed; choose another place on the strip to move it: {place}':
