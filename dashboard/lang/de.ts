@@ -637,6 +637,10 @@ export const de = {
   'Trying the rule': 'Die Regel wird getestet',
   '{name}, tried on: {range}': '{name}, getestet: {range}',
   '{count} episodes': { one: '{count} Episode', other: '{count} Episoden' },
+  '{name} has been changed since this page was loaded. Nothing was done; it is shown as it is now.':
+    '{name} wurde geändert, seit diese Seite geladen wurde. Es wurde nichts getan; gezeigt wird der jetzige Stand.',
+  'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
+    'Sie wurde inzwischen geändert. Es wurde nichts gelöscht; so ist sie jetzt:',
   'Time covered': 'Erfasste Zeit',
   'Recordings looked at': 'Angesehene Aufzeichnungen',
   'not complete': 'unvollständig',

@@ -635,6 +635,10 @@ export const es: Translations = {
   'Trying the rule': 'Probando la regla',
   '{name}, tried on: {range}': '{name}, probada con: {range}',
   '{count} episodes': { one: '{count} episodio', other: '{count} episodios' },
+  '{name} has been changed since this page was loaded. Nothing was done; it is shown as it is now.':
+    '{name} ha cambiado desde que se cargó esta página. No se ha hecho nada; se muestra como está ahora.',
+  'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
+    'Ha cambiado entretanto. No se ha eliminado nada; así está ahora:',
   'Time covered': 'Tiempo cubierto',
   'Recordings looked at': 'Registros examinados',
   'not complete': 'incompleto',

@@ -639,6 +639,10 @@ export const fr: Translations = {
   'Trying the rule': 'Essai de la règle en cours',
   '{name}, tried on: {range}': '{name}, essayée sur : {range}',
   '{count} episodes': { one: '{count} épisode', other: '{count} épisodes' },
+  '{name} has been changed since this page was loaded. Nothing was done; it is shown as it is now.':
+    '{name} a été modifiée depuis le chargement de cette page. Rien n’a été fait ; elle est affichée telle qu’elle est maintenant.',
+  'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
+    'Elle a été modifiée entre-temps. Rien n’a été supprimé ; voici son état actuel :',
   'Time covered': 'Durée couverte',
   'Recordings looked at': 'Enregistrements examinés',
   'not complete': 'incomplet',
