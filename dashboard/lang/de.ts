@@ -641,6 +641,7 @@ export const de = {
     '{name} wurde geändert, seit diese Seite geladen wurde. Es wurde nichts getan; gezeigt wird der jetzige Stand.',
   'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
     'Sie wurde inzwischen geändert. Es wurde nichts gelöscht; so ist sie jetzt:',
+  'no values in this range': 'keine Werte in diesem Zeitraum',
   'Time covered': 'Erfasste Zeit',
   'Recordings looked at': 'Angesehene Aufzeichnungen',
   'not complete': 'unvollständig',

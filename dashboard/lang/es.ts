@@ -639,6 +639,7 @@ export const es: Translations = {
     '{name} ha cambiado desde que se cargó esta página. No se ha hecho nada; se muestra como está ahora.',
   'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
     'Ha cambiado entretanto. No se ha eliminado nada; así está ahora:',
+  'no values in this range': 'sin valores en este intervalo',
   'Time covered': 'Tiempo cubierto',
   'Recordings looked at': 'Registros examinados',
   'not complete': 'incompleto',

@@ -643,6 +643,7 @@ export const fr: Translations = {
     '{name} a été modifiée depuis le chargement de cette page. Rien n’a été fait ; elle est affichée telle qu’elle est maintenant.',
   'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
     'Elle a été modifiée entre-temps. Rien n’a été supprimé ; voici son état actuel :',
+  'no values in this range': 'aucune valeur dans cet intervalle',
   'Time covered': 'Durée couverte',
   'Recordings looked at': 'Enregistrements examinés',
   'not complete': 'incomplet',

@@ -370,7 +370,7 @@ export class RulesPage extends ProjectPage {
       <h2>${t('{name}, tried on: {range}', { name: rule.name, range: words })}</h2>
       <dl class="figures">
         ${figure(t('Episodes'), trial.complete ? numbered(trial.episode_count) : t('at least {count}', { count: numbered(trial.episode_count) }))}
-        ${figure(t('People'), numbered(trial.person_count))} ${figure(t('Time covered'), duration(trial.covered_sec * 1000))}
+        ${figure(t('People'), numbered(trial.person_count))} ${figure(t('Time covered'), coveredBy(trial))}
         ${figure(t('Recordings looked at'), numbered(trial.recording_count))}
         ${figure(t('With this value'), numbered(trial.with_value_count), trial.with_value_count === 0 ? 'warn' : null)}
       </dl>
@@ -412,6 +412,12 @@ export class RulesPage extends ProjectPage {
 }
 
 const numbered = (count: number): string => formatNumber(locale, count);
+
+/** By its episodes. */
+function coveredBy({ with_value_count: count, complete, covered_sec: sec }: TriedRule): string {
+  if (count === 0 && complete) return t('no values in this range');
+  return sec === 0 ? '0 s' : duration(sec * 1000);
+}
 
 /** What an incomplete trial leaves open. */
 function notLookedAt({ recording_count: count, recording_total: total }: TriedRule): string {

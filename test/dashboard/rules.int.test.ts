@@ -112,6 +112,8 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.locator('#rule-form [name=feature]').selectOption('spo2');
     await page.getByRole('button', { name: 'Try on history' }).click();
     await page.locator('#rule-trial').getByText('There was nothing to try it on').waitFor();
+    const covered = page.locator('#rule-trial .figure', { hasText: 'Time covered' }).locator('dd');
+    expect(await covered.textContent()).toBe('no values in this range');
     await expect
       .poll(() => page.locator('#rule-trial h2').evaluate((head) => head.getBoundingClientRect().bottom <= innerHeight))
       .toBe(true);
