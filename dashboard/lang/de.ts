@@ -708,6 +708,7 @@ export const de = {
   'Nothing recorded before': 'Davor nichts aufgezeichnet',
   '{time} in {count} recordings': { one: '{time} in {count} Aufzeichnung', other: '{time} in {count} Aufzeichnungen' },
   '{count} gaps, {time}': { one: '{count} Lücke, {time}', other: '{count} Lücken, {time}' },
+  'mean heart rate {rate} /min': 'mittlere Herzfrequenz {rate} /min',
   'mean heart rate {low} to {high} /min': 'mittlere Herzfrequenz {low} bis {high} /min',
   'Open|a recording': 'Öffnen',
   'the recording of {device} from {time}': 'die Aufzeichnung von {device} ab {time}',

@@ -705,6 +705,7 @@ export const es: Translations = {
   'Nothing recorded before': 'Sin registro antes',
   '{time} in {count} recordings': { one: '{time} en {count} registro', other: '{time} en {count} registros' },
   '{count} gaps, {time}': { one: '{count} interrupción, {time}', other: '{count} interrupciones, {time}' },
+  'mean heart rate {rate} /min': 'frecuencia cardiaca media {rate} /min',
   'mean heart rate {low} to {high} /min': 'frecuencia cardiaca media de {low} a {high} /min',
   'Open|a recording': 'Abrir',
   'the recording of {device} from {time}': 'el registro de {device} desde {time}',

@@ -710,6 +710,7 @@ export const fr: Translations = {
   'Nothing recorded before': 'Rien d’enregistré avant',
   '{time} in {count} recordings': { one: '{time} en {count} enregistrement', other: '{time} en {count} enregistrements' },
   '{count} gaps, {time}': { one: '{count} interruption, {time}', other: '{count} interruptions, {time}' },
+  'mean heart rate {rate} /min': 'fréquence cardiaque moyenne {rate} /min',
   'mean heart rate {low} to {high} /min': 'fréquence cardiaque moyenne de {low} à {high} /min',
   'Open|a recording': 'Ouvrir',
   'the recording of {device} from {time}': 'l’enregistrement de {device} à partir de {time}',
