@@ -1156,7 +1156,7 @@ export const de = {
   stream: 'Aufzeichnung',
   webhook: 'Webhook',
   xuser: 'Person',
-  '{bytes} bytes waiting': '{bytes} Byte warten',
+  '{size} waiting': '{size} warten',
   '{rows} rows or packets since the start': '{rows} Zeilen oder Pakete seit dem Start',
   'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
     '{ms} ms Rückstand, {crashes} Abstürze von Rechenprozessen, {streams} Aufzeichnungen noch nachzulesen',

@@ -1152,7 +1152,7 @@ export const es: Translations = {
   stream: 'registro',
   webhook: 'webhook',
   xuser: 'persona',
-  '{bytes} bytes waiting': '{bytes} bytes en espera',
+  '{size} waiting': '{size} en espera',
   '{rows} rows or packets since the start': '{rows} filas o paquetes desde el inicio',
   'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
     'retraso de {ms} ms, {crashes} fallos de procesos de cálculo, {streams} registros por releer',

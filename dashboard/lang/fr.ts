@@ -1157,7 +1157,7 @@ export const fr: Translations = {
   stream: 'enregistrement',
   webhook: 'webhook',
   xuser: 'personne',
-  '{bytes} bytes waiting': '{bytes} octets en attente',
+  '{size} waiting': '{size} en attente',
   '{rows} rows or packets since the start': '{rows} lignes ou paquets depuis le démarrage',
   'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
     'retard de {ms} ms, {crashes} arrêts de processus de calcul, {streams} enregistrements à relire',
