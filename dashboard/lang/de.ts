@@ -56,7 +56,8 @@ export const de = {
   Dashboard: 'Übersicht',
   'No alarms. Not a medical device.': 'Keine Alarme. Kein Medizinprodukt.',
   'Printed {time}': 'Gedruckt {time}',
-  'Open the address that the service printed at startup.': 'Öffnen Sie die Adresse, die der Dienst beim Start ausgegeben hat.',
+  'This page shows the person of the demo: open the address that the service printed at startup. Those whom your own devices measure are shown once you have signed in.':
+    'Diese Seite zeigt die Person der Demo: Öffnen Sie die Adresse, die der Dienst beim Start ausgegeben hat. Wen Ihre Geräte messen, sehen Sie, wenn Sie angemeldet sind.',
   Note: 'Notiz',
   Symptom: 'Symptom',
   Activity: 'Aktivität',

@@ -56,7 +56,8 @@ export const es: Translations = {
   Dashboard: 'Panel',
   'No alarms. Not a medical device.': 'Sin alarmas. No es un producto sanitario.',
   'Printed {time}': 'Impreso: {time}',
-  'Open the address that the service printed at startup.': 'Abra la dirección que el servicio mostró al arrancar.',
+  'This page shows the person of the demo: open the address that the service printed at startup. Those whom your own devices measure are shown once you have signed in.':
+    'Esta página muestra a la persona de la demostración: abra la dirección que el servicio mostró al arrancar. A quienes miden sus dispositivos los verá cuando haya iniciado sesión.',
   Note: 'Nota',
   Symptom: 'Síntoma',
   Activity: 'Actividad',

@@ -56,7 +56,8 @@ export const fr: Translations = {
   Dashboard: 'Tableau de bord',
   'No alarms. Not a medical device.': 'Aucune alarme. Pas un dispositif médical.',
   'Printed {time}': 'Imprimé : {time}',
-  'Open the address that the service printed at startup.': 'Ouvrez l’adresse que le service a affichée au démarrage.',
+  'This page shows the person of the demo: open the address that the service printed at startup. Those whom your own devices measure are shown once you have signed in.':
+    'Cette page montre la personne de la démonstration : ouvrez l’adresse que le service a affichée au démarrage. Celles que mesurent vos appareils se voient une fois connecté.',
   Note: 'Note',
   Symptom: 'Symptôme',
   Activity: 'Activité',
