@@ -26,6 +26,8 @@ const monitor = new LiveMonitor(locale, queueDraw, new URLSearchParams(location.
 });
 
 function draw(): void {
+  // Nothing connects without a session: what was shown until the last one ended stays.
+  const isRefused = problem !== null && provider.session === null;
   render(
     html`<header class="top">
         <a class="brand" href="/dashboard/">
@@ -33,10 +35,10 @@ function draw(): void {
         </a>
         <h1>${t('Live monitor')}</h1>
         <p class="who">${t('Demo patient, simulated device')}</p>
-        ${monitor.status()} ${languageMenu()} <a class="to-dashboard" href="/dashboard/">${t('Dashboard')}</a>
+        ${isRefused ? nothing : monitor.status()} ${languageMenu()} <a class="to-dashboard" href="/dashboard/">${t('Dashboard')}</a>
       </header>
-      ${problem === null ? nothing : html`<p class="problem" role="alert">${problem}</p>`}
-      <main>${monitor.view()}</main>
+      ${problem === null ? nothing : html`<p class="problem" role="alert">${problem} <a href="/dashboard/">${t('Sign in')}</a></p>`}
+      <main>${isRefused ? nothing : monitor.view()}</main>
       <footer class="notice">${t('No alarms. Not a medical device.')}</footer>
       ${paperFoot}`,
     app,
@@ -45,7 +47,12 @@ function draw(): void {
 
 async function renew(): Promise<void> {
   const session = await fetchDemoSession().catch(() => null);
-  problem = session === null ? t('Open the address that the service printed at startup.') : null;
+  problem =
+    session === null
+      ? t(
+          'This page shows the person of the demo: open the address that the service printed at startup. Those whom your own devices measure are shown once you have signed in.',
+        )
+      : null;
   queueDraw();
   if (session === null) return;
   provider.setAttribute('sdk-key', session.sdk_key);

@@ -4,6 +4,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { PickDetail } from '../widgets/recording/recording-pick.ts';
 import type { BioRecording } from '../widgets/recording/recording.ts';
+import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer, BodyOf } from '../sdk/request.ts';
 import { CorrectedValues } from './corrected-values.ts';
 import type { Question } from './dialog.ts';
@@ -20,6 +21,9 @@ type Read = Readonly<{ mark: Detail; etag: string }>;
 type Made = Readonly<{ id: string; etag: string; before: BodyOf<'updateAnnotation'> | null }>;
 type Kind = BodyOf<'createAnnotation'>['kind'];
 type BeatKind = NonNullable<Mark['beat']>;
+/** @param newest correction of the picked beat that the page has shown; null: there is none
+ *  @param isOvertaken it is another than was shown when this person corrected the beat: nothing was saved */
+type Shown = Readonly<{ pick: PickDetail; newest: Mark | null; isOvertaken: boolean }>;
 
 const kinds = [
   ['note', t('Note')],
@@ -44,6 +48,8 @@ const foundKinds: Readonly<Record<string, string>> = {
 };
 /** A correction means the beat within this time, ms: as the service takes it. */
 const MATCH_MS = 150;
+/** One may step from beat to beat: what is left within this time is not asked for. */
+const STEP_MS = 200;
 const LIST_MAX = 100;
 const TEXT_MAX = 2000;
 
@@ -72,6 +78,7 @@ export class Marks {
   /** A beat of the recording is corrected: the list may not reach it. */
   #isCorrected = false;
   #pick: PickDetail | null = null;
+  #shown: Shown | null = null;
   /** Being changed: what is picked will be its place. */
   #edited: Read | null = null;
   #history: Detail | null = null;
@@ -102,7 +109,8 @@ export class Marks {
 
   /** The recording may not be seen any more. */
   forget(): void {
-    [this.#list, this.#next, this.#pick, this.#edited, this.#history, this.#takenBack, this.#made] = [[], null, null, null, null, null, []];
+    [this.#list, this.#next, this.#pick, this.#shown, this.#edited] = [[], null, null, null, null];
+    [this.#history, this.#takenBack, this.#made] = [null, null, []];
   }
 
   /** Where the viewer is now. */
@@ -113,7 +121,9 @@ export class Marks {
   /** What the viewer says was picked. */
   picked(pick: PickDetail | null): void {
     this.#pick = pick;
+    this.#shown = null;
     if (pick === null) this.#edited = null;
+    else if (pick.beat !== null && this.#edited === null) this.#showCorrection(pick);
     this.#page.redraw();
     if (pick?.done !== true) return;
     if (pick.beat === null || this.#edited !== null) this.#askWhat(pick);
@@ -121,7 +131,7 @@ export class Marks {
   }
 
   #letGo(): void {
-    [this.#pick, this.#edited] = [null, null];
+    [this.#pick, this.#shown, this.#edited] = [null, null, null];
     const viewer = this.#page.viewer();
     viewer?.clearPick();
     viewer?.focus();
@@ -157,8 +167,10 @@ export class Marks {
         kind === null
           ? t('No beat was found at {place}. It is:', { place: this.#place() })
           : t('Computed as {kind} at {place}. It is:', { kind: foundKinds[kind] ?? kind, place: this.#place() });
-      const choices = beatKinds.filter(([beat]) => beat !== 'none' || pick.beat!.kind !== null || this.#correctionAt(pick) !== null);
-      return html`<p>${what}</p>
+      const newest = this.#shown?.newest ?? null;
+      const choices = beatKinds.filter(([beat]) => beat !== 'none' || pick.beat!.kind !== null || newest !== null);
+      return html`${this.#corrected()}
+        <p>${what}</p>
         <div class="row">
           ${choices.map(
             ([beat, name]) =>
@@ -200,22 +212,63 @@ export class Marks {
     return this.#correctionAt(pick, await call('GET', '/api/v1/annotations', { query }));
   }
 
-  /** A beat that was corrected before gets another version, also where this page does not have it yet. */
+  /** What the list has at once, and what the service has as soon as it says it. */
+  #showCorrection(pick: PickDetail): void {
+    const shown = { pick, newest: this.#correctionAt(pick), isOvertaken: false };
+    this.#shown = shown;
+    const look = async (): Promise<void> => {
+      const newest = await this.#newestCorrectionAt(pick);
+      if (this.#shown === shown) this.#shown = { ...shown, newest };
+    };
+    setTimeout(() => this.#shown === shown && void this.#page.run(look), STEP_MS);
+  }
+
+  #corrected(): TemplateResult | typeof nothing {
+    if (this.#shown === null) return nothing;
+    const { newest, isOvertaken } = this.#shown;
+    if (newest === null) {
+      const deleted = t('The correction of this beat has been deleted. Nothing was saved; choose again to correct the beat.');
+      return isOvertaken ? html`<p role="alert">${deleted}</p>` : nothing;
+    }
+    const values = { who: this.#who(newest), what: whatOf(newest), time: this.#page.time(newest.made_at) };
+    if (!isOvertaken) return html`<p>${t('{who} has corrected it: {what}, {time}.', values)}</p>`;
+    return html`<p role="alert">
+      ${t('{who} has already corrected this beat: {what}, {time}. Nothing was saved; choose again to replace that.', values)}
+    </p>`;
+  }
+
+  /** A beat that was corrected before gets another version. A correction that this page has not shown is shown first. */
   #correct(pick: PickDetail, beat: BeatKind): void {
     void this.#page.change(async () => {
-      const before = await this.#newestCorrectionAt(pick);
-      if (before === null) {
-        const body = { stream_id: this.#stream!.id, kind: 'beat', starts_at: pick.from, beat } as const;
-        const made = await callTagged('POST', '/api/v1/annotations', { body });
-        this.#note(made.value.id, made.etag, null);
-      } else {
-        const params = { annotationId: before.id };
-        const { value, etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
-        const after = await callTagged('PATCH', '/api/v1/annotations/{annotationId}', { params, body: { beat }, etag });
-        this.#note(before.id, after.etag, { beat: value.beat });
-      }
-      await this.#changed();
+      const shown = this.#shown?.newest ?? null;
+      const newest = await this.#newestCorrectionAt(pick);
+      const isShown = newest?.id === shown?.id && newest?.version === shown?.version;
+      if (isShown && (await this.#save(pick, beat, newest))) return await this.#changed();
+      this.#shown = { pick, newest: isShown ? await this.#newestCorrectionAt(pick) : newest, isOvertaken: true };
+      await this.#page.viewer()?.refreshMarks();
     });
+  }
+
+  /** @param before the correction that gets another version; null: there is none
+   *  @returns false: it has another version since */
+  async #save(pick: PickDetail, beat: BeatKind, before: Mark | null): Promise<boolean> {
+    if (before === null) {
+      const body = { stream_id: this.#stream!.id, kind: 'beat', starts_at: pick.from, beat } as const;
+      const made = await callTagged('POST', '/api/v1/annotations', { body });
+      this.#note(made.value.id, made.etag, null);
+      return true;
+    }
+    const params = { annotationId: before.id };
+    const { value, etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
+    if (value.version !== before.version) return false;
+    try {
+      const after = await callTagged('PATCH', '/api/v1/annotations/{annotationId}', { params, body: { beat }, etag });
+      this.#note(before.id, after.etag, { beat: value.beat });
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 412) return false;
+      throw error;
+    }
   }
 
   #askWhat(pick: PickDetail): void {

@@ -56,7 +56,8 @@ export const de = {
   Dashboard: 'Übersicht',
   'No alarms. Not a medical device.': 'Keine Alarme. Kein Medizinprodukt.',
   'Printed {time}': 'Gedruckt {time}',
-  'Open the address that the service printed at startup.': 'Öffnen Sie die Adresse, die der Dienst beim Start ausgegeben hat.',
+  'This page shows the person of the demo: open the address that the service printed at startup. Those whom your own devices measure are shown once you have signed in.':
+    'Diese Seite zeigt die Person der Demo: Öffnen Sie die Adresse, die der Dienst beim Start ausgegeben hat. Wen Ihre Geräte messen, sehen Sie, wenn Sie angemeldet sind.',
   Note: 'Notiz',
   Symptom: 'Symptom',
   Activity: 'Aktivität',
@@ -76,6 +77,11 @@ export const de = {
   artefact: 'Artefakt',
   interpolated: 'interpoliert',
   'Computed as {kind} at {place}. It is:': 'Berechnet als {kind} bei {place}. Es ist:',
+  'The correction of this beat has been deleted. Nothing was saved; choose again to correct the beat.':
+    'Die Korrektur dieses Schlags wurde gelöscht. Es wurde nichts gespeichert; zum Korrigieren noch einmal wählen.',
+  '{who} has corrected it: {what}, {time}.': '{who} hat ihn korrigiert: {what}, {time}.',
+  '{who} has already corrected this beat: {what}, {time}. Nothing was saved; choose again to replace that.':
+    '{who} hat diesen Schlag schon korrigiert: {what}, {time}. Es wurde nichts gespeichert; zum Ersetzen noch einmal wählen.',
   'No beat': 'Kein Schlag',
   'Chosen: {place}': 'Gewählt: {place}',
   'Being changed; choose another place on the strip to move it: {place}':
@@ -632,6 +638,11 @@ export const de = {
   'Trying the rule': 'Die Regel wird getestet',
   '{name}, tried on: {range}': '{name}, getestet: {range}',
   '{count} episodes': { one: '{count} Episode', other: '{count} Episoden' },
+  '{name} has been changed since this page was loaded. Nothing was done; it is shown as it is now.':
+    '{name} wurde geändert, seit diese Seite geladen wurde. Es wurde nichts getan; gezeigt wird der jetzige Stand.',
+  'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
+    'Sie wurde inzwischen geändert. Es wurde nichts gelöscht; so ist sie jetzt:',
+  'no values in this range': 'keine Werte in diesem Zeitraum',
   'Time covered': 'Erfasste Zeit',
   'Recordings looked at': 'Angesehene Aufzeichnungen',
   'not complete': 'unvollständig',
@@ -698,6 +709,7 @@ export const de = {
   'Nothing recorded before': 'Davor nichts aufgezeichnet',
   '{time} in {count} recordings': { one: '{time} in {count} Aufzeichnung', other: '{time} in {count} Aufzeichnungen' },
   '{count} gaps, {time}': { one: '{count} Lücke, {time}', other: '{count} Lücken, {time}' },
+  'mean heart rate {rate} /min': 'mittlere Herzfrequenz {rate} /min',
   'mean heart rate {low} to {high} /min': 'mittlere Herzfrequenz {low} bis {high} /min',
   'Open|a recording': 'Öffnen',
   'the recording of {device} from {time}': 'die Aufzeichnung von {device} ab {time}',
@@ -1145,7 +1157,7 @@ export const de = {
   stream: 'Aufzeichnung',
   webhook: 'Webhook',
   xuser: 'Person',
-  '{bytes} bytes waiting': '{bytes} Byte warten',
+  '{size} waiting': '{size} warten',
   '{rows} rows or packets since the start': '{rows} Zeilen oder Pakete seit dem Start',
   'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
     '{ms} ms Rückstand, {crashes} Abstürze von Rechenprozessen, {streams} Aufzeichnungen noch nachzulesen',

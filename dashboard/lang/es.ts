@@ -56,7 +56,8 @@ export const es: Translations = {
   Dashboard: 'Panel',
   'No alarms. Not a medical device.': 'Sin alarmas. No es un producto sanitario.',
   'Printed {time}': 'Impreso: {time}',
-  'Open the address that the service printed at startup.': 'Abra la dirección que el servicio mostró al arrancar.',
+  'This page shows the person of the demo: open the address that the service printed at startup. Those whom your own devices measure are shown once you have signed in.':
+    'Esta página muestra a la persona de la demostración: abra la dirección que el servicio mostró al arrancar. A quienes miden sus dispositivos los verá cuando haya iniciado sesión.',
   Note: 'Nota',
   Symptom: 'Síntoma',
   Activity: 'Actividad',
@@ -76,6 +77,11 @@ export const es: Translations = {
   artefact: 'artefacto',
   interpolated: 'interpolado',
   'Computed as {kind} at {place}. It is:': 'Calculado como {kind} en {place}. Es:',
+  'The correction of this beat has been deleted. Nothing was saved; choose again to correct the beat.':
+    'La corrección de este latido se ha eliminado. No se ha guardado nada; elija de nuevo para corregirlo.',
+  '{who} has corrected it: {what}, {time}.': '{who} lo ha corregido: {what}, {time}.',
+  '{who} has already corrected this beat: {what}, {time}. Nothing was saved; choose again to replace that.':
+    '{who} ya ha corregido este latido: {what}, {time}. No se ha guardado nada; elija de nuevo para reemplazarlo.',
   'No beat': 'Sin latido',
   'Chosen: {place}': 'Elegido: {place}',
   'Being changed; choose another place on the strip to move it: {place}':
@@ -630,6 +636,11 @@ export const es: Translations = {
   'Trying the rule': 'Probando la regla',
   '{name}, tried on: {range}': '{name}, probada con: {range}',
   '{count} episodes': { one: '{count} episodio', other: '{count} episodios' },
+  '{name} has been changed since this page was loaded. Nothing was done; it is shown as it is now.':
+    '{name} ha cambiado desde que se cargó esta página. No se ha hecho nada; se muestra como está ahora.',
+  'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
+    'Ha cambiado entretanto. No se ha eliminado nada; así está ahora:',
+  'no values in this range': 'sin valores en este intervalo',
   'Time covered': 'Tiempo cubierto',
   'Recordings looked at': 'Registros examinados',
   'not complete': 'incompleto',
@@ -695,6 +706,7 @@ export const es: Translations = {
   'Nothing recorded before': 'Sin registro antes',
   '{time} in {count} recordings': { one: '{time} en {count} registro', other: '{time} en {count} registros' },
   '{count} gaps, {time}': { one: '{count} interrupción, {time}', other: '{count} interrupciones, {time}' },
+  'mean heart rate {rate} /min': 'frecuencia cardiaca media {rate} /min',
   'mean heart rate {low} to {high} /min': 'frecuencia cardiaca media de {low} a {high} /min',
   'Open|a recording': 'Abrir',
   'the recording of {device} from {time}': 'el registro de {device} desde {time}',
@@ -1141,7 +1153,7 @@ export const es: Translations = {
   stream: 'registro',
   webhook: 'webhook',
   xuser: 'persona',
-  '{bytes} bytes waiting': '{bytes} bytes en espera',
+  '{size} waiting': '{size} en espera',
   '{rows} rows or packets since the start': '{rows} filas o paquetes desde el inicio',
   'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
     'retraso de {ms} ms, {crashes} fallos de procesos de cálculo, {streams} registros por releer',

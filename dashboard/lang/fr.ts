@@ -56,7 +56,8 @@ export const fr: Translations = {
   Dashboard: 'Tableau de bord',
   'No alarms. Not a medical device.': 'Aucune alarme. Pas un dispositif médical.',
   'Printed {time}': 'Imprimé : {time}',
-  'Open the address that the service printed at startup.': 'Ouvrez l’adresse que le service a affichée au démarrage.',
+  'This page shows the person of the demo: open the address that the service printed at startup. Those whom your own devices measure are shown once you have signed in.':
+    'Cette page montre la personne de la démonstration : ouvrez l’adresse que le service a affichée au démarrage. Celles que mesurent vos appareils se voient une fois connecté.',
   Note: 'Note',
   Symptom: 'Symptôme',
   Activity: 'Activité',
@@ -76,6 +77,11 @@ export const fr: Translations = {
   artefact: 'artefact',
   interpolated: 'interpolé',
   'Computed as {kind} at {place}. It is:': 'Calculé comme {kind} à {place}. C’est :',
+  'The correction of this beat has been deleted. Nothing was saved; choose again to correct the beat.':
+    'La correction de ce battement a été supprimée. Rien n’a été enregistré ; choisissez à nouveau pour le corriger.',
+  '{who} has corrected it: {what}, {time}.': '{who} l’a corrigé : {what}, {time}.',
+  '{who} has already corrected this beat: {what}, {time}. Nothing was saved; choose again to replace that.':
+    '{who} a déjà corrigé ce battement : {what}, {time}. Rien n’a été enregistré ; choisissez à nouveau pour remplacer cette correction.',
   'No beat': 'Pas de battement',
   'Chosen: {place}': 'Choisi : {place}',
   'Being changed; choose another place on the strip to move it: {place}':
@@ -634,6 +640,11 @@ export const fr: Translations = {
   'Trying the rule': 'Essai de la règle en cours',
   '{name}, tried on: {range}': '{name}, essayée sur : {range}',
   '{count} episodes': { one: '{count} épisode', other: '{count} épisodes' },
+  '{name} has been changed since this page was loaded. Nothing was done; it is shown as it is now.':
+    '{name} a été modifiée depuis le chargement de cette page. Rien n’a été fait ; elle est affichée telle qu’elle est maintenant.',
+  'It has been changed meanwhile. Nothing was deleted; this is how it is now:':
+    'Elle a été modifiée entre-temps. Rien n’a été supprimé ; voici son état actuel :',
+  'no values in this range': 'aucune valeur dans cet intervalle',
   'Time covered': 'Durée couverte',
   'Recordings looked at': 'Enregistrements examinés',
   'not complete': 'incomplet',
@@ -700,6 +711,7 @@ export const fr: Translations = {
   'Nothing recorded before': 'Rien d’enregistré avant',
   '{time} in {count} recordings': { one: '{time} en {count} enregistrement', other: '{time} en {count} enregistrements' },
   '{count} gaps, {time}': { one: '{count} interruption, {time}', other: '{count} interruptions, {time}' },
+  'mean heart rate {rate} /min': 'fréquence cardiaque moyenne {rate} /min',
   'mean heart rate {low} to {high} /min': 'fréquence cardiaque moyenne de {low} à {high} /min',
   'Open|a recording': 'Ouvrir',
   'the recording of {device} from {time}': 'l’enregistrement de {device} à partir de {time}',
@@ -1146,7 +1158,7 @@ export const fr: Translations = {
   stream: 'enregistrement',
   webhook: 'webhook',
   xuser: 'personne',
-  '{bytes} bytes waiting': '{bytes} octets en attente',
+  '{size} waiting': '{size} en attente',
   '{rows} rows or packets since the start': '{rows} lignes ou paquets depuis le démarrage',
   'lag {ms} ms, {crashes} worker crashes, {streams} streams to be read back':
     'retard de {ms} ms, {crashes} arrêts de processus de calcul, {streams} enregistrements à relire',

@@ -407,12 +407,14 @@ function summaryOf(bars: readonly Bar<Listed>[], cells: readonly Cell[]): string
   if (bars.length === 0) return t('nothing recorded');
   const { recordedMs, gapsMs } = coverOf(bars);
   const rates = cells.flatMap(({ rate }) => (rate === null ? [] : [Math.round(rate)]));
+  const [low, high] = [Math.min(...rates), Math.max(...rates)];
+  const rate = low === high ? t('mean heart rate {rate} /min', { rate: low }) : t('mean heart rate {low} to {high} /min', { low, high });
   return [
     plural(bars.length, '{time} in 1 recording', '{time} in {count} recordings', { time: duration(recordedMs) }),
     ...(gapsMs.length === 0
       ? []
       : [plural(gapsMs.length, '1 gap, {time}', '{count} gaps, {time}', { time: duration(gapsMs.reduce((sum, ms) => sum + ms, 0)) })]),
-    ...(rates.length === 0 ? [] : [t('mean heart rate {low} to {high} /min', { low: Math.min(...rates), high: Math.max(...rates) })]),
+    ...(rates.length === 0 ? [] : [rate]),
   ].join(' · ');
 }
 

@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { keyed } from 'lit-html/directives/keyed.js';
+import { ApiError } from '../../sdk/fetch-json.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { locale, plural, t } from '../language.ts';
@@ -113,31 +114,65 @@ export class RulesPage extends ProjectPage {
   }
 
   #rowActions(rule: Rule): TemplateResult {
-    const params = { projectId: this.project.id, ruleId: rule.id };
     const of = html`<span class="vh"> ${rule.name}</span>`;
     const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(bodyOf(rule), '7', false)}>
       ${t('Try')}${of}
     </button>`;
     if (!this.canEdit) return tryIt;
-    const change = async (enabled: boolean): Promise<void> => {
-      const { etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
-      await call('PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}', { params, body: { enabled }, etag });
-    };
     return html`${tryIt}
       <button type="button" @click=${() => void this.#edit(rule)}>${t('Edit')}${of}</button>
-      <button type="button" @click=${() => void this.change(() => change(!rule.enabled))}>
+      <button type="button" @click=${() => void this.change(() => this.#switch(rule))}>
         ${rule.enabled ? t('Switch off') : t('Switch on')}${of}
       </button>
-      ${this.askButton(rule.name, {
-        title: t('Delete {name}?', { name: rule.name }),
-        text: t('Its open episodes end. Episodes that it has opened are kept.'),
-        word: t('Delete'),
-        danger: true,
-        act: async () => {
-          const { etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
-          await call('DELETE', '/api/v1/projects/{projectId}/rules/{ruleId}', { params, etag });
-        },
-      })}`;
+      <button type="button" aria-haspopup="dialog" @click=${() => void this.run(() => this.#askDelete(rule.id))}>
+        ${t('Delete')}${of}
+      </button>`;
+  }
+
+  /** As it is now; the list shows that as well. */
+  async #read(ruleId: string): Promise<Readonly<{ rule: Rule; etag: string }>> {
+    const params = { projectId: this.project.id, ruleId };
+    const { value, etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
+    this.#rules = this.#rules.map((one) => (one.id === ruleId ? value : one));
+    return { rule: value, etag };
+  }
+
+  /** @param shown in the list: another has the same button
+   *  @throws ApiError it has been changed since, and is shown as it is now */
+  async #switch(shown: Rule): Promise<void> {
+    const { rule, etag } = await this.#read(shown.id);
+    if (rule.updated_at !== shown.updated_at) {
+      const detail = t('{name} has been changed since this page was loaded. Nothing was done; it is shown as it is now.', {
+        name: rule.name,
+      });
+      throw new ApiError(-1, { code: 'precondition_failed', detail });
+    }
+    const params = { projectId: this.project.id, ruleId: rule.id };
+    await call('PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}', { params, body: { enabled: !rule.enabled }, etag });
+  }
+
+  /** What is deleted is what the dialog shows. One that was changed meanwhile is shown as it is now, and asked for again. */
+  async #askDelete(ruleId: string, isChanged = false): Promise<void> {
+    const { rule, etag } = await this.#read(ruleId);
+    const changed = html`<p class="problem-line" role="alert">
+      ${t('It has been changed meanwhile. Nothing was deleted; this is how it is now:')}
+    </p>`;
+    this.ask({
+      title: t('Delete {name}?', { name: rule.name }),
+      text: html`${isChanged ? changed : nothing}
+        <div>${this.#condition(rule)}</div>
+        <p>${t('Its open episodes end. Episodes that it has opened are kept.')}</p>`,
+      word: t('Delete'),
+      danger: true,
+      act: async () => {
+        try {
+          await call('DELETE', '/api/v1/projects/{projectId}/rules/{ruleId}', { params: { projectId: this.project.id, ruleId }, etag });
+        } catch (error) {
+          if (error instanceof ApiError && error.status === 412) await this.#askDelete(ruleId, true);
+          throw error;
+        }
+      },
+    });
   }
 
   #mailNote({ email_to: addresses, email_problem: problem }: Rule): TemplateResult | typeof nothing {
@@ -173,9 +208,7 @@ export class RulesPage extends ProjectPage {
 
   async #edit({ id }: Rule): Promise<void> {
     await this.run(async () => {
-      const params = { projectId: this.project.id, ruleId: id };
-      const { value, etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
-      this.#write({ rule: value, etag });
+      this.#write(await this.#read(id));
     });
   }
 
@@ -337,7 +370,7 @@ export class RulesPage extends ProjectPage {
       <h2>${t('{name}, tried on: {range}', { name: rule.name, range: words })}</h2>
       <dl class="figures">
         ${figure(t('Episodes'), trial.complete ? numbered(trial.episode_count) : t('at least {count}', { count: numbered(trial.episode_count) }))}
-        ${figure(t('People'), numbered(trial.person_count))} ${figure(t('Time covered'), duration(trial.covered_sec * 1000))}
+        ${figure(t('People'), numbered(trial.person_count))} ${figure(t('Time covered'), coveredBy(trial))}
         ${figure(t('Recordings looked at'), numbered(trial.recording_count))}
         ${figure(t('With this value'), numbered(trial.with_value_count), trial.with_value_count === 0 ? 'warn' : null)}
       </dl>
@@ -379,6 +412,12 @@ export class RulesPage extends ProjectPage {
 }
 
 const numbered = (count: number): string => formatNumber(locale, count);
+
+/** By its episodes. */
+function coveredBy({ with_value_count: count, complete, covered_sec: sec }: TriedRule): string {
+  if (count === 0 && complete) return t('no values in this range');
+  return sec === 0 ? '0 s' : duration(sec * 1000);
+}
 
 /** What an incomplete trial leaves open. */
 function notLookedAt({ recording_count: count, recording_total: total }: TriedRule): string {

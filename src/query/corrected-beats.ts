@@ -12,8 +12,9 @@ export const INTERVAL_MAX_NS = 3_000_000_000n;
 
 const normal = 0; // of beatKinds
 
-/** What a person says of the beat nearest to `tsNs`: its kind by AAMI EC57, or none where no beat is. */
-export type Correction = Readonly<{ id: string; tsNs: bigint; beat: string }>;
+/** What a person says of the beat nearest to `tsNs`: its kind by AAMI EC57, or none where no beat is.
+ *  @param channel whose beats it is of, where beats have one; null, or none given: of all */
+export type Correction = Readonly<{ id: string; tsNs: bigint; beat: string; channel?: string | null }>;
 
 /** A correction, and the computed beat that it is of; null: none was found there. */
 export type AppliedCorrection = Correction & Readonly<{ found: Readonly<{ tsNs: bigint; kind: number }> | null }>;
@@ -36,6 +37,8 @@ export type CorrectedBeat = Readonly<{
   tsNs: bigint;
   /** What a person says that it is; null: nobody has. */
   said: string | null;
+  /** Of which channel alone that was said; null: of all. */
+  saidOf: string | null;
   /** Its place in the columns; -1: it was not found. */
   index: number;
 }>;
@@ -48,9 +51,10 @@ export type Range = Readonly<{ fromNs: bigint; toNs: bigint }>;
 /** @param columns beats as computed, ascending
  *  @param corrections in the order in which they were made; of two for a beat the later counts
  *  @param range of the beats and corrections that are answered; those near it are given too, because a correction at its edge may mean a
- *  beat on the other side */
+ *  beat on the other side
+ *  @param channels of the beats, where they are of several: a correction of one means none of another */
 export function correctBeats(
-  columns: Pick<BeatColumns, 'tsNs' | 'intervalMs' | 'kinds' | 'accepted'>,
+  columns: Pick<BeatColumns, 'tsNs' | 'intervalMs' | 'kinds' | 'accepted'> & Readonly<{ channels?: readonly string[] }>,
   corrections: readonly Correction[],
   range?: Range,
 ): Readonly<{
@@ -61,23 +65,31 @@ export function correctBeats(
   beats: readonly CorrectedBeat[];
 }> {
   const computed: Beat[] = Array.from(columns.tsNs, (tsNs, index) => {
-    return { tsNs, said: null, index, isNormal: columns.kinds[index] === normal };
+    return { tsNs, said: null, saidOf: null, index, isNormal: columns.kinds[index] === normal };
   });
   const applied: AppliedCorrection[] = [];
   /** What was said, by the beat that it was said of. */
-  const said = new Map<Beat, string>();
-  const added = new AddedBeats();
+  const said = new Map<Beat, Correction>();
+  /** By the channel that a correction is of; '': of all. */
+  const targets = new Map<string, Readonly<{ beats: readonly Beat[]; added: AddedBeats }>>();
   for (const correction of corrections) {
-    const beat = nearest(computed, correction.tsNs) ?? added.at(correction.tsNs);
-    said.set(beat, correction.beat);
+    const of = columns.channels === undefined ? '' : (correction.channel ?? '');
+    const target = targets.get(of) ?? {
+      beats: of === '' ? computed : computed.filter(({ index }) => columns.channels![index] === of),
+      added: new AddedBeats(),
+    };
+    targets.set(of, target);
+    const beat = nearest(target.beats, correction.tsNs) ?? target.added.at(correction.tsNs);
+    said.set(beat, correction);
     applied.push({ ...correction, found: beat.index < 0 ? null : { tsNs: beat.tsNs, kind: columns.kinds[beat.index]! } });
   }
   const isInside = ({ tsNs }: Readonly<{ tsNs: bigint }>): boolean => range === undefined || (tsNs >= range.fromNs && tsNs < range.toNs);
-  const beats = [...computed, ...added.beats]
+  const beats = [computed, ...[...targets.values()].map(({ added }) => added.beats)]
+    .flat()
     .filter(isInside)
     .map((beat) => {
       const what = said.get(beat);
-      return what === undefined ? beat : { ...beat, said: what, isNormal: what === 'N' };
+      return what === undefined ? beat : { ...beat, said: what.beat, saidOf: what.channel ?? null, isNormal: what.beat === 'N' };
     })
     .filter((beat) => beat.said !== 'none')
     .toSorted((a, b) => (a.tsNs < b.tsNs ? -1 : a.tsNs > b.tsNs ? 1 : 0));
@@ -106,7 +118,7 @@ class AddedBeats {
     }
     const found = this.beats[first];
     if (found !== undefined) return found;
-    const beat = { tsNs, said: null, index: -1, isNormal: false };
+    const beat = { tsNs, said: null, saidOf: null, index: -1, isNormal: false };
     this.#places.set(cell, this.beats.push(beat) - 1);
     return beat;
   }

@@ -215,7 +215,7 @@ function seriesOf(
   const source = one.methodCode.includes('pulse_peaks') ? 'ppg' : 'ecg';
   const after = correctBeats(one, corrections);
   const saidOf = new Map(after.applied.flatMap(({ found: beat, beat: said }) => (beat === null ? [] : [[beat.tsNs, said] as const])));
-  const computed: readonly CorrectedBeat[] = Array.from(one.tsNs, (tsNs, index) => ({ tsNs, index, said: null }));
+  const computed: readonly CorrectedBeat[] = Array.from(one.tsNs, (tsNs, index) => ({ tsNs, index, said: null, saidOf: null }));
   const beats = (isCorrected ? after.beats : computed).filter(({ tsNs }) => isInside(window, tsNs));
   const found = windowIntervals(beats, one, window.sinceNs);
   const windowSec = Number(window.untilNs - window.sinceNs) / 1e9;

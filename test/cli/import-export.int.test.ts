@@ -447,8 +447,9 @@ test('what people marked goes with a recording: notes as .mrk, corrected beats a
     expect(await call('/api/v1/annotations', { stream_id: stream!.id, ...body })).toMatchObject({ version: 1 });
   };
   await mark({ kind: 'note', starts_at: at(2), text: 'Übung' });
-  await mark({ kind: 'rhythm', starts_at: at(3), ends_at: at(5), text: '(AFIB', channel: 'ecg.ii' });
+  await mark({ kind: 'rhythm', starts_at: at(3), ends_at: at(5), text: '(AFIB', channel: 'ecg.v1' });
   await mark({ kind: 'beat', starts_at: at(0.05), beat: 'V' });
+  await mark({ kind: 'beat', starts_at: at(1.5), beat: 'F', channel: 'ecg.v1' });
   const wfdb = await run<{ files: string[] }>(exportRecordings, stream!.id, '--format', 'wfdb', '--out', join(work, 'marked'));
   const of = (extension: string): string => wfdb.files.find((file) => file.endsWith(extension))!;
   const marks = await readAnnotations(of('.mrk'));
@@ -458,17 +459,24 @@ test('what people marked goes with a recording: notes as .mrk, corrected beats a
     ['"', 'end of rhythm: (AFIB'],
   ]);
   expect((marks[1]!.sample - marks[0]!.sample) / (marks[2]!.sample - marks[1]!.sample)).toBeCloseTo(0.5, 2);
+  // Of one signal with its number; those of all have that of the first.
+  const header = readFileSync(of('.hea'), 'utf8').split('\n');
+  const v1 = header.filter((line) => line.includes('.dat ')).findIndex((line) => line.endsWith('V1'));
+  expect(v1).toBeGreaterThan(0);
+  expect(marks.map(({ channel }) => channel)).toEqual([0, v1, v1]);
   const [first, ...rest] = await readAnnotations(of('.cor'));
-  expect(first!.code).toBe('V');
+  expect(first).toMatchObject({ code: 'V', channel: 0 });
   expect(rest.some(({ code }) => code === 'V')).toBe(false);
+  expect(rest.filter(({ code }) => code === 'F').map(({ channel }) => channel)).toEqual([v1]);
+  expect(rest.filter(({ channel }) => channel !== 0)).toHaveLength(1);
   const edf = await run<{ files: string[] }>(exportRecordings, stream!.id, '--format', 'edf', '--out', join(work, 'marked-edf'));
   const bytes = readFileSync(edf.files[0]!);
   expect(bytes.toString('latin1', 192, 197)).toBe('EDF+D');
   const { annotations } = parseEdf(bytes) as EdfFile;
   const made = annotations.filter(({ text }) => /^(beat|note|rhythm)/.test(text));
-  expect(made.map(({ text }) => text)).toEqual(['beat V', 'note: Übung', 'rhythm: (AFIB@@ECG II']);
-  expect(made[1]!.onsetSec - made[0]!.onsetSec).toBeCloseTo(1.95, 2);
-  expect(made.map(({ durationSec }) => durationSec)).toEqual([NaN, NaN, 2]);
+  expect(made.map(({ text }) => text)).toEqual(['beat V', 'beat F@@ECG V1', 'note: Übung', 'rhythm: (AFIB@@ECG V1']);
+  expect(made[2]!.onsetSec - made[0]!.onsetSec).toBeCloseTo(1.95, 2);
+  expect(made.map(({ durationSec }) => durationSec)).toEqual([NaN, NaN, NaN, 2]);
   // The same without gaps, for programs that read no EDF+D.
   const to = ['--format', 'edf', '--continuous', '--out', join(work, 'filled')];
   const [filledPath] = (await run<{ files: string[] }>(exportRecordings, stream!.id, ...to)).files;
@@ -495,7 +503,7 @@ test('what people marked goes with a recording: notes as .mrk, corrected beats a
     .trim()
     .split('\n');
   const observations = lines.map((line) => JSON.parse(line) as { valueString: string });
-  expect(observations.map(({ valueString }) => valueString)).toEqual(['V', 'Übung', '(AFIB']);
+  expect(observations.map(({ valueString }) => valueString)).toEqual(['V', 'F', 'Übung', '(AFIB']);
   for (const observation of observations) expect(fhirFaults(observation)).toEqual([]);
   // Marks are worth a file of their own where nothing was recorded; one of a signal that is not in it names the signal.
   await mark({ kind: 'note', starts_at: at(900), text: 'left', channel: 'ecg.ii' });

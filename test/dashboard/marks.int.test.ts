@@ -414,16 +414,42 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.context().close();
   });
 
-  it('of one beat in two windows are versions of one mark', async () => {
+  it('of one beat in two windows are versions of one mark, the second made by who was told of the first', async () => {
     const [one, other] = [await openViewer(150), await openViewer(150)];
-    const before = (await marks()).length;
+    const made = async (): Promise<unknown[]> =>
+      (await marks())
+        .filter(({ starts_at: time }) => Math.abs(secOf(time) - 150) < 1)
+        .map(({ beat, version, channel }) => [beat, version, channel]);
     for (const { page } of [one, other]) await chooseBeat(page);
     await panel(one.page).getByRole('button', { name: /^V / }).click();
     await row(one.page, 'Beat V').waitFor();
-    await panel(other.page).getByRole('button', { name: /^S / }).click();
+    const supraventricular = panel(other.page).getByRole('button', { name: /^S / });
+    await supraventricular.click();
+    await panel(other.page)
+      .getByRole('alert')
+      .getByText(/Ada has already corrected this beat: Beat V, .* Nothing was saved/)
+      .waitFor();
+    expect(await made()).toEqual([['V', 1, null]]);
+    await row(other.page, 'Beat V').waitFor();
+    await picture(other.page, 'marks-overtaken');
+    expect(await violations(other.page)).toEqual([]);
+    await supraventricular.click();
     await row(other.page, 'Beat S').waitFor();
-    const made = (await marks()).filter(({ starts_at: time }) => Math.abs(secOf(time) - 150) < 1);
-    expect([(await marks()).length - before, ...made.map(({ beat, version }) => [beat, version])]).toEqual([1, ['S', 2]]);
+    expect(await panel(other.page).getByRole('alert').count()).toBe(0);
+    expect(await made()).toEqual([['S', 2, null]]);
+    // The first is told what there was when it was chosen, and of what came after.
+    await chooseBeat(one.page);
+    await panel(one.page)
+      .getByText(/Ada has corrected it: Beat S/)
+      .waitFor();
+    const { id } = (await marks()).find(({ starts_at: time }) => Math.abs(secOf(time) - 150) < 1)!;
+    const { baseUrl, firstKey } = dashboard.service;
+    await fetch(`${baseUrl}/api/v1/annotations/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${firstKey}` } });
+    await panel(one.page).getByRole('button', { name: /^N / }).click();
+    await panel(one.page).getByRole('alert').getByText('deleted').waitFor();
+    expect(await made()).toEqual([]);
+    await panel(one.page).getByRole('button', { name: /^N / }).click();
+    await expect.poll(made).toEqual([['N', 1, null]]);
     for (const { page } of [one, other]) await page.context().close();
   });
 

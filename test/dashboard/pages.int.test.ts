@@ -51,12 +51,20 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.context().close();
   });
 
-  it('says what to do when the address belongs to another run', async () => {
-    const { page } = await open('/dashboard/live.html#demo=wrong');
-    await expect
-      .poll(() => page.getByRole('alert').textContent(), { timeout: 10_000 })
-      .toContain('Open the address that the service printed');
-    await page.context().close();
+  it('says what to do when the address belongs to another run, or to none, and does not seem to connect', async () => {
+    for (const address of ['/dashboard/live.html#demo=wrong', '/dashboard/live']) {
+      const { page, errors } = await open(address);
+      await page
+        .getByRole('alert')
+        .getByText(/open the address that the service printed/i)
+        .waitFor();
+      await expect.poll(() => page.getByText('Connecting').count(), { message: address }).toBe(0);
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('alert').getByRole('link', { name: 'Sign in' }).click();
+      await page.getByLabel('Password').waitFor();
+      expect(errors).toEqual([]);
+      await page.context().close();
+    }
   });
 });
 

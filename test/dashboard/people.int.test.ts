@@ -447,8 +447,28 @@ describe.skipIf(chromiumPath === null)('an address', () => {
     await until(async () => (await rate()) > 0, 60_000);
     expect(await page.getByRole('row').filter({ hasText: 'demo-patch' }).textContent()).toContain('ecg.ii');
     expect(await page.getByText('database').count()).toBeGreaterThan(0);
+    // Bytes as a size, in the numbers of the language.
+    await page
+      .getByText(/^\d+(\.\d [KM]i| )?B waiting/)
+      .first()
+      .waitFor();
+    expect(await page.getByText('bytes waiting').count()).toBe(0);
     expect(await violations(page)).toEqual([]);
     expect(errors).toEqual([]);
     await page.context().close();
+    const german = await open('/dashboard/', { storageState: signedIn, locale: 'de-DE' });
+    await german.page.route('**/readyz', async (route) => {
+      const parts = [
+        { name: 'sample_block', ok: true, detail: '1310720 bytes waiting' },
+        { name: 'disk', ok: true, detail: 'database 1.5 GiB, 12.0 GiB of 320.5 GiB free' },
+        { name: 'set_aside', ok: true, detail: '12345 rows or packets since the start' },
+      ];
+      await route.fulfill({ json: { status: 'ready', parts } });
+    });
+    await german.page.reload();
+    await german.page.getByText('1,3 MiB warten').waitFor();
+    await german.page.getByText('Datenbank 1,5 GiB, 12,0 GiB von 320,5 GiB frei').waitFor();
+    await german.page.getByText('12.345 Zeilen').waitFor();
+    await german.page.context().close();
   });
 });

@@ -379,6 +379,35 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('says that there are more marks, and more episodes, than it shows', async () => {
+    const subject = await addPerson(dashboard, 'marked', 'Mara Marked');
+    await sendRecording(dashboard, { subject: 'marked', deviceId: 'marked patch', bootId: '0c'.repeat(16), startMs, seconds: 60 });
+    const of = (await dashboard.send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=marked'))[0]!.id;
+    const mark = { stream_id: of, kind: 'note', starts_at: at(10), text: 'one of many' };
+    const episode = { subject_id: subject, kind: 'manual', title: 'One of many', severity: 'low', started_at: at(10), ended_at: at(59) };
+    // One through the service; as many more as it takes, every 2 ms, as copies of its row: so many requests take minutes.
+    for (const [table, begin, path, body] of [
+      ['annotation', 'starts_at', '/api/v1/annotations', mark],
+      ['episode', 'started_at', '/api/v1/episodes', episode],
+    ] as const) {
+      const { id } = await dashboard.send<{ id: string }>('POST', path, body);
+      await dashboard.database.pool.query(
+        `insert into ${table} select (jsonb_populate_record(one, jsonb_build_object('id', gen_random_uuid(), '${begin}', one.${begin} + n * interval '2 ms'))).*
+         from ${table} one, generate_series(1, 20000) n where one.id = $1`,
+        [id],
+      );
+    }
+    const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${of}?at=${at(20)}`, {
+      storageState: dashboard.signedIn,
+      timezoneId: 'UTC',
+    });
+    // 20 answers of 1000; each begins with the last of the one before.
+    await page.getByText(/^Only the first 20,000 marks or events are shown here, none after .*:49 UTC$/).waitFor();
+    await page.getByText(/^Only the newest 20,000 episodes are shown here, none before .*:10 UTC$/).waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('goes to the ectopic beat, the gap, the event and the note, and says when there is no more', async () => {
     const { page } = await openViewer(`?at=${at(20)}`);
     const [jump, next] = [page.getByLabel('Jump to'), page.getByRole('button', { name: 'Next' })];
@@ -434,11 +463,21 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
   it('goes to the worst stretch, then to the next worst and back, and says which of how many, by key and by choice', async () => {
     const subject = await addPerson(dashboard, 'loose', 'Lou Loose', 'UTC');
     const off = [
+      [0, 20],
       [100, 130],
       [200, 260],
       [330, 340],
     ] as const;
-    await sendRecording(dashboard, { subject: 'loose', deviceId: 'loose patch', bootId: '27'.repeat(16), startMs, seconds: 400, off });
+    // Not where a bucket of the service begins.
+    const beginMs = startMs + 2600;
+    await sendRecording(dashboard, {
+      subject: 'loose',
+      deviceId: 'loose patch',
+      bootId: '27'.repeat(16),
+      startMs: beginMs,
+      seconds: 400,
+      off,
+    });
     const [{ id }] = await dashboard.send<[{ id: string }]>('GET', `/api/v1/streams?subject_id=${subject}`);
     await until(async () => {
       const { last_sample_at: last } = await dashboard.send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${id}`);
@@ -451,7 +490,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const said = page.locator('bio-recording [role=status]');
     const goes = async (press: () => Promise<void>, rank: number, sec: number, lengthSec: number): Promise<void> => {
       await press();
-      await expect.poll(() => said.textContent()).toMatch(new RegExp(`^Worst quality, ${rank} of 3: \\d+ s from [\\d:]+, Unusable$`));
+      await expect.poll(() => said.textContent()).toMatch(new RegExp(`^Worst quality, ${rank} of 4: \\d+ s from [\\d:]+, Unusable$`));
       const length = Number(/: (\d+) s/.exec((await said.textContent())!)![1]);
       expect(Math.abs(length - lengthSec)).toBeLessThanOrEqual(10); // judged by the second, put together by 5 s
       await expect.poll(async () => Math.abs((await shownSec(page)) - sec)).toBeLessThanOrEqual(6);
@@ -472,13 +511,16 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
         },
         { timeout: 60_000 },
       )
-      .toContain('1 of 3');
+      .toContain('1 of 4');
     await page.keyboard.press('Home');
     await page.locator('.views').focus();
     await goes(press('w'), 2, 100, 30);
-    await goes(press('w'), 3, 330, 10);
+    await goes(press('w'), 3, 2, 20);
+    expect(await said.textContent()).toContain(` from ${at(2.6).slice(11, 19)},`);
+    await goes(press('w'), 4, 330, 10);
     await press('w')();
     await expect.poll(() => said.textContent()).toBe('There are no more in this direction');
+    await goes(press('Shift+W'), 3, 2, 20);
     await goes(press('Shift+W'), 2, 100, 30);
     await goes(press('Shift+W'), 1, 200, 60);
     await page.getByLabel('Jump to').selectOption('Worst quality'); // begins anew

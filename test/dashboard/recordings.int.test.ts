@@ -84,6 +84,9 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
     expect(words).toContain('5 min 0 s in 3 recordings');
     expect(words).toContain('2 gaps, 1.9 h');
     await until(async () => (await rows.nth(6).locator('polyline').count()) > 0, 30_000);
+    // One rate all night is one number.
+    await until(async () => (await rows.nth(5).locator('.day-name').textContent())!.includes('mean heart rate'), 30_000);
+    expect(await rows.nth(5).locator('.day-name').textContent()).toContain('mean heart rate 75 /min');
     // The ribbon is where something was recorded, however wide its cells are.
     const outside = await rows.evaluateAll((days) =>
       days.flatMap((day) => {

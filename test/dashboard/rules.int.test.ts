@@ -112,6 +112,8 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.locator('#rule-form [name=feature]').selectOption('spo2');
     await page.getByRole('button', { name: 'Try on history' }).click();
     await page.locator('#rule-trial').getByText('There was nothing to try it on').waitFor();
+    const covered = page.locator('#rule-trial .figure', { hasText: 'Time covered' }).locator('dd');
+    expect(await covered.textContent()).toBe('no values in this range');
     await expect
       .poll(() => page.locator('#rule-trial h2').evaluate((head) => head.getBoundingClientRect().bottom <= innerHeight))
       .toBe(true);
@@ -171,6 +173,41 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('link', { name: 'demo-patient' }).waitFor();
     expect(page.url()).toMatch(/#\/users\?group=/);
     expect(await page.getByLabel('Group').inputValue()).not.toBe('');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('deletes and switches off what it shows: a rule that another client has changed since is shown again first', async () => {
+    const { open, send, signedIn } = dashboard;
+    const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+    const rules = `/api/v1/projects/${project!.id}/rules`;
+    const body = { name: 'Slow at night', feature: 'hr_ecg', comparison: 'below', threshold: 40, sustain_sec: 60 };
+    const { id } = await send<{ id: string }>('POST', rules, body);
+    const change = (threshold: number): Promise<object> => send('PATCH', `${rules}/${id}`, { threshold });
+    const now = async (): Promise<unknown> => (await send<{ id: string }[]>('GET', rules)).find((rule) => rule.id === id);
+    const { page, errors } = await open('/dashboard/#/rules', { storageState: signedIn });
+    const line = page.getByRole('row').filter({ hasText: 'Slow at night' });
+    await line.getByText('below 40').waitFor();
+    await change(35);
+    await line.getByRole('button', { name: 'Switch off' }).click();
+    await page.getByRole('alert').getByText('Slow at night has been changed').waitFor();
+    await line.getByText('below 35').waitFor();
+    expect(await now()).toMatchObject({ enabled: true, threshold: 35 });
+
+    await change(30);
+    await line.getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('below 30').waitFor(); // not what the list has had
+    await change(25);
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('alert').getByText('Nothing was deleted').waitFor();
+    await dialog.getByText('below 25').waitFor();
+    expect(await now()).toMatchObject({ threshold: 25 });
+    await picture(page, 'rule-changed-meanwhile');
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await line.waitFor({ state: 'detached' });
+    expect(await now()).toBeUndefined();
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -493,6 +493,27 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('of some seconds says them: in its range, where a value is read, on its axis and in what is taken along', async () => {
+    const [fromMs, toMs] = [FROM_MS + 10_000, FROM_MS + 20_000];
+    fixture.on('POST', '/api/v1/charts/query', ({ body }) => {
+      const { range } = body as Asked;
+      const [data, qmask] = [[[fromMs + 4000, 61]], [[0]]]; // one alone: there is no step between two
+      return { json: { range, resolution: null, values: [{ agg: 'mean' }], data, qmask, detail: detailOf(data, qmask) } };
+    });
+    const of = `biosignals="HR" from="${new Date(fromMs).toISOString()}" to="${new Date(toMs).toISOString()}"`;
+    const { page, chart, errors, close } = await open([`${of} tools`]);
+    await chart.getByText(/ 6:00:10.* – .* 6:00:20/).waitFor();
+    await chart.locator('.stack').focus();
+    await page.keyboard.press('End');
+    await expect.poll(() => chart.locator('.readout').textContent()).toContain(' 6:00:14');
+    const [file] = await Promise.all([page.waitForEvent('download'), chart.getByRole('button', { name: /SVG/ }).click()]);
+    const svg = (await readFile(await file.path())).toString();
+    expect(svg).toMatch(/ 6:00:10.* – .* 6:00:20/);
+    expect(svg).toMatch(/>6:00:1[1-9]/); // a tick
+    expect(errors).toEqual([]);
+    await close();
+  });
+
   it('is still with `readonly`: no controls, no bundle, no zoom', async () => {
     fixture.on('GET', '/page', {
       html: widgetPage({

@@ -112,7 +112,8 @@ export class WorstWalk {
       if (this.#of?.channel !== quality.channel) this.restart();
       const list = await worstStretches(quality, (fromMs, toMs) => source.judged(quality.channel, fromMs, toMs, signal));
       if (signal.aborted) return null;
-      [this.#of, this.#list] = [quality, list];
+      // Buckets are of the clock: the first may begin before the recording.
+      [this.#of, this.#list] = [quality, list.map((stretch) => ({ ...stretch, fromMs: Math.max(stretch.fromMs, source.startMs) }))];
     }
     const at = this.#atMs === null ? -1 : this.#list.findIndex(({ fromMs }) => fromMs === this.#atMs);
     const next = forward ? at + 1 : at - 1;

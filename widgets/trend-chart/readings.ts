@@ -53,7 +53,7 @@ export function summaryOf({ series }: Shown, { locale, text }: Saying): string {
 }
 
 export function readoutOf(data: Shown, row: number | null, say: Saying): TemplateResult {
-  const timeMs = row === null ? undefined : data.series[0]?.timesMs[row];
+  const timeMs = data.series[0]?.timesMs[row ?? -1];
   if (row === null || timeMs === undefined) return html`<span class="muted">${say.text('readHint')}</span>`;
   return html`<span>${timeOf(data, timeMs, say)}</span> ${data.series.map((item) => {
       return html`<span
@@ -93,9 +93,14 @@ export function tableOf(data: Shown, heading: string, say: Saying): TemplateResu
   </div>`;
 }
 
-/** With seconds where steps are shorter than a minute. */
-function timeOf({ series, daily }: Shown, timeMs: number, { locale, timeZone }: Saying): string {
-  return formatTime(locale, timeMs, timeZone, daily ? 'date' : series[0]!.stepMs < 60_000 ? 'seconds' : 'full');
+/** With seconds where steps are shorter than a minute, or all of it is short. */
+export function timeOf({ series, daily, fromMs, toMs }: Shown, timeMs: number, { locale, timeZone }: Saying): string {
+  return formatTime(
+    locale,
+    timeMs,
+    timeZone,
+    daily ? 'date' : Math.min(series[0]!.stepMs, (toMs - fromMs) / 10) < 60_000 ? 'seconds' : 'full',
+  );
 }
 
 /** The value of a bucket, and its extremes where they differ; null: none that may be shown. */

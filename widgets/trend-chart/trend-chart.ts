@@ -50,7 +50,7 @@ import { DataWidget } from '../shared/data-widget.ts';
 import { catalog, findBiosignal, isDaily, latestObservation, newestOf, queryChart } from '../shared/data.ts';
 import type { Aggregate, Series } from '../shared/data.ts';
 import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
-import { convertUnit, formatTime } from '../shared/format.ts';
+import { convertUnit } from '../shared/format.ts';
 import { parseReference } from '../shared/reference-range.ts';
 import { pageFault } from '../shared/session.ts';
 import type { Session } from '../shared/session.ts';
@@ -64,7 +64,7 @@ import { loadMoves } from './load-moves.ts';
 import type { ChartHost, ChartRange, Moves, Shown } from './moves-host.ts';
 import { createPlot, plotCss } from './plot.ts';
 import type { View } from './plot.ts';
-import { legendOf, readoutOf, summaryOf, tableOf } from './readings.ts';
+import { legendOf, readoutOf, summaryOf, tableOf, timeOf } from './readings.ts';
 import type { Saying } from './readings.ts';
 
 const css = `${fieldCss}${plotCss}
@@ -382,8 +382,9 @@ export class BioTrendChart extends DataWidget<Shown> {
       </div>`;
   }
 
-  #ends({ fromMs, toMs, daily }: Shown): string {
-    return [fromMs, daily ? toMs - 1 : toMs].map((ms) => formatTime(this.locale, ms, this.timeZone, daily ? 'date' : 'full')).join(' – ');
+  #ends(data: Shown): string {
+    const [from, to] = [data.fromMs, data.daily ? data.toMs - 1 : data.toMs].map((ms) => timeOf(data, ms, this.#say));
+    return `${from} – ${to}`;
   }
 
   #period(data: Shown): string {

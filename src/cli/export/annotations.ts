@@ -42,7 +42,7 @@ async function* annotationsOf(pool: Pool, whose: Whose, { fromNs, toNs }: Range)
 }
 
 /** Beats of one record and near it (CORRECTED_NS) as they were computed, and what WFDB calls each of them. */
-export type RecordBeats = Readonly<{ tsNs: BigInt64Array; kinds: Uint8Array; codes: readonly string[] }>;
+export type RecordBeats = Readonly<{ tsNs: BigInt64Array; kinds: Uint8Array; codes: readonly string[]; channels: readonly string[] }>;
 
 /** Of one record: `.mrk` has what was marked, `.cor` all beats as people corrected them.
  *  @param codes of the channels in the record  @returns paths of the files; none without annotations */
@@ -56,22 +56,25 @@ export async function exportMarks(
   const near = { fromNs: range.fromNs - MATCH_NS, toNs: range.toNs + MATCH_NS };
   for await (const annotation of annotationsOf(pool, { subjectId: stream.xuser_id, streamId: stream.id }, near))
     if (annotation.channel === null || channels.includes(annotation.channel)) own.push(annotation);
+  /** WFDB has no number for all signals: those marks have that of the first. */
+  const numberOf = (channel: string | null): number => Math.max(0, channels.indexOf(channel ?? ''));
   const sampleAt = (ns: bigint): number => Math.round((Number(ns - startNs) / 1e9) * fs);
   const marks = own
     .filter(({ kind, starts_at: from, ends_at: to }) => kind !== 'beat' && nsOf(to ?? from) >= range.fromNs && nsOf(from) < range.toNs)
-    .flatMap((annotation) => wfdbMarks(annotation, (iso) => sampleAt(nsOf(iso)), Math.max(0, channels.indexOf(annotation.channel ?? ''))));
+    .flatMap((annotation) => wfdbMarks(annotation, (iso) => sampleAt(nsOf(iso)), numberOf(annotation.channel)));
   const files: string[] = [];
   if (marks.length > 0) files.push(await write(join(folder, `${name}.mrk`), marks));
   const corrections = own
     .filter(({ kind }) => kind === 'beat')
     .toSorted((a, b) => (a.made_at < b.made_at ? -1 : 1))
-    .map(({ id, starts_at: at, beat }) => ({ id, tsNs: nsOf(at), beat: beat ?? 'none' }));
+    .map(({ id, starts_at: at, beat, channel }) => ({ id, tsNs: nsOf(at), beat: beat ?? 'none', channel }));
   if (corrections.length > 0) {
     const unused = { intervalMs: new Float64Array(beats.tsNs.length), accepted: new Uint8Array(beats.tsNs.length) };
     const corrected = correctBeats({ ...beats, ...unused }, corrections, range).beats;
-    const codes = corrected.map(({ tsNs, said, index }) => ({
+    const codes = corrected.map(({ tsNs, said, saidOf, index }) => ({
       sample: sampleAt(tsNs),
       code: said ?? beats.codes[index] ?? '?',
+      channel: numberOf(saidOf),
     }));
     files.push(await write(join(folder, `${name}.cor`), codes));
   }

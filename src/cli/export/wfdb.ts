@@ -28,13 +28,13 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   const { rows: near } = await pool.query<BeatToWrite>(
     // Minute by minute the newest version that found beats: a recording that was computed anew has those of several.
     `with found as (
-       select b.*, m.code as method_code, ${versionOf('m')} as version,
+       select b.*, c.code as channel, m.code as method_code, ${versionOf('m')} as version,
          max(${versionOf('m')}) over (partition by b.channel_no, m.name, b.ts_ns / 60000000000) as newest
        from beat_values(timestamptz 'epoch' + ($3::int8 / 1000 - 1) * interval '1 microsecond', timestamptz 'epoch' + ($4::int8 / 1000 + 1) * interval '1 microsecond') b
        join stream_channel c on c.stream_id = b.stream_id and c.channel_no = b.channel_no
        join method m on m.id = b.method_id
        where b.stream_id = $1 and c.code = any ($2) and b.ts_ns >= $3 and b.ts_ns < $4)
-     select distinct on (ts_ns) ts_ns, kind, reason, qmask, confidence, method_code
+     select distinct on (ts_ns) ts_ns, channel, kind, reason, qmask, confidence, method_code
      from found where version is not distinct from newest order by ts_ns, version desc nulls last`,
     [stream.id, columns.map(({ config }) => config.code), String(range.fromNs - CORRECTED_NS), String(range.toNs + CORRECTED_NS)],
   );
@@ -42,7 +42,12 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
   const marked = await exportMarks(
     job,
     { name, startNs, fs, channels: columns.map(({ config }) => config.code) },
-    { tsNs: BigInt64Array.from(near, (row) => row.ts_ns), kinds: Uint8Array.from(near, (row) => row.kind), codes: near.map(codeOf) },
+    {
+      tsNs: BigInt64Array.from(near, (row) => row.ts_ns),
+      kinds: Uint8Array.from(near, (row) => row.kind),
+      codes: near.map(codeOf),
+      channels: near.map(({ channel }) => channel),
+    },
   );
   if (rows.length === 0) return [...files, ...marked];
   const annotations = rows
@@ -59,6 +64,7 @@ export async function exportWfdb(job: StreamExport, name: string, startNs: bigin
 
 type BeatToWrite = Readonly<{
   ts_ns: bigint;
+  channel: string;
   kind: number;
   reason: string;
   qmask: number;

@@ -210,7 +210,7 @@ export class Controls {
     const { root } = this.#host;
     const zone = this.#host.timeZone();
     const title = root.querySelector('.title')?.textContent?.trim() ?? '';
-    const style = data.daily ? 'date' : 'full';
+    const style = data.daily ? 'date' : data.toMs - data.fromMs < 600_000 ? 'seconds' : 'full';
     const period = [data.fromMs, data.daily ? data.toMs - 1 : data.toMs]
       .map((ms) => formatTime(this.#host.locale(), ms, zone, style))
       .join(' – ');

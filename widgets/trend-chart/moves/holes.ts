@@ -45,7 +45,8 @@ export function startHoles(host: ChartHost, say: Say): () => void {
   };
 
   const told = ({ fromMs, toMs }: View, key: string): string => {
-    const [from, to] = [fromMs, toMs].map((ms) => formatTime(host.locale(), ms, host.timeZone(), 'full')) as [string, string];
+    const style = toMs - fromMs < 600_000 ? 'seconds' : 'full';
+    const [from, to] = [fromMs, toMs].map((ms) => formatTime(host.locale(), ms, host.timeZone(), style)) as [string, string];
     const reason = reasons.get(key) ?? null;
     return `${say('hole', { from, to })}${reason === null ? '' : ` ${say(reason)}`}`;
   };
