@@ -1,6 +1,6 @@
-/** The tests that take ten seconds to minutes each and look at one thing from many sides, or at what few changes touch. `npm test` leaves them out, so that it ends within
- *  a quarter of an hour on two cores; `npm run test:all` runs them with the others, and `.ci/run` a fortieth of them: another for each
- *  commit, the same whenever that commit is run again (docs/decisions/0021-two-sets-of-tests.md).
+/** The tests that take ten seconds to minutes each and look at one thing from many sides, or at what few changes touch. `npm test`
+ *  leaves them out, so that it ends within a quarter of an hour on two cores; `npm run test:all` runs them with the others, and `.ci/run`
+ *  a fortieth of them: another for each commit, the same whenever that commit is run again (docs/decisions/0021-two-sets-of-tests.md).
  *
  *  `sh scripts/with-runtime.sh scripts/long-tests.ts COMMIT` prints the share of a commit. */
 import { pathToFileURL } from 'node:url';
