@@ -402,7 +402,8 @@ export class BeatValues {
       }
       const raw = rr / 1000;
       const fitted = raw + shiftMs[i]! - shiftMs[i - 1]!;
-      if (this.#names.waits && fitted !== fitted) continue; // samples are missing where the upstroke would be
+      // samples are missing where the upstroke would be; what the correction left out tells of doubt wherever it is
+      if (this.#names.waits && fitted !== fitted && verdict[i] === 0) continue;
       const used = this.#placing.byShape && fitted === fitted ? fitted : raw;
       all.nnMs[all.count] = used;
       all.adjacent[all.count++] = i - 1 > from && starts[i - 1] === 0 && (verdict[i - 1]! & isSurelyEctopic) === 0 ? 1 : 0;
