@@ -68,3 +68,30 @@ test('where packets are lost, the beats in them do not count', () => {
   }
   expect(found).toBeGreaterThan(20);
 });
+
+test('of a pulse with pauses no RMSSD is good, wherever the pulse after a pause is steepest', () => {
+  const fs = 64;
+  for (const [pauseSec, perMin, seed] of [
+    [2.6, 48, 1],
+    [2.6, 66, 1],
+    [2.9, 58, 1],
+    [2.98, 58, 2],
+  ] as const) {
+    const random = seeded(seed);
+    const samples = Float64Array.from({ length: fs * 200 }, () => 0.03 * (random() - 0.5));
+    const add = (beat: number): void => {
+      for (let k = Math.max(0, Math.floor((beat - 0.5) * fs)); k < Math.min(samples.length, (beat + 1.6) * fs); k++) {
+        const at = k / fs - beat;
+        samples[k]! += at < 0 ? Math.exp(-((at / 0.1) ** 2)) : Math.exp(-at / 0.24);
+      }
+    };
+    let nextPause = 12;
+    for (let t = 0.5; t < 200;) {
+      add(t);
+      const isPause = t > nextPause;
+      t += isPause ? pauseSec : (60 / perMin) * (1 + 0.02 * Math.sin(2 * Math.PI * 0.25 * t) + 0.006 * (random() - 0.5));
+      if (isPause) nextPause = t + 22;
+    }
+    expect(goodOf({ samples, beatSec: [] }, fs).count, `${pauseSec} s, ${perMin} /min`).toBe(0);
+  }
+});
