@@ -9,13 +9,14 @@ import type { NewOrganization } from '../../src/auth/organizations.ts';
 import { EXIT_OK } from '../../src/cli/command.ts';
 import { reprocess } from '../../src/cli/reprocess.ts';
 import type { Packet } from '../../src/proto/packet.ts';
+import { pulseWave } from '../../src/dsp/testing/ppg-faults.ts';
 import { encodeBatch, encodePacket } from '../../src/proto/packet-encode.ts';
 import type { ChannelConfig } from '../../src/signal.ts';
 import { ran } from '../helpers/commands.ts';
 import { testDatabase } from '../helpers/database.ts';
 import type { TestDatabase } from '../helpers/database.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 const light = ['ppg.red', 'ppg.ir'].map((code): ChannelConfig => ({
   code,
@@ -86,7 +87,7 @@ function packet(deviceId: string, seq: number, boot = '00'): Packet {
       channel,
       tOffsetNs: 0,
       samples: Int32Array.from({ length: 200 }, (_, i) =>
-        Math.round(100_000 * (1 + (no === 0 ? 0.01 : 0.02) * Math.sin(2 * Math.PI * 1.2 * (2 * seq + i / 100)))),
+        Math.round(100_000 * (1 + (no === 0 ? 0.01 : 0.02) * pulseWave(1.2 * (2 * seq + i / 100)))),
       ),
       qmask: null,
     })),
@@ -111,7 +112,7 @@ async function saturations(deviceId: string, boot = '00'): Promise<Row[]> {
   const { rows } = await database.pool.query<Row>(
     `select d.external_id as device, encode(s.boot_id, 'hex') as boot, (f.ts_ns - s.epoch_ns)::float8 / 1e9 as t, f.value, f.qmask
      from feature f join stream s on s.id = f.stream_id join device d on d.id = s.device_id join method m on m.id = f.method_id
-     where m.code = 'derived:spo2_v3' and d.external_id = $1 and encode(s.boot_id, 'hex') = $2 order by f.ts_ns`,
+     where m.code = 'derived:spo2_v4' and d.external_id = $1 and encode(s.boot_id, 'hex') = $2 order by f.ts_ns`,
     [deviceId, boot.repeat(16)],
   );
   return rows;

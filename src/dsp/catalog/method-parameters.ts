@@ -412,6 +412,11 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('after', ppgQuality.AFTER_SEC, 's', 'signal after its start by which it is judged'),
       p('match', ppgQuality.MATCH_SEC, 's', 'beats of the two detectors within this are one'),
       p('agreement_min', ppgQuality.AGREEMENT_MIN, '1', 'F1 of the two detectors below which a second is bad'),
+      p('ambiguous', ppgQuality.AMBIGUOUS, '1', 'greatest index where the beats may be something else'),
+      p('tone_max', ppgQuality.TONE_MAX, '1', 'power of the second harmonic over the first below which a wave is a tone'),
+      p('dicrotic', ppgQuality.DICROTIC_SEC, 's', 'a wave that comes sooner after another may be dicrotic'),
+      p('height_by_turns', ppgQuality.alternating.height.size, '1', 'heights go up and down by turns by more than this share'),
+      p('interval_by_turns', ppgQuality.alternating.interval.size, '1', 'and intervals by more than this share'),
       p('flat', ppgQuality.FLAT_SEC, 's', 'without a change for this long a sample counts as lost'),
       p('lost_max', ppgQuality.LOST_MAX, '1', 'share of lost samples above which a second is bad'),
       p('good', ppgQuality.ppgSqiGood, '1', 'index from which a second is good'),
@@ -420,6 +425,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'Fitted on fingertips in intensive care and wrists on a treadmill; without an accelerometer arm swing can look like a clean pulse.',
       'An early beat without a pulse wave counts as wrong although the signal is fine.',
+      'A vibration or tapping whose waves are as steep and as uneven as those of a pulse is taken for one where no accelerometer tells.',
+      'Where every second pulse is too weak to be felt (bigeminy, alternans), the rate is that of the others.',
     ],
   },
   resp_rate: {
@@ -609,6 +616,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('correlation_good', spo2.CORRELATION_GOOD, '1', 'suspect when they correlate less'),
       p('perfusion_min', spo2.PERFUSION_MIN, '1', 'bad when the pulsatile share of infrared is less'),
       p('lost_max', spo2.LOST_MAX, '1', 'bad when more than this share is missing'),
+      p('rail_share', spo2.RAIL_SHARE, '1', 'suspect when more samples of a light are its least, or its greatest'),
     ],
     limits: [
       'Uncalibrated without a calibration in the device profile: then never better than suspect.',

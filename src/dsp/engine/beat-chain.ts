@@ -12,7 +12,9 @@ import { BeatBurden } from './burden.ts';
 import { LightValues } from './light.ts';
 import { BeatModulation } from './modulation.ts';
 import { BeatIntervals } from './intervals.ts';
-import { BeatPulseWaves, PULSE_WAVE_MIN_HZ } from './pulse-waves.ts';
+import { OxygenValues } from './oxygen.ts';
+import type { OxygenLeads } from './oxygen.ts';
+import { BeatPulseWaves } from './pulse-waves.ts';
 import { BeatRhythm } from './rhythm.ts';
 import { SampleRing } from './sample-ring.ts';
 import type { RowTaker } from './leads.ts';
@@ -50,6 +52,8 @@ export type BeatGroup = Readonly<{
   axisCount: number;
   /** Position in `featureMethods` of the rate of breathing that is made of the beats; -1: none is. */
   breathing: number;
+  /** Null: it gives no oxygen saturation. */
+  oxygen: OxygenLeads | null;
 }>;
 
 /** Positions in `featureMethods` of what comes with the beats. */
@@ -112,6 +116,7 @@ export class BeatChain implements Chain, RowTaker {
   readonly #intervals: BeatIntervals | null;
   readonly #burden: BeatBurden | null;
   readonly #light: LightValues | null;
+  readonly #oxygen: OxygenValues | null;
   readonly #waves: BeatPulseWaves | null;
   readonly #methods: ChainMethods;
   /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute before what has
@@ -135,7 +140,9 @@ export class BeatChain implements Chain, RowTaker {
     this.#ring = hasShape ? new SampleRing(fs, stock.latencySec(kind) + 2, decimation) : null;
     const rateFlag = (tUs: number): QualityFlag => this.#rateFlag(wholeSec(tUs));
     const mayHide = (fromUs: number, toUs: number): boolean => this.#rhythm?.hidesBetween(fromUs, toUs) ?? false;
-    this.#values = group.primary ? new BeatValues(group.source, fs, this.#track, this.#gaps, rateFlag, mayHide, sink) : null;
+    this.#values = group.primary
+      ? new BeatValues(group.source, fs, this.#track, this.#gaps, rateFlag, mayHide, sink, group.axisCount > 0)
+      : null;
     this.#breathing =
       this.#ring === null || group.breathing < 0
         ? null
@@ -146,10 +153,8 @@ export class BeatChain implements Chain, RowTaker {
     this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#track, this.#gaps, sink);
     this.#burden = ecgRing === null ? null : new BeatBurden(this.#track, this.#gaps, sink);
     this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, sink);
-    this.#waves =
-      isEcg || !group.primary || fs < PULSE_WAVE_MIN_HZ
-        ? null
-        : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
+    this.#oxygen = group.oxygen === null ? null : new OxygenValues(group.oxygen, stock, flagOf, sink);
+    this.#waves = isEcg || !group.primary ? null : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag, c);
@@ -177,7 +182,8 @@ export class BeatChain implements Chain, RowTaker {
     const intervals = this.#intervals?.finalUs ?? Number.POSITIVE_INFINITY;
     const burden = this.#burden?.finalUs ?? Number.POSITIVE_INFINITY;
     const waves = this.#waves?.finalUs ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#finalUs, values, breathing, rhythm, intervals, burden, waves);
+    const oxygen = this.#oxygen?.finalUs ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#finalUs, values, breathing, rhythm, intervals, burden, waves, oxygen);
   }
 
   advance(): void {
@@ -194,6 +200,7 @@ export class BeatChain implements Chain, RowTaker {
   close(): void {
     this.#beats.close();
     this.#breathing?.close();
+    this.#oxygen?.close();
   }
 
   begin(k: number): void {
@@ -210,6 +217,7 @@ export class BeatChain implements Chain, RowTaker {
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
     if (mayMiss) noteMissing(this.#gaps, leads, this.group.codes.length, n, k, this.group.rateNanoHz);
     this.#feedBeats(leads, n, k);
+    this.#oxygen?.push(leads, 0, n, k);
   }
 
   /** In pieces of a second: the ring holds two more than it takes to find a beat. */
@@ -230,6 +238,7 @@ export class BeatChain implements Chain, RowTaker {
     const { rateNanoHz } = this.group;
     this.#gaps.add(positionUs(fromK, rateNanoHz), positionUs(toK, rateNanoHz));
     this.#beats.skipTo(toK);
+    this.#oxygen?.skipTo(toK);
     this.#intervals?.look(positionUs(toK, rateNanoHz));
   }
 
@@ -267,6 +276,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#burden?.advance(judgedUs);
     this.#waves?.advance(judgedUs);
     this.#light?.advance(flaggedUs);
+    this.#oxygen?.advance(flaggedUs);
     for (; track.handedOut < end; track.handedOut++) this.#handOut(track.handedOut);
     // beats may yet be put between the last one and the next
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ChannelConfig, SampleRun, Spo2Calibration } from '../../signal.ts';
+import { pulseWave } from '../testing/ppg-faults.ts';
 import { fixtureChannels, madeUpStream, seeded } from '../testing/fixture.ts';
 import type { EngineOutput } from '../pool/wire.ts';
 import { headWidth, readOutputs } from '../pool/wire.ts';
@@ -198,7 +199,7 @@ describe('StreamEngine', () => {
       const engine = new StreamEngine(light, 0, stock, rows, spo2);
       light.forEach((_, no) => {
         const samples = Int32Array.from({ length: 48 * 100 }, (__, i) =>
-          Math.round(100_000 * (1 + (no === 0 ? 0.01 : 0.02) * Math.sin(2 * Math.PI * 1.2 * (i / 100)))),
+          Math.round(100_000 * (1 + (no === 0 ? 0.01 : 0.02) * pulseWave(1.2 * (i / 100)))),
         );
         engine.run(no, 0, samples, null);
       });

@@ -30,6 +30,7 @@ import { beatPlans, channelGroups } from './groups.ts';
 import type { BlockKernel, SegmentKernel } from './kernel.ts';
 import { blockKernel, breathKernel, ecgSegmentKernel, pulseKernel, responseKernel } from './kernel.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
+import type { OxygenLeads } from './oxygen.ts';
 import type { ValueFeature } from './value-chain.ts';
 import { scaleOf } from './units.ts';
 import { ValueChain } from './value-chain.ts';
@@ -199,6 +200,7 @@ export class StreamEngine implements RowSink {
       primary,
       axisCount: axes.length,
       breathing: breathing ? breathingMethods[source] : -1,
+      oxygen: source === 'ppg' ? oxygenLeads(group, this.#spo2) : null,
     };
     const methods = { sqi: sqiMethods[source] };
     this.#add(channels, [...leads, ...axes], new BeatChain(beats, kind, methods, this.#stock, this), rateNanoHz);
@@ -208,7 +210,7 @@ export class StreamEngine implements RowSink {
     const { rateNanoHz } = group;
     const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
     const plausible = group.kind === 'eda' ? { ...PLAUSIBLE_US, perSec: SLOPE_MAX_US_PER_SEC } : null;
-    for (const { leads, features } of valueFeatures(group, this.#spo2)) {
+    for (const { leads, features } of valueFeatures(group)) {
       const chain = new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this, plausible);
       this.#add(channels, leads, chain, rateNanoHz);
     }
@@ -244,20 +246,14 @@ let bridged = new Float64Array(512);
 
 type ValueGroup = Readonly<{ leads: readonly GroupLead[]; features: readonly ValueFeature[] }>;
 
-/** What is computed from a slow group: per channel, or of the three axes, or of red and infrared. */
-function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: Spo2Calibration | null): ValueGroup[] {
+/** What is computed from a slow group: per channel, or of the three axes. */
+function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup): ValueGroup[] {
   const fs = rateNanoHz / 1e9;
   if (fs > slowHighestHz) return [];
-  const feature = (
-    name: string,
-    leadCount: number,
-    build: () => SegmentKernel,
-    make: ValueFeature['make'] = 'values',
-    parameters = '',
-  ): ValueFeature => ({
+  const feature = (name: string, leadCount: number, build: () => SegmentKernel, make: ValueFeature['make'] = 'values'): ValueFeature => ({
     method: methodIndex(name),
     kind: {
-      key: `${name} ${rateNanoHz}${parameters}`,
+      key: `${name} ${rateNanoHz}`,
       build,
       rateNanoHz,
       leadCount,
@@ -267,8 +263,8 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: S
     },
     make,
   });
-  const blocks = (name: string, leadCount: number, build: () => BlockKernel, parameters = ''): ValueFeature =>
-    feature(name, leadCount, () => blockKernel(build), 'values', parameters);
+  const blocks = (name: string, leadCount: number, build: () => BlockKernel): ValueFeature =>
+    feature(name, leadCount, () => blockKernel(build));
   const one = (kernel: {
     latencySec: number;
     reset(k: number): void;
@@ -294,11 +290,16 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: S
     }));
   if (kind === 'acc' && leads.length === 3 && fs >= 10)
     return [{ leads, features: [blocks('activity', 3, () => new Activity(fs)), blocks('steps', 3, () => new Steps(fs))] }];
-  const red = leads.find((lead) => lead.code === 'ppg.red');
-  const infrared = leads.find((lead) => lead.code === 'ppg.ir');
-  if (kind !== 'ppg' || red === undefined || infrared === undefined || fs < 20) return [];
-  const spo2 = (): BlockKernel => {
-    const kernel = new Spo2(fs, calibration);
+  return [];
+}
+
+/** Red and infrared of one rate; null where the group has not both. */
+function oxygenLeads({ rateNanoHz, leads }: ChannelGroup, calibration: Spo2Calibration | null): OxygenLeads | null {
+  const red = leads.findIndex((lead) => lead.code === 'ppg.red');
+  const infrared = leads.findIndex((lead) => lead.code === 'ppg.ir');
+  if (red < 0 || infrared < 0) return null;
+  const build = (): BlockKernel => {
+    const kernel = new Spo2(rateNanoHz / 1e9, calibration);
     return {
       latencySec: kernel.latencySec,
       reset: (k) => kernel.reset(k),
@@ -307,7 +308,16 @@ function valueFeatures({ kind, rateNanoHz, leads }: ChannelGroup, calibration: S
   };
   // kernels are taken from stock by their key: one of another line is another kernel
   const line = calibration === null ? '' : ` ${calibration.offset} ${calibration.slope}`;
-  return [{ leads: [red, infrared], features: [blocks('spo2', 2, spo2, line)] }];
+  const kind: KernelKind = {
+    key: `spo2 ${rateNanoHz}${line}`,
+    build: () => blockKernel(build),
+    rateNanoHz,
+    leadCount: 2,
+    seamUs: 0,
+    apartUs: 0,
+    mayBeClose: false,
+  };
+  return { red, infrared, channelNo: leads[red]!.channelNos[0]!, kind };
 }
 
 function tonic(fs: number): BlockKernel {

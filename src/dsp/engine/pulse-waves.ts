@@ -15,7 +15,7 @@ const secondUs = 1_000_000;
 const methods = pulseWaveMeasures.map((measure) => methodIndex(pulseWaveFeatures[measure]));
 const [first] = methods;
 
-/** Slower pulses show no waves. */
+/** Slower pulses show no waves: of them only where an upstroke is steepest is known. */
 export const PULSE_WAVE_MIN_HZ = 50;
 /** Faster ones are averaged down to a rate from here to twice this. */
 export const AVERAGED_HZ = 60;
@@ -49,7 +49,7 @@ export class BeatPulseWaves {
   readonly #fs: number;
   readonly #decimation: number;
   readonly #ring: SampleRing;
-  readonly #meter: PulseWaveMeter;
+  readonly #meter: PulseWaveMeter | null;
   readonly #samplesFrom: SamplesFrom;
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
@@ -68,7 +68,7 @@ export class BeatPulseWaves {
   #sum = 0;
   readonly #means = new Float64Array(512);
 
-  /** @param fs rate of the pulse, Hz, at least `PULSE_WAVE_MIN_HZ`  @param latencySec a beat is given at most so much later
+  /** @param fs rate of the pulse, Hz  @param latencySec a beat is given at most so much later
    *  @param track, gaps kept by the caller */
   constructor(fs: number, latencySec: number, track: BeatTrack, gaps: Gaps, sink: ValueSink) {
     this.#fs = fs;
@@ -76,7 +76,7 @@ export class BeatPulseWaves {
     const rate = fs / this.#decimation;
     // a pulse is measured when the next one is given; samples come in pieces of a second
     this.#ring = new SampleRing(rate, latencySec + PULSE_MAX_SEC + 2);
-    this.#meter = new PulseWaveMeter(rate, this.#decimation === 1 ? 0 : 1 / rate);
+    this.#meter = fs < PULSE_WAVE_MIN_HZ ? null : new PulseWaveMeter(rate, this.#decimation === 1 ? 0 : 1 / rate);
     this.#samplesFrom = (from, out) => this.#ring.means(from, 1, out);
     this.#track = track;
     this.#gaps = gaps;
@@ -89,6 +89,7 @@ export class BeatPulseWaves {
   }
 
   start(tUs: number): void {
+    if (this.#meter === null) return;
     const { cadenceSec } = featureMethods[first!]!;
     this.#nextSec = Math.ceil(tUs / (cadenceSec * secondUs)) * cadenceSec;
   }
@@ -121,7 +122,9 @@ export class BeatPulseWaves {
   /** The next beat. @param isInverted is the pulse upside down there?  @param isDoubtful or may it be the other way up? */
   beat(tUs: number, isInverted: boolean, isDoubtful: boolean): void {
     const interval = (tUs - this.#lastUs) / secondUs;
-    if (!isDoubtful && isInverted === this.#isInverted && this.#isMeasured(tUs, interval)) this.#keep();
+    const meter = this.#meter;
+    const isSure = !isDoubtful && isInverted === this.#isInverted;
+    if (meter !== null && isSure && this.#isMeasured(meter, tUs, interval)) this.#keep(meter.values);
     this.#before = interval;
     this.#lastUs = tUs;
     this.#isInverted = isInverted;
@@ -147,9 +150,9 @@ export class BeatPulseWaves {
     return (1000 * (from + top + (part === part ? part : 0) - at)) / rate;
   }
 
-  #isMeasured(tUs: number, interval: number): boolean {
+  #isMeasured(meter: PulseWaveMeter, tUs: number, interval: number): boolean {
     if (!(interval <= PULSE_MAX_SEC)) return false;
-    return this.#meter.measure(
+    return meter.measure(
       this.#samplesFrom,
       this.#positionOf(this.#lastUs),
       this.#positionOf(tUs),
@@ -163,10 +166,10 @@ export class BeatPulseWaves {
     return ((tUs / secondUs) * this.#fs - (this.#decimation - 1) / 2) / this.#decimation;
   }
 
-  #keep(): void {
+  #keep(values: Float64Array): void {
     if (this.#count === this.#times.length) this.#grow();
     this.#times[this.#count] = this.#lastUs;
-    this.#measured.set(this.#meter.values, width * this.#count);
+    this.#measured.set(values, width * this.#count);
     this.#count++;
   }
 

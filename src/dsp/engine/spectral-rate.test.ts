@@ -89,11 +89,8 @@ function movedRates(perMin: number, times: number, inPulse: number, g: number): 
   });
   const { features } = streamRows([{ code: 'ppg.green', kind: 'ppg', fs, unit: '1', samples }, ...axes]);
   const of = (feature: string): { value: number; flag: number }[] =>
-    features
-      .get(feature)!
-      .filter(({ tNs }) => Number(tNs) > 40e9)
-      .map(({ value, qmask }) => ({ value, flag: qmask }));
-  return new Map(['hr_ppg', 'hr_ppg_motion'].map((feature) => [feature, of(feature)]));
+    (features.get(feature) ?? []).filter(({ tNs }) => Number(tNs) > 40e9).map(({ value, qmask }) => ({ value, flag: qmask }));
+  return new Map(['hr_ppg', 'hr_ppg_motion', 'prv_rmssd_60s'].map((feature) => [feature, of(feature)]));
 }
 
 test.each([
@@ -119,4 +116,43 @@ test.each([
   const rates = movedRates(perMin, times, inPulse, g).get('hr_ppg_motion')!;
   for (const { value } of rates) expect(Math.abs(value - perMin)).toBeLessThan(5);
   expect(rates.filter(({ flag }) => flag === 0).length).toBeGreaterThan(0.8 * rates.length);
+});
+
+test('a pulse that is taken off with a motion at its own rate leaves no good rate at three times that', () => {
+  const rates = [63, 66, 69].flatMap((perMin) =>
+    [0.3, 1].flatMap((inPulse) =>
+      movedRates(perMin, 1, inPulse, 0.3)
+        .get('hr_ppg_motion')!
+        .map((rate) => ({ ...rate, perMin })),
+    ),
+  );
+  const wrong = rates.filter(({ value, perMin }) => Math.abs(value - 3 * perMin) < 10);
+  expect(wrong.length).toBeGreaterThan(5);
+  expect(wrong.filter(({ flag }) => flag === 0)).toEqual([]);
+});
+
+test('what is made of the beats of a motion is not good, at the start neither', () => {
+  const random = seeded(4);
+  const lengthSec = 330;
+  const step = (t: number): number => (t < 0 ? 0 : Math.exp(-(((t - 0.2) / 0.08) ** 2)) + 0.4 * Math.exp(-(((t - 0.45) / 0.13) ** 2)));
+  const stepSec: number[] = [];
+  for (let t = 0.1; t < lengthSec; t += 0.55 + 0.01 * Math.sin(t / 3) + 0.004 * (random() - 0.5)) stepSec.push(t);
+  const wave = new Float64Array(fs * lengthSec);
+  for (const at of stepSec) for (let k = Math.ceil(at * fs); k < Math.min(wave.length, (at + 1) * fs); k++) wave[k]! += step(k / fs - at);
+  const axes = [0.6, 0.4, 0.2].map((share, i) => ({
+    code: `acc.${'xyz'[i]!}`,
+    kind: 'acc' as const,
+    fs,
+    unit: 'g',
+    samples: wave.map((value) => share * value + 0.005 * random()),
+  }));
+  const samples = wave.map((value) => value + 0.01 * (random() - 0.5));
+  const { features } = streamRows([{ code: 'ppg.green', kind: 'ppg', fs, unit: '1', samples }, ...axes]);
+  for (const feature of ['hr_ppg', 'prv_mean_nn_300s']) {
+    expect(features.get(feature)!.length, feature).toBeGreaterThan(1);
+    expect(
+      features.get(feature)!.filter(({ qmask }) => qmask === 0),
+      feature,
+    ).toEqual([]);
+  }
 });

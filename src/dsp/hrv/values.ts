@@ -105,8 +105,14 @@ export type SpectralRate = Readonly<{ tUs: number; perMin: number; flag: Quality
  *  accelerometer. */
 export const ofMotionShare = 0.05;
 
+/** So long is known what moved in the window of a spectral rate, which comes every 2 s. */
+const motionKnownUs = 4_000_000;
+
 const isOfMotion = (perMin: number, cadence: number): boolean =>
   [0.5, 1, 2].some((times) => Math.abs(perMin - times * cadence) < ofMotionShare * times * cadence);
+
+/** Variability looks back no further. */
+const longestWindowSec = 300;
 
 /** Cadences in the table are shared by the members of a group. */
 const group = (index: number): Method => featureMethods[index]!;
@@ -144,8 +150,13 @@ export class BeatValues {
   readonly #mayHide: (fromUs: number, toUs: number) => boolean;
   /** Spectral rates that wait for the pulse rate of their time: half a dozen. */
   readonly #spectral: SpectralRate[] = [];
-  /** Rate of the motion in the window of the last of them that was given out. */
+  /** Time of the last of them that was given out, µs, and the rate of the motion in its window. */
+  #spectralUs = Number.NEGATIVE_INFINITY;
   #cadence = Number.NaN;
+  /** Does an accelerometer tell the motion? */
+  readonly #knowsMotion: boolean;
+  /** Times of heart rates that may be those of a motion, µs, ascending; of the windows to come. */
+  #ofMotionUs: number[] = [];
   /** Next due times, whole seconds of the device clock. */
   #hrSec = -1;
   #rmssdSec = 0;
@@ -154,7 +165,8 @@ export class BeatValues {
   #fiveSec = Number.POSITIVE_INFINITY;
 
   /** @param fs rate of the signal, Hz  @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it
-   *  @param mayHide may an interval that ends in (fromUs, toUs] hide a beat that was not seen? */
+   *  @param mayHide may an interval that ends in (fromUs, toUs] hide a beat that was not seen?
+   *  @param knowsMotion is there an accelerometer? */
   constructor(
     source: 'ecg' | 'ppg',
     fs: number,
@@ -163,7 +175,9 @@ export class BeatValues {
     rateFlag: (tUs: number) => QualityFlag,
     mayHide: (fromUs: number, toUs: number) => boolean,
     sink: ValueSink,
+    knowsMotion = false,
   ) {
+    this.#knowsMotion = knowsMotion;
     this.#names = names[source];
     this.#placing = placingOf(source, fs);
     this.#track = track;
@@ -197,6 +211,7 @@ export class BeatValues {
   /** @param beatsUs every beat before it is in the track  @param judgedUs every beat before it has its verdict */
   advance(beatsUs: number, judgedUs: number): void {
     if (this.#hrSec < 0) return;
+    if (this.#ofMotionUs.length > 2 * longestWindowSec) this.#forgetMotion(judgedUs - longestWindowSec * secondUs);
     for (; this.#hrSec * secondUs < beatsUs; this.#hrSec = this.#gaps.nextDue(this.#hrSec, group(this.#names.hr).cadenceSec, beatsUs))
       if (this.#present(this.#hrSec)) this.#heartRate(this.#hrSec * secondUs);
     this.#giveSpectral(beatsUs);
@@ -224,6 +239,10 @@ export class BeatValues {
       this.#fiveSec = this.#gaps.nextDue(this.#fiveSec, group(this.#names.five[0]!).cadenceSec, judgedUs)
     )
       if (this.#present(this.#fiveSec)) this.#fiveMinutes(this.#fiveSec * secondUs);
+  }
+
+  #forgetMotion(beforeUs: number): void {
+    this.#ofMotionUs = this.#ofMotionUs.filter((tUs) => tUs >= beforeUs);
   }
 
   /** A value exists only where its last second has samples: in a gap and after the end there is nothing to say. */
@@ -255,14 +274,15 @@ export class BeatValues {
     const isUneven = longest > longestMax * mean || Math.abs(rate - (60 * secondUs) / mean) > meanOffMax;
     this.#giveSpectral(tUs);
     const spectral = this.#spectral[0]?.tUs === tUs ? this.#spectral[0] : undefined;
-    const isDoubtful = isUneven || isOfMotion(rate, spectral?.cadence ?? this.#cadence);
-    const pulse = worst === GOOD && isDoubtful ? SUSPECT : (worst as QualityFlag);
+    if (spectral !== undefined) this.#noteMotion(spectral);
+    const mayBeMotion = this.#mayBeMotion(tUs, rate);
+    if (mayBeMotion) this.#ofMotionUs.push(tUs);
+    const pulse = worst === GOOD && (isUneven || mayBeMotion) ? SUSPECT : (worst as QualityFlag);
     const quality = this.#names.waits ? pulse : this.#rateFlag(tUs);
     const isOff = !this.#names.waits && quality === GOOD && (this.#isOneBeatOff(from, to) || this.#mayHide(times[from]!, tUs));
     this.#sink.value(this.#names.hr, -1, tUs, rate, isOff ? SUSPECT : quality);
     if (spectral === undefined) return;
     this.#spectral.shift();
-    this.#cadence = spectral.cadence;
     const byBeats = isBetterByBeats(quality, worst as QualityFlag, spectral.flag);
     this.#sink.value(spectralRate, -1, tUs, byBeats ? rate : spectral.perMin, byBeats ? quality : spectral.flag);
   }
@@ -270,10 +290,29 @@ export class BeatValues {
   /** Gives out spectral rates of earlier times: there was no pulse rate. */
   #giveSpectral(beforeUs: number): void {
     while (this.#spectral.length > 0 && this.#spectral[0]!.tUs < beforeUs) {
-      const { tUs, perMin, flag, cadence } = this.#spectral.shift()!;
-      this.#cadence = cadence;
-      this.#sink.value(spectralRate, -1, tUs, perMin, flag);
+      const spectral = this.#spectral.shift()!;
+      this.#noteMotion(spectral);
+      this.#sink.value(spectralRate, -1, spectral.tUs, spectral.perMin, spectral.flag);
     }
+  }
+
+  #noteMotion({ tUs, cadence }: SpectralRate): void {
+    this.#spectralUs = tUs;
+    this.#cadence = cadence;
+  }
+
+  /** May a rate of beats be that of a motion? It may where an accelerometer has not told yet: after a start or a gap. */
+  #mayBeMotion(tUs: number, perMin: number): boolean {
+    if (this.#knowsMotion && tUs - this.#spectralUs > motionKnownUs) return true;
+    return isOfMotion(perMin, this.#cadence);
+  }
+
+  /** Share of a window's seconds whose rate may be that of a motion. */
+  #motionShare(fromUs: number, toUs: number): number {
+    const times = this.#ofMotionUs;
+    let n = 0;
+    for (let i = times.length - 1; i >= 0 && times[i]! > fromUs; i--) if (times[i]! <= toUs) n++;
+    return (n * secondUs) / (toUs - fromUs);
   }
 
   /** With the interval before the first beat: the window may begin in the middle of a pair. */
@@ -363,6 +402,8 @@ export class BeatValues {
       }
       const raw = rr / 1000;
       const fitted = raw + shiftMs[i]! - shiftMs[i - 1]!;
+      // samples are missing where the upstroke would be; what the correction left out tells of doubt wherever it is
+      if (this.#names.waits && fitted !== fitted && verdict[i] === 0) continue;
       const used = this.#placing.byShape && fitted === fitted ? fitted : raw;
       all.nnMs[all.count] = used;
       all.adjacent[all.count++] = i - 1 > from && starts[i - 1] === 0 && (verdict[i - 1]! & isSurelyEctopic) === 0 ? 1 : 0;
@@ -378,7 +419,8 @@ export class BeatValues {
     const coverage = covered / windowUs;
     if (coverage < method.coverageMin || nn.count < 2) return null;
     scratch.ectopic = ectopic / (ectopic + all.count);
-    return flagOf(coverage, 1 - nn.count / all.count, bad / (to - from), (bad + doubtful) / (to - from));
+    const doubtfulShare = Math.max((bad + doubtful) / (to - from), this.#motionShare(tUs - windowUs, tUs));
+    return flagOf(coverage, 1 - nn.count / all.count, bad / (to - from), doubtfulShare);
   }
 }
 

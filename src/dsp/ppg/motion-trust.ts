@@ -22,7 +22,7 @@ const sameRateShare = 0.05;
 /** Trust at most, where the pulse may have been at half or a quarter of the rate, and its fundamental taken off with the motion, so that
  *  what is left is a harmonic: where the strongest motion taken off was at one of these, */
 export const harmonicTrust = 0.9;
-/** or, above a rate that few hearts reach, where this share of it was at half of the rate. */
+/** or, above a rate that few hearts reach, at it or a third of it, or where this share of it was at half of the rate. */
 export const fastPerMin = 180;
 export const halfMinFast = 0.2;
 
@@ -50,7 +50,7 @@ export type MotionTaken = Readonly<{
 function mayBeHarmonic(bpm: number, { atHalf, cadence }: MotionTaken): boolean {
   if (!(cadence > 0)) return false;
   if (isTimes(bpm, 2, cadence) || isTimes(bpm, 4, cadence)) return true;
-  return bpm >= fastPerMin && (atHalf >= halfMinFast || isTimes(bpm, 1, cadence));
+  return bpm >= fastPerMin && (atHalf >= halfMinFast || isTimes(bpm, 1, cadence) || isTimes(bpm, 3, cadence));
 }
 
 /** Remembers the last two rates. */

@@ -10,7 +10,11 @@
  *  - how far the rate of the beats is from the spectral one of PpgMotionHeartRate, and how much of the cleaned spectrum supports that one.
  *    This is what tells a motion artefact, itself a fine periodic pulse, from a pulse.
  *  A logistic function of them, fitted on recordings with simultaneous ECG (docs/dsp says which, and how it does on the others),
- *  gives `sqi` = the probability that at least 90 % of the beats of the 10 s are right.
+ *  gives `sqi` = the probability that at least 90 % of the beats of the 10 s are right. It is AMBIGUOUS at most where what was counted may
+ *  be no beats, or parts of beats, however alike they are:
+ *  - a tone, which a vibration or the light of a room leaves at any rate: a wave without a second harmonic;
+ *  - waves that are high and low, or near and far, by turns: beats, or beats and the dicrotic waves between them. Only waves so near each
+ *    other that the second may be dicrotic.
  *  No perfusion index: most devices send PPG without its DC level.
  *
  *  Everything is measured on samples averaged down to about 31 Hz (single precision, 5 kB whatever the rate of the channel). */
@@ -38,6 +42,15 @@ const BEATS_MIN = 4;
 /** Beats of which the second detector finds less than half are none, whatever the rest says: after a step from a pulse to tiny noise what
  *  looks smooth, skewed and periodic is the filters' way back. In windows whose beats are right it is at least 0.6. */
 export const AGREEMENT_MIN = 0.5;
+/** Greatest index where the beats may be something else. */
+export const AMBIGUOUS = 0.9;
+/** Power of the second harmonic over that of the first, below which a wave is a tone. In good seconds of fingers it is at least 0.039
+ *  (BIDMC) and 0.087 (CapnoBase), of tones with noise below 0.005. */
+export const TONE_MAX = 0.01;
+/** A dicrotic wave comes sooner than this after its pulse: the valves close 0.4 s after the heart begins to eject, or sooner. */
+export const DICROTIC_SEC = 0.6;
+/** Waves alternate whose heights, or intervals, go up and down by so much of their mean, and by turns in so much of all their changes. */
+export const alternating = { height: { size: 0.15, byTurns: 0.8 }, interval: { size: 0.05, byTurns: 0.9 } } as const;
 const RATE_STEP_SEC = 2;
 const RATE_RING = 8;
 /** Seconds whose sums are kept. */
@@ -365,6 +378,7 @@ export class PpgQuality {
       this.#measure(first, last, from, to);
       const weights = this.#measureRate(startSec, first, last) ? withRates : withoutRates;
       if (this.features[measures.agreement]! >= AGREEMENT_MIN) sqi = probability(weights, this.features);
+      if (sqi > AMBIGUOUS && (this.#alternate(first, last) || this.#isTone(first, last))) sqi = AMBIGUOUS;
     }
     appendQuality(out, startSec, sqi);
   }
@@ -393,6 +407,50 @@ export class PpgQuality {
     features[measures.skewness] = skewness();
     features[measures.periodicity] = periodicity(from - origin, to - origin, interval);
     features[measures.noise] = totals[Y2]! > 0 ? 0.5 * Math.log(totals[NOISE]! / totals[Y2]! + 1e-4) : 0;
+  }
+
+  /** Do the waves differ by turns, and follow each other within the time of a dicrotic wave? `heights` are those of #shape. */
+  #alternate(first: number, last: number): boolean {
+    const { position } = this.#found;
+    const steps = last - first - 1;
+    for (let i = 0; i < steps; i++) scratch[i] = position[first + i + 1]! - position[first + i]!;
+    if (medianOf(scratch, steps) >= DICROTIC_SEC * this.#rate) return false;
+    return goByTurns(heights, steps + 1, alternating.height) || goByTurns(scratch, steps, alternating.interval);
+  }
+
+  /** Is there hardly a second harmonic of the beats? Their phase is measured from beat to beat, so that none is lost where the rate
+   *  changes. */
+  #isTone(first: number, last: number): boolean {
+    const { position } = this.#found;
+    const ring = this.#ring;
+    const { length } = ring;
+    let c1 = 0;
+    let s1 = 0;
+    let c2 = 0;
+    let s2 = 0;
+    for (let b = first; b + 1 < last; b++) {
+      const start = position[b]! + this.#rate * POSITION_DELAY_SEC;
+      const end = position[b + 1]! + this.#rate * POSITION_DELAY_SEC;
+      const step = (2 * Math.PI) / (end - start);
+      let i = Math.max(0, Math.ceil(start));
+      const stepCos = Math.cos(step);
+      const stepSin = Math.sin(step);
+      let cos = Math.cos((i - start) * step);
+      let sin = Math.sin((i - start) * step);
+      let slot = i % length;
+      for (; i < end; i++) {
+        const y = ring[slot]!;
+        if (++slot === length) slot = 0;
+        c1 += y * cos;
+        s1 += y * sin;
+        c2 += y * (cos * cos - sin * sin);
+        s2 += y * 2 * sin * cos;
+        const next = cos * stepCos - sin * stepSin;
+        sin = sin * stepCos + cos * stepSin;
+        cos = next;
+      }
+    }
+    return c2 * c2 + s2 * s2 < TONE_MAX * (c1 * c1 + s1 * s1);
   }
 
   /** Compares the median interval with the spectral rate of the window that ends 3 or 4 s after the second starts.
@@ -555,6 +613,20 @@ function spread(x: Float64Array, n: number, centre: number): number {
   let sum = 0;
   for (let i = 0; i < n; i++) sum += x[i]! > 0 ? Math.min(1, Math.abs(Math.log(x[i]! / centre))) : 1;
   return sum / n;
+}
+
+/** Do values go up and down by turns? */
+function goByTurns(x: Float64Array, n: number, { size, byTurns }: Readonly<{ size: number; byTurns: number }>): boolean {
+  let turns = 0;
+  let changes = 0;
+  let sum = 0;
+  for (let i = 0; i + 1 < n; i++) {
+    const change = x[i + 1]! - x[i]!;
+    turns += i % 2 === 0 ? change : -change;
+    changes += Math.abs(change);
+    sum += (x[i]! + x[i + 1]!) / 2;
+  }
+  return Math.abs(turns) > size * sum && Math.abs(turns) > byTurns * changes;
 }
 
 const sorted = new Float64Array(BEATS_MAX);

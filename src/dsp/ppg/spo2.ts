@@ -16,12 +16,14 @@ export const CORRELATION_GOOD = 0.97;
 /** Least pulsatile share (perfusion), of the infrared DC. */
 export const PERFUSION_MIN = 0.0005;
 export const LOST_MAX = 0.2;
+/** A light is at a rail, or hardly more than its steps, where this share of its samples is its least or its greatest value. */
+export const RAIL_SHARE = 0.1;
 
 /** `spo2`: R = slope of red AC / DC on infrared AC / DC over 8 s (total least squares through 0 of the band-passed, normalised signals; by
  *  beats or by RMS the noise of either adds to R), SpO2 = offset - slope * R, limited to 0 … 100 %.
  *  Needs raw light with its DC level: counts per light, dark level taken off; sign does not matter.
  *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 % or more than 20 % is missing; flag 1 without a
- *  calibration. No recording with reference saturation was at hand: checked on synthetic light only.
+ *  calibration, and with a light at a rail. No recording with reference saturation was at hand: checked on synthetic light only.
  *
  *  Wiring: `new Spo2(fs, calibration | null)`, `reset(k)`, `push(red, ir, from, to, out)`; one value per block. */
 export class Spo2 {
@@ -38,6 +40,8 @@ export class Spo2 {
   #redDc = 0;
   #irDc = 0;
   #count = 0;
+  readonly #redEnds = new Ends();
+  readonly #irEnds = new Ends();
 
   constructor(fs: number, calibration: Spo2Calibration | null) {
     this.#clock = new BlockClock(fs);
@@ -70,6 +74,8 @@ export class Spo2 {
         this.#ii += s * s;
         this.#redDc += a;
         this.#irDc += b;
+        this.#redEnds.push(a);
+        this.#irEnds.push(b);
         this.#count++;
       }
       this.#clock.k += end - at;
@@ -99,12 +105,43 @@ export class Spo2 {
 
   #flag(correlation: number, perfusion: number, lost: number): QualityFlag {
     if (correlation < CORRELATION_MIN || perfusion < PERFUSION_MIN || lost > LOST_MAX) return BAD;
-    return this.#calibrated && correlation >= CORRELATION_GOOD && lost <= 0.05 ? GOOD : SUSPECT;
+    const isAtRail = Math.max(this.#redEnds.most, this.#irEnds.most) > RAIL_SHARE * this.#count;
+    return this.#calibrated && correlation >= CORRELATION_GOOD && lost <= 0.05 && !isAtRail ? GOOD : SUSPECT;
   }
 
   #clear(): void {
     this.#rr = this.#ri = this.#ii = this.#redDc = this.#irDc = 0;
     this.#count = 0;
+    this.#redEnds.reset();
+    this.#irEnds.reset();
+  }
+}
+
+/** How often a light has its least and its greatest value. */
+class Ends {
+  #least = Number.POSITIVE_INFINITY;
+  #greatest = Number.NEGATIVE_INFINITY;
+  #leastCount = 0;
+  #greatestCount = 0;
+
+  get most(): number {
+    return Math.max(this.#leastCount, this.#greatestCount);
+  }
+
+  reset(): void {
+    this.#least = Number.POSITIVE_INFINITY;
+    this.#greatest = Number.NEGATIVE_INFINITY;
+  }
+
+  push(value: number): void {
+    if (value <= this.#least) {
+      this.#leastCount = value < this.#least ? 1 : this.#leastCount + 1;
+      this.#least = value;
+    }
+    if (value >= this.#greatest) {
+      this.#greatestCount = value > this.#greatest ? 1 : this.#greatestCount + 1;
+      this.#greatest = value;
+    }
   }
 }
 

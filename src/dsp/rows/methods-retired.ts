@@ -39,6 +39,11 @@ const flaggedBy12 =
 export const retiredBeatMethods: readonly Method[] = [
   earlier(
     beatMethods.ppg,
+    4,
+    'the same beats, flagged by sqi_ppg version 8: good where tones, or dicrotic waves half a beat later, were taken for beats.',
+  ),
+  earlier(
+    beatMethods.ppg,
     3,
     'in noise a beat could lie less than 0.2 s after the one before it, or before it: an interval was negative (IEEE SPC: one of 7,638 beats at 0.12 s).',
   ),
@@ -154,6 +159,10 @@ const goodWithDoubled =
   'an interval of two usual ones, or two that make one, was no reason for doubt (QTDB: 32 % of the rates off by more than 5 /min were flagged, version 8: all).';
 const laterDoubts = '; not suspect for an RMSSD of 10 to 12 % of the mean, nor for many beats that the detector was not sure of';
 
+const flaggedByIndex8 =
+  'flagged by sqi_ppg version 8, which called tones good, and dicrotic waves half a beat later that were counted as beats (92 /min of a vibration of 1.5 Hz; 150 /min of a pulse of 75).';
+const ofPlacesUnknown =
+  'good below 50 Hz however badly beats were placed (25 Hz: 39 % of good RMSSD of a minute were off by more than 10 %, since then 1), where the beats were those of a motion, and of beats in samples that were missing (5 % of packets of 0.25 s lost: 23 % of good ones off, since then none).';
 const ofPeaks3 = 'made of pulse_peaks version 3, some beats of which were less than 0.2 s apart.';
 const flaggedByIndex7 = 'flagged by sqi_ppg version 7, which judged beats of pulse_peaks version 3.';
 const ofPeaks2 = 'made of pulse_peaks version 2: a pulse that is upside down was taken as it came.';
@@ -196,9 +205,11 @@ export const retiredMethods: readonly Method[] = [
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => {
       // the version made of pulse_peaks version 4
-      const of4 = current.feature === 'prv_mean_nn_300s' ? current.version : current.version - 1;
+      const last = current.version - 1;
+      const of4 = current.feature === 'prv_mean_nn_300s' ? last : last - 1;
       return [
-        ...(of4 < current.version ? [earlier(current, of4, isOfSpectrum(current) ? acrossHoles : middleAlone)] : []),
+        earlier(current, last, ofPlacesUnknown),
+        ...(of4 < last ? [earlier(current, of4, isOfSpectrum(current) ? acrossHoles : middleAlone)] : []),
         earlier(current, of4 - 1, ofPeaks3),
         earlier(current, of4 - 2, flaggedByIndex6),
         earlier(current, of4 - 3, flaggedByIndex5),
@@ -208,7 +219,29 @@ export const retiredMethods: readonly Method[] = [
         ...(of4 > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
       ];
     }),
+  earlier(
+    featureMethods[methodIndex('spo2')]!,
+    3,
+    'good whatever moved the lights: a motion (83 instead of 98 or 80 %), the light of a room, or with red at a rail (91 instead of 80 %).',
+  ),
   earlier(featureMethods[methodIndex('spo2')]!, 1, 'by the textbook line alone, whatever the profile of the device said.'),
+  earlier(
+    featureMethods[methodIndex('hr_ppg')]!,
+    10,
+    `${flaggedByIndex8.slice(0, -1)}, and could be good in the first seconds of a motion.`,
+  ),
+  earlier(
+    featureMethods[methodIndex('hr_ppg_motion')]!,
+    10,
+    `with rates of hr_ppg version 10; three times the rate of a pulse that was taken off with a motion at it was good (209 /min of a pulse of 70).`,
+  ),
+  earlier(
+    featureMethods[methodIndex('sqi_ppg')]!,
+    8,
+    'a tone, and a dicrotic wave half a beat later that was counted as a beat, were good.',
+  ),
+  ...['perfusion_index', 'worn_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 4, flaggedByIndex8)),
+  ...pulseWaveMethods.map((current) => earlier(current, 2, flaggedByIndex8)),
   ...['hr_ppg', 'sqi_ppg'].map((feature) => earlier(featureMethods[methodIndex(feature)]!, 7, ofPeaks3)),
   earlier(
     featureMethods[methodIndex('hr_ppg')]!,

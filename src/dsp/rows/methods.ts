@@ -78,7 +78,7 @@ export const beatMethods = {
   }),
   ppg: method({
     feature: 'pulse_peaks',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'Pulse beats',
     unit: '1',
@@ -96,7 +96,7 @@ export const beatMethods = {
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 17, mean_nn: 16, sdnn: 17, pnn50: 17, sd1: 17, sd2: 17, lf: 17, hf: 17, lf_hf: 17 },
-  ppg: { rmssd: 9, mean_nn: 8, sdnn: 10, pnn50: 9, sd1: 9, sd2: 10, lf: 9, hf: 9, lf_hf: 9 },
+  ppg: { rmssd: 10, mean_nn: 9, sdnn: 11, pnn50: 10, sd1: 10, sd2: 11, lf: 10, hf: 10, lf_hf: 10 },
 };
 
 /** Steps of variability by unit. */
@@ -223,7 +223,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 10,
+    version: 11,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -232,7 +232,7 @@ export const featureMethods: readonly Method[] = [
     cadenceSec: 1,
     paper: '60,000 / median pulse interval (ms)',
     notes:
-      'Intervals as for hr_ecg, from pulse beats; the median, because one wave missed or found twice moves the mean by a tenth. Suspect when median and mean are more than 2 /min apart, and at the rate of a motion, its half or its double. In motion see the flag, and hr_ppg_motion. Delay about 11 s. Version 1 was the mean.',
+      'Intervals as for hr_ecg, from pulse beats; the median, because one wave missed or found twice moves the mean by a tenth. Suspect when median and mean are more than 2 /min apart, and at the rate of a motion, its half or its double, or while an accelerometer has not told what moves: 8 s after a start. In motion see the flag, and hr_ppg_motion. Delay about 11 s. Version 1 was the mean.',
   }),
   ...variability('ecg', 'hrv'),
   ...variability('ppg', 'prv'),
@@ -253,7 +253,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 8,
+    version: 9,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -264,7 +264,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes:
-      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Bad where a second detector finds less than half of the beats. The spectral rate is that of hr_ppg_motion version 5. Version 1 did not know it.',
+      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Bad where a second detector finds less than half of the beats. At most suspect where the waves are a tone, or high and low by turns so near each other that the second may be dicrotic. The spectral rate is that of hr_ppg_motion version 5. Version 1 did not know it.',
   }),
   method({
     feature: 'resp_rate',
@@ -338,7 +338,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'spo2',
-    version: 3,
+    version: 4,
     source: 'ppg',
     title: 'Oxygen saturation',
     unit: '%',
@@ -349,11 +349,11 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Webster 1997, Design of Pulse Oximeters',
     notes:
-      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. See spo2.ts. Version 1 knew the textbook line alone.',
+      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. No better than the worst of its seconds (sqi_ppg), because a motion or the light of a room moves both lights alike; suspect with a light at a rail. Delay about 11 s. See spo2.ts. Version 1 knew the textbook line alone.',
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 10,
+    version: 11,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
@@ -413,7 +413,7 @@ export const featureMethods: readonly Method[] = [
   ...burdenMethods,
   method({
     feature: 'perfusion_index',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'Perfusion index',
     unit: '%',
@@ -427,7 +427,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'worn_ppg',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'PPG sensor worn',
     unit: '1',

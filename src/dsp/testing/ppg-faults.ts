@@ -1,4 +1,4 @@
-/** Faults of optical sensors, put into a recording. */
+/** A steady pulse, and faults of optical sensors, put into a recording. */
 
 /** Light at a rail for so many seconds from 33 s on, once a minute, by `swings` times the usual swing of the pulse above its middle (below:
  *  negative); a finger that is lifted does the same.
@@ -19,4 +19,10 @@ export function standAtRail(
     rails.push([from, Math.min(x.length / fs, from + railSec)]);
   }
   return { x: out, rails };
+}
+
+/** A steady pulse, from -1.2 to 1.3; a sine would be a tone. @param beats since its start */
+export function pulseWave(beats: number): number {
+  const phase = 2 * Math.PI * beats;
+  return Math.sin(phase) + 0.4 * Math.sin(2 * phase + 1);
 }
