@@ -402,8 +402,8 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
       timezoneId: 'UTC',
     });
     // 20 answers of 1000; each begins with the last of the one before.
-    await page.getByText(/^Only the first 20,000 marks or events are shown here, none after .*:49 UTC$/).waitFor();
-    await page.getByText(/^Only the newest 20,000 episodes are shown here, none before .*:10 UTC$/).waitFor();
+    await page.getByText(/^Only the first 19,981 marks or events are shown here, none after .*:49 UTC$/).waitFor();
+    await page.getByText(/^Only the newest 19,981 episodes are shown here, none before .*:10 UTC$/).waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
   });

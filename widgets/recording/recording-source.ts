@@ -107,8 +107,6 @@ const MARK_ANSWERS_MAX = 20;
 /** Of events, likewise: the first 20,000 of a recording. */
 const EVENTS_MAX = 10_000;
 const EVENT_ANSWERS_MAX = 2;
-/** Shown of each source of marks at most. */
-export const SHOWN_MAX = MARKS_MAX * MARK_ANSWERS_MAX;
 /** The part of a recording in which an event before a time is looked for first, ms. */
 const EVENTS_MS = 60_000;
 

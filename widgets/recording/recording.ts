@@ -46,7 +46,7 @@ import { RecordingOverview } from './recording-overview.ts';
 import { StripPointers } from './recording-pointers.ts';
 import { pageMs, RecordingPages } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource, SHOWN_MAX } from './recording-source.ts';
+import { RecordingSource } from './recording-source.ts';
 import type { Beat, Mark, Quality, Segment } from './recording-source.ts';
 import { tilesOf } from './strip-tiles.ts';
 
@@ -970,10 +970,10 @@ export class BioRecording extends BioElement {
 
   /** Of which marks there are more than are shown. */
   #cuts(): readonly string[] {
-    const count = this.#words.number(SHOWN_MAX, 0);
     return (['event', 'annotation', 'episode'] as const).flatMap((of) => {
       const ms = this.#source?.cutOf(of) ?? null;
       if (ms === null) return [];
+      const count = this.#words.number(this.#marks.filter(({ source }) => source === of).length, 0);
       return this.#words.say(of === 'episode' ? 'cutBefore' : 'cutAfter', { count, time: this.#words.clock(ms, true) });
     });
   }
