@@ -1,15 +1,15 @@
 /** QT and QTc against the marks of a cardiologist (QTDB, q1c): per recording the median of the marked beats, from the marked onset of QRS,
  *  end of T and R peaks, and ours of the same beats; then mean and standard deviation of (ours - mark) over recordings. */
-import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Delineator, meansIn, noBoundaries } from '../src/dsp/ecg/delineation.ts';
-import { corrected, SPREAD_GOOD_MS } from '../src/dsp/engine/intervals.ts';
+import { corrected } from '../src/dsp/engine/intervals.ts';
 import { medianOf } from '../src/dsp/hrv/median.ts';
 import { readAnnotations } from '../src/formats/wfdb-annotations.ts';
 import { physicalSamples, readRecord } from '../src/formats/wfdb-read.ts';
 import { markedBeats } from './delineation-section.ts';
 import { ecgChannels } from './ecg-detection-section.ts';
 import { beatSeconds, streamRows } from './hrv-stream.ts';
+import { beatsMin, markedRecordings, windowsOf } from './qt-windows.ts';
 import type { Section } from './section.ts';
 
 const measures = {
@@ -25,24 +25,32 @@ const measureNames = Object.keys(measures) as Measure[];
 const matchSec = 0.15;
 /** Beats further apart have no interval, s. */
 const intervalMaxSec = 3;
-/** Fewer beats make no median: as the service has it. */
-const beatsMin = 10;
 
 /** Of one beat: its QT, ms, and the interval before it, s. */
 type Beat = Readonly<{ qtMs: number; rrSec: number }>;
 /** Of each beat the mark, and ours in one lead. */
 type Pairs = (readonly [mark: Beat, ours: Beat])[];
 
-/** Pairs of each lead. */
-async function pairsOf(folder: string, name: string): Promise<Pairs[]> {
+type Recording = Readonly<{
+  name: string;
+  /** Pairs of each lead. */
+  leads: readonly Pairs[];
+  /** Does the service flag most of its values of the marked beats 0? */
+  isGood: boolean;
+}>;
+
+async function pairsOf(folder: string, name: string): Promise<Recording> {
   const { fs, leads } = await readRecord(join(folder, `${name}.hea`));
   const xs = leads.map(physicalSamples);
-  const beats = beatSeconds(streamRows(ecgChannels(xs, fs)), 'ecg');
+  const stored = streamRows(ecgChannels(xs, fs));
+  const beats = beatSeconds(stored, 'ecg');
   const delineator = new Delineator(fs);
   const marks = markedBeats(await readAnnotations(join(folder, `${name}.q1c`)), fs);
   const ours = marks.map(({ r }) => beats.findIndex((t) => Math.abs(t - r) < matchSec));
   const found = noBoundaries();
-  return xs.map((x) => {
+  const windows = windowsOf(stored, marks);
+  const isGood = 2 * windows.filter((one) => one.isGood).length > windows.length;
+  const leadPairs = xs.map((x) => {
     const meansOf = meansIn(x);
     const pairs: Pairs = [];
     marks.forEach((mark, k) => {
@@ -61,6 +69,7 @@ async function pairsOf(folder: string, name: string): Promise<Pairs[]> {
     });
     return pairs;
   });
+  return { name, leads: leadPairs, isGood };
 }
 
 /** Ours minus mark, of the medians of each; NaN: too few beats. */
@@ -73,42 +82,26 @@ function errorOf(pairs: Pairs, measure: Measure): number {
   return ours! - mark!;
 }
 
-/** Would the service call a median of ours good? By the spread of QT alone. */
-function isGood(pairs: Pairs): boolean {
-  const ours = Float64Array.from(pairs, ([, { qtMs }]) => qtMs);
-  const middle = medianOf(ours, ours.length);
-  return (
-    medianOf(
-      ours.map((ms) => Math.abs(ms - middle)),
-      ours.length,
-    ) <= SPREAD_GOOD_MS.qt
-  );
-}
-
 /** Leads of a recording that a row is of. */
 const chosenLeads = {
-  first: (leads: readonly Pairs[]): readonly Pairs[] => leads.slice(0, 1),
-  'first, spread good': (leads: readonly Pairs[]): readonly Pairs[] => leads.slice(0, 1).filter(isGood),
-  nearer: (leads: readonly Pairs[]): readonly Pairs[] => leads,
+  first: ({ leads }: Recording): readonly Pairs[] => leads.slice(0, 1),
+  'first, flagged 0': ({ leads, isGood }: Recording): readonly Pairs[] => (isGood ? leads.slice(0, 1) : []),
+  nearer: ({ leads }: Recording): readonly Pairs[] => leads,
 };
 
 export async function run(dataDir: string): Promise<Section | null> {
   const folder = join(dataDir, 'qtdb');
-  if (!existsSync(folder)) return null;
-  const recordings = readdirSync(folder)
-    .filter((file) => file.endsWith('.q1c'))
-    .map((file) => file.slice(0, -'.q1c'.length))
-    .toSorted();
+  const recordings = markedRecordings(folder);
   if (recordings.length === 0) return null;
-  const all: { name: string; leads: Pairs[] }[] = [];
-  for (const name of recordings) all.push({ name, leads: await pairsOf(folder, name) });
+  const all: Recording[] = [];
+  for (const name of recordings) all.push(await pairsOf(folder, name));
   const rows: string[][] = [['median of a recording', 'lead', 'recordings', 'beats', 'mean, ms', 'SD, ms', 'within 20 ms', 'worst']];
   const json: Record<string, unknown> = {};
   for (const [lead, chosen] of Object.entries(chosenLeads))
     for (const measure of measureNames) {
-      const errors = all.flatMap(({ name, leads }) => {
-        const own = chosen(leads)
-          .map((pairs) => ({ name, ms: errorOf(pairs, measure), beats: pairs.length }))
+      const errors = all.flatMap((one) => {
+        const own = chosen(one)
+          .map((pairs) => ({ name: one.name, ms: errorOf(pairs, measure), beats: pairs.length }))
           .filter(({ ms }) => !Number.isNaN(ms));
         return own.toSorted((a, b) => Math.abs(a.ms) - Math.abs(b.ms)).slice(0, 1);
       });
@@ -133,7 +126,7 @@ export async function run(dataDir: string): Promise<Section | null> {
     rows,
     json,
     notes: [
-      `Ours minus mark, of the medians of the beats that were marked, have their R peak, onset of QRS and end of T in both, and follow a marked beat; at least ${beatsMin} of them; then mean and standard deviation over recordings. QTc of each beat by the interval before it. The service measures in the first lead, and calls a QT good where half of the beats lie within ${SPREAD_GOOD_MS.qt} ms of the median; the cardiologist saw two: nearer is the one whose median is nearer to the mark. Delineation was chosen on these recordings.`,
+      `Ours minus mark, of the medians of the beats that were marked, have their R peak, onset of QRS and end of T in both, and follow a marked beat; at least ${beatsMin} of them; then mean and standard deviation over recordings. QTc of each beat by the interval before it. The service measures in the first lead; flagged 0: so are most of its values of the minutes that hold the marked beats. The cardiologist saw two leads: nearer is the one whose median is nearer to the mark. Delineation was chosen on these recordings.`,
     ],
   };
 }

@@ -33,6 +33,13 @@ const T_MARGIN_SEC = 0.08; // and at most so long after the time up to which T i
 const T_RISE_SEC = 0.15; // its steepest rise comes within this before its peak,
 const T_ONSET_TRAPEZIUM_SEC = 0.17; // and the left side of the trapezium of its onset lies so long before that
 export const T_TRAPEZIUM_SEC = 0.09; // the right side of the trapezium lies so long after the fall
+/** T is in doubt when it ends further from the level before the QRS than this share of its height, */
+export const T_LEVEL_SHARE = 0.75;
+/** when it ends beyond that level and is back by this share so soon after, as after the first of two phases, */
+export const T_BACK_SHARE = 0.1;
+export const T_BACK_SEC = 0.08;
+// or when it ends after the onset of the next P, should that come as this one did
+const LEVEL_SEC = 0.02; // the level is the mean of so long before the QRS
 const INTERVAL_SEC = { min: 0.3, max: 1.6 };
 const P_BEFORE_SEC = 0.3; // P is sought from so long before R on,
 const P_INTERVAL_SHARE = 0.45; // but not further than this share of the interval,
@@ -49,6 +56,8 @@ const MAINS_PERIODS = 3; // so many periods fewer and more, where such a sine le
 
 /** Times in s after R; NaN: not found. */
 export type Boundaries = {
+  /** Nothing speaks against the T wave that was found. */
+  isTSure: boolean;
   pOnset: number;
   pPeak: number;
   pEnd: number;
@@ -60,6 +69,7 @@ export type Boundaries = {
 };
 
 export const noBoundaries = (): Boundaries => ({
+  isTSure: false,
   pOnset: Number.NaN,
   pPeak: Number.NaN,
   pEnd: Number.NaN,
@@ -85,6 +95,17 @@ export const meansIn =
     }
     return true;
   };
+
+/** Places in the window, and what its certainty depends on. */
+type T = {
+  onset: number;
+  peak: number;
+  end: number;
+  /** It ends near the level before the QRS. */
+  isLevel: boolean;
+  /** Where after an end beyond that level the signal is back; -1: nowhere soon. */
+  back: number;
+};
 
 /** For one sampling rate; holds scratch space alone. */
 export class Delineator {
@@ -114,8 +135,9 @@ export class Delineator {
   /** @param position R peak, samples; may lie between two
    *  @param meansOf of the lead
    *  @param intervalSec time to the beat before
+   *  @param isPSought a fifth of the time; without it `isTSure` knows no next P
    *  @returns false where a sample is missing or there is no QRS; `out` is filled as far as waves were found */
-  delineate(position: number, meansOf: MeansOf, intervalSec: number, out: Boundaries): boolean {
+  delineate(position: number, meansOf: MeansOf, intervalSec: number, out: Boundaries, isPSought = true): boolean {
     Object.assign(out, nothing);
     const d = this.decimation;
     const middle = Math.round(position / d);
@@ -129,18 +151,26 @@ export class Delineator {
     out.qrsOnset = sec(qrs.onset);
     out.qrsEnd = sec(qrs.end);
     const rr = Math.min(INTERVAL_SEC.max, Math.max(INTERVAL_SEC.min, intervalSec));
-    const t = this.#t(Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end, rr);
+    const t = this.#t(
+      Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end,
+      rr,
+      this.#levelBefore(qrs.onset),
+    );
     if (t !== null) {
       out.tOnset = sec(t.onset);
       out.tPeak = sec(t.peak);
       out.tEnd = sec(t.end);
     }
-    const p = this.#p(Number.isNaN(qrs.onset) ? this.#before - this.#samples(NEIGHBOURS_SEC.before) : qrs.onset, intervalSec);
+    const pTo = Number.isNaN(qrs.onset) ? this.#before - this.#samples(NEIGHBOURS_SEC.before) : qrs.onset;
+    const p = isPSought ? this.#p(pTo, intervalSec) : null;
     if (p !== null) {
       out.pPeak = sec(p.peak);
       out.pOnset = sec(p.onset);
       out.pEnd = sec(p.end);
     }
+    // NaN, where no P was found, is before and after nothing
+    const nextP = intervalSec + out.pOnset;
+    out.isTSure = t !== null && t.isLevel && !(out.tEnd > nextP) && (t.back < 0 || sec(t.back) > nextP);
     return true;
   }
 
@@ -186,11 +216,20 @@ export class Delineator {
     return { onset, end };
   }
 
-  #t(qrsEnd: number, intervalSec: number): { onset: number; peak: number; end: number } | null {
+  /** NaN, where the QRS has no onset. */
+  #levelBefore(qrsOnset: number): number {
+    const n = Math.max(1, this.#samples(LEVEL_SEC));
+    let sum = 0;
+    for (let i = 1; i <= n; i++) sum += this.#x[qrsOnset - i]!;
+    return sum / n;
+  }
+
+  #t(qrsEnd: number, intervalSec: number, level: number): T | null {
     const from = qrsEnd + this.#samples(T_AFTER_SEC);
     const to = Math.min(this.#length - 1 - this.#samples(0.1), this.#before + this.#samples(T_REACH_SEC * Math.sqrt(intervalSec)));
     if (to - from < this.#samples(0.1)) return null;
-    const { value, slope } = this.#filtered(T_SMOOTH_SEC, from - 1, this.#length - 1);
+    const seen = to + this.#samples(T_MARGIN_SEC) + this.#samples(T_TRAPEZIUM_SEC) + this.#samples(T_BACK_SEC) + 1;
+    const { value, slope } = this.#filtered(T_SMOOTH_SEC, from - 1, Math.min(this.#length - 1, seen));
     const { at: peak, sign } = farthest(value, from, to, value[from]!, value[to]!);
     const fallTo = Math.min(this.#length - 2, peak + this.#samples(T_FALL_SEC), to + this.#samples(T_MARGIN_SEC));
     if (fallTo - peak < 4) return null;
@@ -205,7 +244,14 @@ export class Delineator {
       largest = area;
       end = i;
     }
-    return { onset: this.#onsetBefore(value, slope, peak, from, T_RISE_SEC, T_ONSET_TRAPEZIUM_SEC, sign), peak, end };
+    const height = sign * (value[peak]! - value[end]!);
+    const beyond = sign * (level - value[end]!);
+    const isLevel = Math.abs(beyond) <= T_LEVEL_SHARE * height;
+    const backTo = beyond > 0 ? Math.min(this.#length - 1, end + this.#samples(T_BACK_SEC)) : end;
+    let back = end + 1;
+    while (back <= backTo && sign * (value[back]! - value[end]!) < T_BACK_SHARE * height) back++;
+    const onset = this.#onsetBefore(value, slope, peak, from, T_RISE_SEC, T_ONSET_TRAPEZIUM_SEC, sign);
+    return { onset, peak, end, isLevel, back: back > backTo ? -1 : back };
   }
 
   #p(qrsOnset: number, intervalSec: number): { onset: number; peak: number; end: number } | null {

@@ -111,6 +111,8 @@ export class BeatChain implements Chain, RowTaker {
   readonly #sink: RowSink;
   /** Samples of the first lead, for what follows the shape of beats; null when nothing does. */
   readonly #ring: SampleRing | null;
+  /** Of the second one, by which the first one's QT is judged. */
+  readonly #secondRing: SampleRing | null;
   readonly #breathing: BeatModulation | null;
   readonly #rhythm: BeatRhythm | null;
   readonly #intervals: BeatIntervals | null;
@@ -150,7 +152,8 @@ export class BeatChain implements Chain, RowTaker {
     const ecgRing = group.primary && isEcg ? this.#ring : null;
     const flagOf = (sec: number): QualityFlag => this.#flags.get(sec) ?? BAD;
     this.#rhythm = ecgRing === null ? null : new BeatRhythm(fs, ecgRing, stock.latencySec(kind), this.#track, this.#gaps, flagOf, sink);
-    this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#track, this.#gaps, sink);
+    this.#secondRing = ecgRing === null || group.codes.length < 2 ? null : new SampleRing(fs, stock.latencySec(kind) + 2);
+    this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#secondRing, this.#track, this.#gaps, sink);
     this.#burden = ecgRing === null ? null : new BeatBurden(this.#track, this.#gaps, sink);
     this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, sink);
     this.#oxygen = group.oxygen === null ? null : new OxygenValues(group.oxygen, stock, flagOf, sink);
@@ -227,6 +230,7 @@ export class BeatChain implements Chain, RowTaker {
     for (let from = 0; from < n; from += piece) {
       const to = Math.min(n, from + piece);
       ring?.push(leads[0]!, from, to, k);
+      this.#secondRing?.push(leads[1]!, from, to, k);
       this.#rhythm?.push(leads[0]!, from, to, k);
       this.#waves?.push(leads[0]!, from, to, k);
       this.#beats.push(leads, from, to, k + from);

@@ -132,3 +132,59 @@ test('QT is corrected by the mean interval of all beats: pauses after ventricula
 test('a corrected QT is suspect where ectopic beats change the mean interval, and in bigeminy, which has no NN interval', () => {
   for (const values of [withEctopic(4, false), withEctopic(2, true)]) expect(values.get('qtc_bazett_60s')!.flag).toBe(1);
 });
+
+/** The last values of two leads with the same beats. */
+function lastOfTwo(first: EcgShape, second: EcgShape, fs = 250): ReturnType<typeof lastOf> {
+  const { beats, pWaves } = makeRhythm(seconds, 65, () => true, 6, 0.15);
+  const [a, b] = [first, second].map((shape, i) => makeEcg({ fs, seconds, shape, beats, pWaves, noiseMv: 0.01, seed: 8 + i }));
+  const leads = [a!, b!].map((samples, i) => ({ code: `ecg.${i + 1}`, kind: 'ecg' as const, fs, unit: 'mV', samples }));
+  const { features } = streamRows(leads);
+  return new Map([...features].map(([name, rows]) => [name, { value: rows.at(-1)!.value, flag: rows.at(-1)!.qmask }]));
+}
+
+describe.each([125, 250, 500])('at %i Hz, the second lead', (fs) => {
+  const { usual } = ecgShapes;
+
+  test.each([-60, -40, 40, 60])('ends T %d ms later: a QT and its corrections are suspect, PR and QRS are not', (ms) => {
+    const values = lastOfTwo(usual, shifted(usual, ms / 1000), fs);
+    for (const name of ['qt_60s', 'qtc_bazett_60s', 'qtc_hodges_60s']) expect(values.get(name)!.flag, name).toBe(1);
+    for (const name of ['pr_60s', 'qrs_60s']) expect(values.get(name)!.flag, name).toBe(0);
+  });
+
+  test('agrees, or has other amplitudes: QT is good, and that of the first lead', () => {
+    for (const second of [usual, shifted(usual, 0.01), ecgShapes['low R']]) {
+      const { value, flag } = lastOfTwo(usual, second, fs).get('qt_60s')!;
+      expect(flag).toBe(0);
+      expect(value).toBe(lastOf(made(fs, 0.15, 0), fs).get('qt_60s')!.value);
+    }
+  });
+
+  test('has no T: its QT is anything, and says nothing against the first one', () => {
+    const none: EcgShape = { ...usual, t: [] };
+    expect(lastOfTwo(usual, none, fs).get('qt_60s')!.flag).toBe(0);
+  });
+});
+
+describe('of one lead, a QT is suspect where', () => {
+  const { usual } = ecgShapes;
+  const flagOf = (t: EcgShape['t'], perMin = 65): number => {
+    const { beats, pWaves } = makeRhythm(seconds, perMin, () => true, 6, 0.15);
+    return lastOf(makeEcg({ fs: 250, seconds, shape: { ...usual, t }, beats, pWaves, noiseMv: 0.01, seed: 8 }), 250).get('qt_60s')!.flag;
+  };
+
+  test('T has a second phase after the end that was found, and not where it has none', () => {
+    expect(flagOf([[-0.3, 0.24, 0.035]])).toBe(0);
+    expect(flagOf([[-0.3, 0.24, 0.035], [0.12, 0.34, 0.03]])).toBe(1); // prettier-ignore
+  });
+
+  test('a sharp wave before T was taken for it', () => {
+    expect(flagOf([[0.2, 0.38, 0.05]])).toBe(0);
+    expect(flagOf([[0.2, 0.19, 0.016], [0.2, 0.38, 0.05]])).toBe(1); // prettier-ignore
+    expect(flagOf([[0.08, 0.2, 0.014], [0.12, 0.4, 0.06]])).toBe(1); // prettier-ignore
+  });
+
+  test('T, too late for so fast a heart, ends in the next P', () => {
+    expect(flagOf([[0.3, 0.2, 0.03]], 110)).toBe(0);
+    expect(flagOf([[-0.15, 0.28, 0.05]], 110)).toBe(1);
+  });
+});

@@ -1,4 +1,7 @@
-/** PR, QRS and QT of a stream: the beats of its first group of ECG leads delineated in the first lead, medians of a minute. */
+/** PR, QRS and QT of a stream: the beats of its first group of ECG leads delineated in the first lead, medians of a minute.
+ *
+ *  An end of T that is wrong alike in every beat spreads no values. What tells it: the T waves themselves (`isTSure`), and the second lead,
+ *  in which a beat every few seconds is delineated, too. */
 import { GOOD, SUSPECT } from '../../signal.ts';
 import { AFTER_SEC, Delineator, noBoundaries } from '../ecg/delineation.ts';
 import type { Boundaries, MeansOf } from '../ecg/delineation.ts';
@@ -26,6 +29,14 @@ export const BEATS_MIN = 10;
 export const BEATS_SHARE_GOOD = 0.5;
 /** of which half lie within this of the median, ms. */
 export const SPREAD_GOOD_MS = { pr: 12, qrs: 10, qt: 15 } as const;
+/** A QT is good when at least this share of its T waves are sure, */
+export const T_SURE_SHARE_GOOD = 0.5;
+/** and the second lead's is no further from it than this, ms: */
+export const LEADS_APART_GOOD_MS = 25;
+/** median of at least so many beats with a sure T wave there, of which half lie within this of it: otherwise that lead says nothing. */
+export const COMPARED_MIN = 5;
+/** The first beat of every so many seconds of the device clock is compared: a count would depend on where computing began. */
+export const COMPARED_EVERY_SEC = 6;
 /** Waves before the beats that lie further apart are no P waves of theirs: no PR. */
 export const PR_SPREAD_MAX_MS = 20;
 
@@ -60,11 +71,26 @@ export const secBefore = (tUs: number, lastUs: number): number =>
 
 // shared by every stream of the thread: nothing of them outlives a call
 const boundaries = noBoundaries();
+const inSecond = noBoundaries();
 const verdict = noVerdict();
 const own = { pr: new Float64Array(512), qrs: new Float64Array(512), qt: new Float64Array(512) };
 const count = { pr: 0, qrs: 0, qt: 0 };
+/** Of the beats with a QT: how many have a sure T wave; how much longer those compared are than in the second lead, ms. */
+const evidence = { sure: 0, apart: new Float64Array(64), compared: 0 };
 /** Mean of the intervals between good beats, and of those that are NN, s; NaN: none. */
 const mean = { rrSec: Number.NaN, nnSec: Number.NaN };
+
+const slotOf = (tUs: number): number => Math.floor(tUs / (COMPARED_EVERY_SEC * secondUs));
+
+/** Does what was gathered speak for the ends of T?  @param n beats with a QT */
+function isTTrusted(n: number): boolean {
+  if (evidence.sure < T_SURE_SHARE_GOOD * n) return false;
+  const { apart, compared } = evidence;
+  if (compared < COMPARED_MIN) return true;
+  const middle = medianOf(apart, compared);
+  for (let i = 0; i < compared; i++) apart[i] = Math.abs(apart[i]! - middle);
+  return Math.abs(middle) <= LEADS_APART_GOOD_MS || medianOf(apart, compared) > LEADS_APART_GOOD_MS;
+}
 
 export class BeatIntervals {
   readonly #fs: number;
@@ -73,23 +99,29 @@ export class BeatIntervals {
   readonly #gaps: Gaps;
   readonly #sink: ValueSink;
   readonly #meansOf: MeansOf;
+  readonly #meansOfSecond: MeansOf | null;
   /** Beats of the windows to come, ascending; those from `#done` on wait for the samples after them. */
   #count = 0;
   #done = 0;
   #times = new Float64Array(64);
   #before = new Float32Array(64);
   #ms = { pr: new Float32Array(64), qrs: new Float32Array(64), qt: new Float32Array(64) };
+  /** 1: T is sure. */
+  #sure = new Float32Array(64);
+  /** QT less that in the second lead, ms; NaN: not compared. */
+  #apart = new Float32Array(64);
   #lastUs = Number.NEGATIVE_INFINITY;
   #nextSec = -1;
 
-  /** @param ring every sample of the first lead  @param track, gaps kept by the caller */
-  constructor(fs: number, ring: SampleRing, track: BeatTrack, gaps: Gaps, sink: ValueSink) {
+  /** @param ring every sample of the first lead  @param second likewise, null: there is none  @param track, gaps kept by the caller */
+  constructor(fs: number, ring: SampleRing, second: SampleRing | null, track: BeatTrack, gaps: Gaps, sink: ValueSink) {
     this.#fs = fs;
     this.#delineator = new Delineator(fs);
     this.#track = track;
     this.#gaps = gaps;
     this.#sink = sink;
     this.#meansOf = (from, width, out) => ring.means(from, width, out);
+    this.#meansOfSecond = second === null ? null : (from, width, out) => second.means(from, width, out);
   }
 
   /** Time before which every value is out, µs. */
@@ -107,6 +139,7 @@ export class BeatIntervals {
     if (this.#count === this.#times.length) this.#grow();
     this.#times[this.#count] = tUs;
     this.#before[this.#count] = secBefore(tUs, this.#lastUs);
+    this.#apart[this.#count] = slotOf(tUs) > slotOf(this.#lastUs) ? 0 : Number.NaN;
     this.#count++;
     this.#lastUs = tUs;
   }
@@ -116,11 +149,16 @@ export class BeatIntervals {
   look(endUs: number): void {
     for (; this.#done < this.#count && this.#times[this.#done]! + (AFTER_SEC + 0.02) * secondUs < endUs; this.#done++) {
       const i = this.#done;
-      this.#ms.pr[i] = this.#ms.qrs[i] = this.#ms.qt[i] = Number.NaN;
+      const isCompared = this.#meansOfSecond !== null && this.#apart[i] === 0;
+      this.#ms.pr[i] = this.#ms.qrs[i] = this.#ms.qt[i] = this.#apart[i] = Number.NaN;
+      this.#sure[i] = 0;
       if (Number.isNaN(this.#before[i]!)) continue;
       const position = (this.#times[i]! / secondUs) * this.#fs;
       if (!this.#delineator.delineate(position, this.#meansOf, this.#before[i]!, boundaries)) continue;
       for (const measure of measures) this.#ms[measure][i] = measureOf[measure](boundaries);
+      if (boundaries.isTSure && !Number.isNaN(this.#ms.qt[i]!)) this.#sure[i] = 1;
+      if (isCompared && this.#delineator.delineate(position, this.#meansOfSecond!, this.#before[i]!, inSecond, false) && inSecond.isTSure)
+        this.#apart[i] = measureOf.qt(boundaries) - measureOf.qt(inSecond);
     }
   }
 
@@ -147,7 +185,7 @@ export class BeatIntervals {
       for (let i = 0; i < n; i++) x[i] = Math.abs(x[i]! - middle);
       const spread = medianOf(x, n);
       if (measure === 'pr' && spread > PR_SPREAD_MAX_MS) continue;
-      const isGood = n >= BEATS_SHARE_GOOD * (to - from) && spread <= SPREAD_GOOD_MS[measure];
+      const isGood = n >= BEATS_SHARE_GOOD * (to - from) && spread <= SPREAD_GOOD_MS[measure] && (measure !== 'qt' || isTTrusted(n));
       const flag = isGood ? GOOD : SUSPECT;
       this.#sink.value(methods[measure], -1, tUs, middle, flag);
       if (measure === 'qt' && !Number.isNaN(mean.rrSec))
@@ -160,7 +198,7 @@ export class BeatIntervals {
    *  after ectopic beats, but without the short intervals before these, the heart would seem slow, and QT too little corrected. */
   #gather(from: number, to: number): void {
     const { tUs, flag, starts } = this.#track;
-    count.pr = count.qrs = count.qt = 0;
+    count.pr = count.qrs = count.qt = evidence.sure = evidence.compared = 0;
     let at = 0;
     let sum = 0;
     let used = 0;
@@ -185,6 +223,9 @@ export class BeatIntervals {
         const ms = this.#ms[measure][at]!;
         if (!Number.isNaN(ms) && count[measure] < own[measure].length) own[measure][count[measure]++] = ms;
       }
+      evidence.sure += this.#sure[at]!;
+      const apart = this.#apart[at]!;
+      if (!Number.isNaN(apart) && evidence.compared < evidence.apart.length) evidence.apart[evidence.compared++] = apart;
     }
     mean.rrSec = sum / used;
     mean.nnSec = nnSum / nnUsed;
@@ -194,7 +235,8 @@ export class BeatIntervals {
     let n = 0;
     while (n < this.#done && this.#times[n]! <= tUs) n++;
     if (n < 32) return;
-    for (const column of [this.#times, this.#before, this.#ms.pr, this.#ms.qrs, this.#ms.qt]) column.copyWithin(0, n, this.#count);
+    const { pr, qrs, qt } = this.#ms;
+    for (const column of [this.#times, this.#before, pr, qrs, qt, this.#sure, this.#apart]) column.copyWithin(0, n, this.#count);
     this.#count -= n;
     this.#done -= n;
   }
@@ -211,5 +253,7 @@ export class BeatIntervals {
     this.#times.set(times);
     this.#before = grown(this.#before);
     this.#ms = { pr: grown(this.#ms.pr), qrs: grown(this.#ms.qrs), qt: grown(this.#ms.qt) };
+    this.#sure = grown(this.#sure);
+    this.#apart = grown(this.#apart);
   }
 }

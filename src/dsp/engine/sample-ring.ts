@@ -58,6 +58,15 @@ export class SampleRing {
     const to = from + out.length * width;
     if (from < 0 || to > this.#end || from < this.#end - length) return false;
     let slot = from % length;
+    if (width === 1) {
+      for (let i = 0; i < out.length; i++) {
+        const value = ring[slot]!;
+        if (++slot === length) slot = 0;
+        if (value !== value) return false;
+        out[i] = value;
+      }
+      return true;
+    }
     for (let i = 0; i < out.length; i++) {
       let sum = 0;
       for (let j = 0; j < width; j++) {

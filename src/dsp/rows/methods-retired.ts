@@ -152,6 +152,8 @@ const madeOf11 =
 const madeOf13 = 'made of r_peaks version 13, whose places of beats were moved by hum of 50 or 60 Hz.';
 const byMeasuredBeats =
   'corrected by the mean interval before the beats that were measured, which has the pauses after ectopic beats and not the short intervals before them: too low, by 25 ms and up to 44 (Bazett, good values of MIT-BIH 119, of whose beats 22 % are ventricular).';
+const flaggedBySpread =
+  'good whenever the values spread little, though an end of T that is wrong alike in every beat spreads none (QTDB, both leads: 25 % of the QT intervals that are off by more than 20 ms were flagged, since then 88).';
 const kindsOf7 = 'kinds of beats as r_peaks version 7 told them.';
 const byIntervals =
   'intervals next to an ectopic beat were left out by their length alone, and one such beat a minute made RMSSD suspect; not suspect where the places of the R waves vary against the whole QRS complex, which place beats below 188 Hz.';
@@ -304,8 +306,9 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
-      earlier(current, current.version - 1, flaggedBy12),
-      ...(current.version > 10 ? [earlier(current, 9, byMeasuredBeats)] : []),
+      ...(current.feature.startsWith('qt') ? [earlier(current, current.version - 1, flaggedBySpread)] : []),
+      earlier(current, current.feature.startsWith('qtc') ? 10 : 9, flaggedBy12),
+      ...(current.feature.startsWith('qtc') ? [earlier(current, 9, byMeasuredBeats)] : []),
       earlier(current, 8, madeOf13),
       earlier(current, 7, flaggedBy10),
       earlier(current, 6, humLeft),

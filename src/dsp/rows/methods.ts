@@ -164,6 +164,9 @@ const delineation = 'Martinez et al. 2004, doi:10.1109/TBME.2003.821031; Vazquez
 const ofFirstLead =
   'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Hum of 50 or 60 Hz is taken off; a beat whose slope does not end has no QRS complex to measure. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
 
+const qtDoubts =
+  'Suspect, too, where half of the T waves are in doubt (one that ends far from the level before the QRS, or beyond it and soon comes back, or after the onset of the next P), and where the second lead has sure T waves and another QT.';
+
 const boundary = (name: string, title: string, paper: string, notes: string, version = 10): Method =>
   method({
     feature: `${name}_60s`,
@@ -187,7 +190,7 @@ const boundaries: readonly Method[] = [
     'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves.',
   ),
   boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
-  boundary('qt', 'QT interval', delineation, 'Onset of QRS to end of T.'),
+  boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 11),
   ...(
     [
       ['bazett', 'QT corrected (Bazett)', 'Bazett 1920, Heart 7:353', 'QT / RR^(1/2)'],
@@ -200,8 +203,8 @@ const boundaries: readonly Method[] = [
       `qtc_${name}`,
       title,
       paper,
-      `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where the mean NN interval is further than 5 % from it.`,
-      11,
+      `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where qt_60s is, or where the mean NN interval is further than 5 % from it.`,
+      12,
     ),
   ),
 ];
