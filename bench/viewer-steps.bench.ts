@@ -67,8 +67,11 @@ async function record(): Promise<string> {
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   }
-  const [stream] = await send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=${person}`);
-  return stream!.id;
+  for (;;) {
+    const [stream] = await send<{ id: string; is_flowing: boolean }[]>('GET', `/api/v1/streams?subject_id=${person}`);
+    if (!stream!.is_flowing) return stream!.id; // while it goes on, its last page is fetched again and again
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
 }
 
 const quantile = (values: readonly number[], q: number): number => values.toSorted((a, b) => a - b)[Math.floor(q * (values.length - 1))]!;

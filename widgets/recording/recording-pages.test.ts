@@ -69,14 +69,16 @@ function draw(pages: RecordingPages, atMs: number): boolean {
   return isHere;
 }
 
-it('fetches a page at once, then the next one in the direction of turning', async () => {
+it('fetches a page at once, then the next one in the direction of turning and the one on the other side', async () => {
   const { pages, asked } = await pagesOf(250);
+  const from = (): number[] => asked.map(({ since }) => Date.parse(since) / minute);
   await expect.poll(() => draw(pages, 55 * minute)).toBe(true);
-  await expect.poll(() => (draw(pages, 55 * minute), asked.map(({ since }) => Date.parse(since) / minute))).toEqual([50, 60]);
-  expect(draw(pages, 65 * minute)).toBe(true);
-  await expect.poll(() => (draw(pages, 65 * minute), asked.length)).toBe(3);
-  expect(draw(pages, 55 * minute)).toBe(true);
-  await expect.poll(() => (draw(pages, 55 * minute), asked.map(({ since }) => Date.parse(since) / minute))).toEqual([50, 60, 70, 40]);
+  await expect.poll(from).toEqual([50, 60, 40]);
+  expect(draw(pages, 45 * minute)).toBe(true);
+  await expect.poll(from).toEqual([50, 60, 40, 30]);
+  expect(draw(pages, 5 * minute)).toBe(false);
+  await expect.poll(() => draw(pages, 5 * minute)).toBe(true);
+  await expect.poll(from).toEqual([50, 60, 40, 30, 0, 10]);
 });
 
 it('never puts away the page that is shown', async () => {

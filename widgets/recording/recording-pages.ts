@@ -11,8 +11,8 @@ const BUCKETS_MAX = 20_000;
 const OLD_BUCKETS_MAX = 5000;
 /** Of an answer: from more samples the service makes buckets of seconds. */
 const SAMPLES_MAX = 2_000_000;
-/** Of a page of a recording that goes on, whose last rows are read again and again. */
-const LIVE_PARTS = 5;
+/** Of the last page of a recording that goes on: its last rows are read again and again. */
+const LAST_PARTS = 5;
 const KEPT = 20;
 
 /** What is drawn of a page. */
@@ -47,8 +47,8 @@ export class RecordingPages {
   readonly #signals: Pieces<Envelope>;
   readonly #qualities: Pieces<Quality>;
   #shown: Page | null = null;
-  /** The one that the next turn leads to. */
-  #next: Page | null = null;
+  /** The ones next to it, that the next turn leads to first. */
+  #near: readonly Page[] = [];
   /** Which way it was turned last. */
   #turned: 1 | -1 = 1;
   #bucketsMax = BUCKETS_MAX;
@@ -60,7 +60,8 @@ export class RecordingPages {
     this.#source = source;
     const common = {
       isShown: (piece: Piece) => overlaps(piece, this.#shown),
-      isWanted: (piece: Piece) => overlaps(piece, this.#shown) || overlaps(piece, this.#next),
+      isWanted: (piece: Piece) => [this.#shown, ...this.#near].some((page) => overlaps(piece, page)),
+      onPrefetched: ({ channel }: Piece) => queueMicrotask(() => this.prefetch(channel)),
       keptMax: KEPT,
     };
     this.#signals = new Pieces({
@@ -102,21 +103,25 @@ export class RecordingPages {
     return this.#qualities.values.filter((quality) => quality.channel === channel);
   }
 
-  /** Prefetches the page that the next turn leads to, once all of the shown one is here. */
+  /** Prefetches the page that the next turn leads to, once all of the shown one is here, then the one on its other side. */
   prefetch(channel: string): void {
     const page = this.#shown;
-    if (page === null || this.#source.goesOn || this.absent(page, channel).length > 0) return;
-    if (this.#qualities.absence({ fromMs: page.fromMs, lengthMs: pageMs(page), channel }) === 'loading') return;
+    if (page === null || !this.#isRead(page, channel)) return;
     const { startMs, endMs } = this.#source;
-    const after = (by: 1 | -1): Page | null => {
-      const atMs = page.fromMs + by * pageMs(page);
-      const next = pageAt(this.#source, Math.max(startMs, atMs), page.rowMs, page);
-      return next.fromMs === page.fromMs || next.fromMs > endMs ? null : next;
-    };
-    this.#next = after(this.#turned) ?? after(this.#turned === 1 ? -1 : 1);
-    if (this.#next === null) return;
-    this.envelopes(this.#next, channel);
-    this.qualities(this.#next, channel);
+    this.#near = [this.#turned, -this.#turned].flatMap((by) => {
+      const next = pageAt(this.#source, Math.max(startMs, page.fromMs + by * pageMs(page)), page.rowMs, page);
+      return next.fromMs === page.fromMs || next.fromMs > endMs ? [] : next;
+    });
+    for (const next of this.#near) {
+      this.envelopes(next, channel);
+      this.qualities(next, channel);
+      if (!this.#isRead(next, channel)) return;
+    }
+  }
+
+  #isRead(page: Page, channel: string): boolean {
+    if (this.absent(page, channel).length > 0) return false;
+    return this.#qualities.absence({ fromMs: page.fromMs, lengthMs: pageMs(page), channel }) !== 'loading';
   }
 
   /** What is later than a time is read again; what is here of it stays until then. */
@@ -143,7 +148,7 @@ export class RecordingPages {
   #countFor(page: Page, channel: string): number {
     const rateHz = this.#source.stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
     return Math.max(
-      this.#source.goesOn ? LIVE_PARTS : 1,
+      this.#source.goesOn && page.fromMs + pageMs(page) > this.#source.unsettledMs ? LAST_PARTS : 1,
       Math.ceil((ROW_BUCKETS * page.count) / this.#bucketsMax),
       Math.ceil((rateHz * pageMs(page)) / 1000 / SAMPLES_MAX),
     );

@@ -63,6 +63,7 @@ export class Pieces<T> {
       this.#kept.delete(key);
       this.#kept.set(key, { piece, value });
       this.#failed.delete(key);
+      if (!this.#of.isShown(piece) && !this.#closing.signal.aborted) this.#of.onPrefetched(piece);
       for (const [oldest, { piece: other }] of this.#kept) {
         if (this.#kept.size <= this.#of.keptMax) break;
         if (!this.#of.isWanted(other)) this.#kept.delete(oldest);
@@ -88,6 +89,8 @@ export type PiecesOf<T> = Readonly<{
   isShown: (piece: Piece) => boolean;
   /** Is it waited for, and kept, whatever else is fetched? */
   isWanted: (piece: Piece) => boolean;
+  /** One that is not shown has come. */
+  onPrefetched: (piece: Piece) => void;
   /** One that is shown has come, or could not be read, or may be asked for again. */
   onChange: () => void;
   keptMax: number;

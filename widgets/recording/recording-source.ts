@@ -176,6 +176,11 @@ export class RecordingSource {
     return from === null ? epoch / 1e6 : Date.parse(from);
   }
 
+  /** What is later may still change while the recording goes on, Unix ms. */
+  get unsettledMs(): number {
+    return this.endMs - UNSETTLED_MS;
+  }
+
   get endMs(): number {
     const { last_sample_at: last } = this.stream;
     return last === null ? this.startMs + FIRST_MS : Date.parse(last);
