@@ -358,7 +358,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
       storageState: dashboard.signedIn,
       timezoneId: 'UTC',
     });
-    await page.getByText(/^Only the first 20,000 marks or events are shown here, none after .*:39 UTC$/).waitFor();
+    await page.getByText(/^Only the first 19,999 marks or events are shown here, none after .*:39 UTC$/).waitFor();
     await page.getByLabel('Jump to').selectOption('Event of the device or file');
     const go = async (name: string, sec: number): Promise<void> => {
       await page.getByRole('button', { name }).click();
