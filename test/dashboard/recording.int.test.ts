@@ -903,6 +903,34 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('keeps a mark that was saved while an older answer was under way', async () => {
+    const { page, errors } = await openViewer(`?at=${at(120)}`);
+    await page.getByRole('cell', { name: 'walked', exact: true }).waitFor();
+    const refresh = (): Promise<void> =>
+      page.locator('bio-recording').evaluate((viewer: HTMLElement & { refreshMarks: () => Promise<void> }) => viewer.refreshMarks());
+    const release = Promise.withResolvers<void>();
+    let isHeld = false;
+    await page.route('**/api/v1/annotations?*', async (route) => {
+      if (isHeld) return route.fallback();
+      isHeld = true;
+      const answer = await route.fetch();
+      await release.promise;
+      await route.fulfill({ response: answer });
+    });
+    const older = refresh();
+    await until(() => isHeld);
+    await sleep(1000);
+    await dashboard.send('POST', '/api/v1/annotations', { stream_id: stream, kind: 'note', starts_at: at(150), text: 'in between' });
+    await refresh();
+    release.resolve();
+    await older;
+    await page.getByLabel('Jump to').selectOption('Episode or mark');
+    await page.getByRole('button', { name: 'Next' }).click();
+    await until(async () => Math.abs((await shownSec(page)) - 150) < 1);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('says so when there is none', async () => {
     const { page } = await dashboard.open('/dashboard/#/recordings/00000000-0000-4000-8000-00000000dead', {
       storageState: dashboard.signedIn,

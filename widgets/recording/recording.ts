@@ -91,6 +91,9 @@ export class BioRecording extends BioElement {
   #marks: readonly Mark[] = [];
   #areMarksRead = false;
   #marksAskedMs = 0;
+  /** Numbers of the last question for them, and of the one whose answer is shown. */
+  #marksQuestion = 0;
+  #marksAnswered = 0;
   #pages: RecordingPages | null = null;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day that is shown of a recording of days; null: not asked for. */
@@ -233,17 +236,22 @@ export class BioRecording extends BioElement {
   /** Until they are here. */
   #loadMarks(source: RecordingSource, signal: AbortSignal): void {
     this.#marksAskedMs = performance.now();
-    const isShown = (): boolean => !signal.aborted && source === this.#source;
-    source.marks(signal, this.titleOf).then(
-      (marks) => {
-        if (!isShown()) return;
-        [this.#marks, this.#areMarksRead] = [marks, true];
-        this.#marksRetry.stop();
-        this.requestUpdate();
-        this.#draw();
+    this.#readMarks(source, signal).then(
+      () => this.#marksRetry.stop(),
+      (error: unknown) => {
+        if (!signal.aborted && source === this.#source) this.#marksRetry.later(error, () => this.#loadMarks(source, signal));
       },
-      (error: unknown) => isShown() && this.#marksRetry.later(error, () => this.#loadMarks(source, signal)),
     );
+  }
+
+  /** An answer that comes later than one to a later question is left: it may lack what was saved in between. */
+  async #readMarks(source: RecordingSource, signal: AbortSignal): Promise<void> {
+    const question = ++this.#marksQuestion;
+    const marks = await source.marks(signal, this.titleOf);
+    if (signal.aborted || source !== this.#source || question < this.#marksAnswered) return;
+    [this.#marks, this.#areMarksRead, this.#marksAnswered] = [marks, true, question];
+    this.requestUpdate();
+    this.#draw();
   }
 
   /** While it is being recorded, what comes is added at its end; what is shown stays where it is. Who may no longer see the recording,
@@ -333,10 +341,7 @@ export class BioRecording extends BioElement {
   async refreshMarks(): Promise<void> {
     const source = this.#source;
     if (source === null) return;
-    const marks = await source.marks(new AbortController().signal, this.titleOf);
-    if (source !== this.#source) return;
-    [this.#marks, this.#areMarksRead] = [marks, true];
-    this.#draw();
+    await this.#readMarks(source, new AbortController().signal);
   }
 
   /** Shows a moment or a stretch as picked, so that it can be changed. @param from ISO 8601 @param to null: a moment */
