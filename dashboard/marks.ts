@@ -69,6 +69,9 @@ export type MarksPage = Readonly<{
   viewer: () => BioRecording | null;
 }>;
 
+/** After a pick the viewer writes below its strip what it is. */
+const SETTLED_MS = 300;
+
 export class Marks {
   readonly #page: MarksPage;
   #stream: Stream | null = null;
@@ -368,9 +371,13 @@ export class Marks {
     this.#pick = { from, to, beat: null, done: false };
     const viewer = this.#page.viewer();
     viewer?.showPick(from, to);
-    viewer?.scrollIntoView({ block: 'end' });
     this.#page.redraw();
-    document.querySelector<HTMLElement>('.picked button')?.focus();
+    // Its button is there after the next frame, and in its place after the strip has been drawn; what is picked stands above it.
+    requestAnimationFrame(() => {
+      const button = document.querySelector<HTMLElement>('.picked button');
+      button?.focus();
+      setTimeout(() => button?.scrollIntoView({ block: 'end' }), SETTLED_MS);
+    });
   }
 
   /** What is deleted is what the dialog shows. */

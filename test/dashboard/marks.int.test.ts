@@ -101,6 +101,9 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     expect(secOf(made.ends_at)).toBeCloseTo(102, 1);
 
     await row(page, 'dizzy').getByRole('button', { name: 'Edit' }).click();
+    const change = panel(page).getByRole('button', { name: 'Change' });
+    await expect.poll(() => change.evaluate((button) => button === document.activeElement)).toBe(true);
+    await expect.poll(() => change.evaluate((button) => button.getBoundingClientRect().bottom <= innerHeight + 1)).toBe(true);
     const place = await middle(page);
     await page.mouse.click(place.x + PX_PER_SEC, place.y);
     await panel(page).getByRole('button', { name: 'Change' }).click();
