@@ -127,7 +127,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ppg_v6', false],
     ['derived:sqi_ppg_v7', false],
     ['derived:sqi_ppg_v8', false],
-    ['derived:sqi_ppg_v9', true],
+    ['derived:sqi_ppg_v9', false],
+    ['derived:sqi_ppg_v10', true],
   ]);
   await stop('SIGTERM');
   const live = await rowsOf('live');

@@ -439,7 +439,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('after', ppgQuality.AFTER_SEC, 's', 'signal after its start by which it is judged'),
       p('match', ppgQuality.MATCH_SEC, 's', 'beats of the two detectors within this are one'),
       p('agreement_min', ppgQuality.AGREEMENT_MIN, '1', 'F1 of the two detectors below which a second is bad'),
-      p('ambiguous', ppgQuality.AMBIGUOUS, '1', 'greatest index where the beats may be something else'),
+      p('ambiguous', ppgQuality.AMBIGUOUS, '1', 'what an index is above this counts half where the beats may be something else'),
       p('tone_max', ppgQuality.TONE_MAX, '1', 'power of the second harmonic over the first below which a wave is a tone'),
       p('dicrotic', ppgQuality.DICROTIC_SEC, 's', 'a wave that comes sooner after another may be dicrotic'),
       p('height_by_turns', ppgQuality.alternating.height.size, '1', 'heights go up and down by turns by more than this share'),

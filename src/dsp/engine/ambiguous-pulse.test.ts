@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 import type { FeatureRow } from '../rows/feature-rows.ts';
+import { ppgSqiGood } from '../ppg/quality.ts';
 import { seeded } from '../testing/fixture.ts';
 
 const seconds = 200;
@@ -62,4 +63,18 @@ test.each([
 test('pulses that are high and low by turns stay good where the second comes too late for a dicrotic wave', () => {
   const { good, all } = goodOf(waves(35, 100, 0.7), 100, 'hr_ppg');
   expect(good).toBeGreaterThan(0.9 * all);
+});
+
+test('seconds of doubtful waves keep their order: those in more noise have the lower index', () => {
+  const indices = (noise: number): number[] => {
+    const random = seeded(8);
+    const samples = waves(75, 100, 0.8).map((value) => value + noise * (random() - 0.5));
+    const { features } = streamRows([{ code: 'ppg.green', kind: 'ppg', fs: 100, unit: '1', samples }]);
+    return (features.get('sqi_ppg') ?? []).filter(({ tNs }) => Number(tNs) > 30e9 && Number(tNs) < 190e9).map(({ value }) => value);
+  };
+  const median = (x: readonly number[]): number => x.toSorted((a, b) => a - b)[x.length >> 1]!;
+  const [quiet, noisy] = [indices(0.02), indices(0.3)];
+  expect(median(quiet)).toBeGreaterThan(0.9);
+  expect(median(quiet)).toBeGreaterThan(median(noisy));
+  expect(Math.max(...quiet)).toBeLessThan(ppgSqiGood);
 });

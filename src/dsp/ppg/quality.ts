@@ -10,8 +10,8 @@
  *  - how far the rate of the beats is from the spectral one of PpgMotionHeartRate, and how much of the cleaned spectrum supports that one.
  *    This is what tells a motion artefact, itself a fine periodic pulse, from a pulse.
  *  A logistic function of them, fitted on recordings with simultaneous ECG (docs/dsp says which, and how it does on the others),
- *  gives `sqi` = the probability that at least 90 % of the beats of the 10 s are right. It is AMBIGUOUS at most where what was counted may
- *  be no beats, or parts of beats, however alike they are:
+ *  gives `sqi` = the probability that at least 90 % of the beats of the 10 s are right. It is never good where what was counted may be no
+ *  beats, or parts of beats, however alike they are (half of what it is above AMBIGUOUS is taken off, so that its order stays):
  *  - a tone, which a vibration or the light of a room leaves at any rate: a wave without a second harmonic;
  *  - waves that are high and low, or near and far, by turns: beats, or beats and the dicrotic waves between them. Only waves so near each
  *    other that the second may be dicrotic.
@@ -42,7 +42,7 @@ const BEATS_MIN = 4;
 /** Beats of which the second detector finds less than half are none, whatever the rest says: after a step from a pulse to tiny noise what
  *  looks smooth, skewed and periodic is the filters' way back. In windows whose beats are right it is at least 0.6. */
 export const AGREEMENT_MIN = 0.5;
-/** Greatest index where the beats may be something else. */
+/** Above this an index counts half where the beats may be something else: what is left is below `ppgSqiGood`, and in order. */
 export const AMBIGUOUS = 0.9;
 /** Power of the second harmonic over that of the first, below which a wave is a tone. In good seconds of fingers it is at least 0.039
  *  (BIDMC) and 0.087 (CapnoBase), of tones with noise below 0.005. */
@@ -378,7 +378,7 @@ export class PpgQuality {
       this.#measure(first, last, from, to);
       const weights = this.#measureRate(startSec, first, last) ? withRates : withoutRates;
       if (this.features[measures.agreement]! >= AGREEMENT_MIN) sqi = probability(weights, this.features);
-      if (sqi > AMBIGUOUS && (this.#alternate(first, last) || this.#isTone(first, last))) sqi = AMBIGUOUS;
+      if (sqi > AMBIGUOUS && (this.#alternate(first, last) || this.#isTone(first, last))) sqi = (sqi + AMBIGUOUS) / 2;
     }
     appendQuality(out, startSec, sqi);
   }

@@ -239,6 +239,11 @@ export const retiredMethods: readonly Method[] = [
   ),
   earlier(
     featureMethods[methodIndex('sqi_ppg')]!,
+    9,
+    'the same flags; 0.9 at most where waves may be no beats, whatever it was before, so that these seconds had no order.',
+  ),
+  earlier(
+    featureMethods[methodIndex('sqi_ppg')]!,
     8,
     'a tone, and a dicrotic wave half a beat later that was counted as a beat, were good.',
   ),

@@ -256,7 +256,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 9,
+    version: 10,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
