@@ -4,15 +4,15 @@ import type { BeatRow, FeatureRow } from '../src/dsp/rows/feature-rows.ts';
 import { beatMethods } from '../src/dsp/rows/methods.ts';
 import { StreamEngine } from '../src/dsp/engine/engine.ts';
 import { KernelStock } from '../src/dsp/engine/runner.ts';
-import type { ChannelConfig } from '../src/signal.ts';
+import type { ChannelConfig, Spo2Calibration } from '../src/signal.ts';
 import { RowBuffer, rowWidth } from '../src/dsp/rows/row-buffer.ts';
 
 export type PhysicalChannel = Readonly<{ code: string; kind: ChannelConfig['kind']; fs: number; unit: string; samples: Float64Array }>;
 
 export type StreamRows = Readonly<{ beats: readonly BeatRow[]; features: ReadonlyMap<string, readonly FeatureRow[]> }>;
 
-/** @param channels start together at device time 0 */
-export function streamRows(channels: readonly PhysicalChannel[]): StreamRows {
+/** @param channels start together at device time 0  @param spo2 null: the textbook line */
+export function streamRows(channels: readonly PhysicalChannel[], spo2: Spo2Calibration | null = null): StreamRows {
   const rows = new RowBuffer();
   const configs = channels.map(({ code, kind, fs, unit }): ChannelConfig => ({
     code,
@@ -23,7 +23,7 @@ export function streamRows(channels: readonly PhysicalChannel[]): StreamRows {
     unit,
     lead: '',
   }));
-  const engine = new StreamEngine(configs, 0, new KernelStock(), rows);
+  const engine = new StreamEngine(configs, 0, new KernelStock(), rows, spo2);
   const seconds = Math.ceil(Math.max(...channels.map(({ samples, fs }) => samples.length / fs)));
   const floats = channels.map(({ samples }) => Float32Array.from(samples));
   for (let sec = 0; sec < seconds; sec++) {
