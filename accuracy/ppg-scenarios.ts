@@ -332,6 +332,7 @@ export const groups: readonly Group[] = [
     ...[0.1, 0.15, 0.3].map((second) => [`alternans: every second pulse ${second} as high`, { rhythm: alternans(second) }] as const),
     ...[0, 0.3, 0.6].map((second) => [`bigeminy, second pulse ${second} as high`, { rhythm: bigeminy(second) }] as const),
     ['atrial fibrillation', { rhythm: fibrillation }],
+    ['level that breathes at 0.3 Hz by 1 pulse', { added: tone(0.3) }],
     ...[0.1, 0.2, 0.3, 0.4, 0.5].map((hz) => [`level that breathes at ${hz} Hz by 3 pulses`, { added: tone(hz, 1.5) }] as const),
     ...[0.5, 1.2].map((times) => [`lamp that flickers at 2.7 Hz, ${times} pulses`, { added: tone(2.7, times / 2) }] as const),
     ['lamp that flickers at 1.5 Hz, 1.2 pulses', { added: tone(1.5, 0.6) }],

@@ -11,6 +11,7 @@ import * as motion from '../slow/motion.ts';
 import * as pulseBeats from '../ppg/beats.ts';
 import * as motionChannel from '../ppg/motion-channel.ts';
 import * as motionRate from '../ppg/motion-hr.ts';
+import * as ends from '../ppg/ends.ts';
 import * as light from '../ppg/light.ts';
 import * as polarity from '../ppg/polarity.ts';
 import * as pulseWave from '../ppg/pulse-wave.ts';
@@ -643,11 +644,13 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('correlation_good', spo2.CORRELATION_GOOD, '1', 'suspect when they correlate less'),
       p('perfusion_min', spo2.PERFUSION_MIN, '1', 'bad when the pulsatile share of infrared is less'),
       p('lost_max', spo2.LOST_MAX, '1', 'bad when more than this share is missing'),
-      p('rail_share', spo2.RAIL_SHARE, '1', 'suspect when more samples of a light are its least, or its greatest'),
+      p('rail_share', ends.RAIL_SHARE, '1', 'suspect when more samples of a light are its least, or its greatest'),
+      p('apart_max', spo2.APART_MAX, '%', 'suspect when what the lights do slowly is another saturation, by more than this'),
     ],
     limits: [
       'Uncalibrated without a calibration in the device profile: then never better than suspect.',
       'ppg.red and ppg.ir of one rate as raw light with its DC level; checked on synthetic light only.',
+      'A motion that is as even as a pulse is one to it where no accelerometer tells.',
     ],
   },
   hr_ppg_motion: {
@@ -685,13 +688,16 @@ const details: Readonly<Record<string, MethodDetails>> = {
     parameters: [
       p('band_low', light.PULSE_BAND.low, 'Hz', 'lower edge of the band of the pulse'),
       p('band_high', light.PULSE_BAND.high, 'Hz', 'upper edge of that band'),
-      p('parts', light.SWING_PARTS, '1', 'parts of the window, of whose swings the lower median counts'),
+      p('parts', light.SWING_PARTS, '1', 'parts of the window, of whose greatest changes the lower median counts'),
+      p('swing', light.SWING_SEC, 's', 'time within which a change counts: from the foot of a pulse to its top'),
+      p('rail_share', ends.RAIL_SHARE, '1', 'suspect when more samples of the light are its least, or its greatest'),
+      p('same_rate', beatValues.ofMotionShare, '1', 'suspect within this share of the rate of a motion, of its half or its double'),
       p('perfusion_max', light.PERFUSION_MAX, '%', 'none above this: the light was sent without its level'),
     ],
     limits: [
       'Light with its level, dark level taken off; from a device that takes the level off there are no values. Which way up the light is changes nothing.',
       'Comes from one wavelength, the first; each wavelength, each place on the body and each make of sensor has values of its own: compare a person with themselves.',
-      'Checked on synthetic light only: no recording with its level was at hand. There it was within 12 % from 45 /min on.',
+      'Checked on synthetic light only: no recording with its level was at hand. There it was within 12 % from 45 /min on, and within 25 % where breathing moves the level by 3 pulses at 0.2 Hz; at 0.3 Hz and more it is too high there.',
     ],
   },
   worn_ppg: {

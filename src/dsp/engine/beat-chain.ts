@@ -155,13 +155,14 @@ export class BeatChain implements Chain, RowTaker {
     this.#secondRing = ecgRing === null || group.codes.length < 2 ? null : new SampleRing(fs, stock.latencySec(kind) + 2);
     this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#secondRing, this.#track, this.#gaps, sink);
     this.#burden = ecgRing === null ? null : new BeatBurden(this.#track, this.#gaps, sink);
-    this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, sink);
-    this.#oxygen = group.oxygen === null ? null : new OxygenValues(group.oxygen, stock, flagOf, sink);
+    const isOfMotion = (fromUs: number, toUs: number): boolean => this.#values?.isOfMotion(fromUs, toUs) ?? false;
+    this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, isOfMotion, sink);
+    this.#oxygen = group.oxygen === null ? null : new OxygenValues(group.oxygen, stock, flagOf, isOfMotion, sink);
     this.#waves = isEcg || !group.primary ? null : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag, c);
-      else if (itemIs === itemKind.block) this.#light?.block(tUs + 1, a, b === SUSPECT);
+      else if (itemIs === itemKind.block) this.#light?.block(tUs + 1, a, b as QualityFlag);
       else if (itemIs === itemKind.judgement) {
         this.#rateFlags.set(wholeSec(tUs + 1), ecgRateFlag(b));
         this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));

@@ -3,6 +3,7 @@ import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import type { Gaps } from '../hrv/beats.ts';
 import type { ValueSink } from '../hrv/values.ts';
+import { worse } from '../hrv/values.ts';
 import { BLOCK_SEC } from '../kernels/block-values.ts';
 import { methodIndex } from '../rows/methods.ts';
 
@@ -10,28 +11,37 @@ const secondUs = 1_000_000;
 const perfusionMethod = methodIndex('perfusion_index');
 const wornMethod = methodIndex('worn_ppg');
 
-type Block = Readonly<{ endUs: number; perfusion: number; isIdle: boolean }>;
+/** `light`: BAD where all of it stands still or is noise, SUSPECT where its perfusion is in doubt. */
+type Block = Readonly<{ endUs: number; perfusion: number; light: QualityFlag }>;
 
 /** Takes blocks as they end, and gives their values once each of their seconds is judged. */
 export class LightValues {
   readonly #channelNo: number;
   readonly #gaps: Gaps;
   readonly #flagOf: (sec: number) => QualityFlag;
+  readonly #isOfMotion: (fromUs: number, toUs: number) => boolean;
   readonly #sink: ValueSink;
   /** Two at most: a second is judged 10 s after it began. */
   readonly #blocks: Block[] = [];
 
-  /** @param flagOf flag of the second that begins at a time, s */
-  constructor(channelNo: number, gaps: Gaps, flagOf: (sec: number) => QualityFlag, sink: ValueSink) {
+  /** @param flagOf flag of the second that begins at a time, s  @param isOfMotion may a pulse rate between two times be that of a motion? */
+  constructor(
+    channelNo: number,
+    gaps: Gaps,
+    flagOf: (sec: number) => QualityFlag,
+    isOfMotion: (fromUs: number, toUs: number) => boolean,
+    sink: ValueSink,
+  ) {
+    this.#isOfMotion = isOfMotion;
     this.#channelNo = channelNo;
     this.#gaps = gaps;
     this.#flagOf = flagOf;
     this.#sink = sink;
   }
 
-  /** @param perfusion in %; NaN: unknown  @param isIdle does the light stand still, or is it noise? */
-  block(endUs: number, perfusion: number, isIdle: boolean): void {
-    this.#blocks.push({ endUs, perfusion, isIdle });
+  /** @param perfusion in %; NaN: unknown */
+  block(endUs: number, perfusion: number, light: QualityFlag): void {
+    this.#blocks.push({ endUs, perfusion, light });
   }
 
   /** @param flaggedUs every second before it has its flag */
@@ -40,7 +50,7 @@ export class LightValues {
   }
 
   /** Values exist where their last second has samples. */
-  #values({ endUs, perfusion, isIdle }: Block): void {
+  #values({ endUs, perfusion, light }: Block): void {
     if (this.#gaps.missingUs(endUs - secondUs, endUs) >= secondUs) return;
     let worst: QualityFlag = GOOD;
     let best: QualityFlag = BAD;
@@ -49,7 +59,11 @@ export class LightValues {
       worst = Math.max(worst, flag) as QualityFlag;
       best = Math.min(best, flag) as QualityFlag;
     }
-    if (!Number.isNaN(perfusion)) this.#sink.value(perfusionMethod, this.#channelNo, endUs, perfusion, worst);
+    if (!Number.isNaN(perfusion)) {
+      const doubt = this.#isOfMotion(endUs - BLOCK_SEC * secondUs, endUs) ? SUSPECT : GOOD;
+      this.#sink.value(perfusionMethod, this.#channelNo, endUs, perfusion, worse(worse(worst, doubt), light));
+    }
+    const isIdle = light === BAD;
     const hasPulse = best === GOOD;
     this.#sink.value(wornMethod, this.#channelNo, endUs, isIdle ? 0 : 1, isIdle === hasPulse ? SUSPECT : GOOD);
   }

@@ -59,3 +59,19 @@ test.each([
   expect(wrong.length).toBeGreaterThan(5);
   expect(wrong.filter(({ qmask }) => qmask === 0)).toEqual([]);
 }); // prettier-ignore
+
+test.each([
+  [0.1, 1],
+  [0.2, 1],
+  [0.3, 0.7],
+])('it is right, and good, while breathing at %f Hz moves both lights by %f pulses', (hz, pulses) => {
+  for (const { value, qmask } of saturations(0.5, (_, t, share) => share + 0.0125 * pulses * Math.sin(2 * Math.PI * hz * t))) {
+    expect(qmask).toBe(0);
+    expect(Math.abs(value - 97.5)).toBeLessThan(0.5);
+  }
+});
+
+test.each([0.2, 0.3, 0.4])('it is not wrong and good while breathing at %f Hz moves both lights by three pulses', (hz) => {
+  for (const { value, qmask } of saturations(0.5, (_, t, share) => share + 0.0375 * Math.sin(2 * Math.PI * hz * t)))
+    if (qmask === 0) expect(Math.abs(value - 97.5)).toBeLessThan(1);
+});

@@ -307,6 +307,15 @@ export class BeatValues {
     return isOfMotion(perMin, this.#cadence);
   }
 
+  /** Is a pulse rate between two times, these left out, perhaps that of a motion? What is made of the pulse may then be made of the motion.
+   *  Of rates given out, and 300 s back. */
+  isOfMotion(fromUs: number, toUs: number): boolean {
+    const times = this.#ofMotionUs;
+    let i = times.length - 1;
+    while (i >= 0 && times[i]! >= toUs) i--;
+    return i >= 0 && times[i]! > fromUs;
+  }
+
   /** Share of a window's seconds whose rate may be that of a motion. */
   #motionShare(fromUs: number, toUs: number): number {
     const times = this.#ofMotionUs;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { GOOD, SUSPECT } from '../../signal.ts';
+import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import { emptyValues } from '../kernels/block-values.ts';
 import { seeded } from '../testing/fixture.ts';
 import { PulseLight } from './light.ts';
@@ -49,6 +49,27 @@ describe('PulseLight', () => {
       }
   });
 
+  test('is the pulse, also where breathing moves the level by as much', () => {
+    for (const hz of [0.1, 0.2, 0.3]) {
+      const x = lightOf(64, 64, 50, 1, 70).map((value, i) => value + 0.5 * Math.sin((2 * Math.PI * hz * i) / 64));
+      const blocks = blocksOf(x, 64).slice(1);
+      for (const { perfusion } of blocks) {
+        expect(perfusion / 2).toBeGreaterThan(0.85);
+        expect(perfusion / 2).toBeLessThan(1.15);
+      }
+    }
+  });
+
+  test('doubts the perfusion of light at a rail', () => {
+    const flags = (rail: number): number[] =>
+      blocksOf(
+        lightOf(64, 32, 50, 1, 70).map((value) => Math.min(value, rail)),
+        64,
+      ).map(({ flag }) => flag);
+    expect(flags(50.5)).toEqual([SUSPECT, SUSPECT, SUSPECT, SUSPECT]);
+    expect(flags(60)).toEqual([GOOD, GOOD, GOOD, GOOD]);
+  });
+
   test('knows no perfusion of light that comes without its level', () => {
     for (const level of [0, 0.5, -2])
       expect(blocksOf(lightOf(64, 32, level, 1, 70), 64).map(({ perfusion }) => Number.isNaN(perfusion))).toEqual([true, true, true, true]);
@@ -76,7 +97,7 @@ describe('PulseLight', () => {
           100,
         ).map(({ flag }) => flag),
         name,
-      ).toEqual([SUSPECT, SUSPECT, SUSPECT, SUSPECT]);
+      ).toEqual([BAD, BAD, BAD, BAD]);
   });
 
   test('takes a pulse with as much noise as pulse for one that is worn', () => {

@@ -1,16 +1,19 @@
 /** The light of a PPG sensor in blocks of 8 s: how much of it pulses, and whether it is the light of anything worn. */
-import { GOOD, SUSPECT } from '../../signal.ts';
+import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import { BLOCK_SEC, BlockClock, appendValue } from '../kernels/block-values.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
 import { STUCK_SEC } from './beats.ts';
+import { Ends, RAIL_SHARE } from './ends.ts';
 
 /** Edges of the band whose swing is the pulse, Hz. */
 export const PULSE_BAND = { low: 0.5, high: 8 } as const;
 /** The swing of a block is the lower median of those of so many equal parts: an artefact, which the high-pass carries into the part after
  *  it, changes nothing, and 2 s hold a whole beat from 30 /min on. */
 export const SWING_PARTS = 4;
+/** A pulse goes from its foot to its top within this; what goes on longer, as breathing does, adds little to it. */
+export const SWING_SEC = 0.35;
 /** Greatest share of the level that a pulse has, %: oximeters show up to 20. Light that swings by more was given without its level. */
 export const PERFUSION_MAX = 20;
 /** Share of a block that stands still from which nothing is worn. */
@@ -23,8 +26,9 @@ const DECIMATED_HZ = 31.25;
 const PRESENT_MIN = 0.5;
 
 /** Call push with every sample of one wavelength in order; NaN marks a missing one. `out` gets for each block of which at least half is
- *  there: its perfusion, %, NaN where the light comes without its level; flag SUSPECT where the light stands still or is noise, else
- *  GOOD. Which way up the pulse is changes nothing. The high-pass begins at rest on the first sample. */
+ *  there: its perfusion, %, NaN where the light comes without its level; flag BAD where the light stands still or is noise, SUSPECT
+ *  where it is at a rail, which cuts its pulse off, else GOOD. Which way up the pulse is changes nothing. The high-pass begins at rest on
+ *  the first sample. */
 export class PulseLight {
   readonly #clock: BlockClock;
   readonly #decimation: number;
@@ -32,10 +36,12 @@ export class PulseLight {
   readonly #low: Biquad;
   readonly #state = new Float64Array(4);
   readonly #stuck: number;
-  /** Of each part of the block: least and greatest of the pulse; samples, their sum and sum of squares beyond the first, and the sum of
-   *  squared differences. */
-  readonly #least = new Float64Array(SWING_PARTS);
-  readonly #greatest = new Float64Array(SWING_PARTS);
+  /** The last values of the pulse, of SWING_SEC. */
+  readonly #recent: Float64Array;
+  #recentAt = 0;
+  /** Of each part of the block: greatest change of the pulse within SWING_SEC; samples, their sum and sum of squares beyond the first, and
+   *  the sum of squared differences. */
+  readonly #most = new Float64Array(SWING_PARTS);
   /** Samples so far in a row that equal the one before. */
   #unchanged = 0;
   #last = Number.NaN;
@@ -52,6 +58,7 @@ export class PulseLight {
   #present = 0;
   #still = 0;
   #level = 0;
+  readonly #ends = new Ends();
   // of the decimated sample that is being made
   #sum = 0;
   #summed = 0;
@@ -64,6 +71,7 @@ export class PulseLight {
     this.#high = highPass(PULSE_BAND.low, rate);
     this.#low = lowPass(Math.min(PULSE_BAND.high, 0.4 * rate), rate);
     this.#stuck = Math.round(STUCK_SEC * fs);
+    this.#recent = new Float64Array(Math.round(SWING_SEC * rate));
   }
 
   /** @param k grid index of the next sample */
@@ -98,6 +106,7 @@ export class PulseLight {
   #take(x: Float64Array, from: number, to: number): void {
     const decimation = this.#decimation;
     const stuck = this.#stuck;
+    const ends = this.#ends;
     let sum = this.#sum;
     let summed = this.#summed;
     let phase = this.#phase;
@@ -109,6 +118,7 @@ export class PulseLight {
       if (value - value === 0) {
         sum += value;
         summed++;
+        ends.push(value);
         if (value !== last) unchanged = 0;
         else if (++unchanged >= stuck) this.#still += unchanged === stuck ? stuck : 1;
         last = value;
@@ -141,11 +151,13 @@ export class PulseLight {
       s[0] = (high.b1 + high.b2) * averaged[0]!;
       s[1] = high.b2 * averaged[0]!;
       s[2] = s[3] = 0;
+      this.#recent.fill(0);
     }
     this.#isFresh = false;
     const part = this.#part;
-    let least = this.#least[part]!;
-    let greatest = this.#greatest[part]!;
+    const recent = this.#recent;
+    let recentAt = this.#recentAt;
+    let most = this.#most[part]!;
     if (this.#counts[part] === 0) this.#first = averaged[0]!;
     let before = this.#counts[part] === 0 ? averaged[0]! : this.#before;
     let steps = this.#steps[part]!;
@@ -160,16 +172,20 @@ export class PulseLight {
       const y = low.b0 * h + s[2]!;
       s[2] = low.b1 * h - low.a1 * y + s[3]!;
       s[3] = low.b2 * h - low.a2 * y;
-      if (y < least) least = y;
-      if (y > greatest) greatest = y;
+      for (let k = 0; k < recent.length; k++) {
+        const change = Math.abs(y - recent[k]!);
+        if (change > most) most = change;
+      }
+      recent[recentAt] = y;
+      if (++recentAt === recent.length) recentAt = 0;
       steps += (value - before) ** 2;
       const off = value - first;
       sum += off;
       squares += off * off;
       before = value;
     }
-    this.#least[part] = least;
-    this.#greatest[part] = greatest;
+    this.#recentAt = recentAt;
+    this.#most[part] = most;
     this.#counts[part]! += count;
     this.#steps[part] = steps;
     this.#sums[part] = sum;
@@ -182,15 +198,16 @@ export class PulseLight {
     if (present >= PRESENT_MIN * BLOCK_SEC * this.#clock.fs) {
       const isIdle = this.#still >= STILL_MIN * present || this.#isNoise();
       const perfusion = (100 * this.#swing()) / Math.abs(this.#level / present);
-      appendValue(out, this.#clock.endedSec, perfusion <= PERFUSION_MAX ? perfusion : Number.NaN, isIdle ? SUSPECT : GOOD);
+      const flag = isIdle ? BAD : this.#ends.most > RAIL_SHARE * present ? SUSPECT : GOOD;
+      appendValue(out, this.#clock.endedSec, perfusion <= PERFUSION_MAX ? perfusion : Number.NaN, flag);
     }
     this.#clear();
   }
 
-  /** From the least to the greatest value of the pulse: the lower median of the parts of which there are samples. */
+  /** Greatest change of the pulse: the lower median of the parts of which there are samples. */
   #swing(): number {
     let parts = 0;
-    for (let p = 0; p < SWING_PARTS; p++) if (this.#greatest[p]! >= this.#least[p]!) swings[parts++] = this.#greatest[p]! - this.#least[p]!;
+    for (let p = 0; p < SWING_PARTS; p++) if (this.#counts[p]! > 0) swings[parts++] = this.#most[p]!;
     return swings.subarray(0, parts).sort()[(parts - 1) >> 1]!;
   }
 
@@ -208,13 +225,13 @@ export class PulseLight {
   }
 
   #clear(): void {
-    this.#least.fill(Number.POSITIVE_INFINITY);
-    this.#greatest.fill(Number.NEGATIVE_INFINITY);
+    this.#most.fill(0);
     this.#counts.fill(0);
     this.#sums.fill(0);
     this.#squares.fill(0);
     this.#steps.fill(0);
     this.#present = this.#still = this.#level = 0;
+    this.#ends.reset();
   }
 }
 

@@ -2,7 +2,8 @@
  *
  *  One kernel, because the parts feed each other: the quality judges the detector's beats, and compares them with the spectral rate. */
 import type { FoundBeats } from '../kernels/contract.ts';
-import { emptyValues } from '../kernels/block-values.ts';
+import { appendValue, emptyValues } from '../kernels/block-values.ts';
+import { BAD, SUSPECT } from '../../signal.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
 import { noBeats } from '../kernels/found-beats.ts';
 import { PpgBeatDetector } from './beats.ts';
@@ -21,7 +22,7 @@ export function emptyPulse(): FoundPulse {
 }
 
 /** Call push with every row in order, flush at the end, and empty `out` whenever it suits. NaN marks a missing sample. Beats are fused
- *  from all wavelengths; quality is judged on the first, by these beats; its light is what blocks are of. With an axis missing there is
+ *  from all wavelengths; quality is judged on the first, by these beats; blocks are of its light, idle where every light is. With an axis missing there is
  *  no accelerometer. A pulse that is given upside down is turned first (polarity.ts). Rows after a reset wait until its polarity is
  *  known, which delays nothing by more than latencySec; where the first seconds are not wanted, none wait. */
 export class PulseKernel {
@@ -35,7 +36,7 @@ export class PulseKernel {
   readonly #motion: PpgMotionHeartRate;
   readonly #quality: PpgQuality;
   readonly #polarity: PulsePolarity;
-  readonly #light: PulseLight;
+  readonly #lights: readonly PulseLight[];
   /** Rows that wait for the first judgement of the polarity, lead by lead; null when none do. */
   #held: Float64Array[] | null = null;
   #heldCount = 0;
@@ -63,7 +64,7 @@ export class PulseKernel {
     this.#motion = new PpgMotionHeartRate(fs, leadCount, axisCount);
     this.#quality = new PpgQuality(fs, this.#detector.latencySec, true);
     this.#polarity = new PulsePolarity(fs, leadCount);
-    this.#light = new PulseLight(fs);
+    this.#lights = Array.from({ length: leadCount }, () => new PulseLight(fs));
     this.#last = new Float64Array(leadCount);
     this.#offset = new Float64Array(leadCount);
     // the rate that a second waits for ends at most 5 s after its start and is decided 4 s later
@@ -73,7 +74,7 @@ export class PulseKernel {
 
   /** @param quietSec seconds that start before this one are not wanted  @param k grid index of the next sample */
   reset(quietSec = 0, k = 0): void {
-    this.#light.reset(k);
+    for (const light of this.#lights) light.reset(k);
     this.#detector.reset();
     this.#motion.reset();
     this.#quality.reset(quietSec);
@@ -98,7 +99,7 @@ export class PulseKernel {
 
   /** @param leads wavelengths, then axes; rows [from, to) are new */
   push(leads: readonly Float64Array[], from: number, to: number, out: FoundPulse): void {
-    this.#light.push(leads[0]!, from, to, out.blocks);
+    this.#pushLight(leads, from, to, out.blocks);
     for (let at = from; at < to;) {
       const end = Math.min(to, at + this.#piece, at + this.#polarity.left);
       if (this.#held === null) this.#find(leads, at, end, out);
@@ -107,6 +108,17 @@ export class PulseKernel {
       this.#noteDoubt();
       if (this.#held !== null && this.#polarity.isJudged) this.#release(out);
       at = end;
+    }
+  }
+
+  /** A wavelength that is dead, next to one that moves, is no sensor that came off. */
+  #pushLight(leads: readonly Float64Array[], from: number, to: number, blocks: FoundValues): void {
+    const first = blocks.count;
+    this.#lights[0]!.push(leads[0]!, from, to, blocks);
+    for (let l = 1; l < this.#leadCount; l++) {
+      this.#lights[l]!.push(leads[l]!, from, to, otherBlocks);
+      for (let i = 0; i < otherBlocks.count; i++) mergeBlock(blocks, first, otherBlocks.endSec[i]!, otherBlocks.flag[i]! === BAD);
+      otherBlocks.count = 0;
     }
   }
 
@@ -197,5 +209,16 @@ export class PulseKernel {
   }
 }
 
-/** Turned rows on their way; nothing of them outlives a call. */
+/** Adds what another wavelength says of a block. Where the first has none, its perfusion is not known. */
+function mergeBlock(blocks: FoundValues, from: number, endSec: number, isIdle: boolean): void {
+  for (let i = from; i < blocks.count; i++) {
+    if (blocks.endSec[i]! !== endSec) continue;
+    if (!isIdle && blocks.flag[i] === BAD) blocks.flag[i] = SUSPECT;
+    return;
+  }
+  appendValue(blocks, endSec, Number.NaN, isIdle ? BAD : SUSPECT);
+}
+
+/** Of a wavelength after the first, and turned rows on their way; nothing of them outlives a call. */
+const otherBlocks = emptyValues();
 const turnedRows: Float64Array[] = [];

@@ -5,6 +5,7 @@ import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import { BLOCK_SEC, BlockClock, appendValue } from '../kernels/block-values.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
+import { Ends, RAIL_SHARE } from './ends.ts';
 
 /** The textbook line (Webster 1997, Design of Pulse Oximeters): shows a trend, not a saturation; its values are never better than
  *  suspect. */
@@ -16,14 +17,15 @@ export const CORRELATION_GOOD = 0.97;
 /** Least pulsatile share (perfusion), of the infrared DC. */
 export const PERFUSION_MIN = 0.0005;
 export const LOST_MAX = 0.2;
-/** A light is at a rail, or hardly more than its steps, where this share of its samples is its least or its greatest value. */
-export const RAIL_SHARE = 0.1;
+/** Greatest difference, %, of the saturations by the lights and by how fast they change: the slopes of a pulse have the ratio of the pulse,
+ *  and what is slower or faster, as breathing or a motion, has one of its own. */
+export const APART_MAX = 2;
 
 /** `spo2`: R = slope of red AC / DC on infrared AC / DC over 8 s (total least squares through 0 of the band-passed, normalised signals; by
  *  beats or by RMS the noise of either adds to R), SpO2 = offset - slope * R, limited to 0 … 100 %.
  *  Needs raw light with its DC level: counts per light, dark level taken off; sign does not matter.
  *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 % or more than 20 % is missing; flag 1 without a
- *  calibration, and with a light at a rail. No recording with reference saturation was at hand: checked on synthetic light only.
+ *  calibration, with a light at a rail, and where the same slope of the changes from sample to sample is another saturation. No recording with reference saturation was at hand: checked on synthetic light only.
  *
  *  Wiring: `new Spo2(fs, calibration | null)`, `reset(k)`, `push(red, ir, from, to, out)`; one value per block. */
 export class Spo2 {
@@ -37,6 +39,10 @@ export class Spo2 {
   #rr = 0;
   #ri = 0;
   #ii = 0;
+  /** Of the changes from sample to sample. */
+  #fastRr = 0;
+  #fastRi = 0;
+  #fastIi = 0;
   #redDc = 0;
   #irDc = 0;
   #count = 0;
@@ -69,6 +75,11 @@ export class Spo2 {
         if (a - a !== 0 || b - b !== 0) continue;
         const r = this.#red.push(a);
         const s = this.#ir.push(b);
+        const fastR = this.#red.change;
+        const fastS = this.#ir.change;
+        this.#fastRr += fastR * fastR;
+        this.#fastRi += fastR * fastS;
+        this.#fastIi += fastS * fastS;
         this.#rr += r * r;
         this.#ri += r * s;
         this.#ii += s * s;
@@ -93,23 +104,25 @@ export class Spo2 {
       const rr = this.#rr / (redDc * redDc);
       const ri = this.#ri / (redDc * irDc);
       const ii = this.#ii / (irDc * irDc);
-      // slope of the first principal axis
-      const ratio = ri > 0 ? (rr - ii + Math.sqrt((rr - ii) ** 2 + 4 * ri * ri)) / (2 * ri) : Number.NaN;
-      const percent = Math.max(0, Math.min(100, this.#calibration.offset - this.#calibration.slope * ratio));
+      const ratio = principal(rr, ri, ii);
+      const fast = principal(this.#fastRr / (redDc * redDc), this.#fastRi / (redDc * irDc), this.#fastIi / (irDc * irDc));
+      const isOne = Math.abs(this.#calibration.slope * (ratio - fast)) <= APART_MAX;
+      const percent = Math.max(0, Math.min(100, this.#calibration.offset - this.#calibration.slope * fast));
       const correlation = ri / Math.sqrt(rr * ii);
       const perfusion = Math.sqrt(ii / n);
-      if (ratio - ratio === 0) appendValue(out, this.#clock.endedSec, percent, this.#flag(correlation, perfusion, lost));
+      if (fast - fast === 0) appendValue(out, this.#clock.endedSec, percent, this.#flag(correlation, perfusion, lost, isOne));
     }
     this.#clear();
   }
 
-  #flag(correlation: number, perfusion: number, lost: number): QualityFlag {
+  #flag(correlation: number, perfusion: number, lost: number, isOne: boolean): QualityFlag {
     if (correlation < CORRELATION_MIN || perfusion < PERFUSION_MIN || lost > LOST_MAX) return BAD;
     const isAtRail = Math.max(this.#redEnds.most, this.#irEnds.most) > RAIL_SHARE * this.#count;
-    return this.#calibrated && correlation >= CORRELATION_GOOD && lost <= 0.05 && !isAtRail ? GOOD : SUSPECT;
+    return this.#calibrated && correlation >= CORRELATION_GOOD && lost <= 0.05 && isOne && !isAtRail ? GOOD : SUSPECT;
   }
 
   #clear(): void {
+    this.#fastRr = this.#fastRi = this.#fastIi = 0;
     this.#rr = this.#ri = this.#ii = this.#redDc = this.#irDc = 0;
     this.#count = 0;
     this.#redEnds.reset();
@@ -117,36 +130,16 @@ export class Spo2 {
   }
 }
 
-/** How often a light has its least and its greatest value. */
-class Ends {
-  #least = Number.POSITIVE_INFINITY;
-  #greatest = Number.NEGATIVE_INFINITY;
-  #leastCount = 0;
-  #greatestCount = 0;
-
-  get most(): number {
-    return Math.max(this.#leastCount, this.#greatestCount);
-  }
-
-  reset(): void {
-    this.#least = Number.POSITIVE_INFINITY;
-    this.#greatest = Number.NEGATIVE_INFINITY;
-  }
-
-  push(value: number): void {
-    if (value <= this.#least) {
-      this.#leastCount = value < this.#least ? 1 : this.#leastCount + 1;
-      this.#least = value;
-    }
-    if (value >= this.#greatest) {
-      this.#greatestCount = value > this.#greatest ? 1 : this.#greatestCount + 1;
-      this.#greatest = value;
-    }
-  }
+/** Slope of the first principal axis of two signals, by their squares and product. */
+function principal(rr: number, ri: number, ii: number): number {
+  return ri > 0 ? (rr - ii + Math.sqrt((rr - ii) ** 2 + 4 * ri * ri)) / (2 * ri) : Number.NaN;
 }
 
 /** Band-pass 0.5-5 Hz, settled on the first value. */
 class Pulse {
+  /** Of the last value from the one before. */
+  change = 0;
+  #before = 0;
   readonly #high: Biquad;
   readonly #low: Biquad;
   readonly #state = new Float64Array(4);
@@ -170,6 +163,7 @@ class Pulse {
       s[0] = (high.b1 + high.b2) * value;
       s[1] = high.b2 * value;
       s[2] = s[3] = 0;
+      this.#before = 0;
     }
     const h = high.b0 * value + s[0]!;
     s[0] = high.b1 * value - high.a1 * h + s[1]!;
@@ -177,6 +171,8 @@ class Pulse {
     const y = low.b0 * h + s[2]!;
     s[2] = low.b1 * h - low.a1 * y + s[3]!;
     s[3] = low.b2 * h - low.a2 * y;
+    this.change = y - this.#before;
+    this.#before = y;
     return y;
   }
 }

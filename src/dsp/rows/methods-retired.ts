@@ -223,6 +223,21 @@ export const retiredMethods: readonly Method[] = [
     }),
   earlier(
     featureMethods[methodIndex('spo2')]!,
+    4,
+    'by the lights as they are: breathing that moves their level by three pulses, 0.3 times a second, made 89 of 95 %, by one pulse 93, flagged good; a motion at the rate of the pulse was good, whatever the accelerometer said.',
+  ),
+  earlier(
+    featureMethods[methodIndex('perfusion_index')]!,
+    5,
+    'from the least to the greatest value, to which breathing adds (0.3 times a second, by a pulse: 20 %, by three: 60 %); good with its light at a rail, and at the rate of a motion.',
+  ),
+  earlier(
+    featureMethods[methodIndex('worn_ppg')]!,
+    5,
+    'by the first wavelength alone: dead, it was a sensor that is off, and that was good.',
+  ),
+  earlier(
+    featureMethods[methodIndex('spo2')]!,
     3,
     'good whatever moved the lights: a motion (83 instead of 98 or 80 %), the light of a room, or with red at a rail (91 instead of 80 %).',
   ),

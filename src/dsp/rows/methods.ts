@@ -341,7 +341,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'spo2',
-    version: 4,
+    version: 5,
     source: 'ppg',
     title: 'Oxygen saturation',
     unit: '%',
@@ -352,7 +352,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Webster 1997, Design of Pulse Oximeters',
     notes:
-      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. No better than the worst of its seconds (sqi_ppg), because a motion or the light of a room moves both lights alike; suspect with a light at a rail. Delay about 11 s. See spo2.ts. Version 1 knew the textbook line alone.',
+      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. No better than the worst of its seconds (sqi_ppg), because a motion or the light of a room moves both lights alike; suspect with a light at a rail, at the rate of a motion, its half or its double, and where the lights as they are and their changes from sample to sample, by which it is computed, have two saturations. Delay about 11 s. See spo2.ts. Version 1 knew the textbook line alone.',
   }),
   method({
     feature: 'hr_ppg_motion',
@@ -416,7 +416,7 @@ export const featureMethods: readonly Method[] = [
   ...burdenMethods,
   method({
     feature: 'perfusion_index',
-    version: 5,
+    version: 6,
     source: 'ppg',
     title: 'Perfusion index',
     unit: '%',
@@ -426,11 +426,11 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Lima et al. 2002, doi:10.1097/00003246-200206000-00006',
     notes:
-      'See src/dsp/ppg/light.ts: the swing of the first wavelength between 0.5 and 8 Hz, least to greatest, over its level; the lower median of 4 parts of 8 s. It has the worst flag of its seconds (sqi_ppg). None above 20 %, where the level of the light was taken off before it was sent. Delay about 11 s.',
+      'See src/dsp/ppg/light.ts: the greatest change of the first wavelength within 0.35 s, between 0.5 and 8 Hz, over its level; the lower median of 4 parts of 8 s. It has the worst flag of its seconds (sqi_ppg), and is suspect at a rail, and at the rate of a motion, its half or its double. None above 20 %, where the level of the light was taken off before it was sent. Delay about 11 s.',
   }),
   method({
     feature: 'worn_ppg',
-    version: 5,
+    version: 6,
     source: 'ppg',
     title: 'PPG sensor worn',
     unit: '1',
@@ -440,7 +440,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'von Neumann 1941, doi:10.1214/aoms/1177731677',
     notes:
-      'See src/dsp/ppg/light.ts and src/dsp/engine/light.ts: 0 where the light stands still for half of 8 s or is noise, else 1. A 1 is good where a second is (sqi_ppg), a 0 where none is; light that moves without a good pulse is suspected to be worn. The mean of an hour is the share of it that the sensor was worn. Delay about 11 s.',
+      'See src/dsp/ppg/light.ts and src/dsp/engine/light.ts: 0 where the light of every wavelength stands still for half of 8 s or is noise, else 1. A 1 is good where a second is (sqi_ppg), a 0 where none is; light that moves without a good pulse is suspected to be worn. The mean of an hour is the share of it that the sensor was worn. Delay about 11 s.',
   }),
   ...pulseWaveMethods,
   method({

@@ -1,0 +1,24 @@
+// What was wrong of light that is made (accuracy/ppg-scenarios.ts), and flagged good; the rest of it is in test/accuracy.
+import { expect, test } from 'vitest';
+import { tallies } from '../../../accuracy/ppg-scenarios-section.ts';
+import type { Tally } from '../../../accuracy/ppg-scenarios-section.ts';
+import { groups } from '../../../accuracy/ppg-scenarios.ts';
+
+const found = (name: string): Record<string, Tally> =>
+  tallies(
+    groups
+      .flatMap(({ hard }) => hard)
+      .find((one) => one.name === name)!
+      .recordings(),
+  );
+
+test.each(['red dead: no light', 'red dead: noise'])('a sensor that is worn is not said to be off: %s', (name) => {
+  const { worn } = found(name);
+  expect(worn!.wrong).toBe(0);
+  expect(worn!.right + worn!.flagged).toBeGreaterThan(100);
+});
+
+test.each([1, 2, 3])('what a motion makes at the rate of the pulse, %d times as high, is neither saturation nor perfusion', (times) => {
+  const { saturation, perfusion } = found(`motion of 72 /min, ${times} pulses`);
+  expect([saturation!.wrong, perfusion!.wrong]).toEqual([0, 0]);
+});
