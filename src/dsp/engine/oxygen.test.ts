@@ -60,6 +60,12 @@ test.each([
   expect(wrong.filter(({ qmask }) => qmask === 0)).toEqual([]);
 }); // prettier-ignore
 
+test('it is not wrong and good in the block in which the gain of both lights doubles', () => {
+  const found = [33.5, 36.1, 39].flatMap((at) => saturations(0.5, (_, t, share) => (t < at ? share : 2 * (1 + share) - 1)));
+  expect(found.filter(({ qmask }) => qmask === 0).length).toBeGreaterThan(20);
+  for (const { value, qmask } of found) if (qmask === 0) expect(Math.abs(value - 97.5)).toBeLessThan(1);
+});
+
 test.each([
   [0.1, 1],
   [0.2, 1],

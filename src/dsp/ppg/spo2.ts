@@ -21,11 +21,18 @@ export const LOST_MAX = 0.2;
  *  and what is slower or faster, as breathing or a motion, has one of its own. */
 export const APART_MAX = 2;
 
-/** `spo2`: R = slope of red AC / DC on infrared AC / DC over 8 s (total least squares through 0 of the band-passed, normalised signals; by
- *  beats or by RMS the noise of either adds to R), SpO2 = offset - slope * R, limited to 0 … 100 %.
+/** A pulse does not become so many times as strong (power of its changes) from one quarter of a block to the others: a step does. */
+export const PART_MAX = 9;
+const PARTS = 4;
+const inOrder = new Float64Array(PARTS);
+
+/** `spo2`: R = slope of red AC / DC on infrared AC / DC over 8 s (total least squares through 0 of the changes from sample to sample of the
+ *  band-passed, normalised signals, in which what is slower than a pulse counts little; by beats or by RMS the noise of either adds to R),
+ *  SpO2 = offset - slope * R, limited to 0 … 100 %.
  *  Needs raw light with its DC level: counts per light, dark level taken off; sign does not matter.
  *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 % or more than 20 % is missing; flag 1 without a
- *  calibration, with a light at a rail, and where the same slope of the changes from sample to sample is another saturation. No recording with reference saturation was at hand: checked on synthetic light only.
+ *  calibration, with a light at a rail, where the slope of the lights as they are is another saturation, and with a step. No recording
+ *  with reference saturation was at hand: checked on synthetic light only.
  *
  *  Wiring: `new Spo2(fs, calibration | null)`, `reset(k)`, `push(red, ir, from, to, out)`; one value per block. */
 export class Spo2 {
@@ -42,7 +49,8 @@ export class Spo2 {
   /** Of the changes from sample to sample. */
   #fastRr = 0;
   #fastRi = 0;
-  #fastIi = 0;
+  /** Of infrared, by quarters of the block. */
+  readonly #fastIi = new Float64Array(PARTS);
   #redDc = 0;
   #irDc = 0;
   #count = 0;
@@ -66,9 +74,13 @@ export class Spo2 {
   }
 
   push(red: Float64Array, ir: Float64Array, from: number, to: number, out: FoundValues): void {
+    const fastIi = this.#fastIi;
     for (let at = from; at < to;) {
       const left = this.#clock.left;
-      const end = Math.min(to, at + left);
+      const quarters = (this.#clock.k * PARTS) / (BLOCK_SEC * this.#clock.fs);
+      const part = Math.floor(quarters) % PARTS;
+      const partLeft = Math.max(1, Math.ceil((1 - (quarters % 1)) * (BLOCK_SEC / PARTS) * this.#clock.fs - 1e-6));
+      const end = Math.min(to, at + left, at + partLeft);
       for (let i = at; i < end; i++) {
         const a = red[i]!;
         const b = ir[i]!;
@@ -79,7 +91,7 @@ export class Spo2 {
         const fastS = this.#ir.change;
         this.#fastRr += fastR * fastR;
         this.#fastRi += fastR * fastS;
-        this.#fastIi += fastS * fastS;
+        fastIi[part]! += fastS * fastS;
         this.#rr += r * r;
         this.#ri += r * s;
         this.#ii += s * s;
@@ -105,14 +117,20 @@ export class Spo2 {
       const ri = this.#ri / (redDc * irDc);
       const ii = this.#ii / (irDc * irDc);
       const ratio = principal(rr, ri, ii);
-      const fast = principal(this.#fastRr / (redDc * redDc), this.#fastRi / (redDc * irDc), this.#fastIi / (irDc * irDc));
-      const isOne = Math.abs(this.#calibration.slope * (ratio - fast)) <= APART_MAX;
+      const fast = principal(this.#fastRr / (redDc * redDc), this.#fastRi / (redDc * irDc), sumOf(this.#fastIi) / (irDc * irDc));
+      const isOne = Math.abs(this.#calibration.slope * (ratio - fast)) <= APART_MAX && this.#isSteady();
       const percent = Math.max(0, Math.min(100, this.#calibration.offset - this.#calibration.slope * fast));
       const correlation = ri / Math.sqrt(rr * ii);
       const perfusion = Math.sqrt(ii / n);
       if (fast - fast === 0) appendValue(out, this.#clock.endedSec, percent, this.#flag(correlation, perfusion, lost, isOne));
     }
     this.#clear();
+  }
+
+  #isSteady(): boolean {
+    inOrder.set(this.#fastIi);
+    inOrder.sort();
+    return inOrder[PARTS - 1]! <= PART_MAX * inOrder[1]!;
   }
 
   #flag(correlation: number, perfusion: number, lost: number, isOne: boolean): QualityFlag {
@@ -122,13 +140,16 @@ export class Spo2 {
   }
 
   #clear(): void {
-    this.#fastRr = this.#fastRi = this.#fastIi = 0;
+    this.#fastRr = this.#fastRi = 0;
+    this.#fastIi.fill(0);
     this.#rr = this.#ri = this.#ii = this.#redDc = this.#irDc = 0;
     this.#count = 0;
     this.#redEnds.reset();
     this.#irEnds.reset();
   }
 }
+
+const sumOf = (x: Float64Array): number => x.reduce((sum, value) => sum + value, 0);
 
 /** Slope of the first principal axis of two signals, by their squares and product. */
 function principal(rr: number, ri: number, ii: number): number {

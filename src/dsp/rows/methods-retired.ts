@@ -224,7 +224,7 @@ export const retiredMethods: readonly Method[] = [
   earlier(
     featureMethods[methodIndex('spo2')]!,
     4,
-    'by the lights as they are: breathing that moves their level by three pulses, 0.3 times a second, made 89 of 95 %, by one pulse 93, flagged good; a motion at the rate of the pulse was good, whatever the accelerometer said.',
+    'by the lights as they are: breathing that moves their level by three pulses, 0.3 times a second, made 89 of 95 %, by one pulse 93, flagged good; so was a motion at the rate of the pulse, whatever the accelerometer said, and a gain that doubles (85 of 95 %).',
   ),
   earlier(
     featureMethods[methodIndex('perfusion_index')]!,

@@ -352,7 +352,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Webster 1997, Design of Pulse Oximeters',
     notes:
-      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. No better than the worst of its seconds (sqi_ppg), because a motion or the light of a room moves both lights alike; suspect with a light at a rail, at the rate of a motion, its half or its double, and where the lights as they are and their changes from sample to sample, by which it is computed, have two saturations. Delay about 11 s. See spo2.ts. Version 1 knew the textbook line alone.',
+      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. No better than the worst of its seconds (sqi_ppg), because a motion or the light of a room moves both lights alike; suspect with a light at a rail, at the rate of a motion, its half or its double, and where the lights as they are and their changes from sample to sample, by which it is computed, have two saturations, and with a step of the lights. Delay about 11 s. See spo2.ts. Version 1 knew the textbook line alone.',
   }),
   method({
     feature: 'hr_ppg_motion',
