@@ -97,7 +97,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   expect(methods.filter(({ code }) => /hr_ppg_v|sqi_(ppg|ecg)_v/.test(code)).map(({ code, current }) => [code, current])).toEqual([
     ['derived:hr_ppg_v1', false],
     ['derived:hr_ppg_v10', false],
-    ['derived:hr_ppg_v11', true],
+    ['derived:hr_ppg_v11', false],
+    ['derived:hr_ppg_v12', true],
     ['derived:hr_ppg_v2', false],
     ['derived:hr_ppg_v3', false],
     ['derived:hr_ppg_v4', false],
@@ -120,6 +121,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ecg_v8', false],
     ['derived:sqi_ecg_v9', false],
     ['derived:sqi_ppg_v1', false],
+    ['derived:sqi_ppg_v10', true],
     ['derived:sqi_ppg_v2', false],
     ['derived:sqi_ppg_v3', false],
     ['derived:sqi_ppg_v4', false],
@@ -128,15 +130,14 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ppg_v7', false],
     ['derived:sqi_ppg_v8', false],
     ['derived:sqi_ppg_v9', false],
-    ['derived:sqi_ppg_v10', true],
   ]);
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
     'r_peaks_v15',
-    'pulse_peaks_v5',
-    'hr_ppg_v11',
-    'hr_ppg_motion_v11',
+    'pulse_peaks_v6',
+    'hr_ppg_v12',
+    'hr_ppg_motion_v12',
     'resp_rate_ecg_v13',
     'resp_rate_ppg_v5',
     'hrv_sdnn_300s_v17',
@@ -162,7 +163,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v11')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v12')`,
   );
   const withOld = await rowsOf('live');
   const old = withOld.filter((row) => row.includes('hr_ppg_v1 '));
@@ -172,7 +173,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v11')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v12')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1 '));
   const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v14');
@@ -240,7 +241,7 @@ test('reprocess says what is wrong with the call', async () => {
   expect((await cli()).code).toBe(EXIT_USAGE);
   expect(await cli('--all', '--method', 'derived:hr_ppg_v1')).toMatchObject({
     code: EXIT_USAGE,
-    err: expect.stringContaining('this release computes derived:hr_ppg_v11') as string,
+    err: expect.stringContaining('this release computes derived:hr_ppg_v12') as string,
   });
   expect((await cli('--all', '--method', 'derived:nonsense_v1')).code).toBe(EXIT_USAGE);
   expect((await cli('--device', 'nobody')).code).toBe(EXIT_USAGE);

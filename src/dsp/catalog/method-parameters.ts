@@ -443,6 +443,13 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('ambiguous', ppgQuality.AMBIGUOUS, '1', 'what an index is above this counts half where the beats may be something else'),
       p('tone_max', ppgQuality.TONE_MAX, '1', 'power of the second harmonic over the first below which a wave is a tone'),
       p('dicrotic', ppgQuality.DICROTIC_SEC, 's', 'a wave that comes sooner after another may be dicrotic'),
+      p('late_dicrotic', ppgQuality.LATE_DICROTIC_SEC, 's', 'and one that comes sooner than this, where it is much lower'),
+      p(
+        'late_height_by_turns',
+        ppgQuality.alternating.lateHeight.size,
+        '1',
+        'heights then go up and down by turns by more than this share',
+      ),
       p('height_by_turns', ppgQuality.alternating.height.size, '1', 'heights go up and down by turns by more than this share'),
       p('interval_by_turns', ppgQuality.alternating.interval.size, '1', 'and intervals by more than this share'),
       p('flat', ppgQuality.FLAT_SEC, 's', 'without a change for this long a sample counts as lost'),

@@ -14,7 +14,7 @@
  *  beats, or parts of beats, however alike they are (half of what it is above AMBIGUOUS is taken off, so that its order stays):
  *  - a tone, which a vibration or the light of a room leaves at any rate: a wave without a second harmonic;
  *  - waves that are high and low, or near and far, by turns: beats, or beats and the dicrotic waves between them. Only waves so near each
- *    other that the second may be dicrotic.
+ *    other that the second may be dicrotic; in a slow heart only where it is much lower.
  *  No perfusion index: most devices send PPG without its DC level.
  *
  *  Everything is measured on samples averaged down to about 31 Hz (single precision, 5 kB whatever the rate of the channel). */
@@ -49,8 +49,14 @@ export const AMBIGUOUS = 0.9;
 export const TONE_MAX = 0.01;
 /** A dicrotic wave comes sooner than this after its pulse: the valves close 0.4 s after the heart begins to eject, or sooner. */
 export const DICROTIC_SEC = 0.6;
+/** And than this in a slow heart, which ejects for longer; so late, only a wave that is much lower than its pulse. */
+export const LATE_DICROTIC_SEC = 0.75;
 /** Waves alternate whose heights, or intervals, go up and down by so much of their mean, and by turns in so much of all their changes. */
-export const alternating = { height: { size: 0.15, byTurns: 0.8 }, interval: { size: 0.05, byTurns: 0.9 } } as const;
+export const alternating = {
+  height: { size: 0.15, byTurns: 0.8 },
+  lateHeight: { size: 0.4, byTurns: 0.8 },
+  interval: { size: 0.05, byTurns: 0.9 },
+} as const;
 const RATE_STEP_SEC = 2;
 const RATE_RING = 8;
 /** Seconds whose sums are kept. */
@@ -414,7 +420,9 @@ export class PpgQuality {
     const { position } = this.#found;
     const steps = last - first - 1;
     for (let i = 0; i < steps; i++) scratch[i] = position[first + i + 1]! - position[first + i]!;
-    if (medianOf(scratch, steps) >= DICROTIC_SEC * this.#rate) return false;
+    const usualSec = medianOf(scratch, steps) / this.#rate;
+    if (usualSec >= LATE_DICROTIC_SEC) return false;
+    if (usualSec >= DICROTIC_SEC) return goByTurns(heights, steps + 1, alternating.lateHeight);
     return goByTurns(heights, steps + 1, alternating.height) || goByTurns(scratch, steps, alternating.interval);
   }
 

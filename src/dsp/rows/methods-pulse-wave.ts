@@ -24,8 +24,8 @@ const wave = (
   notes: string,
 ): Method => ({
   feature: pulseWaveFeatures[measure],
-  code: `derived:${pulseWaveFeatures[measure]}_v3`,
-  version: 3,
+  code: `derived:${pulseWaveFeatures[measure]}_v4`,
+  version: 4,
   source: 'ppg',
   title,
   unit,

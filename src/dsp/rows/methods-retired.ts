@@ -36,7 +36,11 @@ const earlier = (current: Method, version: number, notes: string): Method => {
 const flaggedBy12 =
   'flagged by sqi_ecg version 12, which could call noise and P waves good that were taken for beats after a pause of 5 s (130 instead of 72 /min).';
 
+const flaggedByIndex9 =
+  'flagged by sqi_ppg version 9, which called dicrotic waves good that were counted as beats 0.6 to 0.75 s after the pulse of a slow heart (90 /min of a pulse of 45).';
+
 export const retiredBeatMethods: readonly Method[] = [
+  earlier(beatMethods.ppg, 5, `the same beats, ${flaggedByIndex9}`),
   earlier(
     beatMethods.ppg,
     4,
@@ -207,9 +211,10 @@ export const retiredMethods: readonly Method[] = [
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => {
       // the version made of pulse_peaks version 4
-      const last = current.version - 1;
+      const last = current.version - 2;
       const of4 = current.feature === 'prv_mean_nn_300s' ? last : last - 1;
       return [
+        earlier(current, last + 1, flaggedByIndex9),
         earlier(current, last, ofPlacesUnknown),
         ...(of4 < last ? [earlier(current, of4, isOfSpectrum(current) ? acrossHoles : middleAlone)] : []),
         earlier(current, of4 - 1, ofPeaks3),
@@ -255,8 +260,11 @@ export const retiredMethods: readonly Method[] = [
   earlier(
     featureMethods[methodIndex('sqi_ppg')]!,
     9,
-    'the same flags; 0.9 at most where waves may be no beats, whatever it was before, so that these seconds had no order.',
+    '0.9 at most where waves may be no beats, whatever it was before, so that these seconds had no order; dicrotic waves 0.6 to 0.75 s after the pulse of a slow heart, counted as beats, were good.',
   ),
+  earlier(featureMethods[methodIndex('hr_ppg')]!, 11, flaggedByIndex9),
+  earlier(featureMethods[methodIndex('hr_ppg_motion')]!, 11, 'with rates of hr_ppg version 11.'),
+  ...pulseWaveMethods.map((current) => earlier(current, 3, flaggedByIndex9)),
   earlier(
     featureMethods[methodIndex('sqi_ppg')]!,
     8,

@@ -78,7 +78,7 @@ export const beatMethods = {
   }),
   ppg: method({
     feature: 'pulse_peaks',
-    version: 5,
+    version: 6,
     source: 'ppg',
     title: 'Pulse beats',
     unit: '1',
@@ -96,7 +96,7 @@ export const beatMethods = {
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 17, mean_nn: 16, sdnn: 17, pnn50: 17, sd1: 17, sd2: 17, lf: 17, hf: 17, lf_hf: 17 },
-  ppg: { rmssd: 10, mean_nn: 9, sdnn: 11, pnn50: 10, sd1: 10, sd2: 11, lf: 10, hf: 10, lf_hf: 10 },
+  ppg: { rmssd: 11, mean_nn: 10, sdnn: 12, pnn50: 11, sd1: 11, sd2: 12, lf: 11, hf: 11, lf_hf: 11 },
 };
 
 /** Steps of variability by unit. */
@@ -226,7 +226,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 11,
+    version: 12,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -267,7 +267,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes:
-      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Bad where a second detector finds less than half of the beats. At most suspect where the waves are a tone, or high and low by turns so near each other that the second may be dicrotic. The spectral rate is that of hr_ppg_motion version 5. Version 1 did not know it.',
+      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Bad where a second detector finds less than half of the beats. At most suspect where the waves are a tone, or high and low by turns so near each other that the second may be dicrotic (within 0.6 s; within 0.75 s where it is much lower). The spectral rate is that of hr_ppg_motion version 5. Version 1 did not know it.',
   }),
   method({
     feature: 'resp_rate',
@@ -356,7 +356,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 11,
+    version: 12,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
