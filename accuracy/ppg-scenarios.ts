@@ -323,8 +323,8 @@ function labelled(name: string, signal: 'ecg' | 'ppg', kind: 'ecg' | 'ppg'): Sce
 export const groups: readonly Group[] = [
   ...[45, 60, 75].map((perMin) =>
     group(`pulse of ${perMin} /min`, { perMin }, [
-      ...[0.35, 0.6, 0.9].map((height) => [`dicrotic wave halfway, ${height} as high`, { shape: dicrotic(0.5, height) }] as const),
-      ['dicrotic wave after 0.4 of the interval, 0.6 as high', { shape: dicrotic(0.4, 0.6) }],
+      ...[0.35, 0.6, 0.9].map((height) => [`dicrotic wave halfway, ${height} as high, ${perMin} /min`, { shape: dicrotic(0.5, height) }] as const),
+      [`dicrotic wave after 0.4 of the interval, 0.6 as high, ${perMin} /min`, { shape: dicrotic(0.4, 0.6) }],
     ]),
   ),
   group('pulse of 72 /min', {}, [
