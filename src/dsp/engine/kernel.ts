@@ -127,9 +127,8 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
 /** Beats, spectral rates and judged seconds of a PPG sensor. Events are beats, a is the detector's confidence, b is 1 where the pulse is
  *  upside down, c is 1 where it may be the other way up; a judged second lies at its start, a is its index, b its flag; a rate lies a
  *  microsecond before the end of its window, a is the rate per minute, b its flag, c the rate of the motion;
- *  a block of light lies a microsecond before its end, a is
- *  its perfusion in %, b is BAD where it is the light of nothing worn, SUSPECT where its perfusion is in doubt. Frames are 2 s from reset, so it starts on a whole multiple of
- *  2 s. */
+ *  a block of light lies a microsecond before its end, a is its perfusion in %, b is BAD where it is the light of nothing worn, SUSPECT
+ *  where its perfusion is in doubt. Frames are 2 s from reset, so it starts on a whole multiple of 2 s. */
 export function pulseKernel(kernel: PulseKernel, rateNanoHz: number): SegmentKernel {
   const { beats, rates, seconds, blocks } = foundPulse;
   let originK = 0;

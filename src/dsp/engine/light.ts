@@ -24,7 +24,8 @@ export class LightValues {
   /** Two at most: a second is judged 10 s after it began. */
   readonly #blocks: Block[] = [];
 
-  /** @param flagOf flag of the second that begins at a time, s  @param isOfMotion may a pulse rate between two times be that of a motion? */
+  /** @param flagOf flag of the second that begins at a time, s
+   *  @param isOfMotion may a pulse rate between two times be that of a motion? */
   constructor(
     channelNo: number,
     gaps: Gaps,

@@ -1,4 +1,4 @@
-// What was wrong of light that is made (accuracy/ppg-scenarios.ts), and flagged good; the rest of it is in test/accuracy.
+// Values of made light (accuracy/ppg-scenarios.ts) that were wrong and flagged good; test/accuracy has all of it.
 import { expect, test } from 'vitest';
 import { tallies } from '../../../accuracy/ppg-scenarios-section.ts';
 import type { Tally } from '../../../accuracy/ppg-scenarios-section.ts';

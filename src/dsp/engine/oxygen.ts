@@ -28,7 +28,8 @@ export class OxygenValues {
   readonly #blocks: Block[] = [];
   readonly #lights: Float64Array[] = [];
 
-  /** @param flagOf flag of the second that begins at a time, s  @param isOfMotion may a pulse rate between two times be that of a motion? */
+  /** @param flagOf flag of the second that begins at a time, s
+   *  @param isOfMotion may a pulse rate between two times be that of a motion? */
   constructor(
     of: OxygenLeads,
     stock: KernelStock,

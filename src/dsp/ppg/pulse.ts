@@ -22,9 +22,9 @@ export function emptyPulse(): FoundPulse {
 }
 
 /** Call push with every row in order, flush at the end, and empty `out` whenever it suits. NaN marks a missing sample. Beats are fused
- *  from all wavelengths; quality is judged on the first, by these beats; blocks are of its light, idle where every light is. With an axis missing there is
- *  no accelerometer. A pulse that is given upside down is turned first (polarity.ts). Rows after a reset wait until its polarity is
- *  known, which delays nothing by more than latencySec; where the first seconds are not wanted, none wait. */
+ *  from all wavelengths; quality is judged on the first, by these beats; blocks are of its light, idle where every light is. With an axis
+ *  missing there is no accelerometer. A pulse that is given upside down is turned first (polarity.ts). Rows after a reset wait until its
+ *  polarity is known, which delays nothing by more than latencySec; where the first seconds are not wanted, none wait. */
 export class PulseKernel {
   /** Beats, rates and seconds that start at time t have been found once the sample at t + latencySec was pushed. */
   readonly latencySec: number;
