@@ -4,11 +4,11 @@
 import { beatKinds } from '../src/dsp/rows/feature-rows.ts';
 import type { BeatRow } from '../src/dsp/rows/feature-rows.ts';
 import { encodeBeats, MINUTE_NS } from '../src/storage/derived-block.ts';
-import { callOrigins, fitOrigins, paced, shapedBeats } from './beat-origin-fit.ts';
+import { callOrigins, fitOrigins, noisyBeats, paced, shapedBeats } from './beat-origin-fit.ts';
 import { called } from './beat-origin-section.ts';
 import { ecgChannels } from './ecg-detection-section.ts';
 import { streamRows } from './hrv-stream.ts';
-import { loadMitdb, loadQtdb } from './mitdb-recordings.ts';
+import { loadElectrodeMotion, loadMitdb, loadQtdb } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
 import { originsOfCalls } from './score-kinds.ts';
 import type { Call, CalledBeat } from './score-kinds.ts';
@@ -68,12 +68,14 @@ export async function run(dataDir: string): Promise<Section | null> {
     ([database, all]) => [database, all.filter(({ name }) => !paced.has(name))] as const,
   );
   if (databases.some(([, all]) => all.length === 0)) return null;
+  const noise = loadElectrodeMotion(dataDir);
   const shaped = new Map(databases.map(([database, all]) => [database, new Map(all.map((r) => [r.name, shapedBeats(r, 1)]))]));
   const rows: string[][] = [['kinds of', 'database', 'chosen on', 'called', 'confidence', 'beats', 'stated %', 'right %']];
   const json: Record<string, number> = {};
   const byDatabase: DatabaseFigure[] = [];
   databases.forEach(([database, recordings], i) => {
-    const weights = fitOrigins(shaped.get(databases[1 - i]![0])!);
+    const [other, ofOther] = databases[1 - i]!;
+    const weights = fitOrigins(shaped.get(other)!, new Map(noise === null ? [] : ofOther.flatMap((r) => noisyBeats(r, noise))));
     const ways: readonly (readonly [string, ChosenOn, (r: EcgRecording) => readonly CalledBeat[]])[] = [
       ['in use', 'yes', (r) => called(r, 1)],
       ['of the other', 'no', (r) => callOrigins(shaped.get(database)!.get(r.name)!, weights)],

@@ -6,6 +6,8 @@ import {
   confidenceOf,
   firstOfRun,
   isFibrillation,
+  movementAround,
+  perhapsVentricularMin,
   supraventricularMin,
   timingTermNames,
   timingTerms,
@@ -15,7 +17,7 @@ import { noBeats } from '../src/dsp/kernels/found-beats.ts';
 import { contextSec, segmentSec } from '../src/dsp/kernels/segment-grid.ts';
 import type { Example, Weights } from './engine-windows.ts';
 import { fitLogistic } from './engine-windows.ts';
-import { matchRecording } from './mitdb-recordings.ts';
+import { addNoise, matchRecording } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
 import type { CalledBeat } from './score-kinds.ts';
 
@@ -49,6 +51,8 @@ export type ShapedBeat = Readonly<{
   widerInSecond: number;
   isFibrillation: boolean;
   firstOfRun: number;
+  /** `movementAround` it. */
+  movement: number;
 }>;
 
 const names = [...timingTermNames, ...shapeTermNames];
@@ -60,6 +64,12 @@ const used: Readonly<Record<'V' | 'S' | 'F', readonly string[]>> = {
 };
 /** Not fitted on: their ventricular (207) and supraventricular beats (207, 201) look as the usual ones of the recording do. */
 const left = { V: new Set(['207']), S: new Set(['207', '201']), F: new Set<string>() };
+const isLeft = (kind: 'V' | 'S' | 'F', name: string): boolean => left[kind].has(name.split(' ')[0]!);
+/** Signal-to-noise ratios of the copies with noise of moving electrodes, dB. */
+const noisyDb = [12, 6] as const;
+/** Of the beats of such a copy, for confidences: so that moving electrodes are about a sixth of all. */
+const noisyWeight = 0.3;
+const isNoisyCopy = (name: string): boolean => name.includes(' ');
 /** So many beats of a kind of a recording count in full; of more, each counts less. */
 const most = { V: { yes: 300, no: 500 }, S: { yes: 200, no: 500 }, F: { yes: 300, no: 500 } };
 const ridge = 1;
@@ -98,7 +108,22 @@ export function shapedBeats(recording: EcgRecording, leadCount: 1 | 2): ShapedBe
   return seconds.flatMap((sec, i) => withTerms(recording, seconds, shapeRows, sec, i) ?? []);
 }
 
-let columns: { of: readonly number[]; tUs: Float64Array; starts: Uint8Array; pLikeness: Float32Array; origins: Origin[] } | null = null;
+/** Beats of copies of a recording with noise, by names that begin with its own. */
+export function noisyBeats(recording: EcgRecording, noise: Float64Array): (readonly [string, readonly ShapedBeat[]])[] {
+  return noisyDb.map((snrDb) => {
+    const leads = [addNoise(recording, 0, noise, snrDb)];
+    return [`${recording.name} ${snrDb} dB`, shapedBeats({ ...recording, leads }, 1)] as const;
+  });
+}
+
+let columns: {
+  of: readonly number[];
+  tUs: Float64Array;
+  starts: Uint8Array;
+  pLikeness: Float32Array;
+  pRest: Float32Array;
+  origins: Origin[];
+} | null = null;
 
 function withTerms(
   recording: EcgRecording,
@@ -111,19 +136,21 @@ function withTerms(
     const tUs = Float64Array.from(seconds, (s) => Math.round(s * 1e6));
     const starts = Uint8Array.from(seconds, (s, j) => (j === 0 || s - seconds[j - 1]! > 3 ? 1 : 0));
     const { referenceOf } = matchRecording(recording, seconds.map((s) => s * recording.fs)); // prettier-ignore
-    const pLikeness = Float32Array.from(measures, ([m]) => m![shapeMeasures.indexOf('p_likeness')]!);
+    const measure = (name: (typeof shapeMeasures)[number]): Float32Array =>
+      Float32Array.from(measures, ([m]) => m![shapeMeasures.indexOf(name)]!);
     columns = {
       of: seconds,
       tUs,
       starts,
-      pLikeness,
+      pLikeness: measure('p_likeness'),
+      pRest: measure('before_rest'),
       origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))),
     };
   }
   const timing = new Float64Array(timingTermNames.length);
   const shape = new Float64Array(shapeTermNames.length);
   const { tUs, starts } = columns;
-  const beats = { count: tUs.length, tUs, starts, pLikeness: columns.pLikeness };
+  const beats = { count: tUs.length, tUs, starts, pLikeness: columns.pLikeness, pRest: columns.pRest };
   const usual = timingTerms(beats, 0, i, timing);
   shapeTerms(measures[i]![0]!, shape);
   const isKnown = !Number.isNaN(usual + measures[i]![0]![0]!);
@@ -134,6 +161,7 @@ function withTerms(
     widerInSecond: measures[i]!.length > 1 ? widerThanUsual(measures[i]![1]!) : Number.NaN,
     isFibrillation: isFibrillation(beats, 0, i, usual),
     firstOfRun: firstOfRun(beats, 0, i),
+    movement: movementAround(beats, 0, i),
   };
 }
 
@@ -141,21 +169,47 @@ type Confidences = Readonly<Record<'N' | 'V' | 'S', Weights>>;
 /** `second`: for a ventricular beat, what a second lead adds. */
 export type OriginWeights = Readonly<{ V: Weights; S: Weights; second: Weights; confidence: Confidences }>;
 
-/** @param of beats by recording */
-export function fitOrigins(of: ReadonlyMap<string, readonly ShapedBeat[]>): OriginWeights {
-  const V = fitOne(of, 'V', ['N', 'S', '-']);
-  const weights = { V, S: fitOne(of, 'S', ['N', '-']), second: fitSecond(of, V) };
-  return { ...weights, confidence: fitConfidence(of, weights) };
+type BeatsByRecording = ReadonlyMap<string, readonly ShapedBeat[]>;
+
+/** @param noisy the same with noise of moving electrodes, by other names: what they look like is fitted on both */
+export function fitOrigins(clean: BeatsByRecording, noisy: BeatsByRecording = new Map()): OriginWeights {
+  const both = new Map([...clean, ...noisy]);
+  const V = withSameSteep(both, fitOne(clean, 'V', ['N', 'S', '-']));
+  const weights = { V, S: fitOne(clean, 'S', ['N', '-']), second: fitSecond(clean, V) };
+  return { ...weights, confidence: fitConfidence(both, weights) };
 }
 
-/** How often a call is right, by its logits: every beat as often as it is. Fusion beats, and those that nobody could name, say nothing. */
-function fitConfidence(of: ReadonlyMap<string, readonly ShapedBeat[]>, weights: Omit<OriginWeights, 'confidence'>): Confidences {
+/** What a steep part that is that of the usual beat speaks against a ventricular one, of beats that are perhaps ventricular: scaled so that
+ *  the threshold stays. */
+function withSameSteep(of: BeatsByRecording, V: Weights): Weights {
+  const at = names.indexOf('same_steep');
+  const examples: Example[] = [];
+  for (const [name, all] of of) {
+    if (isLeft('V', name)) continue;
+    const beats = all.filter(({ terms, origin }) => terms.length > 0 && 'VNS-'.includes(origin));
+    const yes = beats.filter(({ origin }) => origin === 'V').length;
+    for (const { terms, origin } of beats) {
+      const before = logit(V, terms);
+      if (before < perhapsVentricularMin) continue;
+      const isRight = origin === 'V';
+      const weight = Math.min(1, isRight ? most.V.yes / yes : most.V.no / (beats.length - yes));
+      examples.push({ features: [before, terms[at]!], isRight, weight });
+    }
+  }
+  if (examples.length === 0) return V;
+  const [, scale = 1, same = 0] = fitLogistic(examples, ridge);
+  return V.map((weight, j) => (j === at + 1 ? same / scale : weight));
+}
+
+/** How often a call is right, by its logits and the movement around it. Fusion beats, and those that nobody could name, say nothing. */
+function fitConfidence(of: BeatsByRecording, weights: Omit<OriginWeights, 'confidence'>): Confidences {
   const examples: Record<'N' | 'V' | 'S', Example[]> = { N: [], V: [], S: [] };
-  for (const beats of of.values())
+  for (const [name, beats] of of)
     judgeAll(beats, weights).forEach(({ called, logits }, i) => {
       const { origin } = beats[i]!;
       if (logits === null || origin === 'F' || origin === 'Q') return;
-      examples[called].push({ features: logits.filter((_, j) => asked[called][j]), isRight: origin === called, weight: 1 });
+      const features = logits.filter((_, j) => asked[called][j]);
+      examples[called].push({ features, isRight: origin === called, weight: isNoisyCopy(name) ? noisyWeight : 1 });
     });
   const fitted = (called: 'N' | 'V' | 'S'): Weights => {
     const [constant = 0, ...rest] = examples[called].length === 0 ? [] : fitLogistic(examples[called], confidenceRidge);
@@ -164,17 +218,17 @@ function fitConfidence(of: ReadonlyMap<string, readonly ShapedBeat[]>, weights: 
   return { N: fitted('N'), V: fitted('V'), S: fitted('S') };
 }
 
-/** Which of both logits, ventricular and supraventricular, a confidence is made of. */
-const asked = { N: [true, true], V: [true, false], S: [false, true] };
+/** Which of ventricular logit, supraventricular logit and movement a confidence is made of. */
+const asked = { N: [true, true, false], V: [true, false, true], S: [false, true, true] };
 const confidenceRidge = 0.01;
 
 const logit = (w: Weights, terms: readonly number[]): number => terms.reduce((sum, term, j) => sum + w[j + 1]! * term, w[0]!);
 
 /** What the width in a second lead adds to the logit of the first: scaled so that the threshold of the first stays. */
-function fitSecond(of: ReadonlyMap<string, readonly ShapedBeat[]>, V: Weights): Weights {
+function fitSecond(of: BeatsByRecording, V: Weights): Weights {
   const examples: Example[] = [];
   for (const [name, all] of of) {
-    if (left.V.has(name)) continue;
+    if (isLeft('V', name)) continue;
     const beats = all.filter(({ terms, widerInSecond }) => terms.length > 0 && !Number.isNaN(widerInSecond));
     const yes = beats.filter(({ origin }) => origin === 'V');
     const no = beats.filter(({ origin }) => ['N', 'S', '-'].includes(origin));
@@ -189,11 +243,11 @@ function fitSecond(of: ReadonlyMap<string, readonly ShapedBeat[]>, V: Weights): 
   return [(constant - ventricularMin) / first + ventricularMin, wider / first];
 }
 
-function fitOne(of: ReadonlyMap<string, readonly ShapedBeat[]>, kind: 'V' | 'S' | 'F', against: readonly Origin[]): Weights {
+function fitOne(of: BeatsByRecording, kind: 'V' | 'S' | 'F', against: readonly Origin[]): Weights {
   const at = used[kind].map((name) => (names as readonly string[]).indexOf(name));
   const examples: Example[] = [];
   for (const [name, all] of of) {
-    if (left[kind].has(name)) continue;
+    if (isLeft(kind, name)) continue;
     const beats = all.filter(({ terms, isFibrillation: isOff }) => terms.length > 0 && !(kind === 'S' && isOff));
     const yes = beats.filter(({ origin }) => origin === kind);
     const no = beats.filter(({ origin }) => against.includes(origin));
@@ -215,8 +269,8 @@ export function callOrigins(beats: readonly ShapedBeat[], weights: OriginWeights
   });
 }
 
-/** `logits`: ventricular and supraventricular; null: unknown. */
-type JudgedBeat = Readonly<{ called: 'N' | 'V' | 'S'; logits: readonly [number, number] | null }>;
+/** `logits`: ventricular, supraventricular, and the movement around it; null: unknown. */
+type JudgedBeat = Readonly<{ called: 'N' | 'V' | 'S'; logits: readonly [number, number, number] | null }>;
 
 function judgeAll(beats: readonly ShapedBeat[], weights: Omit<OriginWeights, 'confidence'>): JudgedBeat[] {
   const own = beats.map((beat) => judgeAlone(beat, weights));
@@ -227,22 +281,19 @@ function judgeAll(beats: readonly ShapedBeat[], weights: Omit<OriginWeights, 'co
 }
 
 function judgeAlone(
-  { terms, widerInSecond, isFibrillation: isOff }: ShapedBeat,
+  { terms, widerInSecond, isFibrillation: isOff, movement }: ShapedBeat,
   { V, S, second }: Omit<OriginWeights, 'confidence'>,
 ): JudgedBeat {
   if (terms.length === 0) return { called: 'N', logits: null };
   const ventricular = logit(V, terms) + (Number.isNaN(widerInSecond) ? 0 : second[0]! + second[1]! * widerInSecond);
   const supraventricular = logit(S, terms);
-  if (ventricular > ventricularMin) return { called: 'V', logits: [ventricular, supraventricular] };
-  if (supraventricular > supraventricularMin && !isOff) return { called: 'S', logits: [ventricular, supraventricular] };
-  return { called: 'N', logits: [ventricular, Math.min(supraventricular, supraventricularMin)] };
+  if (ventricular > ventricularMin) return { called: 'V', logits: [ventricular, supraventricular, movement] };
+  if (supraventricular > supraventricularMin && !isOff) return { called: 'S', logits: [ventricular, supraventricular, movement] };
+  return { called: 'N', logits: [ventricular, Math.min(supraventricular, supraventricularMin), movement] };
 }
 
 /** Would a third function of all terms tell fusion beats? @returns of a recording, by weights of the others, how many it would find */
-export function foundFusion(
-  own: readonly ShapedBeat[],
-  others: ReadonlyMap<string, readonly ShapedBeat[]>,
-): Readonly<{ found: number; all: number }> {
+export function foundFusion(own: readonly ShapedBeat[], others: BeatsByRecording): Readonly<{ found: number; all: number }> {
   const weights = fitOne(others, 'F', ['N', 'S', 'V', '-']);
   const fusion = own.filter(({ origin, terms }) => origin === 'F' && terms.length > 0);
   return { found: fusion.filter(({ terms }) => logit(weights, terms) > 0).length, all: fusion.length };

@@ -1,14 +1,14 @@
 /** Ventricular and supraventricular beats by AAMI EC57 (score-kinds.ts), beat by beat, first lead and both, no recording's labels known
  *  beforehand. Gross: sums over recordings. Paced recordings are left out. */
-import { callOrigins, fitOrigins, foundFusion, originOf, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
-import type { Origin, ShapedBeat } from './beat-origin-fit.ts';
+import { callOrigins, fitOrigins, foundFusion, noisyBeats, originOf, paced, shapedBeats, weightTables } from './beat-origin-fit.ts';
+import type { Origin, OriginWeights, ShapedBeat } from './beat-origin-fit.ts';
 import { ecgChannels } from './ecg-detection-section.ts';
 import { beatClassOf } from '../src/query/beat-classes.ts';
 import { beatKinds } from '../src/dsp/rows/feature-rows.ts';
 import type { BeatRow } from '../src/dsp/rows/feature-rows.ts';
 import { streamRows } from './hrv-stream.ts';
 import { readCinc } from './rhythm-section.ts';
-import { loadMitdb, loadQtdb } from './mitdb-recordings.ts';
+import { loadElectrodeMotion, loadMitdb, loadQtdb } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
 import { noScores, originsOfCalls, scoreKinds } from './score-kinds.ts';
 import type { Call, CalledBeat, KindScores, Score } from './score-kinds.ts';
@@ -54,16 +54,32 @@ type Database = readonly [string, ChosenOn, readonly EcgRecording[]];
 type Scored = Readonly<{ database: string; chosenOn: ChosenOn; gross: Gross; recordings: readonly (readonly [string, Gross])[] }>;
 
 /** Calls in use, or with `leaveOut` those of weights fitted on the other recordings or the other database. */
-export function scoreDatabases(databases: readonly Database[], leadCount: 1 | 2, leaveOut: Options['leaveOut'], notes: string[]): Scored[] {
+export function scoreDatabases(
+  databases: readonly Database[],
+  leadCount: 1 | 2,
+  leaveOut: Options['leaveOut'],
+  notes: string[],
+  noise: Float64Array | null,
+): Scored[] {
   const shaped = new Map<string, Shaped>();
+  const noisy = new Map<string, Shaped>();
   if (leaveOut !== null)
-    for (const [database, , all] of databases) for (const r of all) shaped.set(r.name, { database, beats: shapedBeats(r, leadCount) });
+    for (const [database, , all] of databases)
+      for (const r of all) {
+        shaped.set(r.name, { database, beats: shapedBeats(r, leadCount) });
+        for (const [name, beats] of noise === null ? [] : noisyBeats(r, noise)) noisy.set(name, { database, beats });
+      }
+  const fitWhere = (is: (name: string, database: string) => boolean): OriginWeights =>
+    fitOrigins(
+      beatsWhere(shaped, is),
+      beatsWhere(noisy, (name, of) => is(name.split(' ')[0]!, of)),
+    );
   const scored = databases.map(([database, chosenOn, recordings]): Scored => {
-    const ofOtherDatabase = leaveOut === 'database' ? fitOrigins(beatsWhere(shaped, (_, of) => of !== database)) : null;
+    const ofOtherDatabase = leaveOut === 'database' ? fitWhere((_, of) => of !== database) : null;
     const gross = noScores();
     const scores = recordings.map((recording): [string, Gross] => {
       const { name } = recording;
-      const weights = leaveOut === 'recording' ? fitOrigins(beatsWhere(shaped, (other) => other !== name)) : ofOtherDatabase;
+      const weights = leaveOut === 'recording' ? fitWhere((other) => other !== name) : ofOtherDatabase;
       const beats = shaped.get(name)?.beats ?? [];
       const own = scoreKinds(recording, weights === null ? called(recording, leadCount) : callOrigins(beats, weights));
       for (const kind of ['V', 'S'] as const) for (const key of ['found', 'all', 'falsely'] as const) gross[kind][key] += own[kind][key];
@@ -71,7 +87,7 @@ export function scoreDatabases(databases: readonly Database[], leadCount: 1 | 2,
     });
     return { database, chosenOn: leaveOut === null ? chosenOn : 'no', gross, recordings: scores };
   });
-  if (leaveOut !== null) notes.push(...weightTables(fitOrigins(beatsWhere(shaped, () => true))));
+  if (leaveOut !== null) notes.push(...weightTables(fitWhere(() => true)));
   if (leaveOut === 'recording' && leadCount === 1) notes.push(fusionNote(shaped));
   return scored;
 }
@@ -115,8 +131,9 @@ export async function run(dataDir: string, { leaveOut }: Options): Promise<Secti
   const json: Record<string, unknown> = {};
   const byDatabase: DatabaseFigure[] = [];
   const notes: string[] = [];
+  const noise = loadElectrodeMotion(dataDir);
   for (const leadCount of [1, 2] as const)
-    for (const { database, chosenOn, gross, recordings } of scoreDatabases(databases, leadCount, leaveOut, notes)) {
+    for (const { database, chosenOn, gross, recordings } of scoreDatabases(databases, leadCount, leaveOut, notes, noise)) {
       const leads = leadCount === 1 ? '' : ', both leads';
       for (const [name, own] of leadCount === 1 ? recordings : [])
         if (own.V.all + own.S.all + own.V.falsely + own.S.falsely >= 20)

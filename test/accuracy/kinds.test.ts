@@ -7,6 +7,7 @@ import { judgedOf } from '../../accuracy/beat-confidence-section.ts';
 import { called, scoreDatabases } from '../../accuracy/beat-origin-section.ts';
 import { loadMitdb, loadQtdb } from '../../accuracy/mitdb-recordings.ts';
 import type { EcgRecording } from '../../accuracy/mitdb-recordings.ts';
+import { readCinc } from '../../accuracy/rhythm-section.ts';
 import { scoreKinds } from '../../accuracy/score-kinds.ts';
 import type { Call } from '../../accuracy/score-kinds.ts';
 
@@ -59,7 +60,7 @@ describe.skipIf(!hasData)('kinds of beats', () => {
   const shares = (all: readonly EcgRecording[], names: readonly string[], kind: 'V' | 'S'): [number, number] => {
     const recordings = all.filter(({ name }) => names.includes(name));
     expect(recordings.length).toBe(names.length);
-    const { found, all: labelled, falsely } = scoreDatabases([['', 'yes', recordings]], 1, null, [])[0]!.gross[kind];
+    const { found, all: labelled, falsely } = scoreDatabases([['', 'yes', recordings]], 1, null, [], null)[0]!.gross[kind];
     return [found / labelled, found / (found + falsely)];
   };
 
@@ -77,6 +78,18 @@ describe.skipIf(!hasData)('kinds of beats', () => {
     expect(often).toBeGreaterThanOrEqual(0.95);
     expect(right).toBeGreaterThanOrEqual(0.82);
   });
+
+  test.skipIf(!existsSync(join(dataDir, 'cinc2017', 'REFERENCE.csv')))(
+    'people with a normal rhythm who hold the electrodes in their hands: hardly a good beat is ectopic (not chosen on)',
+    async () => {
+      const beats = (await readCinc(dataDir)).filter(({ label }) => label === 'N').flatMap(({ rows }) => rows.beats);
+      const good = beats.filter(({ quality }) => quality === 0);
+      expect(good.length).toBeGreaterThan(0.84 * beats.length);
+      const share = (reason: string): number => good.filter((beat) => beat.reason === reason).length / good.length;
+      expect(share('ventricular')).toBeLessThan(0.01);
+      expect(share('supraventricular')).toBeLessThan(0.007);
+    },
+  );
 
   test('a confidence says how often a kind is right: two recordings with aberrated beats and many of each kind', async () => {
     const recordings = [...(await loadMitdb(dataDir)), ...(await loadQtdb(dataDir))].filter(({ name }) => ['203', 'sel891'].includes(name));

@@ -134,13 +134,13 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
-    'r_peaks_v15',
+    'r_peaks_v16',
     'pulse_peaks_v6',
     'hr_ppg_v12',
     'hr_ppg_motion_v12',
     'resp_rate_ecg_v13',
     'resp_rate_ppg_v5',
-    'hrv_sdnn_300s_v17',
+    'hrv_sdnn_300s_v18',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
   // What is stored is whole steps of the method, and the table of methods says which.

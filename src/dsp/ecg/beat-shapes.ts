@@ -15,6 +15,8 @@ const SHAPES = 4;
 const ALIKE = 0.9;
 /** Beats of the usual shape, about, before others are compared with it. */
 const KNOWN = 2;
+/** Of a shape that has been seen twice not long ago. */
+const TWICE = 1.5;
 const GAIN = 0.1;
 const FADE = 0.97;
 /** Of two shapes that are both frequent, the narrower one is the usual one: in bigeminy every other beat is ventricular. */
@@ -37,6 +39,8 @@ export const shapeMeasures = [
   'likeness',
   'usual_share',
   'p_rest',
+  'steep_rest',
+  'before_rest',
 ] as const;
 
 /** `energy`: of its QRS complex, whose mean is 0. */
@@ -120,6 +124,7 @@ export class BeatShapes {
           best = shape;
         } else this.#bestShift = bestShift;
       }
+    if (found) measures[15] = best === usual || likeness < ALIKE || best!.weight < TWICE ? measures[13]! : this.#beforeRest(best!);
     if (best !== null && likeness >= ALIKE) this.#learn(best, Math.max(GAIN, 1 / (best.weight + 1)));
     else {
       this.#bestShift = 0;
@@ -288,6 +293,28 @@ export class BeatShapes {
     for (const { weight } of this.#shapes) weights += weight;
     m[12] = usual.weight / weights;
     m[13] = 0.5 * Math.log(pRest / yy + 1e-4);
+    m[14] = this.#steepRest(y, from);
+  }
+
+  /** What stands before the beat beyond what stands before beats of a shape, over the size of their QRS complex. */
+  #beforeRest({ wave, energy }: Shape): number {
+    const p = relate(this.#seen, wave, this.#shift + this.#bestShift, 0, this.#qFrom, part);
+    return 0.5 * Math.log((p.xx - 2 * p.xy + p.yy) / energy + 1e-4);
+  }
+
+  /** Of what is left of the QRS complex without the usual one, the differences between samples, over those of the usual one: waves of
+   *  movement are slow, so that they leave its steep part as it is. */
+  #steepRest(y: Float64Array, from: number): number {
+    const x = this.#seen;
+    let rest = 0;
+    let usual = 0;
+    for (let i = this.#qFrom + 1; i < this.#qTo; i++) {
+      const b = y[i]! - y[i - 1]!;
+      const left = x[from + i]! - x[from + i - 1]! - b;
+      rest += left * left;
+      usual += b * b;
+    }
+    return 0.5 * Math.log(rest / usual + 1e-4);
   }
 
   /** Area over height of the QRS complex, ms. */

@@ -28,6 +28,7 @@ export const noJudgements = (): FoundJudgements => ({
 });
 
 const pLikeness = shapeMeasures.indexOf('p_likeness');
+const beforeRest = shapeMeasures.indexOf('before_rest');
 /** At most this many leads are judged. */
 const JUDGED_LEADS = 2;
 /** Candidates of 12 s: no two are closer than 200 ms. */
@@ -207,6 +208,7 @@ export class EcgKernel implements LeadListener {
         confidence[this.#given]!,
         shapeEvidence(measures, this.#secondShapes?.measures ?? null),
         measures[pLikeness]!,
+        measures[beforeRest]!,
         shiftMs,
       );
     }

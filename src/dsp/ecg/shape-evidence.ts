@@ -4,12 +4,23 @@
 import { shapeMeasures } from './beat-shapes.ts';
 
 /** Terms made of `shapeMeasures`, in the order of the weights below. */
-export const shapeTermNames = ['unlike', 'unlike_whole', 'rest', 'wider', 'steeper', 'larger', 'wide', 'no_p', 'p_rest'] as const;
+export const shapeTermNames = [
+  'unlike',
+  'unlike_whole',
+  'rest',
+  'wider',
+  'steeper',
+  'larger',
+  'wide',
+  'no_p',
+  'p_rest',
+  'same_steep',
+] as const;
 
 /** For a ventricular beat: unlike the usual one, wider, less steep. */
-export const ventricularShapeWeights: readonly number[] = [0.469, 0.936, 0.955, 4.386, -1.127, 1.21, 0.041, 0, 0];
+export const ventricularShapeWeights: readonly number[] = [0.462, 0.94, 0.955, 4.387, -1.124, 1.207, 0.053, 0, 0, -7.298];
 /** For a supraventricular beat: like the usual one, but for the P wave. */
-export const supraventricularShapeWeights: readonly number[] = [-0.506, 0, 0, -0.974, 0.313, 0, 0, 0.553, 1.554];
+export const supraventricularShapeWeights: readonly number[] = [-0.506, 0, 0, -0.98, 0.312, 0, 0, 0.553, 1.555, 0];
 
 /** What a second lead adds for a ventricular beat: a constant, and how much wider than the usual one the beat is there. */
 export const secondLeadWeights: readonly number[] = [-0.702, 4.913];
@@ -31,6 +42,8 @@ export function shapeTerms(m: Float64Array, out: Float64Array): void {
   out[7] = clip(Math.log(1.05 - m[7]!) * clip((m[8]! + 4) / 2, 0, 1), -9, 9);
   // where much else stands before the beat, the P wave is hidden by noise
   out[8] = clip(m[13]!, -5, 2);
+  // the steep part is that of the usual beat: a slow wave of movement lies over it
+  out[9] = clip(-0.7 - m[14]!, 0, 1);
 }
 
 const terms = new Float64Array(shapeTermNames.length);

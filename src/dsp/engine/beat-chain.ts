@@ -159,7 +159,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, isOfMotion, sink);
     this.#oxygen = group.oxygen === null ? null : new OxygenValues(group.oxygen, stock, flagOf, isOfMotion, sink);
     this.#waves = isEcg || !group.primary ? null : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
-    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e) => {
+    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e, f) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag, c);
       else if (itemIs === itemKind.block) this.#light?.block(tUs + 1, a, b as QualityFlag);
@@ -168,7 +168,7 @@ export class BeatChain implements Chain, RowTaker {
         this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));
       } else {
         const missingUs = this.#gaps.missingUs(this.#track.lastUs, tUs);
-        if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d, e);
+        if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d, e, f);
         else this.#track.push(tUs, a, missingUs, Number.NaN, Number.NaN, this.#waves?.steepestAfterMs(tUs, b === 1));
         this.#breathing?.beat(tUs, !isEcg && b === 1);
         this.#waves?.beat(tUs, b === 1, c === 1);
@@ -315,14 +315,14 @@ export class BeatChain implements Chain, RowTaker {
   }
 
   #handOut(i: number): void {
-    const { tUs, starts, flag } = this.#track;
+    const { tUs, starts } = this.#track;
     classifyBeat(this.#track, i, verdict);
     const bridged = this.group.source === 'ecg' ? bridgedBeats(this.#track, this.#gaps, i) : none;
     if (bridged.length > 0) this.#bridge(i, bridged);
     else if (verdict.missed > 0) this.#interpolate(i, verdict.missed);
     const ibiMs = starts[i] === 1 ? Number.NaN : (tUs[i]! - tUs[i - 1]!) / 1000;
     const { kind, reason, confidence } = verdict;
-    this.#sink.beat(this.group.channelNo, tUs[i]!, ibiMs, kind, reason, confidence, flag[i] as QualityFlag, this.group.source);
+    this.#sink.beat(this.group.channelNo, tUs[i]!, ibiMs, kind, reason, confidence, this.#track.flagOf(i), this.group.source);
   }
 
   /** Rows for beats in lost samples before beat i; at best suspect. Features do not know them. */

@@ -197,7 +197,7 @@ export class BeatIntervals {
   /** What good beats that are not ectopic measured, into `own`; the mean interval between all good beats, into `mean`: with the pauses
    *  after ectopic beats, but without the short intervals before these, the heart would seem slow, and QT too little corrected. */
   #gather(from: number, to: number): void {
-    const { tUs, flag, starts } = this.#track;
+    const { tUs, starts } = this.#track;
     count.pr = count.qrs = count.qt = evidence.sure = evidence.compared = 0;
     let at = 0;
     let sum = 0;
@@ -205,9 +205,9 @@ export class BeatIntervals {
     let nnSum = 0;
     let nnUsed = 0;
     for (let i = from; i < to; i++) {
-      if (flag[i] !== GOOD || starts[i] === 1) continue;
+      if (this.#track.flagOf(i) !== GOOD || starts[i] === 1) continue;
       classifyBeat(this.#track, i, verdict);
-      if (i > from && flag[i - 1] === GOOD) {
+      if (i > from && this.#track.flagOf(i - 1) === GOOD) {
         const interval = (tUs[i]! - tUs[i - 1]!) / secondUs;
         sum += interval;
         used++;

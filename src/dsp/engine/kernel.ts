@@ -15,11 +15,11 @@ import { positionUs } from '../kernels/segment-grid.ts';
 /** What an item is. Events (beats, breaths, responses) lie anywhere and may be seen twice at a seam; the others lie on a grid. */
 export const itemKind = { event: 0, second: 1, rate: 2, judgement: 3, block: 4 } as const;
 
-/** Things found: kind, device time (whole µs) and five numbers each, flattened; items of one kind ascend in time. A plain array: nearly
+/** Things found: kind, device time (whole µs) and six numbers each, flattened; items of one kind ascend in time. A plain array: nearly
  *  always empty, and most runs never fill it. */
 export type Items = { count: number; values: number[] };
 
-export const itemWidth = 7;
+export const itemWidth = 8;
 
 export const newItems = (): Items => ({ count: 0, values: [] });
 
@@ -34,7 +34,7 @@ export interface SegmentKernel {
   flush(out: Items): void;
 }
 
-function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event, c = 0, d = 0, e = 0): void {
+function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event, c = 0, d = 0, e = 0, f = 0): void {
   const { values } = out;
   const at = out.count++ * itemWidth;
   values[at] = kind;
@@ -44,6 +44,7 @@ function add(out: Items, tUs: number, a: number, b: number, kind: number = itemK
   values[at + 4] = c;
   values[at + 5] = d;
   values[at + 6] = e;
+  values[at + 7] = f;
 }
 
 // What kernels find on the way to items: emptied within each call, so shared by every kernel of the thread.
@@ -81,7 +82,7 @@ export function breathKernel(detector: BreathDetector, rateNanoHz: number): Segm
 }
 
 /** Beats of ECG (b and c: what their shape says of their origin; d: where the usual beat fits, ms after them; e: how alike what
- *  stands before them is to what stands before the usual one), and once a
+ *  stands before them is to what stands before the usual one; f: how much of it is not that), and once a
  *  second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
  *  beats are right, b that their heart rate is. */
 export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): SegmentKernel {
@@ -99,6 +100,7 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
         foundShaped.supraventricular[i]!,
         foundShaped.shiftMs[i]!,
         foundShaped.pLikeness[i]!,
+        foundShaped.pRest[i]!,
       );
     }
     for (let i = 0; i < judgements.count; i++)

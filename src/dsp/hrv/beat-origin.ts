@@ -6,6 +6,8 @@ export const perhapsEctopic = 1;
 const supraventricularOrigin = 2;
 const surelySupraventricular = 3;
 export const ventricularOrigin = 4;
+/** A beat that is called ectopic with less confidence is suspect: it is more probably another one. */
+export const ectopicConfidenceMin = 0.5;
 export const isEctopicOrigin = (origin: number): boolean => origin > perhapsEctopic;
 /** Is there no need to ask whether leaving it out takes true variation away? */
 export const isSureOrigin = (origin: number): boolean => origin >= surelySupraventricular;
@@ -36,15 +38,22 @@ const runUs = 120e6;
 export const irregularMax = 0.1;
 export const steadyPMin = 0.5;
 
+/** Logarithm of what stands before a beat beyond what stands before the usual one, over the QRS complex, up to which the line is still. */
+export const stillMax = -3;
+export const movementMost = 3;
+/** The stillest of so many beats before, and of so many after, counts: a ventricular beat or its T wave may stand before the nearest. */
+export const movementReach = 2;
+
 /** Logarithms of intervals over the usual one, and of how many intervals in a row are alike. */
 export const timingTermNames = ['early', 'pause', 'quite_early', 'very_early', 'next', 'before', 'drop', 'alike'] as const;
 
 /** Constant first. */
-export const ventricularTimingWeights: readonly number[] = [1.004, 0.84, 4.309, 0, 0, 0, 0, 1.508, -1.132];
-export const supraventricularTimingWeights: readonly number[] = [-1.158, 8.551, 4.871, 2.856, -3.694, 2.219, -3.568, 4.66, 0];
+export const ventricularTimingWeights: readonly number[] = [0.992, 0.845, 4.314, 0, 0, 0, 0, 1.51, -1.131];
+export const supraventricularTimingWeights: readonly number[] = [-1.153, 8.549, 4.872, 2.855, -3.693, 2.217, -3.567, 4.659, 0];
 
 type Timing = Readonly<{ count: number; tUs: Float64Array; starts: Uint8Array }>;
-type Beats = Timing & Readonly<{ ventricular: Float32Array; supraventricular: Float32Array; pLikeness: ArrayLike<number> }>;
+type Beats = Timing &
+  Readonly<{ ventricular: Float32Array; supraventricular: Float32Array; pLikeness: ArrayLike<number>; pRest: ArrayLike<number> }>;
 
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
 const near = new Float64Array(usualBack + usualAhead + 1);
@@ -88,6 +97,18 @@ function steadyP({ count, pLikeness }: Pick<Beats, 'count' | 'pLikeness'>, start
   let n = 0;
   for (let j = Math.max(start, i - usualBack); j <= to; j++) if (pLikeness[j] === pLikeness[j]) near[n++] = pLikeness[j]!;
   return medianOf(near, n);
+}
+
+/** How much the line moves around a beat: what stands before its neighbours is not what stands before beats of their shape. Movement of an
+ *  electrode lasts for seconds; a beat of another origin comes and goes.
+ *  @returns mean of the least before and the least after it, above `stillMax`; 0: it is still, or nothing is known, to `movementMost` */
+export function movementAround({ count, starts, pRest }: Pick<Beats, 'count' | 'starts' | 'pRest'>, start: number, i: number): number {
+  let before = Number.NaN;
+  for (let j = i - 1; j >= start && i - j <= movementReach && starts[j + 1] === 0; j--) if (!(pRest[j]! >= before)) before = pRest[j]!;
+  let after = Number.NaN;
+  for (let j = i + 1; j < count && j - i <= movementReach && starts[j] === 0; j++) if (!(pRest[j]! >= after)) after = pRest[j]!;
+  const mean = before !== before ? after : after !== after ? before : (before + after) / 2;
+  return clip(mean - stillMax, 0, movementMost);
 }
 
 /** Intervals in a row up to beat i, at most 64, that are within 12 % of its own. */
@@ -158,25 +179,26 @@ function isFast(beats: Timing, start: number, j: number, longest: number): boole
   return longest < fastShare * usual && interval(beats, start, j) < firstShare * usual && sorted[n >> 2]! > firstShare * usual;
 }
 
-/** Of what is called so, how often it is right, as a logistic function of the logits (Platt 1999): constant, ventricular logit,
- *  supraventricular logit. Fitted on all beats of both databases as they come, where the weights were fitted on at most some hundreds of
- *  each recording. */
+/** Of what is called so, how often it is right, as a logistic function of the logits (Platt 1999) and of how much the line moves around the
+ *  beat: constant, ventricular logit, supraventricular logit, `movementAround`. Fitted on all beats of both databases as they come, without
+ *  and with noise of moving electrodes, where the weights were fitted on at most some hundreds of each recording. */
 export const confidenceWeights: Readonly<Record<'usual' | 'ventricular' | 'supraventricular', readonly number[]>> = {
-  usual: [1.096, -0.508, -0.215],
-  ventricular: [0.036, 0.571, 0],
-  supraventricular: [0.744, 0, 0.219],
+  usual: [1.764, -0.237, -0.286, 0],
+  ventricular: [0.714, 0.583, 0, -2.297],
+  supraventricular: [0.033, 0, 0.581, -1.106],
 };
 
 export function confidenceOf(
-  [constant = 0, first = 0, second = 0]: readonly number[],
+  [constant = 0, first = 0, second = 0, third = 0]: readonly number[],
   ventricular: number,
   supraventricular: number,
+  movement: number,
 ): number {
-  return 1 / (1 + Math.exp(-(constant + first * ventricular + second * supraventricular)));
+  return 1 / (1 + Math.exp(-(constant + first * ventricular + second * supraventricular + third * movement)));
 }
 
 /** Confidence from which a supraventricular origin is sure. */
-export const sureSupraventricularConfidence = confidenceOf(confidenceWeights.supraventricular, 0, surelySupraventricularMin);
+export const sureSupraventricularConfidence = confidenceOf(confidenceWeights.supraventricular, 0, surelySupraventricularMin, 0);
 
 /** By its own shape and timing. */
 function judgeAlone(beats: Beats, start: number, i: number, out: JudgedOrigin): void {
@@ -193,15 +215,16 @@ function judgeAlone(beats: Beats, start: number, i: number, out: JudgedOrigin): 
     ventricular += ventricularTimingWeights[j + 1]! * terms[j]!;
     supraventricular += supraventricularTimingWeights[j + 1]! * terms[j]!;
   }
+  const movement = movementAround(beats, start, i);
   if (ventricular > ventricularMin) {
     out.origin = ventricularOrigin;
-    out.confidence = confidenceOf(confidenceWeights.ventricular, ventricular, supraventricular);
+    out.confidence = confidenceOf(confidenceWeights.ventricular, ventricular, supraventricular, movement);
   } else if (supraventricular > supraventricularMin && !isFibrillation(beats, start, i, usual)) {
-    out.origin = supraventricular > surelySupraventricularMin ? surelySupraventricular : supraventricularOrigin;
-    out.confidence = confidenceOf(confidenceWeights.supraventricular, ventricular, supraventricular);
+    out.confidence = confidenceOf(confidenceWeights.supraventricular, ventricular, supraventricular, movement);
+    out.origin = out.confidence > sureSupraventricularConfidence ? surelySupraventricular : supraventricularOrigin;
   } else {
     if (ventricular > perhapsVentricularMin || supraventricular > perhapsSupraventricularMin) out.origin = perhapsEctopic;
     // more than the threshold means nothing: in fibrillation
-    out.confidence = confidenceOf(confidenceWeights.usual, ventricular, Math.min(supraventricular, supraventricularMin));
+    out.confidence = confidenceOf(confidenceWeights.usual, ventricular, Math.min(supraventricular, supraventricularMin), movement);
   }
 }

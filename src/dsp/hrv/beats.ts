@@ -1,7 +1,8 @@
 /** The beats of one channel group in order, with their verdicts, and the stretches without samples: all that features are made of. */
-import { GOOD } from '../../signal.ts';
+import { GOOD, SUSPECT } from '../../signal.ts';
+import type { QualityFlag } from '../../signal.ts';
 import type { CorrectionState } from './rr-correction.ts';
-import { beatOrigin, isSureOrigin, isEctopicOrigin, ventricularOrigin } from './beat-origin.ts';
+import { beatOrigin, ectopicConfidenceMin, isSureOrigin, isEctopicOrigin, ventricularOrigin } from './beat-origin.ts';
 import type { JudgedOrigin } from './beat-origin.ts';
 import { isEctopic, isJump, isOutlier, isSmallJump, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
 
@@ -89,6 +90,8 @@ export class BeatTrack {
   supraventricular = new Float32Array(64);
   /** How alike what stands before it is to what stands before the usual beat; NaN: unknown. */
   pLikeness = new Float32Array(64);
+  /** How much else stands before it (kernels/contract.ts); NaN: unknown. */
+  pRest = new Float32Array(64);
   /** Where the usual beat fits best, ms after it; NaN: it does not. */
   shiftMs = new Float32Array(64);
   /** Beats before this one have the flag of their second. */
@@ -110,6 +113,7 @@ export class BeatTrack {
     supraventricular = Number.NaN,
     shiftMs = Number.NaN,
     pLikeness = Number.NaN,
+    pRest = Number.NaN,
   ): void {
     if (this.count === this.tUs.length) this.#grow();
     const i = this.count;
@@ -131,6 +135,7 @@ export class BeatTrack {
     this.supraventricular[i] = supraventricular;
     this.shiftMs[i] = shiftMs;
     this.pLikeness[i] = pLikeness;
+    this.pRest[i] = pRest;
     this.#hasShapes ||= ventricular === ventricular;
     this.count = i + 1;
     this.#judge(false);
@@ -164,6 +169,12 @@ export class BeatTrack {
     this.judged = judged;
   }
 
+  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful, whatever the signal around it. */
+  flagOf(i: number): QualityFlag {
+    const isDoubtful = isEctopicOrigin(this.origin[i]!) && this.originConfidence[i]! < ectopicConfidenceMin;
+    return (isDoubtful ? Math.max(SUSPECT, this.flag[i]!) : this.flag[i]) as QualityFlag;
+  }
+
   /** Index of the first beat later than a time. */
   after(tUs: number, to: number = this.count): number {
     let i = to;
@@ -179,7 +190,7 @@ export class BeatTrack {
     if (n < 32) return;
     const { tUs: times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular } = this;
     const columns = [times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular];
-    for (const column of [...columns, this.shiftMs, this.pLikeness]) column.copyWithin(0, n, this.count);
+    for (const column of [...columns, this.shiftMs, this.pLikeness, this.pRest]) column.copyWithin(0, n, this.count);
     this.count -= n;
     this.judged -= n;
     this.handedOut -= n;
@@ -206,6 +217,7 @@ export class BeatTrack {
     this.supraventricular = grow(this.supraventricular, new Float32Array(length));
     this.shiftMs = grow(this.shiftMs, new Float32Array(length));
     this.pLikeness = grow(this.pLikeness, new Float32Array(length));
+    this.pRest = grow(this.pRest, new Float32Array(length));
   }
 }
 

@@ -17,7 +17,7 @@ export const wrongKindMax = 0.02;
 /** and no more than this share could not be compared with the usual beat. */
 export const unknownKindMax = 0.05;
 /** A run is good where each of its beats is ventricular with at least this confidence: waves of movement that look so have less. */
-export const runConfidenceMin = 0.8;
+export const runConfidenceMin = 0.75;
 
 type Beats = Pick<BeatTrack, 'tUs' | 'starts' | 'flag' | 'origin'>;
 type JudgedBeats = Beats & Pick<BeatTrack, 'originConfidence'>;

@@ -401,7 +401,7 @@ export class BeatValues {
       if (isUnsure) unsure++;
       if (isUnsure || origin[i] === perhapsEctopic) unsureAt = i;
       if (flag[i] === BAD) bad++;
-      else if (flag[i] === SUSPECT || (!isOne && confidence[i]! < this.#names.doubtPairs)) doubtful++;
+      else if (this.#track.flagOf(i) === SUSPECT || (!isOne && confidence[i]! < this.#names.doubtPairs)) doubtful++;
       if (i === from || starts[i] === 1) continue;
       const rr = times[i]! - times[i - 1]!;
       covered += rr;

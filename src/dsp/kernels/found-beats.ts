@@ -25,6 +25,7 @@ export function noShapedBeats(capacity = 16): ShapedBeats {
     ventricular: new Float64Array(capacity),
     supraventricular: new Float64Array(capacity),
     pLikeness: new Float64Array(capacity),
+    pRest: new Float64Array(capacity),
     shiftMs: new Float64Array(capacity),
   };
 }
@@ -35,6 +36,7 @@ export function appendShapedBeat(
   confidence: number,
   { ventricular, supraventricular }: Readonly<{ ventricular: number; supraventricular: number }>,
   pLikeness: number,
+  pRest: number,
   shiftMs: number,
 ): void {
   appendBeat(out, position, confidence);
@@ -43,11 +45,13 @@ export function appendShapedBeat(
     out.ventricular = grown(out.ventricular, length);
     out.supraventricular = grown(out.supraventricular, length);
     out.pLikeness = grown(out.pLikeness, length);
+    out.pRest = grown(out.pRest, length);
     out.shiftMs = grown(out.shiftMs, length);
   }
   out.ventricular[out.count - 1] = ventricular;
   out.supraventricular[out.count - 1] = supraventricular;
   out.pLikeness[out.count - 1] = pLikeness;
+  out.pRest[out.count - 1] = pRest;
   out.shiftMs[out.count - 1] = shiftMs;
 }
 

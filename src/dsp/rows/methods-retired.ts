@@ -39,6 +39,9 @@ const flaggedBy12 =
 const flaggedByIndex9 =
   'flagged by sqi_ppg version 9, which called dicrotic waves good that were counted as beats 0.6 to 0.75 s after the pulse of a slow heart (90 /min of a pulse of 45).';
 
+const kindsOf15 =
+  'kinds of beats as r_peaks version 15 told them: beats under waves of a moving electrode were ventricular, and good (CinC 2017, normal rhythm, flagged 0: 2.6 % of the beats, since then 0.7).';
+
 export const retiredBeatMethods: readonly Method[] = [
   earlier(beatMethods.ppg, 5, `the same beats, ${flaggedByIndex9}`),
   earlier(
@@ -61,6 +64,7 @@ export const retiredBeatMethods: readonly Method[] = [
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
+  earlier(beatMethods.ecg, 15, kindsOf15),
   earlier(beatMethods.ecg, 14, flaggedBy12),
   earlier(
     beatMethods.ecg,
@@ -184,11 +188,12 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods.filter(isMadeOfRPeaks).flatMap((current) => {
     const isVariability = current.feature.startsWith('hrv_');
     // the version made of r_peaks version 13, and the one before sure supraventricular beats were no doubt
-    const of13 = current.version - 2;
+    const of13 = current.version - (isVariability ? 3 : 2);
     const before = isVariability ? of13 - 1 : of13;
     // the version made of r_peaks version 12
     const of12 = before - (isDoubtedByPlace(current) ? 2 : 1);
     return [
+      ...(isVariability ? [earlier(current, of13 + 2, kindsOf15)] : []),
       earlier(current, of13 + 1, current.feature === 'hr_ecg' ? goodAcrossSeam : flaggedBy12),
       earlier(current, of13, madeOf13),
       ...(isVariability ? [earlier(current, before, fewSurelyEctopic)] : []),
@@ -334,7 +339,8 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
-      ...(current.feature.startsWith('qt') ? [earlier(current, current.version - 1, flaggedBySpread)] : []),
+      earlier(current, current.version - 1, kindsOf15),
+      ...(current.feature.startsWith('qt') ? [earlier(current, current.version - 2, flaggedBySpread)] : []),
       earlier(current, current.feature.startsWith('qtc') ? 10 : 9, flaggedBy12),
       ...(current.feature.startsWith('qtc') ? [earlier(current, 9, byMeasuredBeats)] : []),
       earlier(current, 8, madeOf13),
@@ -347,6 +353,7 @@ export const retiredMethods: readonly Method[] = [
       earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
     ]),
   ...fiveMinuteMethods.flatMap((current) => [
+    earlier(current, 10, kindsOf15),
     earlier(current, 9, flaggedBy12),
     earlier(current, 8, madeOf13),
     earlier(current, 7, fewSurelyEctopic),
@@ -358,6 +365,7 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 1, kindsOf7),
   ]),
   ...burdenMethods.flatMap((current) => [
+    earlier(current, 7, kindsOf15),
     earlier(current, 6, current.feature === 'ventricular_run_10s' ? movedRuns : flaggedBy12),
     earlier(current, 5, madeOf13),
     earlier(current, 4, current.feature === 'ventricular_run_10s' ? flaggedBy10 : kindsSure),
@@ -367,7 +375,11 @@ export const retiredMethods: readonly Method[] = [
   ]),
   ...(['longest_rr_10s', 'af_index', 'af_burden_300s'] as const)
     .map((feature) => featureMethods[methodIndex(feature)]!)
-    .map((current) => earlier(current, current.version - 1, flaggedBy12)),
+    .flatMap((current) =>
+      current.feature === 'longest_rr_10s'
+        ? [earlier(current, current.version - 1, flaggedBy12)]
+        : [earlier(current, current.version - 1, kindsOf15), earlier(current, current.version - 2, flaggedBy12)],
+    ),
   earlier(
     featureMethods[methodIndex('sqi_ecg')]!,
     12,
