@@ -91,6 +91,14 @@ describe.skipIf(!isHere)('variability of a window', () => {
     expect(stored).toBeGreaterThan(100);
   });
 
+  it('is that of the day, too, of the values as they are computed', async () => {
+    const days = await dashboard.send<Answer<'getDayVariability'>>('GET', '/api/v1/day-variability?subject_id=calm&date=2025-11-20');
+    expect(days).toMatchObject([{ device_id: expect.any(String) as string, resting_hr: expect.any(Number) as number }]);
+    // Half an hour of 101 at rest: a heart beats 60 to 72 times a minute.
+    expect(days[0]!.window_count).toBeGreaterThan(3);
+    expect(Math.abs(days[0]!.resting_hr! - 66)).toBeLessThan(6);
+  });
+
   it('is of ten seconds to half an hour, and says what people corrected', async () => {
     const status = async (query: string): Promise<number> =>
       (
@@ -218,6 +226,9 @@ describe.skipIf(!isHere)('variability of a window', () => {
     }
     const window = `since=${at(0)}&until=${at(300)}`;
     await until(async () => ((await ask('fibrillation', window)).series[0]?.af_share ?? 0) > 0.9, 60_000);
+    // The page asks once, and where a recording begins is written after its first values.
+    const ofStream = `/api/v1/streams/${streams.get('fibrillation')!}`;
+    await until(async () => (await dashboard.send<{ recorded_from: string | null }>('GET', ofStream)).recorded_from !== null, 60_000);
     const { page, errors } = await open('fibrillation', `/variability?at=${encodeURIComponent(at(150))}`);
     const warning = page.getByText('The rhythm looks like atrial fibrillation');
     await warning.waitFor();
