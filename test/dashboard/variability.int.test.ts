@@ -211,6 +211,45 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await page.context().close();
   });
 
+  // promise: variability-bigeminy
+  it('does not call bigeminy fibrillation for two values of its index, and says how much of a window counts', async () => {
+    const { baseUrl: url, firstKey: key } = dashboard.service;
+    const options = { env: { BIO_URL: url, BIO_KEY: key! }, cwd: process.cwd() };
+    const args = [recording('mitdb/119.hea')!, '--subject', 'bigeminy', '--start', START, '--json'];
+    const { code, err } = await ran(importRecordings, args, options);
+    expect(code, err.join('\n')).toBe(0);
+    const [stream] = await dashboard.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=bigeminy`);
+    streams.set('bigeminy', stream!.id);
+    await until(async () => (await features('bigeminy', 'af_index'))[0]?.ts_ns.some((ns) => ns > nanos(1650)) === true, 120_000);
+    const [index] = await features('bigeminy', 'af_index');
+    for (const [from, to] of [
+      [0, 1800],
+      [1200, 1500],
+    ] as const) {
+      const within = index!.values.filter(
+        (_, i) => index!.ts_ns[i]! > nanos(from) && index!.ts_ns[i]! <= nanos(to) && index!.qmask[i] === 0,
+      );
+      const [own] = (await ask('bigeminy', `since=${at(from)}&until=${at(to)}`)).series;
+      expect(own!.af_share).toBeCloseTo(within.filter((value) => value >= 0.5).length / within.length, 2);
+      expect(own).toMatchObject({ is_af_likely: false });
+    }
+    const { page, errors } = await open('bigeminy', `/variability?at=${encodeURIComponent(at(1350))}`);
+    await page.getByRole('region', { name: 'Values', exact: true }).waitFor();
+    const shown = (await page.locator('main').textContent())!.replaceAll(/\s+/g, ' ');
+    expect(shown).not.toContain('The rhythm looks like');
+    const [{ beats, nn_coverage: normal } = { beats: null, nn_coverage: 0 }] = (
+      await ask('bigeminy', `since=${at(1200)}&until=${at(1500)}`)
+    ).series;
+    const countedMs = beats!.interval_ms.reduce<number>((sum, ms, i) => sum + (beats!.use[i] === 'nn' ? ms! : 0), 0);
+    expect(normal).toBeCloseTo(countedMs / 300_000, 3);
+    expect(shown).toMatch(/Intervals cover 100 % of the window, those that count \d\d %\./);
+    expect(shown).toMatch(/Intervals that count cover \d\d % of the window; a spectrum needs 80 %\./);
+    expect(shown).toMatch(/\d+ % of the good values of the index of atrial fibrillation/);
+    await picture(page, 'hrv-bigeminy');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: variability-warns
   it('says above its plots that the rhythm looks like fibrillation, and never calls the variability of a pulse that of the heart', async () => {
     const { baseUrl: url, firstKey: key } = dashboard.service;
