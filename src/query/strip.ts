@@ -281,7 +281,9 @@ function round(value: number): number {
 }
 
 function format(value: number, language: StripLanguage): string {
-  return Number(value.toPrecision(3)).toString().replace('.', language === 'en' ? '.' : ',');
+  return Number(value.toPrecision(3))
+    .toString()
+    .replace('.', language === 'en' ? '.' : ',');
 }
 
 function escape(text: string): string {
