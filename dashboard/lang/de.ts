@@ -1226,7 +1226,7 @@ export const de = {
   'computed for this window': 'für dieses Fenster berechnet',
   'How these values are made': 'Wie diese Werte entstehen',
   'Beats of {channel} by {method}. Intervals cover {share} of the window, those that count {counted}.':
-    'Schläge aus {channel} nach {method}. Intervalle decken {share} des Fensters ab, die, die zählen, {counted}.',
+    'Schläge aus {channel} nach {method}. Intervalle decken {share} des Fensters ab, diejenigen, die zählen, {counted}.',
   '{count} of {all} intervals count': '{count} von {all} Intervallen zählen',
   'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a straight line of at most 10 s.':
     'Was ausgelassen ist, wird nie interpoliert; keine Differenz reicht darüber oder über eine Lücke hinweg. Nur das Spektrum überbrückt es, mit einer Geraden von höchstens 10 s.',

@@ -6,7 +6,7 @@ import type { Answer } from '../../sdk/request.ts';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import { named, plural, t } from '../language.ts';
 import { Page } from '../page.ts';
-import { badge, chips, duration, emptyState, percent, tableOf } from '../parts.ts';
+import { badge, breakable, chips, duration, emptyState, percent, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
 import { clockZone, zoneOf } from '../time-zone.ts';
@@ -539,7 +539,7 @@ export class VariabilityPage extends Page {
             cell: ({ method_code: code }) =>
               code === null
                 ? html`<span class="muted">${t('computed for this window')}</span>`
-                : html`<code>${code.replace('derived:', '')}</code>`,
+                : html`<code>${breakable(code.replace('derived:', ''))}</code>`,
           },
         ],
         rows,

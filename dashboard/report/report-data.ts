@@ -104,7 +104,9 @@ export function drawnOf(streams: readonly Pick<Stream, 'recorded_from' | 'last_s
   const [fromMs, toMs] = [Math.min(...spans.map((span) => span.fromMs)), Math.max(...spans.map((span) => span.toMs))];
   if (!(toMs > fromMs) || toMs - fromMs > DRAWN_SHARE_MIN * (range.toMs - range.fromMs)) return range;
   const around = Math.max(0.05 * (toMs - fromMs), (DRAWN_MS_MIN - (toMs - fromMs)) / 2);
-  return { fromMs: Math.max(range.fromMs, fromMs - around), toMs: Math.min(range.toMs, toMs + around) };
+  // Of whole minutes, as the report writes times.
+  const [beginMs, endMs] = [Math.floor((fromMs - around) / 6e4) * 6e4, Math.ceil((toMs + around) / 6e4) * 6e4];
+  return { fromMs: Math.max(range.fromMs, beginMs), toMs: Math.min(range.toMs, endMs) };
 }
 
 const spanIn = (range: Range, from: string, to: string): Range => ({

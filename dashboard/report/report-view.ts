@@ -5,7 +5,7 @@ import { convertUnit, formatNumber, formatTime } from '../../widgets/shared/form
 import { qualityMark } from '../../widgets/shared/quality.ts';
 import { named, t } from '../language.ts';
 import { methodName, valueText, windowText } from '../method-name.ts';
-import { figure, percent, tableOf } from '../parts.ts';
+import { breakable, figure, percent, tableOf } from '../parts.ts';
 import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
 import { DAYS_MAX, EPISODES_MAX, STREAMS_MAX, USUAL_DAYS } from './report-data.ts';
@@ -310,9 +310,6 @@ export const partialNote = ({ computedToMs, timeZone }: ReportData, locale: stri
   });
 
 const words = { open: t('not reviewed'), closed: t('reviewed'), cancelled: t('dismissed') } as const;
-
-/** A name of code may be broken after its underscores. */
-const breakable = (code: string): TemplateResult => html`${code.split(/(?<=_)/).map((part) => html`${part}<wbr />`)}`;
 
 const windowOf = ({ method }: MethodLine): string => windowText(method.window_sec ?? 0);
 
