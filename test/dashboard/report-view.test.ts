@@ -46,6 +46,7 @@ const line = (name: string, unit: string, sec: number, totals: object) => ({
   totals: { expected_n: 2016, ...totals },
 });
 
+// promise: report-suspect-said
 it('says next to a number what its good windows leave out', () => {
   const good = { n: 12, good_n: 6, min: 0, max: 0, mean: 0, sum: 364, suspect: { n: 6, min: 14, max: 123, mean: 364 / 6 } };
   expect(shownOf([line('ventricular_couplets_300s', '{couplets}', 300, good)])).toContain('0 in good windows, 364 more in suspect ones');
