@@ -114,7 +114,7 @@ export function layOutStrip(of: StripOf): Strip {
     header: [
       `${of.person}, ${leadOf(segments[0], of.channel)}`,
       `${clockOf(fromMs, of.timeZone, language)}, ${format(durationSec, language)} s`,
-      `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, ${words.beats}: ${of.method}`}`,
+      `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, ${words.beats}${words.colon} ${of.method}`}`,
     ].map(withoutDirections),
     footer: `${key.join(', ')}${key.length === 0 ? '' : `${words.semicolon} `}${words.flags}`,
     good,
