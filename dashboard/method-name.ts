@@ -8,9 +8,11 @@ export function methodName({ name, title, window_sec: sec }: Readonly<{ name: st
   const of = title.startsWith('HRV') ? undefined : /^(hrv|prv)_/.exec(name)?.[1];
   const beats = of === undefined ? undefined : of === 'hrv' ? t('HRV') : t('PRV');
   const isOfWindow = /_\d+s$/.test(name) && sec !== null && !/\d (s|min)$/.test(title);
-  const window = isOfWindow ? `, ${sec % 60 === 0 && sec > 60 ? `${sec / 60} min` : `${sec} s`}` : '';
-  return `${beats === undefined ? '' : `${beats}: `}${named(title || name)}${window}`;
+  return `${beats === undefined ? '' : `${beats}: `}${named(title || name)}${isOfWindow ? `, ${windowText(sec)}` : ''}`;
 }
+
+/** The length of a window: 8 s, 60 s, 5 min. */
+export const windowText = (sec: number): string => (sec % 60 === 0 && sec > 60 ? `${sec / 60}\u00a0min` : `${sec}\u00a0s`);
 
 type Measure = Readonly<{ name: string; unit: string }>;
 

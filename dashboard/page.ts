@@ -11,7 +11,7 @@ import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
-import { clockZone, isForeign, ownZone } from './time-zone.ts';
+import { clockOf, isForeign, ownZone } from './time-zone.ts';
 import type { Member, Project } from './service.ts';
 
 type Counts = Answer<'getFleetCounts'>;
@@ -322,9 +322,7 @@ export abstract class Page {
   protected time(iso: string | null, timeStyle: 'short' | 'medium' = 'short'): TemplateResult {
     if (iso === null) return html`<span class="muted">${t('never')}</span>`;
     this.#showsOwnClock = true;
-    return html`<time datetime=${iso}
-      >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle, timeZone: clockZone(this.zone) }).format(Date.parse(iso))}</time
-    >`;
+    return html`<time datetime=${iso}>${clockOf(this.context.locale, this.zone, timeStyle).format(Date.parse(iso))}</time>`;
   }
 
   protected age(iso: string | null): TemplateResult {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { duration } from './parts.ts';
+import { duration, percent } from './parts.ts';
 
 it.each([
   [340, '340 ms'],
@@ -11,4 +11,14 @@ it.each([
   [172_800_000, '2 days'],
 ])('a length of %s ms is %s: no minute has 60 seconds', (ms, words) => {
   expect(duration(ms)).toBe(words);
+});
+
+it.each([
+  [0.0004, '<0.1 %'],
+  [0.016, '1.6 %'],
+  [0.152, '15 %'],
+  [-0.016, '-1.6 %'],
+  [-0.152, '-15 %'],
+])('a share of %s is %s, below and above nothing alike', (share, words) => {
+  expect(percent(share)).toBe(words);
 });

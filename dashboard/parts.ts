@@ -143,6 +143,9 @@ export function duration(ms: number): string {
 }
 
 export function percent(share: number): string {
-  const format = share < 0.1 ? tenths : whole;
+  const format = Math.abs(share) < 0.1 ? tenths : whole;
   return `${share > 0 && share < 0.001 ? `<${tenths.format(0.1)}` : format.format(share * 100)} %`;
 }
+
+/** A name of code may be broken after its underscores. */
+export const breakable = (code: string): TemplateResult => html`${code.split(/(?<=_)/).map((part) => html`${part}<wbr />`)}`;

@@ -884,9 +884,15 @@ export const de = {
   '{time} by biosignal {version}': '{time}, biosignal {version}',
   Summary: 'Zusammenfassung',
   'Heart rate, mean': 'Herzfrequenz, Mittel',
-  'Lowest to highest': 'Niedrigste bis höchste',
-  'Lowest resting heart rate': 'Niedrigste Ruheherzfrequenz',
-  'RMSSD, mean': 'RMSSD, Mittel',
+  'Heart rate of {window}, lowest to highest': 'Herzfrequenz von {window}, niedrigste bis höchste',
+  'Lowest resting heart rate, of 30 min': 'Niedrigste Ruheherzfrequenz, von 30 min',
+  'RMSSD of {window}, mean': 'RMSSD von {window}, Mittel',
+  'Up to {highest} in suspect windows': 'Bis {highest} in fraglichen Fenstern',
+  'With the suspect windows {mean}, in one of them up to {highest}': 'Mit den fraglichen Fenstern {mean}, in einem davon bis {highest}',
+  'Of suspect values alone: none is good': 'Nur aus fraglichen Werten: Keiner ist gut',
+  '{count} in good windows, {more} more in suspect ones': '{count} in guten Fenstern, {more} weitere in fraglichen',
+  '{count} in all, of suspect windows alone': 'insgesamt {count}, nur aus fraglichen Fenstern',
+  '{count} in all': 'insgesamt {count}',
   'Of the range covered': 'Vom Zeitraum erfasst',
   'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
     'Dieser Bericht ist nicht vollständig: Werte von dem, was nach {time} aufgezeichnet wurde, wurden noch berechnet, als er entstand.',
@@ -1206,16 +1212,21 @@ export const de = {
   'corrected to {kind}': 'korrigiert zu {kind}',
   'Poincaré plot': 'Poincaré-Diagramm',
   Spectrum: 'Spektrum',
-  'Too few usable intervals for a spectrum, or more than 10 s without one.':
-    'Zu wenige brauchbare Intervalle für ein Spektrum, oder mehr als 10 s ohne eines.',
+  'Intervals that count cover {share} of the window; a spectrum needs {least}.':
+    'Intervalle, die zählen, decken {share} des Fensters ab; ein Spektrum braucht {least}.',
+  'In this window, {share} of the good values of the index of atrial fibrillation are 0.5 or more; where none is good, of the suspect ones. From 5 % and three values on, the rhythm is said to look like it.':
+    'In diesem Fenster sind {share} der guten Werte des Vorhofflimmer-Index 0,5 oder mehr; wo keiner gut ist, der fraglichen. Ab 5 % und drei Werten heißt es, der Rhythmus sehe danach aus.',
+  'Intervals that count are more than 10 s apart, or too few for a spectrum.':
+    'Intervalle, die zählen, liegen mehr als 10 s auseinander oder sind für ein Spektrum zu wenige.',
+  'The beats are too bad for a spectrum.': 'Die Schläge sind zu schlecht für ein Spektrum.',
   Band: 'Band',
   Peak: 'Gipfel',
   Power: 'Leistung',
   'too few intervals': 'zu wenige Intervalle',
   'computed for this window': 'für dieses Fenster berechnet',
   'How these values are made': 'Wie diese Werte entstehen',
-  'Beats of {channel} by {method}. Intervals cover {share} of the window.':
-    'Schläge aus {channel} nach {method}. Intervalle decken {share} des Fensters ab.',
+  'Beats of {channel} by {method}. Intervals cover {share} of the window, those that count {counted}.':
+    'Schläge aus {channel} nach {method}. Intervalle decken {share} des Fensters ab, diejenigen, die zählen, {counted}.',
   '{count} of {all} intervals count': '{count} von {all} Intervallen zählen',
   'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a straight line of at most 10 s.':
     'Was ausgelassen ist, wird nie interpoliert; keine Differenz reicht darüber oder über eine Lücke hinweg. Nur das Spektrum überbrückt es, mit einer Geraden von höchstens 10 s.',
@@ -1228,8 +1239,8 @@ export const de = {
   'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Spektrum: Spline mit 4 Hz, Gerade abgezogen, Hann-Fenster.',
   'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
     'Ein Fenster unter 5 Minuten ist zu kurz für VLF, unter 2 für LF: Diese sind bestenfalls fraglich.',
-  'The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.':
-    'Der Rhythmus sieht in {share} der Aufzeichnungen nach Vorhofflimmern aus: Die Variabilität ist dann nicht die des Sinusrhythmus.',
+  'The rhythm looks like atrial fibrillation in {share} of the recordings (mean burden of five minutes): variability is then not that of sinus rhythm.':
+    'Der Rhythmus sieht in {share} der Aufzeichnungen nach Vorhofflimmern aus (mittlere Last von je fünf Minuten): Die Variabilität ist dann nicht die des Sinusrhythmus.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'Der Rhythmus sieht in {share} des Fensters nach Vorhofflimmern aus: Die Variabilität ist dann nicht die des Sinusrhythmus.',
   'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':

@@ -881,9 +881,15 @@ export const es: Translations = {
   '{time} by biosignal {version}': '{time}, biosignal {version}',
   Summary: 'Resumen',
   'Heart rate, mean': 'Frecuencia cardiaca, media',
-  'Lowest to highest': 'De la más baja a la más alta',
-  'Lowest resting heart rate': 'Frecuencia en reposo más baja',
-  'RMSSD, mean': 'RMSSD, media',
+  'Heart rate of {window}, lowest to highest': 'Frecuencia cardiaca de {window}, de la más baja a la más alta',
+  'Lowest resting heart rate, of 30 min': 'Frecuencia cardiaca en reposo más baja, de 30 min',
+  'RMSSD of {window}, mean': 'RMSSD de {window}, media',
+  'Up to {highest} in suspect windows': 'Hasta {highest} en ventanas dudosas',
+  'With the suspect windows {mean}, in one of them up to {highest}': 'Con las ventanas dudosas {mean}, en una de ellas hasta {highest}',
+  'Of suspect values alone: none is good': 'Solo de valores dudosos: ninguno es bueno',
+  '{count} in good windows, {more} more in suspect ones': '{count} en ventanas buenas, {more} más en dudosas',
+  '{count} in all, of suspect windows alone': '{count} en total, solo de ventanas dudosas',
+  '{count} in all': '{count} en total',
   'Of the range covered': 'Parte del periodo cubierta',
   'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
     'Este informe no está completo: los valores de lo registrado después de {time} aún se estaban calculando cuando se hizo.',
@@ -1202,16 +1208,21 @@ export const es: Translations = {
   'corrected to {kind}': 'corregido a {kind}',
   'Poincaré plot': 'Diagrama de Poincaré',
   Spectrum: 'Espectro',
-  'Too few usable intervals for a spectrum, or more than 10 s without one.':
-    'Demasiado pocos intervalos utilizables para un espectro, o más de 10 s sin ninguno.',
+  'Intervals that count cover {share} of the window; a spectrum needs {least}.':
+    'Los intervalos que cuentan cubren el {share} de la ventana; un espectro necesita el {least}.',
+  'In this window, {share} of the good values of the index of atrial fibrillation are 0.5 or more; where none is good, of the suspect ones. From 5 % and three values on, the rhythm is said to look like it.':
+    'En esta ventana, el {share} de los valores buenos del índice de fibrilación auricular es de 0,5 o más; si ninguno es bueno, de los dudosos. A partir del 5 % y de tres valores se dice que el ritmo lo parece.',
+  'Intervals that count are more than 10 s apart, or too few for a spectrum.':
+    'Los intervalos que cuentan distan más de 10 s, o son demasiado pocos para un espectro.',
+  'The beats are too bad for a spectrum.': 'Los latidos son demasiado malos para un espectro.',
   Band: 'Banda',
   Peak: 'Pico',
   Power: 'Potencia',
   'too few intervals': 'demasiado pocos intervalos',
   'computed for this window': 'calculado para esta ventana',
   'How these values are made': 'Cómo se obtienen estos valores',
-  'Beats of {channel} by {method}. Intervals cover {share} of the window.':
-    'Latidos de {channel} según {method}. Los intervalos cubren el {share} de la ventana.',
+  'Beats of {channel} by {method}. Intervals cover {share} of the window, those that count {counted}.':
+    'Latidos de {channel} según {method}. Los intervalos cubren el {share} de la ventana, los que cuentan el {counted}.',
   '{count} of {all} intervals count': 'Cuentan {count} de {all} intervalos',
   'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a straight line of at most 10 s.':
     'Lo excluido nunca se interpola; ninguna diferencia pasa por encima de ello ni de un hueco. Solo el espectro lo salva, con una recta de 10 s como máximo.',
@@ -1224,8 +1235,8 @@ export const es: Translations = {
   'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Espectro: spline a 4 Hz, recta eliminada, ventana de Hann.',
   'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
     'Una ventana de menos de 5 minutos es demasiado corta para VLF, de menos de 2 para LF: estas son, como mucho, dudosas.',
-  'The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.':
-    'El ritmo parece fibrilación auricular en el {share} de los registros: la variabilidad no es entonces la del ritmo sinusal.',
+  'The rhythm looks like atrial fibrillation in {share} of the recordings (mean burden of five minutes): variability is then not that of sinus rhythm.':
+    'El ritmo parece fibrilación auricular en el {share} de los registros (carga media de cada cinco minutos): la variabilidad no es entonces la del ritmo sinusal.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'El ritmo parece fibrilación auricular en el {share} de la ventana: la variabilidad no es entonces la del ritmo sinusal.',
   'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':

@@ -887,9 +887,16 @@ export const fr: Translations = {
   '{time} by biosignal {version}': '{time}, biosignal {version}',
   Summary: 'Résumé',
   'Heart rate, mean': 'Fréquence cardiaque, moyenne',
-  'Lowest to highest': 'De la plus basse à la plus haute',
-  'Lowest resting heart rate': 'Fréquence de repos la plus basse',
-  'RMSSD, mean': 'RMSSD, moyenne',
+  'Heart rate of {window}, lowest to highest': 'Fréquence cardiaque sur {window}, de la plus basse à la plus haute',
+  'Lowest resting heart rate, of 30 min': 'Fréquence cardiaque de repos la plus basse, sur 30 min',
+  'RMSSD of {window}, mean': 'RMSSD sur {window}, moyenne',
+  'Up to {highest} in suspect windows': 'Jusqu’à {highest} dans les fenêtres douteuses',
+  'With the suspect windows {mean}, in one of them up to {highest}':
+    'Avec les fenêtres douteuses {mean}, jusqu’à {highest} dans l’une d’elles',
+  'Of suspect values alone: none is good': 'De valeurs douteuses seulement : aucune n’est bonne',
+  '{count} in good windows, {more} more in suspect ones': '{count} dans les bonnes fenêtres, {more} de plus dans les douteuses',
+  '{count} in all, of suspect windows alone': '{count} au total, de fenêtres douteuses seulement',
+  '{count} in all': '{count} au total',
   'Of the range covered': 'Part de la période couverte',
   'This report is not whole: of what was recorded after {time}, values were still being computed when it was made.':
     'Ce rapport n’est pas complet : les valeurs de ce qui a été enregistré après {time} étaient encore en cours de calcul.',
@@ -1207,16 +1214,21 @@ export const fr: Translations = {
   'corrected to {kind}': 'corrigé en {kind}',
   'Poincaré plot': 'Diagramme de Poincaré',
   Spectrum: 'Spectre',
-  'Too few usable intervals for a spectrum, or more than 10 s without one.':
-    'Trop peu d’intervalles utilisables pour un spectre, ou plus de 10 s sans aucun.',
+  'Intervals that count cover {share} of the window; a spectrum needs {least}.':
+    'Les intervalles qui comptent couvrent {share} de la fenêtre ; un spectre en demande {least}.',
+  'In this window, {share} of the good values of the index of atrial fibrillation are 0.5 or more; where none is good, of the suspect ones. From 5 % and three values on, the rhythm is said to look like it.':
+    'Dans cette fenêtre, {share} des bonnes valeurs de l’indice de fibrillation auriculaire sont de 0,5 ou plus ; si aucune n’est bonne, des douteuses. À partir de 5 % et de trois valeurs, il est dit que le rythme y ressemble.',
+  'Intervals that count are more than 10 s apart, or too few for a spectrum.':
+    'Les intervalles qui comptent sont séparés de plus de 10 s, ou trop peu nombreux pour un spectre.',
+  'The beats are too bad for a spectrum.': 'Les battements sont trop mauvais pour un spectre.',
   Band: 'Bande',
   Peak: 'Pic',
   Power: 'Puissance',
   'too few intervals': 'trop peu d’intervalles',
   'computed for this window': 'calculé pour cette fenêtre',
   'How these values are made': 'Comment ces valeurs sont obtenues',
-  'Beats of {channel} by {method}. Intervals cover {share} of the window.':
-    'Battements de {channel} selon {method}. Les intervalles couvrent {share} de la fenêtre.',
+  'Beats of {channel} by {method}. Intervals cover {share} of the window, those that count {counted}.':
+    'Battements de {channel} selon {method}. Les intervalles couvrent {share} de la fenêtre, ceux qui comptent {counted}.',
   '{count} of {all} intervals count': '{count} intervalles sur {all} comptent',
   'What is left out is never interpolated; no difference reaches across it or across a gap. Only the spectrum bridges it, by a straight line of at most 10 s.':
     'Ce qui est écarté n’est jamais interpolé ; aucune différence ne l’enjambe, ni une lacune. Seul le spectre le franchit, par une droite de 10 s au plus.',
@@ -1229,8 +1241,8 @@ export const fr: Translations = {
   'Spectrum: spline at 4 Hz, line taken off, Hann window.': 'Spectre : spline à 4 Hz, droite retirée, fenêtre de Hann.',
   'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
     'Une fenêtre de moins de 5 minutes est trop courte pour VLF, de moins de 2 pour LF : celles-ci sont au mieux douteuses.',
-  'The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.':
-    'Le rythme ressemble à une fibrillation auriculaire dans {share} des enregistrements : la variabilité n’est alors pas celle du rythme sinusal.',
+  'The rhythm looks like atrial fibrillation in {share} of the recordings (mean burden of five minutes): variability is then not that of sinus rhythm.':
+    'Le rythme ressemble à une fibrillation auriculaire dans {share} des enregistrements (charge moyenne par cinq minutes) : la variabilité n’est alors pas celle du rythme sinusal.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
     'Le rythme ressemble à une fibrillation auriculaire dans {share} de la fenêtre : la variabilité n’est alors pas celle du rythme sinusal.',
   'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':

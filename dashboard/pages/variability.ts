@@ -6,7 +6,7 @@ import type { Answer } from '../../sdk/request.ts';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import { named, plural, t } from '../language.ts';
 import { Page } from '../page.ts';
-import { badge, chips, duration, emptyState, percent, tableOf } from '../parts.ts';
+import { badge, breakable, chips, duration, emptyState, percent, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
 import { clockZone, zoneOf } from '../time-zone.ts';
@@ -45,6 +45,8 @@ const short: Readonly<Record<string, string>> = {
   lf_nu: 'LF n.u.',
   hf_nu: 'HF n.u.',
 };
+/** Share of a window that the intervals of a spectrum cover (nn_coverage). */
+const SPECTRUM_COVERED_MIN = 0.8;
 /** Shown with the spectrum. */
 const spectral = ['vlf', 'lf', 'hf', 'total_power', 'lf_hf', 'lf_nu', 'hf_nu'];
 
@@ -358,14 +360,13 @@ export class VariabilityPage extends Page {
           ${list.map((one) => html`<option value=${one} ?selected=${one === chosen}>${one}</option>`)}
         </select></label
       >`;
-    const af = this.#series?.af_share ?? 0;
     return html`<section class="card" aria-label=${t('Window')}>
       <p class="hrv-window">
         <time datetime=${this.#found!.since}>${date}, ${this.#clock(fromMs, 1)}</time> –
         <time datetime=${this.#found!.until}>${this.#clock(toMs, 1)}</time>
         <span class="muted">${duration(toMs - fromMs)}</span>
       </p>
-      ${af === 0 ? nothing : html`<p class="warn">${t('The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.', { share: percent(af) })}</p>`}
+      ${this.#series?.is_af_likely === true ? html`<p class="warn">${t('The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.', { share: percent(this.#series.af_share!) })}</p>` : nothing}
       <div class="row keys">
         ${chips(t('Length of the window'), words, this.#isDragged ? ('' as '1') : (this.#minutes as '1'), (chosen) => {
           const middle = isoOf((fromMs + toMs) / 2);
@@ -492,7 +493,7 @@ export class VariabilityPage extends Page {
       <h2>${t('Spectrum')}</h2>
       ${
         of === null
-          ? html`<p class="muted">${t('Too few usable intervals for a spectrum, or more than 10 s without one.')}</p>`
+          ? html`<p class="muted">${noSpectrum(series)}</p>`
           : html`<div class="plot">${spectrum(of, this.#half, this.#number)}</div>
               ${tableOf<(typeof rows)[number]>(
                 [
@@ -538,7 +539,7 @@ export class VariabilityPage extends Page {
             cell: ({ method_code: code }) =>
               code === null
                 ? html`<span class="muted">${t('computed for this window')}</span>`
-                : html`<code>${code.replace('derived:', '')}</code>`,
+                : html`<code>${breakable(code.replace('derived:', ''))}</code>`,
           },
         ],
         rows,
@@ -559,7 +560,7 @@ export class VariabilityPage extends Page {
 
   /** Method, version, and what was left out. */
   #about(series: Series): TemplateResult {
-    const { coverage, interval_count: all, nn_count: nn, spectrum: of, method_code: method } = series;
+    const { coverage, nn_coverage: counted, af_share: af, interval_count: all, nn_count: nn, spectrum: of, method_code: method } = series;
     const [fromMs, toMs] = this.#ends;
     const isStored = series.values.some(({ method_code: code }) => code !== null);
     const count = (use: Use): number => series.beats.use.filter((one) => one === use).length;
@@ -571,7 +572,7 @@ export class VariabilityPage extends Page {
       <h2>${t('How these values are made')}</h2>
       <ul>
         <li>
-          ${t('Beats of {channel} by {method}. Intervals cover {share} of the window.', { channel: series.channel, method: html`<code>${method}</code>`, share: percent(coverage) })}
+          ${t('Beats of {channel} by {method}. Intervals cover {share} of the window, those that count {counted}.', { channel: series.channel, method: html`<code>${method}</code>`, share: percent(coverage), counted: percent(counted) })}
         </li>
         <li>
           ${t('{count} of {all} intervals count', { count: this.#number(nn), all: this.#number(all) })}${out === '' ? '.' : html`; ${out}.`}
@@ -601,11 +602,29 @@ export class VariabilityPage extends Page {
                 ${toMs - fromMs < 5 * MINUTE_MS ? t('A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.') : nothing}
               </li>`
         }
+        ${
+          af === null
+            ? nothing
+            : html`<li>
+                ${t('In this window, {share} of the good values of the index of atrial fibrillation are 0.5 or more; where none is good, of the suspect ones. From 5 % and three values on, the rhythm is said to look like it.', { share: percent(af) })}
+              </li>`
+        }
         ${series.signal === 'ppg' ? html`<li>${t('Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.')}</li>` : nothing}
         ${this.#found!.corrected && series.corrected_count > 0 ? html`<li>${t('With beats as people corrected them; stored values stay as computed.')}</li>` : nothing}
       </ul>
     </section>`;
   }
+}
+
+/** Why there is none: what is covered may not count. */
+function noSpectrum({ spectrum: computed, nn_coverage: counted }: Series): string {
+  if (computed !== null) return t('The beats are too bad for a spectrum.');
+  return counted < SPECTRUM_COVERED_MIN
+    ? t('Intervals that count cover {share} of the window; a spectrum needs {least}.', {
+        share: percent(counted),
+        least: percent(SPECTRUM_COVERED_MIN),
+      })
+    : t('Intervals that count are more than 10 s apart, or too few for a spectrum.');
 }
 
 const ordered = ([a, b]: readonly [number, number]): readonly [number, number] => [Math.min(a, b), Math.max(a, b)];

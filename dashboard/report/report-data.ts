@@ -104,7 +104,9 @@ export function drawnOf(streams: readonly Pick<Stream, 'recorded_from' | 'last_s
   const [fromMs, toMs] = [Math.min(...spans.map((span) => span.fromMs)), Math.max(...spans.map((span) => span.toMs))];
   if (!(toMs > fromMs) || toMs - fromMs > DRAWN_SHARE_MIN * (range.toMs - range.fromMs)) return range;
   const around = Math.max(0.05 * (toMs - fromMs), (DRAWN_MS_MIN - (toMs - fromMs)) / 2);
-  return { fromMs: Math.max(range.fromMs, fromMs - around), toMs: Math.min(range.toMs, toMs + around) };
+  // Of whole minutes, as the report writes times.
+  const [beginMs, endMs] = [Math.floor((fromMs - around) / 6e4) * 6e4, Math.ceil((toMs + around) / 6e4) * 6e4];
+  return { fromMs: Math.max(range.fromMs, beginMs), toMs: Math.min(range.toMs, endMs) };
 }
 
 const spanIn = (range: Range, from: string, to: string): Range => ({
@@ -166,7 +168,8 @@ async function computedToOf(session: Session, stream: Stream, range: Range): Pro
 
 /** Totals of the range for every version of every method that has values there. */
 async function readLines(session: Session, subjectId: string, methods: readonly Method[], range: Range): Promise<MethodLine[]> {
-  const wanted = methods.filter(({ kind }) => kind === 'feature');
+  // The catalog has every version that there ever was: ten times as many.
+  const wanted = methods.filter(({ kind, is_stored: isStored }) => kind === 'feature' && isStored);
   const lines: MethodLine[] = [];
   for (let i = 0; i < wanted.length; i += SERIES_MAX) {
     const some = wanted.slice(i, i + SERIES_MAX);

@@ -1,11 +1,11 @@
 /** A report as it is printed: whose and of when, what was recorded, summaries with their methods, trends, episodes with their strips. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { convertUnit, formatNumber, formatTime, unitLabel } from '../../widgets/shared/format.ts';
+import { convertUnit, formatNumber, formatTime } from '../../widgets/shared/format.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
 import { named, t } from '../language.ts';
-import { methodName } from '../method-name.ts';
-import { figure, percent, tableOf } from '../parts.ts';
+import { methodName, valueText, windowText } from '../method-name.ts';
+import { breakable, figure, percent, tableOf } from '../parts.ts';
 import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
 import { DAYS_MAX, EPISODES_MAX, STREAMS_MAX, USUAL_DAYS } from './report-data.ts';
@@ -19,10 +19,19 @@ const DISCLAIMER = t(
 );
 
 type Row = Readonly<{ cells: readonly Content[] }>;
+type Measure = Readonly<{ name: string; unit: string }>;
+
+/** What a day's values are measured in. */
+const [rate, interval, share] = ['/min', 'ms', '%'].map((unit): Measure => ({ name: '', unit })) as [Measure, Measure, Measure];
 
 const isVariability = /^[hp]rv_/;
-/** Normal rhythm has a few per cent, too. */
+/** Of the mean burden: from here on a window of the page of variability is said to look like fibrillation, too. */
 const AF_PERCENT_MIN = 5;
+/** What happens now and then: where it is seen in suspect windows alone, the good ones say that it never did. */
+const isShareOfEvents = /_burden_/;
+const isGreatest = /^(longest_rr_|ventricular_run_)/;
+/** Couplets and runs of a window: their sum is a count. */
+const isCount = ({ unit }: MethodLine['method']): boolean => unit.startsWith('{') && unit !== '{beats}' && unit !== '{score}';
 
 export class ReportView {
   readonly #data: ReportData;
@@ -64,16 +73,15 @@ export class ReportView {
 
   #time = (ms: number): string => formatTime(this.#locale, ms, this.#data.timeZone);
 
-  #number(value: number | null, unit: string): string {
-    const label = unitLabel(unit);
-    return value === null ? '–' : `${formatNumber(this.#locale, value)}${label === '' ? '' : `\u00a0${label}`}`;
-  }
+  /** As people read it: shares as every other share of the report, and what is counted with the decimals that a mean of few needs. */
+  #value = (of: Measure, value: number | null): string => {
+    if (value === null) return '–';
+    const shown = convertUnit({ ...of, values: [value] }, null);
+    if (shown.unit === '%') return percent(shown.values[0]! / 100);
+    return shown.unit.startsWith('{') ? formatNumber(this.#locale, value, 2) : valueText(of, value);
+  };
 
-  /** Of a method, as people read it. */
-  #numbers({ name, unit }: MethodLine['method'], values: readonly (number | null)[]): string[] {
-    const shown = convertUnit({ name, unit, values }, null);
-    return shown.values.map((value) => this.#number(value, shown.unit));
-  }
+  #count = (value: number): string => formatNumber(this.#locale, Math.round(value));
 
   #summary(): TemplateResult {
     const { streams, moreStreams, episodes, more, nights } = this.#data;
@@ -84,16 +92,19 @@ export class ReportView {
     return html`<section>
       <h2>${t('Summary')}</h2>
       <dl class="figures">
-        ${heart === undefined ? nothing : figure(t('Heart rate, mean'), this.#judged(heart, this.#number(heart.totals.mean, heart.method.unit)))}
-        ${heart === undefined ? nothing : figure(t('Lowest to highest'), this.#judged(heart, `${this.#number(heart.totals.min, '1')} – ${this.#number(heart.totals.max, heart.method.unit)}`))}
-        ${resting.length === 0 ? nothing : figure(t('Lowest resting heart rate'), this.#number(Math.min(...resting), '/min'))}
-        ${rmssd === undefined ? nothing : figure(t('RMSSD, mean'), this.#judged(rmssd, this.#number(rmssd.totals.mean, rmssd.method.unit)))}
+        ${heart === undefined ? nothing : figure(t('Heart rate, mean'), this.#judged(heart, this.#value(heart.method, heart.totals.mean)))}
+        ${heart === undefined ? nothing : figure(t('Heart rate of {window}, lowest to highest', { window: windowOf(heart) }), this.#judged(heart, this.#span(heart)))}
+        ${resting.length === 0 ? nothing : figure(t('Lowest resting heart rate, of 30 min'), this.#value(rate, Math.min(...resting)))}
+        ${rmssd === undefined ? nothing : figure(t('RMSSD of {window}, mean', { window: windowOf(rmssd) }), this.#judged(rmssd, this.#value(rmssd.method, rmssd.totals.mean)))}
         ${heart === undefined ? nothing : figure(t('Of the range covered'), shareText(heart.totals.good_n, heart.totals.expected_n))}
         ${figure(t('Recordings'), `${streams.length}${moreStreams ? '+' : ''}`)} ${figure(t('Episodes'), count)}
       </dl>
       ${this.#data.lines.length === 0 ? html`<p>${t('No value was computed in this range.')}</p>` : nothing}
     </section>`;
   }
+
+  #span = ({ method, totals }: MethodLine): string =>
+    `${this.#value({ ...method, unit: '1' }, totals.min === null ? null : Math.round(totals.min))}\u00a0– ${this.#value(method, totals.max)}`;
 
   /** Marked where no good value of the range stands behind it. */
   #judged = ({ totals }: MethodLine, text: string): Content =>
@@ -161,12 +172,12 @@ export class ReportView {
         [
           { name: t('Day'), cell: ({ from }) => formatTime(this.#locale, Date.parse(from), this.#data.timeZone, 'date') },
           { name: t('Device'), cell: ({ device_id: device }) => device },
-          { name: t('Resting heart rate'), kind: 'num', cell: (night) => this.#number(night.resting_hr, '/min') },
-          { name: t('Night'), kind: 'num', cell: (night) => this.#number(night.night_hr, '/min') },
-          { name: t('Day, 9 to 21 h'), kind: 'num', cell: (night) => this.#number(night.day_hr, '/min') },
-          { name: t('Lower at night by'), kind: 'num', cell: (night) => this.#number(night.dip_percent, '%') },
-          { name: 'SDNN', kind: 'num', cell: (night) => this.#number(night.sdnn_ms, 'ms') },
-          { name: 'SDANN', kind: 'num', cell: (night) => this.#number(night.sdann_ms, 'ms') },
+          { name: t('Resting heart rate'), kind: 'num', cell: (night) => this.#value(rate, night.resting_hr) },
+          { name: t('Night'), kind: 'num', cell: (night) => this.#value(rate, night.night_hr) },
+          { name: t('Day, 9 to 21 h'), kind: 'num', cell: (night) => this.#value(rate, night.day_hr) },
+          { name: t('Lower at night by'), kind: 'num', cell: (night) => this.#value(share, night.dip_percent) },
+          { name: 'SDNN', kind: 'num', cell: (night) => this.#value(interval, night.sdnn_ms) },
+          { name: 'SDANN', kind: 'num', cell: (night) => this.#value(interval, night.sdann_ms) },
           { name: t('Covered'), kind: 'num', cell: ({ coverage }) => percent(coverage) },
         ],
         nights,
@@ -179,8 +190,31 @@ export class ReportView {
     const mean = this.#line('af_burden_300s')?.totals.mean ?? 0;
     if (mean < AF_PERCENT_MIN) return nothing;
     return html`<p class="attention">
-      ${t('The rhythm looks like atrial fibrillation in {share} of the recordings: variability is then not that of sinus rhythm.', { share: percent(mean / 100) })}
+      ${t('The rhythm looks like atrial fibrillation in {share} of the recordings (mean burden of five minutes): variability is then not that of sinus rhythm.', { share: percent(mean / 100) })}
     </p>`;
+  }
+
+  /** What the numbers of a row leave out, next to them. What happens now and then need not be in a good window. */
+  #note({ method, totals }: MethodLine): TemplateResult | typeof nothing {
+    const text = this.#left(method, totals);
+    return text === null ? nothing : html` <small class="muted">${text}</small>`;
+  }
+
+  #left(method: MethodLine['method'], { good_n: good, mean, max, sum, suspect }: MethodLine['totals']): string | null {
+    if (isCount(method)) {
+      if (suspect === null) return t('{count} in all', { count: this.#count(sum ?? 0) });
+      const more = this.#count(suspect.mean * suspect.n);
+      if (good === 0) return t('{count} in all, of suspect windows alone', { count: more });
+      return t('{count} in good windows, {more} more in suspect ones', { count: this.#count((mean ?? 0) * good), more });
+    }
+    if (suspect === null) return null;
+    if (good === 0) return t('Of suspect values alone: none is good');
+    const highest = this.#value(method, suspect.max);
+    if (isShareOfEvents.test(method.name)) {
+      const all = ((mean ?? 0) * good + suspect.mean * suspect.n) / (good + suspect.n);
+      return t('With the suspect windows {mean}, in one of them up to {highest}', { mean: this.#value(method, all), highest });
+    }
+    return isGreatest.test(method.name) && suspect.max > (max ?? 0) ? t('Up to {highest} in suspect windows', { highest }) : null;
   }
 
   #methods(): TemplateResult | typeof nothing {
@@ -215,9 +249,9 @@ export class ReportView {
             })),
             some.map(({ method, totals }) => ({
               cells: [
-                methodName(method),
+                html`${methodName(method)}${this.#note({ method, totals })}`,
                 breakable(method.code),
-                ...this.#numbers(method, [totals.mean, totals.min, totals.max]),
+                ...[totals.mean, totals.min, totals.max].map((value) => this.#value(method, value)),
                 shareText(totals.good_n, totals.n),
                 shareText(totals.good_n, totals.expected_n),
               ],
@@ -277,8 +311,7 @@ export const partialNote = ({ computedToMs, timeZone }: ReportData, locale: stri
 
 const words = { open: t('not reviewed'), closed: t('reviewed'), cancelled: t('dismissed') } as const;
 
-/** A name of code may be broken after its underscores. */
-const breakable = (code: string): TemplateResult => html`${code.split(/(?<=_)/).map((part) => html`${part}<wbr />`)}`;
+const windowOf = ({ method }: MethodLine): string => windowText(method.window_sec ?? 0);
 
 function shareText(part: number, whole: number | null): string {
   return whole === null || whole === 0 ? '–' : percent(Math.min(1, part / whole));

@@ -67,8 +67,13 @@ it is in no address. The file can be read by its owner only; one that is there a
       options.text('out') || `report-${personStem({ subject: user.external_id, xuser_id: user.xuser_id })}.pdf`,
     );
     refuseExisting([file], options.flag('force'));
-    const { pdf, note } = await printPage({ chromium, url, credential: key, timeoutMs, signal: console.signal });
+    const sinceMs = performance.now();
+    const seconds = (): string => `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
+    console.err(`The page of ${user.external_id} is being made: values, charts and strips ...`);
+    const onWhole = (): void => console.err(`The page was whole after ${seconds()}; it is being printed ...`);
+    const { pdf, note } = await printPage({ chromium, url, credential: key, timeoutMs, signal: console.signal, onWhole });
     await writeWhole(file, pdf);
+    console.err(`Printed: ${(pdf.length / 1000).toFixed(0)} kB in ${seconds()}.`);
     if (note !== '') console.err(note);
     console.out(json ? JSON.stringify({ file, bytes: pdf.length, note }, null, 2) : file);
     return EXIT_OK;

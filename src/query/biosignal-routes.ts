@@ -104,6 +104,9 @@ const MethodSchema = exactly({
   name: Type.String(),
   version: Type.Integer(),
   current: Type.Boolean({ description: 'True when this release computes it; values of other methods are history.' }),
+  is_stored: Type.Boolean({
+    description: 'This service holds values of it, or has held some; of no other method can a chart have values.',
+  }),
   title: Type.String(),
   source: Type.String({ description: 'Kind of channel that it is made from; empty when this release does not know the method.' }),
   unit: Type.String({ description: 'UCUM' }),
@@ -130,12 +133,14 @@ const MethodSchema = exactly({
 /** Methods of this release and of stored values, by code. */
 function everyMethod(known: readonly MethodDescription[], stored: readonly StoredMethod[]): Static<typeof MethodSchema>[] {
   const codes = new Set(known.map(({ code }) => code));
+  const held = new Set(stored.map(({ code }) => code));
   const described = known.map((m) => ({
     code: m.code,
     kind: m.kind,
     name: m.feature,
     version: m.version,
     current: m.current,
+    is_stored: held.has(m.code),
     title: m.title,
     source: m.source,
     unit: m.unit,
@@ -157,6 +162,7 @@ function everyMethod(known: readonly MethodDescription[], stored: readonly Store
       name,
       version: Number(/_v(\d+)$/.exec(code)?.[1] ?? 0),
       current: false,
+      is_stored: true,
       title: '',
       source: '',
       unit,

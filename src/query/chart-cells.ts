@@ -3,7 +3,7 @@ import type { QualityFlag } from '../signal.ts';
 import type { ChartAggregate } from './chart.ts';
 
 /** Values by their flag: 0, 1, or any. */
-type Class = 'good' | 'suspect' | 'every';
+export type Class = 'good' | 'suspect' | 'every';
 
 /** Holds only the aggregates that the query needs: all of them, for 1,440 minutes, take three times as long. With `detail`, also the
  *  extremes and sums of each class. */
@@ -36,7 +36,7 @@ export function bucketSums(aggregate: ChartAggregate, qualityMax: QualityFlag, d
   return columns.join(', ');
 }
 
-const classes: readonly Class[] = ['good', 'suspect', 'every'];
+export const classes = ['good', 'suspect', 'every'] as const satisfies readonly Class[];
 
 /** Summing `numeric` is expensive: only the classes that cellOf uses. */
 function classesOf(aggregate: ChartAggregate, qualityMax: QualityFlag): readonly Class[] {

@@ -1,7 +1,7 @@
 /** Detail behind a chart's numbers: how many values a bucket has, how many of them are good, and its extremes; and the same for the whole
  *  range, computed from values rather than bucket numbers, so that it is the same at every resolution. */
 import type { QualityFlag } from '../signal.ts';
-import { extremesOf, type BucketRow, type Column } from './chart-cells.ts';
+import { classes, extremesOf, type BucketRow, type Class, type Column } from './chart-cells.ts';
 
 /** Min, max and mean cover the good values of a range; if there are none, the suspect ones; then all, as far as qualityMax admits them. */
 export type Totals = Readonly<{
@@ -14,6 +14,8 @@ export type Totals = Readonly<{
   min: number | null;
   max: number | null;
   mean: number | null;
+  /** Of the suspect values alone, which say what the good ones leave out; null: there are none, or qualityMax admits none. */
+  suspect: Readonly<{ n: number; min: number; max: number; mean: number }> | null;
   /** First and last good value; null: there is none. */
   first: number | null;
   last: number | null;
@@ -48,22 +50,27 @@ export function totalsOf(column: Column, qualityMax: QualityFlag, expectedN: num
     count((row) => row.value_n),
   ];
   const flag = goodN > 0 ? 0 : suspectN > 0 && qualityMax > 0 ? 1 : valueN > 0 && qualityMax === 2 ? 2 : null;
-  const which = flag === null ? null : (['good', 'suspect', 'every'] as const)[flag];
-  const numbers = (of: (row: BucketRow) => number | null | undefined): number[] =>
-    rows.map(of).filter((value) => value !== null && value !== undefined);
-  const sums = which === null ? [] : numbers((row) => row[`${which}_sum`]);
-  const admitted =
-    qualityMax === 2 ? numbers((row) => row.every_sum) : numbers((row) => row.good_sum).concat(numbers((row) => row.suspect_sum));
-  const least = which === null ? [] : numbers((row) => row[`${which}_min`]);
-  const greatest = which === null ? [] : numbers((row) => row[`${which}_max`]);
+  const which = flag === null ? null : classes[flag];
+  const numbers = (of: Class | null, what: 'min' | 'max' | 'sum'): number[] =>
+    of === null ? [] : rows.map((row) => row[`${of}_${what}`]).filter((value) => value !== null && value !== undefined);
+  const extremes = (of: Class | null): readonly [number | null, number | null] => {
+    const [least, greatest] = [numbers(of, 'min'), numbers(of, 'max')];
+    return [least.length === 0 ? null : Math.min(...least), greatest.length === 0 ? null : Math.max(...greatest)];
+  };
+  const sums = numbers(which, 'sum');
+  const admitted = qualityMax === 2 ? numbers('every', 'sum') : [...numbers('good', 'sum'), ...numbers('suspect', 'sum')];
+  const [min, max] = extremes(which);
+  const [suspectMin, suspectMax] = extremes(qualityMax === 0 ? null : 'suspect');
   return {
     n,
     goodN,
     expectedN,
     flag,
-    min: least.length === 0 ? null : Math.min(...least),
-    max: greatest.length === 0 ? null : Math.max(...greatest),
+    min,
+    max,
     mean: sums.length === 0 ? null : add(sums) / [goodN, suspectN, valueN][flag!]!,
+    suspect:
+      suspectMin === null ? null : { n: suspectN, min: suspectMin, max: suspectMax!, mean: add(numbers('suspect', 'sum')) / suspectN },
     sum: admitted.length === 0 ? null : add(admitted),
   };
 }

@@ -104,6 +104,7 @@ const DetailSchema = exactly(
         min: nullable(Type.Number()),
         max: nullable(Type.Number()),
         mean: nullable(Type.Number()),
+        suspect: nullable(exactly({ n: Type.Integer(), min: Type.Number(), max: Type.Number(), mean: Type.Number() })),
         first: nullable(Type.Number()),
         last: nullable(Type.Number()),
         sum: nullable(Type.Number()),
@@ -111,7 +112,8 @@ const DetailSchema = exactly(
       {
         description:
           'Of the whole range, one per column, from its values and not from its buckets: the same at every resolution. min, max, mean: of its ' +
-          'good values; where it has none, of the suspect ones (qmask 1), then of all (qmask 2), as far as quality_max admits them. first, last: ' +
+          'good values; where it has none, of the suspect ones (qmask 1), then of all (qmask 2), as far as quality_max admits them. suspect: of its ' +
+          'suspect values alone, where quality_max admits them. first, last: ' +
           'good values. sum: of all that quality_max admits.',
       },
     ),
@@ -238,6 +240,7 @@ async function detailJson({ n, goodN, expectedN, min, max, totals }: ChartDetail
     min: range.min,
     max: range.max,
     mean: range.mean,
+    suspect: range.suspect,
     first: range.first,
     last: range.last,
     sum: range.sum,

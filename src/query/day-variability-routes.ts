@@ -6,7 +6,7 @@ import { exactly, nullable, Timestamp } from '../http/schemas.ts';
 import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
-import { versionOf } from '../storage/newest-method.ts';
+import { newestFirst } from '../storage/newest-method.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { ownSubject } from '../tenancy/record-ownership.ts';
 import { firstTimeOf } from './clock-times.ts';
@@ -99,9 +99,9 @@ async function boundsOf(db: Db, date: string, timeZone: string): Promise<Day> {
   return day;
 }
 
-/** Good windows that lie in the day, by device, ascending. Where two versions of the method have values, the newer one's count. Streams
- *  are named by number: so feature_values reads their rows alone. The two values of a window meet by grouping: its rows are guessed as
- *  one, so a join compares each with every other, 8 million times for a day. */
+/** Good windows that lie in the day, by device, ascending. Where two versions of a method have values, the newer one's count: mean and
+ *  deviation each have versions of their own. Streams are named by number: so feature_values reads their rows alone. The two values of a
+ *  window meet by grouping: its rows are guessed as one, so a join compares each with every other, 8 million times for a day. */
 export async function readWindows(db: Db, subjectId: string, { fromMs, untilMs }: Day): Promise<Map<string, NnFiveMinutes[]>> {
   const bounds = [new Date(fromMs + FIVE_MS - 1).toISOString(), new Date(untilMs + 1).toISOString()];
   const { rows } = await db.query<{ device: string; endMs: number; meanMs: number; sdMs: number }>(
@@ -111,16 +111,15 @@ export async function readWindows(db: Db, subjectId: string, { fromMs, untilMs }
          where s.xuser_id = $1 and coalesce(s.recorded_from, '-infinity') < $3::timestamptz + interval '1 day'
            and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $2::timestamptz - interval '1 day'),
        found as (
-         select own.device, f.ts_ns, ${versionOf('m')} as version,
-           max(f.value) filter (where m.name = 'hrv_mean_nn_300s') as mean, max(f.value) filter (where m.name = 'hrv_sdnn_300s') as sd
+         select distinct on (own.device, f.ts_ns, m.name) own.device, f.ts_ns, m.name, f.value
          from feature_values($2::timestamptz, $3::timestamptz) f
          join own on own.id = f.stream_id join method m on m.id = f.method_id
          where f.stream_id = any (array(select id from own)) and f.qmask = 0
            and f.method_id = any (array(select id from method where kind = 'feature' and name in ('hrv_mean_nn_300s', 'hrv_sdnn_300s')))
-         group by 1, 2, 3)
-       select distinct on (device, ts_ns) device, ts_ns / 1e6::float8 as "endMs", mean as "meanMs", sd as "sdMs"
-       from found where mean is not null and sd is not null
-       order by device, ts_ns, version desc`,
+         order by own.device, f.ts_ns, m.name, ${newestFirst('m')})
+       select device, ts_ns / 1e6::float8 as "endMs", max(value) filter (where name = 'hrv_mean_nn_300s') as "meanMs",
+         max(value) filter (where name = 'hrv_sdnn_300s') as "sdMs"
+       from found group by device, ts_ns having count(*) = 2 order by device, ts_ns`,
       [subjectId, ...bounds],
     ),
   );

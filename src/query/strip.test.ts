@@ -1,6 +1,7 @@
 /** Checks what a strip says above its trace. */
 import { expect, it } from 'vitest';
 import type { SampleSegment } from './samples.ts';
+import { formatTime } from '../../widgets/shared/format.ts';
 import { layOutStrip, stripSvg } from './strip.ts';
 
 it('marks an early beat by where it began, and explains the marks that it has', () => {
@@ -47,10 +48,19 @@ it('does not let a name turn the direction of the lead and the scale behind it',
   expect(stripSvg(strip)).not.toMatch(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
 });
 
-it('names the clock of a time, which of UTC is that', () => {
-  const of = { segments: [], fromNs: 1_767_600_000_000_000_000n, durationSec: 10, person: '', channel: 'ecg.ii', beats: [], method: '' };
-  const at = (timeZone: string): string => layOutStrip({ ...of, timeZone }).header.join();
-  expect(at('UTC')).toContain('2026-01-05 08:00:00.000 UTC,');
-  expect(at('Europe/London')).toContain('08:00:00.000 UTC,');
-  expect(at('Asia/Kolkata')).toContain('13:30:00.000 GMT+05:30,');
+it('writes its time as the pages of its language do, and names the clock, which of UTC is that', () => {
+  const of = { segments: [], durationSec: 10, person: '', channel: 'ecg.ii', beats: [], method: '' };
+  const at = (timeZone: string, language: 'en' | 'de' | 'fr' | 'es' = 'en', fromNs = 1_767_600_000_000_000_000n): string =>
+    layOutStrip({ ...of, fromNs, timeZone, language }).header[1]!;
+  expect(at('UTC')).toBe('Jan 5, 2026, 8:00:00 AM UTC, 10 s');
+  expect(at('Europe/London')).toContain('8:00:00 AM UTC,');
+  expect(at('Asia/Kolkata')).toContain('1:30:00 PM GMT+05:30,');
+  expect(at('UTC', 'en', 1_767_600_000_250_000_000n)).toContain('8:00:00.250 AM UTC,');
+  expect(at('Europe/Berlin', 'de', 1_767_600_000_250_000_000n)).toBe('05.01.2026, 09:00:00,250 GMT+01:00, 10 s');
+  const french = layOutStrip({ ...of, fromNs: 0n, timeZone: 'UTC', method: 'derived:r_peaks_v15', language: 'fr' });
+  expect(french.header[2]).toMatch(/, battements : derived:r_peaks_v15$/);
+  for (const language of ['en', 'de', 'fr', 'es'] as const) {
+    const page = formatTime(language, 1_767_600_000_000, 'UTC', 'seconds').replaceAll('\u202f', ' ');
+    expect(at('UTC', language)).toBe(`${page} UTC, 10 s`);
+  }
 });

@@ -81,11 +81,11 @@ const letters = { normal: '', ectopic: 'E', artefact: 'x', interpolated: 'i' } a
 const letterOf = ({ kind, aami }: StripBeat): StripLetter | '' => (aami === 'S' || aami === 'V' ? aami : letters[kind]);
 
 export function layOutStrip(of: StripOf): Strip {
-  const { segments, fromNs, durationSec, beats } = of;
-  const words = stripWords[of.language ?? 'en'];
+  const { segments, fromNs, durationSec, beats, language = 'en' } = of;
+  const words = stripWords[language];
   const [low, high] = extentOf(segments);
   const unit = segments[0]?.unit ?? '';
-  const scale = scaleOf(unit, high - low);
+  const scale = scaleOf(unit, high - low, language);
   const paperMm = Math.max(PAPER_MM_MIN, 5 * Math.ceil(Math.min(TRACE_MM_MAX, (high - low) * scale.mmPerUnit) / 5 + (2 * MARGIN_MM) / 5));
   const topPx = HEADER_PX;
   const bottomPx = topPx + paperMm * PX_PER_MM;
@@ -113,8 +113,8 @@ export function layOutStrip(of: StripOf): Strip {
     bottomPx,
     header: [
       `${of.person}, ${leadOf(segments[0], of.channel)}`,
-      `${clockOf(fromMs, of.timeZone)}, ${format(durationSec)} s`,
-      `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, ${words.beats}: ${of.method}`}`,
+      `${clockOf(fromMs, of.timeZone, language)}, ${format(durationSec, language)} s`,
+      `${MM_PER_SEC} mm/s, ${scale.label}${of.method === '' ? '' : `, ${words.beats}${words.colon} ${of.method}`}`,
     ].map(withoutDirections),
     footer: `${key.join(', ')}${key.length === 0 ? '' : `${words.semicolon} `}${words.flags}`,
     good,
@@ -127,11 +127,11 @@ export function layOutStrip(of: StripOf): Strip {
 }
 
 /** Scale of the trace: voltages use the gains of paper; anything else is fitted, and its scale printed. */
-function scaleOf(unit: string, span: number): Readonly<{ mmPerUnit: number; pulseMm: number; label: string }> {
+function scaleOf(unit: string, span: number, language: StripLanguage): Readonly<{ mmPerUnit: number; pulseMm: number; label: string }> {
   const perMillivolt = PER_MILLIVOLT[unit];
   if (perMillivolt === undefined) {
     const mmPerUnit = FITTED_MM / span;
-    return { mmPerUnit, pulseMm: 10, label: `10 mm = ${format(10 / mmPerUnit)} ${unit}`.trim() };
+    return { mmPerUnit, pulseMm: 10, label: `10 mm = ${format(10 / mmPerUnit, language)} ${unit}`.trim() };
   }
   const gain = GAINS_MM_PER_MV.find((mm) => (span / perMillivolt) * mm <= TRACE_MM_MAX) ?? 0.1;
   return { mmPerUnit: gain / perMillivolt, pulseMm: gain, label: `${gain} mm/mV` };
@@ -152,24 +152,16 @@ function leadOf(segment: SampleSegment | undefined, channel: string): string {
   return `${kind === 'other' ? '' : kind.toUpperCase()} ${lead} (${segment.code})`.trim().replaceAll(/ +/g, ' ');
 }
 
-/** `2026-01-05 09:00:00.000 GMT+01:00`, of no offset `UTC`, as pages have it. */
-function clockOf(timeMs: number, timeZone: string): string {
-  const parts = new Intl.DateTimeFormat('en', {
-    timeZone,
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    fractionalSecondDigits: 3,
-    hourCycle: 'h23',
-    timeZoneName: 'longOffset',
-  }).formatToParts(timeMs);
-  const part = (type: string): string => parts.find((item) => item.type === type)?.value ?? '';
-  const time = `${part('hour')}:${part('minute')}:${part('second')}.${part('fractionalSecond')}`;
-  const zone = part('timeZoneName').replace('GMT+00:00', 'UTC');
-  return `${part('year')}-${part('month')}-${part('day')} ${time} ${zone}`;
+/** `05.01.2026, 09:00:00 GMT+01:00`: as the pages of the language write times, of no offset `UTC`; milliseconds where there are some. */
+function clockOf(timeMs: number, timeZone: string, language: StripLanguage): string {
+  const parts = new Intl.DateTimeFormat(language, { timeZone, dateStyle: 'medium', timeStyle: 'medium' }).formatToParts(timeMs);
+  const ms = timeMs - 1000 * Math.floor(timeMs / 1000);
+  const fraction = ms === 0 ? '' : `${language === 'en' ? '.' : ','}${String(ms).padStart(3, '0')}`;
+  // The letters of a PNG have no narrow space.
+  const time = parts.map(({ type, value }) => (type === 'second' ? value + fraction : value.replaceAll('\u202f', ' '))).join('');
+  const named = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }).formatToParts(timeMs);
+  const offset = named.find(({ type }) => type === 'timeZoneName')?.value ?? '';
+  return `${time} ${offset === 'GMT' ? 'UTC' : offset.replace('GMT+00:00', 'UTC')}`;
 }
 
 export function stripSvg(strip: Strip): string {
@@ -288,8 +280,10 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-function format(value: number): string {
-  return Number(value.toPrecision(3)).toString();
+function format(value: number, language: StripLanguage): string {
+  return Number(value.toPrecision(3))
+    .toString()
+    .replace('.', language === 'en' ? '.' : ',');
 }
 
 function escape(text: string): string {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readComputedTo } from '../../dashboard/report/report-data.ts';
+import { drawnOf, readComputedTo } from '../../dashboard/report/report-data.ts';
 import type { Session } from '../../widgets/shared/session.ts';
 
 const HOUR_MS = 3_600_000;
@@ -22,4 +22,10 @@ it.each([
   const found = await readComputedTo(session, [stream] as never, { fromMs: nowMs - 168 * HOUR_MS, toMs: nowMs }, nowMs);
   if (!isComing) return expect(found).toBeNull();
   expect(Math.abs(found! - (nowMs - 2 * HOUR_MS))).toBeLessThan(60_000);
+});
+
+it('draws a short recording from one whole minute to another, as the report writes times', () => {
+  const stream = { recorded_from: '2026-11-26T08:00:00.000Z', last_sample_at: '2026-11-26T08:30:05.831Z' };
+  const { fromMs, toMs } = drawnOf([stream], { fromMs: nowMs - 168 * HOUR_MS, toMs: nowMs });
+  expect([fromMs, toMs].map((ms) => new Date(ms).toISOString())).toEqual(['2026-11-26T07:58:00.000Z', '2026-11-26T08:32:00.000Z']);
 });

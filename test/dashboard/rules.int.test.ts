@@ -244,7 +244,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('button', { name: 'Neue Regel' }).click();
     await page.getByLabel('Name', { exact: true }).fill(name);
     await page.locator('#rule-form [name=feature]').selectOption('hrv_pnn50_300s');
-    expect(await page.locator('#rule-form option[value=hrv_pnn50_300s]').textContent()).toMatch(/über 50 ms, 5 min \(%\)/);
+    expect(await page.locator('#rule-form option[value=hrv_pnn50_300s]').textContent()).toMatch(/über 50 ms, 5\u00a0min \(%\)/);
     await page.locator('#rule-form [name=threshold]').fill('0.7');
     await page.locator('#rule-form [name=end_threshold]').fill('0.55');
     await page.locator('#rule-form [name=sustain_sec]').fill('0');

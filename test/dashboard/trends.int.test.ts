@@ -245,6 +245,20 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  it('has a report that asks of no method that nothing was computed by', async () => {
+    const { page } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
+    const asked: string[] = [];
+    page.on('request', (request) => void (request.url().endsWith('/charts/query') && asked.push(request.postData() ?? '')));
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}/report?from=2026-03-28&to=2026-03-28`);
+    await page.locator('.report bio-trend-chart canvas').first().waitFor();
+    const codes = asked.flatMap((body) =>
+      (JSON.parse(body) as { series: { method_code?: string }[] }).series.flatMap((one) => one.method_code ?? []),
+    );
+    const { rows } = await dashboard.database.pool.query<{ code: string }>(`select code from method where kind = 'feature'`);
+    expect(new Set(codes)).toEqual(new Set(rows.map(({ code }) => code)));
+    await page.context().close();
+  });
+
   it('has a report that says how far values are computed, and draws a short recording alone', async () => {
     const address = `/dashboard/#/users/${person}/report?from=2026-03-25&to=2026-03-31`;
     const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
@@ -406,7 +420,11 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
   // promise: report-pdf
   it('writes a PDF that only its owner reads', async () => {
     const { code, out, err } = await run(['anna', '--since', '2026-03-28', '--until', '2026-03-28']);
-    expect(err).toEqual([]);
+    expect(err).toEqual([
+      'The page of anna is being made: values, charts and strips ...',
+      expect.stringMatching(/^The page was whole after \d+(\.\d)? s; it is being printed \.\.\.$/),
+      expect.stringMatching(/^Printed: [\d.]+ kB in \d+(\.\d)? s\.$/),
+    ]);
     expect(code).toBe(0);
     expect(out).toEqual([join(folder, 'report-anna.pdf')]);
     const pdf = await readFile(out[0]!);
@@ -420,7 +438,7 @@ describe.skipIf(chromiumPath === null)('biosignal report', () => {
   it('writes it in a language that is asked for, and refuses one that the dashboard has not', async () => {
     const out = join(folder, 'bericht.pdf');
     const { code, err } = await run(['anna', '--since', '2026-03-28', '--until', '2026-03-28', '--language', 'de', '--out', out]);
-    expect([code, err]).toEqual([0, []]);
+    expect([code, err.length]).toEqual([0, 3]);
     const pdf = await readFile(out, 'latin1');
     expect(pdf).toContain('/Lang (de)');
     // Without a range: the days up to the newest recording.

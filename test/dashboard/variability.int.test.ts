@@ -91,6 +91,14 @@ describe.skipIf(!isHere)('variability of a window', () => {
     expect(stored).toBeGreaterThan(100);
   });
 
+  it('is that of the day, too, of the values as they are computed', async () => {
+    const days = await dashboard.send<Answer<'getDayVariability'>>('GET', '/api/v1/day-variability?subject_id=calm&date=2025-11-20');
+    expect(days).toMatchObject([{ device_id: expect.any(String) as string, resting_hr: expect.any(Number) as number }]);
+    // Half an hour of 101 at rest: a heart beats 60 to 72 times a minute.
+    expect(days[0]!.window_count).toBeGreaterThan(3);
+    expect(Math.abs(days[0]!.resting_hr! - 66)).toBeLessThan(6);
+  });
+
   it('is of ten seconds to half an hour, and says what people corrected', async () => {
     const status = async (query: string): Promise<number> =>
       (
@@ -203,6 +211,45 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await page.context().close();
   });
 
+  // promise: variability-bigeminy
+  it('does not call bigeminy fibrillation for two values of its index, and says how much of a window counts', async () => {
+    const { baseUrl: url, firstKey: key } = dashboard.service;
+    const options = { env: { BIO_URL: url, BIO_KEY: key! }, cwd: process.cwd() };
+    const args = [recording('mitdb/119.hea')!, '--subject', 'bigeminy', '--start', START, '--json'];
+    const { code, err } = await ran(importRecordings, args, options);
+    expect(code, err.join('\n')).toBe(0);
+    const [stream] = await dashboard.send<{ id: string }[]>('GET', `/api/v1/streams?subject_id=bigeminy`);
+    streams.set('bigeminy', stream!.id);
+    await until(async () => (await features('bigeminy', 'af_index'))[0]?.ts_ns.some((ns) => ns > nanos(1650)) === true, 120_000);
+    const [index] = await features('bigeminy', 'af_index');
+    for (const [from, to] of [
+      [0, 1800],
+      [1200, 1500],
+    ] as const) {
+      const within = index!.values.filter(
+        (_, i) => index!.ts_ns[i]! > nanos(from) && index!.ts_ns[i]! <= nanos(to) && index!.qmask[i] === 0,
+      );
+      const [own] = (await ask('bigeminy', `since=${at(from)}&until=${at(to)}`)).series;
+      expect(own!.af_share).toBeCloseTo(within.filter((value) => value >= 0.5).length / within.length, 2);
+      expect(own).toMatchObject({ is_af_likely: false });
+    }
+    const { page, errors } = await open('bigeminy', `/variability?at=${encodeURIComponent(at(1350))}`);
+    await page.getByRole('region', { name: 'Values', exact: true }).waitFor();
+    const shown = (await page.locator('main').textContent())!.replaceAll(/\s+/g, ' ');
+    expect(shown).not.toContain('The rhythm looks like');
+    const [{ beats, nn_coverage: normal } = { beats: null, nn_coverage: 0 }] = (
+      await ask('bigeminy', `since=${at(1200)}&until=${at(1500)}`)
+    ).series;
+    const countedMs = beats!.interval_ms.reduce<number>((sum, ms, i) => sum + (beats!.use[i] === 'nn' ? ms! : 0), 0);
+    expect(normal).toBeCloseTo(countedMs / 300_000, 3);
+    expect(shown).toMatch(/Intervals cover 100 % of the window, those that count \d\d %\./);
+    expect(shown).toMatch(/Intervals that count cover \d\d % of the window; a spectrum needs 80 %\./);
+    expect(shown).toMatch(/\d+ % of the good values of the index of atrial fibrillation/);
+    await picture(page, 'hrv-bigeminy');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: variability-warns
   it('says above its plots that the rhythm looks like fibrillation, and never calls the variability of a pulse that of the heart', async () => {
     const { baseUrl: url, firstKey: key } = dashboard.service;
@@ -218,6 +265,9 @@ describe.skipIf(!isHere)('variability of a window', () => {
     }
     const window = `since=${at(0)}&until=${at(300)}`;
     await until(async () => ((await ask('fibrillation', window)).series[0]?.af_share ?? 0) > 0.9, 60_000);
+    // The page asks once, and where a recording begins is written after its first values.
+    const ofStream = `/api/v1/streams/${streams.get('fibrillation')!}`;
+    await until(async () => (await dashboard.send<{ recorded_from: string | null }>('GET', ofStream)).recorded_from !== null, 60_000);
     const { page, errors } = await open('fibrillation', `/variability?at=${encodeURIComponent(at(150))}`);
     const warning = page.getByText('The rhythm looks like atrial fibrillation');
     await warning.waitFor();

@@ -166,6 +166,7 @@ export function detailOf(rows: readonly (readonly (number | null)[])[], qmask: r
       min: held.length === 0 ? null : Math.min(...held) * 0.9,
       max: held.length === 0 ? null : Math.max(...held) * 1.1,
       mean: held.length === 0 ? null : held.reduce((sum, value) => sum + value, 0) / held.length,
+      suspect: null,
       first: held[0] ?? null,
       last: held.at(-1) ?? null,
       sum: held.length === 0 ? null : held.reduce((sum, value) => sum + value, 0),

@@ -266,13 +266,24 @@ test('each bucket says how much data it rests on, and the totals of the range ar
     first: good[0],
     last: good.at(-1),
   };
+  const doubtful = rows.filter(({ flag }) => flag === 1).map(({ value }) => value);
+  const suspect = {
+    n: doubtful.length,
+    min: Math.min(...doubtful),
+    max: Math.max(...doubtful),
+    mean: expect.closeTo(doubtful.reduce((sum, value) => sum + value, 0) / doubtful.length, 9) as number,
+  };
   for (const kept of [false, true]) {
     if (kept) await refreshRollups(database);
     for (const qualityMax of [0, 1, 2] as const)
       for (const resolution of ['30s', '1m', '2m', '30m', '1h', '1d']) {
         const chart = await ask([mean('resting')], iso(begin * 1000), to, { resolution, qualityMax, detail: true, maxPoints: 2000 });
         const admitted = rows.filter(({ flag }) => flag <= qualityMax).reduce((sum, { value }) => sum + value, 0);
-        expect([resolution, qualityMax, chart.detail!.totals[0]]).toEqual([resolution, qualityMax, { ...expected, sum: admitted }]);
+        expect([resolution, qualityMax, chart.detail!.totals[0]]).toEqual([
+          resolution,
+          qualityMax,
+          { ...expected, suspect: qualityMax === 0 ? null : suspect, sum: admitted },
+        ]);
       }
   }
   const hours = await ask([mean('resting')], iso(begin * 1000), to, { resolution: '1h', detail: true });

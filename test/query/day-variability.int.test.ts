@@ -47,9 +47,10 @@ beforeAll(async () => {
     );
     expect(status, text).toBe(202);
   }
+  // Each method has a version of its own.
   await running.database.pool.query(
     `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hrv_mean_nn_300s', 'derived:hrv_mean_nn_300s_v6', 1 / 30.0, 'ms'),
-       ('feature', 'hrv_sdnn_300s', 'derived:hrv_sdnn_300s_v6', 1 / 30.0, 'ms') on conflict do nothing`,
+       ('feature', 'hrv_sdnn_300s', 'derived:hrv_sdnn_300s_v7', 1 / 30.0, 'ms') on conflict do nothing`,
   );
   await put(midnight - 3600, midnight + 16 * 3600);
   await put(midnight + 18 * 3600, midnight + 26 * 3600);

@@ -167,7 +167,7 @@ describe('an episode made by the API', () => {
       '25 mm/s',
       '10 mm/mV',
       '10 s',
-      /2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC/,
+      /[A-Z][a-z]{2} \d{1,2}, 2\d{3}, \d{1,2}:\d\d:\d\d(\.\d{3})? [AP]M UTC/,
       'derived:r_peaks',
     ]) {
       expect(drawing).toMatch(words);

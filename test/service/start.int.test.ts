@@ -41,6 +41,19 @@ async function ready(run: Run): Promise<void> {
   }, 100_000);
 }
 
+/** What is printed from the first line that says it is ready, without what differs from start to start. */
+function linesFrom(text: string, port: number): string[] {
+  const lines = text.slice(text.indexOf('biosignal is ready')).split('\n');
+  return lines
+    .map((line) =>
+      line
+        .trim()
+        .replaceAll(String(port), 'PORT')
+        .replace(/\(\d[\d.]* s\)|(?<=#demo=|org_live_)\S+/, '...'),
+    )
+    .filter((line) => line !== '');
+}
+
 /** Command lines of processes that work in our data folder. */
 function leftovers(): string[] {
   return readdirSync('/proc')
@@ -88,6 +101,9 @@ describe('npm start', () => {
     expect(key).not.toBe('');
     expect(page).not.toBeNull();
     const base = `http://127.0.0.1:${port}`;
+    // The guide shows what is printed.
+    const guide = readFileSync(join(root, 'docs/getting-started.md'), 'utf8');
+    expect(linesFrom(first.output(), port)).toEqual(linesFrom(/```text\n(.*?)```/s.exec(guide)![1]!, 8080));
 
     expect((await fetch(`${base}/dashboard/live`)).status).toBe(200);
     expect((await fetch(base)).url).toBe(`${base}/dashboard/`);

@@ -34,6 +34,8 @@ export type PrintJob = Readonly<{
   /** How long the page may take to be complete. */
   timeoutMs: number;
   signal: AbortSignal;
+  /** Called when the page is complete, before it is printed. */
+  onWhole?: () => void;
 }>;
 
 /** @param note a sentence of the page for the person who prints it; '' where it has none */
@@ -41,7 +43,7 @@ export type Printed = Readonly<{ pdf: Buffer; note: string }>;
 
 /** Opens the page, waits until its attribute `data-report` says that it is complete, and prints it.
  *  @throws PipelineError with the page's own sentence when it could not be made */
-export async function printPage({ chromium, url, credential, timeoutMs, signal }: PrintJob): Promise<Printed> {
+export async function printPage({ chromium, url, credential, timeoutMs, signal, onWhole }: PrintJob): Promise<Printed> {
   const profile = await mkdtemp(join(tmpdir(), 'bio-report-'));
   const browser = new Browser(chromium, profile);
   try {
@@ -58,6 +60,7 @@ export async function printPage({ chromium, url, credential, timeoutMs, signal }
     const { errorText } = await page<{ errorText?: string }>('Page.navigate', { url: url.href });
     if (errorText !== undefined) throw new PipelineError('unavailable', `${url.origin}/dashboard/report cannot be opened: ${errorText}`);
     const { note, ...footer } = await untilComplete(page, timeoutMs, signal);
+    onWhole?.();
     const { data } = await page<{ data: string }>('Page.printToPDF', {
       preferCSSPageSize: true,
       printBackground: true,
