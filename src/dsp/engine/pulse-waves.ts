@@ -130,8 +130,8 @@ export class BeatPulseWaves {
     this.#isInverted = isInverted;
   }
 
-  /** How far after a beat, whose upstroke crosses its middle there, it is steepest, ms; NaN: samples are missing, or it is steepest at the
-   *  end of what was looked at. */
+  /** How far after a beat, whose upstroke crosses its middle there, it is steepest, ms; NaN: samples are missing, Infinity: it is
+   *  steepest at the end of what was looked at. */
   steepestAfterMs(tUs: number, isInverted: boolean): number {
     const rate = this.#fs / this.#decimation;
     const reach = Math.round(STEEPEST_REACH_SEC * rate);
@@ -144,7 +144,7 @@ export class BeatPulseWaves {
     const slopeAt = (i: number): number => sign * (x[i + over]! - x[i - over]!);
     let top = over;
     for (let i = over; i < x.length - over; i++) if (slopeAt(i) > slopeAt(top)) top = i;
-    if (top === over || top === x.length - over - 1) return Number.NaN;
+    if (top === over || top === x.length - over - 1) return Number.POSITIVE_INFINITY;
     const [before, most, after] = [slopeAt(top - 1), slopeAt(top), slopeAt(top + 1)];
     const part = (before - after) / (2 * (before - 2 * most + after));
     return (1000 * (from + top + (part === part ? part : 0) - at)) / rate;

@@ -92,7 +92,8 @@ export class BeatTrack {
   pLikeness = new Float32Array(64);
   /** How much else stands before it (kernels/contract.ts); NaN: unknown. */
   pRest = new Float32Array(64);
-  /** Where the usual beat fits best, ms after it; NaN: it does not. */
+  /** Where the usual beat fits best, ms after it; NaN: it does not. Of a pulse, where it is steepest; NaN: samples are missing there,
+   *  Infinity: nowhere near it. */
   shiftMs = new Float32Array(64);
   /** Beats before this one have the flag of their second. */
   flagged = 0;

@@ -410,9 +410,10 @@ export class BeatValues {
         continue;
       }
       const raw = rr / 1000;
-      const fitted = raw + shiftMs[i]! - shiftMs[i - 1]!;
+      const apart = shiftMs[i]! - shiftMs[i - 1]!;
       // samples are missing where the upstroke would be; what the correction left out tells of doubt wherever it is
-      if (this.#names.waits && fitted !== fitted && verdict[i] === 0) continue;
+      if (this.#names.waits && verdict[i] === 0 && (shiftMs[i] !== shiftMs[i] || shiftMs[i - 1] !== shiftMs[i - 1])) continue;
+      const fitted = Number.isFinite(apart) ? raw + apart : Number.NaN;
       const used = this.#placing.byShape && fitted === fitted ? fitted : raw;
       all.nnMs[all.count] = used;
       all.adjacent[all.count++] = i - 1 > from && starts[i - 1] === 0 && (verdict[i - 1]! & isSurelyEctopic) === 0 ? 1 : 0;
