@@ -487,7 +487,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const query = `?at=${at(20)}`;
     const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${id}${query}`, { storageState: dashboard.signedIn });
     await page.locator('bio-recording[data-state=ready]').waitFor();
-    const said = page.locator('bio-recording [role=status]');
+    const said = page.locator('bio-recording .said');
     const goes = async (press: () => Promise<void>, rank: number, sec: number, lengthSec: number): Promise<void> => {
       await press();
       await expect.poll(() => said.textContent()).toMatch(new RegExp(`^Worst quality, ${rank} of 4: \\d+ s from [\\d:]+, Unusable$`));
@@ -535,7 +535,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
   it('says that it could not look, not that there are no more', async () => {
     const { page } = await openViewer(`?at=${at(200)}`);
     await page.locator('.views').focus();
-    const said = page.locator('bio-recording [role=status]');
+    const said = page.locator('bio-recording .said');
     await page.getByLabel('Jump to').selectOption('Ectopic beat');
     await page.route(/\/beats\?.*limit=100000/, (route) => route.abort('connectionrefused'));
     await page.getByRole('button', { name: 'Next' }).click();
@@ -549,7 +549,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.route(unread, (route) => route.abort('connectionrefused'));
     await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${stream}?at=${at(200)}`);
     await page.locator('bio-recording[data-state=ready]').waitFor();
-    const said = page.locator('bio-recording [role=status]').first();
+    const said = page.locator('bio-recording .said');
     const next = async (to: string): Promise<void> => {
       await page.getByLabel('Jump to').selectOption(to);
       await page.getByRole('button', { name: 'Next' }).click();

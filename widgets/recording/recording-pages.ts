@@ -37,7 +37,10 @@ export function pageAt(
   const total = Math.max(1, Math.ceil((endMs - startMs) / rowMs));
   const count = goesOn ? ROWS : Math.min(ROWS, total);
   const lengthMs = count * rowMs;
-  if (before?.rowMs === rowMs && before.count === count && atMs >= before.fromMs && atMs < before.fromMs + lengthMs) return before;
+  if (before?.rowMs === rowMs && before.count === count && atMs >= before.fromMs && atMs < before.fromMs + lengthMs) {
+    // One whose last rows were still to come when the recording ended is replaced by a full one.
+    if (goesOn || before.fromMs + lengthMs <= startMs + total * rowMs) return before;
+  }
   const grid = startMs + Math.floor((atMs - startMs) / lengthMs) * lengthMs;
   return { fromMs: goesOn ? grid : Math.min(grid, startMs + (total - count) * rowMs), rowMs, count };
 }

@@ -227,6 +227,15 @@ export class RecordingSource {
     return gapsOf(envelope ?? null, lookFromMs, Math.min(toMs, this.endMs));
   }
 
+  /** Nobody judges temperature or motion. */
+  isJudged(channel: string): boolean {
+    return this.#qualityOf(channel) !== undefined;
+  }
+
+  #qualityOf(channel: string): string | undefined {
+    return qualityFeatures[this.#stream.channels.find(({ code }) => code === channel)?.kind ?? ''];
+  }
+
   /** @param resolution finest buckets; the whole recording: as fine as there is room
    *  @returns null: signals of this kind are not judged */
   async quality(
@@ -235,7 +244,7 @@ export class RecordingSource {
     [fromMs, toMs]: readonly [number, number] = [this.startMs, this.endMs + 1],
     resolution?: typeof STRETCH,
   ): Promise<Quality | null> {
-    const feature = qualityFeatures[this.#stream.channels.find(({ code }) => code === channel)?.kind ?? ''];
+    const feature = this.#qualityOf(channel);
     if (feature === undefined) return null;
     const { data, qmask, detail } = await this.session.post('/api/v1/charts/query', {
       body: {
@@ -260,7 +269,7 @@ export class RecordingSource {
   /** Where the signal of a channel is bad for some seconds, in a part of the recording. */
   async badStretches(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Flags> {
     const quality = await this.judged(channel, fromMs - 2 * TILE_MS, toMs, signal);
-    return quality === null ? { timesMs: [], stepMs: 1, isOne: [] } : badOf(quality);
+    return quality === null ? { timesMs: [], stepMs: 1, isOne: [] } : badOf(quality, this.startMs);
   }
 
   /** How far a part of a channel can be trusted, by buckets of 5 s.  @param toMs at most 80 min later, or buckets are longer */

@@ -111,10 +111,20 @@ export class RecordingWords {
   }
 
   /** @param rank 1 is the worst */
-  worst({ fromMs, toMs, badMs }: BadStretch, rank: number, count: number): string {
-    const seconds = this.number((toMs - fromMs) / 1000, 0);
-    const quality = traceTextFor(this.#locale, badMs > 0 ? 'bad' : 'suspect');
-    return this.say('worstOf', { rank, count, seconds, time: this.clock(fromMs, false), quality });
+  worst(stretch: BadStretch, rank: number, count: number): string {
+    return this.say('worstOf', { rank, count, ...this.#stretch(stretch) });
+  }
+
+  stretch(stretch: BadStretch): string {
+    return this.say('stretchOf', this.#stretch(stretch));
+  }
+
+  #stretch({ fromMs, toMs, badMs }: BadStretch): Readonly<Record<'seconds' | 'time' | 'quality', string>> {
+    return {
+      seconds: this.number(Math.max(1000, toMs - fromMs) / 1000, 0),
+      time: this.clock(fromMs, false),
+      quality: traceTextFor(this.#locale, badMs > 0 ? 'bad' : 'suspect'),
+    };
   }
 
   /** @param segments of the channel that is measured */

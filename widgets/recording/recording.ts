@@ -37,10 +37,11 @@ import type { BarActs } from './recording-bar.ts';
 import { recordingCss } from './recording-css.ts';
 import { actionOf } from './recording-keys.ts';
 import type { Keyed } from './recording-keys.ts';
-import { findNext } from './recording-seek.ts';
+import { findOrNone } from './recording-seek.ts';
 import type { Jump, TimedJump } from './recording-seek.ts';
 import { RecordingWords } from './recording-words.ts';
-import { WorstWalk } from './recording-worst.ts';
+import { stretchFrom, within, WorstWalk } from './recording-worst.ts';
+import type { BadStretch } from './recording-worst.ts';
 import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingOverview } from './recording-overview.ts';
 import { StripPointers } from './recording-pointers.ts';
@@ -497,17 +498,20 @@ export class BioRecording extends BioElement {
     try {
       if (to === 'jumpWorst') return await this.#goWorst(forward, signal);
       const found = await this.#find(forward, to, signal);
+      const stretch = to === 'jumpQuality' && typeof found === 'number' ? await this.#stretchAt(found, signal) : null;
       if (signal.aborted) return; // they are elsewhere by now
-      if (found === null) this.#say(this.#words.say('noMore'));
-      else this.#moveTo(found);
+      if (typeof found === 'number') this.#moveTo(found);
+      if (stretch !== null) this.#say(this.#words.stretch(stretch));
+      else if (typeof found !== 'number') this.#say(this.#words.say(found ?? 'noMore'));
     } catch {
       if (!signal.aborted) this.#say(this.#words.say('notSought')); // that there are no more is not known
     }
   }
 
-  async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | null> {
+  async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | 'noneHere' | 'notJudged' | null> {
     const source = this.#source;
     if (source === null) return null;
+    if (to === 'jumpQuality' && !source.isJudged(this.#channels[0]!)) return 'notJudged';
     const marks = this.#areMarksRead ? this.#marks : await source.marks(signal, this.titleOf);
     const shown = {
       channel: this.#channels[0]!,
@@ -516,7 +520,13 @@ export class BioRecording extends BioElement {
       marks,
       text: this.#jumpText,
     };
-    return await findNext(source, shown, to, { fromMs: this.#atMs, forward, signal });
+    return await findOrNone(source, shown, to, { fromMs: this.#atMs, forward, signal });
+  }
+
+  async #stretchAt(fromMs: number, signal: AbortSignal): Promise<BadStretch | null> {
+    const source = this.#source!;
+    const found = await stretchFrom(fromMs, (...part) => source.judged(this.#channels[0]!, ...part, signal));
+    return found === null ? null : within(found, source);
   }
 
   /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
@@ -525,10 +535,10 @@ export class BioRecording extends BioElement {
     // It may not have been read, or not have come yet.
     const whole = this.#overviewOf(this.#source);
     const quality = (whole.quality ??= await this.#source.quality(whole.channel, signal));
-    if (quality === null) return this.#say(this.#words.say('noMore')); // temperature, motion: nobody judges them
+    if (quality === null) return this.#say(this.#words.say('notJudged'));
     const found = await this.#worst.step(this.#source, quality, forward, signal);
     if (signal.aborted) return;
-    if (found === null) return this.#say(this.#words.say(this.#worst.isEmpty ? 'noneBad' : 'noMore'));
+    if (found === null) return this.#say(this.#words.say(this.#worst.isEmpty ? 'noneHere' : 'noMore'));
     this.#moveTo(found.stretch.fromMs);
     this.#say(this.#words.worst(found.stretch, found.rank, found.count));
   }
@@ -961,7 +971,8 @@ export class BioRecording extends BioElement {
       </div>
       <p class="on-paper">${this.#onPaper}</p>
       <div class="reading">
-        <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
+        <p class="read" role="status">${this.#read}</p>
+        <p class="said" role="status">${this.#message}</p>
         <p class="measured">${this.#measured()}</p>
         <p class="hovered">${this.#hovered === null ? '' : this.#words.beat(this.#hovered)}</p>
         ${this.#isUpToDate ? nothing : html`<p class="warn" role="status">${this.text('offline')}</p>`}
