@@ -67,7 +67,8 @@ it('finds stretches of bad quality within a bucket that is mostly good', async (
     const flags = goodShares.map((share) => (share >= 0.5 ? 0 : 2));
     return { channel: 'a', timesMs: times.map((sec) => sec * 1000), stepMs: stepSec * 1000, goodShares, flags };
   };
-  const look = (fromMs: number, toMs: number): Promise<Flags> => Promise.resolve(badOf(quality(fromMs / 1000 - 60, toMs / 1000, 5), -3_600_000));
+  const look = (fromMs: number, toMs: number): Promise<Flags> =>
+    Promise.resolve(badOf(quality(fromMs / 1000 - 60, toMs / 1000, 5), -3_600_000));
   expect(await nextStretch(maybeBad(quality(0, 3600, 120)), look, 0, true)).toBe(200_000);
   expect(await nextStretch(maybeBad(quality(0, 3600, 120)), look, 200_000, true)).toBeNull();
   expect(await nextStretch(maybeBad(quality(0, 600, 1)), look, 0, true)).toBe(200_000);

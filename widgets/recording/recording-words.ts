@@ -7,10 +7,20 @@ import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import type { Tick } from './recording-draw.ts';
 import type { Pick } from './recording-pick.ts';
 import type { Beat, Segment } from './recording-source.ts';
+import { stripLetterOf } from './recording-draw-marks.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import type { BadStretch } from './recording-worst.ts';
 import { readStrip } from './strip-reading.ts';
+
+const letterTexts = {
+  S: 'letterS',
+  V: 'letterV',
+  Q: 'letterQ',
+  E: 'letterE',
+  '×': 'letterArtefact',
+  '○': 'letterInterpolated',
+} as const satisfies Readonly<Record<string, RecordingTextKey>>;
 
 /** Between two times below the whole recording, at least. */
 const TICK_PX = 60;
@@ -89,9 +99,18 @@ export class RecordingWords {
   }
 
   beat({ timeMs, aami, confidence }: Beat): string {
-    const kind = aami === null ? '' : `, ${aami} (AAMI)`;
+    const kind = aami === null ? '' : aami === 'Q' ? `, ${this.say('letterQ')}` : `, ${aami} (AAMI)`;
     const sure = confidence === null || aami === null || aami === 'Q' ? '' : `, ${this.#percent(confidence)}`;
     return `${this.say('markBeat')} ${this.clock(timeMs, false, 3)}${kind}${sure}`;
+  }
+
+  /** What the letters above beats mean: as many of them as are shown. */
+  letters(beats: readonly Beat[]): string {
+    const shown = new Set(beats.map(stripLetterOf));
+    return Object.entries(letterTexts)
+      .filter(([letter]) => shown.has(letter))
+      .map(([, key]) => this.say(key))
+      .join(' · ');
   }
 
   /** @param beats of the strip  @param missing said in place of their quality */

@@ -67,8 +67,7 @@ it('finds none where all is good', async () => {
 });
 
 it('is as long where one goes to it along the time, in however many parts it is read', async () => {
-  const fine = (fromMs: number, toMs: number) =>
-    Promise.resolve(judged(some, Math.max(0, fromMs / 1000), Math.min(HOUR, toMs / 1000), 5));
+  const fine = (fromMs: number, toMs: number) => Promise.resolve(judged(some, Math.max(0, fromMs / 1000), Math.min(HOUR, toMs / 1000), 5));
   for (const [fromSec, toSec] of some)
     for (const partMs of [60_000, HOUR * 1000])
       expect(await stretchFrom(fromSec * 1000, fine, partMs), `${fromSec} ${partMs}`).toMatchObject({

@@ -73,7 +73,7 @@ export async function stretchFrom(
   partMs = PLACE_MS,
 ): Promise<BadStretch | null> {
   let found: BadStretch | null = null;
-  for (let atMs = fromMs + 1; ; ) {
+  for (let atMs = fromMs + 1; ;) {
     const quality = await fine(atMs - EDGE_MS, atMs + partMs);
     const next = quality === null ? undefined : stretchesOf(quality).find((one) => one.fromMs <= atMs && one.toMs > atMs);
     if (next === undefined) return found;
@@ -102,10 +102,7 @@ function joined(first: BadStretch, next: BadStretch): BadStretch {
 }
 
 /** Buckets are of the clock: the first may begin before the recording, the last end after it. */
-export function within(
-  { fromMs, toMs, badMs }: BadStretch,
-  { startMs, endMs }: Readonly<{ startMs: number; endMs: number }>,
-): BadStretch {
+export function within({ fromMs, toMs, badMs }: BadStretch, { startMs, endMs }: Readonly<{ startMs: number; endMs: number }>): BadStretch {
   const [from, to] = [Math.max(fromMs, startMs), Math.min(toMs, Math.max(startMs, endMs))];
   return { fromMs: from, toMs: to, badMs: Math.min(badMs, to - from) };
 }
