@@ -725,6 +725,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  // promise: unread-is-no-gap
   it('reads again what was refused, when it is asked to', async () => {
     const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn, timezoneId: 'UTC' });
     let refuses = true;
