@@ -35,9 +35,11 @@ export function surfaceOf(canvas: HTMLCanvasElement, colors: Colors): Surface | 
   const context = canvas.getContext('2d')!;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
-  context.font = '12px system-ui, sans-serif';
+  context.font = fontOf(12);
   return { context, width, height, colors };
 }
+
+const fontOf = (px: number): string => `${px}px system-ui, sans-serif`;
 
 type Scale = Readonly<{ low: number; high: number }>;
 
@@ -372,10 +374,12 @@ export function drawRows(
     const lines = [...(row === 0 ? [rows.channel] : []), rows.time(rowFromMs), ...(isNewDate ? [(date = rows.date(rowFromMs))] : [])];
     const linePx = Math.min(LINE_PX, tall / (lines.length + 0.2));
     const lineY = box.y + tall / 2 + 2 - ((lines.length - 1) * linePx) / 2;
+    context.font = fontOf(Math.min(12, Math.floor(linePx - 0.5)));
     for (const [i, line] of lines.entries()) {
       context.fillStyle = line === rows.channel ? colors.ink : colors.muted;
       context.fillText(line, 2, lineY + i * linePx, left - 4);
     }
+    context.font = fontOf(12);
     const [a, b] = [Math.max(strip[0], rowFromMs), Math.min(strip[1], rowFromMs + rowMs)];
     if (b > a) {
       context.fillStyle = colors.minor;
