@@ -354,6 +354,11 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const sent = { subject: 'counted', deviceId: 'counted patch', bootId: '0b'.repeat(16), startMs, seconds: 60, packetSec: 0.5 } as const;
     await sendRecording(dashboard, { ...sent, events: [...beats, ...late] });
     const of = (await dashboard.send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=counted'))[0]!.id;
+    // Until its times are saved, what is asked for lies after its end.
+    await until(async () => {
+      const { last_sample_at: last } = await dashboard.send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${of}`);
+      return Date.parse(last ?? '') > startMs + 59_000;
+    });
     const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${of}?at=${at(43)}`, {
       storageState: dashboard.signedIn,
       timezoneId: 'UTC',
