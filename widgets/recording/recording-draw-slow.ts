@@ -1,5 +1,5 @@
-/** Draws the samples of a slow signal, such as a temperature once a minute, on the rows of a page: lines between those that are one sampling
- *  interval apart, over the edges of rows, and what each of them covers. */
+/** Draws the samples of a slow signal, such as a temperature once a minute, on the rows of a page: lines between those that are one
+ *  sampling interval apart, over the edges of rows, and what each of them covers. */
 import type { Surface } from './recording-draw.ts';
 import type { Envelope } from './recording-source.ts';
 
