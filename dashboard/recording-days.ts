@@ -8,7 +8,14 @@ export type Recorded = Readonly<{ id: string; fromMs: number; toMs: number }>;
 /** @param date as in an address: 2026-03-29 */
 export type Day = Readonly<{ date: string; startMs: number; endMs: number }>;
 /** The part of a recording that lies in a day. @param lane 0 is the first */
-export type Bar<Of extends Recorded> = Readonly<{ of: Of; fromMs: number; toMs: number; lane: number }>;
+export type Bar<Of extends Recorded> = Readonly<{
+  of: Of;
+  fromMs: number;
+  toMs: number;
+  lane: number;
+  /** Where its name stands. */
+  name: 'in' | 'after' | 'before';
+}>;
 /** Heart rate of a stretch. @param covered share of it with values, 0 to 1 @param flag 0 good, 1 suspect, 2 bad */
 export type Cell = Readonly<{ fromMs: number; toMs: number; rate: number | null; covered: number; flag: 0 | 1 | 2 }>;
 
@@ -30,17 +37,24 @@ export function daysOf(from: string, to: string, zone: string | undefined): Day[
 /** @param days how many later; earlier where negative */
 export const shifted = (date: string, days: number): string => new Date(Date.parse(date) + days * 864e5).toISOString().slice(0, 10);
 
-/** Each recording in the first lane that is free. @param recordings by their beginning */
-export function barsIn<Of extends Recorded>({ startMs, endMs }: Day, recordings: readonly Of[]): Bar<Of>[] {
+/** Each recording in the first lane that is free, with its name in it, or after it, or before it at the end of the day.
+ *  @param recordings by their beginning  @param nameMs as long as its name is on the picture; 0: it is left out where it is too long */
+export function barsIn<Of extends Recorded>(
+  { startMs, endMs }: Day,
+  recordings: readonly Of[],
+  nameMs: (of: Of) => number = () => 0,
+): Bar<Of>[] {
   const freeFrom: number[] = [];
   return recordings
     .filter(({ fromMs, toMs }) => fromMs < endMs && toMs > startMs)
     .map((of) => {
       const [fromMs, toMs] = [Math.max(startMs, of.fromMs), Math.min(endMs, of.toMs)];
-      const free = freeFrom.findIndex((ms) => ms <= fromMs);
+      const long = nameMs(of);
+      const name = long <= toMs - fromMs ? 'in' : toMs + long <= endMs ? 'after' : 'before';
+      const free = freeFrom.findIndex((ms) => ms <= (name === 'before' ? fromMs - long : fromMs));
       const lane = free === -1 ? freeFrom.length : free;
-      freeFrom[lane] = toMs;
-      return { of, fromMs, toMs, lane };
+      freeFrom[lane] = name === 'after' ? toMs + long : toMs;
+      return { of, fromMs, toMs, lane, name };
     });
 }
 

@@ -3,8 +3,9 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../sdk/fetch-json.ts';
 import { problemOf, t } from './language.ts';
+import { parseDuration } from '../widgets/shared/format.ts';
 import { call } from './service.ts';
-import type { Xuser } from './service.ts';
+import type { Stream, Xuser } from './service.ts';
 import { inLanguage } from './strips.ts';
 
 type Point = Readonly<{ time: string; stream_id: string | null }>;
@@ -13,6 +14,7 @@ type Filters = Readonly<Record<string, string>>;
 
 /** Around a point, ms. */
 const PEEK_MS = 5000;
+const DAY_MS = 864e5;
 const durations = /^\d+[smhdw]$/;
 
 export type TrendsPage = Readonly<{
@@ -33,6 +35,12 @@ export class Trends {
   #zone = '';
   #daily: readonly string[] = [];
   #other: Xuser | null = null;
+  /** Another period of the same person, as the chart has it; '': none. */
+  #period = '';
+  /** Where recordings of the other are, if there are none in the range that is shown. */
+  #elsewhere: readonly Stream[] = [];
+  /** Number of the last question for them. */
+  #asked = 0;
   #problem: string | null = null;
   #point: Point | null = null;
 
@@ -69,6 +77,7 @@ export class Trends {
     return html`<div
       class="trends"
       @bio:range=${(event: CustomEvent<Range>) => this.#keep(event)}
+      @bio:compare=${(event: CustomEvent<{ compare: string }>) => this.#compared(event)}
       @bio:point=${(event: CustomEvent<Point>) => this.#show(event.detail)}
     >
       <bio-trend-chart
@@ -78,7 +87,7 @@ export class Trends {
         range=${this.#range}
         from=${this.#from ?? nothing}
         to=${this.#to ?? nothing}
-        compare=${this.#other?.xuser_id ?? nothing}
+        compare=${this.#other?.xuser_id ?? (this.#period || nothing)}
         compare-name=${this.#other === null ? nothing : this.#other.display_name || this.#other.external_id}
         tz=${this.#zone === '' ? nothing : this.#zone}
         stale-after="48h"
@@ -106,6 +115,21 @@ export class Trends {
     if ((target as HTMLElement).id !== 'trend') return;
     this.#page.keep({ range: detail.range ?? '', from: detail.from ?? '', to: detail.to ?? '' });
     this.#page.redraw();
+    void this.#lookForOther();
+  }
+
+  /** What was chosen in the chart itself: another person is not among the choices, unless it is the one who is there already. */
+  #compared({ target, detail: { compare } }: CustomEvent<{ compare: string }>): void {
+    if ((target as HTMLElement).id !== 'trend' || compare === this.#other?.xuser_id) return;
+    this.#endComparison();
+    this.#period = compare;
+    this.#page.keep({ with: '' });
+    this.#page.redraw();
+  }
+
+  #endComparison(): void {
+    [this.#other, this.#problem, this.#elsewhere, this.#period] = [null, null, [], ''];
+    this.#asked++;
   }
 
   #show(point: Point | null): void {
@@ -155,13 +179,59 @@ export class Trends {
       /></label>
       <button>${t('Compare')}</button>
       ${this.#problem === null ? nothing : html`<p class="muted" role="alert">${this.#problem}</p>`}
+      <div class="elsewhere" role="status">${this.#elsewhereOf()}</div>
     </form>`;
+  }
+
+  /** The range that is shown, Unix ms. */
+  #shownRange(): readonly [fromMs: number, toMs: number] {
+    const { query } = this.#page;
+    const [from, to] = [query.get('from'), query.get('to')].map((time) => (time === null ? NaN : Date.parse(time))) as [number, number];
+    const toMs = Number.isNaN(to) ? Date.now() : to;
+    return [Number.isNaN(from) ? toMs - (parseDuration(query.get('range') ?? this.#range) ?? DAY_MS) : from, toMs];
+  }
+
+  /** Where the other person was recorded last before the range, and first after it, if not in it. */
+  async #lookForOther(): Promise<void> {
+    const asked = ++this.#asked;
+    const subject = this.#other?.xuser_id;
+    if (subject === undefined) return;
+    const [since, until] = this.#shownRange().map((ms) => new Date(ms).toISOString()) as [string, string];
+    const one = async (query: { until?: string; since?: string; sort: 'newest' | 'oldest' }): Promise<readonly Stream[]> =>
+      await call('GET', '/api/v1/streams', { query: { subject_id: subject, limit: 1, ...query } });
+    const found = await Promise.all([
+      one({ since, until, sort: 'newest' }),
+      one({ until: since, sort: 'newest' }),
+      one({ since: until, sort: 'oldest' }),
+    ]).catch(() => null);
+    if (asked !== this.#asked || found === null) return;
+    const [within, before, after] = found;
+    this.#elsewhere = within.length > 0 ? [] : [...before, ...after];
+    this.#page.redraw();
+  }
+
+  #elsewhereOf(): TemplateResult | typeof nothing {
+    const other = this.#other;
+    if (other === null || this.#elsewhere.length === 0) return nothing;
+    const recorded = this.#elsewhere.map((stream) => {
+      const [from, to] = [stream.recorded_from ?? stream.started_at, stream.last_sample_at ?? stream.started_at];
+      // One that has only begun has no times of its own yet.
+      const end = new Date(Math.max(Date.parse(to), Date.parse(from) + PEEK_MS)).toISOString();
+      const query = new URLSearchParams({ from, to: end, with: this.#user?.external_id ?? '' });
+      const times = t('{from} to {to}', { from: this.#page.time(from), to: this.#page.time(to) });
+      return html`<li><a href="#/users/${other.xuser_id}?${query.toString()}">${times}</a></li>`;
+    });
+    return html`<p class="muted">
+        ${t('{id} was not recorded in this period. The nearest recordings of {id}:', { id: other.external_id })}
+      </p>
+      <ul class="plain">
+        ${recorded}
+      </ul>`;
   }
 
   /** @param externalId of a person of the same project; '' ends the comparison */
   async #compare(externalId: string): Promise<void> {
-    this.#problem = null;
-    this.#other = null;
+    this.#endComparison();
     if (externalId === '') return;
     try {
       const found = await call('GET', '/api/v1/xusers', { query: { external_id: externalId, project_id: this.#user?.project_id } });
@@ -169,6 +239,7 @@ export class Trends {
       if (this.#other === null) this.#problem = t('There is no person {id} in this project.', { id: externalId });
       else if ((await call('GET', '/api/v1/streams', { query: { subject_id: this.#other.xuser_id, limit: 1 } })).length === 0)
         this.#problem = t('There are no recordings of {id}.', { id: externalId });
+      else await this.#lookForOther();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.#problem = problemOf(error);

@@ -989,6 +989,9 @@ export const de = {
   Compare: 'Vergleichen',
   'Not up to date: this is how it was at {time}. The service does not answer.':
     'Nicht aktuell: So war es um {time}. Der Dienst antwortet nicht.',
+  '{from} to {to}': '{from} bis {to}',
+  '{id} was not recorded in this period. The nearest recordings of {id}:':
+    '{id} wurde in diesem Zeitraum nicht aufgezeichnet. Die nächsten Aufzeichnungen von {id}:',
   'There are no recordings of {id}.': 'Von {id} gibt es keine Aufzeichnungen.',
   'There is no person {id} in this project.': 'In diesem Projekt gibt es keine Person {id}.',
   'No longer shown': 'Nicht mehr gezeigt',

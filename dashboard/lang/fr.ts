@@ -992,6 +992,9 @@ export const fr: Translations = {
   Compare: 'Comparer',
   'Not up to date: this is how it was at {time}. The service does not answer.':
     'Pas à jour : voici l’état à {time}. Le service ne répond pas.',
+  '{from} to {to}': '{from} à {to}',
+  '{id} was not recorded in this period. The nearest recordings of {id}:':
+    '{id} n’a pas d’enregistrement dans cette période. Les enregistrements les plus proches de {id} :',
   'There are no recordings of {id}.': 'Il n’y a aucun enregistrement de {id}.',
   'There is no person {id} in this project.': 'Il n’y a pas de personne {id} dans ce projet.',
   'No longer shown': 'N’est plus affiché',

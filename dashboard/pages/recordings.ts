@@ -47,6 +47,10 @@ const EMPTY_PX = 40;
 /** A bar can be hit so far around its middle, and is marked where it is shorter than this share of a day. */
 const HIT_PX = 24;
 const SHORT_SHARE = 0.012;
+/** Days with more recordings than this have no lanes of their own for names. */
+const NAMED_MAX = 12;
+const NAME_GAP_PX = 6;
+const DIAMOND_PX = 10;
 const RIBBON_Y = 63;
 const RIBBON_PX = 12;
 const flags = ['good', 'suspect', 'bad'] as const;
@@ -66,6 +70,14 @@ export class RecordingsPage extends Page {
   #recordings: readonly Listed[] = [];
   #cells: readonly Cell[] = [];
   #received: readonly Received[] = [];
+  /** Width of the picture of a day, as it was drawn last, px. */
+  #lanePx = 700;
+  readonly #sizes = new ResizeObserver(() => {
+    const px = document.querySelector('.day-lane')?.getBoundingClientRect().width ?? this.#lanePx;
+    if (Math.abs(px - this.#lanePx) < 1) return;
+    this.#lanePx = px;
+    this.context.redraw();
+  });
   /** There are more than are read. */
   #isCut = false;
   /** The nearest outside of the range. */
@@ -95,7 +107,12 @@ export class RecordingsPage extends Page {
     return name === '' ? t('Recordings') : t('Recordings of {name}', { name });
   }
 
+  protected override left(): void {
+    this.#sizes.disconnect();
+  }
+
   protected override async load(): Promise<void> {
+    this.#sizes.observe(document.body); // it is as high as its days
     if (this.#user === null) await this.#loadPerson();
     await this.#loadRange();
   }
@@ -270,7 +287,7 @@ export class RecordingsPage extends Page {
   }
 
   #day(day: Day, low: number, high: number): TemplateResult {
-    const bars = barsIn(day, this.#recordings);
+    const bars = this.#barsOf(day);
     const cells = this.#cells.filter(({ fromMs, toMs }) => fromMs < day.endMs && toMs > day.startMs);
     const lanes = Math.max(0, ...bars.map(({ lane }) => lane + 1));
     const hours = (day.endMs - day.startMs) / 36e5;
@@ -304,21 +321,41 @@ export class RecordingsPage extends Page {
     </li>`;
   }
 
+  /** With their names next to those that are too short for them; of very many, a name that is too long is left out. */
+  #barsOf(day: Day): Bar<Listed>[] {
+    const bars = barsIn(day, this.#recordings);
+    if (bars.length > NAMED_MAX) return bars;
+    const msPerPx = (day.endMs - day.startMs) / this.#lanePx;
+    return barsIn(day, this.#recordings, ({ stream }) => (nameWidth(stream.device_id) + NAME_GAP_PX + DIAMOND_PX) * msPerPx);
+  }
+
   /** A link to its beginning for the keyboard; where a pointer clicks is the picture's. A short one keeps its length, and has a diamond
    *  and room around it, so that it is found and hit. */
-  #bar(day: Day, { of, fromMs, toMs, lane }: Bar<Listed>, at: (ms: number) => string): TemplateResult {
+  #bar(day: Day, { of, fromMs, toMs, lane, name }: Bar<Listed>, at: (ms: number) => string): TemplateResult {
     const [from, to] = [this.#clock(fromMs), this.#clock(toMs)];
     const words = t('{device}, {from} to {to}', { device: of.stream.device_id, from, to });
     const width = at(day.startMs + toMs - fromMs);
     const y = BARS_PX + lane * LANE_PX;
     // At the ends of the day within it.
     const share = (fromMs + toMs - 2 * day.startMs) / 2 / (day.endMs - day.startMs);
+    const device = of.stream.device_id;
+    const isIn =
+      name === 'in' && (toMs - fromMs) * (this.#lanePx / (day.endMs - day.startMs)) >= nameWidth(device) + NAME_GAP_PX + DIAMOND_PX;
+    // Next to a bar it begins behind the diamond of a short one.
+    const [edge, anchor, gap] = (
+      {
+        in: [fromMs, 'start', NAME_GAP_PX],
+        after: [toMs, 'start', DIAMOND_PX],
+        before: [fromMs, 'end', -DIAMOND_PX],
+      } as const
+    )[name];
     const isShort = (toMs - fromMs) / (day.endMs - day.startMs) < SHORT_SHARE;
     return svg`<a class="bar" href=${addressOf(of, fromMs)} aria-label=${words} data-id=${of.id}>
       <title>${words}</title>
       <svg x=${`${100 * share}%`} y=${y} class="about"><rect x=${-HIT_PX * share} width=${HIT_PX} height=${LANE_PX - 2} />
         ${isShort ? svg`<path transform="translate(0 ${LANE_PX / 2 - 1})" d="M0-7 6 0 0 7-6 0z" />` : nothing}</svg>
-      <svg x=${at(fromMs)} y=${y} width=${width} height=${LANE_PX - 2}><rect width="100%" height="100%" /><text x="6" y="16">${of.stream.device_id}</text></svg>
+      <svg x=${at(fromMs)} y=${y} width=${width} height=${LANE_PX - 2}><rect width="100%" height="100%" /></svg>
+      ${name === 'in' && !isIn ? nothing : svg`<text x=${at(edge)} dx=${gap} y=${y + 16} text-anchor=${anchor}>${device}</text>`}
       <rect class="edge" x=${at(fromMs)} y=${y} width=${width} height=${LANE_PX - 2} />
     </a>`;
   }
@@ -380,6 +417,14 @@ export class RecordingsPage extends Page {
     });
     return html`<time datetime=${new Date(ms).toISOString()}>${shown.format(ms)}</time>`;
   }
+}
+
+const pen = document.createElement('canvas').getContext('2d')!;
+
+/** Of a name below a day, px. */
+function nameWidth(text: string): number {
+  pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
 }
 
 const addressOf = ({ id }: Recorded, ms: number): string => `#/recordings/${id}?at=${encodeURIComponent(new Date(ms).toISOString())}`;

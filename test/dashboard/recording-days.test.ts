@@ -39,6 +39,18 @@ describe('days of recordings', () => {
     expect([bars[0]!.fromMs, bars[2]!.toMs]).toEqual([spring!.startMs, spring!.endMs]);
   });
 
+  it('leave room for names next to bars that are too short for them', () => {
+    const at = (from: string, to: string) => ({ id: from, fromMs: utc(from), toMs: utc(to) });
+    const short = [at('29T03:00', '29T03:10'), at('29T04:00', '29T06:30'), at('29T07:00', '29T07:10'), at('29T21:30', '29T21:50')];
+    const bars = barsIn(spring!, short, () => 2 * HOUR);
+    expect(bars.map(({ lane, name }) => [lane, name])).toEqual([
+      [0, 'after'],
+      [1, 'in'],
+      [0, 'after'],
+      [0, 'before'],
+    ]);
+  });
+
   it('count what is recorded twice once, and know the gaps', () => {
     const spans = [
       [0, 10],

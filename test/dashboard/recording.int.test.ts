@@ -354,6 +354,11 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const sent = { subject: 'counted', deviceId: 'counted patch', bootId: '0b'.repeat(16), startMs, seconds: 60, packetSec: 0.5 } as const;
     await sendRecording(dashboard, { ...sent, events: [...beats, ...late] });
     const of = (await dashboard.send<{ id: string }[]>('GET', '/api/v1/streams?subject_id=counted'))[0]!.id;
+    // Until its times are saved, what is asked for lies after its end.
+    await until(async () => {
+      const { last_sample_at: last } = await dashboard.send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${of}`);
+      return Date.parse(last ?? '') > startMs + 59_000;
+    });
     const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${of}?at=${at(43)}`, {
       storageState: dashboard.signedIn,
       timezoneId: 'UTC',
@@ -426,6 +431,17 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await next.click();
     const noMore = page.getByText('There are no more in this direction');
     await noMore.waitFor();
+    // What is said does not stand in place of what is read.
+    await expect.poll(() => page.locator('.read').textContent()).toMatch(/heart rate 75 \/min, Good$/);
+    await jump.selectOption('Event of the device or file');
+    await page.getByLabel('With the text').fill('full');
+    for (const name of ['Next', 'Previous']) {
+      await page.getByRole('button', { name, exact: true }).click();
+      await expect.poll(() => page.locator('.said').textContent(), { message: name }).toBe('There are none in this recording');
+    }
+    await jump.selectOption('Episode or mark');
+    await next.click();
+    await noMore.waitFor();
     // Steps that follow one another closely: it does not wait for the last of them.
     await page.locator('.views').focus();
     for (let i = 0; i < 6; i++) {
@@ -487,7 +503,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const query = `?at=${at(20)}`;
     const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${id}${query}`, { storageState: dashboard.signedIn });
     await page.locator('bio-recording[data-state=ready]').waitFor();
-    const said = page.locator('bio-recording [role=status]');
+    const said = page.locator('bio-recording .said');
     const goes = async (press: () => Promise<void>, rank: number, sec: number, lengthSec: number): Promise<void> => {
       await press();
       await expect.poll(() => said.textContent()).toMatch(new RegExp(`^Worst quality, ${rank} of 4: \\d+ s from [\\d:]+, Unusable$`));
@@ -535,7 +551,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
   it('says that it could not look, not that there are no more', async () => {
     const { page } = await openViewer(`?at=${at(200)}`);
     await page.locator('.views').focus();
-    const said = page.locator('bio-recording [role=status]');
+    const said = page.locator('bio-recording .said');
     await page.getByLabel('Jump to').selectOption('Ectopic beat');
     await page.route(/\/beats\?.*limit=100000/, (route) => route.abort('connectionrefused'));
     await page.getByRole('button', { name: 'Next' }).click();
@@ -549,7 +565,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.route(unread, (route) => route.abort('connectionrefused'));
     await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${stream}?at=${at(200)}`);
     await page.locator('bio-recording[data-state=ready]').waitFor();
-    const said = page.locator('bio-recording [role=status]').first();
+    const said = page.locator('bio-recording .said');
     const next = async (to: string): Promise<void> => {
       await page.getByLabel('Jump to').selectOption(to);
       await page.getByRole('button', { name: 'Next' }).click();
@@ -711,6 +727,44 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await until(async () => (await reading.textContent())!.includes('could not be read'));
     await page.unroute(/\/samples\?/);
     await until(async () => (await reading.textContent())!.includes('75 /min, Good'));
+    await page.context().close();
+  });
+
+  // promise: unread-is-no-gap
+  it('reads again what was refused, when it is asked to', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn, timezoneId: 'UTC' });
+    let refuses = true;
+    await page.route(/\/(samples|overview|episodes)\?/, (route) =>
+      refuses ? route.fulfill({ status: 422, json: { code: 'validation_failed' } }) : route.continue(),
+    );
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${stream}?at=${at(NOTE_SEC)}`);
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    await expect.poll(() => page.locator('.read').textContent()).toContain('could not be read');
+    const again = page.locator('bio-recording').getByRole('button', { name: 'Try again' });
+    await picture(page, 'recording-refused');
+    expect(await violations(page, 'bio-recording')).toEqual([]);
+    await again.click();
+    await page.waitForTimeout(1000);
+    expect(await again.count()).toBe(1); // it is refused still
+    refuses = false;
+    await again.click();
+    await expect.poll(() => page.locator('.read').textContent()).toContain('75 /min, Good');
+    for (const name of ['rows', 'whole']) await until(async () => (await inked(page, name)) > 500);
+    await again.waitFor({ state: 'detached' });
+    await page.getByLabel('Jump to').selectOption('Mark');
+    await page.keyboard.press('Home');
+    await page.getByRole('button', { name: 'Next', exact: true }).click();
+    await until(async () => Math.abs((await shownSec(page)) - NOTE_SEC) < 2);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('says what the letters above its beats mean, also of the first, whose kind is not determined', async () => {
+    const { page } = await openViewer();
+    await expect.poll(() => page.locator('.letters').textContent()).toBe('Q: kind not determined');
+    const box = (await page.locator('canvas.strip').boundingBox())!;
+    await page.mouse.move(box.x + (0.5 * 25 * 96) / 25.4, box.y + box.height / 2);
+    await expect.poll(() => page.locator('.hovered').textContent()).toMatch(/^Beat [\d:.]+, Q: kind not determined$/);
     await page.context().close();
   });
 

@@ -125,12 +125,39 @@ describe.skipIf(chromiumPath === null)('all recordings of a person', () => {
       expect(about).toEqual([24, 24]);
       expect(edge).toBeLessThan(6);
     }
+    await row.scrollIntoViewIfNeeded();
     const second = (await row.locator('.bar .edge').nth(1).boundingBox())!;
     await page.mouse.click(second.x + 10, second.y + 6);
     await page.locator('bio-recording[data-state=ready]').waitFor();
     expect(streams.findIndex(({ id }) => id === shown(page))).toBe(3);
     expect(errors).toEqual([]);
     await page.context().close();
+  });
+
+  it('have names that are whole, next to those that are too short for them, and over no other bar', async () => {
+    for (const width of [390, 1280]) {
+      const { page, errors } = await opened(`users/${person}/recordings`, { viewport: { width, height: 900 } });
+      await until(async () => (await page.locator('.bar text').count()) === 6);
+      await page.waitForTimeout(300); // it is drawn again once its width is known
+      const found = await page.locator('.day-lane').evaluateAll((days) =>
+        days.flatMap((day) => {
+          const [picture, bars] = [day.getBoundingClientRect(), [...day.querySelectorAll('.bar')]];
+          return bars.flatMap((bar) => {
+            const name = bar.querySelector('text')!.getBoundingClientRect();
+            const isCut = name.left < picture.left || name.right > picture.right;
+            const others = bars.filter((one) => one !== bar).flatMap((one) => [...one.querySelectorAll('.edge, text')]);
+            const isOver = others.some((one) => {
+              const box = one.getBoundingClientRect();
+              return box.left < name.right && box.right > name.left && box.top < name.bottom && box.bottom > name.top;
+            });
+            return isCut || isOver ? [bar.getAttribute('aria-label')] : [];
+          });
+        }),
+      );
+      expect(found, `${width}`).toEqual([]);
+      expect(errors).toEqual([]);
+      await page.context().close();
+    }
   });
 
   // promise: own-clock-said

@@ -188,6 +188,47 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  // promise: compare-elsewhere
+  it('next to a person of another day: it says when they were recorded, and leads there', async () => {
+    const later = START_MS + 3 * 864e5;
+    const other = await addPerson(dashboard, 'another-day', 'Berta', 'Europe/Berlin');
+    await sendRecording(dashboard, { subject: 'another-day', deviceId: 'patch-2', bootId: '31'.repeat(16), startMs: later, seconds: 60 });
+    await until(async () => (await dashboard.send<unknown[]>('GET', `/api/v1/streams?subject_id=${other}`)).length > 0);
+    const address = `/dashboard/#/users/${person}?from=2026-03-28T08:00:00Z&to=2026-03-28T08:07:00Z`;
+    const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn });
+    const chart = page.locator('bio-trend-chart#trend');
+    await chart.locator('canvas').first().waitFor();
+    const kept = async (): Promise<URLSearchParams> => new URLSearchParams((await page.evaluate(() => location.hash)).split('?')[1]);
+    const field = page.getByLabel('Compare with another person');
+    const compare = async (): Promise<void> => {
+      await field.fill('another-day');
+      await page.getByRole('button', { name: 'Compare', exact: true }).click();
+      await page.getByText('another-day was not recorded in this period. The nearest recordings of another-day:').waitFor();
+      expect((await kept()).get('with')).toBe('another-day');
+    };
+    await compare();
+    expect(await violations(page, 'main')).toEqual([]);
+    // To nothing in the chart: nobody is compared with any more, also once it is opened again; and then the same person again.
+    await chart.getByLabel('Compare with').selectOption('nothing');
+    await expect.poll(async () => (await kept()).get('with')).toBeNull();
+    await expect.poll(() => field.inputValue()).toBe('');
+    expect(await page.getByText('was not recorded in this period').count()).toBe(0);
+    await compare();
+    await expect.poll(() => chart.getAttribute('compare')).toBe(other);
+    await chart.getByLabel('Compare with').selectOption('the day before');
+    await expect.poll(async () => (await kept()).get('with')).toBeNull();
+    expect(await chart.getAttribute('compare')).toBe('1d');
+    await compare();
+    await page.locator('.elsewhere a').first().click();
+    await page.getByRole('heading', { name: 'Berta' }).waitFor();
+    expect((await kept()).get('with')).toBe('anna');
+    expect(Date.parse((await kept()).get('from') ?? '')).toBe(later);
+    // There the first has no data.
+    await page.getByText('anna was not recorded in this period. The nearest recordings of anna:').waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('of last year: the chart keeps its controls where it is empty, and leads to the newest data', async () => {
     const { page, errors } = await dashboard.open(`/dashboard/#/users/${person}`, { storageState: dashboard.signedIn });
     const chart = page.locator('bio-trend-chart#trend');

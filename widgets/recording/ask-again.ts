@@ -52,6 +52,11 @@ export class Failed {
     if (ms !== Infinity) setTimeout(again, ms + 1);
   }
 
+  /** All of them may, at once. */
+  clear(): void {
+    this.#at.clear();
+  }
+
   delete(key: string | number): void {
     this.#at.delete(key);
   }

@@ -13,12 +13,13 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 .rows { block-size: calc(clamp(460px, 45vh, 1100px) * var(--_rows, 10) / 10); cursor: pointer; }
 .strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; scroll-margin-block-end: 2.5em; }
 /* Below the rows it would be out of sight, where a click in them shows what it does. */
-@media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: 28px; box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
+@media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: var(--_words, 28px); box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
 @media screen and (max-height: 960px) { .day ~ .strip { position: static; box-shadow: none; } }
 .reading { min-block-size: 1.5em; font-size: .875rem; display: flex; flex-wrap: wrap; gap: 2px 18px; justify-content: space-between;
   /* In sight with the strip, however low the screen is. */
   position: sticky; inset-block-end: 0; z-index: 1; padding-block: 4px; background: var(--_surface); }
 .on-paper { display: none; }
+.reading button { min-block-size: 0; padding-block: 0; }
 .warn { color: var(--_suspect); font-weight: 600; }
 .goto { flex: 1 1 480px; display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 .goto label { flex: 1 1 240px; display: flex; gap: 8px; align-items: center; }

@@ -9,6 +9,10 @@ const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'E', ar
 export const letterOf = ({ aami, kind }: Readonly<{ aami: string | null; kind: string }>): string =>
   aami === 'S' || aami === 'V' ? aami : (letters[kind] ?? '');
 
+/** Where it has none: Q where its kind could not be determined, so that what has no letter is normal. */
+export const stripLetterOf = (beat: Readonly<{ aami: string | null; kind: string }>): string =>
+  letterOf(beat) || (beat.aami === 'Q' ? 'Q' : '');
+
 /** A mark above each beat and the interval to the one before, in ms. */
 export function beatsIn({ context, width, colors }: Surface, beats: readonly Beat[], xOf: (ms: number) => number): void {
   context.textAlign = 'center';
@@ -20,7 +24,7 @@ export function beatsIn({ context, width, colors }: Surface, beats: readonly Bea
     context.moveTo(x, 16);
     context.lineTo(x, 22);
     context.stroke();
-    const letter = letterOf(beat);
+    const letter = stripLetterOf(beat);
     if (letter !== '') letterIn(context, colors, letter, x, 13);
     if (beat.intervalMs !== null && beat.intervalMs * (xOf(1) - xOf(0)) > 30) {
       context.fillStyle = colors.muted;
@@ -33,7 +37,7 @@ export function beatsIn({ context, width, colors }: Surface, beats: readonly Bea
 function letterIn(context: CanvasRenderingContext2D, colors: Surface['colors'], letter: string, x: number, y: number): void {
   context.fillStyle = colors.surface;
   context.fillRect(x - LETTER_PX / 2, y - 11, LETTER_PX, 13);
-  context.fillStyle = colors.bad;
+  context.fillStyle = letter === 'Q' ? colors.muted : colors.bad;
   context.fillText(letter, x, y);
 }
 
@@ -41,12 +45,7 @@ const LETTER_PX = 12;
 const CORRECTED_Y = 30;
 
 /** A second row below that of the computed beats: what people say, in a box of its own; struck out where there is no beat. */
-export function correctedIn(
-  { context, width, colors }: Surface,
-  beats: readonly CorrectedBeat[],
-  xOf: (ms: number) => number,
-  words: Readonly<{ computed: string; corrected: string }>,
-): void {
+export function correctedIn({ context, width, colors }: Surface, beats: readonly CorrectedBeat[], xOf: (ms: number) => number): void {
   context.textAlign = 'center';
   for (const { timeMs, intervalMs, kind, aami, said, qmask } of beats) {
     const x = xOf(timeMs);
@@ -58,7 +57,7 @@ export function correctedIn(
     if (said === null) {
       context.fillStyle = context.strokeStyle = qmask === 0 ? colors.ink : colors.muted;
       tick(context, x);
-      const letter = letterOf({ aami, kind });
+      const letter = stripLetterOf({ aami, kind });
       if (letter !== '') letterIn(context, colors, letter, x, CORRECTED_Y + 13);
       continue;
     }
@@ -69,16 +68,37 @@ export function correctedIn(
     context.strokeStyle = colors.accent;
     if (said !== 'none') tick(context, x);
   }
-  for (const [word, y] of [
-    [words.computed, 13],
-    [words.corrected, CORRECTED_Y + 13],
+}
+
+/** Names the rows of beats, at the first place where no letter is hidden. */
+export function rowWordsIn(
+  { context, width, colors }: Surface,
+  words: Readonly<{ computed: string; corrected: string }>,
+  beats: readonly Beat[],
+  corrected: readonly CorrectedBeat[],
+  xOf: (ms: number) => number,
+): void {
+  context.textAlign = 'left';
+  const computedMs = beats.filter((beat) => stripLetterOf(beat) !== '').map(({ timeMs }) => timeMs);
+  const saidMs = corrected.filter((beat) => beat.said !== null || stripLetterOf(beat) !== '').map(({ timeMs }) => timeMs);
+  for (const [word, y, taken] of [
+    [words.computed, 13, computedMs],
+    [words.corrected, CORRECTED_Y + 13, saidMs],
   ] as const) {
-    context.textAlign = 'left';
+    const wide = context.measureText(word).width + 8;
+    const x = freeFrom(taken.map(xOf), wide, width);
     context.fillStyle = colors.surface;
-    context.fillRect(0, y - 12, context.measureText(word).width + 8, 16);
+    context.fillRect(x, y - 12, wide, 16);
     context.fillStyle = colors.ink;
-    context.fillText(word, 4, y);
+    context.fillText(word, x + 4, y);
   }
+}
+
+/** The leftmost place of so many px between letters; where there is none, the left edge. */
+export function freeFrom(letters: readonly number[], wide: number, width: number): number {
+  let x = 0;
+  for (const at of letters.toSorted((a, b) => a - b)) if (at + LETTER_PX > x && at - LETTER_PX < x + wide) x = at + LETTER_PX;
+  return x + wide > width ? 0 : x;
 }
 
 function tick(context: CanvasRenderingContext2D, x: number): void {

@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
-import { drawStrip, drawWhole, rangeOf, shiftOf } from './recording-draw.ts';
+import { expect, it, vi } from 'vitest';
+import { drawRows, drawStrip, drawWhole, rangeOf, shiftOf } from './recording-draw.ts';
+import { freeFrom, stripLetterOf } from './recording-draw-marks.ts';
 import type { Surface } from './recording-draw.ts';
 
 const STEP_MS = 50;
@@ -21,6 +22,73 @@ it('scales a page by its beats while an electrode is off for minutes of it', () 
 it('shows what there is of a signal that is flat, and of none', () => {
   expect(rangeOf([{ min: [3, 3], max: [3, 3], stepMs: 1000 }])).toEqual({ low: 2, high: 4 });
   expect(rangeOf([])).toEqual({ low: -1, high: 1 });
+});
+
+it('shows all of a signal that does not beat: a temperature of some hours is no square wave', () => {
+  const values = Array.from({ length: 300 }, (_, minute) => 33 + Math.sin(minute / 20));
+  const { low, high } = rangeOf([{ kind: 'temp', min: values, max: values, stepMs: 60_000 }]);
+  expect(low).toBeCloseTo(32, 1);
+  expect(high).toBeCloseTo(34, 1);
+});
+
+it('draws lines between the samples of a slow signal over the edges of rows, and none where one is missing', () => {
+  vi.stubGlobal(
+    'OffscreenCanvas',
+    class {
+      readonly getContext = () => context;
+    },
+  );
+  vi.stubGlobal(
+    'DOMMatrix',
+    class {
+      readonly scale = () => null;
+    },
+  );
+  const calls: string[] = [];
+  const draws = (_: object, name: string) =>
+    name === 'createPattern'
+      ? () => ({ setTransform: () => undefined })
+      : (x: number, y: number) => void calls.push(name.endsWith('To') ? `${name} ${Math.round(x)} ${Math.round(y)}` : name);
+  const context = new Proxy({}, { get: draws, set: () => true }) as CanvasRenderingContext2D;
+  const values = [33, 34, 33, null, 34];
+  const envelope = {
+    channel: 'temp',
+    kind: 'temp',
+    unit: 'Cel',
+    t0Ms: 0,
+    stepMs: 60_000,
+    min: values,
+    max: values,
+    n: values.map((value) => (value === null ? 0 : 1)),
+    suspect: [0, 0, 0, 0, 0],
+    bad: [0, 0, 0, 0, 0],
+    rateHz: 1 / 60,
+    isSampled: true,
+  } as const;
+  const rows = {
+    fromMs: 30_000,
+    rowMs: 60_000,
+    count: 4,
+    envelopes: [envelope],
+    absent: [],
+    marks: [],
+    qualities: [],
+    strip: [0, 0],
+  } as const;
+  drawRows({ context, width: 664, height: 160, colors: {} as Surface['colors'] }, { ...rows, time: () => '', date: () => '', channel: '' });
+  // From half a minute before the first row, on which 34 lies in the middle, to the one after it.
+  expect(calls.join(', ')).toContain('beginPath, moveTo -236 31, lineTo 364 4, lineTo 964 31, stroke');
+  expect(calls.join(', ')).toContain('moveTo 364 124, stroke'); // the last row begins where a sample is missing
+  vi.unstubAllGlobals();
+});
+
+it('has a letter for what is not known to be normal, and does not hide one with the name of its row', () => {
+  expect(stripLetterOf({ aami: 'Q', kind: 'normal' })).toBe('Q');
+  expect(stripLetterOf({ aami: 'Q', kind: 'ectopic' })).toBe('E');
+  expect(stripLetterOf({ aami: 'N', kind: 'normal' })).toBe('');
+  expect(freeFrom([], 60, 300)).toBe(0);
+  expect(freeFrom([40, 200], 60, 300)).toBe(52);
+  expect(freeFrom([40, 90, 140, 190, 240], 60, 300)).toBe(0); // there is no room
 });
 
 it('goes on with a line over the edge of what was asked for at once, and breaks it at a gap', () => {

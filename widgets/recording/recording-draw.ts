@@ -1,5 +1,6 @@
 /** Draws the three views of a recording on canvases: the whole of it, a page of rows, and the strip on paper. */
-import { beatsIn, correctedIn, eventsIn, pickIn } from './recording-draw-marks.ts';
+import { beatsIn, correctedIn, eventsIn, pickIn, rowWordsIn } from './recording-draw-marks.ts';
+import { DOT_PX, DOTTED_PX, slowIn, slowSamples } from './recording-draw-slow.ts';
 import type { CorrectedBeat } from './corrected-beats.ts';
 import type { Beat, Envelope, Mark, Quality, Rate, Segment } from './recording-source.ts';
 
@@ -34,9 +35,11 @@ export function surfaceOf(canvas: HTMLCanvasElement, colors: Colors): Surface | 
   const context = canvas.getContext('2d')!;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
-  context.font = '12px system-ui, sans-serif';
+  context.font = fontOf(12);
   return { context, width, height, colors };
 }
+
+const fontOf = (px: number): string => `${px}px system-ui, sans-serif`;
 
 type Scale = Readonly<{ low: number; high: number }>;
 
@@ -45,7 +48,7 @@ const BEAT_MS = 2000;
 
 /** Range of a signal without its outermost hundredths and without what is far from most of it: a loose electrode for some minutes of a page
  *  must not make the rest of it flat. */
-export function rangeOf(envelopes: readonly Pick<Envelope, 'min' | 'max' | 'stepMs'>[]): Scale {
+export function rangeOf(envelopes: readonly (Pick<Envelope, 'min' | 'max' | 'stepMs'> & Readonly<{ kind?: string }>)[]): Scale {
   const lows: number[] = [];
   const highs: number[] = [];
   for (const { min, max, stepMs } of envelopes) {
@@ -59,7 +62,9 @@ export function rangeOf(envelopes: readonly Pick<Envelope, 'min' | 'max' | 'step
     }
   }
   const [low, high] = [quantile(lows, 0.5), quantile(highs, 0.5)];
-  const near = Math.max(1e-9, high - low);
+  // What does not beat, such as a temperature, goes far from where it mostly is: most of it is then nothing to go by.
+  const isBeating = envelopes.every(({ kind = 'ecg' }) => kind === 'ecg' || kind === 'ppg');
+  const near = isBeating ? Math.max(1e-9, high - low) : Infinity;
   const at = [
     quantile(
       lows.filter((value) => value > low - near),
@@ -166,6 +171,8 @@ function fillOf({ context, colors }: Surface, flag: number): string | CanvasPatt
   return pattern;
 }
 
+const fillsOf = (surface: Surface): readonly (string | CanvasPattern)[] => [0, 1, 2].map((flag) => fillOf(surface, flag));
+
 /** Quality and coverage of a stretch as a ribbon: height says how much is there, its filling how far to trust it, as the device flagged it.
  *  Over it, as high as much of a bucket is not good, how the service judges it. */
 function ribbon(
@@ -175,7 +182,7 @@ function ribbon(
   box: Readonly<{ x: number; y: number; width: number; height: number; fromMs: number; toMs: number }>,
 ): void {
   const { context, colors } = surface;
-  const fills = [0, 1, 2].map((flag) => fillOf(surface, flag));
+  const fills = fillsOf(surface);
   const due = Math.max(1, (envelope.rateHz * envelope.stepMs) / 1000);
   const perMs = box.width / (box.toMs - box.fromMs);
   const first = Math.max(0, Math.floor((box.fromMs - envelope.t0Ms) / envelope.stepMs) - 1);
@@ -196,13 +203,13 @@ function ribbon(
     const from = Math.floor(Math.max(box.x, px));
     context.fillRect(from, box.y + box.height * (1 - there), Math.ceil(Math.min(box.x + box.width, px + wide)) - from, box.height * there);
   }
-  for (const { timesMs, stepMs, flags, goodShares } of judged) {
+  for (const { timesMs, stepMs, flags, goodShares, endMs = Infinity } of judged) {
     if (timesMs.length === 0 || timesMs[0]! > box.toMs || timesMs.at(-1)! + stepMs < box.fromMs) continue; // of another row or page
     for (const [i, flag] of flags.entries()) {
       const high = box.height * (1 - goodShares[i]!);
       const from = box.x + (timesMs[i]! - box.fromMs) * perMs;
-      const to = from + stepMs * perMs;
-      if (high < 0.5 || to < box.x || from > box.x + box.width) continue;
+      const to = box.x + (Math.min(endMs, timesMs[i]! + stepMs) - box.fromMs) * perMs;
+      if (high < 0.5 || to <= from || to < box.x || from > box.x + box.width) continue;
       const left = Math.floor(Math.max(box.x, from));
       const place = [left, box.y + box.height - high, Math.max(1, Math.ceil(Math.min(box.x + box.width, to)) - left), high] as const;
       for (const fill of [colors.surface, fills[flag === 2 ? 2 : 1]!]) {
@@ -325,6 +332,9 @@ function rateScaleIn(surface: Surface, rate: Rate, y: number, height: number): v
   labelIn(surface, `${Math.round(scale.low)}`, 6, y + height);
 }
 
+/** From one line of words in front of a row to the next, at most. */
+const LINE_PX = 14;
+
 /** Rows of a page, each so many seconds, with the strip's place in it. */
 export function drawRows(
   surface: Surface,
@@ -351,6 +361,7 @@ export function drawRows(
   const left = 64;
   const tall = height / count;
   const scale = rangeOf(envelopes);
+  const slowly = slowSamples(envelopes.filter(({ isSampled }) => isSampled === true));
   let date = '';
   for (let row = 0; row < count; row++) {
     const rowFromMs = fromMs + row * rowMs;
@@ -359,8 +370,16 @@ export function drawRows(
     context.fillStyle = colors.muted;
     context.textAlign = 'left';
     const isNewDate = rows.date(rowFromMs) !== date && tall > 30;
-    context.fillText(rows.time(rowFromMs), 2, box.y + tall / 2 + (isNewDate ? -3 : 2));
-    if (isNewDate) context.fillText((date = rows.date(rowFromMs)), 2, box.y + tall / 2 + 11);
+    // In front of the first row: over its beginning the name would hide what is marked there.
+    const lines = [...(row === 0 ? [rows.channel] : []), rows.time(rowFromMs), ...(isNewDate ? [(date = rows.date(rowFromMs))] : [])];
+    const linePx = Math.min(LINE_PX, tall / (lines.length + 0.2));
+    const lineY = box.y + tall / 2 + 2 - ((lines.length - 1) * linePx) / 2;
+    context.font = fontOf(Math.min(12, Math.floor(linePx - 0.5)));
+    for (const [i, line] of lines.entries()) {
+      context.fillStyle = line === rows.channel ? colors.ink : colors.muted;
+      context.fillText(line, 2, lineY + i * linePx, left - 4);
+    }
+    context.font = fontOf(12);
     const [a, b] = [Math.max(strip[0], rowFromMs), Math.min(strip[1], rowFromMs + rowMs)];
     if (b > a) {
       context.fillStyle = colors.minor;
@@ -381,7 +400,9 @@ export function drawRows(
         3,
       );
     }
+    if (slowly.length > 0) slowIn(surface, slowly, { ...box, height: box.height - 5 }, scale, fillsOf(surface), 5);
     for (const envelope of envelopes) {
+      if (envelope.isSampled === true) continue;
       if (envelope.t0Ms >= rowFromMs + rowMs || envelope.t0Ms + envelope.n.length * envelope.stepMs <= rowFromMs) continue;
       envelopeIn(surface, envelope, box, scale);
       ribbon(surface, envelope, rows.qualities, { ...box, y: box.y + box.height - 5, height: 5 });
@@ -394,7 +415,6 @@ export function drawRows(
     context.lineWidth = 1;
     context.strokeRect(left, box.y, box.width, box.height);
   }
-  labelIn(surface, rows.channel, left + 5, 15);
 }
 
 export type Strip = Readonly<{
@@ -448,7 +468,10 @@ export function drawStrip(surface: Surface, strip: Strip): void {
     if (lane.isChosen === true) context.fillRect(0, y - 11, 3, 15);
   }
   beatsIn(surface, strip.beats, xOf);
-  if (strip.corrected !== null) correctedIn(surface, strip.corrected, xOf, strip.words);
+  if (strip.corrected !== null) {
+    correctedIn(surface, strip.corrected, xOf);
+    rowWordsIn(surface, strip.words, strip.beats, strip.corrected, xOf);
+  }
   pickIn(surface, strip.pick, strip.hasMiddle, xOf);
   eventsIn(surface, strip.marks, xOf);
   context.textAlign = 'left';
@@ -506,7 +529,8 @@ type Place = Readonly<{ middle: number; tall: number; xOf: (ms: number) => numbe
 
 function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number], { middle: at, tall, xOf, strip }: Place): void {
   const visible = lane.segments.filter(
-    (segment) => xOf(segment.t0Ms) < width && xOf(segment.t0Ms + (segment.samples.length * 1000) / segment.rateHz) > 0,
+    // The next sample beyond an edge is on the screen by the line that leads to it.
+    ({ t0Ms, rateHz, samples }) => xOf(t0Ms - 1000 / rateHz) < width && xOf(t0Ms + (samples.length * 1000) / rateHz) > 0,
   );
   const values = Float64Array.from(visible.flatMap((segment) => shownSamples(segment, xOf, width))).sort();
   const center = quantileOf(values, 0.5);
@@ -523,6 +547,8 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
   let last: Readonly<{ x: number; y: number; nextMs: number }> | null = null;
   for (const segment of visible) {
     const startX = xOf(segment.t0Ms);
+    const everyPx = xOf(1000 / segment.rateHz) - xOf(0);
+    const dots: (readonly [x: number, y: number])[] = [];
     if (startX - endX > 4) gap(endX, startX);
     hatch(context, colors, segment, xOf, middle, tall);
     context.strokeStyle = colors.trace;
@@ -542,11 +568,14 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
         if (isOpen) context.lineTo(x, y);
         else context.moveTo(x, y);
         isOpen = true;
+        if (everyPx > DOTTED_PX) dots.push([x, y]);
         if (k === segment.samples.length - 1) last = { x, y, nextMs: segment.t0Ms + ((k + 1) * 1000) / segment.rateHz };
       }
       if (x > width) break;
     }
     context.stroke();
+    context.fillStyle = colors.trace;
+    for (const [x, y] of dots) context.fillRect(x - DOT_PX / 2, y - DOT_PX / 2, DOT_PX, DOT_PX);
     endX = xOf(segment.t0Ms + (segment.samples.length * 1000) / segment.rateHz);
   }
   if (width - endX > 4) gap(Math.max(0, endX), width);
@@ -554,9 +583,10 @@ function laneIn({ context, width, colors }: Surface, lane: Strip['lanes'][number
 
 function shownSamples(segment: Segment, xOf: (ms: number) => number, width: number): number[] {
   const found: number[] = [];
+  const everyPx = xOf(1000 / segment.rateHz) - xOf(0);
   for (const [k, value] of segment.samples.entries()) {
     const x = xOf(segment.t0Ms + (k * 1000) / segment.rateHz);
-    if (x >= 0 && x <= width && value !== null && segment.qmask?.[k] !== 2) found.push(value);
+    if (x >= -everyPx && x <= width + everyPx && value !== null && segment.qmask?.[k] !== 2) found.push(value);
   }
   return found;
 }
@@ -591,9 +621,9 @@ function judgedIn(
   tall: number,
   width: number,
 ): void {
-  for (const { timesMs, stepMs, flags } of qualities) {
+  for (const { timesMs, stepMs, flags, endMs = Infinity } of qualities) {
     for (const [i, flag] of flags.entries()) {
-      const [from, to] = [xOf(timesMs[i]!), xOf(timesMs[i]! + stepMs)];
+      const [from, to] = [xOf(timesMs[i]!), xOf(Math.min(endMs, timesMs[i]! + stepMs))];
       if (flag === 0 || to < 0 || from > width) continue;
       slants(context, flag === 2 ? colors.bad : colors.suspect, [from, to], flag, middle, tall);
     }
@@ -636,6 +666,8 @@ function hatch(
   }
 }
 
+const SLANT_PX = 8;
+
 function slants(
   context: CanvasRenderingContext2D,
   color: string,
@@ -644,16 +676,21 @@ function slants(
   middle: number,
   tall: number,
 ): void {
+  if (to <= from) return;
+  context.save();
+  context.beginPath();
+  context.rect(from, middle - tall * 0.4, to - from, tall * 0.8); // slanted lines lean over its end
+  context.clip();
   context.strokeStyle = color;
   context.globalAlpha = 0.5;
   context.lineWidth = 1;
   context.beginPath();
-  for (let x = from; x < to; x += flag === 2 ? 5 : 10) {
+  for (let x = from - SLANT_PX; x < to; x += flag === 2 ? 5 : 10) {
     context.moveTo(x, middle + tall * 0.4);
-    context.lineTo(x + 8, middle - tall * 0.4);
+    context.lineTo(x + SLANT_PX, middle - tall * 0.4);
   }
   context.stroke();
-  context.globalAlpha = 1;
+  context.restore();
 }
 
 function calipersIn(

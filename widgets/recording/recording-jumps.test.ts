@@ -67,8 +67,17 @@ it('finds stretches of bad quality within a bucket that is mostly good', async (
     const flags = goodShares.map((share) => (share >= 0.5 ? 0 : 2));
     return { channel: 'a', timesMs: times.map((sec) => sec * 1000), stepMs: stepSec * 1000, goodShares, flags };
   };
-  const look = (fromMs: number, toMs: number): Promise<Flags> => Promise.resolve(badOf(quality(fromMs / 1000 - 60, toMs / 1000, 5)));
+  const look = (fromMs: number, toMs: number): Promise<Flags> =>
+    Promise.resolve(badOf(quality(fromMs / 1000 - 60, toMs / 1000, 5), -3_600_000));
   expect(await nextStretch(maybeBad(quality(0, 3600, 120)), look, 0, true)).toBe(200_000);
   expect(await nextStretch(maybeBad(quality(0, 3600, 120)), look, 200_000, true)).toBeNull();
   expect(await nextStretch(maybeBad(quality(0, 600, 1)), look, 0, true)).toBe(200_000);
+});
+
+it('finds a stretch of bad quality with which a recording begins, and one behind a stretch that nobody judged', () => {
+  const quality = (timesMs: number[], flags: number[]): Quality => ({ channel: 'a', timesMs, stepMs: 5000, flags, goodShares: [] });
+  const beginnings = ({ timesMs, isOne }: Flags): number[] => timesMs.filter((_, i) => isOne[i] && isOne[i - 1] === false);
+  expect(beginnings(badOf(quality([0, 5000, 10_000], [2, 2, 0]), 2600))).toEqual([2600]);
+  expect(beginnings(badOf(quality([40_000, 45_000], [2, 2]), 2600))).toEqual([]); // it goes on from before
+  expect(beginnings(badOf(quality([40_000, 45_000, 90_000], [0, 2, 2]), 2600))).toEqual([45_000, 90_000]);
 });

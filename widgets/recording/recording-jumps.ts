@@ -64,4 +64,13 @@ export function maybeBad({ timesMs, stepMs, goodShares }: Quality): Flags {
   return { timesMs, stepMs, isOne };
 }
 
-export const badOf = ({ timesMs, stepMs, flags }: Quality): Flags => ({ timesMs, stepMs, isOne: flags.map((flag) => flag > 0) });
+/** Buckets of a part of a recording that are not good. Where nothing is judged, before its beginning too, a stretch ends and begins. */
+export function badOf({ timesMs, stepMs, flags }: Quality, startMs: number): Flags {
+  const found: [timeMs: number, isOne: boolean][] = [];
+  for (const [i, timeMs] of timesMs.entries()) {
+    const beforeMs = timesMs[i - 1] ?? (timeMs - stepMs < startMs ? -Infinity : timeMs);
+    if (timeMs - beforeMs > 1.5 * stepMs) found.push([timeMs - stepMs, false]);
+    found.push([Math.max(timeMs, startMs), flags[i]! > 0]);
+  }
+  return { timesMs: found.map(([timeMs]) => timeMs), stepMs, isOne: found.map(([, isOne]) => isOne) };
+}

@@ -9,8 +9,9 @@ export class RecordingOverview {
   envelope: Envelope | null = null;
   quality: Quality | null = null;
   rate: Rate | null = null;
-  /** Its signal could not be read. */
+  /** Its signal could not be read; or any part of it. */
   isUnread = false;
+  isLacking = false;
   #isUnderWay = false;
   /** Again, once what is under way is here. */
   #isWanted = false;
@@ -50,7 +51,10 @@ export class RecordingOverview {
         const found = await asked;
         if (!signal.aborted) take(found);
       } catch (error) {
-        if (!signal.aborted) this.#retry.later(error, () => this.#ask());
+        if (!signal.aborted) {
+          this.isLacking = true;
+          this.#retry.later(error, () => this.#ask());
+        }
         throw error;
       } finally {
         if (!signal.aborted) this.#onChange();
@@ -66,7 +70,12 @@ export class RecordingOverview {
       part(this.#source.quality(this.channel, signal, span), (quality) => void (this.quality = quality)),
       part(this.#source.rate(signal, span), (rate) => void (this.rate = rate)),
     ]);
-    if (found.every(({ status }) => status === 'fulfilled')) this.#retry.stop();
+    if (!found.every(({ status }) => status === 'fulfilled') || signal.aborted) return;
+    this.#retry.stop();
+    if (this.isLacking) {
+      this.isLacking = false;
+      this.#onChange();
+    }
   }
 
   close(): void {

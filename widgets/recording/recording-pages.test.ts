@@ -33,6 +33,13 @@ it('leaves rows where they are while more are recorded', () => {
   expect(pageAt(live, 23 * minute, minute, null)).toEqual({ fromMs: 20 * minute, rowMs: minute, count: 10 });
 });
 
+it('is full again when a recording has ended', () => {
+  const live = pageAt({ ...recording, goesOn: true }, 23 * minute, minute, null);
+  expect(pageAt(recording, 23 * minute, minute, live)).toEqual(pageAt(recording, 23 * minute, minute, null));
+  const inside = pageAt({ ...recording, goesOn: true }, 12 * minute, minute, null);
+  expect(pageAt(recording, 12 * minute, minute, inside)).toBe(inside);
+});
+
 type Asked = Readonly<{ since: string; buckets: number; signal: AbortSignal }>;
 const none = { min: [], max: [], n: [], suspect_n: [], bad_n: [] };
 

@@ -11,6 +11,8 @@ const BUCKETS_MAX = 20_000;
 const OLD_BUCKETS_MAX = 5000;
 /** Of an answer: from more samples the service makes buckets of seconds. */
 const SAMPLES_MAX = 2_000_000;
+/** Of slower signals a page has the samples, with those on both sides: buckets hold two samples at least. */
+const SLOW_HZ = 4;
 /** Of the last page of a recording that goes on: its last rows are read again and again. */
 const LAST_PARTS = 5;
 const KEPT = 20;
@@ -37,7 +39,10 @@ export function pageAt(
   const total = Math.max(1, Math.ceil((endMs - startMs) / rowMs));
   const count = goesOn ? ROWS : Math.min(ROWS, total);
   const lengthMs = count * rowMs;
-  if (before?.rowMs === rowMs && before.count === count && atMs >= before.fromMs && atMs < before.fromMs + lengthMs) return before;
+  if (before?.rowMs === rowMs && before.count === count && atMs >= before.fromMs && atMs < before.fromMs + lengthMs) {
+    // One whose last rows were still to come when the recording ended is replaced by a full one.
+    if (goesOn || before.fromMs + lengthMs <= startMs + total * rowMs) return before;
+  }
   const grid = startMs + Math.floor((atMs - startMs) / lengthMs) * lengthMs;
   return { fromMs: goesOn ? grid : Math.min(grid, startMs + (total - count) * rowMs), rowMs, count };
 }
@@ -130,6 +135,17 @@ export class RecordingPages {
     this.#qualities.renewAfter(ms);
   }
 
+  /** A part of a page could not be read. */
+  isUnread(page: Page, channel: string): boolean {
+    const quality = this.#qualities.absence({ fromMs: page.fromMs, lengthMs: pageMs(page), channel });
+    return quality === 'failed' || this.absent(page, channel).some(({ why }) => why === 'failed');
+  }
+
+  askAgain(): void {
+    this.#signals.askAgain();
+    this.#qualities.askAgain();
+  }
+
   close(): void {
     this.#signals.close();
     this.#qualities.close();
@@ -146,7 +162,7 @@ export class RecordingPages {
   }
 
   #countFor(page: Page, channel: string): number {
-    const rateHz = this.#source.stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
+    const rateHz = this.#rateHz(channel);
     return Math.max(
       this.#source.goesOn && page.fromMs + pageMs(page) > this.#source.unsettledMs ? LAST_PARTS : 1,
       Math.ceil((ROW_BUCKETS * page.count) / this.#bucketsMax),
@@ -154,7 +170,13 @@ export class RecordingPages {
     );
   }
 
+  #rateHz(channel: string): number {
+    return this.#source.stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
+  }
+
   async #readSignal({ fromMs, lengthMs, channel }: Piece, signal: AbortSignal): Promise<Envelope | null> {
+    const rateHz = this.#rateHz(channel);
+    if (rateHz <= SLOW_HZ) return await this.#source.sampled(channel, fromMs - 1500 / rateHz, fromMs + lengthMs + 1500 / rateHz, signal);
     const buckets = Math.min(this.#bucketsMax, Math.ceil((ROW_BUCKETS * lengthMs) / this.#shown!.rowMs));
     try {
       return (await this.#source.envelopes(fromMs, fromMs + lengthMs, buckets, [channel], signal))[0] ?? null;

@@ -48,6 +48,11 @@ export class Pieces<T> {
     for (const [key, { piece }] of this.#kept) if (piece.fromMs + piece.lengthMs > ms) this.#stale.add(key);
   }
 
+  /** What could not be read is asked for again when it is needed, also what was refused. */
+  askAgain(): void {
+    this.#failed.clear();
+  }
+
   close(): void {
     this.#closing.abort();
     for (const { request } of this.#requests.values()) request.abort();

@@ -24,8 +24,21 @@ type Seekable = Readonly<{
 }>;
 type From = Readonly<{ fromMs: number; forward: boolean; signal: AbortSignal }>;
 
+/** What is nearer than this is where one is, ms. */
+const HERE_MS = 2;
+
+/** @returns Unix ms; null: there is none in this direction; 'noneHere': in the other there is none either */
+export async function findOrNone(source: RecordingSource, of: Seekable, to: TimedJump, from: From): Promise<number | null | 'noneHere'> {
+  const found = await findNext(source, of, to, from);
+  if (found !== null) return found;
+  const forward = !from.forward;
+  // One that is here, where the search began, counts.
+  const other = await findNext(source, of, to, { ...from, fromMs: from.fromMs + (forward ? -HERE_MS : HERE_MS), forward });
+  return other === null ? 'noneHere' : null;
+}
+
 /** @returns Unix ms; null: there is none in this direction */
-export async function findNext(source: RecordingSource, of: Seekable, to: TimedJump, from: From): Promise<number | null> {
+async function findNext(source: RecordingSource, of: Seekable, to: TimedJump, from: From): Promise<number | null> {
   const { fromMs, forward, signal } = from;
   if (to === 'jumpEctopic') return await source.ectopic(fromMs, forward, signal);
   if (to === 'jumpGap' || to === 'jumpQuality') return await findStretch(source, of, to === 'jumpGap', from);

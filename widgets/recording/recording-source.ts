@@ -24,6 +24,8 @@ export type Envelope = Readonly<{
   suspect: readonly number[];
   bad: readonly number[];
   rateHz: number;
+  /** Its buckets are samples, or nothing. */
+  isSampled?: true;
 }>;
 
 /** Consecutive samples of one channel, physical. */
@@ -75,6 +77,8 @@ export type Quality = Readonly<{
   flags: readonly number[];
   /** How much of it is good, 0 to 1. */
   goodShares: readonly number[];
+  /** When the recording ends, as far as it is known: its last bucket may end later, Unix ms. */
+  endMs?: number;
 }>;
 
 export type Tile = Readonly<{ segments: readonly Segment[]; beats: readonly Beat[] }>;
@@ -218,6 +222,32 @@ export class RecordingSource {
     return this.envelopes(fromMs, toMs, OVERVIEW_BUCKETS, channels, signal);
   }
 
+  /** The samples themselves, for a part of a slow signal; null: there are none. */
+  async sampled(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Envelope | null> {
+    const answer = await this.session.get('/api/v1/streams/{streamId}/samples', {
+      params: { streamId: this.stream.id },
+      query: { since: new Date(fromMs).toISOString(), until: new Date(toMs).toISOString(), channels: [channel] },
+      signal,
+    });
+    const segments = answer.map(segmentOf);
+    const [first] = segments;
+    if (first === undefined) return null;
+    const { kind, unit, t0Ms, rateHz } = first;
+    const stepMs = 1000 / rateHz;
+    const values: (number | null)[] = [];
+    const flags: number[] = [];
+    for (const segment of segments) {
+      const at = Math.round((segment.t0Ms - t0Ms) / stepMs);
+      for (const [k, value] of segment.samples.entries()) {
+        while (values.length <= at + k) values.push(null);
+        [values[at + k], flags[at + k]] = [segment.qmask?.[k] === 2 ? null : value, segment.qmask?.[k] ?? 0];
+      }
+    }
+    const count = (flag: number): number[] => values.map((_, i) => (flags[i] === flag ? 1 : 0));
+    const n = values.map((value) => (value === null ? 0 : 1));
+    return { channel, kind, unit, t0Ms, stepMs, min: values, max: values, n, suspect: count(1), bad: count(2), rateHz, isSampled: true };
+  }
+
   /** Where gaps of a channel are in a part of the recording. */
   async gaps(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Flags> {
     const rateHz = this.#stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
@@ -225,6 +255,15 @@ export class RecordingSource {
     const lookFromMs = fromMs - 2 * TILE_MS; // what goes before says whether a gap begins
     const [envelope] = await this.envelopes(lookFromMs, toMs, GAP_BUCKETS, [channel], signal, resolution);
     return gapsOf(envelope ?? null, lookFromMs, Math.min(toMs, this.endMs));
+  }
+
+  /** Nobody judges temperature or motion. */
+  isJudged(channel: string): boolean {
+    return this.#qualityOf(channel) !== undefined;
+  }
+
+  #qualityOf(channel: string): string | undefined {
+    return qualityFeatures[this.#stream.channels.find(({ code }) => code === channel)?.kind ?? ''];
   }
 
   /** @param resolution finest buckets; the whole recording: as fine as there is room
@@ -235,7 +274,7 @@ export class RecordingSource {
     [fromMs, toMs]: readonly [number, number] = [this.startMs, this.endMs + 1],
     resolution?: typeof STRETCH,
   ): Promise<Quality | null> {
-    const feature = qualityFeatures[this.#stream.channels.find(({ code }) => code === channel)?.kind ?? ''];
+    const feature = this.#qualityOf(channel);
     if (feature === undefined) return null;
     const { data, qmask, detail } = await this.session.post('/api/v1/charts/query', {
       body: {
@@ -254,13 +293,13 @@ export class RecordingSource {
     const timesMs = data.map((row) => Number(row[0]) + shiftMs);
     const goodShares = data.map((_, i) => (detail?.good_n[i]?.[0] ?? 0) / Math.max(1, detail?.n[i]?.[0] ?? 1));
     const flags = goodShares.map((share, i) => (share >= 0.5 ? 0 : Math.max(1, qmask[i]?.[0] ?? 2)));
-    return { channel, timesMs, stepMs: medianStep(timesMs), flags, goodShares };
+    return { channel, timesMs, stepMs: medianStep(timesMs), flags, goodShares, endMs: this.endMs };
   }
 
   /** Where the signal of a channel is bad for some seconds, in a part of the recording. */
   async badStretches(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Flags> {
     const quality = await this.judged(channel, fromMs - 2 * TILE_MS, toMs, signal);
-    return quality === null ? { timesMs: [], stepMs: 1, isOne: [] } : badOf(quality);
+    return quality === null ? { timesMs: [], stepMs: 1, isOne: [] } : badOf(quality, this.startMs);
   }
 
   /** How far a part of a channel can be trusted, by buckets of 5 s.  @param toMs at most 80 min later, or buckets are longer */
@@ -278,6 +317,11 @@ export class RecordingSource {
     this.#tiles.delete(key); // it is the newest now
     this.#tiles.set(key, known);
     return known;
+  }
+
+  /** Tiles that could not be read are asked for again when they are needed, also what was refused. */
+  askAgain(): void {
+    this.#failed.clear();
   }
 
   /** Stops waiting for tiles outside of a stretch. */

@@ -7,10 +7,20 @@ import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import type { Tick } from './recording-draw.ts';
 import type { Pick } from './recording-pick.ts';
 import type { Beat, Segment } from './recording-source.ts';
+import { stripLetterOf } from './recording-draw-marks.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import type { BadStretch } from './recording-worst.ts';
 import { readStrip } from './strip-reading.ts';
+
+const letterTexts = {
+  S: 'letterS',
+  V: 'letterV',
+  Q: 'letterQ',
+  E: 'letterE',
+  '×': 'letterArtefact',
+  '○': 'letterInterpolated',
+} as const satisfies Readonly<Record<string, RecordingTextKey>>;
 
 /** Between two times below the whole recording, at least. */
 const TICK_PX = 60;
@@ -89,9 +99,18 @@ export class RecordingWords {
   }
 
   beat({ timeMs, aami, confidence }: Beat): string {
-    const kind = aami === null ? '' : `, ${aami} (AAMI)`;
+    const kind = aami === null ? '' : aami === 'Q' ? `, ${this.say('letterQ')}` : `, ${aami} (AAMI)`;
     const sure = confidence === null || aami === null || aami === 'Q' ? '' : `, ${this.#percent(confidence)}`;
     return `${this.say('markBeat')} ${this.clock(timeMs, false, 3)}${kind}${sure}`;
+  }
+
+  /** What the letters above beats mean: as many of them as are shown. */
+  letters(beats: readonly Beat[]): string {
+    const shown = new Set(beats.map(stripLetterOf));
+    return Object.entries(letterTexts)
+      .filter(([letter]) => shown.has(letter))
+      .map(([, key]) => this.say(key))
+      .join(' · ');
   }
 
   /** @param beats of the strip  @param missing said in place of their quality */
@@ -111,10 +130,20 @@ export class RecordingWords {
   }
 
   /** @param rank 1 is the worst */
-  worst({ fromMs, toMs, badMs }: BadStretch, rank: number, count: number): string {
-    const seconds = this.number((toMs - fromMs) / 1000, 0);
-    const quality = traceTextFor(this.#locale, badMs > 0 ? 'bad' : 'suspect');
-    return this.say('worstOf', { rank, count, seconds, time: this.clock(fromMs, false), quality });
+  worst(stretch: BadStretch, rank: number, count: number): string {
+    return this.say('worstOf', { rank, count, ...this.#stretch(stretch) });
+  }
+
+  stretch(stretch: BadStretch): string {
+    return this.say('stretchOf', this.#stretch(stretch));
+  }
+
+  #stretch({ fromMs, toMs, badMs }: BadStretch): Readonly<Record<'seconds' | 'time' | 'quality', string>> {
+    return {
+      seconds: this.number(Math.max(1000, toMs - fromMs) / 1000, 0),
+      time: this.clock(fromMs, false),
+      quality: traceTextFor(this.#locale, badMs > 0 ? 'bad' : 'suspect'),
+    };
   }
 
   /** @param segments of the channel that is measured */

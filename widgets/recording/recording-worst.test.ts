@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Quality } from './recording-source.ts';
-import { worstStretches } from './recording-worst.ts';
+import { stretchFrom, within, worstStretches } from './recording-worst.ts';
 
 type Bad = readonly (readonly [fromSec: number, toSec: number, flag: 1 | 2])[];
 
@@ -64,4 +64,21 @@ it('looks a bounded number of times, and leaves out what could be shorter than w
 
 it('finds none where all is good', async () => {
   expect(await found([], HOUR, 60)).toEqual({ list: [], looks: 0 });
+});
+
+it('is as long where one goes to it along the time, in however many parts it is read', async () => {
+  const fine = (fromMs: number, toMs: number) => Promise.resolve(judged(some, Math.max(0, fromMs / 1000), Math.min(HOUR, toMs / 1000), 5));
+  for (const [fromSec, toSec] of some)
+    for (const partMs of [60_000, HOUR * 1000])
+      expect(await stretchFrom(fromSec * 1000, fine, partMs), `${fromSec} ${partMs}`).toMatchObject({
+        fromMs: fromSec * 1000,
+        toMs: toSec * 1000,
+      });
+  expect(await stretchFrom(500_000, fine)).toBeNull();
+});
+
+it('ends with the recording', () => {
+  const recording = { startMs: 2600, endMs: 58_400 };
+  expect(within({ fromMs: 0, toMs: 20_000, badMs: 20_000 }, recording)).toEqual({ fromMs: 2600, toMs: 20_000, badMs: 17_400 });
+  expect(within({ fromMs: 55_000, toMs: 60_000, badMs: 0 }, recording)).toEqual({ fromMs: 55_000, toMs: 58_400, badMs: 0 });
 });

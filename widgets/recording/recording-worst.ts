@@ -40,11 +40,11 @@ export async function worstStretches(
     }
   }
   const unseenMs = places[LOOKS_MAX]?.lostMs ?? 0;
-  const length = ({ fromMs, toMs }: BadStretch): number => toMs - fromMs;
-  return found
-    .filter((stretch) => length(stretch) >= unseenMs)
-    .toSorted((a, b) => length(b) - length(a) || b.badMs - a.badMs || a.fromMs - b.fromMs);
+  return found.filter((stretch) => lengthOf(stretch) >= unseenMs).toSorted(byLength);
 }
+
+const lengthOf = ({ fromMs, toMs }: BadStretch): number => toMs - fromMs;
+const byLength = (a: BadStretch, b: BadStretch): number => lengthOf(b) - lengthOf(a) || b.badMs - a.badMs || a.fromMs - b.fromMs;
 
 type Place = Readonly<{ fromMs: number; toMs: number; lostMs: number }>;
 
@@ -64,6 +64,25 @@ function placesOf({ timesMs, stepMs, goodShares }: Quality): Place[] {
   return places;
 }
 
+/** The stretch that begins at a time, with the ends that it has among the worst.
+ *  @param fine buckets of a part of the recording  @param partMs as long as what one question reads
+ *  @returns null: none does */
+export async function stretchFrom(
+  fromMs: number,
+  fine: (fromMs: number, toMs: number) => Promise<Quality | null>,
+  partMs = PLACE_MS,
+): Promise<BadStretch | null> {
+  let found: BadStretch | null = null;
+  for (let atMs = fromMs + 1; ;) {
+    const quality = await fine(atMs - EDGE_MS, atMs + partMs);
+    const next = quality === null ? undefined : stretchesOf(quality).find((one) => one.fromMs <= atMs && one.toMs > atMs);
+    if (next === undefined) return found;
+    found = found === null ? next : joined(found, next);
+    if (found.toMs < atMs + partMs - EDGE_MS) return found;
+    atMs = found.toMs - quality!.stepMs / 2;
+  }
+}
+
 function stretchesOf({ timesMs, stepMs, flags }: Quality): BadStretch[] {
   const found: BadStretch[] = [];
   for (const [i, flag] of flags.entries()) {
@@ -80,6 +99,12 @@ function stretchesOf({ timesMs, stepMs, flags }: Quality): BadStretch[] {
 function joined(first: BadStretch, next: BadStretch): BadStretch {
   const [fromMs, toMs] = [first.fromMs, Math.max(first.toMs, next.toMs)];
   return { fromMs, toMs, badMs: Math.min(toMs - fromMs, first.badMs + next.badMs) };
+}
+
+/** Buckets are of the clock: the first may begin before the recording, the last end after it. */
+export function within({ fromMs, toMs, badMs }: BadStretch, { startMs, endMs }: Readonly<{ startMs: number; endMs: number }>): BadStretch {
+  const [from, to] = [Math.max(fromMs, startMs), Math.min(toMs, Math.max(startMs, endMs))];
+  return { fromMs: from, toMs: to, badMs: Math.min(badMs, to - from) };
 }
 
 /** Walks from the worst stretch to the next worst, and back. */
@@ -112,8 +137,7 @@ export class WorstWalk {
       if (this.#of?.channel !== quality.channel) this.restart();
       const list = await worstStretches(quality, (fromMs, toMs) => source.judged(quality.channel, fromMs, toMs, signal));
       if (signal.aborted) return null;
-      // Buckets are of the clock: the first may begin before the recording.
-      [this.#of, this.#list] = [quality, list.map((stretch) => ({ ...stretch, fromMs: Math.max(stretch.fromMs, source.startMs) }))];
+      [this.#of, this.#list] = [quality, list.map((stretch) => within(stretch, source)).toSorted(byLength)];
     }
     const at = this.#atMs === null ? -1 : this.#list.findIndex(({ fromMs }) => fromMs === this.#atMs);
     const next = forward ? at + 1 : at - 1;

@@ -37,10 +37,11 @@ import type { BarActs } from './recording-bar.ts';
 import { recordingCss } from './recording-css.ts';
 import { actionOf } from './recording-keys.ts';
 import type { Keyed } from './recording-keys.ts';
-import { findNext } from './recording-seek.ts';
+import { findOrNone } from './recording-seek.ts';
 import type { Jump, TimedJump } from './recording-seek.ts';
 import { RecordingWords } from './recording-words.ts';
-import { WorstWalk } from './recording-worst.ts';
+import { stretchFrom, within, WorstWalk } from './recording-worst.ts';
+import type { BadStretch } from './recording-worst.ts';
 import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
 import { RecordingOverview } from './recording-overview.ts';
 import { StripPointers } from './recording-pointers.ts';
@@ -196,7 +197,8 @@ export class BioRecording extends BioElement {
     this.#day = null;
     [this.#marks, this.#calipers, this.#pick] = [[], null, null];
     [this.#isMeasuring, this.#areMarksRead] = [false, false];
-    [this.#beats, this.#shown, this.#read, this.#message] = [[], [], '', ''];
+    this.#lacking.clear();
+    [this.#beats, this.#shown, this.#read, this.#letters, this.#message] = [[], [], '', '', ''];
   }
 
   #open(): void {
@@ -237,9 +239,14 @@ export class BioRecording extends BioElement {
   #loadMarks(source: RecordingSource, signal: AbortSignal): void {
     this.#marksAskedMs = performance.now();
     this.#readMarks(source, signal).then(
-      () => this.#marksRetry.stop(),
+      () => {
+        this.#marksRetry.stop();
+        this.#setLacking('marks', false);
+      },
       (error: unknown) => {
-        if (!signal.aborted && source === this.#source) this.#marksRetry.later(error, () => this.#loadMarks(source, signal));
+        if (signal.aborted || source !== this.#source) return;
+        this.#setLacking('marks', true);
+        this.#marksRetry.later(error, () => this.#loadMarks(source, signal));
       },
     );
   }
@@ -289,6 +296,25 @@ export class BioRecording extends BioElement {
 
   /** The last question for what is new had an answer. */
   #isUpToDate = true;
+
+  /** Views of which something could not be read; and marks. */
+  readonly #lacking = new Set<View | 'marks'>();
+
+  #setLacking(what: View | 'marks', isLacking: boolean): void {
+    if (isLacking === this.#lacking.has(what)) return;
+    if (isLacking) this.#lacking.add(what);
+    else this.#lacking.delete(what);
+    this.requestUpdate();
+  }
+
+  /** All that could not be read: also what was refused, which is not asked for by itself. */
+  #askAgain(source: RecordingSource): void {
+    source.askAgain();
+    this.#pages?.askAgain();
+    for (const overview of [this.#whole, this.#day]) if (overview?.isLacking === true) overview.load();
+    if (this.#lacking.has('marks')) this.#loadMarks(source, this.#opening!.signal);
+    this.#draw();
+  }
 
   #setUpToDate(isUpToDate: boolean): void {
     if (isUpToDate === this.#isUpToDate) return;
@@ -497,17 +523,20 @@ export class BioRecording extends BioElement {
     try {
       if (to === 'jumpWorst') return await this.#goWorst(forward, signal);
       const found = await this.#find(forward, to, signal);
+      const stretch = to === 'jumpQuality' && typeof found === 'number' ? await this.#stretchAt(found, signal) : null;
       if (signal.aborted) return; // they are elsewhere by now
-      if (found === null) this.#say(this.#words.say('noMore'));
-      else this.#moveTo(found);
+      if (typeof found === 'number') this.#moveTo(found);
+      if (stretch !== null) this.#say(this.#words.stretch(stretch));
+      else if (typeof found !== 'number') this.#say(this.#words.say(found ?? 'noMore'));
     } catch {
       if (!signal.aborted) this.#say(this.#words.say('notSought')); // that there are no more is not known
     }
   }
 
-  async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | null> {
+  async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | 'noneHere' | 'notJudged' | null> {
     const source = this.#source;
     if (source === null) return null;
+    if (to === 'jumpQuality' && !source.isJudged(this.#channels[0]!)) return 'notJudged';
     const marks = this.#areMarksRead ? this.#marks : await source.marks(signal, this.titleOf);
     const shown = {
       channel: this.#channels[0]!,
@@ -516,7 +545,13 @@ export class BioRecording extends BioElement {
       marks,
       text: this.#jumpText,
     };
-    return await findNext(source, shown, to, { fromMs: this.#atMs, forward, signal });
+    return await findOrNone(source, shown, to, { fromMs: this.#atMs, forward, signal });
+  }
+
+  async #stretchAt(fromMs: number, signal: AbortSignal): Promise<BadStretch | null> {
+    const source = this.#source!;
+    const found = await stretchFrom(fromMs, (...part) => source.judged(this.#channels[0]!, ...part, signal));
+    return found === null ? null : within(found, source);
   }
 
   /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
@@ -525,10 +560,10 @@ export class BioRecording extends BioElement {
     // It may not have been read, or not have come yet.
     const whole = this.#overviewOf(this.#source);
     const quality = (whole.quality ??= await this.#source.quality(whole.channel, signal));
-    if (quality === null) return this.#say(this.#words.say('noMore')); // temperature, motion: nobody judges them
+    if (quality === null) return this.#say(this.#words.say('notJudged'));
     const found = await this.#worst.step(this.#source, quality, forward, signal);
     if (signal.aborted) return;
-    if (found === null) return this.#say(this.#words.say(this.#worst.isEmpty ? 'noneBad' : 'noMore'));
+    if (found === null) return this.#say(this.#words.say(this.#worst.isEmpty ? 'noneHere' : 'noMore'));
     this.#moveTo(found.stretch.fromMs);
     this.#say(this.#words.worst(found.stretch, found.rank, found.count));
   }
@@ -685,10 +720,23 @@ export class BioRecording extends BioElement {
 
   protected override rendered(): void {
     if (this.#focusWanted !== null) this.focus(this.#focusWanted);
+    this.#keepAbove();
     if (this.#source !== null) this.#below = this.#onPaper + this.#measured();
     const sizes = [...this.root.querySelectorAll('canvas')].map(({ offsetWidth, offsetHeight }) => `${offsetWidth} ${offsetHeight}`).join();
     if (sizes !== this.#sizes) this.#draw();
     this.#sizes = sizes;
+  }
+
+  /** Width of the viewer, and how high the words below the strip have been at it, px. */
+  #wordsBox: readonly [width: number, height: number] = [0, 0];
+
+  /** The strip stays above the words, however many they are. It does not go back when they are fewer: it would move under the pointer
+   *  whose beat is told. */
+  #keepAbove(): void {
+    const height = this.root.querySelector<HTMLElement>('.reading')?.offsetHeight ?? 0;
+    const [width, before] = this.#wordsBox;
+    this.#wordsBox = [this.offsetWidth, this.offsetWidth === width ? Math.max(before, height) : height];
+    this.root.querySelector<HTMLElement>('.views')?.style.setProperty('--_words', `${this.#wordsBox[1]}px`);
   }
 
   #colors(): Colors {
@@ -743,6 +791,10 @@ export class BioRecording extends BioElement {
     };
     draw('whole', this.#overviewOf(source), [source.startMs, source.endMs], daySpan ?? page);
     if (daySpan !== null) draw('day', this.#dayAt(source, daySpan), daySpan, page);
+    this.#setLacking(
+      'wholes',
+      [this.#whole, this.#day].some((overview) => overview?.isLacking === true),
+    );
   }
 
   #drawPage(colors: Colors, shown: Page, qualities: readonly Quality[], strip: Span): void {
@@ -756,6 +808,7 @@ export class BioRecording extends BioElement {
       this.#isPageUnread = isUnread;
       this.requestUpdate();
     }
+    this.#setLacking('page', this.#pages!.isUnread(shown, this.#channels[0]!));
     const words = { loading: this.text('loading'), failed: this.#words.say('notRead') } as const;
     drawRows(rows, {
       ...shown,
@@ -776,8 +829,10 @@ export class BioRecording extends BioElement {
     const paper = this.#surface('strip', colors);
     if (paper === null) return;
     if (!matchMedia('print').matches) this.root.querySelector<HTMLElement>('.strip')!.style.setProperty('--_wide', `${paper.width}px`);
-    const found = tilesOf(source, span);
+    const rates = this.#channels.map((code) => source.stream.channels.find((channel) => channel.code === code)!.rate_hz);
+    const found = tilesOf(source, span, 1000 / Math.min(...rates));
     this.#isUnread = found.absent.some(({ why }) => why === 'failed');
+    this.#setLacking('strip', this.#isUnread);
     this.#isWaiting = found.absent.some(({ why }) => why === 'loading');
     const words = { loading: this.text('loading'), failed: this.#words.say('notRead') } as const;
     const absent = found.absent.map(({ fromMs, toMs, why }) => ({ fromMs, toMs, word: words[why] }));
@@ -848,14 +903,16 @@ export class BioRecording extends BioElement {
     clearTimeout(this.#readTimer);
     this.#readTimer = setTimeout(() => {
       if (this.#source === null) return;
-      const [reading, below] = [this.#reading(), this.#onPaper + this.#measured()];
-      if (reading === this.#read && below === this.#below) return;
-      this.#read = reading;
+      const [reading, below, letters] = [this.#reading(), this.#onPaper + this.#measured(), this.#words.letters(this.#inStrip)];
+      if (reading === this.#read && below === this.#below && letters === this.#letters) return;
+      [this.#read, this.#letters] = [reading, letters];
       this.requestUpdate();
     }, TOLD_AFTER_MS);
   }
 
   #read = '';
+  /** What the letters above the beats say. */
+  #letters = '';
   /** What is below the strip of it, as it was written last. */
   #below = '';
   /** A part of the strip could not be read. */
@@ -875,10 +932,13 @@ export class BioRecording extends BioElement {
     return this.#wordsOf.words;
   }
 
+  get #inStrip(): readonly Beat[] {
+    return this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
+  }
+
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
   #reading(): string {
-    const inStrip = this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
-    const source = this.#source;
+    const [inStrip, source] = [this.#inStrip, this.#source];
     const isAhead = source?.goesOn === true && inStrip.length === 0 && this.#atMs + this.#stripMs / 2 > source.endMs - COMPUTED_AFTER_MS;
     const missing = this.#isUnread
       ? this.#words.say('notRead')
@@ -961,16 +1021,26 @@ export class BioRecording extends BioElement {
       </div>
       <p class="on-paper">${this.#onPaper}</p>
       <div class="reading">
-        <p role="status">${this.#message === '' ? this.#read : this.#message}</p>
+        <p class="read" role="status">${this.#read}</p>
+        <p class="said" role="status">${this.#message}</p>
+        ${this.#lacking.size === 0 ? nothing : this.#unreadNote(this.#source)}
         <p class="measured">${this.#measured()}</p>
         <p class="hovered">${this.#hovered === null ? '' : this.#words.beat(this.#hovered)}</p>
         ${this.#isUpToDate ? nothing : html`<p class="warn" role="status">${this.text('offline')}</p>`}
         ${this.#source.goesOn && this.#isUpToDate ? html`<p>${this.#words.say('goesOn', { time: this.#words.clock(endMs, false) })}</p>` : nothing}
         ${this.#isFiltered ? html`<p class="warn">${this.#words.say('filterOn')}</p>` : nothing}
         ${this.#cuts().map((cut) => html`<p>${cut}</p>`)}
+        <p class="muted letters">${this.#letters}</p>
         <p class="muted">${this.#words.say('notDiagnosis')}</p>
       </div>
     </section>`;
+  }
+
+  #unreadNote(source: RecordingSource): TemplateResult {
+    return html`<p class="unread">
+      ${this.#words.say('partUnread')}
+      <button type="button" class="quiet" @click=${() => this.#askAgain(source)}>${this.text('retry')}</button>
+    </p>`;
   }
 
   /** Of which marks there are more than are shown. */

@@ -42,6 +42,7 @@
  *  @cssprop --bio-color-trace
  *  @fires bio:state - {state} whenever the state changes
  *  @fires bio:range - {range, from, to} when a person chose another range: its duration, or begin and end
+ *  @fires bio:compare - {compare} when a person chose what to compare with, as in the attribute; empty: nothing
  *  @fires bio:point - {time, biosignal, value, stream_id} when a point was clicked: the recording that it comes from; null where none
  *   is known */
 import type UPlot from 'uplot';

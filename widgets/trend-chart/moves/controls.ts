@@ -179,6 +179,7 @@ export class Controls {
       const { value } = event.target as HTMLSelectElement;
       if (value === '') element.removeAttribute('compare');
       else element.setAttribute('compare', value);
+      this.#host.fire('bio:compare', { compare: value });
     };
     return html`<label
       >${this.#say('compareWith')}
