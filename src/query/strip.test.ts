@@ -12,7 +12,7 @@ it('marks an early beat by where it began, and explains the marks that it has', 
     person: 'Eve',
     timeZone: 'UTC',
     channel: 'ecg.ii',
-    method: 'derived:r_peaks_v15',
+    method: 'derived:r_peaks_v16',
     beats: [
       { ...beat, tsNs: 1_000_000_000n, kind: 'normal', aami: 'N' },
       { ...beat, tsNs: 2_000_000_000n, aami: 'V' },
