@@ -18,7 +18,7 @@ export async function run(dataDir: string): Promise<Section | null> {
   const byDatabase: DatabaseFigure[] = [];
   for (const [database, chosenOn, all] of [
     ['mitdb', 'in part', await loadMitdb(dataDir)],
-    ['qtdb', 'no', await loadQtdb(dataDir)],
+    ['qtdb', 'in part', await loadQtdb(dataDir)],
   ] as [string, ChosenOn, EcgRecording[]][]) {
     const recordings = all.filter(({ leads }) => leads.length > 1 && leads[1]!.length === leads[0]!.length);
     for (const snrDb of recordings.length === 0 ? [] : snrsDb)

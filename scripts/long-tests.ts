@@ -40,6 +40,7 @@ const names = `
 
 export const longTests: readonly string[] = [
   'src/dsp/pool/pool-faults.test.ts',
+  'test/accuracy/leads.test.ts',
   'test/accuracy/ppg-scenarios.test.ts',
   'test/accuracy/qt.test.ts',
   'test/accuracy/values.test.ts',

@@ -37,7 +37,7 @@ describe('methodDescriptions', () => {
         .filter((m) => m.feature === feature)
         .toSorted((a, b) => a.version - b.version)
         .map(({ step }) => step);
-    expect(stepsOf('hr_ecg')).toEqual([0, 0, 0, 0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
+    expect(stepsOf('hr_ecg')).toEqual([0, 0, 0, 0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
     expect(stepsOf('prv_sdnn_300s')).toEqual([0, 0, 0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
     expect(stepsOf('steps')).toEqual([1, 1]);
     expect(stepsOf('r_peaks')).toEqual([

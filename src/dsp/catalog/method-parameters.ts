@@ -23,6 +23,7 @@ import * as ppgQuality from '../ppg/quality.ts';
 import * as rPeaks from '../ecg/r-peaks.ts';
 import * as rFeature from '../ecg/r-peaks-feature.ts';
 import * as rFusion from '../ecg/r-peaks-fusion.ts';
+import * as rPlaces from '../ecg/r-peaks-places.ts';
 import * as rJumps from '../ecg/r-peaks-jumps.ts';
 import * as rJudge from '../ecg/r-peaks-judge.ts';
 import * as breathing from '../slow/respiration.ts';
@@ -349,6 +350,15 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('one_lead_around', rFusion.ONE_LEAD_AROUND, '1', 'and stands alone: at most this share of it in the windows on either side;'),
       p('one_lead_others', rFusion.ONE_LEAD_OTHERS, '1', "all others have at least this share of their beats' level."),
       p('one_lead_counts', rFusion.ONE_LEAD_COUNTS, '1', 'It then counts as a wave of this share of the level of beats'),
+      p(
+        'lead_clear',
+        rPlaces.CLEAR_MIN,
+        '1',
+        'the first lead is noisy where its slopes at the beats are less than so many times those around,',
+      ),
+      p('lead_around', rFusion.AROUND_SEC, 's', 'for so long on either side,'),
+      p('lead_alike', rPlaces.CLEAR_ALIKE, '1', 'and its beats correlate less with the mean one: then the clearest lead places them,'),
+      p('lead_lag_max', rPlaces.LAG_MAX_SEC, 's', 'less the usual distance of its R waves, which is at most this'),
       p('lead_silent', rFusion.SILENT, '1', 'a lead below this share of its mean is left out'),
       p('pulse', rJumps.PULSE_SEC, 's', 'what is no longer than this, and steep, is a pulse and not part of a beat'),
       p('jump', rJumps.JUMP, '1', 'a change from one sample to the next so many times the next largest one around is a pulse or a step'),
@@ -439,6 +449,9 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('pause', ecgQuality.PAUSE_SEC, 's', 'without a beat for so long, what follows may be noise or P waves'),
       p('pause_low', ecgQuality.PAUSE_LOW, '1', 'while it is lower than this share of the beat before the pause'),
       p('pause_low_beats', ecgQuality.PAUSE_LOW_BEATS, '{beats}', 'for at most so many beats'),
+      p('same_beat', ecgQuality.SAME_BEAT_SEC, 's', 'waves of two leads so near to their usual distance are of one beat'),
+      p('shared_min', ecgQuality.SHARED_MIN, '1', 'a second is suspect where two leads share less than this of their beats,'),
+      p('own_noise_max', ecgQuality.OWN_NOISE_MAX, '1', 'and in each the waves between its beats are below this share of them'),
     ],
     limits: ['The index is a probability on the recordings it was fitted on: MIT-BIH, with electrode motion added.'],
   },

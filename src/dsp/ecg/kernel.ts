@@ -154,12 +154,19 @@ export class EcgKernel implements LeadListener {
     while (last > 0 && position[last - 1]! >= toSec * this.#fs) last--;
     let sqi = 0;
     let rate = 0;
+    for (const judge of this.judges) judge.judge(fromSec, toSec, this.#beats, 0, last, this.#notes);
+    const isDoubtful = this.#showTwoHearts(fromSec, toSec);
     for (const judge of this.judges) {
-      judge.judge(fromSec, toSec, this.#beats, 0, last, this.#notes);
+      if (isDoubtful) judge.doubt();
       if (judge.sqi > sqi) sqi = judge.sqi;
       if (judge.rate > rate) rate = judge.rate;
     }
     append(out, endSec, sqi, rate);
+  }
+
+  #showTwoHearts(fromSec: number, toSec: number): boolean {
+    const [first, second] = this.judges;
+    return second !== undefined && first!.isOfAnotherHeart(second, fromSec, toSec);
   }
 
   /** Drops beats and notes before a position. */

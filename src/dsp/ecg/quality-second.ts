@@ -42,6 +42,11 @@ export class BendDetector {
     this.#past = new Float64Array(2 * this.#reach + 1 + 64);
   }
 
+  /** What is between the beats over the beats: a measure of noise, 0..1. */
+  get noise(): number {
+    return this.#signal > 0 ? this.#noise / this.#signal : 1;
+  }
+
   reset(): void {
     this.#past.fill(0);
     this.#m1 = this.#m2 = 0;

@@ -9,7 +9,8 @@
  *  - scores of the detector: how nearly a beat was rejected, how nearly something else was taken for one, the noise level it worked with.
  *  Two logistic functions of them, fitted on recordings with added noise (docs/dsp/ecg.md says which, and how they do on the others):
  *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
- *  Neither is good where T waves may have been taken for beats, nor while what follows a pause is far lower than the beats before it.
+ *  Neither is good where T waves may have been taken for beats, nor while what follows a pause is far lower than the beats before it,
+ *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears.
  *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
  *  converter at its end.
  *
@@ -42,6 +43,17 @@ export const PAUSE_SEC = 4.5;
 export const PAUSE_LOW = 0.35;
 /** for at most so many beats: then the signal has become lower. */
 export const PAUSE_LOW_BEATS = 30;
+
+/** Waves of two leads are of one beat when they are no further than this from their usual distance, s: half of a wide QRS complex. One lead
+ *  may show another wave of a beat, a paced one late, but at a distance that it keeps. */
+export const SAME_BEAT_SEC = 0.08;
+/** Two leads show two hearts where they share less than this of the beats of the one that has fewer: by chance two rhythms share
+ *  2 * SAME_BEAT_SEC of a mean interval, a fifth at 75 /min and a half at 190, */
+export const SHARED_MIN = 0.6;
+/** and each shows a rhythm of its own: the waves between its beats are below this share of them, */
+export const OWN_NOISE_MAX = 0.25;
+/** and has so many beats in the window. */
+const OWN_BEATS_MIN = 4;
 
 /** `sqi` at or above: good; below the other: bad. The same for `rate`. */
 export const ecgSqiGood = 0.97;
@@ -266,6 +278,24 @@ export class EcgQuality {
     this.#measured -= count;
   }
 
+  /** Neither probability of the last judgement is that of something good. */
+  doubt(): void {
+    this.sqi = Math.min(this.sqi, DOUBTFUL_MOST);
+    this.rate = Math.min(this.rate, DOUBTFUL_MOST);
+  }
+
+  /** Do this lead and another show the rhythms of two hearts in [fromSec, toSec), by the second detector, which sees one lead? */
+  isOfAnotherHeart(other: EcgQuality, fromSec: number, toSec: number): boolean {
+    if (this.#second.noise >= OWN_NOISE_MAX || other.#second.noise >= OWN_NOISE_MAX) return false;
+    const [from, to] = [fromSec * this.#fs, toSec * this.#fs];
+    const own = countBetween(this.#other, from, to);
+    const others = countBetween(other.#other, from, to);
+    const fewer = Math.min(own, others);
+    if (fewer < OWN_BEATS_MIN) return false;
+    const [few, many] = own <= others ? [this.#other, other.#other] : [other.#other, this.#other];
+    return countShared(few, many, from, to, SAME_BEAT_SEC * this.#fs) < SHARED_MIN * fewer;
+  }
+
   /** Judges [fromSec, toSec), in which the beats [first, last) lie, into `sqi` and `rate`. */
   judge(fromSec: number, toSec: number, beats: FoundBeats, first: number, last: number, notes: CandidateNotes): void {
     this.sqi = 0;
@@ -291,8 +321,7 @@ export class EcgQuality {
     this.sqi = logistic(SQI_WEIGHTS, f);
     this.rate = logistic(RATE_WEIGHTS, f);
     if (!this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
-    this.sqi = Math.min(this.sqi, DOUBTFUL_MOST);
-    this.rate = Math.min(this.rate, DOUBTFUL_MOST);
+    this.doubt();
   }
 
   #anyLow(first: number, last: number): boolean {
@@ -433,6 +462,32 @@ function logistic(weights: readonly number[], features: Float64Array): number {
 }
 
 const clamp = (x: number, low: number, high: number): number => Math.max(low, Math.min(high, x));
+
+function countBetween({ position, count }: FoundBeats, from: number, to: number): number {
+  let inside = 0;
+  for (let i = 0; i < count; i++) if (position[i]! >= from && position[i]! < to) inside++;
+  return inside;
+}
+
+/** Beats in [from, to) whose nearest of the others is within `window` of the middle distance. */
+function countShared(few: FoundBeats, many: FoundBeats, from: number, to: number, window: number): number {
+  const a = few.position;
+  const b = many.position;
+  let count = 0;
+  let j = 0;
+  for (let i = 0; i < few.count && count < BEATS; i++) {
+    if (a[i]! < from || a[i]! >= to) continue;
+    while (j + 1 < many.count && Math.abs(b[j + 1]! - a[i]!) <= Math.abs(b[j]! - a[i]!)) j++;
+    const apart = b[j]! - a[i]!;
+    let at = count++;
+    for (; at > 0 && sorted[at - 1]! > apart; at--) sorted[at] = sorted[at - 1]!;
+    sorted[at] = apart;
+  }
+  const usual = sorted[count >> 1]!;
+  let shared = 0;
+  for (let i = 0; i < count; i++) if (Math.abs(sorted[i]! - usual) <= window) shared++;
+  return shared;
+}
 
 function dropBefore(beats: FoundBeats, position: number): void {
   let first = 0;

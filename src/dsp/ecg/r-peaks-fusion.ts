@@ -17,6 +17,9 @@ export const ONE_LEAD_AROUND = 0.45; // and alone: the windows on either side ha
 export const ONE_LEAD_OTHERS = 0.2; // all others have at least so much of it.
 export const ONE_LEAD_COUNTS = 0.8; // It counts for this many of the level of beats.
 
+/** Around a beat: P and T waves, and noise. */
+export const AROUND_SEC = 0.4;
+
 const STEEP_LEAD = 0.15; // share of the weights from which on a lead has a say in how steep a wave is
 
 /** Weights follow the beats. One lead: nothing here is called but clearest(). */
@@ -30,6 +33,7 @@ export class LeadFusion {
   readonly #leads: readonly LeadSignal[];
   readonly #fd: number;
   readonly #width: number;
+  readonly #around: number;
   /** |slope|, rings; several leads only. */
   readonly #slopeRing: readonly Float32Array[];
   readonly #ringMask: number;
@@ -51,6 +55,7 @@ export class LeadFusion {
     this.#leads = leads;
     this.#fd = fd;
     this.#width = width;
+    this.#around = Math.round(AROUND_SEC * fd);
     this.#ringMask = ringLength - 1;
     this.#slopeRing = leads.map(() => new Float32Array(length === 1 ? 0 : ringLength));
     this.#gain = new Float64Array(length);
@@ -184,6 +189,19 @@ export class LeadFusion {
       if (this.#strength(other, at) > 4 * this.#strength(lead, at)) lead = other;
     }
     return lead;
+  }
+
+  /** Mean |slope| of a lead at a candidate over that around it; 0: nothing is there. */
+  clearness(lead: number, at: number): number {
+    const ring = this.#slopeRing[lead]!;
+    const mask = this.#ringMask;
+    const before = at - this.#width;
+    const after = Math.min(at + this.#around, this.#known - 1);
+    let around = 0;
+    for (let i = before - this.#around + 1; i <= before; i++) around += ring[i & mask]!;
+    for (let i = at + 1; i <= after; i++) around += ring[i & mask]!;
+    if (!(around > 0)) return 0;
+    return ((this.#sumAt(lead, at) / this.#width) * (this.#around + after - at)) / around;
   }
 
   /** Strength of a candidate in the lead where it is strongest, of those that are not silent. */

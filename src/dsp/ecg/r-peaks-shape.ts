@@ -37,13 +37,14 @@ export class BeatShape {
   /** Summit of the wave of the last likeness(), and the root of its energy. */
   #centre = 0;
   #size = 0;
-  /** Of the R waves of the first lead, -1..1. */
-  #polarity = 0;
+  /** Of the R waves of each lead, -1..1. */
+  readonly #polarity: Float64Array;
 
   /** @param fs sampling rate, Hz */
   constructor(leads: readonly LeadSignal[], fs: number, decimation: number) {
     const fd = fs / decimation;
     this.#leads = leads;
+    this.#polarity = new Float64Array(leads.length);
     this.#fs = fs;
     this.#fd = fd;
     this.#decimation = decimation;
@@ -58,7 +59,7 @@ export class BeatShape {
   }
 
   forget(): void {
-    this.#polarity = 0;
+    this.#polarity.fill(0);
     this.#template.fill(0);
     this.#pWaves.forget();
     this.beatCount = 0;
@@ -144,8 +145,9 @@ export class BeatShape {
       }
     }
     base /= count;
-    const up = this.#polarity > 0 ? SAME_SIGN : 1;
-    const down = this.#polarity < 0 ? SAME_SIGN : 1;
+    const usual = this.#polarity[lead]!;
+    const up = usual > 0 ? SAME_SIGN : 1;
+    const down = usual < 0 ? SAME_SIGN : 1;
     let best = Math.max(0, centre);
     let far = -1;
     let sign = 0;
@@ -158,7 +160,7 @@ export class BeatShape {
         sign = v > 0 ? 1 : -1;
       }
     }
-    if (lead === 0) this.#polarity += 0.2 * (sign - this.#polarity);
+    this.#polarity[lead] = usual + 0.2 * (sign - usual);
     if (best <= from || best >= to) return Math.max(0, middle); // no extremum within reach: where the feature has it
     const left = around[best - 1 - from]!;
     const mid = around[best - from]!;

@@ -13,6 +13,7 @@ import { BLOCK, LeadSignal } from './r-peaks-lead.ts';
 import { BeatLevels } from './r-peaks-levels.ts';
 import { P_WAVE_REACH_SEC } from './r-peaks-p-waves.ts';
 import { HUM_REACH_SEC } from './mains-hum.ts';
+import { BeatPlaces } from './r-peaks-places.ts';
 import { BeatShape, REFINE_SEC, templateHalf } from './r-peaks-shape.ts';
 
 // The detection signal. Decimation first: QRS energy lies below 25 Hz, and 360 samples/s of it triple the cost for the same F1.
@@ -60,7 +61,7 @@ export type LeadListener = {
  *  Several leads: their slopes are summed with weights (level of its beats to its mean)^3 over that level, leads that fell silent left
  *  out; a wave that one of them lacks scores less, and none counts more than 1.15 times its beats; but one that stands alone in a lead
  *  counts though the others hardly have it; of two close ones the beat is the one that all leads have. Positions are those of the first
- *  lead, or of the clearest where the first has no such wave.
+ *  lead, or of the clearest where the first is noisy or has no such wave: r-peaks-places.ts.
  *
  *  Latency: beats are told 0.78 s after the R wave; those found by searching back within 2 s. A pure function of the samples since
  *  reset: everything that it knows about the past is learned within some 16 beats.
@@ -87,6 +88,7 @@ export class RPeakDetector implements BeatDetector {
   readonly #leads: readonly LeadSignal[];
   /** Null: one lead. */
   readonly #fusion: LeadFusion | null;
+  readonly #places: BeatPlaces | null;
   readonly #candidates = new Candidates();
   readonly #rejected = new Rejected();
   readonly #peaks: FeaturePeaks;
@@ -133,6 +135,7 @@ export class RPeakDetector implements BeatDetector {
     };
     this.#leads = Array.from({ length: leadCount }, (_, lead) => new LeadSignal(layout, lead));
     this.#fusion = leadCount === 1 ? null : new LeadFusion(this.#leads, fd, featureWidth(fd), ringLength);
+    this.#places = this.#fusion === null ? null : new BeatPlaces(this.#fusion, leadCount, fs);
     this.#peaks = new FeaturePeaks(fd, this.#candidates);
     this.#levels = new BeatLevels(fd);
     this.#shape = new BeatShape(this.#leads, fs, this.decimation);
@@ -272,6 +275,7 @@ export class RPeakDetector implements BeatDetector {
     this.#levels.forget();
     this.#shape.forget();
     this.#fusion?.forget();
+    this.#places?.forget();
   }
 
   /** No beat for SILENCE_SEC. */
@@ -376,15 +380,28 @@ export class RPeakDetector implements BeatDetector {
     this.#rejected.count = 0;
     shape.learn();
     this.#fusion?.weighLeads(at, levels.signal, isLevelNew ? 1 : shape.beatCount);
-    const lead = this.#fusion === null ? 0 : this.#fusion.clearest(at);
     const noisy = Math.max(0, Math.min(1, (2 * NOISY_FULL * levels.noise) / levels.signal - 1));
     // Only what was known when the beat was judged, whatever has been pushed since.
-    const position = shape.refine(at, lead, noisy, k, Math.min(this.#n, k * this.decimation));
+    const position = this.#place(at, alike, noisy, Math.min(this.#n, k * this.decimation));
     if (position <= this.#lastPosition) return;
     this.#lastPosition = position;
     const sure = score > 0 ? 0.5 + (0.5 * score) / (2 + score) : Math.max(0.1, 0.5 + 0.15 * score);
     this.#note(position, score, alike, 1);
     appendBeat(out, position, 0.7 * sure + 0.3 * Math.max(0, alike));
+  }
+
+  /** @param known samples known */
+  #place(at: number, alike: number, noisy: number, known: number): number {
+    const shape = this.#shape;
+    const places = this.#places;
+    const { k } = this.#peaks;
+    if (places === null) return shape.refine(at, 0, noisy, k, known);
+    const lead = places.leadOf(at, alike, shape.beatCount);
+    const position = shape.refine(at, lead, noisy, k, known);
+    if (lead > 0) return Math.max(0, position - places.lag(lead));
+    const other = places.leadToMeasure(alike);
+    if (other > 0) places.learn(other, shape.refine(at, other, noisy, k, known) - position);
+    return position;
   }
 
   #note(position: number, score: number, alike: number, isBeat: number): void {

@@ -74,7 +74,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat. From 188 Hz on, pulses of up to 2 ms and steps are taken out first; hum of 50 or 60 Hz is taken off around each beat before it is placed and compared: mains-hum.ts. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width. One that is more probably another beat, as in movement of an electrode, is suspect. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat; where the first lead is noisy the clearest one places the beats, less its usual distance: r-peaks-places.ts. From 188 Hz on, pulses of up to 2 ms and steps are taken out first; hum of 50 or 60 Hz is taken off around each beat before it is placed and compared: mains-hum.ts. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width. One that is more probably another beat, as in movement of an electrode, is suspect. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -213,7 +213,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 14,
+    version: 15,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -241,7 +241,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 13,
+    version: 14,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -252,7 +252,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave (src/dsp/ecg/t-waves.ts), and where what comes after a pause is far lower than the beats before it. Version 6 judged the beats of r_peaks version 5.',
+      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave (src/dsp/ecg/t-waves.ts), and where what comes after a pause is far lower than the beats before it, and where the first two leads show the rhythms of two hearts. Version 6 judged the beats of r_peaks version 5.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -371,7 +371,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 13 : 5,
+      version: source === 'ecg' ? 14 : 5,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -399,7 +399,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 10,
+    version: 11,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',

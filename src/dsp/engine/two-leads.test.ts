@@ -1,0 +1,117 @@
+/** Two leads of which one is bad: a loose electrode in the first, and a second that another person wears. */
+import { describe, expect, test } from 'vitest';
+import { beatSeconds, streamRows } from '../../../accuracy/hrv-stream.ts';
+import type { StreamRows } from '../../../accuracy/hrv-stream.ts';
+import type { ChannelConfig } from '../../signal.ts';
+import { readOutputs, headWidth } from '../pool/wire.ts';
+import { RowBuffer, rowWidth } from '../rows/row-buffer.ts';
+import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { seeded } from '../testing/fixture.ts';
+import { StreamEngine } from './engine.ts';
+import { KernelStock } from './runner.ts';
+
+const seconds = 200;
+const noisyFrom = 64;
+
+const run = (fs: number, leads: readonly Float64Array[]): StreamRows =>
+  streamRows(leads.map((samples, i) => ({ code: `ecg.${i + 1}`, kind: 'ecg', fs, unit: 'mV', samples })));
+
+/** Bumps of the size and width of QRS complexes, several a second: an electrode that moves. */
+function addBumps(x: Float64Array, fs: number, seed: number): Float64Array {
+  const random = seeded(seed);
+  const out = Float64Array.from(x);
+  for (let t = noisyFrom; t < seconds; t += 0.06 + 0.2 * random()) {
+    const [mv, sigma] = [6 * random() - 3, 0.015 + 0.03 * random()];
+    for (let i = Math.ceil((t - 4 * sigma) * fs); i < (t + 4 * sigma) * fs && i < out.length; i++)
+      out[i] = out[i]! + mv * Math.exp(-0.5 * ((i / fs - t) / sigma) ** 2);
+  }
+  return out;
+}
+
+describe.each([125, 250, 360, 500])('at %i Hz', (fs) => {
+  const { beats, pWaves } = makeRhythm(seconds, 72, () => true, 3);
+  const usual = { fs, seconds, beats, pWaves, noiseMv: 0.01 };
+  const first = makeEcg({ ...usual, shape: ecgShapes.usual, seed: 1 });
+  // its R waves come 15 ms later and point down
+  const second = makeEcg({ ...usual, shape: ecgShapes['deep S'], seed: 2 });
+
+  test('beats lie where the clean lead has them, at the distance that the leads had before the noise', () => {
+    const found = beatSeconds(run(fs, [addBumps(first, fs, 7), second]), 'ecg');
+    const clean = beatSeconds(run(fs, [first, second]), 'ecg');
+    // a segment that begins in the noise does not know the distance
+    const known = clean.filter((t) => t > noisyFrom + 3 && t < 127);
+    const apart = known.map((t) => Math.min(...found.map((u) => Math.abs(u - t))));
+    expect(known.length).toBeGreaterThan(60);
+    expect(apart.toSorted((a, b) => a - b)[Math.floor(0.95 * apart.length)]).toBeLessThan(0.012);
+    expect(Math.max(...apart)).toBeLessThan(0.05);
+  });
+
+  test('the rhythms of two hearts make no good heart rate, nor do their seconds', () => {
+    const other = makeRhythm(seconds, 91, () => true, 8);
+    const { features } = run(fs, [first, makeEcg({ ...usual, ...other, shape: ecgShapes['deep S'], seed: 2 })]);
+    for (const feature of ['hr_ecg', 'sqi_ecg']) {
+      const rows = features.get(feature)!;
+      expect(rows.length).toBeGreaterThan(150);
+      expect(rows.filter(({ qmask }) => qmask === 0).length / rows.length).toBeLessThan(0.05);
+    }
+  });
+
+  test.each([
+    ['a lead in which every beat is seen late', (t: number) => t + 0.14, () => true],
+    ['a lead that has every second beat', (t: number) => t, (i: number) => i % 2 === 0],
+  ])('%s is of the same heart', (_, moved, has) => {
+    const seen = beats.filter((__, i) => has(i)).map(moved);
+    const { features } = run(fs, [first, makeEcg({ ...usual, beats: seen, pWaves: [], shape: ecgShapes['deep S'], seed: 2 })]);
+    const alone = run(fs, [first])
+      .features.get('sqi_ecg')!
+      .filter(({ qmask }) => qmask === 0).length;
+    expect(features.get('sqi_ecg')!.filter(({ qmask }) => qmask === 0).length).toBeGreaterThanOrEqual(0.95 * alone);
+  });
+});
+
+describe('a first lead that becomes noisy, a second of another heart from half-time on', () => {
+  const fs = 250;
+  const all = makeRhythm(seconds, 72, () => true, 3);
+  const other = makeRhythm(seconds, 91, () => true, 8);
+  const from = (t: number): boolean => t > seconds / 2;
+  const first = makeEcg({ fs, seconds, ...all, noiseMv: 0.01, shape: ecgShapes.usual, seed: 1 });
+  const beats = [...all.beats.filter((t) => !from(t)), ...other.beats.filter(from)];
+  const second = makeEcg({ fs, seconds, beats, pWaves: [], noiseMv: 0.01, shape: ecgShapes['deep S'], seed: 2 });
+  const leads = [addBumps(first, fs, 7).map((v, i) => (i > 0.45 * seconds * fs ? first[i]! : v)), second].map((x) => Float32Array.from(x));
+  const channels = leads.map((_, i): ChannelConfig => ({ code: `ecg.${i}`, kind: 'ecg', rateNanoHz: fs * 1e9, gain: 1, baseline: 0, unit: 'mV', lead: '' })); // prettier-ignore
+
+  /** @param ends of each lead, samples  @param step of the packets  @param isFlushed else a silence follows */
+  const rowsOf = (ends: readonly number[], step: number, isFlushed: boolean): string[] => {
+    const rows = new RowBuffer();
+    const engine = new StreamEngine(channels, 0, new KernelStock(), rows);
+    const last = Math.max(...ends);
+    for (let at = 0; at < last; at += step) {
+      leads.forEach((x, no) => {
+        const part = x.subarray(at, Math.min(ends[no]!, at + step));
+        if (part.length > 0) engine.run(no, at, part, null);
+      });
+      engine.settle();
+    }
+    if (isFlushed) engine.flush();
+    else channels.forEach((_, no) => engine.pass(no, last + 300 * fs));
+    engine.settle();
+    const packed = new Float64Array(headWidth + rows.count * rowWidth);
+    packed[1] = rows.count;
+    packed[3] = -1;
+    packed.set(rows.rows.subarray(0, rows.count * rowWidth), headWidth);
+    const { beats: found, features, quality } = readOutputs(packed)[0]!;
+    return [...found, ...features, ...quality]
+      .map((row) => JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)))
+      .sort();
+  };
+
+  test('has the same rows however it is cut, and wherever the leads end', () => {
+    for (const end of [50.4, 63.1, 90.7, 117.2, 131])
+      for (const apart of [-12.3, -2.6, -0.3, 0, 0.1, 1.7, 9]) {
+        const ends = [Math.round(end * fs), Math.round((end + apart) * fs)];
+        const whole = rowsOf(ends, 7 * fs, true);
+        expect(rowsOf(ends, 7 * fs, false), `${end} s, ${apart} s apart, silent`).toEqual(whole);
+        expect(rowsOf(ends, 17, true), `${end} s, ${apart} s apart, small packets`).toEqual(whole);
+      }
+  });
+});
