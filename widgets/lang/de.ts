@@ -152,6 +152,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   letterV: 'V: ventrikulär',
   letterQ: 'Q: Art nicht bestimmt',
   letterE: 'E: zu früh, Ursprung nicht bestimmt',
+  letterDoubt: '?: fraglich',
   letterArtefact: '×: Artefakt',
   letterInterpolated: '○: interpoliert',
   notComputed: 'noch nicht berechnet',

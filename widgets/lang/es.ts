@@ -152,6 +152,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   letterV: 'V: ventricular',
   letterQ: 'Q: tipo no determinado',
   letterE: 'E: prematuro, origen no determinado',
+  letterDoubt: '?: dudoso',
   letterArtefact: '×: artefacto',
   letterInterpolated: '○: interpolado',
   notComputed: 'aún sin calcular',

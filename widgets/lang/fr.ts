@@ -152,6 +152,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   letterV: 'V : ventriculaire',
   letterQ: 'Q : type non déterminé',
   letterE: 'E : prématuré, origine non déterminée',
+  letterDoubt: '? : douteux',
   letterArtefact: '× : artefact',
   letterInterpolated: '○ : interpolé',
   notComputed: 'pas encore calculé',

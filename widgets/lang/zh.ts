@@ -151,6 +151,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   letterV: 'V:室性',
   letterQ: 'Q:类型未确定',
   letterE: 'E:提前,来源未确定',
+  letterDoubt: '?:可疑',
   letterArtefact: '×:伪差',
   letterInterpolated: '○:插入',
   notComputed: '尚未计算',

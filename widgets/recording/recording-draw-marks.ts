@@ -9,9 +9,14 @@ const letters: Readonly<Record<string, string>> = { normal: '', ectopic: 'E', ar
 export const letterOf = ({ aami, kind }: Readonly<{ aami: string | null; kind: string }>): string =>
   aami === 'S' || aami === 'V' ? aami : (letters[kind] ?? '');
 
-/** Where it has none: Q where its kind could not be determined, so that what has no letter is normal. */
-export const stripLetterOf = (beat: Readonly<{ aami: string | null; kind: string }>): string =>
-  letterOf(beat) || (beat.aami === 'Q' ? 'Q' : '');
+/** Where it has none: Q where its kind could not be determined, so that what has no letter is normal. With a question mark where an ectopic
+ *  beat is suspect. */
+export function stripLetterOf(beat: Readonly<{ aami: string | null; kind: string; qmask: number }>): string {
+  const letter = letterOf(beat);
+  return letter === '' ? (beat.aami === 'Q' ? 'Q' : '') : beat.kind === 'ectopic' && beat.qmask > 0 ? `${letter}${DOUBT}` : letter;
+}
+
+export const DOUBT = '?';
 
 /** A mark above each beat and the interval to the one before, in ms. */
 export function beatsIn({ context, width, colors }: Surface, beats: readonly Beat[], xOf: (ms: number) => number): void {
@@ -35,13 +40,15 @@ export function beatsIn({ context, width, colors }: Surface, beats: readonly Bea
 
 /** In front of a QRS complex that is as tall as its strip. */
 function letterIn(context: CanvasRenderingContext2D, colors: Surface['colors'], letter: string, x: number, y: number): void {
+  const wide = LETTER_PX + (letter.length - 1) * DOUBT_PX;
   context.fillStyle = colors.surface;
-  context.fillRect(x - LETTER_PX / 2, y - 11, LETTER_PX, 13);
-  context.fillStyle = letter === 'Q' ? colors.muted : colors.bad;
+  context.fillRect(x - wide / 2, y - 11, wide, 13);
+  context.fillStyle = letter === 'Q' || letter.endsWith(DOUBT) ? colors.muted : colors.bad;
   context.fillText(letter, x, y);
 }
 
 const LETTER_PX = 12;
+const DOUBT_PX = 7;
 const CORRECTED_Y = 30;
 
 /** A second row below that of the computed beats: what people say, in a box of its own; struck out where there is no beat. */
@@ -57,7 +64,7 @@ export function correctedIn({ context, width, colors }: Surface, beats: readonly
     if (said === null) {
       context.fillStyle = context.strokeStyle = qmask === 0 ? colors.ink : colors.muted;
       tick(context, x);
-      const letter = stripLetterOf({ aami, kind });
+      const letter = stripLetterOf({ aami, kind, qmask });
       if (letter !== '') letterIn(context, colors, letter, x, CORRECTED_Y + 13);
       continue;
     }

@@ -83,9 +83,11 @@ it('draws lines between the samples of a slow signal over the edges of rows, and
 });
 
 it('has a letter for what is not known to be normal, and does not hide one with the name of its row', () => {
-  expect(stripLetterOf({ aami: 'Q', kind: 'normal' })).toBe('Q');
-  expect(stripLetterOf({ aami: 'Q', kind: 'ectopic' })).toBe('E');
-  expect(stripLetterOf({ aami: 'N', kind: 'normal' })).toBe('');
+  expect(stripLetterOf({ aami: 'Q', kind: 'normal', qmask: 2 })).toBe('Q');
+  expect(stripLetterOf({ aami: 'Q', kind: 'ectopic', qmask: 0 })).toBe('E');
+  expect(stripLetterOf({ aami: 'V', kind: 'ectopic', qmask: 0 })).toBe('V');
+  expect(stripLetterOf({ aami: 'V', kind: 'ectopic', qmask: 1 })).toBe('V?');
+  expect(stripLetterOf({ aami: 'N', kind: 'normal', qmask: 1 })).toBe('');
   expect(freeFrom([], 60, 300)).toBe(0);
   expect(freeFrom([40, 200], 60, 300)).toBe(52);
   expect(freeFrom([40, 90, 140, 190, 240], 60, 300)).toBe(0); // there is no room

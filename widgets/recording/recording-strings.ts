@@ -63,6 +63,7 @@ export const recordingTexts = {
   letterV: 'V: ventricular',
   letterQ: 'Q: kind not determined',
   letterE: 'E: early, origin not determined',
+  letterDoubt: '?: suspect',
   letterArtefact: '×: artefact',
   letterInterpolated: '○: interpolated',
   notComputed: 'not computed yet',

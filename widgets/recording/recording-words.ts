@@ -7,7 +7,7 @@ import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import type { Tick } from './recording-draw.ts';
 import type { Pick } from './recording-pick.ts';
 import type { Beat, Segment } from './recording-source.ts';
-import { stripLetterOf } from './recording-draw-marks.ts';
+import { DOUBT, stripLetterOf } from './recording-draw-marks.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import type { BadStretch } from './recording-worst.ts';
@@ -20,6 +20,7 @@ const letterTexts = {
   E: 'letterE',
   '×': 'letterArtefact',
   '○': 'letterInterpolated',
+  [DOUBT]: 'letterDoubt',
 } as const satisfies Readonly<Record<string, RecordingTextKey>>;
 
 /** Between two times below the whole recording, at least. */
@@ -106,7 +107,7 @@ export class RecordingWords {
 
   /** What the letters above beats mean: as many of them as are shown. */
   letters(beats: readonly Beat[]): string {
-    const shown = new Set(beats.map(stripLetterOf));
+    const shown = new Set(beats.flatMap((beat) => [...stripLetterOf(beat)]));
     return Object.entries(letterTexts)
       .filter(([letter]) => shown.has(letter))
       .map(([, key]) => this.say(key))
