@@ -121,7 +121,7 @@ let columns: {
   tUs: Float64Array;
   starts: Uint8Array;
   pLikeness: Float32Array;
-  pRest: Float32Array;
+  beforeRest: Float32Array;
   origins: Origin[];
 } | null = null;
 
@@ -143,14 +143,14 @@ function withTerms(
       tUs,
       starts,
       pLikeness: measure('p_likeness'),
-      pRest: measure('before_rest'),
+      beforeRest: measure('before_rest'),
       origins: Array.from(referenceOf, (r) => (r < 0 ? '-' : originOf(recording.codes[r]!))),
     };
   }
   const timing = new Float64Array(timingTermNames.length);
   const shape = new Float64Array(shapeTermNames.length);
   const { tUs, starts } = columns;
-  const beats = { count: tUs.length, tUs, starts, pLikeness: columns.pLikeness, pRest: columns.pRest };
+  const beats = { count: tUs.length, tUs, starts, pLikeness: columns.pLikeness, beforeRest: columns.beforeRest };
   const usual = timingTerms(beats, 0, i, timing);
   shapeTerms(measures[i]![0]!, shape);
   const isKnown = !Number.isNaN(usual + measures[i]![0]![0]!);

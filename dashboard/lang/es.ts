@@ -988,7 +988,7 @@ export const es: Translations = {
     'No está al día: así era a las {time}. El servicio no responde.',
   '{from} to {to}': '{from} a {to}',
   '{id} was not recorded in this period. The nearest recordings of {id}:':
-    'De {id} no hay registros en este período. Los registros más cercanos de {id}:',
+    'De {id} no hay registros en este periodo. Los registros más cercanos de {id}:',
   'There are no recordings of {id}.': 'No hay registros de {id}.',
   'There is no person {id} in this project.': 'No hay ninguna persona {id} en este proyecto.',
   'No longer shown': 'Ya no se muestra',

@@ -11,7 +11,10 @@ const BAD = 2;
 const ARTEFACT = 2;
 
 /** Do beats by a method without a confidence have no kind, or does the method have no confidences? @param methodCode `derived:...` */
-export const judgesKinds = (methodCode: string): boolean => Number(/r_peaks_v(\d+)$/.exec(methodCode)?.[1] ?? 0) >= CONFIDENT_SINCE;
+export const judgesKinds = (methodCode: string): boolean => rPeaksVersionOf(methodCode) >= CONFIDENT_SINCE;
+
+/** 0: another method. @param methodCode `derived:...` */
+export const rPeaksVersionOf = (methodCode: string): number => Number(/r_peaks_v(\d+)$/.exec(methodCode)?.[1] ?? 0);
 
 /** @param judged see judgesKinds  @param kind position in `beatKinds`  @param confidence null or NaN: none
  *  @returns null: no beat of the heart was seen there, or kinds are not judged */

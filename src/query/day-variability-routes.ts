@@ -99,8 +99,8 @@ async function boundsOf(db: Db, date: string, timeZone: string): Promise<Day> {
   return day;
 }
 
-/** Good windows that lie in the day, by device, ascending. Where two versions of a method have values, the newer one's count: mean and
- *  deviation each have versions of their own. Streams are named by number: so feature_values reads their rows alone. The two values of a
+/** Good windows that lie in the day, by device, ascending. Where two versions of a method have values, the newer one's count, good or
+ *  not: mean and deviation each have versions of their own. Streams are named by number: so feature_values reads their rows alone. The two values of a
  *  window meet by grouping: its rows are guessed as one, so a join compares each with every other, 8 million times for a day. */
 export async function readWindows(db: Db, subjectId: string, { fromMs, untilMs }: Day): Promise<Map<string, NnFiveMinutes[]>> {
   const bounds = [new Date(fromMs + FIVE_MS - 1).toISOString(), new Date(untilMs + 1).toISOString()];
@@ -111,15 +111,15 @@ export async function readWindows(db: Db, subjectId: string, { fromMs, untilMs }
          where s.xuser_id = $1 and coalesce(s.recorded_from, '-infinity') < $3::timestamptz + interval '1 day'
            and coalesce(s.ended_at, s.last_sample_at, 'infinity') >= $2::timestamptz - interval '1 day'),
        found as (
-         select distinct on (own.device, f.ts_ns, m.name) own.device, f.ts_ns, m.name, f.value
+         select distinct on (own.device, f.ts_ns, m.name) own.device, f.ts_ns, m.name, f.value, f.qmask
          from feature_values($2::timestamptz, $3::timestamptz) f
          join own on own.id = f.stream_id join method m on m.id = f.method_id
-         where f.stream_id = any (array(select id from own)) and f.qmask = 0
+         where f.stream_id = any (array(select id from own))
            and f.method_id = any (array(select id from method where kind = 'feature' and name in ('hrv_mean_nn_300s', 'hrv_sdnn_300s')))
          order by own.device, f.ts_ns, m.name, ${newestFirst('m')})
        select device, ts_ns / 1e6::float8 as "endMs", max(value) filter (where name = 'hrv_mean_nn_300s') as "meanMs",
          max(value) filter (where name = 'hrv_sdnn_300s') as "sdMs"
-       from found group by device, ts_ns having count(*) = 2 order by device, ts_ns`,
+       from found where qmask = 0 group by device, ts_ns having count(*) = 2 order by device, ts_ns`,
       [subjectId, ...bounds],
     ),
   );

@@ -4,7 +4,7 @@ export const stripLanguages = ['en', 'de', 'fr', 'es'] as const;
 export type StripLanguage = (typeof stripLanguages)[number];
 
 /** Above beats that are not of normal origin, in the order of the key. */
-export const stripLetters = ['V', 'S', 'E', 'x', 'i'] as const;
+export const stripLetters = ['V', 'S', 'E', 'Q', 'x', 'i', '?'] as const;
 export type StripLetter = (typeof stripLetters)[number];
 
 type StripWords = Readonly<{
@@ -21,26 +21,50 @@ const closed = { colon: ':', semicolon: ';' } as const;
 export const stripWords: Readonly<Record<StripLanguage, StripWords>> = {
   en: {
     beats: 'beats',
-    letters: { V: 'ventricular', S: 'supraventricular', E: 'early', x: 'artefact', i: 'interpolated' },
+    letters: { V: 'ventricular', S: 'supraventricular', E: 'early', Q: 'not determined', x: 'artefact', i: 'interpolated', '?': 'suspect' },
     flags: 'hatched: suspect; dashed: unusable',
     ...closed,
   },
   de: {
     beats: 'Schläge',
-    letters: { V: 'ventrikulär', S: 'supraventrikulär', E: 'vorzeitig', x: 'Artefakt', i: 'interpoliert' },
+    letters: {
+      V: 'ventrikulär',
+      S: 'supraventrikulär',
+      E: 'vorzeitig',
+      Q: 'nicht bestimmt',
+      x: 'Artefakt',
+      i: 'interpoliert',
+      '?': 'fraglich',
+    },
     flags: 'schraffiert: fraglich; gestrichelt: unbrauchbar',
     ...closed,
   },
   fr: {
     beats: 'battements',
-    letters: { V: 'ventriculaire', S: 'supraventriculaire', E: 'prématuré', x: 'artefact', i: 'interpolé' },
+    letters: {
+      V: 'ventriculaire',
+      S: 'supraventriculaire',
+      E: 'prématuré',
+      Q: 'non déterminé',
+      x: 'artefact',
+      i: 'interpolé',
+      '?': 'douteux',
+    },
     flags: 'hachuré : douteux ; tirets : inutilisable',
     colon: ' :',
     semicolon: ' ;',
   },
   es: {
     beats: 'latidos',
-    letters: { V: 'ventricular', S: 'supraventricular', E: 'prematuro', x: 'artefacto', i: 'interpolado' },
+    letters: {
+      V: 'ventricular',
+      S: 'supraventricular',
+      E: 'prematuro',
+      Q: 'no determinado',
+      x: 'artefacto',
+      i: 'interpolado',
+      '?': 'dudoso',
+    },
     flags: 'rayado: dudoso; a trazos: inutilizable',
     ...closed,
   },

@@ -77,8 +77,13 @@ export type StripOf = Readonly<{
 
 const letters = { normal: '', ectopic: 'E', artefact: 'x', interpolated: 'i' } as const;
 
-/** As the viewer marks them: S or V where its class is known; E: early, of unknown origin. */
-const letterOf = ({ kind, aami }: StripBeat): StripLetter | '' => (aami === 'S' || aami === 'V' ? aami : letters[kind]);
+/** As the viewer marks them: S or V where its class is known; E: early, of unknown origin; Q: of unknown kind. With a question mark where
+ *  an ectopic beat is suspect. */
+function lettersOf({ kind, aami, qmask }: StripBeat): readonly StripLetter[] {
+  const letter = aami === 'S' || aami === 'V' ? aami : letters[kind];
+  if (letter === '') return aami === 'Q' ? ['Q'] : [];
+  return kind === 'ectopic' && qmask > 0 ? [letter, '?'] : [letter];
+}
 
 export function layOutStrip(of: StripOf): Strip {
   const { segments, fromNs, durationSec, beats, language = 'en' } = of;
@@ -103,8 +108,8 @@ export function layOutStrip(of: StripOf): Strip {
   }
   const widthPx = Math.max(WIDTH_MIN_PX, LEFT_MM * PX_PER_MM + Math.round(durationSec * PX_PER_SEC));
   const fromMs = Number(fromNs / 1_000_000n);
-  const marks = beats.map((beat) => ({ x: x(beat.tsNs), letter: letterOf(beat), doubtful: beat.qmask > 0 }));
-  const shown = new Set(marks.map(({ letter }) => letter));
+  const marks = beats.map((beat) => ({ x: x(beat.tsNs), letter: lettersOf(beat).join(''), doubtful: beat.qmask > 0 }));
+  const shown = new Set(beats.flatMap(lettersOf));
   const key = stripLetters.filter((letter) => shown.has(letter)).map((letter) => `${letter}${words.colon} ${words.letters[letter]}`);
   return {
     widthPx,

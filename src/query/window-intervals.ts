@@ -1,8 +1,8 @@
 /** Intervals of a window of beats, for what variability is made of: which beats they lie between, and whether they count. */
-import { sureSupraventricularConfidence } from '../dsp/hrv/beat-origin.ts';
+import { isSurelySupraventricular } from '../dsp/hrv/beat-origin.ts';
 import type { StoredInterval } from '../dsp/hrv/stored-window.ts';
 import { BAD, SUSPECT } from '../signal.ts';
-import { beatClasses } from './beat-classes.ts';
+import { beatClasses, rPeaksVersionOf } from './beat-classes.ts';
 import { INTERVAL_MAX_NS } from './corrected-beats.ts';
 import type { CorrectedBeat } from './corrected-beats.ts';
 import type { BeatColumns } from './series-pages.ts';
@@ -17,6 +17,8 @@ const ventricular = 1 + beatClasses.indexOf('V');
 
 /** Times and intervals are whole microseconds. */
 const SAME_MS = 0.01;
+
+export type MethodBeats = BeatColumns & Readonly<{ methodCode: string }>;
 
 export type WindowBeat = Readonly<{
   tsNs: bigint;
@@ -39,7 +41,7 @@ export type WindowIntervals = Readonly<{
 }>;
 
 /** @param beats of the window, ascending, as computed or as corrected  @param sinceNs its beginning */
-export function windowIntervals(beats: readonly CorrectedBeat[], columns: BeatColumns, sinceNs: bigint): WindowIntervals {
+export function windowIntervals(beats: readonly CorrectedBeat[], columns: MethodBeats, sinceNs: bigint): WindowIntervals {
   const found: WindowBeat[] = [];
   const intervals: StoredInterval[] = [];
   const counts = [0, 0, 0];
@@ -77,7 +79,7 @@ export function windowIntervals(beats: readonly CorrectedBeat[], columns: BeatCo
 
 type Interval = Readonly<{ ms: number | null; use: IntervalUse; isSurelyEctopic: boolean }>;
 
-function intervalTo(beat: CorrectedBeat, before: CorrectedBeat | null, unseen: number, columns: BeatColumns): Interval {
+function intervalTo(beat: CorrectedBeat, before: CorrectedBeat | null, unseen: number, columns: MethodBeats): Interval {
   const none: Interval = { ms: null, use: 'none', isSurelyEctopic: false };
   if (before === null) return none;
   const isAsComputed = beat.said === null && before.said === null && beat.index === before.index + 1 + unseen;
@@ -104,7 +106,8 @@ const isEctopic = ({ said, index }: CorrectedBeat, { kinds }: BeatColumns): bool
   said === null ? kinds[index] === ectopic : said !== 'N' && said !== 'Q';
 
 /** As the engine knows it: a ventricular beat, or one that is supraventricular beyond doubt. */
-function isSure({ index }: CorrectedBeat, { kinds, classes, confidence }: BeatColumns): boolean {
+function isSure({ index }: CorrectedBeat, { kinds, classes, confidence, methodCode }: MethodBeats): boolean {
   if (kinds[index] !== ectopic) return false;
-  return classes[index] === ventricular || (classes[index] === supraventricular && confidence[index]! >= sureSupraventricularConfidence);
+  if (classes[index] !== supraventricular) return classes[index] === ventricular;
+  return isSurelySupraventricular(confidence[index]!, rPeaksVersionOf(methodCode));
 }

@@ -308,6 +308,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('steady_p_min', origin.steadyPMin, '1', 'median likeness of what stands before the beats from which P waves are steady'),
       p('ectopic_confidence_min', origin.ectopicConfidenceMin, '1', 'a beat that is called ectopic with less confidence is suspect'),
       p('movement_reach', origin.movementReach, '{beats}', 'beats before and after by which movement of an electrode is told'),
+      p('movement_most', origin.movementMost, '1', 'above still_max, movement counts up to so much'),
       p(
         'still_max',
         origin.stillMax,
@@ -378,6 +379,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('latency', rPeaks.LATENCY_SEC, 's', 'a beat is told at most this long after it'),
     ],
     limits: [
+      'A segment of 64 s that begins while the first lead is noisy does not know how far the R waves of the others are from its own: the interval across its beginning is off by as much, 80 ms at most.',
       `50 to 4000 Hz, tested for 100 to 1000 Hz; of the leads of one rate the first ${fusedEcgLeadsMax} that the device announced.`,
       `In the first ${rPeaks.LEARN_SEC} s after a start a T wave of more than 0.4 of the R wave can be taken for a beat.`,
       `Below ${rJumps.REPAIRED_FROM_HZ} Hz pulses of pacemakers and steps are not told from beats. A beat that lies in a lost packet is not seen: it is bridged where the rhythm has room for it, and else lost.`,

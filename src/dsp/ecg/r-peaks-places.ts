@@ -6,11 +6,11 @@ export const CLEAR_MIN = 8;
 /** and its beats correlate with the mean beat by less than this. Of the last so many beats, the middle one: an early beat is no noise. */
 export const CLEAR_ALIKE = 0.95;
 const MIDDLE_OF = 3;
-/** Beats of which the mean beat is known. */
+/** Beats of which the mean beat is known. Before, a lead is not noisy: of a fast heart the next QRS complexes lie around each. */
 const KNOWN_BEATS = 4;
 /** The R wave of a lead lies at most so long before or after that of another: half of a wide QRS complex. */
 export const LAG_MAX_SEC = 0.08;
-/** A lag is measured at the first so many beats, and then at every so manieth: leads of one heart keep it. */
+/** A lag is measured at the first so many beats, and then at every eighth: leads of one heart keep it. */
 const LAG_BEATS = 8;
 const LAG_GAIN = 0.2;
 
@@ -50,7 +50,7 @@ export class BeatPlaces {
   leadOf(at: number, alike: number, beatCount: number): number {
     const slot = this.#beats % MIDDLE_OF;
     const isNew = this.#beats++ === 0;
-    this.#keep(this.#alike, 0, slot, beatCount < KNOWN_BEATS ? 0 : alike, isNew);
+    this.#keep(this.#alike, 0, slot, beatCount < KNOWN_BEATS ? 1 : alike, isNew);
     for (let lead = 0; lead < this.#leadCount; lead++)
       this.#keep(this.#clear, MIDDLE_OF * lead, slot, this.#fusion.clearness(lead, at), isNew);
     const strongest = this.#fusion.clearest(at);
@@ -59,7 +59,7 @@ export class BeatPlaces {
     return middle(this.#clear, MIDDLE_OF * other) > middle(this.#clear, 0) ? other : 0;
   }
 
-  /** How far after that of the first lead the R wave of a lead is, samples. */
+  /** How far after that of the first lead the R wave of a lead is, samples; 0 as long as no beat has told. */
   lag(lead: number): number {
     return this.#lag[lead]!;
   }

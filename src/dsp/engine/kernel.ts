@@ -82,7 +82,8 @@ export function breathKernel(detector: BreathDetector, rateNanoHz: number): Segm
 }
 
 /** Beats of ECG (b and c: what their shape says of their origin; d: where the usual beat fits, ms after them; e: how alike what
- *  stands before them is to what stands before the usual one; f: how much of it is not that), and once a
+ *  stands before them is to what stands before the usual one; f: how much of it is not of
+ *  beats of its shape), and once a
  *  second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
  *  beats are right, b that their heart rate is. */
 export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): SegmentKernel {
@@ -100,7 +101,7 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
         foundShaped.supraventricular[i]!,
         foundShaped.shiftMs[i]!,
         foundShaped.pLikeness[i]!,
-        foundShaped.pRest[i]!,
+        foundShaped.beforeRest[i]!,
       );
     }
     for (let i = 0; i < judgements.count; i++)

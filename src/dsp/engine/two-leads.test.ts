@@ -69,6 +69,15 @@ describe.each([125, 250, 360, 500])('at %i Hz', (fs) => {
   });
 });
 
+test.each([100, 130, 150, 170])('of a clean heart at %i /min the first beats lie where the first lead has them', (rate) => {
+  const all = makeRhythm(60, rate, () => true, 3);
+  const usual = { fs: 250, seconds: 60, noiseMv: 0.05, shape: ecgShapes.usual };
+  const second = makeEcg({ ...usual, beats: all.beats.map((t) => t + 0.04), pWaves: [], seed: 2 });
+  const found = beatSeconds(run(250, [makeEcg({ ...usual, ...all, seed: 1 }), second]), 'ecg');
+  expect(found.length).toBeGreaterThan(90);
+  for (const t of found.subarray(0, 10)) expect(Math.min(...all.beats.map((beat) => Math.abs(beat - t)))).toBeLessThan(0.02);
+});
+
 describe('a first lead that becomes noisy, a second of another heart from half-time on', () => {
   const fs = 250;
   const all = makeRhythm(seconds, 72, () => true, 3);

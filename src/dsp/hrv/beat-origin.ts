@@ -15,7 +15,6 @@ export const isSureOrigin = (origin: number): boolean => origin >= surelySuprave
 /** Logits from which a beat is called so. */
 export const ventricularMin = 0.4;
 export const supraventricularMin = -0.6;
-export const surelySupraventricularMin = 1;
 /** Logits from which a beat is perhaps ventricular, perhaps supraventricular. */
 export const perhapsVentricularMin = -1.5;
 export const perhapsSupraventricularMin = -2.75;
@@ -38,7 +37,8 @@ const runUs = 120e6;
 export const irregularMax = 0.1;
 export const steadyPMin = 0.5;
 
-/** Logarithm of what stands before a beat beyond what stands before the usual one, over the QRS complex, up to which the line is still. */
+/** Logarithm of what stands before a beat beyond what stands before beats of its shape, over the QRS complex, up to which the line is
+ *  still. */
 export const stillMax = -3;
 export const movementMost = 3;
 /** The stillest of so many beats before, and of so many after, counts: a ventricular beat or its T wave may stand before the nearest. */
@@ -53,7 +53,7 @@ export const supraventricularTimingWeights: readonly number[] = [-1.153, 8.549, 
 
 type Timing = Readonly<{ count: number; tUs: Float64Array; starts: Uint8Array }>;
 type Beats = Timing &
-  Readonly<{ ventricular: Float32Array; supraventricular: Float32Array; pLikeness: ArrayLike<number>; pRest: ArrayLike<number> }>;
+  Readonly<{ ventricular: Float32Array; supraventricular: Float32Array; pLikeness: ArrayLike<number>; beforeRest: ArrayLike<number> }>;
 
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
 const near = new Float64Array(usualBack + usualAhead + 1);
@@ -102,11 +102,16 @@ function steadyP({ count, pLikeness }: Pick<Beats, 'count' | 'pLikeness'>, start
 /** How much the line moves around a beat: what stands before its neighbours is not what stands before beats of their shape. Movement of an
  *  electrode lasts for seconds; a beat of another origin comes and goes.
  *  @returns mean of the least before and the least after it, above `stillMax`; 0: it is still, or nothing is known, to `movementMost` */
-export function movementAround({ count, starts, pRest }: Pick<Beats, 'count' | 'starts' | 'pRest'>, start: number, i: number): number {
+export function movementAround(
+  { count, starts, beforeRest }: Pick<Beats, 'count' | 'starts' | 'beforeRest'>,
+  start: number,
+  i: number,
+): number {
   let before = Number.NaN;
-  for (let j = i - 1; j >= start && i - j <= movementReach && starts[j + 1] === 0; j--) if (!(pRest[j]! >= before)) before = pRest[j]!;
+  for (let j = i - 1; j >= start && i - j <= movementReach && starts[j + 1] === 0; j--)
+    if (!(beforeRest[j]! >= before)) before = beforeRest[j]!;
   let after = Number.NaN;
-  for (let j = i + 1; j < count && j - i <= movementReach && starts[j] === 0; j++) if (!(pRest[j]! >= after)) after = pRest[j]!;
+  for (let j = i + 1; j < count && j - i <= movementReach && starts[j] === 0; j++) if (!(beforeRest[j]! >= after)) after = beforeRest[j]!;
   const mean = before !== before ? after : after !== after ? before : (before + after) / 2;
   return clip(mean - stillMax, 0, movementMost);
 }
@@ -197,8 +202,13 @@ export function confidenceOf(
   return 1 / (1 + Math.exp(-(constant + first * ventricular + second * supraventricular + third * movement)));
 }
 
-/** Confidence from which a supraventricular origin is sure. */
-export const sureSupraventricularConfidence = confidenceOf(confidenceWeights.supraventricular, 0, surelySupraventricularMin, 0);
+/** Confidence from which a supraventricular origin is sure: that of a logit of 1 in a still line, in the hundredths in which it is stored. */
+export const sureSupraventricularConfidence = 0.65;
+/** The same of versions of r_peaks before 16, whose confidences know of no movement. */
+export const sureSupraventricularBefore16 = 0.7237;
+/** @param confidence of a beat that is called supraventricular, of single precision or as it is stored */
+export const isSurelySupraventricular = (confidence: number, rPeaksVersion = Number.POSITIVE_INFINITY): boolean =>
+  rPeaksVersion < 16 ? confidence >= sureSupraventricularBefore16 : Math.round(100 * confidence) >= 100 * sureSupraventricularConfidence;
 
 /** By its own shape and timing. */
 function judgeAlone(beats: Beats, start: number, i: number, out: JudgedOrigin): void {
@@ -221,7 +231,7 @@ function judgeAlone(beats: Beats, start: number, i: number, out: JudgedOrigin): 
     out.confidence = confidenceOf(confidenceWeights.ventricular, ventricular, supraventricular, movement);
   } else if (supraventricular > supraventricularMin && !isFibrillation(beats, start, i, usual)) {
     out.confidence = confidenceOf(confidenceWeights.supraventricular, ventricular, supraventricular, movement);
-    out.origin = out.confidence > sureSupraventricularConfidence ? surelySupraventricular : supraventricularOrigin;
+    out.origin = isSurelySupraventricular(Math.fround(out.confidence)) ? surelySupraventricular : supraventricularOrigin;
   } else {
     if (ventricular > perhapsVentricularMin || supraventricular > perhapsSupraventricularMin) out.origin = perhapsEctopic;
     // more than the threshold means nothing: in fibrillation

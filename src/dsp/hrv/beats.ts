@@ -91,7 +91,7 @@ export class BeatTrack {
   /** How alike what stands before it is to what stands before the usual beat; NaN: unknown. */
   pLikeness = new Float32Array(64);
   /** How much else stands before it (kernels/contract.ts); NaN: unknown. */
-  pRest = new Float32Array(64);
+  beforeRest = new Float32Array(64);
   /** Where the usual beat fits best, ms after it; NaN: it does not. Of a pulse, where it is steepest; NaN: samples are missing there,
    *  Infinity: nowhere near it. */
   shiftMs = new Float32Array(64);
@@ -114,7 +114,7 @@ export class BeatTrack {
     supraventricular = Number.NaN,
     shiftMs = Number.NaN,
     pLikeness = Number.NaN,
-    pRest = Number.NaN,
+    beforeRest = Number.NaN,
   ): void {
     if (this.count === this.tUs.length) this.#grow();
     const i = this.count;
@@ -136,7 +136,7 @@ export class BeatTrack {
     this.supraventricular[i] = supraventricular;
     this.shiftMs[i] = shiftMs;
     this.pLikeness[i] = pLikeness;
-    this.pRest[i] = pRest;
+    this.beforeRest[i] = beforeRest;
     this.#hasShapes ||= ventricular === ventricular;
     this.count = i + 1;
     this.#judge(false);
@@ -170,7 +170,8 @@ export class BeatTrack {
     this.judged = judged;
   }
 
-  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful, whatever the signal around it. */
+  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful, whatever the signal around it. What asks for its place
+   *  alone, as the index of fibrillation does, in which conducted beats look ectopic, takes `flag`. */
   flagOf(i: number): QualityFlag {
     const isDoubtful = isEctopicOrigin(this.origin[i]!) && this.originConfidence[i]! < ectopicConfidenceMin;
     return (isDoubtful ? Math.max(SUSPECT, this.flag[i]!) : this.flag[i]) as QualityFlag;
@@ -191,7 +192,7 @@ export class BeatTrack {
     if (n < 32) return;
     const { tUs: times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular } = this;
     const columns = [times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular];
-    for (const column of [...columns, this.shiftMs, this.pLikeness, this.pRest]) column.copyWithin(0, n, this.count);
+    for (const column of [...columns, this.shiftMs, this.pLikeness, this.beforeRest]) column.copyWithin(0, n, this.count);
     this.count -= n;
     this.judged -= n;
     this.handedOut -= n;
@@ -218,7 +219,7 @@ export class BeatTrack {
     this.supraventricular = grow(this.supraventricular, new Float32Array(length));
     this.shiftMs = grow(this.shiftMs, new Float32Array(length));
     this.pLikeness = grow(this.pLikeness, new Float32Array(length));
-    this.pRest = grow(this.pRest, new Float32Array(length));
+    this.beforeRest = grow(this.beforeRest, new Float32Array(length));
   }
 }
 

@@ -25,7 +25,7 @@ export function noShapedBeats(capacity = 16): ShapedBeats {
     ventricular: new Float64Array(capacity),
     supraventricular: new Float64Array(capacity),
     pLikeness: new Float64Array(capacity),
-    pRest: new Float64Array(capacity),
+    beforeRest: new Float64Array(capacity),
     shiftMs: new Float64Array(capacity),
   };
 }
@@ -36,7 +36,7 @@ export function appendShapedBeat(
   confidence: number,
   { ventricular, supraventricular }: Readonly<{ ventricular: number; supraventricular: number }>,
   pLikeness: number,
-  pRest: number,
+  beforeRest: number,
   shiftMs: number,
 ): void {
   appendBeat(out, position, confidence);
@@ -45,13 +45,13 @@ export function appendShapedBeat(
     out.ventricular = grown(out.ventricular, length);
     out.supraventricular = grown(out.supraventricular, length);
     out.pLikeness = grown(out.pLikeness, length);
-    out.pRest = grown(out.pRest, length);
+    out.beforeRest = grown(out.beforeRest, length);
     out.shiftMs = grown(out.shiftMs, length);
   }
   out.ventricular[out.count - 1] = ventricular;
   out.supraventricular[out.count - 1] = supraventricular;
   out.pLikeness[out.count - 1] = pLikeness;
-  out.pRest[out.count - 1] = pRest;
+  out.beforeRest[out.count - 1] = beforeRest;
   out.shiftMs[out.count - 1] = shiftMs;
 }
 

@@ -43,7 +43,7 @@ const kindsOf15 =
   'kinds of beats as r_peaks version 15 told them: beats under waves of a moving electrode were ventricular, and good (CinC 2017, normal rhythm, flagged 0: 2.6 % of the beats, since then 0.7).';
 
 const byFirstLead =
-  'with several leads, beats lay where the first has them however noisy it is (longest interval of 10 s, good and off by more than 50 ms with electrode motion of -6 dB in the first lead: MIT-BIH 13.8 %, since then 6.5), and what two leads of two hearts show was good.';
+  'with several leads, beats lay where the first has them however noisy it is, and what two leads of two hearts show was good (longest interval of 10 s, good and off by more than 50 ms with electrode motion of -6 dB in the first lead: MIT-BIH 13.8 %, since then 6.5).';
 const of15 = `${kindsOf15.slice(0, -1)}; ${byFirstLead}`;
 
 export const retiredBeatMethods: readonly Method[] = [
@@ -369,7 +369,13 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 1, kindsOf7),
   ]),
   ...burdenMethods.flatMap((current) => [
-    earlier(current, 7, of15),
+    earlier(
+      current,
+      7,
+      current.feature === 'ventricular_run_10s'
+        ? `${of15.slice(0, -1)}; a run was good from confidences of 0.8 on that knew of no movement, since then from 0.75.`
+        : of15,
+    ),
     earlier(current, 6, current.feature === 'ventricular_run_10s' ? movedRuns : flaggedBy12),
     earlier(current, 5, madeOf13),
     earlier(current, 4, current.feature === 'ventricular_run_10s' ? flaggedBy10 : kindsSure),
