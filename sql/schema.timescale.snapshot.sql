@@ -2072,6 +2072,18 @@ begin
   return null;
 end
 $function$
+CREATE OR REPLACE FUNCTION public.folded(words text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  select case
+    when octet_length(words) = char_length(words) then lower(words collate "C")
+    else replace(replace(replace(replace(
+      translate(lower(lower(regexp_replace(normalize(words, nfd), '[\u0300-\u036f]', '', 'g') collate "C") collate "default"), 'ıøØłŁđĐħĦ', 'ioollddhh'),
+      'ß', 'ss'), 'ẞ', 'ss'), 'æ', 'ae'), 'œ', 'oe') collate "C"
+  end
+$function$
 CREATE OR REPLACE FUNCTION public.has_feature(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -2724,6 +2736,7 @@ decode_block(bytea): execute to public
 feature_points(timestamp with time zone,integer,bigint,bytea): execute to public
 feature_values(timestamp with time zone,timestamp with time zone): execute to public
 fence_writer(): execute to public
+folded(text): execute to public
 has_feature(integer[],smallint,timestamp with time zone,timestamp with time zone): execute to public
 hold_log(bigint): execute to public
 hold_partitions(smallint[],bigint[]): execute to public
