@@ -28,7 +28,9 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
 @media print {
   .on-paper { display: block; margin-block: 4px; font-size: 8.5pt; }
-  .rows { block-size: calc(13mm * var(--_rows, 10)); }
+  /* So low that ten rows and the strip of two leads share a sheet of A4 with the head of the page. */
+  .rows { block-size: calc(9mm * var(--_rows, 10)); }
+  :focus-visible { outline: none; }
   .bar { display: none !important; }
   .reading { position: static; }
   .views { overflow: hidden; }
