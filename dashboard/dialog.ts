@@ -4,6 +4,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
+import { clearFieldProblems, failureAtFields } from './field-problem.ts';
 import { problemOf, t } from './language.ts';
 import type { Content } from './parts.ts';
 
@@ -78,6 +79,7 @@ export class Dialog {
     };
     this.#busy = true;
     this.#problem = null;
+    clearFieldProblems(form);
     this.#redraw();
     try {
       await question.act(text);
@@ -86,7 +88,7 @@ export class Dialog {
       question.after?.();
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      if (this.#question === question) this.#problem = problemOf(error);
+      if (this.#question === question) this.#problem = problemOf(failureAtFields(form, error));
       this.#onFailure(error);
     } finally {
       this.#busy = false;

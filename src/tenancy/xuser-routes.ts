@@ -119,7 +119,11 @@ const listUsers = ({ db, cursors, flowingStreams = () => [] }: Deps) =>
       group_id: GroupQuery,
       external_id: Type.Optional(ExternalId),
       search: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 255, description: 'Part of the external id or of the name, in any case, with or without accents.' }),
+        Type.String({
+          minLength: 1,
+          maxLength: 255,
+          description: 'Part of the external id or of the name, in any case, with or without accents.',
+        }),
       ),
       sort: orDefault(oneOf(orderNames, { default: 'newest', description: 'Names and external ids ascending, in any case.' })),
       limit: LimitQuery(100, 1000),

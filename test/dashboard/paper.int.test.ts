@@ -107,11 +107,16 @@ const flaws = (page: Page, smallest: number): Promise<string[]> =>
 function overprinted(boxes: string): string[] {
   return boxes.split('<page ').flatMap((sheet, i) => {
     const words = [...sheet.matchAll(/<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">([^<]*)</g)].map(
-      ([, left, top, right, bottom, text]) => ({ box: [left, top, right, bottom].map(Number) as [number, number, number, number], text: text! }),
+      ([, left, top, right, bottom, text]) => ({
+        box: [left, top, right, bottom].map(Number) as [number, number, number, number],
+        text: text!,
+      }),
     );
     return words.flatMap((one, k) =>
       words.slice(k + 1).flatMap((other) => {
-        const [width, height] = [0, 1].map((axis) => Math.min(one.box[axis + 2]!, other.box[axis + 2]!) - Math.max(one.box[axis]!, other.box[axis]!));
+        const [width, height] = [0, 1].map(
+          (axis) => Math.min(one.box[axis + 2]!, other.box[axis + 2]!) - Math.max(one.box[axis]!, other.box[axis]!),
+        );
         const least = Math.min(one.box[3] - one.box[1], other.box[3] - other.box[1]);
         return width! > least / 3 && height! > least / 3 ? [`sheet ${i}: '${one.text}' on '${other.text}'`] : [];
       }),
@@ -170,28 +175,36 @@ describe.skipIf(chromiumPath === null)('pages of the dashboard', () => {
   );
 
   // promise: on-paper
-  it.skipIf(!hasReader)('lie nowhere over each other on paper, wherever a sheet ends', async () => {
-    const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn, timezoneId: 'UTC', locale: 'en-GB' });
-    const found: string[] = [];
-    for (const [name, [hash, ready]] of Object.entries({ ...pages, report: reportOf })) {
-      if (name === 'wall') continue; // one sheet
-      await page.setViewportSize({ width: 1200, height: 900 });
-      await go(page, hash, ready);
-      for (const px of [0, 120, 240, 360, 480, 600, 720, 840]) {
-        // As a longer text above it would: a sheet ends elsewhere.
-        await page.evaluate((size) => {
-          document.body.style.paddingBlockStart = `${size}px`;
-        }, px);
-        const file = join(process.env['BIO_TEST_PICTURES'] ?? folder, `${name}-${px}.pdf`);
-        await writeFile(file, await page.pdf({ preferCSSPageSize: true, printBackground: true }));
-        const { stdout } = await promisify(execFile)(pdftotext, ['-bbox', file, '-'], { maxBuffer: 1e8 });
-        found.push(...overprinted(stdout).map((words) => `${name}, ${px} px lower: ${words}`));
+  it.skipIf(!hasReader)(
+    'lie nowhere over each other on paper, wherever a sheet ends',
+    async () => {
+      const { page, errors } = await dashboard.open('/dashboard/', {
+        storageState: dashboard.signedIn,
+        timezoneId: 'UTC',
+        locale: 'en-GB',
+      });
+      const found: string[] = [];
+      for (const [name, [hash, ready]] of Object.entries({ ...pages, report: reportOf })) {
+        if (name === 'wall') continue; // one sheet
+        await page.setViewportSize({ width: 1200, height: 900 });
+        await go(page, hash, ready);
+        for (const px of [0, 120, 240, 360, 480, 600, 720, 840]) {
+          // As a longer text above it would: a sheet ends elsewhere.
+          await page.evaluate((size) => {
+            document.body.style.paddingBlockStart = `${size}px`;
+          }, px);
+          const file = join(process.env['BIO_TEST_PICTURES'] ?? folder, `${name}-${px}.pdf`);
+          await writeFile(file, await page.pdf({ preferCSSPageSize: true, printBackground: true }));
+          const { stdout } = await promisify(execFile)(pdftotext, ['-bbox', file, '-'], { maxBuffer: 1e8 });
+          found.push(...overprinted(stdout).map((words) => `${name}, ${px} px lower: ${words}`));
+        }
       }
-    }
-    expect(found).toEqual([]);
-    expect(errors).toEqual([]);
-    await page.context().close();
-  }, 600_000);
+      expect(found).toEqual([]);
+      expect(errors).toEqual([]);
+      await page.context().close();
+    },
+    600_000,
+  );
 
   // promise: every-screen
   it('are whole on a phone and on a 4K screen: nothing is cut off, too small or blunt, and nothing scrolls sideways', async () => {

@@ -48,6 +48,29 @@ describe.skipIf(chromiumPath === null)('search', () => {
     await page.context().close();
   });
 
+  it('opens the first of what is found when Enter comes before the answer, and nothing of other words', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.route('**/api/v1/search?*', async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 700)); // a service at work
+      await route.continue();
+    });
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('demo-pat');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/users\//);
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/overview`);
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('demo-pat');
+    await page.locator('#hits li').first().waitFor();
+    await page.keyboard.type(' nobody');
+    await page.keyboard.press('Enter'); // below the field stands what was found before
+    await page.getByRole('status').filter({ hasText: 'Nothing found' }).waitFor();
+    expect(page.url()).toContain('#/overview');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('names nobody below the cover of a session that has ended, and finds them again after it', async () => {
     const { page } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();

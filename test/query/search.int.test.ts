@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
-import type { RunningService } from '../helpers/running-service.ts';
+import type { Answer, RunningService } from '../helpers/running-service.ts';
 import { sendEcg } from '../helpers/send-ecg.ts';
 
 type Found = Readonly<{
@@ -76,9 +76,9 @@ it('lists people by their names without accents, and those without a name after 
   for (const id of ['nameless c', 'Nameless B', 'nameless a']) await running.token(id);
   const all: { external_id: string; display_name: string }[] = [];
   for (let path: string | undefined = '/api/v1/xusers?sort=name&limit=2'; path !== undefined;) {
-    const { body, headers } = await running.send<typeof all>('GET', path);
-    all.push(...body);
-    path = /<([^>]+)>/.exec(headers.get('link') ?? '')?.[1];
+    const answer: Answer<typeof all> = await running.send('GET', path);
+    all.push(...answer.body);
+    path = /<([^>]+)>/.exec(answer.headers.get('link') ?? '')?.[1];
   }
   const names = all.flatMap(({ display_name: name }) => (name === '' ? [] : [name]));
   expect(names).toEqual(['Ärztin 100%', 'IŞIK İnci', 'Jürgen Groß', 'Łukasz', 'Mueller', 'Öztürk']);
