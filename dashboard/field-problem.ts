@@ -1,4 +1,4 @@
-/** What the service refuses of a form: said at the fields that it is about, in words for those who fill them in. */
+/** Says what the service refuses of a form at the fields that it is about, in words for those who fill them in. */
 import { ApiError } from '../sdk/fetch-json.ts';
 import { t } from './language.ts';
 

@@ -1,4 +1,5 @@
-/** Texts as they are compared in a search, as the service does it (`folded` in sql/000097-folded-search.sql, `spellingsOf` in src/text.ts). */
+/** Texts as they are compared in a search, as the service does it: `folded` in sql/000097-folded-search.sql, `spellingsOf` in
+ *  src/text.ts. */
 
 const LETTERS: Readonly<Record<string, string>> = { ı: 'i', ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ß: 'ss', æ: 'ae', œ: 'oe' };
 

@@ -1049,10 +1049,13 @@ export const fr: Translations = {
     'Inconnu dans ce projet : {people}. Toutes les autres personnes sont dans le groupe.',
   '{origin} is not the origin of a web page.': '{origin} n’est pas l’origine d’une page web.',
   'Switch off {name}?': 'Désactiver {name} ?',
-  'Its {count} open episodes end.': { one: 'Son épisode ouvert se termine.', other: 'Ses {count} épisodes ouverts se terminent.' },
+  'Its {count} open episodes end.': {
+    one: '{count} épisode en cours de cette règle se termine.',
+    other: '{count} épisodes en cours de cette règle se terminent.',
+  },
   'none from {from} to {to} ({zone})': 'aucun de {from} à {to} ({zone})',
   'on the clocks of the project, {zone}': 'à l’heure du projet, {zone}',
-  '{address} is not an e-mail address.': '{address} n’est pas une adresse électronique.',
+  '{address} is not an e-mail address.': '{address} n’est pas une adresse e-mail.',
   'The same address stands there twice.': 'La même adresse y figure deux fois.',
   'At most ten addresses.': 'Dix adresses au plus.',
   'An episode that opens above {value} ends at {value} or below.':
@@ -1065,6 +1068,9 @@ export const fr: Translations = {
     'Une règle concerne une personne ou un groupe : laissez l’un des deux vide.',
   'Nobody in this project has the id {id}.': 'Personne dans ce projet n’a l’identifiant {id}.',
   Searching: 'Recherche en cours',
+  'No time zone has this name. One is Europe/Paris, for example.':
+    'Aucun fuseau horaire ne porte ce nom. Europe/Paris en est un, par exemple.',
+  'This is not the id of this person. Nothing was erased.': 'Ce n’est pas l’identifiant de cette personne. Rien n’a été effacé.',
   'error credential_missing': 'Cette adresse exige une authentification.',
   'error credential_invalid': 'Les identifiants sont erronés, expirés ou révoqués.',
   'error credential_kind': 'Ce type d’identification n’est pas accepté ici.',

@@ -149,7 +149,7 @@ export class RulesPage extends ProjectPage {
     if (!enabled || count === 0 || rule.updated_at !== shown.updated_at) return void (await this.change(() => this.#switch(shown)));
     this.ask({
       title: t('Switch off {name}?', { name }),
-      text: plural(count, 'Its open episode ends.', 'Its {count} open episodes end.'),
+      text: plural(count, 'Its {count} open episode ends.', 'Its {count} open episodes end.'),
       word: t('Switch off'),
       act: () => this.#switch(shown),
     });

@@ -44,7 +44,8 @@ const ListedXuserSchema = exactly({
 
 const TimeZone = Type.String({ minLength: 1, maxLength: 64 });
 
-/** Sort orders of the list: a page's cursor is the last row's value here, and its id. Users without a name come last, by their external id. */
+/** Sort orders of the list: a page's cursor is the last row's value here, and its id. Users without a name come last, by their external
+ *  id. */
 const orders = {
   newest: { key: sql`xuser.created_at`, after: (key: unknown) => sql`${key}::timestamptz`, direction: 'desc' },
   external_id: { key: sql`lower(external_id) collate "C"`, after: (key: unknown) => sql`${key}::text`, direction: 'asc' },

@@ -1,4 +1,5 @@
 /** Search in the dashboard, with the keyboard alone. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { password, startDashboard, violations } from '../helpers/dashboard.ts';
@@ -52,7 +53,7 @@ describe.skipIf(chromiumPath === null)('search', () => {
     const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await page.route('**/api/v1/search?*', async (route) => {
-      await new Promise((resolve) => setTimeout(resolve, 700)); // a service at work
+      await sleep(700); // a service at work
       await route.continue();
     });
     await page.keyboard.press('Control+k');
