@@ -3,9 +3,12 @@
 
 const LETTERS: Readonly<Record<string, string>> = { ı: 'i', ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ß: 'ss', æ: 'ae', œ: 'oe' };
 
+/** Of Latin letters. */
+const ACCENTS = /[\u0300-\u0304\u0306-\u030c\u031b\u0323\u0326-\u0328]/g;
+
 /** Without accents, in small letters. */
 function folded(text: string): string {
-  const plain = text.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '');
+  const plain = text.normalize('NFD').replaceAll(ACCENTS, '');
   return plain.toLowerCase().replaceAll(/[ıøłđħßæœ]/g, (letter) => LETTERS[letter]!);
 }
 

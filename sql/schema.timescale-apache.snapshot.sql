@@ -2075,12 +2075,14 @@ $function$
 CREATE OR REPLACE FUNCTION public.folded(words text)
  RETURNS text
  LANGUAGE sql
- IMMUTABLE PARALLEL SAFE STRICT
+ IMMUTABLE PARALLEL SAFE
 AS $function$
   select case
     when octet_length(words) = char_length(words) then lower(words collate "C")
     else replace(replace(replace(replace(
-      translate(lower(lower(regexp_replace(normalize(words, nfd), '[\u0300-\u036f]', '', 'g') collate "C") collate "default"), 'ıøØłŁđĐħĦ', 'ioollddhh'),
+      lower(lower(translate(normalize(words, nfd),
+        U&'ıøØłŁđĐħĦ\0300\0301\0302\0303\0304\0306\0307\0308\0309\030a\030b\030c\031b\0323\0326\0327\0328',
+        'ioollddhh') collate "C") collate "default"),
       'ß', 'ss'), 'ẞ', 'ss'), 'æ', 'ae'), 'œ', 'oe') collate "C"
   end
 $function$
