@@ -4,6 +4,8 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import { ApiError } from '../sdk/fetch-json.ts';
+import { clearFieldProblems, failureAtFields } from './field-problem.ts';
+import type { FieldWords } from './field-problem.ts';
 import { problemOf, t } from './language.ts';
 import type { Content } from './parts.ts';
 
@@ -17,6 +19,8 @@ export type Question = Readonly<{
   danger?: boolean;
   /** Further fields of the form. */
   fields?: TemplateResult;
+  /** What of its fields is refused. */
+  words?: FieldWords;
   /** @param text a field's value, trimmed */
   act: (text: (name: string) => string) => Promise<unknown>;
   /** Once it is done and the dialog is gone: where the keyboard goes on, if not where it was. */
@@ -78,6 +82,7 @@ export class Dialog {
     };
     this.#busy = true;
     this.#problem = null;
+    clearFieldProblems(form);
     this.#redraw();
     try {
       await question.act(text);
@@ -86,7 +91,7 @@ export class Dialog {
       question.after?.();
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      if (this.#question === question) this.#problem = problemOf(error);
+      if (this.#question === question) this.#problem = problemOf(failureAtFields(form, error, question.words));
       this.#onFailure(error);
     } finally {
       this.#busy = false;

@@ -2,8 +2,9 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatNumber } from '../widgets/shared/format.ts';
+import { holds } from './folded.ts';
 import { locale, t } from './language.ts';
-import { moreButton, sortField } from './parts.ts';
+import { emptyState, moreButton, sortField } from './parts.ts';
 
 /** A number sorts the largest first, a text from A to Z; what has neither comes last. */
 export type Order<Row> = Readonly<{ name: string; by: (row: Row) => number | string | null }>;
@@ -48,8 +49,7 @@ export class ListChoice<Row> {
 
   /** The rows that are sought, in the chosen order; those that are alike stay as they came. */
   of(rows: readonly Row[]): readonly Row[] {
-    const sought = this.#search.toLowerCase();
-    const found = rows.filter((row) => this.#texts(row).some((text) => text?.toLowerCase().includes(sought)));
+    const found = this.#search === '' ? rows : rows.filter((row) => holds(this.#texts(row), this.#search));
     const { by } = this.#orders.find(([key]) => key === this.#sort)![1];
     return found.toSorted((a, b) => {
       const [one, other] = [by(a), by(b)];
@@ -57,6 +57,13 @@ export class ListChoice<Row> {
       if (typeof one === 'number' && typeof other === 'number') return other - one;
       return String(one).localeCompare(String(other), locale, { numeric: true });
     });
+  }
+
+  /** The list; a sentence where the search finds nothing. */
+  table(rows: readonly Row[], draw: (found: readonly Row[]) => TemplateResult): TemplateResult {
+    const found = this.of(rows);
+    if (found.length > 0 || this.#search === '') return draw(found);
+    return emptyState(t('Nothing found'), t('Nothing in this list contains this text. Try a shorter part of it.'));
   }
 
   /** The first of the rows in their order, as many as are drawn. */

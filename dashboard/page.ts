@@ -6,6 +6,8 @@ import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { isRefusal } from '../sdk/retry.ts';
 import { Dialog } from './dialog.ts';
+import { clearFieldProblems, failureAtFields } from './field-problem.ts';
+import type { FieldWords } from './field-problem.ts';
 import type { Question } from './dialog.ts';
 import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
@@ -215,6 +217,7 @@ export abstract class Page {
       ...question,
       act: async (text) => {
         await question.act(text);
+        this.context.recount();
         await this.load();
       },
     });
@@ -268,12 +271,32 @@ export abstract class Page {
     }
   }
 
-  /** Changes something, then shows everything as it is now. */
-  protected async change(action: () => Promise<unknown>): Promise<boolean> {
+  /** Changes something, then shows everything as it is now.
+   *  @param form where it was typed: what is refused is said at its fields, by its own words where it has some */
+  protected async change(action: () => Promise<unknown>, form?: HTMLFormElement, words?: FieldWords): Promise<boolean> {
     return this.run(async () => {
-      await action();
+      await (form === undefined ? action() : this.ofForm(form, action, words));
+      this.context.recount();
       await this.load();
     });
+  }
+
+  /** Does what a form asks for. */
+  protected async ofForm(form: HTMLFormElement, action: () => Promise<unknown>, words?: FieldWords): Promise<void> {
+    clearFieldProblems(form);
+    try {
+      await action();
+    } catch (error) {
+      throw failureAtFields(form, error, words);
+    }
+  }
+
+  /** Asks for what another filter shows. Where that fails, nothing of the former one stays below it.
+   *  @param forget what the list shows */
+  protected async find(ask: () => Promise<void>, forget: () => void): Promise<void> {
+    if (await this.run(ask)) return;
+    forget();
+    this.context.redraw();
   }
 
   protected get isReady(): boolean {

@@ -139,6 +139,7 @@ export class Person {
             .value=${user.time_zone ?? ''}
         /></label>
         <datalist id="zones">${zones.map((zone) => html`<option value=${zone}></option>`)}</datalist>`,
+      words: ([field]) => (field === 'time_zone' ? t('No time zone has this name. One is Europe/Paris, for example.') : undefined),
       act: (text) =>
         call('PATCH', '/api/v1/xusers/{xuserId}', {
           params: { xuserId: user.xuser_id },
@@ -236,11 +237,12 @@ export class Person {
       danger: true,
       fields: html`<label
         ><span>${t('Type {id} to confirm', { id: html`<code>${user.external_id}</code>` })}</span
-        ><input name="confirm" required autocomplete="off" spellcheck="false"
+        ><input name="confirm_external_id" required autocomplete="off" spellcheck="false"
       /></label>`,
+      words: (_path, { code }) => (code === 'mismatch' ? t('This is not the id of this person. Nothing was erased.') : undefined),
       act: async (text) => {
         const params = { xuserId: user.xuser_id };
-        const body = { confirm_external_id: text('confirm') };
+        const body = { confirm_external_id: text('confirm_external_id') };
         await this.#page.erase(call('POST', '/api/v1/xusers/{xuserId}/erase', { params, body }), user.external_id);
       },
     });

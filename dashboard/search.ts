@@ -18,6 +18,10 @@ export class Search {
   readonly #locale: string;
   #isOpen = false;
   #words = '';
+  /** What the list is of; another while its answer is not there. */
+  #answered = '';
+  /** Enter came before the answer: it opens the first of it. */
+  #opensFirst = false;
   #hits: readonly Hit[] = [];
   #chosen = 0;
   /** What the list is about; shown to screen readers, too. */
@@ -47,6 +51,7 @@ export class Search {
     if (this.#isOpen) return;
     this.#isOpen = true;
     this.#words = '';
+    this.#answered = '';
     this.#show([], '');
   }
 
@@ -59,6 +64,7 @@ export class Search {
     clearTimeout(this.#timer);
     this.#asked += 1; // an answer under way is too late
     this.#isOpen = false;
+    this.#opensFirst = false;
     this.#redraw();
   }
 
@@ -71,19 +77,27 @@ export class Search {
 
   #type(event: Event): void {
     this.#words = (event.target as HTMLInputElement).value.trim();
+    this.#opensFirst = false;
     clearTimeout(this.#timer);
-    if (this.#words === '') return this.#show([], '');
+    this.#asked += 1; // an answer under way is of other words
+    if (this.#words === '') {
+      this.#answered = '';
+      return this.#show([], '');
+    }
     this.#timer = setTimeout(() => void this.#ask(), PAUSE_MS);
   }
 
   async #ask(): Promise<void> {
     this.#asked += 1;
     const mine = this.#asked;
+    const words = this.#words;
     let found: Answer<'search'>;
     try {
-      found = await call('GET', '/api/v1/search', { query: { q: this.#words } });
+      found = await call('GET', '/api/v1/search', { query: { q: words } });
     } catch (error) {
-      if (mine === this.#asked) this.#show([], problemOf(error));
+      if (mine !== this.#asked) return;
+      this.#opensFirst = false;
+      this.#show([], problemOf(error));
       return;
     }
     if (mine !== this.#asked) return;
@@ -110,6 +124,10 @@ export class Search {
         address: `#/recordings/${one.stream_id}`,
       })),
     ];
+    this.#answered = words;
+    const [first] = hits;
+    if (this.#opensFirst && first !== undefined) return this.#go(first);
+    this.#opensFirst = false;
     this.#show(hits, hits.length === 0 ? t('Nothing found') : plural(hits.length, '1 result', '{count} results'));
   }
 
@@ -117,6 +135,7 @@ export class Search {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0 && this.#hits.length > 0) {
       event.preventDefault();
+      this.#opensFirst = false;
       this.#chosen = (this.#chosen + step + this.#hits.length) % this.#hits.length;
       this.#redraw();
       document.querySelector(`#hit-${this.#chosen}`)?.scrollIntoView({ block: 'nearest' });
@@ -128,8 +147,17 @@ export class Search {
     if (event.key === 'Enter') {
       event.preventDefault();
       const hit = this.#hits[this.#chosen];
-      if (hit !== undefined) this.#go(hit);
+      if (this.#words !== this.#answered) this.#enterEarly();
+      else if (hit !== undefined) this.#go(hit);
     }
+  }
+
+  /** What stands below is of other words: it is not opened. */
+  #enterEarly(): void {
+    this.#opensFirst = true;
+    clearTimeout(this.#timer);
+    this.#show([], t('Searching'));
+    void this.#ask();
   }
 
   #go({ address }: Hit): void {

@@ -2127,6 +2127,20 @@ begin
   return null;
 end
 $function$
+CREATE OR REPLACE FUNCTION public.folded(words text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case
+    when octet_length(words) = char_length(words) then lower(words collate "C")
+    else replace(replace(replace(replace(
+      lower(lower(translate(normalize(words, nfd),
+        U&'ıøØłŁđĐħĦ\0300\0301\0302\0303\0304\0306\0307\0308\0309\030a\030b\030c\031b\0323\0326\0327\0328',
+        'ioollddhh') collate "C") collate "default"),
+      'ß', 'ss'), 'ẞ', 'ss'), 'æ', 'ae'), 'œ', 'oe') collate "C"
+  end
+$function$
 CREATE OR REPLACE FUNCTION public.has_feature(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -2783,6 +2797,7 @@ ensure_partitions(text,timestamp with time zone,timestamp with time zone): execu
 feature_points(timestamp with time zone,integer,bigint,bytea): execute to public
 feature_values(timestamp with time zone,timestamp with time zone): execute to public
 fence_writer(): execute to public
+folded(text): execute to public
 has_feature(integer[],smallint,timestamp with time zone,timestamp with time zone): execute to public
 hold_log(bigint): execute to public
 hold_partitions(smallint[],bigint[]): execute to public

@@ -49,3 +49,10 @@ export function fitText(text: string, kind: TextKind, bytesMax: number): string 
   }
   return clean.slice(0, end);
 }
+
+/** What is sought, and the other ways to write its umlauts: Müller, Mueller. Both are compared without accents (`folded` in sql/). */
+export function spellingsOf(words: string): readonly string[] {
+  const written = words.normalize('NFC').replaceAll(/[äöü]/gi, (letter) => `${letter}e`);
+  const short = words.replaceAll(/([aou])e/gi, '$1');
+  return [...new Set([words, written, short])];
+}

@@ -1039,6 +1039,48 @@ export const fr: Translations = {
   delivered: 'reçu',
   pending: 'en attente',
   failed: 'échec',
+  'This is needed.': 'Cette indication manque.',
+  'This is too long: at most {limit}.': 'Trop long : {limit} au plus.',
+  'This is too little: at least {limit}.': 'Trop petit : {limit} au moins.',
+  'This is too much: at most {limit}.': 'Trop grand : {limit} au plus.',
+  'The same stands there twice.': 'La même indication y figure deux fois.',
+  'This holds a character that cannot be stored.': 'Un caractère ne peut pas être enregistré.',
+  'This has to be a whole number.': 'Il faut un nombre entier.',
+  'This is not written as it has to be.': 'La forme n’est pas celle attendue.',
+  'Nothing in this list contains this text. Try a shorter part of it.':
+    'Rien dans cette liste ne contient ce texte. Essayez avec une partie plus courte.',
+  'Choose at least one scope.': 'Choisissez au moins un droit.',
+  'Choose at least one event.': 'Choisissez au moins un événement.',
+  'Channel {number} is not written as it has to be.': 'La forme du canal {number} n’est pas celle attendue.',
+  'the rule {name}': 'la règle {name}',
+  'the rule {name}, which is no longer there': 'la règle {name}, qui n’existe plus',
+  'Not known in this project: {people}.': 'Inconnu dans ce projet : {people}.',
+  'Not known in this project: {people}. Everybody else is in the group.':
+    'Inconnu dans ce projet : {people}. Toutes les autres personnes sont dans le groupe.',
+  '{origin} is not the origin of a web page.': '{origin} n’est pas l’origine d’une page web.',
+  'Switch off {name}?': 'Désactiver {name} ?',
+  'Its {count} open episodes end.': {
+    one: '{count} épisode en cours de cette règle se termine.',
+    other: '{count} épisodes en cours de cette règle se terminent.',
+  },
+  'none from {from} to {to} ({zone})': 'aucun de {from} à {to} ({zone})',
+  'on the clocks of the project, {zone}': 'à l’heure du projet, {zone}',
+  '{address} is not an e-mail address.': '{address} n’est pas une adresse e-mail.',
+  'The same address stands there twice.': 'La même adresse y figure deux fois.',
+  'At most ten addresses.': 'Dix adresses au plus.',
+  'An episode that opens above {value} ends at {value} or below.':
+    'Un épisode qui commence au-dessus de {value} se termine à {value} ou en dessous.',
+  'An episode that opens below {value} ends at {value} or above.':
+    'Un épisode qui commence au-dessous de {value} se termine à {value} ou au-dessus.',
+  'Quiet hours need both ends, and two different ones. Leave both empty to have none.':
+    'Les heures de silence ont un début et une fin, qui diffèrent. Laissez les deux vides pour n’en avoir aucune.',
+  'A rule is for one person or for a group: leave one of the two empty.':
+    'Une règle concerne une personne ou un groupe : laissez l’un des deux vide.',
+  'Nobody in this project has the id {id}.': 'Personne dans ce projet n’a l’identifiant {id}.',
+  Searching: 'Recherche en cours',
+  'No time zone has this name. One is Europe/Paris, for example.':
+    'Aucun fuseau horaire ne porte ce nom. Europe/Paris en est un, par exemple.',
+  'This is not the id of this person. Nothing was erased.': 'Ce n’est pas l’identifiant de cette personne. Rien n’a été effacé.',
   'error credential_missing': 'Cette adresse exige une authentification.',
   'error credential_invalid': 'Les identifiants sont erronés, expirés ou révoqués.',
   'error credential_kind': 'Ce type d’identification n’est pas accepté ici.',

@@ -51,10 +51,11 @@ export class ApiKeysPage extends Page {
       project_id: text('project') || null,
       expires_at: days > 0 ? new Date(Date.now() + days * 864e5).toISOString() : null,
     };
-    await this.change(async () => {
+    const create = async (): Promise<void> => {
       this.#show(await call('POST', '/api/v1/api-keys', { body }));
       form.reset();
-    });
+    };
+    await this.change(create, form, ([field]) => (field === 'scopes' ? t('Choose at least one scope.') : undefined));
   }
 
   #show({ name, key }: NewApiKey): void {
@@ -73,27 +74,29 @@ export class ApiKeysPage extends Page {
           ${t('Use organization keys on servers only. Browsers get a user token, which your backend requests with a Write key.')}
         </p>
         ${this.#list.fields(this.#keys.length, t('Part of a name, a scope or a state'))}
-        ${tableOf<ApiKey>(
-          [
-            { name: t('Name'), cell: (key) => html`<bdi>${key.name}</bdi>` },
-            { name: t('Key'), cell: (key) => html`<code class="hint">${key.hint}</code>` },
-            { name: t('Scopes'), cell: (key) => key.scopes.map((scope) => t(scope)).join(', ') },
-            {
-              name: t('Project'),
-              cell: (key) => projectName(this.#projects, key.project_id),
-            },
-            { name: t('Last used'), cell: (key) => this.time(key.last_used_at) },
-            {
-              name: t('State'),
-              cell: (key) => {
-                const state = stateOf(key);
-                return html`<span class="state ${state}">${t(state)}</span> ${state === 'expires' ? this.time(key.expires_at) : nothing}`;
+        ${this.#list.table(this.#keys, (keys) =>
+          tableOf<ApiKey>(
+            [
+              { name: t('Name'), cell: (key) => html`<bdi>${key.name}</bdi>` },
+              { name: t('Key'), cell: (key) => html`<code class="hint">${key.hint}</code>` },
+              { name: t('Scopes'), cell: (key) => key.scopes.map((scope) => t(scope)).join(', ') },
+              {
+                name: t('Project'),
+                cell: (key) => projectName(this.#projects, key.project_id),
               },
-            },
-            { name: t('Actions'), kind: 'actions', cell: (key) => this.#actions(key) },
-          ],
-          this.#list.of(this.#keys),
-          (key) => ['revoked', 'expired'].includes(stateOf(key)),
+              { name: t('Last used'), cell: (key) => this.time(key.last_used_at) },
+              {
+                name: t('State'),
+                cell: (key) => {
+                  const state = stateOf(key);
+                  return html`<span class="state ${state}">${t(state)}</span> ${state === 'expires' ? this.time(key.expires_at) : nothing}`;
+                },
+              },
+              { name: t('Actions'), kind: 'actions', cell: (key) => this.#actions(key) },
+            ],
+            keys,
+            (key) => ['revoked', 'expired'].includes(stateOf(key)),
+          ),
         )}
       </section>
       ${this.#form()}`;

@@ -79,7 +79,10 @@ export class AuditPage extends Page {
   #look(): void {
     if (this.context.argument !== '') history.replaceState(null, '', '#/audit'); // the person is a filter like the others now
     this.keep({ ...this.#wanted, kind: this.#kind, sort: this.#sort === 'newest' ? '' : this.#sort });
-    void this.run(() => this.#find());
+    void this.find(
+      () => this.#find(),
+      () => ([this.#entries, this.#next] = [[], null]),
+    );
   }
 
   async #find(): Promise<void> {

@@ -2,6 +2,7 @@
 import { html } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { unitLabel } from '../../widgets/shared/format.ts';
+import { holds } from '../folded.ts';
 import { named, t } from '../language.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import { badge, emptyState, tableOf } from '../parts.ts';
@@ -27,10 +28,7 @@ export class BiosignalsPage extends ProjectPage {
   }
 
   protected override body(): TemplateResult {
-    const words = this.#wanted.toLowerCase();
-    const shown = this.#items.filter((item) =>
-      [item.name, named(item.name), item.abbreviation, item.loinc_code].some((text) => text.toLowerCase().includes(words)),
-    );
+    const shown = this.#items.filter((item) => holds([item.name, named(item.name), item.abbreviation, item.loinc_code], this.#wanted));
     return html`<section class="card">
         <label class="search"
           ><span class="vh">${t('Search biosignals')}</span
@@ -80,15 +78,15 @@ export class BiosignalsPage extends ProjectPage {
               name: text('name'),
               abbreviation: text('abbreviation'),
               unit: text('unit'),
-              loinc_code: text('loinc'),
-              signal_type: text('type') as Biosignal['signal_type'],
-              source_type: text('source') as Biosignal['source_type'],
+              loinc_code: text('loinc_code'),
+              signal_type: text('signal_type') as Biosignal['signal_type'],
+              source_type: text('source_type') as Biosignal['source_type'],
               code: text('code'),
             };
-            void this.change(() =>
-              call('POST', '/api/v1/projects/{projectId}/biosignals', { params: { projectId: this.project.id }, body }).then(() =>
-                form.reset(),
-              ),
+            const params = { projectId: this.project.id };
+            void this.change(
+              () => call('POST', '/api/v1/projects/{projectId}/biosignals', { params, body }).then(() => form.reset()),
+              form,
             );
           }}
         >
@@ -103,16 +101,16 @@ export class BiosignalsPage extends ProjectPage {
               autocomplete="off"
           /></label>
           <label>${t('Unit (UCUM)')}<input name="unit" maxlength="32" placeholder="kg" autocomplete="off" /></label>
-          <label>${t('LOINC code, if an exact one exists')}<input name="loinc" pattern="[0-9]{1,7}-[0-9]" autocomplete="off" /></label>
+          <label>${t('LOINC code, if an exact one exists')}<input name="loinc_code" pattern="[0-9]{1,7}-[0-9]" autocomplete="off" /></label>
           <label
             >${t('Kind')}
-            <select name="type">
+            <select name="signal_type">
               ${signalTypes.map((type) => html`<option value=${type}>${t(type)}</option>`)}
             </select></label
           >
           <label
             >${t('From')}
-            <select name="source">
+            <select name="source_type">
               ${sourceTypes.map((type) => html`<option value=${type}>${sourceName(type)}</option>`)}
             </select></label
           >

@@ -162,6 +162,10 @@ export class DeviceProfilesPage extends Page {
       // One of the two alone is for the service to refuse, in its words.
       spo2_calibration: offset === '' && slope === '' ? null : { offset: Number(offset), slope: Number(slope) },
     };
-    void this.change(() => call('POST', '/api/v1/device-profiles', { body }).then(() => form.reset()));
+    const words = ([field, index]: readonly string[]): string | undefined =>
+      field === 'channels' && index !== undefined
+        ? t('Channel {number} is not written as it has to be.', { number: Number(index) + 1 })
+        : undefined;
+    void this.change(() => call('POST', '/api/v1/device-profiles', { body }).then(() => form.reset()), form, words);
   }
 }

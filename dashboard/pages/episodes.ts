@@ -8,7 +8,7 @@ import { Page } from '../page.ts';
 import { badge, chips, duration, emptyState, moreButton, personLink, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import { call, callList, callNext, callTagged } from '../service.ts';
-import type { EpisodeDetail, EpisodeLine, Group, MethodOfValue, Xuser } from '../service.ts';
+import type { EpisodeDetail, EpisodeLine, Group, MethodOfValue, Rule, Xuser } from '../service.ts';
 import { stripsOf } from '../strips.ts';
 import type { StripPicture } from '../strips.ts';
 import { zoneOf } from '../time-zone.ts';
@@ -143,6 +143,8 @@ export class EpisodePage extends Page {
   #zone = '';
   #nameOf: NameOf = (by) => by;
   #methods: readonly MethodOfValue[] = [];
+  /** Of the person's project: one of them may have raised it. */
+  #rules: readonly Rule[] = [];
 
   protected override get zone(): string {
     return this.#zone;
@@ -176,6 +178,7 @@ export class EpisodePage extends Page {
       call('GET', '/api/v1/methods'),
     ]);
     [this.#user, this.#zone, this.#methods] = [user, zoneOf(user, projects), methods];
+    this.#rules = idOfRule(episode.created_by) === null ? [] : await loadRules(user.project_id);
     this.#nameOf = await names;
   }
 
@@ -200,7 +203,7 @@ export class EpisodePage extends Page {
           <dt>${t('Duration')}</dt>
           <dd>${length(episode.started_at, episode.ended_at)}</dd>
           <dt>${t('Raised by')}</dt>
-          <dd>${this.#origin(episode.created_by)}</dd>
+          <dd>${this.#origin(episode)}</dd>
           ${this.#acknowledgement(episode)} ${Object.entries(episode.summary).map(([name, value]) => this.#fact(episode, name, value))}
         </dl>
         ${this.#closing(episode)}
@@ -251,7 +254,14 @@ export class EpisodePage extends Page {
     </figure>`;
   }
 
-  #origin(by: string): TemplateResult | string {
+  #origin({ created_by: by, title }: EpisodeDetail): TemplateResult | string | readonly (string | TemplateResult)[] {
+    const ruleId = idOfRule(by);
+    if (ruleId !== null) {
+      const rule = this.#rules.find(({ id }) => id === ruleId);
+      if (rule === undefined) return t('the rule {name}, which is no longer there', { name: title });
+      const place = new URLSearchParams({ project: rule.project_id, search: rule.name }).toString();
+      return t('the rule {name}', { name: html`<a href="#/rules?${place}"><bdi>${rule.name}</bdi></a>` });
+    }
     const [kind = '', ...rest] = by.split(':');
     return ['operator', 'key', 'user'].includes(kind) ? this.#nameOf(by) : html`${kind} <code>${rest.join(':')}</code>`;
   }
@@ -361,6 +371,16 @@ export class EpisodePage extends Page {
       },
     });
   }
+}
+
+/** The rule of a project that has raised an episode; null: something else has. */
+function idOfRule(by: string): string | null {
+  return /^rule:([0-9a-f]{8}-[0-9a-f-]{27})$/.exec(by)?.[1] ?? null;
+}
+
+/** Without them its rule has no name: the episode is shown all the same. */
+function loadRules(projectId: string): Promise<readonly Rule[]> {
+  return call('GET', '/api/v1/projects/{projectId}/rules', { params: { projectId } }).catch(() => []);
 }
 
 const NOTE_MAX = 1000;

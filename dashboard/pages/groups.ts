@@ -1,7 +1,8 @@
 /** Groups of a project's people, such as wards: make, rename, delete; put people in and take them out. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { t } from '../language.ts';
+import { ApiError } from '../../sdk/fetch-json.ts';
+import { listed, t } from '../language.ts';
 import { ListChoice } from '../list-choice.ts';
 import { ProjectPage } from '../page.ts';
 import { emptyState, tableOf } from '../parts.ts';
@@ -30,11 +31,11 @@ export class GroupsPage extends ProjectPage {
   protected override body(): TemplateResult {
     return html`<section class="card">
       ${this.#list.fields(this.#groups.length, t('Part of a name'))}
-      ${this.#groups.length === 0 ? emptyState(t('No groups yet'), t('Make one for each ward, study or team.')) : this.#table()}
+      ${this.#groups.length === 0 ? emptyState(t('No groups yet'), t('Make one for each ward, study or team.')) : this.#list.table(this.#groups, (groups) => this.#table(groups))}
     </section>`;
   }
 
-  #table(): TemplateResult {
+  #table(groups: readonly Group[]): TemplateResult {
     return tableOf<Group>(
       [
         { name: t('Group'), cell: (group) => html`<a href="#/users?group=${group.id}"><bdi>${group.name}</bdi></a>` },
@@ -45,7 +46,7 @@ export class GroupsPage extends ProjectPage {
         },
         { name: t('Actions'), kind: 'actions', cell: (group) => (this.canEdit ? this.#rowActions(group) : nothing) },
       ],
-      this.#list.of(this.#groups),
+      groups,
     );
   }
 
@@ -88,15 +89,34 @@ export class GroupsPage extends ProjectPage {
     })}`;
   }
 
-  /** One after the other, each struck from the field once they are in: after a failure the first that stands there is the one. */
+  /** One after the other. Who is not known is left in the field and named; everybody else is in the group.
+   *  @throws ApiError some are not known; or something failed: then the rest is in the field as well */
   async #put(group: Group, list: string): Promise<void> {
     const ids = [...new Set(list.split('\n').map((id) => id.trim()))].filter((id) => id !== '');
     const field = document.querySelector<HTMLTextAreaElement>('dialog[open] textarea[name=people]');
+    const unknown: string[] = [];
+    let refusal: unknown = null;
     for (const [i, xuserId] of ids.entries()) {
-      if (field !== null) field.value = ids.slice(i).join('\n');
+      if (field !== null) field.value = [...unknown, ...ids.slice(i)].join('\n');
       const params = { projectId: this.project.id, groupId: group.id, xuserId };
-      await call('PUT', '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}', { params, body: {} });
+      try {
+        await call('PUT', '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}', { params, body: {} });
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+        refusal = error;
+        unknown.push(xuserId);
+      }
     }
+    if (unknown.length === 0) return;
+    if (field !== null) field.value = unknown.join('\n');
+    await this.load(); // the row has those who are in it, also below the dialog that stays open
+    if (this.#groups.every(({ id }) => id !== group.id)) throw refusal; // it is the group that is not there
+    const people = listed(unknown);
+    const detail =
+      unknown.length === ids.length
+        ? t('Not known in this project: {people}.', { people })
+        : t('Not known in this project: {people}. Everybody else is in the group.', { people });
+    throw new ApiError(-1, { code: 'not_found', detail });
   }
 
   #add(): void {

@@ -46,16 +46,18 @@ export class MembersPage extends Page {
   protected override body(): TemplateResult {
     return html`<section class="card">
         ${this.#list.fields(this.#members.length, t('Part of an address, a name or a role'))}
-        ${tableOf<ListedMember>(
-          [
-            { name: t('E-mail'), cell: (member) => html`<bdi>${member.email}</bdi>` },
-            { name: t('Name'), cell: (member) => (member.display_name === '' ? '–' : html`<bdi>${member.display_name}</bdi>`) },
-            { name: t('Role'), cell: (member) => this.#role(member) },
-            { name: t('Last sign-in'), cell: (member) => this.time(member.last_login_at) },
-            { name: t('Actions'), kind: 'actions', cell: (member) => this.#switch(member) },
-          ],
-          this.#list.of(this.#members),
-          (member) => member.disabled,
+        ${this.#list.table(this.#members, (members) =>
+          tableOf<ListedMember>(
+            [
+              { name: t('E-mail'), cell: (member) => html`<bdi>${member.email}</bdi>` },
+              { name: t('Name'), cell: (member) => (member.display_name === '' ? '–' : html`<bdi>${member.display_name}</bdi>`) },
+              { name: t('Role'), cell: (member) => this.#role(member) },
+              { name: t('Last sign-in'), cell: (member) => this.time(member.last_login_at) },
+              { name: t('Actions'), kind: 'actions', cell: (member) => this.#switch(member) },
+            ],
+            members,
+            (member) => member.disabled,
+          ),
         )}
       </section>
       <section class="card">
@@ -66,15 +68,15 @@ export class MembersPage extends Page {
             const { form, text } = formValues(event);
             const body: BodyOf<'createMember'> = {
               email: text('email'),
-              display_name: text('name'),
+              display_name: text('display_name'),
               role: text('role') as ListedMember['role'],
               password: text('password'),
             };
-            void this.change(() => call('POST', '/api/v1/members', { body }).then(() => form.reset()));
+            void this.change(() => call('POST', '/api/v1/members', { body }).then(() => form.reset()), form);
           }}
         >
           <label>${t('E-mail')}<input name="email" type="email" required autocomplete="off" /></label>
-          <label>${t('Name')}<input name="name" maxlength="200" autocomplete="off" /></label>
+          <label>${t('Name')}<input name="display_name" maxlength="200" autocomplete="off" /></label>
           <label
             >${t('Role')}
             <select name="role">

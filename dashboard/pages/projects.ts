@@ -50,7 +50,7 @@ export class ProjectsPage extends Page {
           class="fields"
           @submit=${(event: SubmitEvent) => {
             const { form, text } = formValues(event);
-            void this.change(() => call('POST', '/api/v1/projects', { body: { name: text('name') } }).then(() => form.reset()));
+            void this.change(() => call('POST', '/api/v1/projects', { body: { name: text('name') } }).then(() => form.reset()), form);
           }}
         >
           <label>${t('Name')}<input name="name" required maxlength="200" autocomplete="off" /></label>
@@ -86,16 +86,18 @@ export class ProjectsPage extends Page {
           <form
             class="fields"
             @submit=${(event: SubmitEvent) => {
-              const wanted = formValues(event)
-                .text('origins')
+              const { form, text } = formValues(event);
+              const wanted = text('origins')
                 .split(/\s+/)
                 .filter((origin) => origin !== '');
-              void this.change(() =>
-                call('PUT', '/api/v1/projects/{projectId}/origins', {
-                  params: { projectId: project.id },
-                  body: { origins: wanted },
-                  etag: origins.etag,
-                }),
+              const put = { params: { projectId: project.id }, body: { origins: wanted }, etag: origins.etag };
+              void this.change(
+                () => call('PUT', '/api/v1/projects/{projectId}/origins', put),
+                form,
+                ([, index]) => {
+                  const origin = wanted[Number(index)];
+                  return origin === undefined ? undefined : t('{origin} is not the origin of a web page.', { origin });
+                },
               );
             }}
           >
@@ -203,13 +205,16 @@ export class ProjectsPage extends Page {
     return html`<form
       class="fields settings"
       @submit=${(event: SubmitEvent) => {
-        const { text, all } = formValues(event);
+        const { form, text, all } = formValues(event);
         const days = (name: string): number | null => (text(name) === '' ? null : Number(text(name)));
         const body: ProjectSettings = {
           retention: { samples_days: days('samples_days'), features_days: days('features_days'), beats_days: days('beats_days') },
           consent_required: all('consent') as ('recording' | 'sharing')[],
         };
-        void this.change(() => call('PUT', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id }, body, etag }));
+        void this.change(
+          () => call('PUT', '/api/v1/projects/{projectId}/settings', { params: { projectId: project.id }, body, etag }),
+          form,
+        );
       }}
     >
       <h3>${t('Retention')}</h3>

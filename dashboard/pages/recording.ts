@@ -36,7 +36,7 @@ export class RecordingPage extends Page {
     change: (action) => this.change(action),
     run: (action) => this.run(action),
     redraw: () => this.context.redraw(),
-    time: (iso) => this.#exactTime(iso, 1),
+    time: (iso) => this.time(iso, 'medium'),
     exactTime: (iso) => this.#exactTime(iso, 3),
     locale: this.context.locale,
     canEdit: this.canEdit,
@@ -161,7 +161,7 @@ export class RecordingPage extends Page {
     </div>`;
   }
 
-  #exactTime(iso: string, digits: 0 | 1 | 3): TemplateResult {
+  #exactTime(iso: string, digits: 0 | 3): TemplateResult {
     const shown = new Intl.DateTimeFormat(this.context.locale, {
       year: 'numeric',
       month: 'short',

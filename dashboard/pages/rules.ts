@@ -9,6 +9,7 @@ import { locale, plural, t } from '../language.ts';
 import { boundText, methodName, methodUnit, storedOf, typedOf, valueText } from '../method-name.ts';
 import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
+import type { FieldWords } from '../field-problem.ts';
 import { badge, duration, emptyState, figure, tableOf } from '../parts.ts';
 import { call, callTagged } from '../service.ts';
 import type { Group, MethodOfValue, Rule, TriedRule } from '../service.ts';
@@ -88,7 +89,7 @@ export class RulesPage extends ProjectPage {
                 t('No rules yet'),
                 t('The service opens episodes by rules of its own: fast, slow and irregular heart rates, pauses and runs.'),
               )
-            : this.#table()
+            : this.#list.table(this.#rules, (rules) => this.#table(rules))
         }
       </section>
       ${this.#tried?.ofForm === false ? this.#result() : nothing}
@@ -96,7 +97,7 @@ export class RulesPage extends ProjectPage {
       <div role="status" class=${this.#trying && this.#draft === null ? 'muted' : 'vh'}>${this.#spoken()}</div>`;
   }
 
-  #table(): TemplateResult {
+  #table(rules: readonly Rule[]): TemplateResult {
     return tableOf<Rule>(
       [
         { name: t('Rule'), cell: (rule) => html`<b><bdi>${rule.name}</bdi></b> ${this.#mailNote(rule)}` },
@@ -107,7 +108,7 @@ export class RulesPage extends ProjectPage {
         { name: t('Open'), kind: 'num', cell: (rule) => html`<a href="#/episodes">${rule.open_episodes}</a>` },
         { name: t('Actions'), kind: 'actions', cell: (rule) => this.#rowActions(rule) },
       ],
-      this.#list.of(this.#rules),
+      rules,
       (rule) => !rule.enabled,
       true,
     );
@@ -115,13 +116,17 @@ export class RulesPage extends ProjectPage {
 
   #rowActions(rule: Rule): TemplateResult {
     const of = html`<span class="vh"> ${rule.name}</span>`;
-    const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(bodyOf(rule), '7', false)}>
+    const tryIt = html`<button type="button" ?disabled=${this.#trying} @click=${() => void this.#try(bodyOf(rule), '7', null)}>
       ${t('Try')}${of}
     </button>`;
     if (!this.canEdit) return tryIt;
     return html`${tryIt}
       <button type="button" @click=${() => void this.#edit(rule)}>${t('Edit')}${of}</button>
-      <button type="button" @click=${() => void this.change(() => this.#switch(rule))}>
+      <button
+        type="button"
+        aria-haspopup=${rule.enabled && rule.open_episodes > 0 ? 'dialog' : nothing}
+        @click=${() => void this.run(() => this.#askSwitch(rule))}
+      >
         ${rule.enabled ? t('Switch off') : t('Switch on')}${of}
       </button>
       <button type="button" aria-haspopup="dialog" @click=${() => void this.run(() => this.#askDelete(rule.id))}>
@@ -135,6 +140,19 @@ export class RulesPage extends ProjectPage {
     const { value, etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
     this.#rules = this.#rules.map((one) => (one.id === ruleId ? value : one));
     return { rule: value, etag };
+  }
+
+  /** Asks first where episodes end by it. */
+  async #askSwitch(shown: Rule): Promise<void> {
+    const { rule } = await this.#read(shown.id);
+    const { name, enabled, open_episodes: count } = rule;
+    if (!enabled || count === 0 || rule.updated_at !== shown.updated_at) return void (await this.change(() => this.#switch(shown)));
+    this.ask({
+      title: t('Switch off {name}?', { name }),
+      text: plural(count, 'Its {count} open episode ends.', 'Its {count} open episodes end.'),
+      word: t('Switch off'),
+      act: () => this.#switch(shown),
+    });
   }
 
   /** @param shown in the list: another has the same button
@@ -175,9 +193,13 @@ export class RulesPage extends ProjectPage {
     });
   }
 
-  #mailNote({ email_to: addresses, email_problem: problem }: Rule): TemplateResult | typeof nothing {
+  #mailNote({ email_to: addresses, email_problem: problem, quiet_from: from, quiet_to: to }: Rule): TemplateResult | typeof nothing {
     if (addresses.length === 0) return nothing;
-    return html`<div class="muted">${t('e-mail to {addresses}', { addresses: addresses.join(', ') })}</div>
+    const zone = this.project.time_zone;
+    const quiet = from === null || to === null ? '' : t('none from {from} to {to} ({zone})', { from, to, zone });
+    return html`<div class="muted">
+        ${t('e-mail to {addresses}', { addresses: addresses.join(', ') })}${quiet === '' ? '' : `; ${quiet}`}
+      </div>
       ${problem === null ? nothing : html`<div>${badge('bad', t('e-mail not sent'))} <span class="muted">${problem}</span></div>`}`;
   }
 
@@ -220,9 +242,16 @@ export class RulesPage extends ProjectPage {
       value: string | number,
       more: 'number' | 'text' | 'time' = 'text',
       needed = false,
+      note = '',
     ): TemplateResult =>
       html`<label
-        >${label}<input name=${name} type=${more} step="any" .value=${String(value)} ?required=${needed} autocomplete="off"
+        >${label}${note === '' ? nothing : html` <span class="muted">${note}</span>`}<input
+          name=${name}
+          type=${more}
+          step="any"
+          .value=${String(value)}
+          ?required=${needed}
+          autocomplete="off"
       /></label>`;
     const choice = (name: string, label: string, choices: readonly (readonly [string, string])[], chosen: string): TemplateResult =>
       html`<label
@@ -235,6 +264,7 @@ export class RulesPage extends ProjectPage {
       const unit = methodUnit(method);
       return [method.name, `${methodName(method)}${unit === '' ? '' : ` (${unit})`}`] as const;
     });
+    const onClocks = t('on the clocks of the project, {zone}', { zone: this.project.time_zone });
     const bound = (stored: number | null | undefined): string =>
       stored === null || stored === undefined || rule === null ? '' : String(typedOf(this.#methodOf(rule), stored));
     return html`<section class="card" id="rule-form">
@@ -274,8 +304,9 @@ export class RulesPage extends ProjectPage {
         ${choice('group_id', t('Group'), [['', t('not for a group')], ...this.#groups.map(({ id, name }) => [id, name] as const)], rule?.group_id ?? '')}
         ${text('email_to', t('E-mail to, separated by commas'), rule?.email_to.join(', ') ?? '')}
         ${this.context.member.can_email ? nothing : html`<p class="muted" id="no-mail">${t('This service has no mail server, so a rule cannot send e-mail: its operator can set one.')}</p>`}
-        ${text('quiet_from', t('No e-mail from'), rule?.quiet_from ?? '', 'time')}
-        ${text('quiet_to', t('No e-mail until'), rule?.quiet_to ?? '', 'time')} ${choice('range', t('Try on the'), ranges, '7')}
+        ${text('quiet_from', t('No e-mail from'), rule?.quiet_from ?? '', 'time', false, onClocks)}
+        ${text('quiet_to', t('No e-mail until'), rule?.quiet_to ?? '', 'time', false, onClocks)}
+        ${choice('range', t('Try on the'), ranges, '7')}
         <div class="row">
           <button class="primary" name="do" value="save">${t('Save')}</button>
           <button name="do" value="try" formnovalidate ?disabled=${this.#trying}>${t('Try on history')}</button>
@@ -303,14 +334,15 @@ export class RulesPage extends ProjectPage {
       // A trial needs no name yet.
       const wrong = form.querySelector<HTMLInputElement>('input:invalid:not([name=name])');
       if (wrong !== null) return void wrong.reportValidity();
-      return this.#try({ ...body, name: body.name || t('New rule') }, text('range'), true);
+      return this.#try({ ...body, name: body.name || t('New rule') }, text('range'), form);
     }
-    await this.change(async () => {
+    const save = async (): Promise<void> => {
       const params = { projectId: this.project.id };
       if (rule === null) await call('POST', '/api/v1/projects/{projectId}/rules', { params, body });
       else await call('PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}', { params: { ...params, ruleId: rule.id }, body, etag });
       this.#draft = null;
-    });
+    };
+    await this.change(() => ofPerson(body, save), form, wordsOf(body, this.#methodOf(body)));
   }
 
   #bodyOfForm(text: (name: string) => string): Body {
@@ -338,16 +370,18 @@ export class RulesPage extends ProjectPage {
     };
   }
 
-  async #try(rule: Body, range: string, ofForm: boolean): Promise<void> {
+  /** @param form where the rule is being written; null: it is in the list */
+  async #try(rule: Body, range: string, form: HTMLFormElement | null): Promise<void> {
     this.#trying = true;
     this.#tried = null;
     this.context.redraw();
-    await this.run(async () => {
+    const tryIt = async (): Promise<void> => {
       const untilMs = Date.now();
       const body = { rule, since: new Date(untilMs - Number(range) * DAY_MS).toISOString(), until: new Date(untilMs).toISOString() };
       const trial = await call('POST', '/api/v1/projects/{projectId}/rules/try', { params: { projectId: this.project.id }, body });
-      this.#tried = { rule, range, trial, ofForm };
-    });
+      this.#tried = { rule, range, trial, ofForm: form !== null };
+    };
+    await this.run(() => (form === null ? tryIt() : this.ofForm(form, () => ofPerson(rule, tryIt), wordsOf(rule, this.#methodOf(rule)))));
     this.#trying = false;
     this.context.redraw();
     // Once it is drawn.
@@ -410,6 +444,48 @@ export class RulesPage extends ProjectPage {
     ${more > 0 ? html`<p class="muted">${t('and {count} more', { count: numbered(more) })}</p>` : nothing}`;
   }
 }
+
+/** The service says of a person whom it does not know only that there is none: here it is one of the form's fields. */
+async function ofPerson({ subject_id: person }: Body, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    const isPerson = error instanceof ApiError && error.status === 404 && person !== null && /\buser\b/.test(error.message);
+    if (!isPerson) throw error;
+    throw new ApiError(404, { code: error.code, errors: [{ pointer: '/subject_id', code: 'unknown', detail: error.message }] });
+  }
+}
+
+/** What the service refuses of a rule. */
+const wordsOf =
+  ({ comparison, threshold, email_to: addresses = [], subject_id: person }: Body, method: MethodOfValue | undefined): FieldWords =>
+  (path, { code }) => {
+    const [field = '', index] = path[0] === 'rule' ? path.slice(1) : path; // of a trial
+    const value = boundText(method, threshold);
+    switch (`${field} ${code}`) {
+      case 'email_to pattern':
+      case 'email_to maxLength':
+        return t('{address} is not an e-mail address.', { address: addresses[Number(index)] ?? '' });
+      case 'email_to uniqueItems':
+        return t('The same address stands there twice.');
+      case 'email_to maxItems':
+        return t('At most ten addresses.');
+      case 'email_to unavailable':
+        return t('This service has no mail server, so a rule cannot send e-mail: its operator can set one.');
+      case 'end_threshold order':
+        return comparison === 'above'
+          ? t('An episode that opens above {value} ends at {value} or below.', { value })
+          : t('An episode that opens below {value} ends at {value} or above.', { value });
+      case 'quiet_to order':
+        return t('Quiet hours need both ends, and two different ones. Leave both empty to have none.');
+      case 'group_id value':
+        return t('A rule is for one person or for a group: leave one of the two empty.');
+      case 'subject_id unknown':
+        return t('Nobody in this project has the id {id}.', { id: person ?? '' });
+      default:
+        return undefined;
+    }
+  };
 
 const numbered = (count: number): string => formatNumber(locale, count);
 

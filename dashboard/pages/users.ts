@@ -64,13 +64,20 @@ export class UsersPage extends Page {
     this.#project = text('project');
     this.#group = text('group');
     this.keep({ search: this.#search, project: this.#project, group: this.#group });
-    void this.run(() => this.load());
+    this.#look();
+  }
+
+  #look(): void {
+    void this.find(
+      () => this.load(),
+      () => ([this.#users, this.#next] = [[], null]),
+    );
   }
 
   #sortBy(sort: Sort): void {
     this.#sort = sort;
     this.keep({ sort: sort === 'newest' ? '' : sort });
-    void this.run(() => this.load());
+    this.#look();
   }
 
   protected override actions(): TemplateResult | typeof nothing {

@@ -59,12 +59,12 @@ export class WebhooksPage extends Page {
     return html`${this.#fresh.view()}
       <section class="card">
         ${this.#list.fields(this.#hooks.length, t('Part of an address, a note or an event'))}
-        ${this.#hooks.length === 0 ? emptyState(t('No webhooks yet'), t('Add the address of your server below.')) : this.#table()}
+        ${this.#hooks.length === 0 ? emptyState(t('No webhooks yet'), t('Add the address of your server below.')) : this.#list.table(this.#hooks, (hooks) => this.#table(hooks))}
       </section>
       ${this.#log()} ${this.#form()}`;
   }
 
-  #table(): TemplateResult {
+  #table(hooks: readonly Webhook[]): TemplateResult {
     return tableOf<Webhook>(
       [
         { name: t('Address'), cell: (hook) => html`<code>${hook.url}</code> <span class="muted">${hook.description}</span>` },
@@ -126,7 +126,7 @@ export class WebhooksPage extends Page {
               })}`,
         },
       ],
-      this.#list.of(this.#hooks),
+      hooks,
     );
   }
 
@@ -214,12 +214,13 @@ export class WebhooksPage extends Page {
             project_id: text('project') || null,
             description: text('description'),
           };
-          void this.change(async () => {
+          const add = async (): Promise<void> => {
             const { url, secret } = await call('POST', '/api/v1/webhooks', { body });
             const checked = t('Copy it now; it is shown only once. Your server verifies webhook-signature with it (HMAC-SHA-256).');
             this.#fresh.show({ title: t('Secret of {url}', { url }), text: checked, secret });
             form.reset();
-          });
+          };
+          void this.change(add, form, ([field]) => (field === 'events' ? t('Choose at least one event.') : undefined));
         }}
       >
         <label

@@ -6,6 +6,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../tenancy/record-ownership.ts';
+import { spellingsOf } from '../text.ts';
 
 /** Of each kind. */
 const FOUND_MAX = 20;
@@ -33,20 +34,20 @@ const search = ({ db }: Deps) =>
     tag: 'Fleet',
     summary: 'Find people, devices and recordings',
     description:
-      'People by external id or name, devices by their number or name, in any case; recordings by the beginning of their id, and the newest of ' +
-      'the people and devices found. What begins with the words comes first. Nothing of archived projects is found.',
+      'People by external id or name, devices by their number or name, in any case and with or without accents (ozturk: Öztürk; Mueller: ' +
+      'Müller); recordings by the beginning of their id, and the newest of the people and devices found, by when they were recorded. What begins with the words comes first. Nothing of archived projects is found.',
     access: { key: 'read', operator: 'viewer' },
     query: { q: Type.String({ minLength: 1, maxLength: 255 }), limit: LimitQuery(FOUND, FOUND_MAX) },
     responses: { 200: { description: 'What was found, of each kind.', schema: SearchSchema } },
     handler: async ({ caller, query }) => {
-      const words = query.q.trim().toLowerCase();
-      const place = [orgOf(caller), projectOf(caller), ownSubjectOf(caller), words, query.limit];
+      const words = query.q.trim();
+      const place = [orgOf(caller), projectOf(caller), ownSubjectOf(caller), spellingsOf(words), query.limit];
       // SQL: rank and limit in each; positions of words in two columns.
       const people = await db.query<Found['people'][number]>(
         `select x.id as xuser_id, x.external_id, x.display_name from xuser x
          where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3)
-           and x.project_id not in (${archived}) and (position($4 in lower(x.external_id)) > 0 or position($4 in lower(x.display_name)) > 0)
-         order by least(nullif(position($4 in lower(x.external_id)), 0), nullif(position($4 in lower(x.display_name)), 0)), lower(x.external_id), x.id
+           and x.project_id not in (${archived}) and ${firstOf('x.external_id', 'x.display_name')} is not null
+         order by ${firstOf('x.external_id', 'x.display_name')}, lower(x.external_id), x.id
          limit $5`,
         place,
       );
@@ -59,12 +60,12 @@ const search = ({ db }: Deps) =>
          left join xuser x on x.id = coalesce(s.xuser_id, d.xuser_id)
          where d.organization_id = $1 and ($2::uuid is null or d.project_id = $2 or s.xuser_id is not null) and ($3::uuid is null or x.id = $3)
            and coalesce(x.project_id, d.project_id, d.organization_id) not in (${archived})
-           and (position($4 in lower(d.external_id)) > 0 or position($4 in lower(d.name)) > 0)
-         order by least(nullif(position($4 in lower(d.external_id)), 0), nullif(position($4 in lower(d.name)), 0)), lower(d.external_id), d.id
+           and ${firstOf('d.external_id', 'd.name')} is not null
+         order by ${firstOf('d.external_id', 'd.name')}, lower(d.external_id), d.id
          limit $5`,
         place,
       );
-      const [from, to] = uuidRange(words);
+      const [from, to] = uuidRange(words.toLowerCase());
       const recordings = await db.query<Found['recordings'][number]>(
         `select s.uuid as stream_id, x.external_id, d.external_id as device_id,
            to_json(coalesce(s.recorded_from, s.started_at)) #>> '{}' as started_at
@@ -73,12 +74,16 @@ const search = ({ db }: Deps) =>
            and s.project_id not in (${archived})
            and (s.uuid between $5::uuid and $6::uuid or s.xuser_id = any ($7::uuid[]) or s.device_id = any ($8::uuid[]))
            and not 'sharing' = any (missing_consents(x.id))
-         order by s.started_at desc, s.id limit $4`,
+         order by coalesce(s.recorded_from, s.started_at) desc, s.id desc limit $4`,
         [...place.slice(0, 3), query.limit, from, to, people.rows.map((one) => one.xuser_id), devices.rows.map((one) => one.id)],
       );
       return { status: 200, json: { people: people.rows, devices: devices.rows, recordings: recordings.rows } };
     },
   });
+
+/** Where one of the spellings $4 begins in one of two columns; null: none is there. SQL: part of each statement. */
+const firstOf = (...columns: readonly string[]): string =>
+  `(select min(nullif(position(w in folded(t)), 0)) from unnest((select array_agg(folded(s)) from unnest($4::text[]) s)) w, (values ${columns.map((one) => `(${one})`).join()}) v(t))`;
 
 /** First and last uuid that begin with a text. @returns nulls when none does, or the text is too short to mean one */
 function uuidRange(text: string): readonly [string, string] | readonly [null, null] {

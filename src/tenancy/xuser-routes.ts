@@ -10,6 +10,7 @@ import { checkIfMatch } from '../http/precondition.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
+import { spellingsOf } from '../text.ts';
 import { CursorQuery, exactly, GroupQuery, LimitQuery, nullable, OneLine, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -43,12 +44,13 @@ const ListedXuserSchema = exactly({
 
 const TimeZone = Type.String({ minLength: 1, maxLength: 64 });
 
-/** Sort orders of the list: a page's cursor is the last row's value here, and its id. Users without a name come last. */
+/** Sort orders of the list: a page's cursor is the last row's value here, and its id. Users without a name come last, by their external
+ *  id. */
 const orders = {
   newest: { key: sql`xuser.created_at`, after: (key: unknown) => sql`${key}::timestamptz`, direction: 'desc' },
   external_id: { key: sql`lower(external_id) collate "C"`, after: (key: unknown) => sql`${key}::text`, direction: 'asc' },
   name: {
-    key: sql`case display_name when '' then '1' else '0' || lower(display_name) end collate "C"`,
+    key: sql`case display_name when '' then '1' || folded(external_id) else '0' || folded(display_name) end collate "C"`,
     after: (key: unknown) => sql`${key}::text`,
     direction: 'asc',
   },
@@ -118,7 +120,11 @@ const listUsers = ({ db, cursors, flowingStreams = () => [] }: Deps) =>
       group_id: GroupQuery,
       external_id: Type.Optional(ExternalId),
       search: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 255, description: 'Part of the external id or of the name, in any case.' }),
+        Type.String({
+          minLength: 1,
+          maxLength: 255,
+          description: 'Part of the external id or of the name, in any case, with or without accents.',
+        }),
       ),
       sort: orDefault(oneOf(orderNames, { default: 'newest', description: 'Names and external ids ascending, in any case.' })),
       limit: LimitQuery(100, 1000),
@@ -146,8 +152,9 @@ const listUsers = ({ db, cursors, flowingStreams = () => [] }: Deps) =>
       if (own !== null) users = users.where('id', '=', own);
       if (externalId !== undefined) users = users.where('external_id', '=', externalId);
       if (search !== undefined) {
-        const holds = (column: 'external_id' | 'display_name') => sql<boolean>`position(lower(${search}) in lower(${sql.ref(column)})) > 0`;
-        users = users.where(({ or }) => or([holds('external_id'), holds('display_name')]));
+        const holds = (column: 'external_id' | 'display_name', words: string) =>
+          sql<boolean>`position(folded(${words}) in folded(${sql.ref(column)})) > 0`;
+        users = users.where(({ or }) => or(spellingsOf(search).flatMap((one) => [holds('external_id', one), holds('display_name', one)])));
       }
       const start = pageStart(list);
       if (start !== null) {

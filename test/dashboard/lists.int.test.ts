@@ -114,6 +114,11 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
       await expect.poll(names, { message: search }).toEqual(found);
       expect(page.url()).toContain(`sort=${sort}&search=${new URLSearchParams({ '': search }).toString().slice(1)}`);
       expect(await violations(page), address).toEqual([]);
+      await page.getByRole('searchbox', { name: 'Search' }).fill('zzzz');
+      await page.getByText('Nothing in this list contains this text.').waitFor();
+      expect(await page.locator('table').count(), 'no head without rows').toBe(0);
+      await page.getByRole('searchbox', { name: 'Search' }).fill(search.replace('e', 'é'));
+      await expect.poll(names, { message: `${search} with an accent` }).toEqual(found);
       expect(errors).toEqual([]);
       await page.context().close();
     }
@@ -137,6 +142,20 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     const { page } = await dashboard.open('/dashboard/#/audit?sort=oldest', { storageState: dashboard.signedIn });
     const [oldest] = await dashboard.send<{ action: string }[]>('GET', '/api/v1/audit-log?kind=acts&sort=oldest&limit=1');
     await expect.poll(() => page.locator('tbody tr').first().textContent()).toContain(oldest!.action);
+    await page.context().close();
+  });
+
+  it('the audit log shows nobody else below a person whom it does not know', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/#/audit?kind=all', { storageState: dashboard.signedIn });
+    await page.locator('tbody tr').first().waitFor();
+    await page.getByLabel('Person').fill('nobody at all');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('alert').getByText('no such user').waitFor();
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(0);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.locator('tbody tr').first().waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(errors).toEqual([]);
     await page.context().close();
   });
 

@@ -23,6 +23,7 @@ let ward: Ward;
 let folder: string;
 /** By name: address, what is there once it is ready, and what its print says. */
 let pages: Readonly<Record<string, readonly [hash: string, ready: string, ...says: RegExp[]]>>;
+let reportOf: readonly [hash: string, ready: string];
 
 beforeAll(async () => {
   if (chromiumPath === null) return;
@@ -36,6 +37,7 @@ beforeAll(async () => {
   ward = await startWard(service.baseUrl, service.firstKey!, [{ id: sending, channels: ['ecg.ii'] }]);
   const time = /\d\d:\d\d/;
   const here = `#/recordings/${viewed.stream}`;
+  reportOf = [`#/users/${viewed.person}/report`, '.report .disclaimer'];
   pages = {
     live: [`#/users/${sending}`, 'bio-live-trace', /Grace Hopper/, /25 mm\/s/, /10 mm\/mV/, time],
     wall: ['#/wall', '.wall-tile:not(.old)', /Grace Hopper/, /\/min/, /25 mm\/s, height fitted/],
@@ -101,6 +103,27 @@ const flaws = (page: Page, smallest: number): Promise<string[]> =>
     return [...found];
   }, smallest);
 
+/** Words of a PDF that stand on others, by the boxes of pdftotext: they share more than a third of the height and the width of a letter. */
+function overprinted(boxes: string): string[] {
+  return boxes.split('<page ').flatMap((sheet, i) => {
+    const words = [...sheet.matchAll(/<word xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)" yMax="([\d.]+)">([^<]*)</g)].map(
+      ([, left, top, right, bottom, text]) => ({
+        box: [left, top, right, bottom].map(Number) as [number, number, number, number],
+        text: text!,
+      }),
+    );
+    return words.flatMap((one, k) =>
+      words.slice(k + 1).flatMap((other) => {
+        const [width, height] = [0, 1].map(
+          (axis) => Math.min(one.box[axis + 2]!, other.box[axis + 2]!) - Math.max(one.box[axis]!, other.box[axis]!),
+        );
+        const least = Math.min(one.box[3] - one.box[1], other.box[3] - other.box[1]);
+        return width! > least / 3 && height! > least / 3 ? [`sheet ${i}: '${one.text}' on '${other.text}'`] : [];
+      }),
+    );
+  });
+}
+
 describe.skipIf(chromiumPath === null)('pages of the dashboard', () => {
   // promise: on-paper
   it.skipIf(!hasReader)(
@@ -141,9 +164,42 @@ describe.skipIf(chromiumPath === null)('pages of the dashboard', () => {
         const { stdout } = await promisify(execFile)(pdftotext, ['-raw', file, '-']);
         const text = stdout.replaceAll(/\s+/g, ' ');
         for (const one of says) expect(text, name).toMatch(one);
+        if (name === 'recording') expect(stdout.split('\f')[0], 'its strip on the first sheet').toContain('Strip: ');
         expect(text, name).toMatch(/Printed \d+ \w+ \d{4}(?:,| at) \d\d:\d\d:\d\d UTC\. No alarms\. Not a medical device\./);
         await page.setViewportSize({ width: 1200, height: 900 });
       }
+      expect(errors).toEqual([]);
+      await page.context().close();
+    },
+    600_000,
+  );
+
+  // promise: on-paper
+  it.skipIf(!hasReader)(
+    'lie nowhere over each other on paper, wherever a sheet ends',
+    async () => {
+      const { page, errors } = await dashboard.open('/dashboard/', {
+        storageState: dashboard.signedIn,
+        timezoneId: 'UTC',
+        locale: 'en-GB',
+      });
+      const found: string[] = [];
+      for (const [name, [hash, ready]] of Object.entries({ ...pages, report: reportOf })) {
+        if (name === 'wall') continue; // one sheet
+        await page.setViewportSize({ width: 1200, height: 900 });
+        await go(page, hash, ready);
+        for (const px of [0, 120, 240, 360, 480, 600, 720, 840]) {
+          // As a longer text above it would: a sheet ends elsewhere.
+          await page.evaluate((size) => {
+            document.body.style.paddingBlockStart = `${size}px`;
+          }, px);
+          const file = join(process.env['BIO_TEST_PICTURES'] ?? folder, `${name}-${px}.pdf`);
+          await writeFile(file, await page.pdf({ preferCSSPageSize: true, printBackground: true }));
+          const { stdout } = await promisify(execFile)(pdftotext, ['-bbox', file, '-'], { maxBuffer: 1e8 });
+          found.push(...overprinted(stdout).map((words) => `${name}, ${px} px lower: ${words}`));
+        }
+      }
+      expect(found).toEqual([]);
       expect(errors).toEqual([]);
       await page.context().close();
     },

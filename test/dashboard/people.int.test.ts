@@ -98,7 +98,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await edit.click();
     await page.getByLabel('Time zone').fill('Nowhere/Land');
     await save.click();
-    await expect.poll(() => page.getByRole('alert').textContent()).toContain('is not an IANA time zone');
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain('No time zone has this name');
     await send('PATCH', `/api/v1/xusers/${id}`, { display_name: 'Theirs' });
     await page.getByLabel('Time zone').fill('Asia/Tokyo');
     await save.click();
@@ -177,7 +177,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     expect(await violations(page)).toEqual([]);
     await dialog.getByLabel('to confirm').fill('another person');
     await dialog.getByRole('button', { name: 'Erase' }).click();
-    await expect.poll(() => dialog.getByRole('alert').textContent()).toContain('is not the external id of this user');
+    await expect.poll(() => dialog.getByRole('alert').textContent()).toContain('This is not the id of this person. Nothing was erased.');
     await dialog.getByLabel('to confirm').fill('to-be-erased');
     await dialog.getByRole('button', { name: 'Erase' }).click();
     await page.getByRole('heading', { name: 'to-be-erased has been erased' }).waitFor();

@@ -680,6 +680,32 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('lets a finger scroll the page that starts on the strip, and neither moves nor measures by it', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
+    const strip = page.locator('canvas.strip');
+    await page.getByRole('checkbox', { name: 'Calipers' }).check();
+    const session = await page.context().newCDPSession(page);
+    for (const isMeasuring of [true, false]) {
+      if (!isMeasuring) await page.getByRole('checkbox', { name: 'Calipers' }).uncheck();
+      await strip.scrollIntoViewIfNeeded();
+      const box = (await strip.boundingBox())!;
+      const before = await page.evaluate(() => scrollY);
+      const measured = await page.locator('.measured').allTextContents();
+      const [x, y] = [box.x + box.width / 2, box.y + 20];
+      await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] });
+      for (const down of [30, 90, 150, 210]) {
+        await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [{ x: x + 2, y: y + down }] });
+        await page.waitForTimeout(30);
+      }
+      await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+      await expect.poll(async () => before - (await page.evaluate(() => scrollY))).toBeGreaterThan(100);
+      expect(Math.abs((await shownSec(page)) - 200)).toBeLessThan(0.2);
+      expect(await page.locator('.measured').allTextContents()).toEqual(measured);
+    }
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: strip-in-sight
   it('keeps its strip in sight while one scrolls through the rows, unless it needs the screen', async () => {
     const { page } = await openViewer(`?at=${at(100)}`, { viewport: { width: 1366, height: 860 } });

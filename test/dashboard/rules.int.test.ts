@@ -65,7 +65,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByLabel('Threshold', { exact: true }).fill('20');
     await page.getByLabel('E-mail to').fill('ward@clinic.example');
     await page.getByRole('button', { name: 'Save' }).click();
-    const problem = page.getByRole('alert').filter({ hasText: 'needs a mail server' });
+    const problem = page.getByRole('alert').filter({ hasText: 'This service has no mail server' });
     await problem.waitFor();
     // Once it is known, and not only while the page is scrolled to where it was.
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
@@ -90,15 +90,16 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('button', { name: 'Add Ward 3' }).click();
     const key = (await send<{ project_key: string }[]>('GET', '/api/v1/projects'))[0]!.project_key;
     await send('POST', '/api/v1/xusers', { external_id: 'in the next bed', project_key: key });
-    // A ward at once; who is not known is left in the field, with those who come after.
+    // A ward at once; who is not known is named and left in the field, and everybody else is in it, as its row says.
     const field = page.getByLabel('External ids, one a line');
     await field.fill('demo-patient\nnobody\n\n in the next bed ');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await page.getByRole('dialog').getByRole('alert').waitFor();
-    expect(await field.inputValue()).toBe('nobody\nin the next bed');
-    await field.fill('in the next bed');
-    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    const alertText = await page.getByRole('dialog').getByRole('alert').textContent();
+    expect(alertText).toBe('Not known in this project: nobody. Everybody else is in the group.');
+    expect(await field.inputValue()).toBe('nobody');
     await page.locator('td[data-name=People]').getByText('2').waitFor();
+    await picture(page, 'group-unknown');
+    await page.getByRole('button', { name: 'Cancel' }).click();
     expect(await violations(page, 'main')).toEqual([]);
     await picture(page, 'groups');
 
@@ -141,7 +142,9 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.locator('#rule-form .row').getByText('Trying the rule').waitFor();
     await page.getByLabel('Ends at (empty: the threshold)').fill('30');
     await page.getByRole('button', { name: 'Save' }).click();
-    const alert = page.getByRole('alert').getByText('end_threshold');
+    const alert = page
+      .getByRole('alert')
+      .getByText('Ends at (empty: the threshold): An episode that opens above 20 /min ends at 20 /min or below.');
     await alert.waitFor();
     held.resolve();
     await page.getByRole('button', { name: 'Try on history', disabled: false }).waitFor();
@@ -165,14 +168,69 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByLabel('Threshold', { exact: true }).fill('250');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('above 250').waitFor();
+    const counted = page.getByRole('navigation').getByRole('link', { name: /^Rules/ });
+    await expect.poll(() => counted.textContent()).toMatch(/1\s+switched on/);
     await page.getByRole('button', { name: 'Switch off Anything' }).click();
+    const asked = page.getByRole('dialog').getByRole('button', { name: 'Switch off' });
+    await asked.or(page.locator('.badge.off', { hasText: 'off' })).waitFor();
+    if (await asked.isVisible()) await asked.click(); // its episode is still open
     await page.locator('.badge.off', { hasText: 'off' }).waitFor();
+    await expect.poll(() => counted.textContent(), { timeout: 10_000 }).not.toMatch(/switched on/);
     const rules = await send<object[]>('GET', `/api/v1/projects/${project!.id}/rules`);
     expect(rules).toMatchObject([{ name: 'Anything', threshold: 250, sustain_sec: 0, enabled: false }]);
     await page.getByRole('link', { name: 'Ward 3', exact: true }).click();
     await page.getByRole('link', { name: 'demo-patient' }).waitFor();
     expect(page.url()).toMatch(/#\/users\?group=/);
     expect(await page.getByLabel('Group').inputValue()).not.toBe('');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('says at its fields, in words of the page, what of a rule is refused', async () => {
+    const { open, signedIn } = dashboard;
+    const { page, errors } = await open('/dashboard/?lang=de#/rules', { storageState: signedIn, locale: 'de-DE' });
+    await page.getByRole('button', { name: 'Neue Regel' }).click();
+    const field = (name: string) => page.locator(`#rule-form [name=${name}]`);
+    await field('name').fill('Schnell');
+    await field('threshold').fill('130');
+    await expect.poll(() => page.locator('#rule-form').textContent()).toMatch(/Keine E-Mail von nach den Uhren des Projekts, UTC/);
+    const refused = async (name: string, words: string): Promise<void> => {
+      await page.locator('#rule-form [value=save]').click();
+      await page.getByRole('alert').getByText(words).waitFor();
+      await expect.poll(() => field(name).getAttribute('aria-invalid')).toBe('true');
+      const said = await field(name).evaluate((input) => document.getElementById(input.getAttribute('aria-describedby')!)?.textContent);
+      expect(said).toBe(words);
+      expect(await field(name).evaluate((input) => input === document.activeElement)).toBe(true);
+      expect(await page.getByRole('alert').textContent()).not.toMatch(/email_to|quiet_|subject_id|pattern/);
+    };
+    await field('email_to').fill('ward@bio.example, niemand');
+    await refused('email_to', 'niemand ist keine E-Mail-Adresse.');
+    await picture(page, 'rule-refused-de');
+    expect(await violations(page, 'main')).toEqual([]);
+    await field('email_to').fill('');
+    expect(await field('email_to').getAttribute('aria-invalid')).toBe(null);
+    expect(await page.locator('.field-problem').count()).toBe(0);
+    await field('quiet_from').fill('22:00');
+    await refused(
+      'quiet_to',
+      'Ruhezeiten brauchen Anfang und Ende, und zwei verschiedene. Lassen Sie beide leer, wenn es keine geben soll.',
+    );
+    await field('quiet_to').fill('07:00');
+    await field('subject_id').fill('niemand');
+    await refused('subject_id', 'Niemand in diesem Projekt hat die Kennung niemand.');
+    await page.locator('#rule-form [value=try]').click(); // a trial says the same
+    await page.getByRole('alert').getByText('hat die Kennung').waitFor();
+    await field('subject_id').fill('');
+    await field('sustain_sec').fill('4000');
+    await refused('sustain_sec', 'Zu groß: höchstens 3600.');
+    await field('sustain_sec').fill('60');
+    await page.locator('#rule-form [value=save]').click();
+    await page.getByRole('cell', { name: 'Schnell', exact: true }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    // The fixture has no mail server, so that an address can be given to a rule only here.
+    await dashboard.database.pool.query(`update episode_rule set email_to = '{ward@bio.example}' where name = 'Schnell'`);
+    await page.reload();
+    await page.getByText('E-Mail an ward@bio.example; keine von 22:00 bis 07:00 (UTC)').waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
   });
@@ -313,7 +371,18 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     expect(text).toContain('Wert Herzfrequenz');
     expect(text).toMatch(/Äußerster Wert \d+ \S*min/);
     expect(text).not.toMatch(/hr_ecg|Extreme|Feature|Duration/);
+    expect(text).toContain('Ausgelöst von Regel Beyond twenty');
     await picture(page, 'episode-de');
+    await facts.getByRole('link', { name: rule.name }).click();
+    const row = page.getByRole('row').filter({ hasText: rule.name });
+    await row.getByRole('button', { name: 'Ausschalten' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(/offenen? Episoden? dieser Regel ende/).waitFor();
+    await picture(page, 'rule-switched-off-de');
+    await dialog.getByRole('button', { name: 'Abbrechen' }).click();
+    await row.getByRole('button', { name: 'Ausschalten' }).click();
+    await dialog.getByRole('button', { name: 'Ausschalten' }).click();
+    await row.getByRole('button', { name: 'Einschalten' }).waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
   });

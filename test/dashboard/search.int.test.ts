@@ -1,4 +1,5 @@
 /** Search in the dashboard, with the keyboard alone. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { password, startDashboard, violations } from '../helpers/dashboard.ts';
@@ -44,6 +45,29 @@ describe.skipIf(chromiumPath === null)('search', () => {
     await page.getByRole('status').filter({ hasText: 'Nothing found' }).waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('opens the first of what is found when Enter comes before the answer, and nothing of other words', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.route('**/api/v1/search?*', async (route) => {
+      await sleep(700); // a service at work
+      await route.continue();
+    });
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('demo-pat');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/users\//);
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/overview`);
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('demo-pat');
+    await page.locator('#hits li').first().waitFor();
+    await page.keyboard.type(' nobody');
+    await page.keyboard.press('Enter'); // below the field stands what was found before
+    await page.getByRole('status').filter({ hasText: 'Nothing found' }).waitFor();
+    expect(page.url()).toContain('#/overview');
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
-import type { RunningService } from '../helpers/running-service.ts';
+import type { Answer, RunningService } from '../helpers/running-service.ts';
 import { sendEcg } from '../helpers/send-ecg.ts';
 
 type Found = Readonly<{
@@ -47,6 +47,56 @@ it('finds people, devices and recordings by a part of their names in any case, w
   expect(await find('zzz')).toEqual({ people: [], devices: [], recordings: [] });
   expect((await find('e', undefined, '&limit=1')).people).toHaveLength(1);
   expect((await running.send('GET', '/api/v1/search?q=')).status).toBe(422);
+});
+
+it('finds names with and without their accents, as Turkish and German are typed', async () => {
+  const names = { 'tr-1': 'Öztürk', 'tr-2': 'IŞIK İnci', 'de-1': 'Jürgen Groß', 'de-2': 'Mueller', 'pl-1': 'Łukasz' };
+  for (const [externalId, name] of Object.entries(names)) {
+    await running.token(externalId);
+    const [one] = (await running.send<{ xuser_id: string }[]>('GET', `/api/v1/xusers?external_id=${externalId}`)).body;
+    await running.send('PATCH', `/api/v1/xusers/${one!.xuser_id}`, { body: { display_name: name } });
+  }
+  const sought = {
+    'tr-1': ['ozturk', 'OZTURK', 'öztürk', 'Oeztuerk', 'O\u0308ztu'],
+    'tr-2': ['isik', 'ışık', 'ISIK', 'inci', 'İNCİ'],
+    'de-1': ['jurgen', 'Juergen', 'gross', 'groß', 'GROẞ'],
+    'de-2': ['müller', 'mueller', 'Muelle'],
+    'pl-1': ['lukasz', 'ŁUK'],
+  };
+  for (const [id, all] of Object.entries(sought)) {
+    for (const words of all) {
+      expect([words, (await find(words)).people.map((one) => one.external_id)]).toEqual([words, [id]]);
+      const listed = await running.send<{ external_id: string }[]>('GET', `/api/v1/xusers?search=${encodeURIComponent(words)}`);
+      expect([words, listed.body.map((one) => one.external_id)]).toEqual([words, [id]]);
+    }
+  }
+});
+
+it('lists people by their names without accents, and those without a name after them by their ids', async () => {
+  for (const id of ['nameless c', 'Nameless B', 'nameless a']) await running.token(id);
+  const all: { external_id: string; display_name: string }[] = [];
+  for (let path: string | undefined = '/api/v1/xusers?sort=name&limit=2'; path !== undefined;) {
+    const answer: Answer<typeof all> = await running.send('GET', path);
+    all.push(...answer.body);
+    path = /<([^>]+)>/.exec(answer.headers.get('link') ?? '')?.[1];
+  }
+  const names = all.flatMap(({ display_name: name }) => (name === '' ? [] : [name]));
+  expect(names).toEqual(['Ärztin 100%', 'IŞIK İnci', 'Jürgen Groß', 'Łukasz', 'Mueller', 'Öztürk']);
+  const ids = all.slice(names.length).map(({ external_id: id }) => id);
+  expect(ids).toEqual(ids.toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1)));
+  expect(ids).toEqual(expect.arrayContaining(['nameless a', 'Nameless B', 'nameless c']));
+});
+
+it('lists recordings by when they were recorded, the newest first, also when an older one was sent later', async () => {
+  const day = 86_400_000;
+  for (const days of [1, 3, 2]) await sendEcg(running, running.org.projectKey, 'often', Date.now() - days * day);
+  let starts: string[] = [];
+  await until(async () => {
+    const { recordings } = (await running.send<{ recordings: { started_at: string }[] }>('GET', '/api/v1/search?q=often')).body;
+    starts = recordings.map((one) => one.started_at);
+    return starts.length === 3 && starts.every((start) => Date.parse(start) < Date.now() - day / 2);
+  }, 60_000);
+  expect(starts).toEqual(starts.toSorted().toReversed());
 });
 
 it('finds nothing of another organization, and no recordings of people who do not share', async () => {

@@ -11,7 +11,7 @@ export const recordingCss = `${fieldCss}
 canvas { display: block; inline-size: 100%; background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; touch-action: pan-y; }
 .whole { block-size: 150px; cursor: pointer; }
 .rows { block-size: calc(clamp(460px, 45vh, 1100px) * var(--_rows, 10) / 10); cursor: pointer; }
-.strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; touch-action: none; scroll-margin-block-end: 2.5em; }
+.strip { block-size: max(var(--bio-strip-height, 300px), var(--_lanes, 1) * 96px); cursor: grab; scroll-margin-block-end: 2.5em; }
 /* Below the rows it would be out of sight, where a click in them shows what it does. */
 @media screen and (min-height: 800px) { .strip.stays { position: sticky; inset-block-end: var(--_words, 28px); box-shadow: 0 -4px 12px rgb(0 0 0 / 15%); } }
 @media screen and (max-height: 960px) { .day ~ .strip { position: static; box-shadow: none; } }
@@ -29,7 +29,9 @@ canvas { display: block; inline-size: 100%; background: var(--_surface); border:
 fieldset.channels { display: flex; flex-wrap: wrap; gap: 2px 14px; }
 @media print {
   .on-paper { display: block; margin-block: 4px; font-size: 8.5pt; }
-  .rows { block-size: calc(13mm * var(--_rows, 10)); }
+  /* So low that ten rows and the strip of two leads share a sheet of A4 with the head of the page. */
+  .rows { block-size: calc(9mm * var(--_rows, 10)); }
+  :focus-visible { outline: none; }
   .bar { display: none !important; }
   .reading { position: static; }
   .views { overflow: hidden; }

@@ -16,12 +16,12 @@ export type PointerTarget = Readonly<{
   /** What the next pointer does. */
   does: (event: PointerEvent) => Does;
   begin: (does: Does, at: number) => void;
-  /** A second pointer came down: the first meant something else. */
+  /** A second pointer came down, or the finger scrolls the page: the first meant something else. */
   takeBack: (does: Does) => void;
   /** @param px to the right since it was last told */
   go: (does: Does, at: number, px: number) => void;
-  /** @param isStill it has not moved, @param event pointerup or pointercancel */
-  end: (does: Does, at: number, isStill: boolean, event: PointerEvent) => void;
+  /** @param isStill it has not moved */
+  end: (does: Does, at: number, isStill: boolean) => void;
   hover: (event: PointerEvent) => void;
   /** @param by 1: faster, -1: slower */
   pinch: (by: 1 | -1) => void;
@@ -75,8 +75,9 @@ export class StripPointers {
     const begun = this.#begun;
     this.#begun = null;
     if (begun === null) return;
+    if (event.type === 'pointercancel') return this.#target.takeBack(begun.does);
     const isStill = Math.abs(event.clientX - begun.x) < STILL_PX;
-    this.#target.end(begun.does, this.#target.timeAt(event), isStill, event);
+    this.#target.end(begun.does, this.#target.timeAt(event), isStill);
     if (isStill) this.#target.hover(event); // a finger hovers over nothing
   }
 

@@ -664,12 +664,12 @@ export class BioRecording extends BioElement {
       else this.#moveTo(this.#atMs - px / pxPerMs(this.#speed));
       this.#draw();
     },
-    end: (does, at, isStill, { type }) => {
+    end: (does, at, isStill) => {
       if (does === 'measure') this.#tell();
       else if (does === 'pick' && this.#pick !== null) {
         const { fromMs, toMs } = this.#pick;
         this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
-      } else if (this.#pickMode === 'beat' && isStill && type === 'pointerup') this.#setPick(pickBeat(this.#beats, this.#within(at)));
+      } else if (this.#pickMode === 'beat' && isStill) this.#setPick(pickBeat(this.#beats, this.#within(at)));
     },
     hover: (event) => this.#hover(event),
     pinch: (by) => this.#set(() => (this.#speed = nextOf(speeds, this.#speed, by))),
