@@ -452,6 +452,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('pause_low', ecgQuality.PAUSE_LOW, '1', 'while it is lower than this share of the beat before the pause'),
       p('pause_low_beats', ecgQuality.PAUSE_LOW_BEATS, '{beats}', 'for at most so many beats'),
       p('same_beat', ecgQuality.SAME_BEAT_SEC, 's', 'waves of two leads so near to their usual distance are of one beat'),
+      p('held', ecgQuality.HELD_SEC, 's', 'a second is suspect within the window of a line that does not change for so long,'),
       p('shared_min', ecgQuality.SHARED_MIN, '1', 'a second is suspect where two leads share less than this of their beats,'),
       p('own_noise_max', ecgQuality.OWN_NOISE_MAX, '1', 'and in each the waves between its beats are below this share of them'),
     ],

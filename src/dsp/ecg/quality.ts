@@ -29,6 +29,8 @@ export const ecgQualityWindowSec = 10;
 export const MATCH_SEC = 0.15;
 const FLAT_SEC = 0.2;
 export const FLAT_MAX = 0.2;
+/** A line that does not change for so long is what a device puts in place of samples that it lost. */
+export const HELD_SEC = 0.8;
 const PRESENT_MIN_SEC = 3;
 const BEATS_PER_SEC_MIN = 0.3;
 const GUARD_SEC = 0.12; // around a beat, left out of what lies between
@@ -135,6 +137,8 @@ export class EcgQuality {
   readonly #level = new Float64Array(SECONDS);
   readonly #present = new Float64Array(SECONDS);
   readonly #flat = new Float64Array(SECONDS);
+  /** Longest stretch of equal samples that ends in the second or goes on in the next, samples. */
+  readonly #equal = new Float64Array(SECONDS);
   #slot = 0;
   #fresh = true;
   #last = 0;
@@ -165,7 +169,7 @@ export class EcgQuality {
   startSecond(sec: number): void {
     const slot = sec % SECONDS;
     this.#slot = slot;
-    this.#squares[slot] = this.#fourths[slot] = this.#steps[slot] = this.#level[slot] = this.#present[slot] = this.#flat[slot] = 0;
+    this.#squares[slot] = this.#fourths[slot] = this.#steps[slot] = this.#level[slot] = this.#present[slot] = this.#flat[slot] = this.#equal[slot] = 0;
   }
 
   /** Feature samples [k, k + count), all of one second. */
@@ -181,12 +185,13 @@ export class EcgQuality {
     let level = this.#level[slot]!;
     let present = this.#present[slot]!;
     let flat = this.#flat[slot]!;
+    let equal = this.#equal[slot]!;
     if (whole) {
       for (let i = 0; i < count; i++) {
         const v = inputs[i]!;
         const step = v - last;
         if (step === 0) {
-          flatRun++;
+          if (++flatRun > equal) equal = flatRun;
           if (flatRun >= flatRunMin) flat += flatRun === flatRunMin ? flatRunMin : 1;
         } else flatRun = 0;
         steps += step * step;
@@ -210,7 +215,7 @@ export class EcgQuality {
       }
       const step = v - last;
       if (step === 0) {
-        flatRun++;
+        if (++flatRun > equal) equal = flatRun;
         if (flatRun >= flatRunMin) flat += flatRun === flatRunMin ? flatRunMin : 1;
       } else flatRun = 0;
       steps += step * step;
@@ -226,6 +231,7 @@ export class EcgQuality {
     this.#level[slot] = level;
     this.#present[slot] = present;
     this.#flat[slot] = flat;
+    this.#equal[slot] = equal;
     // Every second one: the band ends below a quarter of the rate.
     let squares = this.#squares[slot]!;
     let fourths = this.#fourths[slot]!;
@@ -303,9 +309,11 @@ export class EcgQuality {
     this.features.fill(0);
     let present = 0;
     let flat = 0;
+    let equal = 0;
     for (let s = fromSec; s < toSec; s++) {
       present += this.#present[s % SECONDS]!;
       flat += this.#flat[s % SECONDS]!;
+      equal = Math.max(equal, this.#equal[s % SECONDS]!);
     }
     const presentSec = present / this.#fd;
     const count = last - first;
@@ -320,7 +328,8 @@ export class EcgQuality {
     f[1] = Math.log(1.03 - agreement);
     this.sqi = logistic(SQI_WEIGHTS, f);
     this.rate = logistic(RATE_WEIGHTS, f);
-    if (!this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
+    const isHeld = equal >= HELD_SEC * this.#fd;
+    if (!isHeld && !this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
     this.doubt();
   }
 

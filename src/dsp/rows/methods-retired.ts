@@ -44,6 +44,7 @@ const kindsOf15 =
 
 const byFirstLead =
   'with several leads, beats lay where the first has them however noisy it is, and what two leads of two hearts show was good (longest interval of 10 s, good and off by more than 50 ms with electrode motion of -6 dB in the first lead: MIT-BIH 13.8 %, since then 6.5).';
+const goodOverHeld = `${byFirstLead.slice(0, -1)}; good where a device put 0 in place of what it lost (1.5 s of every 10 s: half of the rates were wrong and good, since then none).`;
 const of15 = `${kindsOf15.slice(0, -1)}; ${byFirstLead}`;
 
 export const retiredBeatMethods: readonly Method[] = [
@@ -197,7 +198,7 @@ export const retiredMethods: readonly Method[] = [
     // the version made of r_peaks version 12
     const of12 = before - (isDoubtedByPlace(current) ? 2 : 1);
     return [
-      earlier(current, of13 + 2, isVariability ? of15 : byFirstLead),
+      earlier(current, of13 + 2, isVariability ? of15 : current.feature === 'hr_ecg' ? goodOverHeld : byFirstLead),
       earlier(current, of13 + 1, current.feature === 'hr_ecg' ? goodAcrossSeam : flaggedBy12),
       earlier(current, of13, madeOf13),
       ...(isVariability ? [earlier(current, before, fewSurelyEctopic)] : []),
@@ -389,7 +390,7 @@ export const retiredMethods: readonly Method[] = [
       earlier(current, current.version - 1, current.feature === 'longest_rr_10s' ? byFirstLead : of15),
       earlier(current, current.version - 2, flaggedBy12),
     ]),
-  earlier(featureMethods[methodIndex('sqi_ecg')]!, 13, 'of several leads, those of two hearts could be good.'),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 13, 'of several leads, those of two hearts could be good, and so could seconds near a line that did not change for a second.'),
   earlier(
     featureMethods[methodIndex('sqi_ecg')]!,
     12,
