@@ -600,6 +600,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
     parameters: [
       p('counted', runUs / 1e6, 's', 'beats of a run count back to here before the value'),
       p('run_confidence_min', burden.runConfidenceMin, '1', 'suspect when a beat of the run is ventricular with less confidence'),
+      p('run_confidence_mean', burden.runConfidenceMean, '1', 'or its beats are so in the mean'),
+      p('run_unknown_max', burden.runUnknownMax, '1', 'and when more of the beats of the window are of no known kind'),
       ...burdened.parameters.slice(1),
     ],
     limits: burdened.limits,

@@ -208,12 +208,15 @@ export class EcgKernel implements LeadListener {
       this.#shapes.measure(Math.round(sample));
       this.#secondShapes?.measure(Math.round(sample));
       const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
-      const { measures } = this.#shapes;
+      const second = this.#secondShapes?.measures ?? null;
+      // of a lead without a usual beat, as one that is dead or all noise, nothing is known
+      const isBySecond = second !== null && Number.isNaN(this.#shapes.measures[0]!) && !Number.isNaN(second[0]!);
+      const measures = isBySecond ? second : this.#shapes.measures;
       appendShapedBeat(
         out,
         at,
         confidence[this.#given]!,
-        shapeEvidence(measures, this.#secondShapes?.measures ?? null),
+        shapeEvidence(measures, isBySecond ? null : second),
         measures[pLikeness]!,
         measures[beforeRest]!,
         shiftMs,

@@ -5,7 +5,7 @@ import type { StreamRows } from '../../../accuracy/hrv-stream.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { readOutputs, headWidth } from '../pool/wire.ts';
 import { RowBuffer, rowWidth } from '../rows/row-buffer.ts';
-import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { ecgShapes, makeEcg, makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import { StreamEngine } from './engine.ts';
 import { KernelStock } from './runner.ts';
@@ -76,6 +76,26 @@ test.each([100, 130, 150, 170])('of a clean heart at %i /min the first beats lie
   const found = beatSeconds(run(250, [makeEcg({ ...usual, ...all, seed: 1 }), second]), 'ecg');
   expect(found.length).toBeGreaterThan(90);
   for (const t of found.subarray(0, 10)) expect(Math.min(...all.beats.map((beat) => Math.abs(beat - t)))).toBeLessThan(0.02);
+});
+
+test.each([
+  ['stands still', () => 0],
+  ['is noise', (random: () => number) => 0.4 * (random() + random() + random() - 1.5)],
+])('a first lead that %s hides no ventricular run of the second', (_, valueOf) => {
+  const all: number[] = [];
+  const ventricular: number[] = [];
+  for (let t = 0.6; t < seconds - 1; t += 0.8) {
+    const inRun = t > 40 && t % 50 < 4;
+    all.push(inRun ? (t -= 0.35) : t);
+    if (inRun) ventricular.push(t);
+  }
+  const pWaves = all.filter((t) => !ventricular.includes(t)).map((t) => t - 0.17);
+  const second = makeEctopicEcg({ fs: 250, seconds, beats: all, pWaves, ventricular });
+  const random = seeded(4);
+  const called = run(250, [second.map(() => valueOf(random)), second]).beats.filter(({ reason }) => reason === 'ventricular');
+  const found = ventricular.filter((t) => called.some(({ tNs }) => Math.abs(Number(tNs) / 1e9 - t) < 0.1));
+  expect(ventricular.length).toBeGreaterThan(15);
+  expect(found.length).toBeGreaterThan(0.8 * ventricular.length);
 });
 
 describe('a first lead that becomes noisy, a second of another heart from half-time on', () => {

@@ -16,8 +16,12 @@ export const coveredGood = 0.8;
 export const wrongKindMax = 0.02;
 /** and no more than this share could not be compared with the usual beat. */
 export const unknownKindMax = 0.05;
-/** A run is good where each of its beats is ventricular with at least this confidence: waves of movement that look so have less. */
+/** A run is good where each of its beats is ventricular with at least this confidence: waves of movement that look so have less; */
 export const runConfidenceMin = 0.75;
+/** and where they are so in the mean: of a bundle branch block, which is not one shape, single beats look so. */
+export const runConfidenceMean = 0.9;
+/** and where no more than this share of the beats of 10 s could not be compared with the usual one: it is more at a start. */
+export const runUnknownMax = 1 / 3;
 
 type Beats = Pick<BeatTrack, 'tUs' | 'starts' | 'flag' | 'origin'>;
 type JudgedBeats = Beats & Pick<BeatTrack, 'originConfidence'>;
@@ -95,7 +99,7 @@ function runEndingAt(track: Beats, i: number, sinceUs: number): number {
 export type Run = { beats: number; flag: QualityFlag };
 
 /** The longest run that has a beat in [from, to), counted up to there, with its worst flag, suspect at best where a beat of it is not
- *  surely ventricular; none: the worst flag of the window.
+ *  surely ventricular, and where many beats of the window are of no known kind; none: the worst flag of the window.
  *  @param sinceUs beats up to it are not counted */
 export function longestRun(track: JudgedBeats, sinceUs: number, from: number, to: number, out: Run): void {
   let run = runEndingAt(track, from - 1, sinceUs);
@@ -110,13 +114,26 @@ export function longestRun(track: JudgedBeats, sinceUs: number, from: number, to
   }
   const first = out.beats === 0 ? from : end - out.beats + 1;
   out.flag = worstFlag(track, first, out.beats === 0 ? to : end + 1);
-  if (out.flag === GOOD && out.beats > 0 && !isSurelyVentricular(track, first, end)) out.flag = SUSPECT;
+  if (out.flag !== GOOD) return;
+  const isSure = out.beats === 0 || isSurelyVentricular(track, first, end);
+  if (!isSure || unknownShare(track, from, to) > runUnknownMax) out.flag = SUSPECT;
 }
 
 /** @param last the last of the beats */
 function isSurelyVentricular({ originConfidence }: JudgedBeats, first: number, last: number): boolean {
-  for (let i = first; i <= last; i++) if (!(originConfidence[i]! >= runConfidenceMin)) return false;
-  return true;
+  let sum = 0;
+  for (let i = first; i <= last; i++) {
+    if (!(originConfidence[i]! >= runConfidenceMin)) return false;
+    sum += originConfidence[i]!;
+  }
+  return sum >= runConfidenceMean * (last - first + 1);
+}
+
+/** Of the beats of a window, how many could not be compared with the usual one: ventricular ones may be among them. */
+function unknownShare({ originConfidence }: JudgedBeats, from: number, to: number): number {
+  let unknown = 0;
+  for (let i = from; i < to; i++) if (Number.isNaN(originConfidence[i]!)) unknown++;
+  return unknown / (to - from);
 }
 
 function worstFlag({ flag }: Beats, from: number, to: number): QualityFlag {

@@ -67,6 +67,6 @@ export const burdenMethods: readonly Method[] = [
     scope: 'stream',
     paper: ec57,
     notes:
-      'The most ventricular beats in a row of which one lies in the window, counted up to it; those before the window count back to 300 s. 0: none. The greatest value of an hour is its longest run. It has the worst flag of the beats of the run; without one, of the window; suspect where a beat of the run is ventricular with a confidence below 0.8, and where the intervals of the 30 s before are as irregular as in fibrillation. Delay about 8 s.',
+      'The most ventricular beats in a row of which one lies in the window, counted up to it; those before the window count back to 300 s. 0: none. The greatest value of an hour is its longest run. It has the worst flag of the beats of the run; without one, of the window; suspect where a beat of the run is ventricular with a confidence below 0.75, or its beats are so with one below 0.9 in the mean, where a third of the beats of the window are of no known kind, and where the intervals of the 30 s before are as irregular as in fibrillation. Delay about 8 s.',
   },
 ];

@@ -374,7 +374,7 @@ export const retiredMethods: readonly Method[] = [
       current,
       7,
       current.feature === 'ventricular_run_10s'
-        ? `${of15.slice(0, -1)}; a run was good from confidences of 0.8 on that knew of no movement, since then from 0.75.`
+        ? `${of15.slice(0, -1)}; a run was good from confidences of 0.8 on that knew of no movement, since then from 0.75, 0.9 in the mean, and where the kinds of all beats were unknown.`
         : of15,
     ),
     earlier(current, 6, current.feature === 'ventricular_run_10s' ? movedRuns : flaggedBy12),
