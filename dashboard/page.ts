@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatAge } from '../widgets/shared/format.ts';
+import { zonedTime } from '../widgets/shared/zoned-time.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { isRefusal } from '../sdk/retry.ts';
@@ -323,7 +324,7 @@ export abstract class Page {
     if (iso === null) return html`<span class="muted">${t('never')}</span>`;
     this.#showsOwnClock = true;
     return html`<time datetime=${iso}
-      >${new Intl.DateTimeFormat(this.context.locale, { dateStyle: 'medium', timeStyle, timeZone: clockZone(this.zone) }).format(Date.parse(iso))}</time
+      >${zonedTime(this.context.locale, Date.parse(iso), clockZone(this.zone), timeStyle === 'short' ? 'full' : 'seconds')}</time
     >`;
   }
 
