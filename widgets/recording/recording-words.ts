@@ -10,10 +10,12 @@ import type { Beat, Segment } from './recording-source.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import type { BadStretch } from './recording-worst.ts';
-import { readStrip } from './strip-reading.ts';
+import { INTERVALS_MIN, readStrip } from './strip-reading.ts';
 
 /** Between two times below the whole recording, at least. */
 const TICK_PX = 60;
+/** A heart rate of fewer intervals says of how many it is. */
+const INTERVALS_FEW = 8;
 
 export class RecordingWords {
   readonly #locale: string;
@@ -96,10 +98,12 @@ export class RecordingWords {
 
   /** @param beats of the strip  @param missing said in place of their quality */
   reading(atMs: number, beats: readonly Beat[], missing: string | null): string {
-    const { bpm, flag, count, total } = readStrip(beats);
+    const { bpm, intervals, flag, count, total } = readStrip(beats);
     const word = traceTextFor(this.#locale, flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
     const quality = missing ?? (count === total ? word : this.say('ofBeats', { quality: word, count, total }));
-    const hr = bpm === null ? '–' : `${bpm} /min`;
+    const isFew = flag !== null && flag < 2 && intervals < (bpm === null ? INTERVALS_MIN : INTERVALS_FEW);
+    const rate = bpm === null ? '–' : `${bpm} /min`;
+    const hr = isFew ? this.say('ofIntervals', { hr: rate, count: intervals }) : rate;
     return this.say('atTime', { time: this.clock(atMs, true), hr, quality });
   }
 
