@@ -63,20 +63,12 @@ async function traced(page: Page): Promise<number> {
   });
 }
 
-/** Marks of beats above the paused strip: dark runs of pixels on the line that crosses them. */
+/** Marks of beats above the paused strip: runs of dark pixels on the line that crosses them. */
 function markedBeats(page: Page): Promise<number> {
   return page.locator('bio-paused-traces canvas').evaluate((canvas: HTMLCanvasElement) => {
-    const probe = document.createElement('span');
-    probe.style.color = 'var(--_ink)';
-    (canvas.getRootNode() as ShadowRoot).append(probe);
-    const [r = 0, g = 0, b = 0] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? []).map(Number);
-    probe.remove();
     const { data } = canvas.getContext('2d')!.getImageData(0, 19, canvas.width, 1);
-    const isInk = Array.from({ length: canvas.width }, (_, x) => {
-      const [red, green, blue] = data.slice(4 * x, 4 * x + 3) as unknown as [number, number, number];
-      return Math.abs(red - r) + Math.abs(green - g) + Math.abs(blue - b) < 90;
-    });
-    return isInk.filter((one, x) => one && isInk[x - 1] !== true).length;
+    const isDark = Array.from({ length: canvas.width }, (_, x) => data[4 * x]! + data[4 * x + 1]! + data[4 * x + 2]! < 450);
+    return isDark.filter((one, x) => one && isDark[x - 1] !== true).length;
   });
 }
 
@@ -182,7 +174,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.getByText(/Paused at \d\d:\d\d:\d\d (UTC|GMT|[A-Z]{3,4}).*The numbers go on/).waitFor();
     await expect.poll(() => traced(page)).toBeGreaterThan(TRACE_PX);
     // The legend has them; the last ones come when they are judged.
-    await expect.poll(() => markedBeats(page), { timeout: 30_000 }).toBeGreaterThan(3);
+    await expect.poll(() => markedBeats(page), { timeout: 60_000 }).toBeGreaterThan(3);
     expect(await page.locator('bio-live-trace').first().isVisible()).toBe(false);
     await picture(page, 'live-paused');
     expect(await violations(page)).toEqual([]);
@@ -426,7 +418,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       // Where the unit is not known, nothing is said of mV.
       const scaleOf = (code: string) => page.locator(`.leads bio-live-trace[channel="ecg.${code}"] [part=scale]`).textContent();
       await expect.poll(() => scaleOf('v4')).toMatch(/^25 mm\/s · [\d.,]+ \/ cm$/);
-      expect(await scaleOf('v3')).toBe('25 mm/s · 10 mm/mV');
+      expect(await scaleOf('v3')).toContain('25 mm/s · 10 mm/mV');
       await liveValue(page);
       // A line that does not move is nobody's heart, whatever the device says of it.
       await page.locator('.leads bio-live-trace[channel="ecg.v6"]').getByText('Unusable').waitFor();
@@ -440,10 +432,9 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       await page.getByLabel('Layout').selectOption('Rows');
       await expect.poll(() => cells.count()).toBe(0);
       expect(await page.locator('bio-live-trace').count()).toBe(8);
-      const names = await page
-        .locator('bio-live-trace')
-        .evaluateAll((all) => all.map((one) => one.shadowRoot!.querySelector('.lead')!.textContent));
-      expect(names).toEqual(['I', 'II', 'III', 'aVR', 'aVL', 'aVF', 'V1', 'V2'].map((lead) => `ECG ${lead}`));
+      const names = () =>
+        page.locator('bio-live-trace').evaluateAll((all) => all.map((one) => one.shadowRoot!.querySelector('.lead')!.textContent));
+      await expect.poll(names).toEqual(['I', 'II', 'III', 'aVR', 'aVL', 'aVF', 'V1', 'V2'].map((lead) => `ECG ${lead}`));
       expect(page.url()).toContain('layout=rows');
       expect(errors).toEqual([]);
       await page.context().close();
