@@ -292,11 +292,14 @@ describe.skipIf(!isHere)('variability of a window', () => {
     expect(code, err.join('\n')).toBe(0);
     const [stream] = await dashboard.send<{ id: string; subject_id: string }[]>('GET', '/api/v1/streams?subject_id=clocks');
     streams.set('clocks', stream!.id);
+    await until(
+      async () => (await dashboard.send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${stream!.id}`)).last_sample_at !== null,
+    );
     await dashboard.send('PATCH', `/api/v1/xusers/${stream!.subject_id}`, { time_zone: 'Europe/Berlin' });
     const window = '?from=2025-10-26T00:58:00Z&to=2025-10-26T01:03:00Z';
     const { page, errors } = await open('clocks', `/variability${window}`, { locale: 'en-GB' });
     const shown = page.locator('.hrv-window');
-    await shown.waitFor();
+    await shown.waitFor({ timeout: 30_000 }).finally(() => picture(page, 'hrv-clocks'));
     expect(await shown.locator('time').allTextContents()).toEqual(['26 Oct 2025, 02:58:00.0 CEST', '02:03:00.0 CET']);
     expect(errors).toEqual([]);
     await page.context().close();
