@@ -11,7 +11,7 @@ const ENDED_MS = 2000;
 
 type Kind = 'ecg' | 'ppg';
 
-/** What a value is of, where it is of the last seconds of one kind of signal. */
+/** Kinds of signals by the values that are made of their last seconds. */
 const signalOf: Readonly<Record<string, Kind | undefined>> = { hr_ecg: 'ecg', hr_ppg: 'ppg', spo2: 'ppg' };
 
 export class LiveSignals {

@@ -1,4 +1,4 @@
-/** What the rates of the live page and the wall are made of, and whether any of it can be trusted. */
+/** Rates of the live page and the wall: none of signals of which none can be trusted. */
 import { expect, it } from 'vitest';
 import { LiveSignals } from '../../dashboard/live-signals.ts';
 import type { LiveFrame } from '../../widgets/shared/live-frame.ts';

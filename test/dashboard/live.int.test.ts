@@ -359,7 +359,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
           document.querySelector(`bio-live-trace.${kind}`)?.shadowRoot?.querySelector('.q2') != null;
         let sinceMs = Infinity;
         for (const endMs = performance.now() + 20_000; performance.now() < endMs;) {
-          await new Promise((resolve) => setTimeout(resolve, 100));
+          await new Promise(requestAnimationFrame);
           if (!isUnusable('ecg') || !isUnusable('ppg')) continue;
           sinceMs = Math.min(sinceMs, performance.now());
           if (performance.now() - sinceMs < 600) continue; // the page draws values twice a second

@@ -320,7 +320,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
             unusable.add(tile.dataset['person']!);
             found.push(tile.querySelector('.wall-heart')!.textContent.replaceAll(/\s+/g, ' ').trim());
           }
-          await new Promise((resolve) => setTimeout(resolve, 100));
+          await new Promise(requestAnimationFrame);
         }
         return { unusable: unusable.size, rates: [...new Set(found)].filter((text) => /\d/.test(text)) };
       });
