@@ -1,5 +1,5 @@
-/** How far the live signals of a person can be trusted now, for the rates that are made of them: a rate is of some seconds, and would stay
- *  on the screen for as long after its electrode came off. */
+/** Tells of the live signals of a person whether they can be trusted now, for the rates that are made of them: a rate is of some seconds,
+ *  and would stay on the screen for as long after its electrode came off. */
 import type { LiveFrame } from '../widgets/shared/live-frame.ts';
 import { traceQuality } from '../widgets/shared/trace-quality.ts';
 import { TraceRing } from '../widgets/shared/trace-ring.ts';
