@@ -9,6 +9,7 @@ import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';
 import { locale, plural, t } from './language.ts';
 import { LatestValues } from './latest-values.ts';
+import { LiveSignals } from './live-signals.ts';
 import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, withTrace } from './live-view.ts';
 import type { LiveView } from './live-view.ts';
 import './paused-traces.ts';
@@ -55,6 +56,7 @@ export class LiveMonitor {
   #view: LiveView;
   readonly #onRefused: () => void;
   #latest = new LatestValues();
+  #signals = new LiveSignals();
   #held = new HeldTraces();
   #pause: Pause | null = null;
   #of: Readonly<{ session: Session; subjectId: string }> | null = null;
@@ -123,13 +125,14 @@ export class LiveMonitor {
   #forget(session: Session, subjectId: string): void {
     this.#beats?.stop();
     this.#beats = new BeatSource(session, subjectId);
-    [this.#latest, this.#held, this.#pause] = [new LatestValues(), new HeldTraces(), null];
+    [this.#latest, this.#signals, this.#held, this.#pause] = [new LatestValues(), new LiveSignals(), new HeldTraces(), null];
     this.#channels.clear();
   }
 
   #take(frame: LiveFrame, nowMs: number): void {
     const endMs = Number(frame.t0Ns) / 1e6 + frame.durationMs;
     this.#latest.take(frame, nowMs);
+    this.#signals.take(frame);
     this.#held.take(frame);
     for (const channel of frame.channels) {
       if (this.#channels.get(channel.id)?.rateHz !== channel.rateHz) {
@@ -315,7 +318,9 @@ export class LiveMonitor {
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
     // Whatever the reason, a value without a signal is out of date.
     const old = ageMs > tile.staleMs || this.#state !== 'live';
-    const usable = value !== undefined && value.qmask < 2 && Number.isFinite(value.value);
+    const flag = this.#signals.flagOf(tile.feature, value?.qmask ?? 2);
+    const usable = value !== undefined && flag < 2 && Number.isFinite(value.value);
+    const isMarked = !old || (flag === 2 && this.#state === 'live');
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>
       <h2>${tile.label}</h2>
       <p class="number">
@@ -326,9 +331,9 @@ export class LiveMonitor {
         ${
           value === undefined
             ? html`<span class="muted">${t('waiting for more beats')}</span>`
-            : old
-              ? html`<span class="muted">${t('out of date')}</span>`
-              : qualityMark(value.qmask, this.#locale)
+            : isMarked
+              ? qualityMark(flag, this.#locale)
+              : html`<span class="muted">${t('out of date')}</span>`
         }
         ${old && value !== undefined ? html`<span class="muted">${formatAge(this.#locale, Date.now() - ageMs, Date.now())}</span>` : nothing}
       </p>

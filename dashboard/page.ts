@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatAge } from '../widgets/shared/format.ts';
+import { clocksChange, zonedTime } from '../widgets/shared/zoned-time.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { isRefusal } from '../sdk/retry.ts';
@@ -13,7 +14,7 @@ import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
 import { call } from './service.ts';
-import { clockOf, isForeign, ownZone } from './time-zone.ts';
+import { clockOf, clockZone, isForeign, ownZone } from './time-zone.ts';
 import type { Member, Project } from './service.ts';
 
 type Counts = Answer<'getFleetCounts'>;
@@ -345,7 +346,12 @@ export abstract class Page {
   protected time(iso: string | null, timeStyle: 'short' | 'medium' = 'short'): TemplateResult {
     if (iso === null) return html`<span class="muted">${t('never')}</span>`;
     this.#showsOwnClock = true;
-    return html`<time datetime=${iso}>${clockOf(this.context.locale, this.zone, timeStyle).format(Date.parse(iso))}</time>`;
+    const ms = Date.parse(iso);
+    const zone = clockZone(this.zone);
+    const text = clocksChange(ms, ms, zone)
+      ? zonedTime(this.context.locale, ms, zone, timeStyle === 'short' ? 'full' : 'seconds')
+      : clockOf(this.context.locale, this.zone, timeStyle).format(ms);
+    return html`<time datetime=${iso}>${text}</time>`;
   }
 
   protected age(iso: string | null): TemplateResult {

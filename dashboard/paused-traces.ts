@@ -1,12 +1,12 @@
 /** The live traces of a page that is paused: the last minute that the page holds, and five minutes that are read from the service; with
- *  calipers, and marks where the page may make them. */
+ *  their beats, calipers, and marks where the page may make them. */
 import { BioElement, define, html, nothing } from '../widgets/shared/base.ts';
 import type { TemplateResult } from '../widgets/shared/base.ts';
 import { unitLabel } from '../widgets/shared/format.ts';
 import { Failed } from '../widgets/recording/ask-again.ts';
 import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-draw.ts';
-import { segmentOf } from '../widgets/recording/recording-source.ts';
-import type { Mark, Segment } from '../widgets/recording/recording-source.ts';
+import { beatsOf, segmentOf } from '../widgets/recording/recording-source.ts';
+import type { Beat, Mark, Segment } from '../widgets/recording/recording-source.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { tokenColor } from '../widgets/shared/theme.ts';
 import type { HeldLane } from './held-traces.ts';
@@ -16,6 +16,9 @@ import { liveStreams } from './live-streams.ts';
 const BACK_MS_MAX = 300_000;
 /** What is read at a time, ms. */
 const PART_MS = 30_000;
+/** Beats of the newest samples are judged after the pause; they are asked for again so often until so long after it, ms. */
+const BEATS_AGAIN_MS = 3000;
+const BEATS_WITHIN_MS = 60_000;
 const LANE_PX = 150;
 /** Steps of the keyboard, ms. */
 const STEP_MS = 500;
@@ -70,6 +73,12 @@ export class BioPausedTraces extends BioElement {
   /** Parts that could not be read: each drawing asks for what is missing, and a failure draws. */
   #failed = new Failed();
   #hasFailed = false;
+  /** As of samples. */
+  readonly #beats = new Map<number, readonly Beat[] | null>();
+  #failedBeats = new Failed();
+  #haveBeatsFailed = false;
+  /** performance.now() of the pause. */
+  #pausedMs = 0;
   #dragX = NaN;
   #calipers: Readonly<{ fromMs: number; toMs: number }> | null = null;
   /** The pointer is at the second end. */
@@ -87,7 +96,9 @@ export class BioPausedTraces extends BioElement {
     if (pause === this.#pause) return;
     [this.#pause, this.#backMs, this.#streams, this.#found, this.#hasFailed] = [pause, 0, null, [], false];
     this.#parts.clear();
-    this.#failed = new Failed();
+    this.#beats.clear();
+    [this.#failed, this.#failedBeats, this.#haveBeatsFailed] = [new Failed(), new Failed(), false];
+    this.#pausedMs = performance.now();
     [this.#calipers, this.#isMeasuring, this.#marks] = [null, false, []];
     this.requestUpdate();
     if (pause !== null)
@@ -268,6 +279,31 @@ export class BioPausedTraces extends BioElement {
     this.requestUpdate();
   }
 
+  /** Of the recording that has the topmost trace of a heart. */
+  async #readBeats(pause: Pause, part: number): Promise<void> {
+    if (!this.#beats.has(part)) this.#beats.set(part, null);
+    const [since, until] = [part, part + 1].map((one) => new Date(one * PART_MS).toISOString()) as [string, string];
+    try {
+      await this.#findStreams(pause);
+      const lane = ['ecg', 'ppg'].flatMap((kind) => pause.lanes.find((one) => one.kind === kind) ?? [])[0];
+      const streamId = lane === undefined ? null : this.#streamOf(lane.code);
+      const query = { since, until, ts_unit: 'ms' } as const;
+      const found = streamId === null ? [] : await pause.session.get('/api/v1/streams/{streamId}/beats', { params: { streamId }, query });
+      if (pause !== this.#pause) return;
+      this.#beats.set(part, beatsOf(found));
+      this.#failedBeats.delete(part);
+      this.#haveBeatsFailed = false;
+      const mayCome = (part + 1) * PART_MS > pause.endMs - BEATS_WITHIN_MS && performance.now() - this.#pausedMs < BEATS_WITHIN_MS;
+      if (mayCome) setTimeout(() => pause === this.#pause && this.isConnected && void this.#readBeats(pause, part), BEATS_AGAIN_MS);
+    } catch (error) {
+      if (pause !== this.#pause) return;
+      this.#beats.delete(part);
+      this.#failedBeats.add(part, error, () => pause === this.#pause && this.isConnected && this.#draw());
+      this.#haveBeatsFailed = true;
+    }
+    this.requestUpdate();
+  }
+
   /** Held samples of a lane, and those read from before them. */
   #segments({ code, segments }: HeldLane, fromMs: number, toMs: number): readonly Segment[] {
     const heldMs = segments[0]?.t0Ms ?? this.#pause!.endMs;
@@ -305,6 +341,11 @@ export class BioPausedTraces extends BioElement {
     const heldMs = Math.max(...pause.lanes.map(({ segments }) => segments[0]?.t0Ms ?? pause.endMs));
     for (let part = Math.floor(fromMs / PART_MS); part * PART_MS < Math.min(toMs, heldMs); part++)
       if (!this.#parts.has(part) && this.#failed.mayAsk(part)) void this.#read(pause, part);
+    const beats: Beat[] = [];
+    for (let part = Math.floor(fromMs / PART_MS); part * PART_MS < toMs; part++) {
+      if (!this.#beats.has(part) && this.#failedBeats.mayAsk(part)) void this.#readBeats(pause, part);
+      beats.push(...(this.#beats.get(part) ?? []));
+    }
     drawStrip(surface, {
       fromMs,
       speed: this.#speed,
@@ -318,7 +359,7 @@ export class BioPausedTraces extends BioElement {
           segments: this.#segments(lane, fromMs, toMs),
         };
       }),
-      beats: [],
+      beats: beats.filter(({ timeMs }) => timeMs < pause.endMs),
       corrected: null,
       pick: null,
       hasMiddle: this.#calipers !== null || (pause.recordings?.mark ?? null) !== null,
@@ -344,9 +385,9 @@ export class BioPausedTraces extends BioElement {
       : t('Marks: {list}', { list: shown.map(({ label, startMs }) => `${this.#clock(startMs)} ${label}`).join('; ') });
   }
 
-  #clock(ms: number): string {
-    const { timeZone } = this;
-    return new Intl.DateTimeFormat(this.locale, { timeStyle: 'medium', ...(timeZone === undefined ? {} : { timeZone }) }).format(ms);
+  #clock(ms: number, timeZoneName?: 'short'): string {
+    const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const;
+    return new Intl.DateTimeFormat(this.locale, { ...clock, timeZoneName, timeZone: this.timeZone }).format(ms);
   }
 
   protected override template(): TemplateResult | typeof nothing {
@@ -358,9 +399,10 @@ export class BioPausedTraces extends BioElement {
     const at = new Date(toMs - this.#spanMs / 2).toISOString();
     const streamId = this.#streamOf(null);
     return html`<div class="row">
-        <p role="status">${t('Paused at {time}. The numbers go on.', { time: this.#clock(pause.endMs) })}</p>
+        <p role="status">${t('Paused at {time}. The numbers go on.', { time: this.#clock(pause.endMs, 'short') })}</p>
         <p>${t('Shown: up to {time}, {back}', { time: this.#clock(toMs), back })}</p>
         ${this.#hasFailed ? html`<p role="alert">${t('Older samples could not be read from the service.')}</p>` : nothing}
+        ${this.#haveBeatsFailed ? html`<p role="alert">${t('Beats could not be read from the service.')}</p>` : nothing}
         ${pause.recordings !== null && streamId !== null ? html`<a href="#/recordings/${streamId}?at=${at}">${t('Open the recording here')}</a>` : nothing}
       </div>
       <div class="row">

@@ -85,6 +85,15 @@ const unusedUplot: readonly (readonly [name: string, body: string, indent?: stri
   ['seriesFillTo', 'return 0;'],
   ['linear', 'return () => null;'], // plot.ts has a path of its own
   ['mouseLeave', 'mouseLeft1 = mouseTop1 = -10; activeIdxs.fill(null); updateCursor(null, true, true);', '\t'],
+  // A mouse alone moves its cursor; no other chart does, and nothing is dragged from where it was pressed.
+  [
+    'cacheMouse',
+    'const [e] = arguments; rect == null && syncRect(false); setCursorEvent(e); let x = e.clientX - rect.left, y = e.clientY - rect.top; ' +
+      'if (x <= 1 || x >= plotWidCss - 1) x = incrRound(x, plotWidCss); if (y <= 1 || y >= plotHgtCss - 1) y = incrRound(y, plotHgtCss); ' +
+      'mouseLeft1 = x; mouseTop1 = y;',
+    '\t',
+  ],
+  ['rect', 'return (p, x, y, w, h) => { p.rect(x, y, w, h); };'], // no round corners
   ['snapLogY', ''],
   ['snapAsinhY', ''],
   ['addBand', '', '\t'],
@@ -120,6 +129,11 @@ const fixedInUplot: readonly (readonly [condition: RegExp, value: string])[] = [
   [/\bscaleX\.ori == 0/g, 'true'],
   [/\bscaleX\.ori == 1/g, 'false'],
   [/\bgetBBox != null/g, 'false'],
+  [/\bsx\.ori == 0/g, 'true'],
+  [/\baxis\.label != null/g, 'false'],
+  [/\bwithProx\b(?! =)/g, 'false'],
+  [/\b(days|months)\.map\(slice3\)/g, '[]'],
+  [/^genIncrs\(2, .*;$/gm, ''],
 ];
 
 /** Widgets read frames and write none. Tree shaking cannot see it: the codec keeps one writer for itself. */

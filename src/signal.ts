@@ -113,3 +113,10 @@ export const toSteps = (value: number, step: number): number => Math.round(value
 
 /** The value of a number of steps, as the double nearest to it: 7143 steps of 0.01 are 71.43. Exact the other way up to STEP_COUNT_MAX. */
 export const fromSteps = (count: number, step: number): number => count / stepsPerUnit(step);
+
+/** What a lead is called: by its device, else, as a table that was imported has codes only, by its code: `ecg.avr` is aVR, `ecg.v1` is V1,
+ *  `acc.x` is x. '': neither says it. */
+export function leadName({ code, lead }: Readonly<{ code: string; lead: string }>): string {
+  const name = lead || (code.split('.')[1] ?? '');
+  return name.replace(/^(i{1,3}|av[rlf]|v\dr?)$/i, (word) => word.toUpperCase().replace('AV', 'aV'));
+}

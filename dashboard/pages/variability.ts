@@ -4,6 +4,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { Answer } from '../../sdk/request.ts';
 import { unitLabel } from '../../widgets/shared/format.ts';
+import { clocksChange } from '../../widgets/shared/zoned-time.ts';
 import { named, plural, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { badge, breakable, chips, duration, emptyState, percent, tableOf } from '../parts.ts';
@@ -303,7 +304,8 @@ export class VariabilityPage extends Page {
 
   #clock(ms: number, digits: 0 | 1 | 3 = 0): string {
     const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;
-    return this.#format(digits === 0 ? clock : { ...clock, fractionalSecondDigits: digits }).format(ms);
+    const zone = clocksChange(...this.#ends, clockZone(this.#zone)) ? ({ timeZoneName: 'short' } as const) : {};
+    return this.#format(digits === 0 ? clock : { ...clock, ...zone, fractionalSecondDigits: digits }).format(ms);
   }
 
   readonly #number = (value: number, digits = 0): string =>

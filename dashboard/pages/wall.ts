@@ -56,6 +56,8 @@ export class WallPage extends Page {
   #people: readonly WallPerson[] = [];
   /** Everybody whose tile was shown since the page was opened: who falls silent stays on the wall. */
   readonly #tiles = new Map<string, WallTile>();
+  /** Everybody who was sending since then: they come before those who never did, and keep their place when they fall silent. */
+  readonly #senders = new Set<string>();
   #link: Link = 'connecting';
   #isRefused = false;
   readonly #grid = new WallGrid(this.#shown);
@@ -104,7 +106,10 @@ export class WallPage extends Page {
       this.#peopleIn-- > 0 ? null : this.#loadPeople(group),
     ]);
     this.#isCut = devices.length >= LIST_MAX;
-    this.#people = peopleOf(devices, this.#users, (id, isSending) => isSending || group !== undefined || this.#tiles.has(id));
+    const people = peopleOf(devices, this.#users, (id, isSending) => isSending || group !== undefined || this.#tiles.has(id));
+    for (const { id, isSending } of people) if (isSending) this.#senders.add(id);
+    const [silent, senders] = [false, true].map((hasSent) => people.filter(({ id }) => this.#senders.has(id) === hasSent));
+    this.#people = [...senders!, ...silent!];
     this.#show();
   }
 
@@ -147,6 +152,7 @@ export class WallPage extends Page {
     this.#turn(1);
     if (!isOther) return;
     this.#tiles.clear();
+    this.#senders.clear();
     this.#grid.restart();
     this.#peopleIn = 0;
     void this.run(() => this.load());

@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { convertUnit, formatNumber, formatTime } from '../../widgets/shared/format.ts';
+import { zonedTime } from '../../widgets/shared/zoned-time.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
 import { named, t } from '../language.ts';
 import { methodName, valueText, windowText } from '../method-name.ts';
@@ -71,7 +72,7 @@ export class ReportView {
     </article>`;
   }
 
-  #time = (ms: number): string => formatTime(this.#locale, ms, this.#data.timeZone);
+  #time = (ms: number): string => zonedTime(this.#locale, ms, this.#data.timeZone);
 
   /** As people read it: shares as every other share of the report, and what is counted with the decimals that a mean of few needs. */
   #value = (of: Measure, value: number | null): string => {
@@ -279,7 +280,7 @@ export class ReportView {
 
   #episode(episode: EpisodeOfReport): TemplateResult {
     const strips = stripsOf(episode.artifacts);
-    const time = (iso: string): string => formatTime(this.#locale, Date.parse(iso), this.#data.timeZone, 'seconds');
+    const time = (iso: string): string => zonedTime(this.#locale, Date.parse(iso), this.#data.timeZone, 'seconds');
     return html`<section class="episode">
       <h3>${named(episode.title || episode.kind)}</h3>
       <p>
@@ -306,7 +307,7 @@ export const earlierNote = (): string =>
 /** What is missing of a report that was made too early. */
 export const partialNote = ({ computedToMs, timeZone }: ReportData, locale: string): string =>
   t('This report is not whole: of what was recorded after {time}, values were still being computed when it was made.', {
-    time: formatTime(locale, computedToMs!, timeZone),
+    time: zonedTime(locale, computedToMs!, timeZone),
   });
 
 const words = { open: t('not reviewed'), closed: t('reviewed'), cancelled: t('dismissed') } as const;

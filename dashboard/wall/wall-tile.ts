@@ -1,4 +1,4 @@
-/** One person on a wall: a trace, two values, quality, and how the device is. */
+/** One person on a wall: a trace and two values, each with its quality, and how the device is. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { formatAge, formatValue } from '../../widgets/shared/format.ts';
@@ -13,6 +13,7 @@ import { TraceRing } from '../../widgets/shared/trace-ring.ts';
 import { batteryLevel } from '../battery.ts';
 import { t } from '../language.ts';
 import { LatestValues } from '../latest-values.ts';
+import { LiveSignals } from '../live-signals.ts';
 import { heartRates } from './wall-values.ts';
 import type { WallValue } from './wall-values.ts';
 
@@ -20,7 +21,7 @@ import type { WallValue } from './wall-values.ts';
 const RING_SECONDS = 40;
 /** Without a frame for this long a person counts as silent, ms. */
 const SILENT_MS = 3000;
-/** Least height of a trace: noise must not look like a signal. Of PPG the unit is the device's. */
+/** Least height of a trace: noise must not look like a signal. Of PPG, and of ECG that is not in volts, the unit is the device's. */
 const ECG_SPAN_MIN_MV = 1;
 
 export type Link = 'connecting' | 'open' | 'lost';
@@ -40,6 +41,7 @@ export class WallTile {
   readonly #trace: SweepTrace;
   readonly #clock = new PlayClock();
   #values = new LatestValues();
+  #signals = new LiveSignals();
   #channel: LiveChannel | null = null;
   #ring: TraceRing | null = null;
   #replayed = false;
@@ -70,6 +72,7 @@ export class WallTile {
   /** @param nowMs performance.now()  @param beginNs when the wall began: pens of all tiles are at the same place */
   take(frame: LiveFrame, nowMs: number, mmPerS: number, beginNs: bigint): void {
     this.#values.take(frame, nowMs);
+    this.#signals.take(frame);
     this.#endMs = Math.max(this.#endMs, Number(frame.t0Ns) / 1e6 + frame.durationMs);
     if (!frame.replayed) {
       this.#heardMs = nowMs;
@@ -99,13 +102,15 @@ export class WallTile {
 
   #scale(): Readonly<{ kind: 'fit'; spanMin: number }> {
     const { kind, unit } = this.#channel ?? { kind: 'ecg', unit: 'mV' };
-    return { kind: 'fit', spanMin: kind !== 'ecg' ? 0 : unit === 'uV' ? 1000 * ECG_SPAN_MIN_MV : ECG_SPAN_MIN_MV };
+    const perMillivolt = kind !== 'ecg' ? 0 : unit === 'mV' ? 1 : unit === 'uV' ? 1000 : 0;
+    return { kind: 'fit', spanMin: perMillivolt * ECG_SPAN_MIN_MV };
   }
 
   /** The service shows this person no longer: nothing of them stays on the screen. */
   forget(): void {
     this.#gone = true;
     this.#values = new LatestValues();
+    this.#signals = new LiveSignals();
     this.#ring = null;
     this.#channel = null;
     this.#trace.setRing(null);
@@ -134,7 +139,7 @@ export class WallTile {
   view(nowMs: number, link: Link, second: WallValue, locale: string): TemplateResult {
     const isLive = this.#isLive(nowMs, link);
     const heart = heartRates.find(({ features }) => this.#values.of(features[0]!) !== undefined) ?? heartRates[0]!;
-    const flag = this.#ring === null ? 2 : Math.max(traceQuality(this.#ring, this.#sinceBegin(this.#endMs)), this.#qualityOf(heart));
+    const flag = this.#ring === null ? 2 : traceQuality(this.#ring, this.#sinceBegin(this.#endMs));
     const { id, name, batteryPercent } = this.person;
     return html`<li class=${isLive ? 'wall-tile' : 'wall-tile old'} data-person=${id}>
       <a href="#/users/${id}">
@@ -144,10 +149,6 @@ export class WallTile {
         <span class="wall-device">${batteryPercent === null || this.#gone ? nothing : batteryLevel(batteryPercent)}</span>
       </a>
     </li>`;
-  }
-
-  #qualityOf({ features }: WallValue): number {
-    return this.#values.of(features[0]!)?.qmask ?? 0;
   }
 
   #why(link: Link, locale: string): string {
@@ -167,12 +168,16 @@ export class WallTile {
     locale: string,
     name: string,
   ): TemplateResult {
-    const latest = features.map((feature) => this.#values.of(feature)).find((value) => value !== undefined);
+    const feature = features.find((one) => this.#values.of(one) !== undefined);
+    const latest = feature === undefined ? undefined : this.#values.of(feature);
     const isOld = !isLive || latest === undefined || nowMs - latest.atMs > staleMs;
-    const usable = latest !== undefined && latest.qmask < 2 && Number.isFinite(latest.value);
+    const flag = latest === undefined ? 2 : this.#signals.flagOf(feature!, latest.qmask);
+    const usable = latest !== undefined && flag < 2 && Number.isFinite(latest.value);
+    const isMarked = isLive && latest !== undefined && (!isOld || !usable);
+    const word = isMarked ? qualityMark(flag, locale) : usable ? html`<span class="vh"> ${t('out of date')}</span>` : nothing;
     return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}"
       ><span class="wall-label">${label}</span> <output>${usable ? formatValue(locale, latest.value, unit) : '--'}</output>
-      <span class="unit">${title}</span>${usable && isOld ? html`<span class="vh"> ${t('out of date')}</span>` : nothing}</span
+      <span class="unit">${title}</span>${word}</span
     >`;
   }
 }

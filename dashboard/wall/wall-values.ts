@@ -16,7 +16,7 @@ export type WallValue = Readonly<{
 
 /** Of ECG where there is one. */
 export const heartRates: readonly WallValue[] = [
-  { key: 'hr', features: ['hr_ecg'], label: 'HR', name: t('Heart rate'), unit: '/min', title: '/min', staleMs: 5000 },
+  { key: 'hr', features: ['hr_ecg'], label: t('HR'), name: t('Heart rate'), unit: '/min', title: '/min', staleMs: 5000 },
   { key: 'pr', features: ['hr_ppg'], label: t('Pulse'), name: t('Pulse rate'), unit: '/min', title: '/min', staleMs: 5000 },
 ];
 

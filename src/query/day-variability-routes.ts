@@ -100,8 +100,9 @@ async function boundsOf(db: Db, date: string, timeZone: string): Promise<Day> {
 }
 
 /** Good windows that lie in the day, by device, ascending. Where two versions of a method have values, the newer one's count, good or
- *  not: mean and deviation each have versions of their own. Streams are named by number: so feature_values reads their rows alone. The two values of a
- *  window meet by grouping: its rows are guessed as one, so a join compares each with every other, 8 million times for a day. */
+ *  not: mean and deviation each have versions of their own. Streams are named by number: so feature_values reads their rows alone. The
+ *  two values of a window meet by grouping: its rows are guessed as one, so a join compares each with every other, 8 million times for a
+ *  day. */
 export async function readWindows(db: Db, subjectId: string, { fromMs, untilMs }: Day): Promise<Map<string, NnFiveMinutes[]>> {
   const bounds = [new Date(fromMs + FIVE_MS - 1).toISOString(), new Date(untilMs + 1).toISOString()];
   const { rows } = await db.query<{ device: string; endMs: number; meanMs: number; sdMs: number }>(

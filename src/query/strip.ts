@@ -1,6 +1,7 @@
 /** Draws a strip of a waveform on electrocardiograph paper: 25 mm/s, 10 mm/mV, a thin line per millimetre and a strong one every five, a
  *  calibration pulse, person and time above, the service's beats marked. Gaps stay empty; unusable samples are grey and dashed. */
 import { withoutDirections } from '../text.ts';
+import { leadName } from '../signal.ts';
 import type { ChannelKind } from '../signal.ts';
 import type { SampleSegment } from './samples.ts';
 import type { BeatClass } from './beat-classes.ts';
@@ -136,7 +137,7 @@ function scaleOf(unit: string, span: number, language: StripLanguage): Readonly<
   const perMillivolt = PER_MILLIVOLT[unit];
   if (perMillivolt === undefined) {
     const mmPerUnit = FITTED_MM / span;
-    return { mmPerUnit, pulseMm: 10, label: `10 mm = ${format(10 / mmPerUnit, language)} ${unit}`.trim() };
+    return { mmPerUnit, pulseMm: 10, label: `10 mm = ${format(10 / mmPerUnit, language)} ${unit === '1' ? '' : unit}`.trim() };
   }
   const gain = GAINS_MM_PER_MV.find((mm) => (span / perMillivolt) * mm <= TRACE_MM_MAX) ?? 0.1;
   return { mmPerUnit: gain / perMillivolt, pulseMm: gain, label: `${gain} mm/mV` };
@@ -153,8 +154,9 @@ function pulseOf(middle: number, heightMm: number): Polyline {
 function leadOf(segment: SampleSegment | undefined, channel: string): string {
   if (segment === undefined) return channel;
   const kind: ChannelKind = segment.kind;
-  const lead = segment.lead.replace(/^AV(?=[RLF]$)/i, 'aV');
-  return `${kind === 'other' ? '' : kind.toUpperCase()} ${lead} (${segment.code})`.trim().replaceAll(/ +/g, ' ');
+  return `${kind === 'other' ? segment.lead : `${kind.toUpperCase()} ${leadName(segment)}`} (${segment.code})`
+    .trim()
+    .replaceAll(/ +/g, ' ');
 }
 
 /** `05.01.2026, 09:00:00 GMT+01:00`: as the pages of the language write times, of no offset `UTC`; milliseconds where there are some. */

@@ -63,6 +63,15 @@ async function traced(page: Page): Promise<number> {
   });
 }
 
+/** Marks of beats above the paused strip: runs of dark pixels on the line that crosses them. */
+function markedBeats(page: Page): Promise<number> {
+  return page.locator('bio-paused-traces canvas').evaluate((canvas: HTMLCanvasElement) => {
+    const { data } = canvas.getContext('2d')!.getImageData(0, 19, canvas.width, 1);
+    const isDark = Array.from({ length: canvas.width }, (_, x) => data[4 * x]! + data[4 * x + 1]! + data[4 * x + 2]! < 450);
+    return isDark.filter((one, x) => one && isDark[x - 1] !== true).length;
+  });
+}
+
 const LOST = 'No connection to the service';
 
 /** Pulls the cable, and looks at what is said within five seconds: every trace in the element has it, and every value is grey. The page
@@ -127,8 +136,8 @@ async function startTwelveLeads(leads: readonly string[]): Promise<{ person: str
           rateNanoHz: rateHz * 1e9,
           gain: 200,
           baseline: 0,
-          unit: 'mV',
-          lead: code.toUpperCase(),
+          unit: code === 'v4' ? '1' : 'mV',
+          lead: '', // as a table that was imported has it
         },
         tOffsetNs: 0,
         samples: Int32Array.from({ length: (rateHz * packetMs) / 1000 }, (_, i) => Math.round(valueAt(t0Ms / 1000 + i / rateHz, lead))),
@@ -162,8 +171,10 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
   it('is paused, scrolled back over what it holds and what the service has, and goes on', async () => {
     const { page, errors } = await openPerson();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText(/Paused at .*The numbers go on/).waitFor();
+    await page.getByText(/Paused at \d\d:\d\d:\d\d (UTC|GMT|[A-Z]{3,4}).*The numbers go on/).waitFor();
     await expect.poll(() => traced(page)).toBeGreaterThan(TRACE_PX);
+    // The legend has them; the last ones come when they are judged.
+    await expect.poll(() => markedBeats(page), { timeout: 60_000 }).toBeGreaterThan(3);
     expect(await page.locator('bio-live-trace').first().isVisible()).toBe(false);
     await picture(page, 'live-paused');
     expect(await violations(page)).toEqual([]);
@@ -330,6 +341,45 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.context().close();
   });
 
+  // promise: unusable-hidden, no-number, no-rate-of-a-flat-line
+  it('shows no heart rate while the line of the electrodes is flat', async () => {
+    const [project] = await dashboard.send<{ project_key: string }[]>('GET', '/api/v1/projects');
+    const user = { external_id: 'electrode-off', project_key: project!.project_key };
+    const { xuser_id: id } = await dashboard.send<{ xuser_id: string }>('POST', '/api/v1/xusers', user);
+    const device = await startWard(dashboard.service.baseUrl, dashboard.service.firstKey!, [{ id, channels: ['ecg.ii', 'ppg.ir'] }]);
+    try {
+      const { page, errors } = await dashboard.open(`/dashboard/#/users/${id}`, { storageState: dashboard.signedIn });
+      await liveValue(page);
+      await page.locator('.tile:not(.old)[data-feature=hr_ppg] output', { hasText: /^\d+$/ }).waitFor();
+      device.takeOff(id);
+      const seen = await page.evaluate(async () => {
+        const found = new Set<string>();
+        let looks = 0;
+        const isUnusable = (kind: string): boolean =>
+          document.querySelector(`bio-live-trace.${kind}`)?.shadowRoot?.querySelector('.q2') != null;
+        let sinceMs = Infinity;
+        for (const endMs = performance.now() + 20_000; performance.now() < endMs;) {
+          await new Promise(requestAnimationFrame);
+          if (!isUnusable('ecg') || !isUnusable('ppg')) continue;
+          sinceMs = Math.min(sinceMs, performance.now());
+          if (performance.now() - sinceMs < 600) continue; // the page draws values twice a second
+          looks++;
+          for (const name of ['hr_ecg', 'hr_ppg']) {
+            const tile = document.querySelector(`.tile[data-feature=${name}]`)!;
+            found.add(`${tile.querySelector('output')!.textContent} ${tile.querySelector('.q')?.textContent}`);
+          }
+        }
+        return { isLooked: looks > 20, found: [...found] };
+      });
+      expect(seen).toEqual({ isLooked: true, found: ['-- Unusable'] });
+      await picture(page, 'live-off');
+      expect(errors).toEqual([]);
+      await page.context().close();
+    } finally {
+      device.stop();
+    }
+  }, 240_000);
+
   // promise: twelve-leads
   // promise: flat-is-unusable
   it('shows twelve leads as they are printed, on a phone in two columns, and as rows', async () => {
@@ -365,6 +415,10 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       ]);
       expect(await page.locator('.rhythm bio-live-trace').getAttribute('channel')).toBe('ecg.ii');
       await page.locator('.leads').getByText('ECG aVR').waitFor();
+      // Where the unit is not known, nothing is said of mV.
+      const scaleOf = (code: string) => page.locator(`.leads bio-live-trace[channel="ecg.${code}"] [part=scale]`).textContent();
+      await expect.poll(() => scaleOf('v4')).toMatch(/^25 mm\/s · [\d.,]+ \/ cm$/);
+      expect(await scaleOf('v3')).toContain('25 mm/s · 10 mm/mV');
       await liveValue(page);
       // A line that does not move is nobody's heart, whatever the device says of it.
       await page.locator('.leads bio-live-trace[channel="ecg.v6"]').getByText('Unusable').waitFor();
@@ -378,6 +432,9 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       await page.getByLabel('Layout').selectOption('Rows');
       await expect.poll(() => cells.count()).toBe(0);
       expect(await page.locator('bio-live-trace').count()).toBe(8);
+      const names = () =>
+        page.locator('bio-live-trace').evaluateAll((all) => all.map((one) => one.shadowRoot!.querySelector('.lead')!.textContent));
+      await expect.poll(names).toEqual(['I', 'II', 'III', 'aVR', 'aVL', 'aVF', 'V1', 'V2'].map((lead) => `ECG ${lead}`));
       expect(page.url()).toContain('layout=rows');
       expect(errors).toEqual([]);
       await page.context().close();

@@ -79,6 +79,16 @@ const loaded = (page: Page, selector: string): Promise<boolean> =>
     .evaluateAll((images) => images.length > 0 && images.every((image) => (image as HTMLImageElement).naturalWidth > 0));
 
 describe.skipIf(chromiumPath === null)('a person', () => {
+  // promise: clock-change-said
+  it('has the zone on times of a range in which the clocks are put back: there an hour comes twice', async () => {
+    const address = `/dashboard/#/users/${person}?from=2025-10-26T00:30:00Z&to=2025-10-26T01:20:00Z`;
+    const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn, locale: 'en-GB' });
+    const chart = page.locator('bio-trend-chart#trend');
+    await chart.getByText(/^26 Oct 2025, 02:30(:00)? CEST – 26 Oct 2025, 02:20(:00)? CET$/).waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: range-in-address, point-to-trace
   it('has trends over any range, which the address keeps; a point leads to its trace', async () => {
     const address = `/dashboard/#/users/${person}?from=2026-03-28T08:00:00Z&to=2026-03-28T08:02:20Z`;

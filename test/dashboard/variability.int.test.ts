@@ -335,6 +335,27 @@ describe.skipIf(!isHere)('variability of a window', () => {
     await page.context().close();
   });
 
+  // promise: clock-change-said
+  it('says which of two equal times is meant where the clocks are put back', async () => {
+    const options = { env: { BIO_URL: dashboard.service.baseUrl, BIO_KEY: dashboard.service.firstKey! }, cwd: process.cwd() };
+    const { code, err } = await ran(importRecordings, [calm!, '--subject', 'clocks', '--start', '2025-10-26T00:45:00Z', '--json'], options);
+    expect(code, err.join('\n')).toBe(0);
+    const [stream] = await dashboard.send<{ id: string; subject_id: string }[]>('GET', '/api/v1/streams?subject_id=clocks');
+    streams.set('clocks', stream!.id);
+    await until(
+      async () => (await dashboard.send<{ last_sample_at: string | null }>('GET', `/api/v1/streams/${stream!.id}`)).last_sample_at !== null,
+    );
+    await dashboard.send('PATCH', `/api/v1/xusers/${stream!.subject_id}`, { time_zone: 'Europe/Berlin' });
+    const window = '?from=2025-10-26T00:58:00Z&to=2025-10-26T01:03:00Z';
+    const { page, errors } = await open('clocks', `/variability${window}`, { locale: 'en-GB' });
+    const shown = page.locator('.hrv-window');
+    await shown.waitFor();
+    await picture(page, 'hrv-clocks');
+    expect(await shown.locator('time').allTextContents()).toEqual(['26 Oct 2025, 02:58:00.0 CEST', '02:03:00.0 CET']);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('fits a phone, the dark and paper, in other languages', async () => {
     for (const [lang, sec, options] of [
       ['de', 1000, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],

@@ -282,6 +282,126 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     expect(errors).toEqual([]);
   });
 
+  const roomOf = async (name: string, members: readonly WardPerson[]): Promise<string> => {
+    const { send, service } = dashboard;
+    const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+    const { id: room } = await send<{ id: string }>('POST', `/api/v1/projects/${project!.id}/groups`, { name });
+    for (const { id } of members) {
+      const address = `${service.baseUrl}/api/v1/projects/${project!.id}/groups/${room}/members/${id}`;
+      await fetch(address, { method: 'PUT', headers: { authorization: `Bearer ${service.firstKey}` } });
+    }
+    return room;
+  };
+
+  // promise: unusable-hidden, marks-in-words, no-rate-of-a-flat-line
+  it('shows no rate of a sensor that is off, from the moment that its trace is unusable, and a mark on every number', async () => {
+    const [ecg, both] = [people[8]!, people[9]!]; // ECG alone; ECG, PPG and breathing
+    const room = await roomOf('Room 2', [ecg, both]);
+    const { page, errors } = await dashboard.open(`/dashboard/#/wall?group=${room}&value=pulse`, {
+      storageState: dashboard.signedIn,
+      viewport: { width: 800, height: 600 },
+    });
+    opened.push(page);
+    const of = (person: WardPerson, part: string) => page.locator(`[data-person="${person.id}"] ${part}`);
+    for (const value of [of(ecg, '.wall-heart'), of(both, '.wall-heart'), of(both, '.wall-second')]) {
+      await expect.poll(() => value.locator('output').textContent(), { timeout: 90_000 }).toMatch(/^\d+$/);
+      expect(await value.locator('.q').textContent()).toMatch(/^(Good|Suspect)$/);
+      expect(await value.locator('.q svg').isVisible()).toBe(true);
+    }
+    await picture(page, 'wall-marks');
+    try {
+      for (const { id } of [ecg, both]) ward.takeOff(id);
+      const seen = await page.evaluate(async () => {
+        const found: string[] = [];
+        const unusable = new Set<string>();
+        for (const endMs = performance.now() + 25_000; performance.now() < endMs;) {
+          for (const tile of document.querySelectorAll<HTMLElement>('.wall-tile:not(.old)')) {
+            if (tile.querySelector('.wall-state .q2') === null) continue;
+            unusable.add(tile.dataset['person']!);
+            found.push(tile.querySelector('.wall-heart')!.textContent.replaceAll(/\s+/g, ' ').trim());
+          }
+          await new Promise(requestAnimationFrame);
+        }
+        return { unusable: unusable.size, rates: [...new Set(found)].filter((text) => /\d/.test(text)) };
+      });
+      expect(seen).toEqual({ unusable: 2, rates: [] });
+      await expect.poll(() => of(both, '.wall-second output').textContent()).toBe('--');
+      expect(await of(ecg, '.wall-heart .q').textContent()).toBe('Unusable');
+      await picture(page, 'wall-off');
+    } finally {
+      for (const { id } of [ecg, both]) ward.takeOff(id, false);
+    }
+    await expect.poll(() => of(ecg, '.wall-heart output').textContent(), { timeout: 60_000 }).toMatch(/^\d+$/);
+    expect(errors).toEqual([]);
+  }, 240_000);
+
+  it('says heart rate in the language of the page', async () => {
+    const { page } = await dashboard.open('/dashboard/?lang=de', { storageState: dashboard.signedIn });
+    opened.push(page);
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/?lang=de#/wall?group=${group}`);
+    await page.locator('.wall-heart .wall-label', { hasText: /^HF$/ }).first().waitFor();
+    expect(await page.locator('.wall-heart .wall-label', { hasText: /^HR$/ }).count()).toBe(0);
+  });
+
+  it('leaves the names whole when the connection is gone', async () => {
+    const proxy = await TcpProxy.start(Number(new URL(dashboard.service.baseUrl).port));
+    try {
+      const { page } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
+      opened.push(page);
+      await page.setViewportSize({ width: 1360, height: 900 });
+      await page.goto(`http://127.0.0.1:${proxy.port}/dashboard/#/wall`);
+      await expect.poll(() => page.locator('.wall-tile:not(.old)').count(), { timeout: 90_000 }).toBeGreaterThanOrEqual(PEOPLE - 4);
+      proxy.mode = 'hole';
+      await page
+        .locator('.wall-why', { hasText: 'No connection to the service' })
+        .nth(PEOPLE - 6)
+        .waitFor();
+      for (const [width, height] of [
+        [1360, 900],
+        [390, 844],
+      ] as const) {
+        await page.setViewportSize({ width, height });
+        await expect.poll(() => fits(page)).toBe(true);
+        const cut = await page
+          .locator('.wall-name')
+          .evaluateAll((all) =>
+            all.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ textContent }) => textContent),
+          );
+        expect(cut, `${width}`).toEqual([]);
+        await picture(page, `wall-lost-${width}`);
+      }
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  // promise: wall-order
+  it('begins with those who send, and leaves who falls silent in their place', async () => {
+    const room = await roomOf('Room 3', people.slice(20, 26));
+    const [first, second] = [people[20]!.id, people[21]!.id];
+    ward.silence(first);
+    await expect
+      .poll(
+        async () => {
+          const devices = await dashboard.send<{ xuser_id: string | null; is_flowing: boolean }[]>('GET', '/api/v1/devices?limit=1000');
+          return devices.find(({ xuser_id: id }) => id === first)?.is_flowing;
+        },
+        { timeout: 120_000, interval: 1000 },
+      )
+      .toBe(false);
+    const { page } = await dashboard.open(`/dashboard/#/wall?group=${room}&size=4`, { storageState: dashboard.signedIn });
+    opened.push(page);
+    const shown = () => tiles(page).evaluateAll((all) => all.map((tile) => (tile as HTMLElement).dataset['person']));
+    const sending = people.slice(21, 25).map(({ id }) => id);
+    await expect.poll(shown).toEqual(sending);
+    ward.silence(second);
+    await expect.poll(() => page.locator(`[data-person="${second}"]`).getAttribute('class'), { timeout: 30_000 }).toBe('wall-tile old');
+    await page.waitForTimeout(12_000); // the list is read again
+    expect(await shown()).toEqual(sending);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await expect.poll(shown).toEqual([people[25]!.id, first]);
+  }, 240_000);
+
   // promise: own-connection
   it('says within five seconds that its own connection is gone, with every value grey, and goes on when it is back', async () => {
     const proxy = await TcpProxy.start(Number(new URL(dashboard.service.baseUrl).port));

@@ -10,11 +10,15 @@ import { gridTimeNs } from '../../src/signal.ts';
 const PACKET_MS = 200;
 /** Of the 256 that the service allows; a round sends one for each person. */
 const UNSETTLED_MAX = 100;
+/** Raw value of a sensor that measures nothing. */
+const RAIL = 4000;
 
 export type WardPerson = Readonly<{ id: string; channels?: readonly SimulatedChannel[]; batteryPercent?: number }>;
 export type Ward = Readonly<{
   /** This one's device says nothing more. */
   silence: (id: string) => void;
+  /** The sensors of this one lie on the table, or are worn again: all of their samples are of one value, which the device does not flag. */
+  takeOff: (id: string, isOff?: boolean) => void;
   stop: () => void;
 }>;
 
@@ -52,6 +56,7 @@ export async function startWard(baseUrl: string, key: string, people: readonly W
   const startedMs = performance.now();
   const unixAtZero = BigInt(Date.now()) * 1_000_000n;
   const silent = new Set<string>();
+  const off = new Set<string>();
   const devices = people.map(({ id, channels = ['ecg.ii'], batteryPercent = 80 }, i) => ({
     id,
     batteryPercent,
@@ -76,7 +81,8 @@ export async function startWard(baseUrl: string, key: string, people: readonly W
         blocks: span.runs.map((run) => {
           const channel = device.channels[run.channelNo]!;
           const tOffsetNs = Number(gridTimeNs(run.k0, channel.rateNanoHz) - span.t0DeviceNs);
-          return { channel, tOffsetNs, samples: run.samples, qmask: run.qmask };
+          const samples = off.has(id) ? run.samples.map(() => RAIL) : run.samples;
+          return { channel, tOffsetNs, samples, qmask: run.qmask };
         }),
         measurements: seq === 0 ? [{ code: 'battery', tOffsetNs: 0, value: batteryPercent, unit: '%', quality: 0 }] : [],
         events: [],
@@ -92,6 +98,7 @@ export async function startWard(baseUrl: string, key: string, people: readonly W
   }, PACKET_MS / 4);
   return {
     silence: (id) => void silent.add(id),
+    takeOff: (id, isOff = true) => void (isOff ? off.add(id) : off.delete(id)),
     stop: () => {
       stopped = true;
       clearInterval(timer);

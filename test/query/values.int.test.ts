@@ -398,12 +398,19 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     const good = rate!.values.filter((_, i) => rate!.qmask[i] === 0);
     const [newest] = await observations(HR_PPG, 'quality_max=1');
     const ranges = ['6h', '24h', '7d', '30d'];
+    const at = (days: number): string => new Date(Date.now() + days * 864e5).toISOString();
+    const fixed = [
+      [at(-1), at(0)],
+      [at(-7), at(1)],
+      [at(-40).slice(0, 10), at(0).slice(0, 10)],
+    ];
     const page = await open(
       `<bio-health-metrics biosignals="HR-PPG" ${seconds}></bio-health-metrics><bio-trend-card biosignals="HR-PPG" ${seconds}></bio-trend-card>` +
-        ranges.map((range) => `<bio-trend-chart biosignals="HR-PPG" range="${range}" ${seconds}></bio-trend-chart>`).join(''),
+        ranges.map((range) => `<bio-trend-chart biosignals="HR-PPG" range="${range}" ${seconds}></bio-trend-chart>`).join('') +
+        fixed.map(([from, to]) => `<bio-trend-chart biosignals="HR-PPG" from="${from}" to="${to}" ${seconds}></bio-trend-chart>`).join(''),
     );
     const shown = await page.locator('[part=value]').allTextContents();
-    expect(shown).toEqual(Array.from({ length: 2 + ranges.length }, () => rounded(newest!.value)));
+    expect(shown).toEqual(Array.from({ length: 2 + ranges.length + fixed.length }, () => rounded(newest!.value)));
     const marks = await page.locator('.foot, .now .row').allTextContents();
     expect(new Set(marks.map((text) => text.replaceAll(/\s+/g, ''))).size).toBe(1); // one flag and one age
     const [least, , greatest] = await page.locator('bio-trend-card .stats dd').allTextContents();

@@ -164,6 +164,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   goTo: 'Gehe zu',
   notDiagnosis: 'Keine Alarme. Kein Medizinprodukt.',
   atTime: '{time}, Herzfrequenz {hr}, {quality}',
+  ofIntervals: '{hr} (Intervalle: {count})',
   ofBeats: '{quality}: {count} von {total} Schlägen',
   noRecording: 'Diese Aufzeichnung gibt es nicht, oder es wurde nichts aufgezeichnet',
   controls: 'Bedienung des Diagramms',

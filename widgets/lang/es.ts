@@ -164,6 +164,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   goTo: 'Ir a',
   notDiagnosis: 'Sin alarmas. No es un producto sanitario.',
   atTime: '{time}, frecuencia cardiaca {hr}, {quality}',
+  ofIntervals: '{hr} (intervalos: {count})',
   ofBeats: '{quality}: {count} de {total} latidos',
   noRecording: 'Este registro no existe o no se grabó nada',
   controls: 'Controles del gráfico',

@@ -164,6 +164,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   goTo: 'Aller à',
   notDiagnosis: 'Sans alarmes. N’est pas un dispositif médical.',
   atTime: '{time}, fréquence cardiaque {hr}, {quality}',
+  ofIntervals: '{hr} (intervalles : {count})',
   ofBeats: '{quality} : {count} battements sur {total}',
   noRecording: 'Cet enregistrement n’existe pas, ou rien n’a été enregistré',
   controls: 'Commandes du graphique',

@@ -163,6 +163,7 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   goTo: '转到',
   notDiagnosis: '无报警。非医疗器械。',
   atTime: '{time},心率 {hr},{quality}',
+  ofIntervals: '{hr}(间期数:{count})',
   ofBeats: '{quality}：{total} 个搏动中的 {count} 个',
   noRecording: '没有这段记录,或没有记录到数据',
   controls: '图表控件',

@@ -15,7 +15,13 @@ it.each([
   [channel('ecg.avr', 'ecg', 'AVR'), 'ECG aVR'],
   [channel('ecg.avl', 'ecg', 'avL'), 'ECG aVL'],
   [channel('ecg.v1', 'ecg', 'V1'), 'ECG V1'],
-  [channel('ppg.ir', 'ppg'), 'PPG'],
+  // of a table that was imported
+  [channel('ecg.iii', 'ecg'), 'ECG III'],
+  [channel('ecg.avf', 'ecg'), 'ECG aVF'],
+  [channel('ecg.v6', 'ecg'), 'ECG V6'],
+  [channel('ecg', 'ecg'), 'ECG'],
+  [channel('acc.x', 'acc'), 'ACC x'],
+  [channel('ppg.ir', 'ppg', 'finger'), 'PPG finger'],
   [channel('glucose.raw', 'other'), 'glucose.raw'],
 ])('%o is called %s', (one, name) => {
   expect(channelName(one)).toBe(name);

@@ -12,6 +12,7 @@
  *  @cssprop --bio-trace-height - height of the trace; default 160px
  *  @cssprop --bio-color-trace
  *  @fires bio:live-state - {state}: connecting, live, stale, offline, refused */
+import { leadName } from '../../src/signal.ts';
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import { formatNumber, unitLabel } from '../shared/format.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../shared/live-frame.ts';
@@ -31,6 +32,8 @@ const RING_SECONDS = 82;
 /** Signals of seconds and minutes are shown ten times slower than those of a heartbeat. */
 const SLOW_KINDS: readonly string[] = ['eda', 'temp'];
 const SLOWER = 10;
+/** ECG in other units has no millimetres of paper: it is fitted. */
+const PER_MILLIVOLT: Readonly<Record<string, number>> = { mV: 1, uV: 1000 };
 /** Least height of a fitted trace, in the unit of the kind. */
 const SPAN_MIN: Readonly<Record<string, number>> = { eda: 0.5, temp: 1 };
 
@@ -156,10 +159,11 @@ export class BioLiveTrace extends BioElement {
   }
 
   #scale(): TraceScale {
-    if (this.#channel !== null && this.#channel.kind !== 'ecg') return { kind: 'fit', spanMin: SPAN_MIN[this.#channel.kind] ?? 0 };
+    const { kind, unit } = this.#channel ?? { kind: 'ecg', unit: 'mV' };
+    const perMillivolt = PER_MILLIVOLT[unit];
+    if (kind !== 'ecg' || perMillivolt === undefined) return { kind: 'fit', spanMin: SPAN_MIN[kind] ?? 0 };
     const gain = Number(this.getAttribute('gain') ?? 10);
-    const perMillivolt = gain === 5 || gain === 20 ? gain : 10;
-    return { kind: 'fixed', mmPerUnit: this.#channel?.unit === 'uV' ? perMillivolt / 1000 : perMillivolt };
+    return { kind: 'fixed', mmPerUnit: (gain === 5 || gain === 20 ? gain : 10) / perMillivolt };
   }
 
   #recolor(): void {
@@ -224,9 +228,8 @@ export function matches(channel: LiveChannel, wanted: string): boolean {
 }
 
 export function channelName(channel: LiveChannel): string {
-  const kind = channel.kind === 'other' ? channel.code : channel.kind.toUpperCase();
-  // Augmented leads are written aVR, aVL, aVF.
-  return `${kind} ${channel.lead.replace(/^AV(?=[RLF]$)/i, 'aV')}`.trim();
+  const { kind, code, lead } = channel;
+  return kind === 'other' ? `${code} ${lead}`.trim() : `${kind.toUpperCase()} ${leadName(channel)}`.trim();
 }
 
 define('bio-live-trace', BioLiveTrace);

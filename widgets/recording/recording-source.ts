@@ -586,7 +586,7 @@ export function segmentOf(segment: Answer<'getSamples'>[number]): Segment {
 }
 
 /** Of the series that has beats of a heart, ascending. */
-function beatsOf(list: Answer<'getBeats'>): Beat[] {
+export function beatsOf(list: Answer<'getBeats'>): Beat[] {
   const series = list.find(({ method_code: method }) => method.includes('r_peaks')) ?? list[0];
   if (series === undefined) return [];
   return (series.ts_ms ?? []).map((timeMs, i) => {

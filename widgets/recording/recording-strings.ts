@@ -75,6 +75,7 @@ export const recordingTexts = {
   goTo: 'Go to',
   notDiagnosis: 'No alarms. Not a medical device.',
   atTime: '{time}, heart rate {hr}, {quality}',
+  ofIntervals: '{hr} (intervals: {count})',
   ofBeats: '{quality}: {count} of {total} beats',
   noRecording: 'There is no such recording, or nothing was recorded',
 } as const;

@@ -11,7 +11,7 @@ import { DOUBT, stripLetterOf } from './recording-draw-marks.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
 import type { BadStretch } from './recording-worst.ts';
-import { readStrip } from './strip-reading.ts';
+import { INTERVALS_MIN, readStrip } from './strip-reading.ts';
 
 const letterTexts = {
   S: 'letterS',
@@ -25,6 +25,8 @@ const letterTexts = {
 
 /** Between two times below the whole recording, at least. */
 const TICK_PX = 60;
+/** A heart rate of fewer intervals says of how many it is. */
+const INTERVALS_FEW = 8;
 
 export class RecordingWords {
   readonly #locale: string;
@@ -116,10 +118,12 @@ export class RecordingWords {
 
   /** @param beats of the strip  @param missing said in place of their quality */
   reading(atMs: number, beats: readonly Beat[], missing: string | null): string {
-    const { bpm, flag, count, total } = readStrip(beats);
+    const { bpm, intervals, flag, count, total } = readStrip(beats);
     const word = traceTextFor(this.#locale, flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
     const quality = missing ?? (count === total ? word : this.say('ofBeats', { quality: word, count, total }));
-    const hr = bpm === null ? '–' : `${bpm} /min`;
+    const isFew = flag !== null && flag < 2 && intervals < (bpm === null ? INTERVALS_MIN : INTERVALS_FEW);
+    const rate = bpm === null ? '–' : `${bpm} /min`;
+    const hr = isFew ? this.say('ofIntervals', { hr: rate, count: intervals }) : rate;
     return this.say('atTime', { time: this.clock(atMs, true), hr, quality });
   }
 

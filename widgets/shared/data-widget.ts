@@ -232,10 +232,6 @@ export abstract class DataWidget<T> extends BioElement {
         </div>`;
       case 'unauthorized':
         return html`<p class="note err" part="note">${this.text('unauthorized')}</p>`;
-      default: {
-        const never: never = this.#state;
-        throw new Error(`state ${String(never)}`);
-      }
     }
   }
 }

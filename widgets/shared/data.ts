@@ -147,13 +147,15 @@ export function unknownBiosignal(wanted: string): ApiError {
 }
 
 /** The newest observation of the last `withinMs` that is not bad, or null. What is counted is told as the sum of today, on the clocks of
- *  `tz` or else of the person: by this biosignal or, where it has none, by another of its LOINC code. */
+ *  `tz` or else of the person: by this biosignal or, where it has none, by another of its LOINC code.
+ *  @param until of what is not counted: the end, RFC 3339; default: now */
 export async function latestObservation(
   session: Session,
   biosignal: Biosignal,
   withinMs: number,
   tz: string | undefined,
   signal?: AbortSignal,
+  until?: string,
 ): Promise<Observation | null> {
   const today = isCounted(biosignal) ? await todayOf(session, biosignal, tz, undefined, signal) : { biosignal_id: biosignal.id };
   if (today === null) return null;
@@ -162,6 +164,7 @@ export async function latestObservation(
     biosignal_id: today.biosignal_id,
     subject_id: subjectId,
     since: new Date(Date.now() - withinMs).toISOString(),
+    until,
     quality_max: 1,
     order: 'desc',
     limit: 1,

@@ -3,9 +3,10 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { WHOLE } from '../shared/buckets.ts';
 import type { Series } from '../shared/data.ts';
-import { formatTime, formatValue, unitLabel } from '../shared/format.ts';
+import { formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
 import type { traceTextFor } from '../shared/trace-strings.ts';
+import { zonedTime } from '../shared/zoned-time.ts';
 import type { Shown } from './moves-host.ts';
 
 type TextArguments = Parameters<typeof traceTextFor> extends [string, ...infer Rest] ? Rest : never;
@@ -95,12 +96,8 @@ export function tableOf(data: Shown, heading: string, say: Saying): TemplateResu
 
 /** With seconds where steps are shorter than a minute, or all of it is short. */
 export function timeOf({ series, daily, fromMs, toMs }: Shown, timeMs: number, { locale, timeZone }: Saying): string {
-  return formatTime(
-    locale,
-    timeMs,
-    timeZone,
-    daily ? 'date' : Math.min(series[0]!.stepMs, (toMs - fromMs) / 10) < 60_000 ? 'seconds' : 'full',
-  );
+  const style = daily ? 'date' : Math.min(series[0]!.stepMs, (toMs - fromMs) / 10) < 60_000 ? 'seconds' : 'full';
+  return zonedTime(locale, timeMs, timeZone, style, fromMs, toMs);
 }
 
 /** The value of a bucket, and its extremes where they differ; null: none that may be shown. */

@@ -48,7 +48,7 @@
 import type UPlot from 'uplot';
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, isDaily, latestObservation, newestOf, queryChart } from '../shared/data.ts';
+import { catalog, findBiosignal, isCounted, isDaily, latestObservation, newestOf, queryChart } from '../shared/data.ts';
 import type { Aggregate, Series } from '../shared/data.ts';
 import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
 import { convertUnit } from '../shared/format.ts';
@@ -251,7 +251,16 @@ export class BioTrendChart extends DataWidget<Shown> {
       queryChart(session, request, signal),
       moves?.compared(session, request, signal) ?? null,
       ...biosignals.map(async (biosignal) =>
-        biosignal === undefined || !live || daily ? null : latestObservation(session, biosignal, request.rangeMs, this.timeZone, signal),
+        !biosignal || daily || (!live && isCounted(biosignal))
+          ? null
+          : latestObservation(
+              session,
+              biosignal,
+              Date.now() - fromMs,
+              this.timeZone,
+              signal,
+              live ? undefined : new Date(toMs).toISOString(),
+            ),
       ),
     ]);
     const found = answer.map((item) => ({ ...item, name: this.named(item.name) }));

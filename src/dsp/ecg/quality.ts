@@ -169,7 +169,14 @@ export class EcgQuality {
   startSecond(sec: number): void {
     const slot = sec % SECONDS;
     this.#slot = slot;
-    this.#squares[slot] = this.#fourths[slot] = this.#steps[slot] = this.#level[slot] = this.#present[slot] = this.#flat[slot] = this.#equal[slot] = 0;
+    this.#squares[slot] =
+      this.#fourths[slot] =
+      this.#steps[slot] =
+      this.#level[slot] =
+      this.#present[slot] =
+      this.#flat[slot] =
+      this.#equal[slot] =
+        0;
   }
 
   /** Feature samples [k, k + count), all of one second. */

@@ -202,7 +202,7 @@ export function confidenceOf(
   return 1 / (1 + Math.exp(-(constant + first * ventricular + second * supraventricular + third * movement)));
 }
 
-/** Confidence from which a supraventricular origin is sure: that of a logit of 1 in a still line, in the hundredths in which it is stored. */
+/** Confidence from which a supraventricular origin is sure: that of a logit of 1 where the line is still, in hundredths, as it is stored. */
 export const sureSupraventricularConfidence = 0.65;
 /** The same of versions of r_peaks before 16, whose confidences know of no movement. */
 export const sureSupraventricularBefore16 = 0.7237;

@@ -390,7 +390,11 @@ export const retiredMethods: readonly Method[] = [
       earlier(current, current.version - 1, current.feature === 'longest_rr_10s' ? byFirstLead : of15),
       earlier(current, current.version - 2, flaggedBy12),
     ]),
-  earlier(featureMethods[methodIndex('sqi_ecg')]!, 13, 'of several leads, those of two hearts could be good, and so could seconds near a line that did not change for a second.'),
+  earlier(
+    featureMethods[methodIndex('sqi_ecg')]!,
+    13,
+    'of several leads, those of two hearts could be good, and so could seconds near a line that did not change for a second.',
+  ),
   earlier(
     featureMethods[methodIndex('sqi_ecg')]!,
     12,

@@ -2,6 +2,7 @@
 import type { TemplateResult } from 'lit-html';
 import { addDays, atWallTime, wallTime } from '../../shared/days.ts';
 import { formatNumber, formatTime } from '../../shared/format.ts';
+import { zonedTime } from '../../shared/zoned-time.ts';
 import { byUnit } from '../by-unit.ts';
 import type { ChartHost, Shown } from '../moves-host.ts';
 import type { View } from '../plot.ts';
@@ -213,7 +214,7 @@ export class Controls {
     const title = root.querySelector('.title')?.textContent?.trim() ?? '';
     const style = data.daily ? 'date' : data.toMs - data.fromMs < 600_000 ? 'seconds' : 'full';
     const period = [data.fromMs, data.daily ? data.toMs - 1 : data.toMs]
-      .map((ms) => formatTime(this.#host.locale(), ms, zone, style))
+      .map((ms) => zonedTime(this.#host.locale(), ms, zone, style, data.fromMs, data.toMs))
       .join(' – ');
     const isMarked = !data.daily && data.series.some(({ flags, values }) => flags.some((flag, i) => flag === 1 && values[i] !== null));
     const labels = {

@@ -1,7 +1,7 @@
 /** Stretches of a chart without any value: where they are, and why, as far as it is known. */
 import { medianStep } from '../../shared/buckets.ts';
 import type { Series } from '../../shared/data.ts';
-import { formatTime } from '../../shared/format.ts';
+import { zonedTime } from '../../shared/zoned-time.ts';
 import type { ChartHost } from '../moves-host.ts';
 import { byUnit } from '../by-unit.ts';
 import type { View } from '../plot.ts';
@@ -46,7 +46,7 @@ export function startHoles(host: ChartHost, say: Say): () => void {
 
   const told = ({ fromMs, toMs }: View, key: string): string => {
     const style = toMs - fromMs < 600_000 ? 'seconds' : 'full';
-    const [from, to] = [fromMs, toMs].map((ms) => formatTime(host.locale(), ms, host.timeZone(), style)) as [string, string];
+    const [from, to] = [fromMs, toMs].map((ms) => zonedTime(host.locale(), ms, host.timeZone(), style, fromMs, toMs)) as [string, string];
     const reason = reasons.get(key) ?? null;
     return `${say('hole', { from, to })}${reason === null ? '' : ` ${say(reason)}`}`;
   };

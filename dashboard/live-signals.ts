@@ -1,0 +1,39 @@
+/** Tells of the live signals of a person whether they can be trusted now, for the rates that are made of them: a rate is of some seconds,
+ *  and would stay on the screen for as long after its electrode came off. */
+import type { LiveFrame } from '../widgets/shared/live-frame.ts';
+import { traceQuality } from '../widgets/shared/trace-quality.ts';
+import { TraceRing } from '../widgets/shared/trace-ring.ts';
+
+/** A little more than traceQuality looks at. */
+const KEPT_SEC = 3;
+/** A channel that has not come for so long has ended, or its device is silent, ms. */
+const ENDED_MS = 2000;
+
+type Kind = 'ecg' | 'ppg';
+
+/** Kinds of signals by the values that are made of their last seconds. */
+const signalOf: Readonly<Record<string, Kind | undefined>> = { hr_ecg: 'ecg', hr_ppg: 'ppg', spo2: 'ppg' };
+
+export class LiveSignals {
+  readonly #channels = new Map<string, { kind: Kind; ring: TraceRing; endMs: number }>();
+  #endMs = 0;
+
+  take({ t0Ns, durationMs, channels }: LiveFrame): void {
+    const endMs = Number(t0Ns) / 1e6 + durationMs;
+    this.#endMs = Math.max(this.#endMs, endMs);
+    for (const { id, kind, rateHz, offsetNs, samples, qmask } of channels) {
+      if ((kind !== 'ecg' && kind !== 'ppg') || rateHz <= 0) continue;
+      let channel = this.#channels.get(id);
+      if (channel?.ring.rateHz !== rateHz) this.#channels.set(id, (channel = { kind, ring: new TraceRing(rateHz, KEPT_SEC), endMs }));
+      channel.ring.put(t0Ns + BigInt(Math.round(offsetNs)), samples, qmask);
+      channel.endMs = Math.max(channel.endMs, endMs);
+    }
+  }
+
+  /** Flag of a value, or 2 where every signal that it is of is unusable: of several leads, one that is off leaves the rate. */
+  flagOf(feature: string, flag: number): number {
+    const kind = signalOf[feature];
+    const now = [...this.#channels.values()].filter((channel) => channel.kind === kind && channel.endMs > this.#endMs - ENDED_MS);
+    return now.length > 0 && now.every(({ ring }) => traceQuality(ring, this.#endMs) === 2) ? 2 : flag;
+  }
+}
