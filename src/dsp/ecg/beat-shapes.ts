@@ -17,6 +17,10 @@ const ALIKE = 0.9;
 const KNOWN = 2;
 /** Of a shape that has been seen twice not long ago. */
 const TWICE = 1.5;
+/** Beats before one that it is compared with, */
+const LAST = 3;
+/** each of which has noise of its own: twice the power of that against a mean. */
+const NOISE_OF_TWO = 0.5 * Math.log(2);
 const GAIN = 0.1;
 const FADE = 0.97;
 /** Of two shapes that are both frequent, the narrower one is the usual one: in bigeminy every other beat is ventricular. */
@@ -64,6 +68,9 @@ export class BeatShapes {
   readonly #seen: Float64Array;
   readonly #shapes: Shape[];
   readonly #hum: MainsHum;
+  /** What stood before the last beats. */
+  readonly #lastBefore: readonly Float64Array[];
+  #keptCount = 0;
   #k = 0;
   #bestShift = 0;
   /** From there to the top of a parabola through it and its neighbours, samples. */
@@ -84,11 +91,13 @@ export class BeatShapes {
     this.#qTo = at(Q_TO) - this.#pFrom;
     const size = at(T_TO) - this.#pFrom;
     this.#seen = new Float64Array(size + 2 * this.#shift);
+    this.#lastBefore = Array.from({ length: LAST }, () => new Float64Array(this.#qFrom));
     this.#shapes = Array.from({ length: SHAPES }, () => ({ wave: new Float64Array(size), weight: 0, width: 0, slope: 0, energy: 0 }));
   }
 
   reset(): void {
     this.#k = 0;
+    this.#keptCount = 0;
     this.#ring.fill(Number.NaN);
     for (const shape of this.#shapes) shape.weight = 0;
   }
@@ -124,7 +133,11 @@ export class BeatShapes {
           best = shape;
         } else this.#bestShift = bestShift;
       }
-    if (found) measures[15] = best === usual || likeness < ALIKE || best!.weight < TWICE ? measures[13]! : this.#beforeRest(best!);
+    if (found) {
+      const ofShape = best === usual || likeness < ALIKE || best!.weight < TWICE ? measures[13]! : this.#beforeRest(best!);
+      measures[15] = this.#leastRest(ofShape, usual!);
+    }
+    this.#keepBefore();
     if (best !== null && likeness >= ALIKE) this.#learn(best, Math.max(GAIN, 1 / (best.weight + 1)));
     else {
       this.#bestShift = 0;
@@ -294,6 +307,25 @@ export class BeatShapes {
     m[12] = usual.weight / weights;
     m[13] = 0.5 * Math.log(pRest / yy + 1e-4);
     m[14] = this.#steepRest(y, from);
+  }
+
+  /** The least of what stands before the beat beyond what stands before beats of its shape, and beyond what stood before one of the last:
+   *  in bigeminy of the atria two kinds of beats have one shape, and each is as the one before the last was. */
+  #leastRest(ofShape: number, usual: Shape): number {
+    let least = ofShape;
+    const from = this.#shift + this.#bestShift;
+    for (let j = 0; j < Math.min(LAST, this.#keptCount); j++) {
+      const p = relate(this.#seen, this.#lastBefore[j]!, from, 0, this.#qFrom, part);
+      const rest = 0.5 * Math.log((p.xx - 2 * p.xy + p.yy) / usual.energy + 1e-4) - NOISE_OF_TWO;
+      if (rest < least) least = rest;
+    }
+    return least;
+  }
+
+  #keepBefore(): void {
+    const kept = this.#lastBefore[this.#keptCount++ % LAST]!;
+    const from = this.#shift + this.#bestShift;
+    for (let i = 0; i < kept.length; i++) kept[i] = this.#seen[from + i]!;
   }
 
   /** What stands before the beat beyond what stands before beats of a shape, over the size of their QRS complex. */

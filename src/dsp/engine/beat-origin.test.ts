@@ -97,6 +97,14 @@ describe('where a beat began', () => {
     expect(found(paced(exercise, 0.17))).toEqual([]);
   });
 
+  test.each([0.5, 0.55])('of atrial bigeminy, two kinds of beats of one shape, most early ones are good at %f s', (coupling) => {
+    const { beats, early } = withEarly(2, 1 - coupling / 0.8);
+    const pWaves = beats.map((t) => t - (early.includes(t) ? 0.14 : 0.17));
+    const called = rowsOf(ecg(beats, pWaves, [])).beats.filter(({ reason }) => reason === 'supraventricular');
+    expect(called.length).toBeGreaterThan(0.8 * early.length);
+    expect(called.filter(({ quality }) => quality === 0).length).toBeGreaterThan(0.7 * called.length);
+  });
+
   test('frequent early beats are supraventricular while P waves are steady, and none are where P waves are gone', () => {
     const { beats, early, pWaves } = withEarly(3, 0.35);
     const found = placesOf(rowsOf(ecg(beats, pWaves, [])), 'supraventricular');

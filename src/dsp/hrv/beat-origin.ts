@@ -37,8 +37,8 @@ const runUs = 120e6;
 export const irregularMax = 0.1;
 export const steadyPMin = 0.5;
 
-/** Logarithm of what stands before a beat beyond what stands before beats of its shape, over the QRS complex, up to which the line is
- *  still. */
+/** Logarithm of what stands before a beat beyond what stands before beats of its shape, or before one of the last three, over the QRS
+ *  complex, up to which the line is still. */
 export const stillMax = -3;
 export const movementMost = 3;
 /** The stillest of so many beats before, and of so many after, counts: a ventricular beat or its T wave may stand before the nearest. */
@@ -189,8 +189,8 @@ function isFast(beats: Timing, start: number, j: number, longest: number): boole
  *  and with noise of moving electrodes, where the weights were fitted on at most some hundreds of each recording. */
 export const confidenceWeights: Readonly<Record<'usual' | 'ventricular' | 'supraventricular', readonly number[]>> = {
   usual: [1.764, -0.237, -0.286, 0],
-  ventricular: [0.714, 0.583, 0, -2.297],
-  supraventricular: [0.033, 0, 0.581, -1.106],
+  ventricular: [0.212, 0.617, 0, -2.885],
+  supraventricular: [-0.117, 0, 0.58, -1.703],
 };
 
 export function confidenceOf(
@@ -202,8 +202,8 @@ export function confidenceOf(
   return 1 / (1 + Math.exp(-(constant + first * ventricular + second * supraventricular + third * movement)));
 }
 
-/** Confidence from which a supraventricular origin is sure: that of a logit of 1 where the line is still, in hundredths, as it is stored. */
-export const sureSupraventricularConfidence = 0.65;
+/** Confidence from which a supraventricular origin is sure: that of a logit of 1 where the line is still, as it is stored. */
+export const sureSupraventricularConfidence = 0.61;
 /** The same of versions of r_peaks before 16, whose confidences know of no movement. */
 export const sureSupraventricularBefore16 = 0.7237;
 /** @param confidence of a beat that is called supraventricular, of single precision or as it is stored */

@@ -16,8 +16,8 @@ export type ShapedBeats = FoundBeats & {
   supraventricular: Float64Array;
   /** How alike what stands before the beat is to what stands before the usual one, -1..1; NaN: unknown; length >= count. */
   pLikeness: Float64Array;
-  /** How much of what stands before the beat is not what stands before beats of its shape, where that was seen twice, or before the usual
-   *  one: logarithm of its size over that of the QRS complex; NaN: unknown; length >= count. */
+  /** How much of what stands before the beat is not what stands before beats of its shape, where that was seen twice, before the usual
+   *  one, or before one of the last three: logarithm of its size over that of the QRS complex; NaN: unknown; length >= count. */
   beforeRest: Float64Array;
   /** How far after its position the usual beat fits best, ms; NaN: it does not. length >= count. */
   shiftMs: Float64Array;
