@@ -37,6 +37,16 @@ export function appendValue(out: FoundValues, endSec: number, value: number, fla
   out.count++;
 }
 
+/** Puts a value before the one at a position. */
+export function insertValue(out: FoundValues, at: number, endSec: number, value: number, flag: QualityFlag): void {
+  appendValue(out, endSec, value, flag);
+  for (const column of [out.endSec, out.value, out.flag]) {
+    const last = column[out.count - 1]!;
+    column.copyWithin(at + 1, at, out.count - 1);
+    column[at] = last;
+  }
+}
+
 /** Counts samples on the grid and says where blocks end. */
 export class BlockClock {
   readonly fs: number;
