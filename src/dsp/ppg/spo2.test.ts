@@ -32,7 +32,10 @@ describe('Spo2', () => {
   test('of lights that move together, but change against each other from sample to sample, it is bad', () => {
     const fs = 50;
     const light = (sign: number): Float64Array =>
-      Float64Array.from({ length: 40 * fs }, (_, i) => 1 + 0.02 * Math.sin((2 * Math.PI * 0.6 * i) / fs) + sign * 0.006 * Math.sin((2 * Math.PI * 5 * i) / fs));
+      Float64Array.from(
+        { length: 40 * fs },
+        (_, i) => 1 + 0.02 * Math.sin((2 * Math.PI * 0.6 * i) / fs) + sign * 0.006 * Math.sin((2 * Math.PI * 5 * i) / fs),
+      );
     const values = found(fs, [light(1), light(-1)], 1000, 0);
     expect(values.map(({ endSec, flag }) => [endSec, flag])).toEqual([8, 16, 24, 32, 40].map((endSec) => [endSec, 2]));
     for (const { value } of values) expect(Number.isFinite(value)).toBe(true);
