@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { drawRows, drawStrip, drawWhole, rangeOf, shiftOf } from './recording-draw.ts';
+import { slowSamples } from './recording-draw-slow.ts';
 import { freeFrom, stripLetterOf } from './recording-draw-marks.ts';
 import type { Surface } from './recording-draw.ts';
 
@@ -31,7 +32,27 @@ it('shows all of a signal that does not beat: a temperature of some hours is no 
   expect(high).toBeCloseTo(34, 1);
 });
 
-it('draws lines between the samples of a slow signal over the edges of rows, and none where one is missing', () => {
+it('says of a slow signal where it is bad, which is no gap', () => {
+  const envelope = {
+    channel: 'temp',
+    kind: 'temp',
+    unit: 'Cel',
+    t0Ms: 0,
+    stepMs: 60_000,
+    n: [1, 0, 0, 1],
+    rateHz: 1 / 60,
+    isSampled: true,
+  } as const;
+  const min = [36, null, null, 36.1];
+  const samples = slowSamples([{ ...envelope, min, max: min, suspect: [0, 0, 0, 1], bad: [0, 1, 0, 0] }]);
+  expect(samples.map(({ timeMs, value, flag }) => [timeMs, value, flag])).toEqual([
+    [0, 36, 0],
+    [60_000, null, 2],
+    [180_000, 36.1, 1],
+  ]);
+});
+
+it('draws lines between the samples of a slow signal over the edges of rows, and none where one is missing or bad', () => {
   vi.stubGlobal(
     'OffscreenCanvas',
     class {
@@ -45,10 +66,13 @@ it('draws lines between the samples of a slow signal over the edges of rows, and
     },
   );
   const calls: string[] = [];
+  const filled: string[] = [];
   const draws = (_: object, name: string) =>
     name === 'createPattern'
       ? () => ({ setTransform: () => undefined })
-      : (x: number, y: number) => void calls.push(name.endsWith('To') ? `${name} ${Math.round(x)} ${Math.round(y)}` : name);
+      : name === 'fillRect'
+        ? (...box: number[]) => void filled.push(box.map(Math.round).join(' '))
+        : (x: number, y: number) => void calls.push(name.endsWith('To') ? `${name} ${Math.round(x)} ${Math.round(y)}` : name);
   const context = new Proxy({}, { get: draws, set: () => true }) as CanvasRenderingContext2D;
   const values = [33, 34, 33, null, 34];
   const envelope = {
@@ -61,7 +85,7 @@ it('draws lines between the samples of a slow signal over the edges of rows, and
     max: values,
     n: values.map((value) => (value === null ? 0 : 1)),
     suspect: [0, 0, 0, 0, 0],
-    bad: [0, 0, 0, 0, 0],
+    bad: [0, 0, 0, 1, 0],
     rateHz: 1 / 60,
     isSampled: true,
   } as const;
@@ -78,7 +102,8 @@ it('draws lines between the samples of a slow signal over the edges of rows, and
   drawRows({ context, width: 664, height: 160, colors: {} as Surface['colors'] }, { ...rows, time: () => '', date: () => '', channel: '' });
   // From half a minute before the first row, on which 34 lies in the middle, to the one after it.
   expect(calls.join(', ')).toContain('beginPath, moveTo -236 31, lineTo 364 4, lineTo 964 31, stroke');
-  expect(calls.join(', ')).toContain('moveTo 364 124, stroke'); // the last row begins where a sample is missing
+  expect(calls.join(', ')).toContain('moveTo 364 124, stroke'); // the last row begins where a sample is bad
+  expect(filled).toContain('364 113 600 5'); // the ribbon says so on the row before
   vi.unstubAllGlobals();
 });
 

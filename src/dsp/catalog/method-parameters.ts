@@ -678,6 +678,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('perfusion_min', spo2.PERFUSION_MIN, '1', 'bad when the pulsatile share of infrared is less'),
       p('lost_max', spo2.LOST_MAX, '1', 'bad when more than this share is missing'),
       p('rail_share', ends.RAIL_SHARE, '1', 'suspect when more samples of a light are its least, or its greatest'),
+      p('perfusion_rms_max', spo2.PERFUSION_RMS_MAX, '1', 'bad above this root mean square of either light over its level'),
       p('apart_max', spo2.APART_MAX, '%', 'suspect when what the lights do slowly is another saturation, by more than this'),
       p('part_max', spo2.PART_MAX, '1', 'suspect when a quarter of the block has this many times the power of the weaker ones: a step'),
     ],

@@ -84,6 +84,7 @@ const PULSE_HZ = 32;
 const judgedAfterUs = 6_000_000;
 const none = new Float64Array(0);
 const verdict = noVerdict();
+const noSink: ValueSink = { value: () => undefined };
 
 /** Remembers rows of which every lead is NaN. */
 export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCount: number, n: number, k: number, rateNanoHz: number): void {
@@ -142,9 +143,13 @@ export class BeatChain implements Chain, RowTaker {
     this.#ring = hasShape ? new SampleRing(fs, stock.latencySec(kind) + 2, decimation) : null;
     const rateFlag = (tUs: number): QualityFlag => this.#rateFlag(wholeSec(tUs));
     const mayHide = (fromUs: number, toUs: number): boolean => this.#rhythm?.hidesBetween(fromUs, toUs) ?? false;
-    this.#values = group.primary
-      ? new BeatValues(group.source, fs, this.#track, this.#gaps, rateFlag, mayHide, sink, group.axisCount > 0)
-      : null;
+    // another group's rate is not given out, but tells whether its pulse is that of a motion
+    const knowsMotion = group.axisCount > 0;
+    const valueSink = group.primary ? sink : noSink;
+    this.#values =
+      group.primary || knowsMotion
+        ? new BeatValues(group.source, fs, this.#track, this.#gaps, rateFlag, mayHide, valueSink, knowsMotion, !group.primary)
+        : null;
     this.#breathing =
       this.#ring === null || group.breathing < 0
         ? null
@@ -155,9 +160,9 @@ export class BeatChain implements Chain, RowTaker {
     this.#secondRing = ecgRing === null || group.codes.length < 2 ? null : new SampleRing(fs, stock.latencySec(kind) + 2);
     this.#intervals = ecgRing === null ? null : new BeatIntervals(fs, ecgRing, this.#secondRing, this.#track, this.#gaps, sink);
     this.#burden = ecgRing === null ? null : new BeatBurden(this.#track, this.#gaps, sink);
-    const isOfMotion = (fromUs: number, toUs: number): boolean => this.#values?.isOfMotion(fromUs, toUs) ?? false;
-    this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, isOfMotion, sink);
-    this.#oxygen = group.oxygen === null ? null : new OxygenValues(group.oxygen, stock, flagOf, isOfMotion, sink);
+    const doubtOf = (fromUs: number, toUs: number): QualityFlag => this.#values?.motionDoubt(fromUs, toUs) ?? GOOD;
+    this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, doubtOf, sink);
+    this.#oxygen = group.oxygen === null ? null : new OxygenValues(group.oxygen, stock, flagOf, doubtOf, sink);
     this.#waves = isEcg || !group.primary ? null : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
     this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e, f) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);

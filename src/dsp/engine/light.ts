@@ -19,21 +19,21 @@ export class LightValues {
   readonly #channelNo: number;
   readonly #gaps: Gaps;
   readonly #flagOf: (sec: number) => QualityFlag;
-  readonly #isOfMotion: (fromUs: number, toUs: number) => boolean;
+  readonly #doubtOf: (fromUs: number, toUs: number) => QualityFlag;
   readonly #sink: ValueSink;
   /** Two at most: a second is judged 10 s after it began. */
   readonly #blocks: Block[] = [];
 
   /** @param flagOf flag of the second that begins at a time, s
-   *  @param isOfMotion may a pulse rate between two times be that of a motion? */
+   *  @param doubtOf of what is made of the pulse between two times */
   constructor(
     channelNo: number,
     gaps: Gaps,
     flagOf: (sec: number) => QualityFlag,
-    isOfMotion: (fromUs: number, toUs: number) => boolean,
+    doubtOf: (fromUs: number, toUs: number) => QualityFlag,
     sink: ValueSink,
   ) {
-    this.#isOfMotion = isOfMotion;
+    this.#doubtOf = doubtOf;
     this.#channelNo = channelNo;
     this.#gaps = gaps;
     this.#flagOf = flagOf;
@@ -61,7 +61,7 @@ export class LightValues {
       best = Math.min(best, flag) as QualityFlag;
     }
     if (!Number.isNaN(perfusion)) {
-      const doubt = this.#isOfMotion(endUs - BLOCK_SEC * secondUs, endUs) ? SUSPECT : GOOD;
+      const doubt = this.#doubtOf(endUs - BLOCK_SEC * secondUs, endUs);
       this.#sink.value(perfusionMethod, this.#channelNo, endUs, perfusion, worse(worse(worst, doubt), light));
     }
     const isIdle = light === BAD;

@@ -81,3 +81,8 @@ test.each([0.2, 0.3, 0.4])('it is not wrong and good while breathing at %f Hz mo
   for (const { value, qmask } of saturations(0.5, (_, t, share) => share + 0.0375 * Math.sin(2 * Math.PI * hz * t)))
     if (qmask === 0) expect(Math.abs(value - 97.5)).toBeLessThan(1);
 });
+
+test.each([0.02, 0.05])('it is bad where a light comes without most of its level: %f of it is left', (left) => {
+  for (const which of [0, 1])
+    for (const { qmask } of saturations(0.5, (light, _, share) => (light === which ? left - 1 + share : share))) expect(qmask).toBe(2);
+});

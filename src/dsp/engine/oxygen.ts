@@ -1,7 +1,6 @@
 /** Oxygen saturation of a PPG sensor with red and infrared light: no better than the pulse in the seconds that it is made of. What moves
  *  both lights alike, as a motion or the light of a room does, looks like a saturation of its own. */
 import type { QualityFlag } from '../../signal.ts';
-import { GOOD, SUSPECT } from '../../signal.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { worse } from '../hrv/values.ts';
 import { BLOCK_SEC } from '../kernels/block-values.ts';
@@ -22,22 +21,22 @@ export class OxygenValues {
   readonly #of: OxygenLeads;
   readonly #runner: SegmentRunner;
   readonly #flagOf: (sec: number) => QualityFlag;
-  readonly #isOfMotion: (fromUs: number, toUs: number) => boolean;
+  readonly #doubtOf: (fromUs: number, toUs: number) => QualityFlag;
   readonly #sink: ValueSink;
   /** Two at most, as a second is judged 10 s after it began. */
   readonly #blocks: Block[] = [];
   readonly #lights: Float64Array[] = [];
 
   /** @param flagOf flag of the second that begins at a time, s
-   *  @param isOfMotion may a pulse rate between two times be that of a motion? */
+   *  @param doubtOf of what is made of the pulse between two times */
   constructor(
     of: OxygenLeads,
     stock: KernelStock,
     flagOf: (sec: number) => QualityFlag,
-    isOfMotion: (fromUs: number, toUs: number) => boolean,
+    doubtOf: (fromUs: number, toUs: number) => QualityFlag,
     sink: ValueSink,
   ) {
-    this.#isOfMotion = isOfMotion;
+    this.#doubtOf = doubtOf;
     this.#of = of;
     this.#flagOf = flagOf;
     this.#sink = sink;
@@ -67,7 +66,7 @@ export class OxygenValues {
       const { endUs, percent, flag } = this.#blocks.shift()!;
       let worst = flag;
       for (let sec = endUs / secondUs - BLOCK_SEC; sec < endUs / secondUs; sec++) worst = worse(worst, this.#flagOf(sec));
-      const doubt = this.#isOfMotion(endUs - BLOCK_SEC * secondUs, endUs) ? SUSPECT : GOOD;
+      const doubt = this.#doubtOf(endUs - BLOCK_SEC * secondUs, endUs);
       this.#sink.value(method, this.#of.channelNo, endUs, percent, worse(worst, doubt));
     }
   }

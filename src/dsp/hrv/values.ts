@@ -155,18 +155,20 @@ export class BeatValues {
   #cadence = Number.NaN;
   /** Does an accelerometer tell the motion? */
   readonly #knowsMotion: boolean;
+  readonly #isRateOnly: boolean;
   /** Times of heart rates that may be those of a motion, µs, ascending; of the windows to come. */
   #ofMotionUs: number[] = [];
   /** Next due times, whole seconds of the device clock. */
   #hrSec = -1;
-  #rmssdSec = 0;
-  #longSec = 0;
-  #spectralSec = 0;
+  #rmssdSec = Number.POSITIVE_INFINITY;
+  #longSec = Number.POSITIVE_INFINITY;
+  #spectralSec = Number.POSITIVE_INFINITY;
   #fiveSec = Number.POSITIVE_INFINITY;
 
   /** @param fs rate of the signal, Hz  @param rateFlag flag of the ECG heart rate due at a time, by the 10 s before it
    *  @param mayHide may an interval that ends in (fromUs, toUs] hide a beat that was not seen?
-   *  @param knowsMotion is there an accelerometer? */
+   *  @param knowsMotion is there an accelerometer?
+   *  @param isRateOnly no variability is due */
   constructor(
     source: 'ecg' | 'ppg',
     fs: number,
@@ -176,8 +178,10 @@ export class BeatValues {
     mayHide: (fromUs: number, toUs: number) => boolean,
     sink: ValueSink,
     knowsMotion = false,
+    isRateOnly = false,
   ) {
     this.#knowsMotion = knowsMotion;
+    this.#isRateOnly = isRateOnly;
     this.#names = names[source];
     this.#placing = placingOf(source, fs);
     this.#track = track;
@@ -191,6 +195,7 @@ export class BeatValues {
   start(tUs: number): void {
     const due = (cadenceSec: number): number => Math.ceil(tUs / (cadenceSec * secondUs)) * cadenceSec;
     this.#hrSec = due(group(this.#names.hr).cadenceSec);
+    if (this.#isRateOnly) return;
     this.#rmssdSec = due(group(this.#names.rmssd60).cadenceSec);
     this.#longSec = due(group(this.#names.long[0]!).cadenceSec);
     this.#spectralSec = due(group(this.#names.spectral[0]!).cadenceSec);
@@ -307,13 +312,13 @@ export class BeatValues {
     return isOfMotion(perMin, this.#cadence);
   }
 
-  /** Is a pulse rate between two times, these left out, perhaps that of a motion? What is made of the pulse may then be made of the motion.
-   *  Of rates given out, and 300 s back. */
-  isOfMotion(fromUs: number, toUs: number): boolean {
+  /** SUSPECT where a pulse rate between two times is perhaps that of a motion: what is made of the pulse may then be made of the motion.
+   *  Without the rate at the end: it may not be out yet, and what is given out live must be what is computed again. 300 s back. */
+  motionDoubt(fromUs: number, toUs: number): QualityFlag {
     const times = this.#ofMotionUs;
     let i = times.length - 1;
     while (i >= 0 && times[i]! >= toUs) i--;
-    return i >= 0 && times[i]! > fromUs;
+    return i >= 0 && times[i]! > fromUs ? SUSPECT : GOOD;
   }
 
   /** Share of a window's seconds whose rate may be that of a motion. */

@@ -37,6 +37,16 @@ export function appendValue(out: FoundValues, endSec: number, value: number, fla
   out.count++;
 }
 
+/** Puts a value before the one at a position. */
+export function insertValue(out: FoundValues, at: number, endSec: number, value: number, flag: QualityFlag): void {
+  appendValue(out, endSec, value, flag);
+  for (const column of [out.endSec, out.value, out.flag]) {
+    const last = column[out.count - 1]!;
+    column.copyWithin(at + 1, at, out.count - 1);
+    column[at] = last;
+  }
+}
+
 /** Counts samples on the grid and says where blocks end. */
 export class BlockClock {
   readonly fs: number;
@@ -51,23 +61,34 @@ export class BlockClock {
 
   /** Samples until the current block is complete; at least 1. */
   get left(): number {
-    return this.#border(this.#index() + 1) - this.k;
+    return this.leftOf(1);
+  }
+
+  /** Samples until the part of the block in which the next one lies is complete, of so many equal parts of whole seconds; at least 1. */
+  leftOf(parts: number): number {
+    return this.#border(this.#index(parts) + 1, parts) - this.k;
+  }
+
+  /** Position of that part in the block. */
+  partOf(parts: number): number {
+    return this.#index(parts) % parts;
   }
 
   /** End of the block that sample k - 1 completed, s. */
   get endedSec(): number {
-    return this.#index() * BLOCK_SEC;
+    return this.#index(1) * BLOCK_SEC;
   }
 
-  /** First index of block m: the smallest k with k / fs >= m * BLOCK_SEC. */
-  #border(m: number): number {
-    return Math.ceil(m * BLOCK_SEC * this.fs - 1e-6);
+  /** First index of part m: the smallest k with k / fs >= m * BLOCK_SEC / parts. Of m alone: at a k of 1e11, as the time of today has, what
+   *  is computed from k by division is off by more than is rounded here, by another amount at each k. */
+  #border(m: number, parts: number): number {
+    return Math.ceil(m * (BLOCK_SEC / parts) * this.fs - 1e-6);
   }
 
-  #index(): number {
-    let m = Math.floor(this.k / (BLOCK_SEC * this.fs));
-    while (this.#border(m + 1) <= this.k) m++;
-    while (this.#border(m) > this.k) m--;
+  #index(parts: number): number {
+    let m = Math.floor(this.k / ((BLOCK_SEC / parts) * this.fs));
+    while (this.#border(m + 1, parts) <= this.k) m++;
+    while (this.#border(m, parts) > this.k) m--;
     return m;
   }
 }

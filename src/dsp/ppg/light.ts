@@ -86,20 +86,13 @@ export class PulseLight {
   push(x: Float64Array, from: number, to: number, out: FoundValues): void {
     for (let at = from; at < to;) {
       const left = this.#clock.left;
-      const end = Math.min(to, at + left, at + this.#enterPart());
+      this.#part = this.#clock.partOf(SWING_PARTS);
+      const end = Math.min(to, at + this.#clock.leftOf(SWING_PARTS));
       this.#take(x, at, end);
       this.#clock.k += end - at;
       if (end - at === left) this.#close(out);
       at = end;
     }
-  }
-
-  /** @returns samples until the part ends that the next one lies in; at least 1 */
-  #enterPart(): number {
-    const { fs, k } = this.#clock;
-    const parts = (k / fs) * (SWING_PARTS / BLOCK_SEC);
-    this.#part = Math.floor(parts) % SWING_PARTS;
-    return Math.max(1, Math.ceil((Math.floor(parts) + 1) * (BLOCK_SEC / SWING_PARTS) * fs - 1e-6) - k);
   }
 
   /** Samples of one part: averages them down, and counts those that stand still. */

@@ -107,6 +107,15 @@ describe('PulseKernel', () => {
     for (const step of [7, 50, 64]) expect(doubted(step)).toEqual(each);
   });
 
+  test('gives blocks of light in order where the first wavelength comes later than another', () => {
+    const [first, second] = still().map((x) => x.map((value) => value + 50)) as [Float64Array, Float64Array];
+    first.fill(Number.NaN, 0, 8 * FS);
+    const { blocks } = found(new PulseKernel(FS, 2, 0), [first, second], SECONDS * FS);
+    expect([...blocks.endSec.subarray(0, blocks.count)]).toEqual([8, 16, 24, 32, 40, 48, 56, 64]);
+    expect([...blocks.value.subarray(0, blocks.count)].map(Number.isNaN).indexOf(false)).toBe(1);
+    expect([...blocks.flag.subarray(0, 2)]).toEqual([1, 0]);
+  });
+
   test('told which seconds are not wanted, judges the others as before', () => {
     const leads = armSwing();
     const [, , ...whole] = columns(found(new PulseKernel(FS, 2, 3), leads, 100)).map((column, i) => (i < 6 ? column : column.slice(16)));

@@ -2,7 +2,7 @@
  *
  *  One kernel, because the parts feed each other: the quality judges the detector's beats, and compares them with the spectral rate. */
 import type { FoundBeats } from '../kernels/contract.ts';
-import { appendValue, emptyValues } from '../kernels/block-values.ts';
+import { emptyValues, insertValue } from '../kernels/block-values.ts';
 import { BAD, SUSPECT } from '../../signal.ts';
 import type { FoundValues } from '../kernels/block-values.ts';
 import { noBeats } from '../kernels/found-beats.ts';
@@ -209,14 +209,15 @@ export class PulseKernel {
   }
 }
 
-/** Adds what another wavelength says of a block. Where the first has none, its perfusion is not known. */
+/** Adds what another wavelength says of a block, in the order of their ends. Where the first has none, its perfusion is not known. */
 function mergeBlock(blocks: FoundValues, from: number, endSec: number, isIdle: boolean): void {
-  for (let i = from; i < blocks.count; i++) {
-    if (blocks.endSec[i]! !== endSec) continue;
-    if (!isIdle && blocks.flag[i] === BAD) blocks.flag[i] = SUSPECT;
+  let at = from;
+  while (at < blocks.count && blocks.endSec[at]! < endSec) at++;
+  if (at < blocks.count && blocks.endSec[at] === endSec) {
+    if (!isIdle && blocks.flag[at] === BAD) blocks.flag[at] = SUSPECT;
     return;
   }
-  appendValue(blocks, endSec, Number.NaN, isIdle ? BAD : SUSPECT);
+  insertValue(blocks, at, endSec, Number.NaN, isIdle ? BAD : SUSPECT);
 }
 
 /** Of a wavelength after the first, and turned rows on their way; nothing of them outlives a call. */

@@ -16,6 +16,8 @@ export const CORRELATION_MIN = 0.9;
 export const CORRELATION_GOOD = 0.97;
 /** Least pulsatile share (perfusion), of the infrared DC. */
 export const PERFUSION_MIN = 0.0005;
+/** And the greatest of either light (a fifth of its level from foot to top, as a root mean square): more is light without its level. */
+export const PERFUSION_RMS_MAX = 0.07;
 export const LOST_MAX = 0.2;
 /** Greatest difference, %, of the saturations by the lights and by how fast they change: the slopes of a pulse have the ratio of the pulse,
  *  and what is slower or faster, as breathing or a motion, has one of its own. */
@@ -24,15 +26,15 @@ export const APART_MAX = 2;
 /** A pulse does not become so many times as strong (power of its changes) from one quarter of a block to the others: a step does. */
 export const PART_MAX = 9;
 const PARTS = 4;
-const inOrder = new Float64Array(PARTS);
 
 /** `spo2`: R = slope of red AC / DC on infrared AC / DC over 8 s (total least squares through 0 of the changes from sample to sample of the
  *  band-passed, normalised signals, in which what is slower than a pulse counts little; by beats or by RMS the noise of either adds to R),
  *  SpO2 = offset - slope * R, limited to 0 … 100 %.
  *  Needs raw light with its DC level: counts per light, dark level taken off; sign does not matter.
- *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 % or more than 20 % is missing; flag 1 without a
- *  calibration, with a light at a rail, where the slope of the lights as they are is another saturation, and with a step. No recording
- *  with reference saturation was at hand: checked on synthetic light only.
+ *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 %, a light comes without its level, or more than 20 % is missing; flag 1 without a
+ *  calibration, with a light at a rail, where the slope of the lights as they are is another saturation, and with a step. Where the lights
+ *  move together but their changes do not, R is the slope of the lights as they are, and the flag 2; where neither do, there is no value.
+ *  No recording with reference saturation was at hand: checked on synthetic light only.
  *
  *  Wiring: `new Spo2(fs, calibration | null)`, `reset(k)`, `push(red, ir, from, to, out)`; one value per block. */
 export class Spo2 {
@@ -77,10 +79,8 @@ export class Spo2 {
     const fastIi = this.#fastIi;
     for (let at = from; at < to;) {
       const left = this.#clock.left;
-      const quarters = (this.#clock.k * PARTS) / (BLOCK_SEC * this.#clock.fs);
-      const part = Math.floor(quarters) % PARTS;
-      const partLeft = Math.max(1, Math.ceil((1 - (quarters % 1)) * (BLOCK_SEC / PARTS) * this.#clock.fs - 1e-6));
-      const end = Math.min(to, at + left, at + partLeft);
+      const part = this.#clock.partOf(PARTS);
+      const end = Math.min(to, at + this.#clock.leftOf(PARTS));
       for (let i = at; i < end; i++) {
         const a = red[i]!;
         const b = ir[i]!;
@@ -118,11 +118,14 @@ export class Spo2 {
       const ii = this.#ii / (irDc * irDc);
       const ratio = principal(rr, ri, ii);
       const fast = principal(this.#fastRr / (redDc * redDc), this.#fastRi / (redDc * irDc), sumOf(this.#fastIi) / (irDc * irDc));
+      const isFast = fast - fast === 0;
       const isOne = Math.abs(this.#calibration.slope * (ratio - fast)) <= APART_MAX && this.#isSteady();
-      const percent = Math.max(0, Math.min(100, this.#calibration.offset - this.#calibration.slope * fast));
+      const percent = Math.max(0, Math.min(100, this.#calibration.offset - this.#calibration.slope * (isFast ? fast : ratio)));
       const correlation = ri / Math.sqrt(rr * ii);
       const perfusion = Math.sqrt(ii / n);
-      if (fast - fast === 0) appendValue(out, this.#clock.endedSec, percent, this.#flag(correlation, perfusion, lost, isOne));
+      const isLevelled = Math.max(perfusion, Math.sqrt(rr / n)) <= PERFUSION_RMS_MAX;
+      const flag = isFast && isLevelled ? this.#flag(correlation, perfusion, lost, isOne) : BAD;
+      if (percent === percent) appendValue(out, this.#clock.endedSec, percent, flag);
     }
     this.#clear();
   }
@@ -149,7 +152,14 @@ export class Spo2 {
   }
 }
 
-const sumOf = (x: Float64Array): number => x.reduce((sum, value) => sum + value, 0);
+function sumOf(x: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < x.length; i++) sum += x[i]!;
+  return sum;
+}
+
+// shared by every instance of the thread: nothing of it outlives a call
+const inOrder = new Float64Array(PARTS);
 
 /** Slope of the first principal axis of two signals, by their squares and product. */
 function principal(rr: number, ri: number, ii: number): number {

@@ -39,6 +39,9 @@ const flaggedBy12 =
 const flaggedByIndex9 =
   'flagged by sqi_ppg version 9, which called dicrotic waves good that were counted as beats 0.6 to 0.75 s after the pulse of a slow heart (90 /min of a pulse of 45).';
 
+const withoutFarOff =
+  'intervals next to a pulse that is steepest far from the middle of its upstroke were left out, as where samples are missing.';
+
 const kindsOf15 =
   'kinds of beats as r_peaks version 15 told them: beats under waves of a moving electrode were ventricular, and good (CinC 2017, normal rhythm, flagged 0: 2.6 % of the beats, since then 0.8).';
 
@@ -224,7 +227,7 @@ export const retiredMethods: readonly Method[] = [
       const last = current.version - 2;
       const of4 = current.feature === 'prv_mean_nn_300s' ? last : last - 1;
       return [
-        earlier(current, last + 1, flaggedByIndex9),
+        earlier(current, last + 1, `${flaggedByIndex9.slice(0, -1)}; ${withoutFarOff}`),
         earlier(current, last, ofPlacesUnknown),
         ...(of4 < last ? [earlier(current, of4, isOfSpectrum(current) ? acrossHoles : middleAlone)] : []),
         earlier(current, of4 - 1, ofPeaks3),
@@ -244,7 +247,7 @@ export const retiredMethods: readonly Method[] = [
   earlier(
     featureMethods[methodIndex('perfusion_index')]!,
     5,
-    'from the least to the greatest value, to which breathing adds (0.3 times a second, by a pulse: 20 %, by three: 60 %); good with its light at a rail, and at the rate of a motion.',
+    'from the least to the greatest value, to which breathing adds (0.3 times a second, by a pulse: 20 %, by three: 60 %); good with its light at a rail, and at the rate of a motion; good where this light stands still or is noise, as long as its seconds are.',
   ),
   earlier(
     featureMethods[methodIndex('worn_ppg')]!,

@@ -352,7 +352,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Webster 1997, Design of Pulse Oximeters',
     notes:
-      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. No better than the worst of its seconds (sqi_ppg), because a motion or the light of a room moves both lights alike; suspect with a light at a rail, at the rate of a motion, its half or its double, and where the lights as they are and their changes from sample to sample, by which it is computed, have two saturations, and with a step of the lights. Delay about 11 s. See spo2.ts. Version 1 knew the textbook line alone.',
+      'By the calibration of the device profile that held when the stream was opened; without one by the textbook line, never better than suspect. Needs ppg.red and ppg.ir of one rate with their DC level. No better than the worst of its seconds (sqi_ppg), because a motion or the light of a room moves both lights alike; suspect with a light at a rail, with a step of the lights, and at the rate of a motion, its half or its double. It is computed by the changes of the lights from sample to sample; suspect where the lights as they are have another saturation, bad where their changes have none. Delay about 11 s. See spo2.ts. Version 1 knew the textbook line alone.',
   }),
   method({
     feature: 'hr_ppg_motion',
@@ -426,7 +426,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Lima et al. 2002, doi:10.1097/00003246-200206000-00006',
     notes:
-      'See src/dsp/ppg/light.ts: the greatest change of the first wavelength within 0.35 s, between 0.5 and 8 Hz, over its level; the lower median of 4 parts of 8 s. It has the worst flag of its seconds (sqi_ppg), and is suspect at a rail, and at the rate of a motion, its half or its double. None above 20 %, where the level of the light was taken off before it was sent. Delay about 11 s.',
+      'See src/dsp/ppg/light.ts: the greatest change of the first wavelength within 0.35 s, between 0.5 and 8 Hz, over its level; the lower median of 4 parts of 8 s. It has the worst flag of its seconds (sqi_ppg), is bad where the light stands still or is noise (suspect if another wavelength moves), and is suspect at a rail, and at the rate of a motion, its half or its double. None above 20 %, where the level of the light was taken off before it was sent. Delay about 11 s.',
   }),
   method({
     feature: 'worn_ppg',
