@@ -31,10 +31,10 @@ const PARTS = 4;
  *  band-passed, normalised signals, in which what is slower than a pulse counts little; by beats or by RMS the noise of either adds to R),
  *  SpO2 = offset - slope * R, limited to 0 … 100 %.
  *  Needs raw light with its DC level: counts per light, dark level taken off; sign does not matter.
- *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 %, a light comes without its level, or more than 20 % is missing; flag 1 without a
- *  calibration, with a light at a rail, where the slope of the lights as they are is another saturation, and with a step. Where the lights
- *  move together but their changes do not, R is the slope of the lights as they are, and the flag 2; where neither do, there is no value.
- *  No recording with reference saturation was at hand: checked on synthetic light only.
+ *  Flag 2 when the two are not one pulse (correlation < 0.9), perfusion < 0.05 %, a light comes without its level, or more than 20 % is
+ *  missing; flag 1 without a calibration, with a light at a rail, where the slope of the lights as they are is another saturation, and
+ *  with a step. Where the lights move together but their changes do not, R is the slope of the lights as they are, and the flag 2; where
+ *  neither do, there is no value. No recording with reference saturation was at hand: checked on synthetic light only.
  *
  *  Wiring: `new Spo2(fs, calibration | null)`, `reset(k)`, `push(red, ir, from, to, out)`; one value per block. */
 export class Spo2 {
