@@ -6,7 +6,7 @@ import type { Origin } from './beat-origin-fit.ts';
 import { ecgChannels } from './ecg-detection-section.ts';
 import { streamRows } from './hrv-stream.ts';
 import type { StreamRows } from './hrv-stream.ts';
-import { loadMitdb, loadQtdb } from './mitdb-recordings.ts';
+import { addNoise, loadElectrodeMotion, loadMitdb, loadQtdb } from './mitdb-recordings.ts';
 import type { EcgRecording } from './mitdb-recordings.ts';
 import type { ChosenOn, DatabaseFigure, Section } from './section.ts';
 
@@ -75,6 +75,34 @@ function tallyRuns(beats: readonly Beat[], rows: StreamRows, tally: Tally): void
   }
 }
 
+/** Longest runs of 10 s that are flagged 0, of one beat and of three and more, and how many of them no such run is near. Fusion beats
+ *  may be called ventricular (EC57). */
+type Longest = { ones: number; onesWrong: number; runs: number; runsWrong: number };
+
+function tallyLongest(beats: readonly Beat[], { features }: StreamRows, out: Longest): void {
+  for (const { tNs, value, qmask } of features.get('ventricular_run_10s') ?? []) {
+    if (qmask !== 0 || (value !== 1 && value < RUN_BEATS)) continue;
+    const longest = longestBefore(beats, Number(tNs) / 1e9);
+    if (value === 1) {
+      out.ones++;
+      if (longest === 0) out.onesWrong++;
+    } else {
+      out.runs++;
+      if (longest < RUN_BEATS) out.runsWrong++;
+    }
+  }
+}
+
+function longestBefore(beats: readonly Beat[], endSec: number): number {
+  let run = 0;
+  let longest = 0;
+  for (const { sec, origin } of beats) {
+    run = origin === 'V' || origin === 'F' ? run + 1 : 0;
+    if (Math.abs(sec - (endSec - 5)) <= 5 + slackSec) longest = Math.max(longest, run);
+  }
+  return longest;
+}
+
 export async function run(dataDir: string): Promise<Section | null> {
   const databases: [string, ChosenOn, EcgRecording[]][] = [
     ['mitdb', 'yes', await loadMitdb(dataDir)],
@@ -98,14 +126,21 @@ export async function run(dataDir: string): Promise<Section | null> {
   ];
   const json: Record<string, unknown> = {};
   const byDatabase: DatabaseFigure[] = [];
+  const noise = loadElectrodeMotion(dataDir);
   for (const [database, chosenOn, recordings] of databases) {
+    const longest = [null, 12, 6].map((snrDb) => ({ snrDb, ones: 0, onesWrong: 0, runs: 0, runsWrong: 0 }));
     const tally: Tally = { V: noShares(), S: noShares(), runs: noRuns(), goodRuns: noRuns() };
-    for (const { name, leads, fs, beats, codes } of recordings) {
+    for (const recording of recordings) {
+      const { name, leads, fs, beats, codes } = recording;
       if (paced.has(name)) continue;
       const truth = Array.from(beats, (at, i): Beat => ({ sec: at / fs, origin: originOf(codes[i]!) }));
       const stream = streamRows(ecgChannels(leads.slice(0, 1), fs));
       for (const kind of ['V', 'S'] as const) tallyShares(truth, stream, kind, tally[kind]);
       tallyRuns(truth, stream, tally);
+      for (const each of longest) {
+        if (each.snrDb === null) tallyLongest(truth, stream, each);
+        else if (noise !== null) tallyLongest(truth, streamRows(ecgChannels([addNoise(recording, 0, noise, each.snrDb)], fs)), each);
+      }
     }
     if (tally.V.windows === 0) continue;
     rows.push([database, chosenOn, String(tally.V.windows), ...shareCells(tally.V), ...shareCells(tally.S), ...runCells(tally.runs)]);
@@ -121,6 +156,11 @@ export async function run(dataDir: string): Promise<Section | null> {
     }
     const [n = '', found, right] = runCells(tally.goodRuns);
     byDatabase.push({ what: 'ventricular runs flagged 0: found; right, %', database, chosenOn, n, figure: `${found}; ${right}` });
+    for (const { snrDb, ones, onesWrong, runs, runsWrong } of longest) {
+      const added = snrDb === null ? 'clean' : `electrode motion ${snrDb} dB`;
+      const what = `longest ventricular run of 10 s, ${added}, flagged 0: of one beat, wrong; of three and more, wrong`;
+      byDatabase.push({ what, database, chosenOn, n: String(ones + runs), figure: `${ones}, ${onesWrong}; ${runs}, ${runsWrong}` });
+    }
   }
   return rows.length === 1 ? null : { title: 'Burden of ectopic beats', rows, json, byDatabase };
 }
