@@ -24,6 +24,8 @@ export class CorrectedValues {
   #isUnread = false;
   #spanMs: number = spans[0][0];
   #atMs = NaN;
+  /** Around which values were asked for last. */
+  #askedMs = NaN;
   /** Of answers only the last question's counts. */
   #turn = 0;
 
@@ -49,9 +51,15 @@ export class CorrectedValues {
     if (isCorrected) void this.#run(() => this.#compare());
   }
 
+  /** The strip may have moved before it was known that a beat is corrected. */
+  async catchUp(): Promise<void> {
+    if (this.#askedMs !== this.#atMs) await this.#compare();
+  }
+
   async #compare(): Promise<void> {
     if (Number.isNaN(this.#atMs)) return;
     const turn = ++this.#turn;
+    this.#askedMs = this.#atMs;
     const [since, until] = [-1, 1].map((side) => new Date(this.#atMs + (side * this.#spanMs) / 2).toISOString()) as [string, string];
     const params = { streamId: this.#streamId };
     let found: readonly Compared[] | null = null;

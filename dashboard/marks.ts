@@ -107,6 +107,7 @@ export class Marks {
     ]);
     [this.#list, this.#next, this.#nameOf] = [items, next, nameOf];
     this.#isCorrected = corrections.length > 0;
+    if (this.#isCorrected) await this.#values.catchUp();
     if (this.#history !== null) await this.#showHistory(this.#history.id);
   }
 

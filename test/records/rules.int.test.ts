@@ -156,7 +156,8 @@ describe('a rule of a project', () => {
     const [open] = await episodesOf(id, rule);
     expect(open).toMatchObject({ kind: 'threshold', title: 'Fast at night', status: 'open', severity: 'high', ended_at: null });
     expect(secOf(open!.started_at)).toBeGreaterThan(118);
-    expect(secOf(open!.started_at)).toBeLessThan(132);
+    // rates are suspect while their window holds both, 70 and 140 /min
+    expect(secOf(open!.started_at)).toBeLessThan(140);
     expect((await running.send<Rule>('GET', `${path}/${rule.id}`)).body.open_episodes).toBe(1);
 
     await send('fast', id, 240, 540);
