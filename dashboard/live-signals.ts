@@ -12,28 +12,32 @@ const ENDED_MS = 2000;
 type Kind = 'ecg' | 'ppg';
 
 /** Kinds of signals by the values that are made of their last seconds. */
+const LIGHTS: ReadonlySet<string> = new Set(['ppg.red', 'ppg.ir']);
 const signalOf: Readonly<Record<string, Kind | undefined>> = { hr_ecg: 'ecg', hr_ppg: 'ppg', spo2: 'ppg' };
 
 export class LiveSignals {
-  readonly #channels = new Map<string, { kind: Kind; ring: TraceRing; endMs: number }>();
+  readonly #channels = new Map<string, { kind: Kind; code: string; ring: TraceRing; endMs: number }>();
   #endMs = 0;
 
   take({ t0Ns, durationMs, channels }: LiveFrame): void {
     const endMs = Number(t0Ns) / 1e6 + durationMs;
     this.#endMs = Math.max(this.#endMs, endMs);
-    for (const { id, kind, rateHz, offsetNs, samples, qmask } of channels) {
+    for (const { id, code, kind, rateHz, offsetNs, samples, qmask } of channels) {
       if ((kind !== 'ecg' && kind !== 'ppg') || rateHz <= 0) continue;
       let channel = this.#channels.get(id);
-      if (channel?.ring.rateHz !== rateHz) this.#channels.set(id, (channel = { kind, ring: new TraceRing(rateHz, KEPT_SEC), endMs }));
+      if (channel?.ring.rateHz !== rateHz) this.#channels.set(id, (channel = { kind, code, ring: new TraceRing(rateHz, KEPT_SEC), endMs }));
       channel.ring.put(t0Ns + BigInt(Math.round(offsetNs)), samples, qmask);
       channel.endMs = Math.max(channel.endMs, endMs);
     }
   }
 
-  /** Flag of a value, or 2 where every signal that it is of is unusable: of several leads, one that is off leaves the rate. */
+  /** Flag of a value, or 2 where every signal that it is of is unusable: of several leads, one that is off leaves the rate, but saturation
+   *  needs both of its lights. */
   flagOf(feature: string, flag: number): number {
     const kind = signalOf[feature];
     const now = [...this.#channels.values()].filter((channel) => channel.kind === kind && channel.endMs > this.#endMs - ENDED_MS);
-    return now.length > 0 && now.every(({ ring }) => traceQuality(ring, this.#endMs) === 2) ? 2 : flag;
+    const isUnusable = ({ ring }: Readonly<{ ring: TraceRing }>): boolean => traceQuality(ring, this.#endMs) === 2;
+    if (feature === 'spo2' && now.some((channel) => LIGHTS.has(channel.code) && isUnusable(channel))) return 2;
+    return now.length > 0 && now.every(isUnusable) ? 2 : flag;
   }
 }

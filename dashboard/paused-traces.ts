@@ -81,6 +81,7 @@ export class BioPausedTraces extends BioElement {
   #pausedMs = 0;
   #dragX = NaN;
   #calipers: Readonly<{ fromMs: number; toMs: number }> | null = null;
+  #calipersBefore: Readonly<{ fromMs: number; toMs: number }> | null = null;
   /** The pointer is at the second end. */
   #isMeasuring = false;
   #marks: readonly Mark[] = [];
@@ -201,6 +202,7 @@ export class BioPausedTraces extends BioElement {
 
   #down(event: PointerEvent): void {
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    this.#calipersBefore = this.#calipers;
     this.#isMeasuring = this.#calipers !== null || event.shiftKey;
     const at = this.#timeAt(event);
     if (this.#isMeasuring) this.#calipers = { fromMs: at, toMs: at };
@@ -216,6 +218,13 @@ export class BioPausedTraces extends BioElement {
       this.#scroll(this.#backMs + (event.clientX - this.#dragX) / pxPerMs(this.#speed));
       this.#dragX = event.clientX;
     }
+  }
+
+  /** A finger that scrolls the page has measured nothing. */
+  #takeBack(): void {
+    if (this.#isMeasuring) this.#calipers = this.#calipersBefore;
+    this.#up();
+    this.requestUpdate();
   }
 
   #up(): void {
@@ -286,7 +295,9 @@ export class BioPausedTraces extends BioElement {
     try {
       await this.#findStreams(pause);
       const lane = ['ecg', 'ppg'].flatMap((kind) => pause.lanes.find((one) => one.kind === kind) ?? [])[0];
-      const streamId = lane === undefined ? null : this.#streamOf(lane.code);
+      const having = lane === undefined ? [] : this.#found.filter(({ codes }) => codes.includes(lane.code));
+      // of two recordings with a channel of one name it is not known whose the lane is
+      const streamId = having.length === 1 ? having[0]!.id : null;
       const query = { since, until, ts_unit: 'ms' } as const;
       const found = streamId === null ? [] : await pause.session.get('/api/v1/streams/{streamId}/beats', { params: { streamId }, query });
       if (pause !== this.#pause) return;
@@ -439,7 +450,7 @@ export class BioPausedTraces extends BioElement {
           @pointerdown=${(event: PointerEvent) => this.#down(event)}
           @pointermove=${(event: PointerEvent) => this.#move(event)}
           @pointerup=${() => this.#up()}
-          @pointercancel=${() => this.#up()}
+          @pointercancel=${() => this.#takeBack()}
         ></canvas>
       </div>
       ${this.#marks.length === 0 ? nothing : html`<p class="muted">${this.#marksInWords()}</p>`}`;

@@ -146,6 +146,7 @@ export class Search {
     }
     if (event.key === 'Enter') {
       event.preventDefault();
+      if (event.repeat || event.isComposing) return;
       const hit = this.#hits[this.#chosen];
       if (this.#words !== this.#answered) this.#enterEarly();
       else if (hit !== undefined) this.#go(hit);

@@ -53,6 +53,16 @@ export function fitText(text: string, kind: TextKind, bytesMax: number): string 
 /** What is sought, and the other ways to write its umlauts: Müller, Mueller. Both are compared without accents (`folded` in sql/). */
 export function spellingsOf(words: string): readonly string[] {
   const written = words.normalize('NFC').replaceAll(/[äöü]/gi, (letter) => `${letter}e`);
-  const short = words.replaceAll(/([aou])e/gi, '$1');
-  return [...new Set([words, written, short])];
+  return [...new Set([words, written, ...shortened(words)])];
+}
+
+/** An e behind a vowel may be that of an umlaut, as in Mueller, or its own, as in Michael: each of the first three is tried as both. */
+function shortened(words: string): readonly string[] {
+  const parts = words.split(/(?<=[aou])(?=e)/i);
+  let tried = [parts[0]!];
+  parts.slice(1).forEach((part, i) => {
+    const short = tried.map((one) => one + part.slice(1));
+    tried = i < 3 ? [...tried.map((one) => one + part), ...short] : short;
+  });
+  return tried;
 }

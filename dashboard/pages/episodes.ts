@@ -144,7 +144,8 @@ export class EpisodePage extends Page {
   #nameOf: NameOf = (by) => by;
   #methods: readonly MethodOfValue[] = [];
   /** Of the person's project: one of them may have raised it. */
-  #rules: readonly Rule[] = [];
+  /** null: they could not be read. */
+  #rules: readonly Rule[] | null = [];
 
   protected override get zone(): string {
     return this.#zone;
@@ -257,6 +258,7 @@ export class EpisodePage extends Page {
   #origin({ created_by: by, title }: EpisodeDetail): TemplateResult | string | readonly (string | TemplateResult)[] {
     const ruleId = idOfRule(by);
     if (ruleId !== null) {
+      if (this.#rules === null) return t('the rule {name}', { name: title });
       const rule = this.#rules.find(({ id }) => id === ruleId);
       if (rule === undefined) return t('the rule {name}, which is no longer there', { name: title });
       const place = new URLSearchParams({ project: rule.project_id, search: rule.name }).toString();
@@ -379,8 +381,8 @@ function idOfRule(by: string): string | null {
 }
 
 /** Without them its rule has no name: the episode is shown all the same. */
-function loadRules(projectId: string): Promise<readonly Rule[]> {
-  return call('GET', '/api/v1/projects/{projectId}/rules', { params: { projectId } }).catch(() => []);
+function loadRules(projectId: string): Promise<readonly Rule[] | null> {
+  return call('GET', '/api/v1/projects/{projectId}/rules', { params: { projectId } }).catch(() => null);
 }
 
 const NOTE_MAX = 1000;

@@ -13,6 +13,7 @@ function take(signals: LiveSignals, fromSec: number, toSec: number, lines: Reado
   for (let ms = fromSec * 1000; ms < toSec * 1000; ms += FRAME_MS) {
     const channels = Object.entries(lines).map(([id, line]) => ({
       id,
+      code: id,
       kind: id.split('.')[0],
       rateHz: RATE_HZ,
       offsetNs: 0,
@@ -44,4 +45,10 @@ it('a lead that has ended does not keep a rate', () => {
   take(signals, 0, 5, { 'ecg.ii': 'beating', 'ecg.v1': 'beating' });
   take(signals, 5, 10, { 'ecg.ii': 'flat' });
   expect(signals.flagOf('hr_ecg', 0)).toBe(2);
+});
+
+it('saturation needs both of its lights, whatever another light shows', () => {
+  const signals = new LiveSignals();
+  take(signals, 0, 10, { 'ppg.red': 'flat', 'ppg.ir': 'beating', 'ppg.green': 'beating' });
+  expect([signals.flagOf('spo2', 0), signals.flagOf('hr_ppg', 0)]).toEqual([2, 0]);
 });

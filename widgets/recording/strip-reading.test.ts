@@ -26,6 +26,13 @@ it('a strip without good beats is read from the suspect ones, and has no number 
   expect(readStrip(strip([2, 2, 2, 2, 2]))).toMatchObject({ bpm: null, flag: 2, count: 5, total: 5 });
 });
 
+it('an interval to a beat before the strip is not of it, also where the first that is shown is an artefact', () => {
+  const beats = strip([0, 0, 0, 0, 0]).map((beat, i) =>
+    i === 0 ? { ...beat, kind: 'artefact' } : i === 1 ? { ...beat, intervalMs: 1900 } : beat,
+  );
+  expect(readStrip(beats)).toMatchObject({ bpm: 75, intervals: 3 });
+});
+
 it('a strip without beats, or without intervals, says so', () => {
   expect(readStrip([])).toEqual({ bpm: null, intervals: 0, flag: null, count: 0, total: 0 });
   expect(readStrip(strip([0], null))).toEqual({ bpm: null, intervals: 0, flag: 0, count: 1, total: 1 });

@@ -34,6 +34,7 @@ export function readStrip(beats: readonly Beat[]): StripReading {
  *  neither counts where the edge of the strip parts them. */
 function isCut(beats: readonly Beat[], i: number): boolean {
   const isExtra = (k: number): boolean => beats[k]?.kind === 'ectopic';
-  if (i === 0) return true;
+  // the first that has a beat before it, be that an artefact, has it outside the strip
+  if (beats.slice(0, i).every(({ kind }) => kind === 'artefact')) return true;
   return (i === 1 && isExtra(0) && !isExtra(1)) || (i === beats.length - 1 && isExtra(i) && !isExtra(i - 1));
 }

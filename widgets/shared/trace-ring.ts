@@ -67,7 +67,8 @@ export class TraceRing {
       this.#values[i % size] = Number.NaN;
       this.#flags[i % size] = 2;
     }
-    for (let i = 0; i < n; i++) {
+    // what is older than the ring lies where newer samples are
+    for (let i = Math.max(0, this.#end - size - at); i < n; i++) {
       const flag = qmask === null ? 0 : (qmask[i] ?? 0);
       const slot = (at + i) % size;
       this.#values[slot] = flag >= 2 ? Number.NaN : samples[i]!;
