@@ -101,7 +101,8 @@ const listAuditLog = ({ db, cursors, flushReads }: AuditDeps) =>
     tag: 'Operators',
     summary: 'Read the audit log',
     description:
-      'Who read the data of a person, and when: subject_id with kind=reads. Lists of many people (users, devices, signal quality, newest ' +
+      'Who read the data of a person, and when: subject_id with kind=reads; of several nodes, what another one has answered shows within ' +
+      'ten seconds. Lists of many people (users, devices, signal quality, newest ' +
       'episodes) are entries personal_data.listed without a person. A key of one project reads the entries of that project. format=csv ' +
       'answers every entry of the filters, whatever limit says.',
     access: admin,

@@ -30,7 +30,7 @@ export function playHistories(histories: readonly (readonly [seed: number, nodes
       const stage = stages.get(nodes) ?? (await Stage.start({ nodes }));
       stages.set(nodes, stage);
       const { complaints, rows } = await play(generate(seed, [], LENGTH), stage, clean);
-      expect(complaints).toEqual([]);
+      expect(complaints.map(({ kind, text }) => `${kind}: ${text}`)).toEqual([]);
       if (!mayBeEmpty.includes(seed)) expect(rows.size).toBeGreaterThan(0);
       if (seed !== EVERY_VALUE) return;
       const methods = [...Object.values(beatMethods), ...featureMethods].map(({ feature }) => feature);
