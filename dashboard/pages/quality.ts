@@ -1,5 +1,5 @@
 /** Signal quality of all users, by the hour: the worst first. */
-import { html, svg } from 'lit-html';
+import { html, nothing, svg } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { t } from '../language.ts';
 import { Page } from '../page.ts';
@@ -35,7 +35,7 @@ export class QualityPage extends Page {
   );
 
   protected override async load(): Promise<void> {
-    this.#users = await call('GET', '/api/v1/signal-quality', { query: { hours: Number(this.#hours) } });
+    this.#users = await this.newest(call('GET', '/api/v1/signal-quality', { query: { hours: Number(this.#hours) } }));
   }
 
   protected override actions(): TemplateResult {
@@ -50,12 +50,16 @@ export class QualityPage extends Page {
       (choice) => {
         this.#hours = choice;
         this.keep({ hours: choice });
-        void this.run(() => this.load());
+        this.choose();
       },
     );
   }
 
-  protected override body(): TemplateResult {
+  protected override body(): TemplateResult | typeof nothing {
+    return this.chosen(() => this.#found());
+  }
+
+  #found(): TemplateResult {
     if (this.#users.length === 0) {
       return html`<section class="card">
         ${emptyState(t('No signals in this period'), t('Users appear here once a device has sent ECG or PPG.'))}

@@ -208,6 +208,9 @@ async function earlierDays(session: Session, subjectId: string, usual: Range, ti
   return { fromMs: addDays(toMs, -USUAL_DAYS, timeZone), toMs };
 }
 
+/** What the service takes for a time. */
+const [EARLIEST_MS, LATEST_MS] = [Date.parse('1900-01-02'), Date.parse('2199-12-30')];
+
 /** Times or days of an address; a day is included. Without any, the last seven days.
  *  @throws RangeError with a sentence, when they are none */
 export function rangeOf(asked: URLSearchParams, timeZone: string, nowMs: number): Range {
@@ -215,7 +218,8 @@ export function rangeOf(asked: URLSearchParams, timeZone: string, nowMs: number)
     const text = asked.get(name);
     if (text === null || text === '') return null;
     const ms = Date.parse(text);
-    if (Number.isNaN(ms)) throw new RangeError(t('{name} is not a time: write 2026-03-01 or 2026-03-01T08:00:00Z', { name }));
+    if (!(ms >= EARLIEST_MS && ms <= LATEST_MS))
+      throw new RangeError(t('{name} is not a time: write 2026-03-01 or 2026-03-01T08:00:00Z', { name }));
     return text.length === 10 ? addDays(atWallTime(ms, timeZone), days, timeZone) : ms;
   };
   const toMs = time('to', 1) ?? nowMs;
