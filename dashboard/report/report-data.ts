@@ -192,18 +192,22 @@ async function readLines(session: Session, subjectId: string, methods: readonly 
   );
 }
 
-/** As many days up to the newest recording, where all ended before the usual ones; null: one did not, or there is none. */
+/** As many days up to the newest recording, where none lies in the usual ones: it may be of a clock that is ahead. null: one does, or there
+ *  is none. */
 async function earlierDays(session: Session, subjectId: string, usual: Range, timeZone: string): Promise<Range | null> {
-  const endsOf = async (since?: string): Promise<number[]> => {
+  const [since, until] = [usual.fromMs, usual.toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
+  const within = await session.get('/api/v1/streams', { query: { subject_id: subjectId, since, until, limit: 1 } });
+  if (within.length > 0) return null;
+  const endsOf = async (from?: string): Promise<number[]> => {
     const streams = await session.get('/api/v1/streams', {
-      query: { subject_id: subjectId, limit: STREAMS_MAX, ...(since === undefined ? {} : { since }) },
+      query: { subject_id: subjectId, limit: STREAMS_MAX, ...(from === undefined ? {} : { since: from }) },
     });
     return streams.flatMap(({ last_sample_at: last }) => (last === null ? [] : [Date.parse(last)]));
   };
   // The one that began last need not be the one that ends last.
-  const ends = [...(await endsOf()), ...(await endsOf(new Date(usual.fromMs).toISOString()))];
+  const ends = [...(await endsOf()), ...(await endsOf(since))];
   const endMs = Math.max(...ends);
-  if (ends.length === 0 || endMs > usual.fromMs) return null;
+  if (ends.length === 0) return null;
   const toMs = addDays(startOfDay(endMs - 1, timeZone), 1, timeZone);
   return { fromMs: addDays(toMs, -USUAL_DAYS, timeZone), toMs };
 }

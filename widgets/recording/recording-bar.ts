@@ -106,6 +106,7 @@ function check(label: string, isOn: boolean, toggle: () => void, isDisabled = fa
 /** Where to go in the recording: along it, by days, to a time. */
 function places({ source, words, atMs, isOfDays }: BarState, acts: BarActs): TemplateResult {
   const { startMs, endMs } = source;
+  const [firstTime, lastTime] = words.localEnds(startMs, endMs);
   return html`<div class="goto">
     <label
       >${words.say('goTo')}<input
@@ -127,8 +128,8 @@ function places({ source, words, atMs, isOfDays }: BarState, acts: BarActs): Tem
       type="datetime-local"
       step="1"
       aria-label=${words.say('goToTime')}
-      min=${words.local(startMs)}
-      max=${words.local(endMs)}
+      min=${firstTime}
+      max=${lastTime}
       .value=${words.local(atMs)}
       @change=${(event: Event) => acts.goTo(event.target as HTMLInputElement)}
       @keydown=${(event: KeyboardEvent) => {

@@ -21,7 +21,7 @@
 import { isRefusal } from '../../sdk/retry.ts';
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
-import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
+import { addDays, startOfDay, wallTime } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 import { tokenColor } from '../shared/theme.ts';
@@ -961,7 +961,10 @@ export class BioRecording extends BioElement {
 
   /** A time that is being typed is one of its own after each figure: what is not of the recording is left as it is. */
   #goTo({ valueAsNumber: wallMs, validity }: HTMLInputElement): void {
-    if (validity.valid && !Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.#words.timeZone));
+    const isHere = Math.floor(wallTime(this.#atMs, this.#words.timeZone) / 1000) * 1000 === wallMs;
+    if (!validity.valid || Number.isNaN(wallMs) || isHere || this.#source === null) return;
+    const ms = this.#words.timeOf(wallMs, this.#atMs, this.#source.startMs, this.#source.endMs);
+    if (ms !== null) this.#moveTo(ms);
   }
 
   // ------------------------------------------------------------------------------------------------ the page

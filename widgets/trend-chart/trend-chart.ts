@@ -253,14 +253,7 @@ export class BioTrendChart extends DataWidget<Shown> {
       ...biosignals.map(async (biosignal) =>
         !biosignal || daily || (!live && isCounted(biosignal))
           ? null
-          : latestObservation(
-              session,
-              biosignal,
-              Date.now() - fromMs,
-              this.timeZone,
-              signal,
-              live ? undefined : new Date(toMs).toISOString(),
-            ),
+          : latestObservation(session, biosignal, toMs - fromMs, this.timeZone, signal, toMs),
       ),
     ]);
     const found = answer.map((item) => ({ ...item, name: this.named(item.name) }));
