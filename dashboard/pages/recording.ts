@@ -5,6 +5,7 @@ import '../../widgets/provider/provider.ts';
 import '../../widgets/recording/recording.ts';
 import type { PickDetail } from '../../widgets/recording/recording-pick.ts';
 import type { BioRecording } from '../../widgets/recording/recording.ts';
+import { clocksChange } from '../../widgets/shared/zoned-time.ts';
 import { named, t } from '../language.ts';
 import { Marks } from '../marks.ts';
 import { neighboursOf } from '../neighbours.ts';
@@ -162,6 +163,7 @@ export class RecordingPage extends Page {
   }
 
   #exactTime(iso: string, digits: 0 | 3): TemplateResult {
+    const [ms, zone] = [Date.parse(iso), clockZone(this.#zone)];
     const shown = new Intl.DateTimeFormat(this.context.locale, {
       year: 'numeric',
       month: 'short',
@@ -170,9 +172,10 @@ export class RecordingPage extends Page {
       minute: '2-digit',
       hourCycle: 'h23',
       ...(digits === 0 ? {} : ({ second: '2-digit', fractionalSecondDigits: digits } as const)),
-      timeZone: clockZone(this.#zone),
+      ...(clocksChange(ms, ms, zone) && { timeZoneName: 'short' }),
+      timeZone: zone,
     });
-    return html`<time datetime=${iso}>${shown.format(Date.parse(iso))}</time>`;
+    return html`<time datetime=${iso}>${shown.format(ms)}</time>`;
   }
 
   protected override actions(): TemplateResult | typeof nothing {

@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { live } from 'lit-html/directives/live.js';
 import { ApiError } from '../../sdk/fetch-json.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
+import { clocksChange } from '../../widgets/shared/zoned-time.ts';
 import { plural, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { chips, duration, emptyState, tableOf } from '../parts.ts';
@@ -405,22 +406,18 @@ export class RecordingsPage extends Page {
   }
 
   #clock(ms: number): string {
-    return new Intl.DateTimeFormat(this.context.locale, {
-      hour: '2-digit',
-      minute: '2-digit',
-      hourCycle: 'h23',
-      timeZone: this.#zone,
-    }).format(ms);
+    return this.#shown(ms, { hour: '2-digit', minute: '2-digit' });
+  }
+
+  /** With the zone where the clocks show a time twice. */
+  #shown(ms: number, options: Intl.DateTimeFormatOptions): string {
+    const timeZoneName = clocksChange(ms, ms, this.#zone) ? 'short' : undefined;
+    return new Intl.DateTimeFormat(this.context.locale, { ...options, timeZoneName, hourCycle: 'h23', timeZone: this.#zone }).format(ms);
   }
 
   #dateAndTime(ms: number): TemplateResult {
-    const shown = new Intl.DateTimeFormat(this.context.locale, {
-      dateStyle: 'medium',
-      timeStyle: 'short',
-      hourCycle: 'h23',
-      timeZone: this.#zone,
-    });
-    return html`<time datetime=${new Date(ms).toISOString()}>${shown.format(ms)}</time>`;
+    const shown = this.#shown(ms, { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
+    return html`<time datetime=${new Date(ms).toISOString()}>${shown}</time>`;
   }
 }
 

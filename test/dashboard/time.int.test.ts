@@ -108,7 +108,7 @@ describe.skipIf(chromiumPath === null)('a recording over the end of summer time'
   it('is gone to by times of its clocks, in the hour that comes twice as well, and is left where it is by passing through the field', async () => {
     // Europe/Berlin: 2025-10-26 03:00 CEST is 02:00 CET.
     const changeMs = Date.parse('2025-10-26T01:00:00Z');
-    const { stream } = await recordingOf('autumn', changeMs - 300_000, 600, 'Europe/Berlin');
+    const { person, stream } = await recordingOf('autumn', changeMs - 300_000, 600, 'Europe/Berlin');
     const { page, errors } = await dashboard.open(`/dashboard/#/recordings/${stream}`, { storageState: dashboard.signedIn });
     const field = page.locator('bio-recording').getByLabel('Go to date and time');
     await field.waitFor();
@@ -124,6 +124,18 @@ describe.skipIf(chromiumPath === null)('a recording over the end of summer time'
     await field.fill('2025-10-26T02:58:00');
     await field.press('Enter');
     await expect.poll(at).toBe(changeMs - 120_000);
+
+    // promise again: clock-change-said
+    const marks = page.locator('section', { has: page.getByRole('heading', { name: 'Marks' }) });
+    const starts_at = new Date(changeMs + 120_000).toISOString();
+    await dashboard.send('POST', '/api/v1/annotations', { stream_id: stream, kind: 'note', starts_at, text: 'in the second hour' });
+    await page.reload();
+    await expect.poll(() => marks.innerText()).toContain('02:02:00.000 GMT+1');
+    await page.evaluate((hash) => (location.hash = hash), `#/users/${person}/recordings?on=2025-10-26`);
+    const bar = page.locator('.day-lane .bar');
+    await expect.poll(() => bar.getAttribute('aria-label')).toContain('02:55 GMT+2 to 02:05 GMT+1');
+    await page.getByText('As a list').click();
+    expect(await page.locator('tbody time').allInnerTexts()).toEqual(['Oct 26, 2025, 02:55 GMT+2', 'Oct 26, 2025, 02:05 GMT+1']);
     expect(errors).toEqual([]);
     await page.context().close();
   });
