@@ -113,6 +113,11 @@ export class RecordingPage extends Page {
     return `#/recordings/${stream.id}${kept.size === 0 ? '' : `?${kept.toString()}`}`;
   }
 
+  /** A viewer that has just moved has not said yet where it is: neither what is opened next nor the way back may be of another place. */
+  #hear(): void {
+    document.querySelector<BioRecording>('bio-recording')?.tellNow();
+  }
+
   /** The five minutes around what is shown: the viewer moves without a redraw. */
   get #variabilityHere(): string {
     const at = this.context.query.get('at');
@@ -122,8 +127,10 @@ export class RecordingPage extends Page {
   #key(event: KeyboardEvent): void {
     const [field] = event.composedPath();
     const isTyping = field instanceof HTMLElement && field.matches('input, select, textarea');
-    if (event.key.toLowerCase() === 'v' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey)
+    if (event.key.toLowerCase() === 'v' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      this.#hear();
       location.hash = this.#variabilityHere;
+    }
     if (this.canEdit) this.#marks.undoKey(event);
     this.#walk(event);
   }
@@ -134,6 +141,7 @@ export class RecordingPage extends Page {
     const stream = isBefore ? this.#neighbours.before : this.#neighbours.after;
     event.preventDefault();
     if (stream === null) return;
+    this.#hear();
     walkedBy = 'keys';
     location.hash = this.#addressOf(stream, isBefore);
   }
@@ -148,6 +156,7 @@ export class RecordingPage extends Page {
             aria-keyshortcuts=${name === 'before' ? '<' : '>'}
             href=${this.#addressOf(other, name === 'before')}
             @click=${() => {
+              this.#hear();
               walkedBy = name;
             }}
             >${word}<span class="muted">${other.device_id} · ${this.#exactTime(other.recorded_from!, 0)}</span></a
@@ -187,6 +196,7 @@ export class RecordingPage extends Page {
         aria-keyshortcuts="v"
         href=${this.#variabilityHere}
         @click=${(event: MouseEvent) => {
+          this.#hear();
           (event.currentTarget as HTMLAnchorElement).href = this.#variabilityHere;
         }}
         >${t('Heart rate variability')}</a

@@ -213,6 +213,19 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('opens the variability of where one has gone a moment before, and is there again on the way back', async () => {
+    const { page } = await openViewer();
+    await page.locator('.views').focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press('v');
+    await page.getByRole('heading', { name: 'Heart rate variability of' }).waitFor();
+    expect(Math.abs((await shownSec(page)) - SECONDS)).toBeLessThan(2);
+    await page.goBack();
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    expect(Math.abs((await shownSec(page)) - SECONDS)).toBeLessThan(2);
+    await page.context().close();
+  });
+
   it('has the keyboard when it opens, unless that is elsewhere on the page', async () => {
     const { page, errors } = await openViewer(`?at=${at(100)}`);
     await page.locator('.views:focus').waitFor();

@@ -134,6 +134,17 @@ describe.skipIf(chromiumPath === null)('a recording over the end of summer time'
     await page.evaluate((hash) => (location.hash = hash), `#/users/${person}/recordings?on=2025-10-26`);
     const bar = page.locator('.day-lane .bar');
     await expect.poll(() => bar.getAttribute('aria-label')).toContain('02:55 GMT+2 to 02:05 GMT+1');
+    // promise again: range-in-address
+    await page.evaluate(
+      (hash) => (location.hash = hash),
+      `#/users/${person}?from=${new Date(changeMs - 300_000).toISOString()}&to=${starts_at}`,
+    );
+    const chart = page.locator('#trend');
+    await chart.locator('[part=value]').first().waitFor();
+    await chart.getByLabel('Compare with').selectOption('1d');
+    await chart.getByText('No data in this period').first().waitFor();
+    expect(await chart.getByText('could not be loaded').count()).toBe(0);
+    await page.goBack();
     await page.getByText('As a list').click();
     expect(await page.locator('tbody time').allInnerTexts()).toEqual(['Oct 26, 2025, 02:55 GMT+2', 'Oct 26, 2025, 02:05 GMT+1']);
     expect(errors).toEqual([]);

@@ -498,7 +498,14 @@ export class BioRecording extends BioElement {
     this.requestUpdate();
   }
 
+  /** Tells now what a moment later would be told, for a page that is about to be left. */
+  tellNow(): void {
+    if (this.#tellTimer !== undefined) this.#tell();
+  }
+
   #tell(): void {
+    clearTimeout(this.#tellTimer);
+    this.#tellTimer = undefined;
     this.requestUpdate();
     this.emit('bio:recording-view', {
       at: new Date(this.#atMs).toISOString(),
