@@ -201,6 +201,7 @@ export class BioPausedTraces extends BioElement {
   }
 
   #down(event: PointerEvent): void {
+    if (event.button !== 0) return; // a menu opens, whose pointer never goes up here
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
     this.#calipersBefore = this.#calipers;
     this.#isMeasuring = this.#calipers !== null || event.shiftKey;

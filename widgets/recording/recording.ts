@@ -691,7 +691,7 @@ export class BioRecording extends BioElement {
   }
 
   #pickIn(event: PointerEvent, [fromMs, toMs]: readonly [number, number]): void {
-    if (event.buttons === 0) return;
+    if ((event.buttons & 1) === 0) return;
     const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
     this.#moveTo(Math.min(toMs - 1, Math.max(fromMs, fromMs + ((event.clientX - left) / width) * (toMs - fromMs))));
   }
@@ -705,7 +705,7 @@ export class BioRecording extends BioElement {
   }
 
   #pickRow(event: PointerEvent): void {
-    if (this.#source === null) return;
+    if (this.#source === null || event.button !== 0) return;
     const { left, top, width, height } = (event.currentTarget as Element).getBoundingClientRect();
     const { fromMs, rowMs, count } = this.#page;
     const row = Math.min(count - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * count)));
