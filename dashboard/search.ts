@@ -60,7 +60,9 @@ export class Search {
     if (this.#isOpen && this.#words !== '') void this.#ask();
   }
 
-  #close(): void {
+  close(): void {
+    if (!this.#isOpen) return;
+    document.querySelector<HTMLDialogElement>('.search-box')?.close(); // the focus returns to where it was
     clearTimeout(this.#timer);
     this.#asked += 1; // an answer under way is too late
     this.#isOpen = false;
@@ -142,7 +144,7 @@ export class Search {
     }
     if (event.key === 'Escape') {
       event.preventDefault(); // a browser would clear the field first
-      this.#close();
+      this.close();
     }
     if (event.key === 'Enter') {
       event.preventDefault();
@@ -162,7 +164,7 @@ export class Search {
   }
 
   #go({ address }: Hit): void {
-    this.#close();
+    this.close();
     location.hash = address;
   }
 
@@ -177,7 +179,7 @@ export class Search {
     if (!this.#isOpen) return nothing;
     const cancel = (event: Event): void => {
       event.preventDefault();
-      this.#close();
+      this.close();
     };
     return html`<dialog class="ask search-box" aria-label=${t('Search')} ${ref(showModal)} @cancel=${cancel}>
       <label

@@ -49,6 +49,26 @@ describe.skipIf(chromiumPath === null)('search', () => {
     await page.context().close();
   });
 
+  it('gives the keyboard back to where it was, and closes when the browser goes back', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.evaluate(() => (location.hash = '#/devices'));
+    const search = page.getByRole('searchbox');
+    await search.focus();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(await search.evaluate((element) => element === document.activeElement)).toBe(true);
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('opens the first of what is found when Enter comes before the answer, and nothing of other words', async () => {
     const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
