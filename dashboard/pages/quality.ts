@@ -1,6 +1,6 @@
 /** Signal quality of all users, by the hour: the worst first. */
-import { html, nothing, svg } from 'lit-html';
-import type { TemplateResult } from 'lit-html';
+import { html, svg } from 'lit-html';
+import type { nothing, TemplateResult } from 'lit-html';
 import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { ListChoice } from '../list-choice.ts';

@@ -52,7 +52,7 @@ describe.skipIf(chromiumPath === null)('search', () => {
   it('gives the keyboard back to where it was, and closes when the browser goes back', async () => {
     const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    await page.evaluate(() => (location.hash = '#/devices'));
+    await page.evaluate(() => (location.hash = '#/users'));
     const search = page.getByRole('searchbox');
     await search.focus();
     await page.keyboard.press('Control+k');
