@@ -219,6 +219,7 @@ export class EcgKernel implements LeadListener {
         shapeEvidence(measures, isBySecond ? null : second),
         measures[pLikeness]!,
         measures[beforeRest]!,
+        (isBySecond ? this.#secondShapes! : this.#shapes).widthMs,
         shiftMs,
       );
     }

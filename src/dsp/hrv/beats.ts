@@ -92,6 +92,8 @@ export class BeatTrack {
   pLikeness = new Float32Array(64);
   /** How much else stands before it (kernels/contract.ts); NaN: unknown. */
   beforeRest = new Float32Array(64);
+  /** Width of its shape, ms (kernels/contract.ts); NaN: unknown. */
+  widthMs = new Float32Array(64);
   /** Where the usual beat fits best, ms after it; NaN: it does not. Of a pulse, where it is steepest; NaN: samples are missing there,
    *  Infinity: nowhere near it. */
   shiftMs = new Float32Array(64);
@@ -115,6 +117,7 @@ export class BeatTrack {
     shiftMs = Number.NaN,
     pLikeness = Number.NaN,
     beforeRest = Number.NaN,
+    widthMs = Number.NaN,
   ): void {
     if (this.count === this.tUs.length) this.#grow();
     const i = this.count;
@@ -137,6 +140,7 @@ export class BeatTrack {
     this.shiftMs[i] = shiftMs;
     this.pLikeness[i] = pLikeness;
     this.beforeRest[i] = beforeRest;
+    this.widthMs[i] = widthMs;
     this.#hasShapes ||= ventricular === ventricular;
     this.count = i + 1;
     this.#judge(false);
@@ -192,7 +196,7 @@ export class BeatTrack {
     if (n < 32) return;
     const { tUs: times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular } = this;
     const columns = [times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular];
-    for (const column of [...columns, this.shiftMs, this.pLikeness, this.beforeRest]) column.copyWithin(0, n, this.count);
+    for (const column of [...columns, this.shiftMs, this.pLikeness, this.beforeRest, this.widthMs]) column.copyWithin(0, n, this.count);
     this.count -= n;
     this.judged -= n;
     this.handedOut -= n;
@@ -220,6 +224,7 @@ export class BeatTrack {
     this.shiftMs = grow(this.shiftMs, new Float32Array(length));
     this.pLikeness = grow(this.pLikeness, new Float32Array(length));
     this.beforeRest = grow(this.beforeRest, new Float32Array(length));
+    this.widthMs = grow(this.widthMs, new Float32Array(length));
   }
 }
 

@@ -19,6 +19,8 @@ export type ShapedBeats = FoundBeats & {
   /** How much of what stands before the beat is not what stands before beats of its shape, where that was seen twice, before the usual
    *  one, or before one of the last three: logarithm of its size over that of the QRS complex; NaN: unknown; length >= count. */
   beforeRest: Float64Array;
+  /** Area over height of the QRS complex of its shape, of its own where that is not known, ms; NaN: unknown; length >= count. */
+  widthMs: Float64Array;
   /** How far after its position the usual beat fits best, ms; NaN: it does not. length >= count. */
   shiftMs: Float64Array;
 };
