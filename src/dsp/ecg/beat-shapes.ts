@@ -66,6 +66,8 @@ export class BeatShapes {
   readonly measures = new Float64Array(shapeMeasures.length);
   /** How far after the sample asked for the usual beat fits best, ms; missing as the measures are. */
   shiftMs = Number.NaN;
+  /** Is it of a rhythm of broad beats that may be ventricular, so that its shape says nothing? */
+  mayBeVentricular = false;
   /** Area over height of the QRS complex of its shape, of its own where that is not known, ms; NaN: samples are missing. */
   widthMs = Number.NaN;
   readonly #dt: number;
@@ -146,7 +148,7 @@ export class BeatShapes {
       if (usual === this.#home || usual.weight > KNOWN) this.#compare(usual, likeness);
       if (likeness >= ALIKE) this.shiftMs = this.#between() * this.#dt;
     }
-    let found = usual !== null && !Number.isNaN(measures[0]!);
+    const found = usual !== null && !Number.isNaN(measures[0]!);
     if (likeness < ALIKE)
       for (const shape of this.#shapes) {
         if (shape.weight === 0 || shape === usual) continue;
@@ -164,10 +166,8 @@ export class BeatShapes {
     this.#keepBefore();
     const own = likeness >= ALIKE ? best : null;
     if (usual !== null) this.#time(at, usual, own);
-    if (found && this.#isOfUnknownKind(usual!, own, frequent!)) {
-      measures.fill(Number.NaN);
-      found = false;
-    }
+    this.mayBeVentricular = found && this.#isOfUnknownKind(usual!, own, frequent!);
+    if (this.mayBeVentricular) measures.fill(Number.NaN);
     this.widthMs = Number.NaN;
     if (own !== null) {
       this.#learn(own, Math.max(GAIN, 1 / (own.weight + 1)));
@@ -180,7 +180,7 @@ export class BeatShapes {
         this.widthMs = fresh.width;
       }
     }
-    return found;
+    return found && !this.mayBeVentricular;
   }
 
   /** Does its shape say nothing, because the usual beat may be ventricular?  @param own its shape, null: none that is known */

@@ -54,6 +54,10 @@ describe.each(shapes)('%s beats', (shape) => {
         .get('ventricular_run_10s')!
         .filter(({ tNs }) => Number(tNs) / 1e9 > ventricular[32]! + 10 && Number(tNs) / 1e9 < ventricular.at(-1)!);
       for (const { value, qmask } of during) expect(value > 30 || qmask > 0).toBe(true);
+      for (const beat of found) if (beat !== undefined && Number.isNaN(beat.confidence)) expect(beat.quality).toBeGreaterThan(0);
+      const [firstSec, lastSec] = [ventricular[0]! + 60, ventricular.at(-1)!];
+      const within = rows.features.get('hrv_rmssd_60s')!.filter(({ tNs }) => Number(tNs) / 1e9 > firstSec && Number(tNs) / 1e9 < lastSec);
+      for (const { qmask } of within) expect(qmask).toBeGreaterThan(0);
       // the sinus rhythm behind it is not called ventricular
       const after = rows.beats.filter(({ tNs, reason }) => Number(tNs) / 1e9 > ventricular.at(-1)! + 0.3 && reason === 'ventricular');
       expect(after.filter(({ quality }) => quality === 0)).toEqual([]);

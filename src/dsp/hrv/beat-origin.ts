@@ -1,7 +1,8 @@
 /** Where a beat began, of its timing and of what its shape says (src/dsp/ecg/shape-evidence.ts): two logistic functions. */
 import { medianOf } from './median.ts';
 
-/** Origins of beats; 0: nothing speaks against the usual one. Perhaps: one of the others, or the usual one. */
+/** Origins of beats; 0: nothing speaks against the usual one. Perhaps: one of the others, or the usual one; with no confidence where it is
+ *  of a rhythm that may be ventricular. */
 export const perhapsEctopic = 1;
 const supraventricularOrigin = 2;
 const surelySupraventricular = 3;
@@ -158,7 +159,7 @@ export function beatOrigin(beats: Beats, start: number, i: number, out: JudgedOr
   judgeAlone(beats, start, i, out);
   if (isEctopicOrigin(out.origin)) return;
   if (isOfVentricularRun(beats, start, i)) {
-    out.origin = 0;
+    out.origin = perhapsEctopic;
     out.confidence = Number.NaN;
     return;
   }
@@ -243,7 +244,10 @@ function judgeAlone(beats: Beats, start: number, i: number, out: JudgedOrigin): 
   out.confidence = Number.NaN;
   let ventricular = beats.ventricular[i]!;
   let supraventricular = beats.supraventricular[i]!;
-  if (Number.isNaN(ventricular)) return;
+  if (Number.isNaN(ventricular)) {
+    if (!Number.isNaN(supraventricular)) out.origin = perhapsEctopic;
+    return;
+  }
   const usual = timingTerms(beats, start, i, terms);
   if (Number.isNaN(usual)) return;
   ventricular += ventricularTimingWeights[0]!;

@@ -2,7 +2,7 @@
 import { GOOD, SUSPECT } from '../../signal.ts';
 import type { QualityFlag } from '../../signal.ts';
 import type { CorrectionState } from './rr-correction.ts';
-import { beatOrigin, ectopicConfidenceMin, isSureOrigin, isEctopicOrigin, ventricularOrigin } from './beat-origin.ts';
+import { beatOrigin, ectopicConfidenceMin, isSureOrigin, isEctopicOrigin, perhapsEctopic, ventricularOrigin } from './beat-origin.ts';
 import type { JudgedOrigin } from './beat-origin.ts';
 import { isEctopic, isJump, isOutlier, isSmallJump, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
 
@@ -174,10 +174,12 @@ export class BeatTrack {
     this.judged = judged;
   }
 
-  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful, whatever the signal around it. What asks for its place
+  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful or its rhythm may be ventricular, whatever the signal around it. What asks for its place
    *  alone, as the index of fibrillation does, in which conducted beats look ectopic, takes `flag`. */
   flagOf(i: number): QualityFlag {
-    const isDoubtful = isEctopicOrigin(this.origin[i]!) && this.originConfidence[i]! < ectopicConfidenceMin;
+    const origin = this.origin[i]!;
+    const confidence = this.originConfidence[i]!;
+    const isDoubtful = isEctopicOrigin(origin) ? confidence < ectopicConfidenceMin : origin === perhapsEctopic && Number.isNaN(confidence);
     return (isDoubtful ? Math.max(SUSPECT, this.flag[i]!) : this.flag[i]) as QualityFlag;
   }
 

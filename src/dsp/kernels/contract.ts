@@ -11,7 +11,8 @@ export type FoundBeats = {
 
 /** Beats whose shape was looked at, as columns. */
 export type ShapedBeats = FoundBeats & {
-  /** What the shape says for a ventricular and for a supraventricular origin, as parts of a logit; NaN: nothing; length >= count. */
+  /** What the shape says for a ventricular and for a supraventricular origin, as parts of a logit; NaN: nothing. The first alone NaN: it is
+   *  of a rhythm that may be ventricular. length >= count. */
   ventricular: Float64Array;
   supraventricular: Float64Array;
   /** How alike what stands before the beat is to what stands before the usual one, -1..1; NaN: unknown; length >= count. */
