@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { failureOf } from '../../src/storage/database/sql-states.ts';
 import { Partitions, withPartitions } from '../../src/storage/schema/partitions.ts';
+import { packetOf } from '../helpers/packets.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';
 
@@ -81,6 +82,19 @@ it('takes a measurement whose partition retention drops while it waits to be sto
   await holder.end();
   const { status, text } = await answer;
   expect(status, text).toBe(201);
+});
+
+it('stores packets whose partition of the packet log was dropped behind its writer', async ({ skip }) => {
+  const { database, ingest, token } = running;
+  if (database.kind !== 'postgres') skip();
+  const { xuser_token: as } = await token('logged');
+  expect((await ingest(packetOf('patch', 0), as)).status).toBe(202);
+  const { rows } = await database.pool.query<{ name: string }>(
+    `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'packet_log'::regclass`,
+  );
+  for (const { name } of rows) await database.pool.query(`drop table ${name}`);
+  const { status, text } = await ingest(packetOf('patch', 1), as);
+  expect(status, text).toBe(202);
 });
 
 const momentOf = (period: number): number => Date.UTC(1500, 0, 1) + period * PARTITION_DAYS * 86_400_000;
