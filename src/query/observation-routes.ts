@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
-import { withPartitions } from '../storage/schema/partitions.ts';
+import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { pastMonths } from '../tenancy/past-months.ts';
 import { holdSubject, ownSubject } from '../tenancy/record-ownership.ts';

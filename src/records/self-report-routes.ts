@@ -6,7 +6,7 @@ import type { Tables } from '../storage/database/tables.ts';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Pool, PoolClient } from 'pg';
-import { withPartitions } from '../storage/schema/partitions.ts';
+import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { pastMonths } from '../tenancy/past-months.ts';
 import { ownSubject } from '../tenancy/record-ownership.ts';

@@ -2,7 +2,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { failureOf } from '../../src/storage/database/sql-states.ts';
-import { Partitions, withPartitions } from '../../src/storage/schema/partitions.ts';
+import { Partitions } from '../../src/storage/schema/partitions.ts';
+import { withPartitions } from '../../src/storage/with-partitions.ts';
 import { packetOf } from '../helpers/packets.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { RunningService } from '../helpers/running-service.ts';

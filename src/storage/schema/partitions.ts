@@ -1,28 +1,12 @@
 /** Makes the native partitions that rows need, before they are written. On TimescaleDB chunks come by themselves: does nothing. */
 import type pg from 'pg';
 import type { Database, Db } from '../database/database.ts';
-import { failureOf } from '../database/sql-states.ts';
 
 /** 2001-01-01, where date_bin of sql/000008-partitions.sql starts, in Unix µs. */
 const ORIGIN_US = 978_307_200_000_000;
-/** Attempts of `withPartitions`; the second is enough but on a very bad day. */
-const ATTEMPTS_MAX = 3;
 
-/** Runs work that stores rows in partitions, and again where one was missing after all: retention dropped it in between, or the connection
- *  has not heard of it (sql/000099-partition-just-made.sql). On plain PostgreSQL only; on TimescaleDB nothing fails in this way.
- *  @param work makes the partitions that it needs, and leaves nothing behind when it fails  @throws what work throws */
-export async function withPartitions<T>(db: Db, relation: string, work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (failureOf(error) !== 'missing_partition' || attempt === ATTEMPTS_MAX) throw error;
-      await announce(db, relation);
-    }
-  }
-}
-
-async function announce(db: Db, relation: string): Promise<void> {
+/** Tells every connection again which partitions a table has. On plain PostgreSQL only. */
+export async function announcePartitions(db: Db, relation: string): Promise<void> {
   await db.query('select announce_partitions($1)', [relation]);
 }
 
@@ -54,12 +38,12 @@ export class Partitions {
       this.#known.add(key);
     }
     if (this.#doubted.has(relation)) {
-      await announce(client, relation);
+      await announcePartitions(client, relation);
       this.#doubted.delete(relation);
     }
   }
 
-  /** A partition was missing after all (23514): retention dropped it, or the connection has not heard of it. Look again. */
+  /** A partition was missing after all (23514): retention dropped it, or the connection does not know it. Look again. */
   forget(): void {
     for (const relation of this.#stepUs.keys()) this.#doubted.add(relation);
     this.#known.clear();
