@@ -113,7 +113,7 @@ const adminRoles: readonly string[] = ['admin', 'owner'];
 const app = document.querySelector<HTMLElement>('#app')!;
 app.replaceChildren();
 const redraw = drawOnce(() => draw());
-const search = new Search(redraw, locale);
+const search = new Search(redraw, () => draw(), locale);
 const signInAgain = new SignInAgain(redraw, () => {
   page?.signedInAgain();
   search.signedInAgain();

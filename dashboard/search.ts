@@ -15,6 +15,7 @@ type Hit = Readonly<{ kind: string; name: string; note: string; address: string 
 
 export class Search {
   readonly #redraw: () => void;
+  readonly #drawNow: () => void;
   readonly #locale: string;
   #isOpen = false;
   #words = '';
@@ -29,8 +30,9 @@ export class Search {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #asked = 0;
 
-  constructor(redraw: () => void, locale: string) {
+  constructor(redraw: () => void, drawNow: () => void, locale: string) {
     this.#redraw = redraw;
+    this.#drawNow = drawNow;
     this.#locale = locale;
     // The words stay, and are asked for again.
     globalThis.addEventListener(ENDED, () => {
@@ -53,6 +55,7 @@ export class Search {
     this.#words = '';
     this.#answered = '';
     this.#show([], '');
+    this.#drawNow(); // the next key may come before the next frame, and belongs into the field
   }
 
   /** Asks again for what was refused. */

@@ -75,7 +75,7 @@ function say(what: 'FAILED' | 'FLAKY', report: Report | null): void {
     const tests = file.assertionResults.filter(({ status }) => status === 'failed');
     const lines = tests.map(({ fullName, failureMessages }) => `${fullName}: ${failureMessages[0] ?? ''}`);
     for (const line of lines.length > 0 ? lines : [file.message])
-      note(`${what}: ${relative('.', file.name)} > ${line.split('\n').slice(0, 3).join(' ').slice(0, 500)}`);
+      note(`${what}: ${relative('.', file.name)} > ${line.split('\n').slice(0, 3).join(' ').slice(0, 900)}`);
   }
 }
 

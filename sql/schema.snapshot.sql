@@ -1518,6 +1518,19 @@ feature_minute: bucket timestamp with time zone, stream_id integer, method_id sm
 
 -- functions
 
+CREATE OR REPLACE FUNCTION public.announce_partitions(relation_name text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform from partition_rule where relation = relation_name;
+  if found then
+    execute format('alter table only %I alter column time set statistics -1', relation_name);
+  end if;
+end
+$function$
 CREATE OR REPLACE FUNCTION api.beat_values(from_time timestamp with time zone, to_time timestamp with time zone)
  RETURNS TABLE("time" timestamp with time zone, ts_ns bigint, stream_id integer, channel_no smallint, method_id smallint, interval_ms double precision, kind smallint, qmask smallint, reason text, confidence double precision)
  LANGUAGE sql
@@ -1955,6 +1968,8 @@ begin
         end if;
         execute format('alter table %I attach partition %I for values from (%L) to (%L)', relation_name, partition_name, low, low + rule.step);
       end if;
+    else
+      execute format('lock table %I in access share mode', partition_name);
     end if;
     low := low + rule.step;
   end loop;
@@ -2770,6 +2785,7 @@ public.xuser: select to biosignal_worker
 
 -- rights on schemas and functions
 
+announce_partitions(text): execute to public
 api.beat_values(timestamp with time zone,timestamp with time zone): execute to public
 api.feature_buckets(integer[],smallint[],timestamp with time zone,timestamp with time zone,timestamp with time zone,timestamp with time zone,timestamp with time zone,timestamp with time zone,integer,boolean): execute to biosignal_api
 api.feature_values(timestamp with time zone,timestamp with time zone): execute to public

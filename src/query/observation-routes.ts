@@ -1,8 +1,9 @@
 /** GET /api/v1/observations, as JSON and as FHIR; POST /api/v1/measurements, for values that do not come in packets. */
 import { createHash } from 'node:crypto';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
+import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { pastMonths } from '../tenancy/past-months.ts';
 import { holdSubject, ownSubject } from '../tenancy/record-ownership.ts';
@@ -198,8 +199,7 @@ const createMeasurements = ({ db }: ObservationDeps) =>
         caller,
         measured.map(({ time }) => time),
       );
-      await ensurePartitions(db, measured);
-      return await answerOnce(db, request, { operationId: 'createMeasurements', subjectId: subject.id }, async (client) => {
+      const keep = async (client: PoolClient) => {
         await holdSubject(client, subject.id);
         // SQL: kysely has no unnest of several arrays.
         const { rowCount } = await client.query(
@@ -230,7 +230,11 @@ const createMeasurements = ({ db }: ObservationDeps) =>
           given === null ? [] : [{ index, given_value: given.value, given_unit: given.unit, value, unit }],
         );
         const duplicates = measured.length - created;
-        return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } };
+        return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } } as const;
+      };
+      return await withPartitions(db, 'measurement', async () => {
+        await ensurePartitions(db, measured);
+        return await answerOnce(db, request, { operationId: 'createMeasurements', subjectId: subject.id }, keep);
       });
     },
   });

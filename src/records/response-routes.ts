@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import type { Db } from '../storage/database/database.ts';
+import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { pastMonths } from '../tenancy/past-months.ts';
 import { isUuid, ownSubject } from '../tenancy/record-ownership.ts';
@@ -100,8 +101,9 @@ const createQuestionnaireResponse = ({ db }: Deps) =>
       const authored = body.authored ?? new Date(unixNowMs()).toISOString();
       pastMonths.take(caller, [authored]);
       const response = { questionnaire, item: body.item, authored, verdict, amends: null, reason: '' };
-      return await answerOnce(db, request, { operationId: 'createQuestionnaireResponse', subjectId: subject.id }, async (client) =>
-        replyOf(await keepResponse(client, subject, response), verdict),
+      const once = { operationId: 'createQuestionnaireResponse', subjectId: subject.id };
+      return await withPartitions(db, 'measurement', () =>
+        answerOnce(db, request, once, async (client) => replyOf(await keepResponse(client, subject, response), verdict)),
       );
     },
   });
@@ -136,8 +138,9 @@ const amendQuestionnaireResponse = ({ db }: Deps) =>
       const held = scoreResponse(questionnaire, before.item);
       const amends = { id: before.id, safety: 'faults' in held ? [] : held.safety };
       const response = { questionnaire, item, authored: before.authored, verdict, amends, reason };
-      return await answerOnce(db, request, { operationId: 'amendQuestionnaireResponse', subjectId: subject.id }, async (client) =>
-        replyOf(await keepResponse(client, subject, response), verdict),
+      const once = { operationId: 'amendQuestionnaireResponse', subjectId: subject.id };
+      return await withPartitions(db, 'measurement', () =>
+        answerOnce(db, request, once, async (client) => replyOf(await keepResponse(client, subject, response), verdict)),
       );
     },
   });

@@ -5,7 +5,8 @@ import { build, isoTime, run, runForOne } from '../storage/database/build.ts';
 import type { Tables } from '../storage/database/tables.ts';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { pastMonths } from '../tenancy/past-months.ts';
 import { ownSubject } from '../tenancy/record-ownership.ts';
@@ -93,14 +94,16 @@ const createMood = ({ db }: Deps) =>
       const subject = await ownSubject(db, caller, '', 'recording');
       const time = body.time ?? new Date(unixNowMs()).toISOString();
       pastMonths.take(caller, [time]);
-      return await answerOnce(db, request, { operationId: 'createMood', subjectId: subject.id }, async (client) => {
+      const keep = async (client: PoolClient) => {
         const { orgId, projectId, id } = subject;
         const mood = { organization_id: orgId, project_id: projectId, xuser_id: id, score: body.score, note: body.note ?? '', time };
         const row = await runForOne(client, build.insertInto('mood').values(mood).returning(moodColumns));
         const measured = { id: row.id, code: 'mood', value: body.score, time, methodCode: 'reported:mood_v1', ofProduct: true };
         await storeSelfMeasurement(client, subject, measured);
-        return { status: 201, json: row };
-      });
+        return { status: 201, json: row } as const;
+      };
+      const once = { operationId: 'createMood', subjectId: subject.id };
+      return await withPartitions(db, 'measurement', () => answerOnce(db, request, once, keep));
     },
   });
 

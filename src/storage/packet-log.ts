@@ -28,7 +28,7 @@ import { PackThread } from './pack-thread.ts';
 import { Partitions } from './schema/partitions.ts';
 import { saveStreams } from './stream-registry.ts';
 import type { RefusedStreams, StreamRegistry } from './stream-registry.ts';
-import { sqlStateOf } from './database/sql-states.ts';
+import { failureOf, sqlStateOf } from './database/sql-states.ts';
 import { WriterConnection } from './database/writer-connection.ts';
 
 /** A group commit; the same object for all of its packets. */
@@ -446,18 +446,23 @@ export class PacketLog {
     const timeUs = Math.floor(Date.now() * 1000);
     const pieces = await this.#pack(batch);
     await this.#connection.run(async (client) => {
-      await this.#partitions.ensure(client, 'packet_log', [timeUs]);
-      try {
+      const store = async (): Promise<void> => {
+        await this.#partitions.ensure(client, 'packet_log', [timeUs]);
         await copyRows(
           client,
           'packet_log (time, batch_id, part, packet_count, data, partition)',
           batchRows(batch.position, pieces, timeUs),
         );
+      };
+      try {
+        await store().catch((error: unknown) => {
+          if (failureOf(error) !== 'missing_partition') throw error;
+          this.#partitions.forget();
+          return store();
+        });
       } catch (error) {
-        const code = (error as { code?: unknown }).code;
-        if (code === '23514') this.#partitions.forget();
         // The batch is stored: its commit succeeded although the answer was lost. COPY stores all of its rows or none.
-        if (code !== '23505') throw error;
+        if (failureOf(error) !== 'duplicate') throw error;
         await client.query('rollback');
       }
     });

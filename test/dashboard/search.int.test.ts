@@ -92,6 +92,21 @@ describe.skipIf(chromiumPath === null)('search', () => {
     await page.context().close();
   });
 
+  it('has every letter that follows Ctrl-K, on a machine that draws a frame late', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.evaluate(() => {
+      const inFrame = globalThis.requestAnimationFrame.bind(globalThis);
+      globalThis.requestAnimationFrame = (draw) => setTimeout(() => inFrame(draw), 1000) as unknown as number;
+    });
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('demo-pat');
+    expect(await page.getByRole('combobox', { name: 'People, devices, recordings' }).inputValue()).toBe('demo-pat');
+    await page.locator('#hits li').first().waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('names nobody below the cover of a session that has ended, and finds them again after it', async () => {
     const { page } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();

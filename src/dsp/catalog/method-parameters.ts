@@ -1,4 +1,5 @@
 /** Parameters and limits of every method that is computed, from the constants that it is computed with. */
+import * as beatShapes from '../ecg/beat-shapes.ts';
 import * as ecgQuality from '../ecg/quality.ts';
 import * as tWaves from '../ecg/t-waves.ts';
 import * as eda from '../slow/eda.ts';
@@ -192,7 +193,7 @@ function variability({ feature, source }: Method): MethodDetails {
     limits: [
       'Excluded intervals are never interpolated; no pair of intervals is spliced across a gap or an excluded one.',
       source === 'ecg'
-        ? 'Of the recordings at hand up to a fifth of the supraventricular beats and a seventh of the ventricular ones are not recognised, of others more; a rhythm that is ventricular for minutes is the usual one.'
+        ? 'Of the recordings at hand up to a fifth of the supraventricular beats and a seventh of the ventricular ones are not recognised, of others more; a ventricular rhythm below 100 /min that lasts for more than two minutes is the usual one.'
         : 'Rhythms whose intervals look regular are taken for normal: the beats are judged by intervals, not by shape.',
       ...(kind === 'ppg'
         ? ['Pulse transit time varies with breathing: pulse variability is above that of the heart, most where that is small.']
@@ -290,7 +291,7 @@ const burdened: MethodDetails = {
     ),
   ],
   limits: [
-    'A count of what r_peaks calls ventricular or supraventricular, from the first lead, with its misses and false calls. Flutter and fibrillation of the ventricles have no beats to count, and a rhythm that is ventricular for minutes is the usual one.',
+    'A count of what r_peaks calls ventricular or supraventricular, from the first lead, with its misses and false calls. Flutter and fibrillation of the ventricles have no beats to count, and a ventricular rhythm below 100 /min that lasts for more than two minutes is the usual one.',
   ],
 };
 
@@ -321,6 +322,9 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('run_share', origin.fastShare, '1', 'share of it below which all of its intervals are'),
       p('run_baseline', origin.runBaseline, '{beats}', 'intervals before the run that say what is usual'),
       p('run_beats', origin.runBeats, '{beats}', 'first beats of a run are looked for so far back'),
+      p('narrower', beatShapes.NARROWER, '1', 'a usual beat narrower than this share of a more frequent one stays the usual one'),
+      p('broad', beatShapes.BROAD, 'ms', 'QRS complex (area over height) of a usual beat, wider than which it may be ventricular'),
+      p('broad_within', beatShapes.FAST, 's', 'where such beats follow each other within this'),
       p('detection_rate', rPeaks.FEATURE_RATE, 'Hz', 'the signal is averaged down to the rate nearest to this that divides its own'),
       p('hum_share_min', mainsHum.HUM_SHARE_MIN, '1', 'hum of this share of the height of a beat is taken off before it is placed'),
       p('hum_energy_min', mainsHum.HUM_ENERGY_MIN, '1', 'when it has so much of the energy of what is as fast'),
@@ -452,6 +456,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('pause_low', ecgQuality.PAUSE_LOW, '1', 'while it is lower than this share of the beat before the pause'),
       p('pause_low_beats', ecgQuality.PAUSE_LOW_BEATS, '{beats}', 'for at most so many beats'),
       p('same_beat', ecgQuality.SAME_BEAT_SEC, 's', 'waves of two leads so near to their usual distance are of one beat'),
+      p('waves_max', ecgQuality.WAVES_MAX, '1', 'a second is suspect where waves between the beats are higher than this share of them,'),
+      p('waves_from', ecgQuality.WAVES_FROM_SEC, 's', 'later than this after a beat'),
       p('held', ecgQuality.HELD_SEC, 's', 'a second is suspect within the window of a line that does not change for so long,'),
       p('shared_min', ecgQuality.SHARED_MIN, '1', 'a second is suspect where two leads share less than this of their beats,'),
       p('own_noise_max', ecgQuality.OWN_NOISE_MAX, '1', 'and in each the waves between its beats are below this share of them'),

@@ -25,6 +25,15 @@ const GAIN = 0.1;
 const FADE = 0.97;
 /** Of two shapes that are both frequent, the narrower one is the usual one: in bigeminy every other beat is ventricular. */
 const FREQUENT = 0.5;
+/** A shape of this weight stays the one that others are compared with when a wider one becomes more frequent: a ventricular tachycardia,
+ *  or a bundle branch block, which cannot be told apart. */
+const HOME = 8;
+/** Widths of QRS complexes, over each other, from which one is narrower. */
+export const NARROWER = 0.85;
+/** Of a usual beat, ms (area over height), from which its QRS complex is broad: bundle branch blocks have 65 to 85, ventricular beats most
+ *  often more than 90. Where such beats follow each other within less than the second, s, they may be a ventricular tachycardia. */
+export const BROAD = 80;
+export const FAST = 0.6;
 /** A beat can be this old when it is measured, s: detected at most 2 s after its R wave, given within a second. */
 const HELD_SEC = 4;
 
@@ -57,6 +66,10 @@ export class BeatShapes {
   readonly measures = new Float64Array(shapeMeasures.length);
   /** How far after the sample asked for the usual beat fits best, ms; missing as the measures are. */
   shiftMs = Number.NaN;
+  /** Is it of a rhythm of broad beats that may be ventricular, so that its shape says nothing? */
+  mayBeVentricular = false;
+  /** Area over height of the QRS complex of its shape, of its own where that is not known, ms; NaN: samples are missing. */
+  widthMs = Number.NaN;
   readonly #dt: number;
   readonly #ring: Float32Array;
   readonly #mask: number;
@@ -71,6 +84,13 @@ export class BeatShapes {
   /** What stood before the last beats. */
   readonly #lastBefore: readonly Float64Array[];
   #keptCount = 0;
+  /** The usual shape before a wider one became more frequent. */
+  #home: Shape | null = null;
+  readonly #fast: number;
+  #lastAt = Number.NaN;
+  #isFast = false;
+  /** Was the last usual beat broad, and did it and the one before it come fast? */
+  #isBroadAndFast = false;
   #k = 0;
   #bestShift = 0;
   /** From there to the top of a parabola through it and its neighbours, samples. */
@@ -84,6 +104,7 @@ export class BeatShapes {
     this.#ring = new Float32Array(length);
     this.#mask = length - 1;
     this.#shift = at(SHIFT);
+    this.#fast = FAST * fd;
     this.#hum = new MainsHum(fd);
     // indices into the wave, which starts with the P wave
     this.#pFrom = at(P_FROM);
@@ -98,6 +119,9 @@ export class BeatShapes {
   reset(): void {
     this.#k = 0;
     this.#keptCount = 0;
+    this.#home = null;
+    this.#lastAt = Number.NaN;
+    this.#isFast = this.#isBroadAndFast = false;
     this.#ring.fill(Number.NaN);
     for (const shape of this.#shapes) shape.weight = 0;
   }
@@ -108,18 +132,20 @@ export class BeatShapes {
     this.#k = k + count;
   }
 
-  /** Measures the beat at a sample of the decimated lead and takes it into its shape.  @returns whether there was a usual beat */
+  /** Measures the beat at a sample of the decimated lead and takes it into its shape.
+   *  @returns whether it could be compared with a usual beat */
   measure(at: number): boolean {
     const { measures } = this;
     measures.fill(Number.NaN);
     this.shiftMs = Number.NaN;
-    const usual = this.#usual();
+    const frequent = this.#usual();
+    const usual = this.#homeOf(frequent);
     this.#look(at);
     let best = usual;
     let likeness = -1;
     if (usual !== null) {
       likeness = this.#fit(usual, true);
-      if (usual.weight > KNOWN) this.#compare(usual, likeness);
+      if (usual === this.#home || usual.weight > KNOWN) this.#compare(usual, likeness);
       if (likeness >= ALIKE) this.shiftMs = this.#between() * this.#dt;
     }
     const found = usual !== null && !Number.isNaN(measures[0]!);
@@ -138,19 +164,45 @@ export class BeatShapes {
       measures[15] = this.#leastRest(ofShape, usual!);
     }
     this.#keepBefore();
-    if (best !== null && likeness >= ALIKE) this.#learn(best, Math.max(GAIN, 1 / (best.weight + 1)));
-    else {
+    const own = likeness >= ALIKE ? best : null;
+    if (usual !== null) this.#time(at, usual, own);
+    this.mayBeVentricular = found && this.#isOfUnknownKind(usual!, own, frequent!);
+    if (this.mayBeVentricular) measures.fill(Number.NaN);
+    this.widthMs = Number.NaN;
+    if (own !== null) {
+      this.#learn(own, Math.max(GAIN, 1 / (own.weight + 1)));
+      this.widthMs = own.width;
+    } else {
       this.#bestShift = 0;
-      if (this.#isWhole(0)) this.#learn(this.#rarest(), 1);
+      if (this.#isWhole(0)) {
+        const fresh = this.#rarest();
+        this.#learn(fresh, 1);
+        this.widthMs = fresh.width;
+      }
     }
-    return found;
+    return found && !this.mayBeVentricular;
+  }
+
+  /** Does its shape say nothing, because the usual beat may be ventricular?  @param own its shape, null: none that is known */
+  #isOfUnknownKind(usual: Shape, own: Shape | null, frequent: Shape): boolean {
+    if (own === frequent && usual !== frequent) return true;
+    if (own === usual) return this.#isBroadAndFast;
+    return this.#isBroadAndFast && this.measures[4]! < Math.log(NARROWER);
+  }
+
+  /** Takes in when a beat came, and of which shape it is. */
+  #time(at: number, usual: Shape, own: Shape | null): void {
+    const wasFast = this.#isFast;
+    this.#isFast = at - this.#lastAt < this.#fast;
+    this.#lastAt = at;
+    if (own === usual) this.#isBroadAndFast = usual.width > BROAD && wasFast && this.#isFast;
   }
 
   #rarest(): Shape {
-    let rarest = this.#shapes[0]!;
-    for (const shape of this.#shapes) if (shape.weight < rarest.weight) rarest = shape;
-    rarest.weight = 0;
-    return rarest;
+    let rarest: Shape | null = null;
+    for (const shape of this.#shapes) if (shape !== this.#home && !(rarest !== null && shape.weight >= rarest.weight)) rarest = shape;
+    rarest!.weight = 0;
+    return rarest!;
   }
 
   /** Takes the beat in where it fits best. */
@@ -177,8 +229,18 @@ export class BeatShapes {
     for (const shape of this.#shapes) if (shape.weight > most.weight) most = shape;
     let usual = most;
     for (const shape of this.#shapes)
-      if (shape.weight > FREQUENT * most.weight && shape.weight > 2 && shape.width < 0.85 * usual.width) usual = shape;
+      if (shape.weight > FREQUENT * most.weight && shape.weight > 2 && shape.width < NARROWER * usual.width) usual = shape;
     return most.weight === 0 ? null : usual;
+  }
+
+  /** The shape that a beat is compared with: the most frequent one, or the one that was so before and is narrower. */
+  #homeOf(frequent: Shape | null): Shape | null {
+    const home = this.#home;
+    const isWider = home !== null && frequent !== null && home.width < NARROWER * frequent.width;
+    if (isWider) return home;
+    if (frequent !== null && frequent.weight > HOME) this.#home = frequent;
+    else if (frequent !== home) this.#home = null;
+    return frequent;
   }
 
   /** The samples around one, as far as a shape can be shifted: missing from the first missing one on either side on. */

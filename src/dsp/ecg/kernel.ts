@@ -29,6 +29,7 @@ export const noJudgements = (): FoundJudgements => ({
 
 const pLikeness = shapeMeasures.indexOf('p_likeness');
 const beforeRest = shapeMeasures.indexOf('before_rest');
+const ofBroadRhythm = { ventricular: Number.NaN, supraventricular: 0 };
 /** At most this many leads are judged. */
 const JUDGED_LEADS = 2;
 /** Candidates of 12 s: no two are closer than 200 ms. */
@@ -210,15 +211,17 @@ export class EcgKernel implements LeadListener {
       const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
       const second = this.#secondShapes?.measures ?? null;
       // of a lead without a usual beat, as one that is dead or all noise, nothing is known
-      const isBySecond = second !== null && Number.isNaN(this.#shapes.measures[0]!) && !Number.isNaN(second[0]!);
+      const { mayBeVentricular } = this.#shapes;
+      const isBySecond = !mayBeVentricular && second !== null && Number.isNaN(this.#shapes.measures[0]!) && !Number.isNaN(second[0]!);
       const measures = isBySecond ? second : this.#shapes.measures;
       appendShapedBeat(
         out,
         at,
         confidence[this.#given]!,
-        shapeEvidence(measures, isBySecond ? null : second),
+        mayBeVentricular ? ofBroadRhythm : shapeEvidence(measures, isBySecond ? null : second),
         measures[pLikeness]!,
         measures[beforeRest]!,
+        (isBySecond ? this.#secondShapes! : this.#shapes).widthMs,
         shiftMs,
       );
     }

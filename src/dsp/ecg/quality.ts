@@ -29,6 +29,10 @@ export const ecgQualityWindowSec = 10;
 export const MATCH_SEC = 0.15;
 const FLAT_SEC = 0.2;
 export const FLAT_MAX = 0.2;
+/** Where the waves later than this after a beat, s, and before the next one are higher than this share of the beats in the mean, the heart
+ *  may beat twice as often as is counted, or more. Sooner after it a paced beat still goes on. */
+export const WAVES_FROM_SEC = 0.2;
+export const WAVES_MAX = 0.75;
 /** A line that does not change for so long is what a device puts in place of samples that it lost. */
 export const HELD_SEC = 0.8;
 const PRESENT_MIN_SEC = 3;
@@ -121,6 +125,8 @@ export class EcgQuality {
   /** By beat, in step with the beats held by the kernel: height, and the highest between it and the one before. */
   readonly #height = new Float32Array(BEATS);
   readonly #between = new Float32Array(BEATS);
+  /** Of `between`, the highest WAVES_FROM_SEC and more after the beat before. */
+  readonly #waves = new Float32Array(BEATS);
   /** |ln| of its interval over the one before, at most 1. */
   readonly #uneven = new Float64Array(BEATS);
   /** How many beats in a row, up to it, are waves as low as those of a pause. */
@@ -267,7 +273,10 @@ export class EcgQuality {
         this.#uneven[b] = Math.min(1, Math.abs(Math.log(rr / ((beats.position[b - 1]! - beats.position[b - 2]!) / this.#fs))));
       }
       const from = b === 0 ? centre : Math.round(beats.position[b - 1]! / this.#decimation);
-      this.#between[b] = highest(band, ringMask, Math.max(from + guard, oldest), centre - guard);
+      const later = Math.max(from + Math.round(WAVES_FROM_SEC * this.#fd), oldest);
+      this.#waves[b] = highest(band, ringMask, later, centre - guard);
+      const sooner = highest(band, ringMask, Math.max(from + guard, oldest), Math.min(later - 1, centre - guard));
+      this.#between[b] = Math.max(this.#waves[b]!, sooner);
       this.#noteLow(b, beats.position[b]!);
     }
     this.#measured = beats.count;
@@ -286,6 +295,7 @@ export class EcgQuality {
   forgetBeats(count: number): void {
     this.#height.copyWithin(0, count, this.#measured);
     this.#between.copyWithin(0, count, this.#measured);
+    this.#waves.copyWithin(0, count, this.#measured);
     this.#uneven.copyWithin(0, count, this.#measured);
     this.#low.copyWithin(0, count, this.#measured);
     this.#measured -= count;
@@ -336,8 +346,19 @@ export class EcgQuality {
     this.sqi = logistic(SQI_WEIGHTS, f);
     this.rate = logistic(RATE_WEIGHTS, f);
     const isHeld = equal >= HELD_SEC * this.#fd;
-    if (!isHeld && !this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
+    if (!isHeld && !this.#mayBeHalf(first, last) && !this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs))
+      return;
     this.doubt();
+  }
+
+  #mayBeHalf(first: number, last: number): boolean {
+    let waves = 0;
+    let heights = 0;
+    for (let b = first + 1; b < last; b++) {
+      waves += this.#waves[b]!;
+      heights += this.#height[b]!;
+    }
+    return waves > WAVES_MAX * heights;
   }
 
   #anyLow(first: number, last: number): boolean {

@@ -160,6 +160,11 @@ export class BeatLevels {
     );
   }
 
+  /** Is it as high as the last beat? */
+  isAsHigh(height: number): boolean {
+    return height > FOLLOWER_HEIGHT * this.#lastHeight;
+  }
+
   reject(height: number): void {
     this.noise += (height - this.noise) / NOISE_CANDIDATES;
   }

@@ -31,6 +31,9 @@ const TOO_OLD_SEC = 1.8;
 const P_WAVE_SHARE = 0.75;
 const P_WAVE_LEADS = 0.7; // and are below this in every lead
 
+/** Correlation with the mean beat above which a rejected wave says nothing of the noise. */
+const BEAT_ALIKE = 0.9;
+
 export const LEARN_SEC = 1.58; // candidates are held back this long at the start
 const SILENCE_SEC = 5; // no beat for this long: learn anew, but not far below the old level
 export const FILTER_GAP_SEC = 0.05; // the filters wait, after longer ones they begin anew
@@ -337,7 +340,8 @@ export class RPeakDetector implements BeatDetector {
       return;
     }
     if (judge.isDoubtful) this.#note(this.#shape.middle(at), score, alike, 0);
-    this.#levels.reject(judge.weighed);
+    // what is as the beats are is no noise: a heart of twice the rate would be counted by half
+    if (!(alike > BEAT_ALIKE && this.#levels.isAsHigh(judge.weighed))) this.#levels.reject(judge.weighed);
     this.#rejected.keep(at, height, steep, edge, score);
   }
 

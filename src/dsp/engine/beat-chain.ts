@@ -164,7 +164,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#light = isEcg ? null : new LightValues(group.channelNo, this.#gaps, flagOf, doubtOf, sink);
     this.#oxygen = group.oxygen === null ? null : new OxygenValues(group.oxygen, stock, flagOf, doubtOf, sink);
     this.#waves = isEcg || !group.primary ? null : new BeatPulseWaves(fs, stock.latencySec(kind), this.#track, this.#gaps, sink);
-    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e, f) => {
+    this.#beats = new SegmentRunner(kind, stock, (tUs, a, b, itemIs, c, d, e, f, g) => {
       if (itemIs === itemKind.second) this.#judged(tUs, a, b as QualityFlag);
       else if (itemIs === itemKind.rate) this.#spectralRate(tUs + 1, a, b as QualityFlag, c);
       else if (itemIs === itemKind.block) this.#light?.block(tUs + 1, a, b as QualityFlag);
@@ -173,7 +173,7 @@ export class BeatChain implements Chain, RowTaker {
         this.#judged(tUs + 1 - judgedAfterUs, a, ecgFlag(a));
       } else {
         const missingUs = this.#gaps.missingUs(this.#track.lastUs, tUs);
-        if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d, e, f);
+        if (isEcg) this.#track.push(tUs, a, missingUs, b, c, d, e, f, g);
         else this.#track.push(tUs, a, missingUs, Number.NaN, Number.NaN, this.#waves?.steepestAfterMs(tUs, b === 1));
         this.#breathing?.beat(tUs, !isEcg && b === 1);
         this.#waves?.beat(tUs, b === 1, c === 1);

@@ -19,7 +19,7 @@ export const itemKind = { event: 0, second: 1, rate: 2, judgement: 3, block: 4 }
  *  always empty, and most runs never fill it. */
 export type Items = { count: number; values: number[] };
 
-export const itemWidth = 8;
+export const itemWidth = 9;
 
 export const newItems = (): Items => ({ count: 0, values: [] });
 
@@ -34,7 +34,7 @@ export interface SegmentKernel {
   flush(out: Items): void;
 }
 
-function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event, c = 0, d = 0, e = 0, f = 0): void {
+function add(out: Items, tUs: number, a: number, b: number, kind: number = itemKind.event, c = 0, d = 0, e = 0, f = 0, g = 0): void {
   const { values } = out;
   const at = out.count++ * itemWidth;
   values[at] = kind;
@@ -45,6 +45,7 @@ function add(out: Items, tUs: number, a: number, b: number, kind: number = itemK
   values[at + 5] = d;
   values[at + 6] = e;
   values[at + 7] = f;
+  values[at + 8] = g;
 }
 
 // What kernels find on the way to items: emptied within each call, so shared by every kernel of the thread.
@@ -81,11 +82,10 @@ export function breathKernel(detector: BreathDetector, rateNanoHz: number): Segm
   };
 }
 
-/** Beats of ECG (b and c: what their shape says of their origin; d: where the usual beat fits, ms after them; e: how alike what
- *  stands before them is to what stands before the usual one; f: how much of it is not of
- *  beats of its shape), and once a
- *  second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their
- *  beats are right, b that their heart rate is. */
+/** Beats of ECG (b and c: what their shape says of their origin; d: where the usual beat fits, ms after them; e: how alike what stands
+ *  before them is to what stands before the usual one; f: how much of it is not of beats of its shape; g: width of its shape, ms), and
+ *  once a second a judgement of the 10 s before: it lies a microsecond before their end, a is the probability that their beats are right,
+ *  b that their heart rate is. */
 export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): SegmentKernel {
   let originK = 0;
   let originSec = 0;
@@ -102,6 +102,7 @@ export function ecgSegmentKernel(kernel: EcgKernel, rateNanoHz: number): Segment
         foundShaped.shiftMs[i]!,
         foundShaped.pLikeness[i]!,
         foundShaped.beforeRest[i]!,
+        foundShaped.widthMs[i]!,
       );
     }
     for (let i = 0; i < judgements.count; i++)

@@ -37,7 +37,8 @@ export class KernelStock {
 }
 
 /** Takes what was found; items of one kind ascend in time. */
-export type ItemSink = (tUs: number, a: number, b: number, kind: number, c: number, d: number, e: number, f: number) => void;
+/** a to g: see the kernels (kernel.ts). */
+export type ItemSink = (tUs: number, a: number, b: number, kind: number, c: number, d: number, e: number, f: number, g: number) => void;
 
 export type KernelKind = Readonly<{
   /** Names the build in the stock; same key, same constructor arguments. */
@@ -219,7 +220,8 @@ export class SegmentRunner {
         if (tUs < startUs - this.#kind.seamUs || tUs - last < this.#kind.apartUs) continue;
         this.#lastUs = tUs;
       }
-      this.#sink(tUs, values[at + 2]!, values[at + 3]!, kind, values[at + 4]!, values[at + 5]!, values[at + 6]!, values[at + 7]!);
+      const [a, b, c, d] = [values[at + 2]!, values[at + 3]!, values[at + 4]!, values[at + 5]!];
+      this.#sink(tUs, a, b, kind, c, d, values[at + 6]!, values[at + 7]!, values[at + 8]!);
     }
     items.count = 0;
     // keep room for the items of one packet; drop those of a context

@@ -1,7 +1,8 @@
 /** Where a beat began, of its timing and of what its shape says (src/dsp/ecg/shape-evidence.ts): two logistic functions. */
 import { medianOf } from './median.ts';
 
-/** Origins of beats; 0: nothing speaks against the usual one. Perhaps: one of the others, or the usual one. */
+/** Origins of beats; 0: nothing speaks against the usual one. Perhaps: one of the others, or the usual one; with no confidence where it is
+ *  of a rhythm that may be ventricular. */
 export const perhapsEctopic = 1;
 const supraventricularOrigin = 2;
 const surelySupraventricular = 3;
@@ -32,6 +33,9 @@ export const fastShare = 0.9;
 export const runBaseline = 12;
 export const runBeats = 100;
 const runUs = 120e6;
+/** A QRS complex below this share of another one's width is narrower; beats of one shape differ by a fifth where they are placed at another
+ *  of its waves. */
+const narrowerShare = 0.75;
 /** Fibrillation, in which a beat that comes early says nothing: half of the intervals are further off their median than the first, and what
  *  stands before half of the beats is less like what stands before the usual one than the second. */
 export const irregularMax = 0.1;
@@ -53,7 +57,13 @@ export const supraventricularTimingWeights: readonly number[] = [-1.153, 8.549, 
 
 type Timing = Readonly<{ count: number; tUs: Float64Array; starts: Uint8Array }>;
 type Beats = Timing &
-  Readonly<{ ventricular: Float32Array; supraventricular: Float32Array; pLikeness: ArrayLike<number>; beforeRest: ArrayLike<number> }>;
+  Readonly<{
+    ventricular: Float32Array;
+    supraventricular: Float32Array;
+    pLikeness: ArrayLike<number>;
+    beforeRest: ArrayLike<number>;
+    widthMs: ArrayLike<number>;
+  }>;
 
 const clip = (x: number, low: number, high: number): number => (x < low ? low : x > high ? high : x === x ? x : 0);
 const near = new Float64Array(usualBack + usualAhead + 1);
@@ -148,6 +158,11 @@ const ofFirst: JudgedOrigin = { origin: 0, confidence: Number.NaN };
 export function beatOrigin(beats: Beats, start: number, i: number, out: JudgedOrigin): void {
   judgeAlone(beats, start, i, out);
   if (isEctopicOrigin(out.origin)) return;
+  if (isOfVentricularRun(beats, start, i)) {
+    out.origin = perhapsEctopic;
+    out.confidence = Number.NaN;
+    return;
+  }
   const first = firstOfRun(beats, start, i);
   if (first < 0) return;
   judgeAlone(beats, start, first, ofFirst);
@@ -155,6 +170,19 @@ export function beatOrigin(beats: Beats, start: number, i: number, out: JudgedOr
   if (origin !== supraventricularOrigin && origin !== surelySupraventricular) return;
   out.origin = origin;
   out.confidence = confidence;
+}
+
+/** Has every beat been as wide as this one since one that was wider than those before it, and looked ventricular? The usual shape then is
+ *  that of a ventricular rhythm, or of a bundle branch block. */
+function isOfVentricularRun(beats: Beats, start: number, i: number): boolean {
+  const { tUs, starts, widthMs } = beats;
+  const least = narrowerShare * widthMs[i]!;
+  let first = i;
+  while (first > start && starts[first] === 0 && i - first < runBeats && tUs[i]! - tUs[first]! < runUs && !(widthMs[first - 1]! < least))
+    first--;
+  if (first === i || first === start || starts[first] === 1 || !(widthMs[first - 1]! < least)) return false;
+  judgeAlone(beats, start, first, ofFirst);
+  return ofFirst.origin === ventricularOrigin;
 }
 
 /** Finds the beat with which the heart became fast at once, to stay so until this one. In a run of supraventricular beats their interval
@@ -216,7 +244,10 @@ function judgeAlone(beats: Beats, start: number, i: number, out: JudgedOrigin): 
   out.confidence = Number.NaN;
   let ventricular = beats.ventricular[i]!;
   let supraventricular = beats.supraventricular[i]!;
-  if (Number.isNaN(ventricular)) return;
+  if (Number.isNaN(ventricular)) {
+    if (!Number.isNaN(supraventricular)) out.origin = perhapsEctopic;
+    return;
+  }
   const usual = timingTerms(beats, start, i, terms);
   if (Number.isNaN(usual)) return;
   ventricular += ventricularTimingWeights[0]!;

@@ -2,7 +2,7 @@
 import { GOOD, SUSPECT } from '../../signal.ts';
 import type { QualityFlag } from '../../signal.ts';
 import type { CorrectionState } from './rr-correction.ts';
-import { beatOrigin, ectopicConfidenceMin, isSureOrigin, isEctopicOrigin, ventricularOrigin } from './beat-origin.ts';
+import { beatOrigin, ectopicConfidenceMin, isSureOrigin, isEctopicOrigin, perhapsEctopic, ventricularOrigin } from './beat-origin.ts';
 import type { JudgedOrigin } from './beat-origin.ts';
 import { isEctopic, isJump, isOutlier, isSmallJump, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
 
@@ -92,6 +92,8 @@ export class BeatTrack {
   pLikeness = new Float32Array(64);
   /** How much else stands before it (kernels/contract.ts); NaN: unknown. */
   beforeRest = new Float32Array(64);
+  /** Width of its shape, ms (kernels/contract.ts); NaN: unknown. */
+  widthMs = new Float32Array(64);
   /** Where the usual beat fits best, ms after it; NaN: it does not. Of a pulse, where it is steepest; NaN: samples are missing there,
    *  Infinity: nowhere near it. */
   shiftMs = new Float32Array(64);
@@ -115,6 +117,7 @@ export class BeatTrack {
     shiftMs = Number.NaN,
     pLikeness = Number.NaN,
     beforeRest = Number.NaN,
+    widthMs = Number.NaN,
   ): void {
     if (this.count === this.tUs.length) this.#grow();
     const i = this.count;
@@ -137,6 +140,7 @@ export class BeatTrack {
     this.shiftMs[i] = shiftMs;
     this.pLikeness[i] = pLikeness;
     this.beforeRest[i] = beforeRest;
+    this.widthMs[i] = widthMs;
     this.#hasShapes ||= ventricular === ventricular;
     this.count = i + 1;
     this.#judge(false);
@@ -170,10 +174,12 @@ export class BeatTrack {
     this.judged = judged;
   }
 
-  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful, whatever the signal around it. What asks for its place
-   *  alone, as the index of fibrillation does, in which conducted beats look ectopic, takes `flag`. */
+  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful or its rhythm may be ventricular, whatever the signal
+   *  around it. What asks for its place alone, as the index of fibrillation does, in which conducted beats look ectopic, takes `flag`. */
   flagOf(i: number): QualityFlag {
-    const isDoubtful = isEctopicOrigin(this.origin[i]!) && this.originConfidence[i]! < ectopicConfidenceMin;
+    const origin = this.origin[i]!;
+    const confidence = this.originConfidence[i]!;
+    const isDoubtful = isEctopicOrigin(origin) ? confidence < ectopicConfidenceMin : origin === perhapsEctopic && Number.isNaN(confidence);
     return (isDoubtful ? Math.max(SUSPECT, this.flag[i]!) : this.flag[i]) as QualityFlag;
   }
 
@@ -192,7 +198,7 @@ export class BeatTrack {
     if (n < 32) return;
     const { tUs: times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular } = this;
     const columns = [times, confidence, verdict, starts, flag, origin, originConfidence, ventricular, supraventricular];
-    for (const column of [...columns, this.shiftMs, this.pLikeness, this.beforeRest]) column.copyWithin(0, n, this.count);
+    for (const column of [...columns, this.shiftMs, this.pLikeness, this.beforeRest, this.widthMs]) column.copyWithin(0, n, this.count);
     this.count -= n;
     this.judged -= n;
     this.handedOut -= n;
@@ -220,6 +226,7 @@ export class BeatTrack {
     this.shiftMs = grow(this.shiftMs, new Float32Array(length));
     this.pLikeness = grow(this.pLikeness, new Float32Array(length));
     this.beforeRest = grow(this.beforeRest, new Float32Array(length));
+    this.widthMs = grow(this.widthMs, new Float32Array(length));
   }
 }
 

@@ -11,7 +11,8 @@ export type FoundBeats = {
 
 /** Beats whose shape was looked at, as columns. */
 export type ShapedBeats = FoundBeats & {
-  /** What the shape says for a ventricular and for a supraventricular origin, as parts of a logit; NaN: nothing; length >= count. */
+  /** What the shape says for a ventricular and for a supraventricular origin, as parts of a logit; NaN: nothing. The first alone NaN: it is
+   *  of a rhythm that may be ventricular. length >= count. */
   ventricular: Float64Array;
   supraventricular: Float64Array;
   /** How alike what stands before the beat is to what stands before the usual one, -1..1; NaN: unknown; length >= count. */
@@ -19,6 +20,8 @@ export type ShapedBeats = FoundBeats & {
   /** How much of what stands before the beat is not what stands before beats of its shape, where that was seen twice, before the usual
    *  one, or before one of the last three: logarithm of its size over that of the QRS complex; NaN: unknown; length >= count. */
   beforeRest: Float64Array;
+  /** Area over height of the QRS complex of its shape, of its own where that is not known, ms; NaN: unknown; length >= count. */
+  widthMs: Float64Array;
   /** How far after its position the usual beat fits best, ms; NaN: it does not. length >= count. */
   shiftMs: Float64Array;
 };

@@ -26,6 +26,7 @@ export function noShapedBeats(capacity = 16): ShapedBeats {
     supraventricular: new Float64Array(capacity),
     pLikeness: new Float64Array(capacity),
     beforeRest: new Float64Array(capacity),
+    widthMs: new Float64Array(capacity),
     shiftMs: new Float64Array(capacity),
   };
 }
@@ -37,6 +38,7 @@ export function appendShapedBeat(
   { ventricular, supraventricular }: Readonly<{ ventricular: number; supraventricular: number }>,
   pLikeness: number,
   beforeRest: number,
+  widthMs: number,
   shiftMs: number,
 ): void {
   appendBeat(out, position, confidence);
@@ -46,12 +48,14 @@ export function appendShapedBeat(
     out.supraventricular = grown(out.supraventricular, length);
     out.pLikeness = grown(out.pLikeness, length);
     out.beforeRest = grown(out.beforeRest, length);
+    out.widthMs = grown(out.widthMs, length);
     out.shiftMs = grown(out.shiftMs, length);
   }
   out.ventricular[out.count - 1] = ventricular;
   out.supraventricular[out.count - 1] = supraventricular;
   out.pLikeness[out.count - 1] = pLikeness;
   out.beforeRest[out.count - 1] = beforeRest;
+  out.widthMs[out.count - 1] = widthMs;
   out.shiftMs[out.count - 1] = shiftMs;
 }
 

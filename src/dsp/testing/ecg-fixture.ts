@@ -97,22 +97,37 @@ export function makeEcg({ fs, seconds, shape, beats, pWaves, noiseMv, seed }: Ec
   return x;
 }
 
-type EctopicEcg = Pick<EcgToMake, 'fs' | 'seconds' | 'beats' | 'pWaves'> & Readonly<{ ventricular: readonly number[] }>;
+/** Ventricular beats, QRS and T wave. */
+export const ventricularShapes = {
+  wide: [
+    [1.4, 0, 0.032],
+    [-0.6, 0.08, 0.03],
+    [-0.35, 0.28, 0.06],
+  ],
+  inverted: [
+    [-1.1, 0.01, 0.03],
+    [0.5, 0.075, 0.035],
+    [0.4, 0.29, 0.06],
+  ],
+  paced: [
+    [-1, 0, 0.035],
+    [-0.25, 0.06, 0.03],
+    [0.45, 0.33, 0.06],
+  ],
+} as const satisfies Record<string, readonly Bell[]>;
 
-/** One lead whose ventricular beats (those of the beats that are listed, s) are wide, with a T wave that points the other way. */
-export function makeEctopicEcg({ fs, seconds, beats, pWaves, ventricular }: EctopicEcg): Float64Array {
+type EctopicEcg = Pick<EcgToMake, 'fs' | 'seconds' | 'beats' | 'pWaves'> &
+  Readonly<{ ventricular: readonly number[]; shape?: readonly Bell[] }>;
+
+/** One lead whose ventricular beats (those of the beats that are listed, s) have a shape of their own. */
+export function makeEctopicEcg({ fs, seconds, beats, pWaves, ventricular, shape = ventricularShapes.wide }: EctopicEcg): Float64Array {
   const wide = new Set(ventricular);
   const narrow = beats.filter((t) => !wide.has(t));
   const x = makeEcg({ fs, seconds, shape: ecgShapes.usual, beats: narrow, pWaves, noiseMv: 0.01, seed: 3 });
-  const bell = (t: number, mV: number, sigma: number): void => {
-    for (let i = Math.ceil((t - 4 * sigma) * fs); i < (t + 4 * sigma) * fs && i < x.length; i++)
-      x[i] = x[i]! + mV * Math.exp(-0.5 * ((i / fs - t) / sigma) ** 2);
-  };
-  for (const t of ventricular) {
-    bell(t, 1.4, 0.032);
-    bell(t + 0.08, -0.6, 0.03);
-    bell(t + 0.28, -0.35, 0.06);
-  }
+  for (const t of ventricular)
+    for (const [mV, atSec, sigma] of shape)
+      for (let i = Math.ceil((t + atSec - 4 * sigma) * fs); i < (t + atSec + 4 * sigma) * fs && i < x.length; i++)
+        x[i] = x[i]! + mV * Math.exp(-0.5 * ((i / fs - t - atSec) / sigma) ** 2);
   return x;
 }
 
