@@ -1,6 +1,7 @@
 /** One recording: #/recordings/<stream>?at=…, reached from a person's page. What is shown is in the address. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { zoneIfTwice } from '../../widgets/shared/zoned-time.ts';
 import '../../widgets/provider/provider.ts';
 import '../../widgets/recording/recording.ts';
 import type { PickDetail } from '../../widgets/recording/recording-pick.ts';
@@ -181,10 +182,9 @@ export class RecordingPage extends Page {
       minute: '2-digit',
       hourCycle: 'h23',
       ...(digits === 0 ? {} : ({ second: '2-digit', fractionalSecondDigits: digits } as const)),
-      ...(clocksChange(ms, ms, zone) && { timeZoneName: 'short' }),
       timeZone: zone,
     });
-    return html`<time datetime=${iso}>${shown.format(ms)}</time>`;
+    return html`<time datetime=${iso}>${shown.format(ms)}${zoneIfTwice(this.context.locale, ms, zone)}</time>`;
   }
 
   protected override actions(): TemplateResult | typeof nothing {

@@ -4,7 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { live } from 'lit-html/directives/live.js';
 import { ApiError } from '../../sdk/fetch-json.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
-import { clocksChange } from '../../widgets/shared/zoned-time.ts';
+import { zoneIfTwice } from '../../widgets/shared/zoned-time.ts';
 import { plural, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { chips, duration, emptyState, tableOf } from '../parts.ts';
@@ -406,18 +406,19 @@ export class RecordingsPage extends Page {
   }
 
   #clock(ms: number): string {
-    return this.#shown(ms, { hour: '2-digit', minute: '2-digit' });
-  }
-
-  /** With the zone where the clocks show a time twice. */
-  #shown(ms: number, options: Intl.DateTimeFormatOptions): string {
-    const timeZoneName = clocksChange(ms, ms, this.#zone) ? 'short' : undefined;
-    return new Intl.DateTimeFormat(this.context.locale, { ...options, timeZoneName, hourCycle: 'h23', timeZone: this.#zone }).format(ms);
+    const { locale } = this.context;
+    const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: this.#zone });
+    return clock.format(ms) + zoneIfTwice(locale, ms, this.#zone);
   }
 
   #dateAndTime(ms: number): TemplateResult {
-    const shown = this.#shown(ms, { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
-    return html`<time datetime=${new Date(ms).toISOString()}>${shown}</time>`;
+    const shown = new Intl.DateTimeFormat(this.context.locale, {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      hourCycle: 'h23',
+      timeZone: this.#zone,
+    });
+    return html`<time datetime=${new Date(ms).toISOString()}>${shown.format(ms)}${zoneIfTwice(this.context.locale, ms, this.#zone)}</time>`;
   }
 }
 

@@ -3,6 +3,7 @@ import { atWallTime, wallTime } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import { sentenceOf } from '../shared/strings.ts';
 import { traceTextFor } from '../shared/trace-strings.ts';
+import { zoneIfTwice } from '../shared/zoned-time.ts';
 import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import type { Tick } from './recording-draw.ts';
 import type { Pick } from './recording-pick.ts';
@@ -53,7 +54,7 @@ export class RecordingWords {
 
   clock(ms: number, withDate: boolean, digits?: 3): string {
     const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' } as const) : {};
-    return this.#format(`clock ${withDate} ${digits}`, {
+    const clock = this.#format(`clock ${withDate} ${digits}`, {
       ...date,
       hour: '2-digit',
       minute: '2-digit',
@@ -61,6 +62,7 @@ export class RecordingWords {
       ...(digits && { fractionalSecondDigits: digits }),
       hourCycle: 'h23',
     }).format(ms);
+    return withDate ? clock : clock + zoneIfTwice(this.#locale, ms, this.timeZone);
   }
 
   /** As an input of a time has it, by the clocks of the page. */

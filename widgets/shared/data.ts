@@ -127,8 +127,8 @@ export async function queryChart(session: Session, request: ChartRequest, signal
       stepMs,
       bucketMs: due.every((count) => count! > 1) && parseDuration(answer.resolution),
       values: rows.map((row, i) => {
-        const value = row[column + 1] ?? null;
-        return value === null || !Number.isFinite(value) || flags[i]! >= 2 ? null : value;
+        const value = row[column + 1]!;
+        return Number.isFinite(value) && flags[i]! < 2 ? value : null;
       }),
       flags,
       lows: summed ? [] : of('min'),
