@@ -1051,6 +1051,7 @@ export const de = {
     'Nichts in dieser Liste enthält diesen Text. Versuchen Sie einen kürzeren Teil.',
   'Choose at least one scope.': 'Wählen Sie mindestens ein Recht.',
   'Choose at least one event.': 'Wählen Sie mindestens ein Ereignis.',
+  'Offset and slope are needed together, or neither.': 'Achsenabschnitt und Steigung werden zusammen gebraucht, oder keines von beiden.',
   'Channel {number} is not written as it has to be.': 'Die Schreibweise von Kanal {number} stimmt nicht.',
   'the rule {name}': 'Regel {name}',
   'the rule {name}, which is no longer there': 'Regel {name}, die es nicht mehr gibt',

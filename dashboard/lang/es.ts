@@ -1047,6 +1047,7 @@ export const es: Translations = {
     'Nada en esta lista contiene este texto. Pruebe con una parte más corta.',
   'Choose at least one scope.': 'Elija al menos un permiso.',
   'Choose at least one event.': 'Elija al menos un evento.',
+  'Offset and slope are needed together, or neither.': 'La ordenada en el origen y la pendiente se necesitan juntas, o ninguna.',
   'Channel {number} is not written as it has to be.': 'El canal {number} no está escrito en la forma esperada.',
   'the rule {name}': 'la regla {name}',
   'the rule {name}, which is no longer there': 'la regla {name}, que ya no existe',

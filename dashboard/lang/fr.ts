@@ -1053,6 +1053,7 @@ export const fr: Translations = {
     'Rien dans cette liste ne contient ce texte. Essayez avec une partie plus courte.',
   'Choose at least one scope.': 'Choisissez au moins un droit.',
   'Choose at least one event.': 'Choisissez au moins un événement.',
+  'Offset and slope are needed together, or neither.': 'L’ordonnée à l’origine et la pente sont nécessaires ensemble, ou aucune des deux.',
   'Channel {number} is not written as it has to be.': 'La forme du canal {number} n’est pas celle attendue.',
   'the rule {name}': 'la règle {name}',
   'the rule {name}, which is no longer there': 'la règle {name}, qui n’existe plus',
