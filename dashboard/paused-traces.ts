@@ -3,6 +3,7 @@
 import { BioElement, define, html, nothing } from '../widgets/shared/base.ts';
 import type { TemplateResult } from '../widgets/shared/base.ts';
 import { unitLabel } from '../widgets/shared/format.ts';
+import { channelNames } from '../widgets/live-trace/live-trace.ts';
 import { Failed } from '../widgets/recording/ask-again.ts';
 import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-draw.ts';
 import { beatsOf, segmentOf } from '../widgets/recording/recording-source.ts';
@@ -371,6 +372,7 @@ export class BioPausedTraces extends BioElement {
       if (!this.#beats.has(part) && this.#failedBeats.mayAsk(part)) void this.#readBeats(pause, part);
       beats.push(...(this.#beats.get(part) ?? []));
     }
+    const names = channelNames(pause.lanes);
     drawStrip(surface, {
       fromMs,
       speed: this.#speed,
@@ -380,7 +382,7 @@ export class BioPausedTraces extends BioElement {
         return {
           channel,
           kind,
-          label: [code, unitLabel(unit)].filter((word) => word !== '').join(' · '),
+          label: [names.get(code) ?? code, unitLabel(unit)].filter((word) => word !== '').join(' · '),
           segments: this.#segments(lane, fromMs, toMs),
         };
       }),

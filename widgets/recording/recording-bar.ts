@@ -140,12 +140,12 @@ function places({ source, words, atMs, isOfDays }: BarState, acts: BarActs): Tem
   </div>`;
 }
 
-function signalChoice({ words, channels, signal }: BarState, acts: BarActs): TemplateResult {
+function signalChoice({ words, source, channels, signal }: BarState, acts: BarActs): TemplateResult {
   const codes = ['', ...channels];
   return html`<label
     >${words.say('signal')}
     <select @change=${(event: Event) => acts.signal(codes[(event.target as HTMLSelectElement).selectedIndex]!)}>
-      ${codes.map((code) => html`<option .selected=${code === signal}>${code === '' ? words.say('allSignals') : code}</option>`)}
+      ${codes.map((code) => html`<option .selected=${code === signal}>${code === '' ? words.say('allSignals') : (source.names.get(code) ?? code)}</option>`)}
     </select></label
   >`;
 }
@@ -188,7 +188,8 @@ function channelChoice({ words, source, channels }: BarState, acts: BarActs): Te
     ${codes.map(
       (code) =>
         html`<label class="check"
-          ><input type="checkbox" .checked=${channels.includes(code)} @change=${() => toggle(code)} /> ${code}</label
+          ><input type="checkbox" .checked=${channels.includes(code)} @change=${() => toggle(code)} />
+          ${source.names.get(code) ?? code}</label
         >`,
     )}
     ${

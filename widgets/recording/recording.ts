@@ -877,7 +877,8 @@ export class BioRecording extends BioElement {
   }
 
   #laneName(code: string, unit: string): string {
-    return [code, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · ');
+    const name = this.#source!.names.get(code) ?? code;
+    return [name, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · ');
   }
 
   get #laneNames(): readonly string[] {
