@@ -9,7 +9,7 @@ import type { Session } from './session.ts';
 export type Biosignal = Answer<'listBiosignals'>[number];
 export type Observation = Answer<'listObservations'>[number];
 
-type Newest = Readonly<{ value: number; timeMs: number; flag: number; lengthMs: number }>;
+export type Newest = Readonly<{ value: number; timeMs: number; flag: number; lengthMs: number }>;
 
 /** One column of a chart. `values[i]` is null where there is nothing usable; `flags[i]` says how far to trust the rest. */
 export type Series = Readonly<{
