@@ -44,6 +44,9 @@ const OLD_MS_MIN = 30_000;
 const SEEN_MS = 15_000;
 /** A refresh that has no answer for so long is given up. */
 const REFRESH_MS_MAX = 60_000;
+/** What is still coming is looked for so often, ms, and so many times: two minutes. */
+const COMING_MS = 4000;
+const COMING_LOOKS_MAX = 30;
 
 /** An answer that came after a later question. */
 class Overtaken extends Error {}
@@ -59,6 +62,8 @@ export abstract class Page {
   #isHidden = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #seenTimer: ReturnType<typeof setInterval> | undefined;
+  #comingTimer: ReturnType<typeof setTimeout> | undefined;
+  #comingLooks = 0;
   #isLeft = false;
   #question = 0;
   /** Of what was chosen last (a filter, a period, a project): its answer is shown, or under way, or did not come. */
@@ -116,6 +121,17 @@ export abstract class Page {
   protected async lookAgain(): Promise<void> {
     if (this.#phase === 'loading' || this.#isLeft) return;
     await this.#loadAgain(true);
+  }
+
+  /** Call in `load` where something that is shown is still coming: it is loaded again in a moment, some times. */
+  protected lookSoon(): void {
+    clearTimeout(this.#comingTimer);
+    if (this.#isLeft || this.#comingLooks >= COMING_LOOKS_MAX) return;
+    this.#comingTimer = setTimeout(() => {
+      if (document.hidden) return this.lookSoon();
+      this.#comingLooks += 1;
+      void this.lookAgain();
+    }, COMING_MS);
   }
 
   async #loadAgain(isRefresh = false): Promise<void> {
@@ -191,6 +207,7 @@ export abstract class Page {
     this.#isLeft = true;
     clearInterval(this.#timer);
     clearInterval(this.#seenTimer);
+    clearTimeout(this.#comingTimer);
     document.removeEventListener('visibilitychange', this.#seen);
     this.left();
   }

@@ -926,6 +926,8 @@ export const fr: Translations = {
   Highest: 'Max.',
   'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
     'La moyenne, la plus basse et la plus haute portent sur les bonnes valeurs de la période ou, s’il n’y en a pas, sur les douteuses. Bon : part des valeurs calculées. Couverture : part des valeurs qu’aurait un enregistrement de toute la période. Des méthodes de versions différentes ne sont pas comparables.',
+  'None so far: what came last is still being computed.': 'Aucun jusqu’ici : ce qui est arrivé en dernier est encore en cours de calcul.',
+  'Values are still being computed.': 'Les valeurs sont encore en cours de calcul.',
   'None in this range.': 'Aucun pour cette période.',
   'There are more; these are the latest {count}.': 'Il y en a davantage ; voici les {count} derniers.',
   ongoing: 'en cours',

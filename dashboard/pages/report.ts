@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../../sdk/fetch-json.ts';
 import { Session } from '../../widgets/shared/session.ts';
+import type { BioTrendChart } from '../../widgets/trend-chart/trend-chart.ts';
 import { t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { dateOf, readReport } from '../report/report-data.ts';
@@ -35,7 +36,11 @@ export class ReportPage extends Page {
   }
 
   protected override async load(): Promise<void> {
-    [this.#data, this.#madeAtMs, this.#version] = await this.newest(this.#read());
+    const [data, madeAtMs, version] = await this.newest(this.#read());
+    // The charts of the same range have been drawn already.
+    if (this.#data?.isComing === true) for (const chart of document.querySelectorAll<BioTrendChart>('bio-trend-chart')) chart.reload();
+    [this.#data, this.#madeAtMs, this.#version] = [data, madeAtMs, version];
+    if (data.isComing) this.lookSoon();
   }
 
   async #read(): Promise<readonly [ReportData, number, string]> {

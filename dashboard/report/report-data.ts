@@ -33,6 +33,8 @@ export type ReportData = Readonly<{
   moreStreams: boolean;
   /** Of what was recorded after this time, values are still being computed; null: of nothing. */
   computedToMs: number | null;
+  /** Something came a moment ago: its values and episodes may not be there yet. */
+  isComing: boolean;
   /** What the trends are drawn of: where little of the range was recorded, that alone. */
   drawn: Range;
   /** Methods that have values in the range, each version apart. */
@@ -81,6 +83,7 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
     isEarlier: earlier !== null,
     streams,
     computedToMs,
+    isComing: computedToMs !== null || streams.some((stream) => isComing(stream, nowMs)),
     moreStreams: recorded.length > STREAMS_MAX,
     // Of those that are left out nobody knows here when they were.
     drawn: recorded.length > STREAMS_MAX ? range : drawnOf(streams, range),
@@ -113,6 +116,20 @@ const spanIn = (range: Range, from: string, to: string): Range => ({
   fromMs: Math.max(range.fromMs, Date.parse(from)),
   toMs: Math.min(range.toMs, Date.parse(to)),
 });
+
+/** Values of a recording that has begun to arrive, and what rules find in them, come within this time, where nothing waits. */
+const ARRIVED_MS = 90_000;
+/** What arrives live is not older. */
+const LIVE_MS = 60_000;
+
+/** It arrived a moment ago, or is an import that goes on. */
+export function isComing(
+  { started_at: startedAt, last_sample_at: last, is_flowing: isFlowing }: Pick<Stream, 'started_at' | 'last_sample_at' | 'is_flowing'>,
+  nowMs: number,
+): boolean {
+  if (nowMs - Date.parse(startedAt) < ARRIVED_MS) return true;
+  return isFlowing && last !== null && nowMs - Date.parse(last) > LIVE_MS;
+}
 
 /** Values come so much later than their samples, at most, where nothing waits. */
 const COMPUTED_WITHIN_MS = 180_000;
