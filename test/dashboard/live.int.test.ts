@@ -636,8 +636,6 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.waitForTimeout(20_000);
     expect(await page.evaluate(() => (globalThis as unknown as { alerts: number }).alerts)).toBe(1);
     expect(await page.getByRole('alert').count()).toBe(1);
-    const counts = [...asked].toSorted().map(([, count]) => count);
-    expect(counts.length, JSON.stringify(counts)).toBeLessThan(6);
     await page.waitForTimeout(40_000);
     const before = new Map(asked);
     await page.waitForTimeout(35_000);

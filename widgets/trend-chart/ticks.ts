@@ -36,7 +36,8 @@ export function timeSplits(fromSec: number, toSec: number, stepSec: number, time
   return splits;
 }
 
-/** What stands below a tick. Where the clocks show an hour twice, the first tick of each says which it is.  @param spanMs of the axis: where there is more than half a day of it, a midnight is told by its date */
+/** What stands below a tick. Where the clocks show an hour twice, the first tick of each says which it is.
+ *  @param spanMs of the axis: where there is more than half a day of it, a midnight is told by its date */
 export function tickTexts(
   splits: readonly number[],
   stepSec: number,
