@@ -1,4 +1,4 @@
-/** What a page says of a choice (a filter, a period, a project) while its answer is under way, comes after that of a later choice, or does
+/** Pages right after a choice (a filter, a period, a project): while its answer is under way, comes after that of a later choice, or does
  *  not come: never what was asked for before, and never "there are none". */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,8 +30,8 @@ beforeAll(async () => {
 
 afterAll(async () => dashboard?.close());
 
-/** Answers to these questions wait until they are let go, or fail. */
-async function hold(page: Page, asked: RegExp): Promise<{ count: () => number; letGo: () => void; fail: () => void }> {
+/** Answers to these questions wait until they are released, or fail. */
+async function hold(page: Page, asked: RegExp): Promise<{ count: () => number; release: () => void; fail: () => void }> {
   let count = 0;
   const { promise: gate, resolve } = Promise.withResolvers<'continue' | 'abort'>();
   await page.route(
@@ -43,7 +43,7 @@ async function hold(page: Page, asked: RegExp): Promise<{ count: () => number; l
     },
     { times: 1 },
   );
-  return { count: () => count, letGo: () => resolve('continue'), fail: () => resolve('abort') };
+  return { count: () => count, release: () => resolve('continue'), fail: () => resolve('abort') };
 }
 
 const settled = (page: Page): Promise<void> => page.waitForLoadState('networkidle');
@@ -60,7 +60,7 @@ describe.skipIf(chromiumPath === null)('a choice', () => {
     expect(await main.innerText()).not.toContain('No episodes');
     await page.getByRole('button', { name: 'Open', exact: true }).click();
     await page.getByRole('link', { name: 'goes on' }).waitFor();
-    held.letGo();
+    held.release();
     await settled(page);
     expect(await main.innerText()).toContain('goes on');
     expect(await main.innerText()).not.toContain('is over');
@@ -135,7 +135,7 @@ describe.skipIf(chromiumPath === null)('a choice', () => {
     await page.getByRole('searchbox').fill('first');
     await page.keyboard.press('Enter');
     await main.getByRole('link', { name: FIRST }).waitFor();
-    held.letGo();
+    held.release();
     await settled(page);
     expect(await main.getByRole('link', { name: SECOND }).count()).toBe(0);
     await page.context().close();
@@ -156,7 +156,7 @@ describe.skipIf(chromiumPath === null)('a choice', () => {
     await expect.poll(() => main.getByText('ward of the first').count()).toBe(0);
     await page.getByLabel('Project').selectOption(first!.id);
     await main.getByText('ward of the first').first().waitFor();
-    held.letGo();
+    held.release();
     await settled(page);
     expect(await main.getByText('ward of the second').count()).toBe(0);
     await page.context().close();
@@ -173,7 +173,7 @@ describe.skipIf(chromiumPath === null)('a choice', () => {
     await field.fill('nobody');
     await page.keyboard.press('Enter');
     await page.getByText('There is no person nobody in this project.').waitFor();
-    held.letGo();
+    held.release();
     await settled(page);
     expect(await page.getByText('There is no person nobody in this project.').count()).toBe(1);
     expect(await page.locator('#trend').getAttribute('compare')).toBeNull();

@@ -667,7 +667,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
-  it('is let go where its pointer went up elsewhere', async () => {
+  it('stays where it is when its pointer went up elsewhere', async () => {
     const { page } = await openViewer(`?at=${at(200)}`);
     const strip = page.locator('canvas.strip');
     await strip.scrollIntoViewIfNeeded();

@@ -146,8 +146,8 @@ export function unknownBiosignal(wanted: string): ApiError {
   return pageFault(`biosignals="${wanted}" names no biosignal or feature`);
 }
 
-/** The newest observation of the `withinMs` before `toMs` that is not bad, or null. What is counted is told as the sum of today, on the clocks of
- *  `tz` or else of the person: by this biosignal or, where it has none, by another of its LOINC code.
+/** The newest observation of the `withinMs` before `toMs` that is not bad, or null. What is counted is told as the sum of today, on the
+ *  clocks of `tz` or else of the person: by this biosignal or, where it has none, by another of its LOINC code.
  *  @param toMs of what is not counted: the end, Unix ms; what a clock that is ahead says is not of now */
 export async function latestObservation(
   session: Session,
