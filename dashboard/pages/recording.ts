@@ -6,7 +6,6 @@ import '../../widgets/provider/provider.ts';
 import '../../widgets/recording/recording.ts';
 import type { PickDetail } from '../../widgets/recording/recording-pick.ts';
 import type { BioRecording } from '../../widgets/recording/recording.ts';
-import { clocksChange } from '../../widgets/shared/zoned-time.ts';
 import { named, t } from '../language.ts';
 import { Marks } from '../marks.ts';
 import { neighboursOf } from '../neighbours.ts';
