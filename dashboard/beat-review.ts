@@ -38,13 +38,15 @@ export class BeatSource {
   /** End of the newest frame, Unix ms, and performance.now() at which it was now. */
   #newest = { endMs: 0, atMs: 0 };
   channel = '';
+  /** The strip is hidden: its beats are not asked for. */
+  isHeld = false;
   beats: readonly Beat[] = [];
 
   constructor(session: Session, subjectId: string) {
     this.#session = session;
     this.#subjectId = subjectId;
     const look = async (): Promise<void> => {
-      if (!document.hidden && this.channel !== '') await this.#look().catch(() => (this.#streams = []));
+      if (!document.hidden && !this.isHeld && this.channel !== '') await this.#look().catch(() => (this.#streams = []));
       if (!this.#stopped) this.#timer = setTimeout(() => void look(), POLL_MS);
     };
     void look();

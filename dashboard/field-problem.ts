@@ -65,10 +65,14 @@ export function clearFieldProblems(form: HTMLFormElement): void {
   }
 }
 
+/** Problems so far: a page has several forms with fields of one name. */
+let problems = 0;
+
 function sayAt(control: Control, words: string): void {
   const line = document.createElement('span');
   line.className = 'field-problem';
-  line.id = `problem-of-${control.name}`;
+  problems += 1;
+  line.id = `problem-${problems}-of-${control.name}`;
   line.textContent = words;
   line.ariaHidden = 'true'; // not a part of the field's name
   control.setAttribute('aria-invalid', 'true');

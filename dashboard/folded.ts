@@ -1,7 +1,7 @@
-/** Texts as they are compared in a search, as the service does it: `folded` in sql/000097-folded-search.sql, `spellingsOf` in
- *  src/text.ts. */
+/** Texts as they are compared in a search, as the service does it: `folded` in sql/000097-folded-search.sql, `foldedSql` and
+ *  `spellingsOf` in src/text.ts. test/query/search.int.test.ts asks both for the same names. */
 
-const LETTERS: Readonly<Record<string, string>> = { ı: 'i', ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ß: 'ss', æ: 'ae', œ: 'oe' };
+const LETTERS: Readonly<Record<string, string>> = { ı: 'i', ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ß: 'ss', æ: 'ae', œ: 'oe', ς: 'σ' };
 
 /** Of Latin letters. */
 const ACCENTS = /[\u0300-\u0304\u0306-\u030c\u031b\u0323\u0326-\u0328]/g;
@@ -9,11 +9,11 @@ const ACCENTS = /[\u0300-\u0304\u0306-\u030c\u031b\u0323\u0326-\u0328]/g;
 /** Without accents, in small letters. */
 function folded(text: string): string {
   const plain = text.normalize('NFD').replaceAll(ACCENTS, '');
-  return plain.toLowerCase().replaceAll(/[ıøłđħßæœ]/g, (letter) => LETTERS[letter]!);
+  return plain.toLowerCase().replaceAll(/[ıøłđħßæœς]/g, (letter) => LETTERS[letter]!);
 }
 
-/** What is sought, and the other ways to write its umlauts: Müller, Mueller. */
-function spellingsOf(words: string): readonly string[] {
+/** What is sought, first as it was typed, and the other ways to write its umlauts: Müller, Mueller. */
+export function spellingsOf(words: string): readonly string[] {
   const written = words.normalize('NFC').replaceAll(/[äöü]/gi, (letter) => `${letter}e`);
   return [...new Set([words, written, ...shortened(words)])];
 }
@@ -33,4 +33,9 @@ function shortened(words: string): readonly string[] {
 export function holds(texts: readonly (string | null)[], words: string): boolean {
   const sought = spellingsOf(words).map(folded);
   return texts.some((text) => text !== null && sought.some((one) => folded(text).includes(one)));
+}
+
+/** One of the texts is what was typed, in any case, with or without accents. */
+export function isExactly(texts: readonly string[], words: string): boolean {
+  return texts.some((text) => folded(text) === folded(words));
 }

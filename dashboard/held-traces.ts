@@ -10,7 +10,7 @@ const SNAP_SAMPLES = 2;
 type Stretch = { t0Ms: number; rateHz: number; samples: (number | null)[]; qmask: number[] };
 
 /** @param segments ascending */
-export type HeldLane = Readonly<{ id: string; code: string; kind: string; unit: string; segments: readonly Segment[] }>;
+export type HeldLane = Readonly<{ id: string; code: string; kind: string; lead: string; unit: string; segments: readonly Segment[] }>;
 
 export class HeldTraces {
   readonly #channels = new Map<string, { channel: LiveChannel; stretches: Stretch[] }>();
@@ -63,10 +63,11 @@ export class HeldTraces {
 
   /** A copy of all that is held: later frames do not change it. */
   lanes(): readonly HeldLane[] {
-    return [...this.#channels.values()].map(({ channel: { id, code, kind, unit }, stretches }) => ({
+    return [...this.#channels.values()].map(({ channel: { id, code, kind, lead, unit }, stretches }) => ({
       id,
       code,
       kind,
+      lead,
       unit,
       segments: joined(stretches).map((stretch) => ({ ...stretch, channel: code, kind, unit })),
     }));

@@ -155,6 +155,7 @@ export class LiveMonitor {
       const lanes = this.#shown.flatMap(({ id }) => held.find((lane) => lane.id === id) ?? []);
       this.#pause = { ...this.#of, endMs: this.#held.endMs, lanes, recordings: this.#recordings };
     }
+    if (this.#beats !== null) this.#beats.isHeld = this.#pause !== null;
     this.#redraw();
   }
 

@@ -44,6 +44,12 @@ const OLD_MS_MIN = 30_000;
 const SEEN_MS = 15_000;
 /** A refresh that has no answer for so long is given up. */
 const REFRESH_MS_MAX = 60_000;
+/** What is still coming is looked for so often, ms, and so many times: two minutes. */
+const COMING_MS = 4000;
+const COMING_LOOKS_MAX = 30;
+
+/** An answer that came after a later question. */
+class Overtaken extends Error {}
 
 export abstract class Page {
   protected readonly context: PageContext;
@@ -56,7 +62,13 @@ export abstract class Page {
   #isHidden = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #seenTimer: ReturnType<typeof setInterval> | undefined;
+  #comingTimer: ReturnType<typeof setTimeout> | undefined;
+  #comingLooks = 0;
   #isLeft = false;
+  #question = 0;
+  /** Of what was chosen last (a filter, a period, a project): its answer is shown, or under way, or did not come. */
+  #choice: 'shown' | 'asked' | 'failed' = 'shown';
+  #askChosen = (): Promise<void> => this.load();
   /** When what is shown was asked for, and a refresh that has no answer yet; ms since 1970. */
   #shownOfMs = Date.now();
   #askedMs: number | null = null;
@@ -111,6 +123,17 @@ export abstract class Page {
     await this.#loadAgain(true);
   }
 
+  /** Call in `load` where something that is shown is still coming: it is loaded again in a moment, some times. */
+  protected lookSoon(): void {
+    clearTimeout(this.#comingTimer);
+    if (this.#isLeft || this.#comingLooks >= COMING_LOOKS_MAX) return;
+    this.#comingTimer = setTimeout(() => {
+      if (document.hidden) return this.lookSoon();
+      this.#comingLooks += 1;
+      void this.lookAgain();
+    }, COMING_MS);
+  }
+
   async #loadAgain(isRefresh = false): Promise<void> {
     const well = await this.run(() => this.load(), isRefresh);
     if (!well) this.#hideRefused();
@@ -140,6 +163,7 @@ export abstract class Page {
   /** Called when the member has signed in again: what could not be loaded is asked for again. */
   signedInAgain(): void {
     if (this.#phase === 'failed') void this.#first();
+    else if (this.#choice === 'failed') this.choose(this.#askChosen);
   }
 
   abstract readonly title: string;
@@ -183,6 +207,7 @@ export abstract class Page {
     this.#isLeft = true;
     clearInterval(this.#timer);
     clearInterval(this.#seenTimer);
+    clearTimeout(this.#comingTimer);
     document.removeEventListener('visibilitychange', this.#seen);
     this.left();
   }
@@ -198,6 +223,7 @@ export abstract class Page {
 
   /** Keeps the filters in the address, so that it can be shared and survives a reload; '' is not a filter. */
   protected keep(filters: Readonly<Record<string, string>>): void {
+    if (this.#isLeft) return; // the address is another page's
     const { query } = this.context;
     for (const [name, value] of Object.entries(filters)) {
       if (value === '') query.delete(name);
@@ -258,11 +284,12 @@ export abstract class Page {
       }
       return true;
     } catch (error) {
+      if (error instanceof Overtaken) return true;
       if (!(error instanceof ApiError)) reportError(error);
       this.#problem = {
         text: problemOf(error),
         isOvertaken: error instanceof ApiError && error.status === 412,
-        isOfRefresh: isRefresh,
+        isOfRefresh: isRefresh || this.#choice === 'failed',
         isRefusal: isRefusal(error),
         isSignedOut: error instanceof ApiError && error.status === 401,
       };
@@ -292,12 +319,33 @@ export abstract class Page {
     }
   }
 
-  /** Asks for what another filter shows. Where that fails, nothing of the former one stays below it.
-   *  @param forget what the list shows */
-  protected async find(ask: () => Promise<void>, forget: () => void): Promise<void> {
-    if (await this.run(ask)) return;
-    forget();
+  /** Asks for what another choice (filter, period, project) shows. Nothing of the former one is `chosen` until then. */
+  protected choose(ask = (): Promise<void> => this.load()): void {
+    [this.#choice, this.#askChosen] = ['asked', ask];
     this.context.redraw();
+    void this.run(ask);
+  }
+
+  /** What depends on what was chosen, once that is there: none of another choice, and no "there are none" of what is not known. */
+  protected chosen(view: () => TemplateResult | typeof nothing): TemplateResult | typeof nothing {
+    return this.#choice === 'shown' ? view() : this.#choice === 'asked' ? skeleton() : nothing;
+  }
+
+  /** The answer to the newest question of this page: one that comes later to an older question is of another choice, and dropped.
+   *  @throws Overtaken which `run` keeps quiet about */
+  protected async newest<T>(asked: Promise<T>): Promise<T> {
+    this.#question += 1;
+    const mine = this.#question;
+    try {
+      const answer = await asked;
+      if (mine !== this.#question) throw new Overtaken();
+      this.#choice = 'shown';
+      return answer;
+    } catch (error) {
+      if (mine !== this.#question) throw new Overtaken();
+      if (this.#choice === 'asked') this.#choice = 'failed';
+      throw error;
+    }
   }
 
   protected get isReady(): boolean {
@@ -336,9 +384,14 @@ export abstract class Page {
   }
 
   #failure({ text, isOvertaken }: Problem): TemplateResult {
+    const again = this.#phase === 'failed' ? (): void => void this.#first() : (): void => this.choose(this.#askChosen);
     return html`<div class="problem" role="alert">
       <p>${text}</p>
-      ${this.#phase === 'failed' ? html`<button type="button" @click=${() => void this.#first()}>${t('Try again')}</button>` : nothing}
+      ${
+        this.#phase === 'failed' || this.#choice === 'failed'
+          ? html`<button type="button" @click=${again}>${t('Try again')}</button>`
+          : nothing
+      }
       ${isOvertaken ? html`<button type="button" @click=${() => void this.run(() => this.load())}>${t('Discard my changes and reload')}</button>` : nothing}
     </div>`;
   }
@@ -376,6 +429,13 @@ export abstract class ProjectPage extends Page {
   }
 
   protected abstract loadProject(): Promise<void>;
+  protected abstract projectBody(): TemplateResult;
+  /** Another project was chosen: what was begun is of the former one. */
+  protected forgetProject(): void {}
+
+  protected override body(): TemplateResult | typeof nothing {
+    return this.chosen(() => this.projectBody());
+  }
 
   protected override async load(): Promise<void> {
     if (this.projects.length === 0) this.projects = await call('GET', '/api/v1/projects');
@@ -390,7 +450,8 @@ export abstract class ProjectPage extends Page {
         @change=${(event: Event) => {
           chosenProject = (event.target as HTMLSelectElement).value;
           this.keep({ project: chosenProject });
-          void this.run(() => this.loadProject());
+          this.forgetProject();
+          this.choose(() => this.loadProject());
         }}
       >
         ${this.projects.map((item) => html`<option value=${item.id} ?selected=${item.id === this.project.id}>${item.name}</option>`)}

@@ -3,6 +3,7 @@
 import { BioElement, define, html, nothing } from '../widgets/shared/base.ts';
 import type { TemplateResult } from '../widgets/shared/base.ts';
 import { unitLabel } from '../widgets/shared/format.ts';
+import { channelNames } from '../widgets/live-trace/live-trace.ts';
 import { Failed } from '../widgets/recording/ask-again.ts';
 import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-draw.ts';
 import { beatsOf, segmentOf } from '../widgets/recording/recording-source.ts';
@@ -19,6 +20,8 @@ const PART_MS = 30_000;
 /** Beats of the newest samples are judged after the pause; they are asked for again so often until so long after it, ms. */
 const BEATS_AGAIN_MS = 3000;
 const BEATS_WITHIN_MS = 60_000;
+/** A page may be held for hours: what cannot be read is asked for so often, within 45 s, and then when the member says so. */
+const TRIES_MAX = 5;
 const LANE_PX = 150;
 /** Steps of the keyboard, ms. */
 const STEP_MS = 500;
@@ -71,12 +74,10 @@ export class BioPausedTraces extends BioElement {
   /** Parts that were read, by their number; null: asked for. */
   readonly #parts = new Map<number, readonly Segment[] | null>();
   /** Parts that could not be read: each drawing asks for what is missing, and a failure draws. */
-  #failed = new Failed();
-  #hasFailed = false;
+  #failed = new Failed(TRIES_MAX);
   /** As of samples. */
   readonly #beats = new Map<number, readonly Beat[] | null>();
-  #failedBeats = new Failed();
-  #haveBeatsFailed = false;
+  #failedBeats = new Failed(TRIES_MAX);
   /** performance.now() of the pause. */
   #pausedMs = 0;
   #dragX = NaN;
@@ -95,10 +96,10 @@ export class BioPausedTraces extends BioElement {
 
   set pause(pause: Pause | null) {
     if (pause === this.#pause) return;
-    [this.#pause, this.#backMs, this.#streams, this.#found, this.#hasFailed] = [pause, 0, null, [], false];
+    [this.#pause, this.#backMs, this.#streams, this.#found] = [pause, 0, null, []];
     this.#parts.clear();
     this.#beats.clear();
-    [this.#failed, this.#failedBeats, this.#haveBeatsFailed] = [new Failed(), new Failed(), false];
+    [this.#failed, this.#failedBeats] = [new Failed(TRIES_MAX), new Failed(TRIES_MAX)];
     this.#pausedMs = performance.now();
     [this.#calipers, this.#isMeasuring, this.#marks] = [null, false, []];
     this.requestUpdate();
@@ -201,6 +202,7 @@ export class BioPausedTraces extends BioElement {
   }
 
   #down(event: PointerEvent): void {
+    if (event.button !== 0) return; // a menu opens, whose pointer never goes up here
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
     this.#calipersBefore = this.#calipers;
     this.#isMeasuring = this.#calipers !== null || event.shiftKey;
@@ -277,13 +279,11 @@ export class BioPausedTraces extends BioElement {
       const segments = answers.flat().filter(({ channel }) => isOfOne(channel));
       if (pause !== this.#pause) return;
       this.#parts.set(part, segments.map(segmentOf));
-      this.#hasFailed = false;
       this.#failed.delete(part);
     } catch (error) {
       if (pause !== this.#pause) return;
       this.#parts.delete(part);
       this.#failed.add(part, error, () => pause === this.#pause && this.isConnected && this.#draw());
-      this.#hasFailed = true;
     }
     this.requestUpdate();
   }
@@ -303,14 +303,12 @@ export class BioPausedTraces extends BioElement {
       if (pause !== this.#pause) return;
       this.#beats.set(part, beatsOf(found));
       this.#failedBeats.delete(part);
-      this.#haveBeatsFailed = false;
       const mayCome = (part + 1) * PART_MS > pause.endMs - BEATS_WITHIN_MS && performance.now() - this.#pausedMs < BEATS_WITHIN_MS;
       if (mayCome) setTimeout(() => pause === this.#pause && this.isConnected && void this.#readBeats(pause, part), BEATS_AGAIN_MS);
     } catch (error) {
       if (pause !== this.#pause) return;
       this.#beats.delete(part);
       this.#failedBeats.add(part, error, () => pause === this.#pause && this.isConnected && this.#draw());
-      this.#haveBeatsFailed = true;
     }
     this.requestUpdate();
   }
@@ -326,6 +324,23 @@ export class BioPausedTraces extends BioElement {
       }
     }
     return [...older, ...segments];
+  }
+
+  /** Something of what is shown could not be read; also while it is asked for again: an alert that comes and goes is read out each time. */
+  #misses(failed: Failed): boolean {
+    const toMs = this.#pause!.endMs - this.#backMs;
+    for (let part = Math.floor((toMs - this.#spanMs) / PART_MS); part * PART_MS < toMs; part++) if (failed.has(part)) return true;
+    return false;
+  }
+
+  #missed(failed: Failed, words: string): TemplateResult | typeof nothing {
+    if (!this.#misses(failed)) return nothing;
+    const again = (): void => {
+      failed.clear();
+      this.requestUpdate();
+    };
+    return html`<p role="alert">${words}</p>
+      <button type="button" @click=${again}>${t('Try again')}</button>`;
   }
 
   #draw(): void {
@@ -357,6 +372,7 @@ export class BioPausedTraces extends BioElement {
       if (!this.#beats.has(part) && this.#failedBeats.mayAsk(part)) void this.#readBeats(pause, part);
       beats.push(...(this.#beats.get(part) ?? []));
     }
+    const names = channelNames(pause.lanes);
     drawStrip(surface, {
       fromMs,
       speed: this.#speed,
@@ -366,7 +382,7 @@ export class BioPausedTraces extends BioElement {
         return {
           channel,
           kind,
-          label: [code, unitLabel(unit)].filter((word) => word !== '').join(' · '),
+          label: [names.get(code) ?? code, unitLabel(unit)].filter((word) => word !== '').join(' · '),
           segments: this.#segments(lane, fromMs, toMs),
         };
       }),
@@ -379,7 +395,7 @@ export class BioPausedTraces extends BioElement {
       calipers: this.#calipers === null ? null : { ...this.#calipers, marchOut: false },
       qualities: [],
       absent: [],
-      gap: this.#hasFailed ? t('not read') : t('no signal'),
+      gap: this.#misses(this.#failed) ? t('not read') : t('no signal'),
     });
   }
 
@@ -412,8 +428,8 @@ export class BioPausedTraces extends BioElement {
     return html`<div class="row">
         <p role="status">${t('Paused at {time}. The numbers go on.', { time: this.#clock(pause.endMs, 'short') })}</p>
         <p>${t('Shown: up to {time}, {back}', { time: this.#clock(toMs), back })}</p>
-        ${this.#hasFailed ? html`<p role="alert">${t('Older samples could not be read from the service.')}</p>` : nothing}
-        ${this.#haveBeatsFailed ? html`<p role="alert">${t('Beats could not be read from the service.')}</p>` : nothing}
+        ${this.#missed(this.#failed, t('Older samples could not be read from the service.'))}
+        ${this.#missed(this.#failedBeats, t('Beats could not be read from the service.'))}
         ${pause.recordings !== null && streamId !== null ? html`<a href="#/recordings/${streamId}?at=${at}">${t('Open the recording here')}</a>` : nothing}
       </div>
       <div class="row">

@@ -4,6 +4,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
 import type { Answer } from '../sdk/request.ts';
+import { isExactly } from './folded.ts';
 import { plural, problemOf, t } from './language.ts';
 import { call } from './service.ts';
 import { ENDED } from './session-ended.ts';
@@ -11,7 +12,7 @@ import { ENDED } from './session-ended.ts';
 /** Pause in typing after which the service is asked, ms. */
 const PAUSE_MS = 150;
 
-type Hit = Readonly<{ kind: string; name: string; note: string; address: string }>;
+type Hit = Readonly<{ kind: string; name: string; note: string; address: string; isExact: boolean }>;
 
 export class Search {
   readonly #redraw: () => void;
@@ -63,7 +64,9 @@ export class Search {
     if (this.#isOpen && this.#words !== '') void this.#ask();
   }
 
-  #close(): void {
+  close(): void {
+    if (!this.#isOpen) return;
+    document.querySelector<HTMLDialogElement>('.search-box')?.close(); // the focus returns to where it was
     clearTimeout(this.#timer);
     this.#asked += 1; // an answer under way is too late
     this.#isOpen = false;
@@ -113,21 +116,26 @@ export class Search {
         name: one.external_id,
         note: one.display_name,
         address: `#/users/${one.xuser_id}`,
+        isExact: isExactly([one.external_id, one.display_name], words),
       })),
       ...found.devices.map((one) => ({
         kind: t('Device'),
         name: one.name || one.device_id,
         note: one.external_id === null ? '' : t('with {name}', { name: one.external_id }),
         address: one.xuser_id === null ? '#/devices' : `#/users/${one.xuser_id}`,
+        isExact: isExactly([one.device_id, one.name], words),
       })),
       ...found.recordings.map((one) => ({
         kind: t('Recording'),
         name: time.format(Date.parse(one.started_at)),
         note: `${one.external_id}, ${one.device_id}`,
         address: `#/recordings/${one.stream_id}`,
+        isExact: false,
       })),
     ];
     this.#answered = words;
+    // The device that was typed comes before the people whose names hold it.
+    hits.sort((a, b) => Number(b.isExact) - Number(a.isExact));
     const [first] = hits;
     if (this.#opensFirst && first !== undefined) return this.#go(first);
     this.#opensFirst = false;
@@ -145,7 +153,7 @@ export class Search {
     }
     if (event.key === 'Escape') {
       event.preventDefault(); // a browser would clear the field first
-      this.#close();
+      this.close();
     }
     if (event.key === 'Enter') {
       event.preventDefault();
@@ -165,7 +173,7 @@ export class Search {
   }
 
   #go({ address }: Hit): void {
-    this.#close();
+    this.close();
     location.hash = address;
   }
 
@@ -180,7 +188,7 @@ export class Search {
     if (!this.#isOpen) return nothing;
     const cancel = (event: Event): void => {
       event.preventDefault();
-      this.#close();
+      this.close();
     };
     return html`<dialog class="ask search-box" aria-label=${t('Search')} ${ref(showModal)} @cancel=${cancel}>
       <label

@@ -41,6 +41,8 @@ export class Trends {
   #elsewhere: readonly Stream[] = [];
   /** Number of the last question for them. */
   #asked = 0;
+  /** Number of the last choice of what to compare with. */
+  #choice = 0;
   #problem: string | null = null;
   #point: Point | null = null;
 
@@ -130,6 +132,7 @@ export class Trends {
   #endComparison(): void {
     [this.#other, this.#problem, this.#elsewhere, this.#period] = [null, null, [], ''];
     this.#asked++;
+    this.#choice++;
   }
 
   #show(point: Point | null): void {
@@ -233,16 +236,21 @@ export class Trends {
   async #compare(externalId: string): Promise<void> {
     this.#endComparison();
     if (externalId === '') return;
+    const mine = this.#choice;
     try {
       const found = await call('GET', '/api/v1/xusers', { query: { external_id: externalId, project_id: this.#user?.project_id } });
+      if (mine !== this.#choice) return; // another comparison was chosen meanwhile
       this.#other = found[0] ?? null;
       if (this.#other === null) this.#problem = t('There is no person {id} in this project.', { id: externalId });
-      else if ((await call('GET', '/api/v1/streams', { query: { subject_id: this.#other.xuser_id, limit: 1 } })).length === 0)
-        this.#problem = t('There are no recordings of {id}.', { id: externalId });
-      else await this.#lookForOther();
+      else {
+        const recorded = await call('GET', '/api/v1/streams', { query: { subject_id: this.#other.xuser_id, limit: 1 } });
+        if (mine !== this.#choice) return;
+        if (recorded.length === 0) this.#problem = t('There are no recordings of {id}.', { id: externalId });
+        else await this.#lookForOther();
+      }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.#problem = problemOf(error);
+      if (mine === this.#choice) this.#problem = problemOf(error);
     }
   }
 }

@@ -195,6 +195,12 @@ const unusedInLit: readonly (readonly [text: RegExp, instead: string])[] = [
   [/get tagName\(\)\{return this\.element\.tagName\}get _\$AU\(\)\{return this\._\$AM\._\$AU\}/, ''],
   [/B\?\.\(S,k\),/, ''],
   [/,B=t\.litHtmlPolyfillSupport/, ''],
+  [/\(t\.litHtmlVersions\?\?=\[\]\)\.push\("[\d.]+"\);/, ';'], // for a warning in development
+  [/this\._\$AP\?\.\(!1,!0,\w\)/, ''], // of asynchronous directives
+  [/this\._\$AN=void 0,/g, ''],
+  [/,this\._\$Cv=\w\?\.isConnected\?\?!0/, ''],
+  [/s\?\.renderBefore\?\?i/, 'i'],
+  [/s\?\.renderBefore\?\?null/, 'null'],
 ];
 
 const leanLit: Plugin = {
@@ -298,8 +304,8 @@ async function writeLanguages(folder: string, languages: Readonly<Record<string,
 /** The script may be on a page twice (two tags, two teams): the second copy, which finds its element there, does nothing. Without the
  *  guard lit-html would create its Trusted Types policy a second time, which a strict policy refuses with an exception. */
 function onlyOnce(script: string, element: string): Uint8Array {
-  const guard = `if(!(globalThis.customElements&&customElements.get("${element}"))){`;
-  return new TextEncoder().encode(`${guard}${script.trimEnd().replace(/^"use strict";/, '')}}\n`);
+  const guard = `globalThis.customElements?.get("${element}")||`;
+  return new TextEncoder().encode(`${guard}${script.trimEnd().replace(/^"use strict";/, '')}\n`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -16,7 +16,7 @@ const names = `
   cluster/late-stop cluster/lost-owner cluster/membership cluster/moving-partitions cluster/nats-nodes cluster/nats-rights
   cluster/no-room-for-nodes cluster/partitioned-service cluster/password cluster/replay-after-move cluster/shared-messages cluster/starved
   cluster/told-node cluster/unreached cluster/viewer-between-owners cluster/viewer-of-restarted cluster/viewers-elsewhere
-  dashboard/dashboard dashboard/devices dashboard/lists dashboard/live dashboard/marks dashboard/pages dashboard/paper dashboard/people
+  dashboard/choices dashboard/dashboard dashboard/devices dashboard/lists dashboard/live dashboard/marks dashboard/pages dashboard/paper dashboard/people
   dashboard/recording dashboard/recordings dashboard/rules dashboard/search dashboard/time dashboard/translated dashboard/trends
   dashboard/variability dashboard/wall dashboard/zoom
   docs/docs docs/example-web docs/examples

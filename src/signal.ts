@@ -114,9 +114,21 @@ export const toSteps = (value: number, step: number): number => Math.round(value
 /** The value of a number of steps, as the double nearest to it: 7143 steps of 0.01 are 71.43. Exact the other way up to STEP_COUNT_MAX. */
 export const fromSteps = (count: number, step: number): number => count / stepsPerUnit(step);
 
-/** What a lead is called: by its device, else, as a table that was imported has codes only, by its code: `ecg.avr` is aVR, `ecg.v1` is V1,
- *  `acc.x` is x. '': neither says it. */
+/** What a lead is called: by its device, else, as a table that was imported has codes only, by its code: `ecg.avr` is aVR, `ecg.mlii` is
+ *  MLII, `ecg.ii.1` and `ecg.ii-2` are II 1 and II 2, `acc.x` is x. '': neither says it. */
 export function leadName({ code, lead }: Readonly<{ code: string; lead: string }>): string {
-  const name = lead || (code.split('.')[1] ?? '');
-  return name.replace(/^(i{1,3}|av[rlf]|v\dr?)$/i, (word) => word.toUpperCase().replace('AV', 'aV'));
+  const name = lead || code.replace(/^[^.]*\.?/, '').replace(/[.-](\d+)$/, ' $1');
+  return name.replace(/^(m?l?i{1,3}|av[rlf]|mcl\d|m?v\dr?)(?= \d|$)/i, (word) => word.toUpperCase().replace('AV', 'aV'));
+}
+
+/** What a channel is called: `ECG II`, `PPG ir`; of no kind that is known by its code. */
+export function channelName({ kind, code, lead }: Readonly<{ kind: string; code: string; lead: string }>): string {
+  return kind === 'other' ? `${code} ${lead}`.trim() : `${kind.toUpperCase()} ${leadName({ code, lead })}`.trim();
+}
+
+/** The names of channels by their codes; of those that have one name, with the code. */
+export function channelNames(channels: readonly Readonly<{ kind: string; code: string; lead: string }>[]): ReadonlyMap<string, string> {
+  const names = new Map(channels.map((channel) => [channel.code, channelName(channel)]));
+  const isOfSeveral = (name: string): boolean => [...names.values()].filter((one) => one === name).length > 1;
+  return new Map([...names].map(([code, name]) => [code, isOfSeveral(name) ? `${name} (${code})` : name]));
 }

@@ -922,6 +922,8 @@ export const de = {
   Highest: 'Max.',
   'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
     'Mittel, niedrigster und höchster Wert sind die der guten Werte des Zeitraums; wo keiner gut ist, die der fraglichen. Gut: Anteil der berechneten Werte. Erfasst: Anteil der Werte, die eine Aufzeichnung des ganzen Zeitraums hätte. Verfahren verschiedener Versionen sind nicht vergleichbar.',
+  'None so far: what came last is still being computed.': 'Bisher keine: was zuletzt kam, wird noch berechnet.',
+  'Values are still being computed.': 'Werte werden noch berechnet.',
   'None in this range.': 'Keine in diesem Zeitraum.',
   'There are more; these are the latest {count}.': 'Es gibt mehr; dies sind die letzten {count}.',
   ongoing: 'dauert an',
@@ -1051,6 +1053,7 @@ export const de = {
     'Nichts in dieser Liste enthält diesen Text. Versuchen Sie einen kürzeren Teil.',
   'Choose at least one scope.': 'Wählen Sie mindestens ein Recht.',
   'Choose at least one event.': 'Wählen Sie mindestens ein Ereignis.',
+  'Offset and slope are needed together, or neither.': 'Achsenabschnitt und Steigung werden zusammen gebraucht, oder keines von beiden.',
   'Channel {number} is not written as it has to be.': 'Die Schreibweise von Kanal {number} stimmt nicht.',
   'the rule {name}': 'Regel {name}',
   'the rule {name}, which is no longer there': 'Regel {name}, die es nicht mehr gibt',

@@ -919,6 +919,8 @@ export const es: Translations = {
   Highest: 'Máx.',
   'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
     'La media, el más bajo y el más alto son de los valores buenos del periodo; si no hay ninguno, de los dudosos. Bueno: parte de los valores calculados. Cobertura: parte de los valores que tendría un registro de todo el periodo. Los métodos de versiones distintas no son comparables.',
+  'None so far: what came last is still being computed.': 'Ninguno hasta ahora: lo último recibido aún se está calculando.',
+  'Values are still being computed.': 'Los valores aún se están calculando.',
   'None in this range.': 'Ninguno en este periodo.',
   'There are more; these are the latest {count}.': 'Hay más; estos son los {count} últimos.',
   ongoing: 'en curso',
@@ -1047,6 +1049,7 @@ export const es: Translations = {
     'Nada en esta lista contiene este texto. Pruebe con una parte más corta.',
   'Choose at least one scope.': 'Elija al menos un permiso.',
   'Choose at least one event.': 'Elija al menos un evento.',
+  'Offset and slope are needed together, or neither.': 'La ordenada en el origen y la pendiente se necesitan juntas, o ninguna.',
   'Channel {number} is not written as it has to be.': 'El canal {number} no está escrito en la forma esperada.',
   'the rule {name}': 'la regla {name}',
   'the rule {name}, which is no longer there': 'la regla {name}, que ya no existe',

@@ -926,6 +926,8 @@ export const fr: Translations = {
   Highest: 'Max.',
   'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
     'La moyenne, la plus basse et la plus haute portent sur les bonnes valeurs de la période ou, s’il n’y en a pas, sur les douteuses. Bon : part des valeurs calculées. Couverture : part des valeurs qu’aurait un enregistrement de toute la période. Des méthodes de versions différentes ne sont pas comparables.',
+  'None so far: what came last is still being computed.': 'Aucun jusqu’ici : ce qui est arrivé en dernier est encore en cours de calcul.',
+  'Values are still being computed.': 'Les valeurs sont encore en cours de calcul.',
   'None in this range.': 'Aucun pour cette période.',
   'There are more; these are the latest {count}.': 'Il y en a davantage ; voici les {count} derniers.',
   ongoing: 'en cours',
@@ -1053,6 +1055,7 @@ export const fr: Translations = {
     'Rien dans cette liste ne contient ce texte. Essayez avec une partie plus courte.',
   'Choose at least one scope.': 'Choisissez au moins un droit.',
   'Choose at least one event.': 'Choisissez au moins un événement.',
+  'Offset and slope are needed together, or neither.': 'L’ordonnée à l’origine et la pente sont nécessaires ensemble, ou aucune des deux.',
   'Channel {number} is not written as it has to be.': 'La forme du canal {number} n’est pas celle attendue.',
   'the rule {name}': 'la règle {name}',
   'the rule {name}, which is no longer there': 'la règle {name}, qui n’existe plus',

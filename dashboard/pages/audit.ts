@@ -79,21 +79,19 @@ export class AuditPage extends Page {
   #look(): void {
     if (this.context.argument !== '') history.replaceState(null, '', '#/audit'); // the person is a filter like the others now
     this.keep({ ...this.#wanted, kind: this.#kind, sort: this.#sort === 'newest' ? '' : this.#sort });
-    void this.find(
-      () => this.#find(),
-      () => ([this.#entries, this.#next] = [[], null]),
-    );
+    this.choose(() => this.#find());
   }
 
   async #find(): Promise<void> {
-    const log = await callList('/api/v1/audit-log', { query: { ...this.#query(), sort: this.#sort, limit: 100 } });
+    const query = { ...this.#query(), sort: this.#sort, limit: 100 };
+    const log = await this.newest(callList('/api/v1/audit-log', { query }));
     this.#entries = log.items;
     this.#next = log.next;
   }
 
   async #more(): Promise<void> {
     if (this.#next === null) return;
-    const { items, next } = await callNext('/api/v1/audit-log', this.#next);
+    const { items, next } = await this.newest(callNext('/api/v1/audit-log', this.#next));
     this.#entries = [...this.#entries, ...items];
     this.#next = next;
   }
@@ -109,17 +107,16 @@ export class AuditPage extends Page {
         this.#kind = kind;
         this.#look();
       })}
-      ${this.#form()}
-      ${
-        this.#entries.length === 0
-          ? emptyState(
-              t('No entries found'),
-              t('Every change and every read of personal data is logged here; reads appear within ten seconds.'),
-            )
-          : this.#table()
-      }
-      ${moreButton(this.#next, () => void this.run(() => this.#more()))}
+      ${this.#form()} ${this.chosen(() => this.#found())}
     </section>`;
+  }
+
+  #found(): TemplateResult {
+    if (this.#entries.length > 0) return html`${this.#table()} ${moreButton(this.#next, () => void this.run(() => this.#more()))}`;
+    return emptyState(
+      t('No entries found'),
+      t('Every change and every read of personal data is logged here; reads appear within ten seconds.'),
+    );
   }
 
   #form(): TemplateResult {

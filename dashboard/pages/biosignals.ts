@@ -24,10 +24,10 @@ export class BiosignalsPage extends ProjectPage {
   #wanted = this.context.query.get('search') ?? '';
 
   protected override async loadProject(): Promise<void> {
-    this.#items = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params: { projectId: this.project.id } });
+    this.#items = await this.newest(call('GET', '/api/v1/projects/{projectId}/biosignals', { params: { projectId: this.project.id } }));
   }
 
-  protected override body(): TemplateResult {
+  protected override projectBody(): TemplateResult {
     const shown = this.#items.filter((item) => holds([item.name, named(item.name), item.abbreviation, item.loinc_code], this.#wanted));
     return html`<section class="card">
         <label class="search"

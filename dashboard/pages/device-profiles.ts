@@ -57,8 +57,8 @@ export class DeviceProfilesPage extends Page {
               ${t("R is the ratio of pulsation in red and infrared light. Take the numbers from the manufacturer's calibration study; without them, SpO₂ from this device is never rated better than suspect. They apply to recordings that start after the profile is assigned.")}
             </p>
             <div class="row">
-              <label>${t('Offset, %')} <input name="spo2_offset" type="number" step="any" min="1" max="200" placeholder="110" /></label>
-              <label>${t('Slope, %')} <input name="spo2_slope" type="number" step="any" min="1" max="200" placeholder="25" /></label>
+              <label>${t('Offset, %')} <input name="offset" type="number" step="any" min="1" max="200" placeholder="110" /></label>
+              <label>${t('Slope, %')} <input name="slope" type="number" step="any" min="1" max="200" placeholder="25" /></label>
             </div>
           </fieldset>
           <div><button class="primary">${t('Add profile')}</button></div>
@@ -152,20 +152,22 @@ export class DeviceProfilesPage extends Page {
         const [code = '', kind = 'other', rate = '', unit = '1', ...lead] = line.split(/\s+/);
         return { code, kind: kind as Kind, rate_hz: Number(rate), unit, lead: lead.join(' ') };
       });
-    const [offset, slope] = [text('spo2_offset'), text('spo2_slope')];
+    const [offset, slope] = [text('offset'), text('slope')];
     const body: BodyOf<'createDeviceProfile'> = {
       code: text('code'),
       name: text('name'),
       manufacturer: text('manufacturer'),
       model: text('model'),
       channels,
-      // One of the two alone is for the service to refuse, in its words.
+      // The service refuses one of the two alone: an empty field is 0 here, which it does not take.
       spo2_calibration: offset === '' && slope === '' ? null : { offset: Number(offset), slope: Number(slope) },
     };
-    const words = ([field, index]: readonly string[]): string | undefined =>
-      field === 'channels' && index !== undefined
-        ? t('Channel {number} is not written as it has to be.', { number: Number(index) + 1 })
-        : undefined;
+    const words = ([field, part]: readonly string[]): string | undefined => {
+      if (field === 'channels' && part !== undefined)
+        return t('Channel {number} is not written as it has to be.', { number: Number(part) + 1 });
+      if (field === 'spo2_calibration' && (offset === '' || slope === '')) return t('Offset and slope are needed together, or neither.');
+      return undefined;
+    };
     void this.change(() => call('POST', '/api/v1/device-profiles', { body }).then(() => form.reset()), form, words);
   }
 }

@@ -61,10 +61,9 @@ export class EpisodesPage extends Page {
     const group = this.#group === '' ? undefined : this.#group;
     // What was asked for besides the first page stays.
     const limit = Math.min(LIMIT_MAX, Math.max(PAGE, this.#episodes.length));
-    const [{ items, next }, groups] = await Promise.all([
-      callList('/api/v1/fleet/episodes', { query: { limit, status, group_id: group, sort: this.#sort } }),
-      loadGroups(),
-    ]);
+    const [{ items, next }, groups] = await this.newest(
+      Promise.all([callList('/api/v1/fleet/episodes', { query: { limit, status, group_id: group, sort: this.#sort } }), loadGroups()]),
+    );
     this.#episodes = items;
     this.#next = next;
     this.#groups = groups;
@@ -72,14 +71,14 @@ export class EpisodesPage extends Page {
 
   async #more(): Promise<void> {
     if (this.#next === null) return;
-    const { items, next } = await callNext('/api/v1/fleet/episodes', this.#next);
+    const { items, next } = await this.newest(callNext('/api/v1/fleet/episodes', this.#next));
     this.#episodes = [...this.#episodes, ...items];
     this.#next = next;
   }
 
   #again(): void {
     this.#episodes = [];
-    void this.run(() => this.load());
+    this.choose();
   }
 
   protected override actions(): TemplateResult {
@@ -111,7 +110,11 @@ export class EpisodesPage extends Page {
     return html`<div class="row">${groupField(this.#groups, this.#group, choose)} ${sort} ${which}</div>`;
   }
 
-  protected override body(): TemplateResult {
+  protected override body(): TemplateResult | typeof nothing {
+    return this.chosen(() => this.#found());
+  }
+
+  #found(): TemplateResult {
     if (this.#episodes.length === 0) {
       return html`<section class="card">
         ${this.#filter === 'open' ? emptyState(t('No open episodes'), t('New ones appear here automatically.')) : emptyState(t('No episodes'), t('None match this filter.'))}

@@ -20,7 +20,7 @@ export class GroupsPage extends ProjectPage {
   );
 
   protected override async loadProject(): Promise<void> {
-    this.#groups = await call('GET', '/api/v1/projects/{projectId}/groups', { params: { projectId: this.project.id } });
+    this.#groups = await this.newest(call('GET', '/api/v1/projects/{projectId}/groups', { params: { projectId: this.project.id } }));
   }
 
   protected override actions(): TemplateResult {
@@ -28,7 +28,7 @@ export class GroupsPage extends ProjectPage {
     return html`<div class="row">${super.actions()} ${this.canEdit ? add : nothing}</div>`;
   }
 
-  protected override body(): TemplateResult {
+  protected override projectBody(): TemplateResult {
     return html`<section class="card">
       ${this.#list.fields(this.#groups.length, t('Part of a name'))}
       ${this.#groups.length === 0 ? emptyState(t('No groups yet'), t('Make one for each ward, study or team.')) : this.#list.table(this.#groups, (groups) => this.#table(groups))}

@@ -1,6 +1,7 @@
 /** Signal quality of all users, by the hour: the worst first. */
 import { html, svg } from 'lit-html';
-import type { TemplateResult } from 'lit-html';
+import type { nothing, TemplateResult } from 'lit-html';
+import { zoneIfTwice } from '../../widgets/shared/zoned-time.ts';
 import { t } from '../language.ts';
 import { Page } from '../page.ts';
 import { ListChoice } from '../list-choice.ts';
@@ -35,7 +36,7 @@ export class QualityPage extends Page {
   );
 
   protected override async load(): Promise<void> {
-    this.#users = await call('GET', '/api/v1/signal-quality', { query: { hours: Number(this.#hours) } });
+    this.#users = await this.newest(call('GET', '/api/v1/signal-quality', { query: { hours: Number(this.#hours) } }));
   }
 
   protected override actions(): TemplateResult {
@@ -50,12 +51,16 @@ export class QualityPage extends Page {
       (choice) => {
         this.#hours = choice;
         this.keep({ hours: choice });
-        void this.run(() => this.load());
+        this.choose();
       },
     );
   }
 
-  protected override body(): TemplateResult {
+  protected override body(): TemplateResult | typeof nothing {
+    return this.chosen(() => this.#found());
+  }
+
+  #found(): TemplateResult {
     if (this.#users.length === 0) {
       return html`<section class="card">
         ${emptyState(t('No signals in this period'), t('Users appear here once a device has sent ECG or PPG.'))}
@@ -136,6 +141,7 @@ function bars(user: QualityOfUser, hours: number, locale: string, label: string)
     const x = i * width;
     const hour = at.get(endMs - (hours - 1 - i) * 3.6e6);
     if (hour === undefined) return svg`<path class="s-none" d="M${x} ${HEIGHT - 0.5}h${width - GAP}" />`;
+    const startMs = Date.parse(hour.start);
     // Of the hour that is going on, what could have come until now.
     const share = i === hours - 1 ? Math.max(60_000, nowMs - endMs) / 3.6e6 : 1;
     const unit = HEIGHT / Math.max(hour.expected * share, hour.n);
@@ -144,7 +150,7 @@ function bars(user: QualityOfUser, hours: number, locale: string, label: string)
     const bad = Math.max(0, hour.n - hour.good - hour.suspect) * unit;
     const words = t('good {good}, suspect {suspect}', { good: percent(hour.good / hour.n), suspect: percent(hour.suspect / hour.n) });
     return svg`<g>
-      <title>${clock.format(Date.parse(hour.start))}: ${words}</title>
+      <title>${clock.format(startMs)}${zoneIfTwice(locale, startMs, undefined)}: ${words}</title>
       <rect class="s-good" x=${x} y=${HEIGHT - good} width=${width - GAP} height=${good} />
       <rect class="s-suspect" x=${x} y=${HEIGHT - good - suspect} width=${width - GAP} height=${suspect} />
       ${suspect > 3 ? svg`<path class="s-hatch" d="M${x + 1} ${HEIGHT - good - 1}l${width - GAP - 2} ${-Math.min(suspect, 7) + 2}" />` : ''}

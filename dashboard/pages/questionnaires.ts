@@ -15,12 +15,12 @@ export class QuestionnairesPage extends ProjectPage {
   #versions: readonly QuestionnaireVersion[] = [];
 
   protected override async loadProject(): Promise<void> {
-    this.#versions = (await call('GET', '/api/v1/projects/{projectId}/questionnaires', {
-      params: { projectId: this.project.id },
-    })) as readonly QuestionnaireVersion[];
+    this.#versions = (await this.newest(
+      call('GET', '/api/v1/projects/{projectId}/questionnaires', { params: { projectId: this.project.id } }),
+    )) as readonly QuestionnaireVersion[];
   }
 
-  protected override body(): TemplateResult {
+  protected override projectBody(): TemplateResult {
     const asked = this.#versions.filter(
       (item, i, all) => item.status === 'active' && all.findIndex((other) => other.id === item.id && other.status === 'active') === i,
     );

@@ -1,6 +1,7 @@
 /** One recording: #/recordings/<stream>?at=…, reached from a person's page. What is shown is in the address. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { zoneIfTwice } from '../../widgets/shared/zoned-time.ts';
 import '../../widgets/provider/provider.ts';
 import '../../widgets/recording/recording.ts';
 import type { PickDetail } from '../../widgets/recording/recording-pick.ts';
@@ -112,6 +113,11 @@ export class RecordingPage extends Page {
     return `#/recordings/${stream.id}${kept.size === 0 ? '' : `?${kept.toString()}`}`;
   }
 
+  /** A viewer that has just moved has not said yet where it is: neither what is opened next nor the way back may be of another place. */
+  #hear(): void {
+    document.querySelector<BioRecording>('bio-recording')?.tellNow();
+  }
+
   /** The five minutes around what is shown: the viewer moves without a redraw. */
   get #variabilityHere(): string {
     const at = this.context.query.get('at');
@@ -121,8 +127,10 @@ export class RecordingPage extends Page {
   #key(event: KeyboardEvent): void {
     const [field] = event.composedPath();
     const isTyping = field instanceof HTMLElement && field.matches('input, select, textarea');
-    if (event.key.toLowerCase() === 'v' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey)
+    if (event.key.toLowerCase() === 'v' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      this.#hear();
       location.hash = this.#variabilityHere;
+    }
     if (this.canEdit) this.#marks.undoKey(event);
     this.#walk(event);
   }
@@ -133,6 +141,7 @@ export class RecordingPage extends Page {
     const stream = isBefore ? this.#neighbours.before : this.#neighbours.after;
     event.preventDefault();
     if (stream === null) return;
+    this.#hear();
     walkedBy = 'keys';
     location.hash = this.#addressOf(stream, isBefore);
   }
@@ -147,6 +156,7 @@ export class RecordingPage extends Page {
             aria-keyshortcuts=${name === 'before' ? '<' : '>'}
             href=${this.#addressOf(other, name === 'before')}
             @click=${() => {
+              this.#hear();
               walkedBy = name;
             }}
             >${word}<span class="muted">${other.device_id} · ${this.#exactTime(other.recorded_from!, 0)}</span></a
@@ -162,6 +172,7 @@ export class RecordingPage extends Page {
   }
 
   #exactTime(iso: string, digits: 0 | 3): TemplateResult {
+    const [ms, zone] = [Date.parse(iso), clockZone(this.#zone)];
     const shown = new Intl.DateTimeFormat(this.context.locale, {
       year: 'numeric',
       month: 'short',
@@ -170,9 +181,9 @@ export class RecordingPage extends Page {
       minute: '2-digit',
       hourCycle: 'h23',
       ...(digits === 0 ? {} : ({ second: '2-digit', fractionalSecondDigits: digits } as const)),
-      timeZone: clockZone(this.#zone),
+      timeZone: zone,
     });
-    return html`<time datetime=${iso}>${shown.format(Date.parse(iso))}</time>`;
+    return html`<time datetime=${iso}>${shown.format(ms)}${zoneIfTwice(this.context.locale, ms, zone)}</time>`;
   }
 
   protected override actions(): TemplateResult | typeof nothing {
@@ -184,6 +195,7 @@ export class RecordingPage extends Page {
         aria-keyshortcuts="v"
         href=${this.#variabilityHere}
         @click=${(event: MouseEvent) => {
+          this.#hear();
           (event.currentTarget as HTMLAnchorElement).href = this.#variabilityHere;
         }}
         >${t('Heart rate variability')}</a

@@ -4,6 +4,7 @@ import type { TemplateResult } from 'lit-html';
 import { live } from 'lit-html/directives/live.js';
 import { ApiError } from '../../sdk/fetch-json.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
+import { zoneIfTwice } from '../../widgets/shared/zoned-time.ts';
 import { plural, t } from '../language.ts';
 import { Page } from '../page.ts';
 import { chips, duration, emptyState, tableOf } from '../parts.ts';
@@ -57,6 +58,14 @@ const flags = ['good', 'suspect', 'bad'] as const;
 const dates = /^\d{4}-\d{2}-\d{2}$/;
 /** Nothing was recorded before. */
 const FIRST_DATE = '1970-01-01';
+const LAST_DATE = '2199-12-30';
+/** One of an address may be of anybody's making, and one that is typed is another after each figure, such as of the year 2. */
+const isDate = (text: string): boolean =>
+  dates.test(text) &&
+  text >= FIRST_DATE &&
+  text <= LAST_DATE &&
+  !Number.isNaN(Date.parse(text)) &&
+  dateAt(Date.parse(text), 'UTC') === text;
 
 export class RecordingsPage extends Page {
   override readonly isWide = true;
@@ -127,7 +136,7 @@ export class RecordingsPage extends Page {
     this.#zone = clockZone(zoneOf(user, projects)) === undefined ? 'UTC' : zoneOf(user, projects);
     const { query } = this.context;
     const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
-    if (dates.test(from) && dates.test(to)) this.#choose(from, to);
+    if (isDate(from) && isDate(to)) this.#choose(from, to);
     else {
       const last = dateAt(await this.#lastMs(user), this.#zone);
       this.#choose(shifted(last, -6), last);
@@ -137,7 +146,7 @@ export class RecordingsPage extends Page {
   /** Of the days that are shown when nobody chose them: the time that the address names, or the newest sample. */
   async #lastMs(user: Xuser): Promise<number> {
     const named = Date.parse(this.context.query.get('on') ?? '');
-    if (!Number.isNaN(named)) return named;
+    if (named >= Date.parse(FIRST_DATE) && named <= Date.parse(LAST_DATE)) return named;
     const [newest] = await call('GET', '/api/v1/streams', { query: { subject_id: user.xuser_id, limit: 1 } });
     return newest === undefined ? Date.now() : Date.parse(newest.last_sample_at ?? newest.started_at);
   }
@@ -152,7 +161,7 @@ export class RecordingsPage extends Page {
   #show(from: string, to: string): void {
     this.#choose(from, to);
     this.keep({ from: this.#from, to: this.#to, on: '' });
-    void this.run(() => this.#loadRange());
+    this.choose(() => this.#loadRange());
   }
 
   get #count(): number {
@@ -168,7 +177,7 @@ export class RecordingsPage extends Page {
     ];
     const one = async (query: { until?: string; since?: string; sort: 'newest' | 'oldest' }): Promise<Stream | null> =>
       (await call('GET', '/api/v1/streams', { query: { subject_id: subject, limit: 1, ...query } }))[0] ?? null;
-    const [found, chart, earlier, later] = await Promise.all([
+    const asked = Promise.all([
       streamsBetween(subject, since, until),
       call('POST', '/api/v1/charts/query', {
         body: {
@@ -183,16 +192,14 @@ export class RecordingsPage extends Page {
       }),
       one({ until: since, sort: 'newest' }),
       one({ since: until, sort: 'oldest' }),
-    ]);
-    if (from !== this.#from || to !== this.#to) return; // another range was chosen meanwhile
-    const recordings = found.streams.flatMap(recordedOf);
-    const received = await receivedBetween(recordings, Date.parse(since), Date.parse(until), stepOf(chart.resolution));
-    if (from !== this.#from || to !== this.#to) return;
-    this.#recordings = recordings;
-    this.#received = received;
-    this.#isCut = found.isCut;
-    this.#cells = cellsOf(chart);
-    [this.#earlier, this.#later] = [earlier, later];
+    ]).then(async ([found, chart, ...nearest]) => {
+      const recordings = found.streams.flatMap(recordedOf);
+      const received = await receivedBetween(recordings, Date.parse(since), Date.parse(until), stepOf(chart.resolution));
+      return { recordings, received, isCut: found.isCut, cells: cellsOf(chart), nearest };
+    });
+    const found = await this.newest(asked);
+    [this.#recordings, this.#received, this.#isCut, this.#cells] = [found.recordings, found.received, found.isCut, found.cells];
+    [this.#earlier, this.#later] = found.nearest;
   }
 
   // ------------------------------------------------------------------------------------------------ what is shown
@@ -203,12 +210,12 @@ export class RecordingsPage extends Page {
   }
 
   protected override body(): TemplateResult {
-    const days = daysOf(this.#from, this.#to, this.#zone);
-    return html`<section class="card">
-      ${this.#fields()}
-      ${this.#isCut ? html`<p class="attention">${t('There are more recordings than are shown: choose fewer days.')}</p>` : nothing}
-      ${this.#recordings.length === 0 ? this.#nothingHere() : html`${this.#days(days)} ${this.#list()}`}
-    </section>`;
+    return html`<section class="card">${this.#fields()} ${this.chosen(() => this.#found())}</section>`;
+  }
+
+  #found(): TemplateResult {
+    return html`${this.#isCut ? html`<p class="attention">${t('There are more recordings than are shown: choose fewer days.')}</p>` : nothing}
+    ${this.#recordings.length === 0 ? this.#nothingHere() : html`${this.#days(daysOf(this.#from, this.#to, this.#zone))} ${this.#list()}`}`;
   }
 
   #fields(): TemplateResult {
@@ -219,12 +226,11 @@ export class RecordingsPage extends Page {
         >${word}<input
           type="date"
           required
-          max="2199-12-30"
+          max=${LAST_DATE}
           .value=${live(value)}
           @change=${(event: Event) => {
             const { value: date } = event.target as HTMLInputElement;
-            // One that is typed is another after each figure, such as of the year 2.
-            if (dates.test(date) && date >= FIRST_DATE) set(date);
+            if (isDate(date)) set(date);
           }}
           @focus=${() => void (this.#held = { from: this.#from, to: this.#to })}
       /></label>`;
@@ -400,12 +406,9 @@ export class RecordingsPage extends Page {
   }
 
   #clock(ms: number): string {
-    return new Intl.DateTimeFormat(this.context.locale, {
-      hour: '2-digit',
-      minute: '2-digit',
-      hourCycle: 'h23',
-      timeZone: this.#zone,
-    }).format(ms);
+    const { locale } = this.context;
+    const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: this.#zone });
+    return clock.format(ms) + zoneIfTwice(locale, ms, this.#zone);
   }
 
   #dateAndTime(ms: number): TemplateResult {
@@ -415,7 +418,7 @@ export class RecordingsPage extends Page {
       hourCycle: 'h23',
       timeZone: this.#zone,
     });
-    return html`<time datetime=${new Date(ms).toISOString()}>${shown.format(ms)}</time>`;
+    return html`<time datetime=${new Date(ms).toISOString()}>${shown.format(ms)}${zoneIfTwice(this.context.locale, ms, this.#zone)}</time>`;
   }
 }
 

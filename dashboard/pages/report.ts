@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../../sdk/fetch-json.ts';
 import { Session } from '../../widgets/shared/session.ts';
+import type { BioTrendChart } from '../../widgets/trend-chart/trend-chart.ts';
 import { t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { dateOf, readReport } from '../report/report-data.ts';
@@ -35,16 +36,23 @@ export class ReportPage extends Page {
   }
 
   protected override async load(): Promise<void> {
+    const [data, madeAtMs, version] = await this.newest(this.#read());
+    // The charts of the same range have been drawn already.
+    if (this.#data?.isComing === true) for (const chart of document.querySelectorAll<BioTrendChart>('bio-trend-chart')) chart.reload();
+    [this.#data, this.#madeAtMs, this.#version] = [data, madeAtMs, version];
+    if (data.isComing) this.lookSoon();
+  }
+
+  async #read(): Promise<readonly [ReportData, number, string]> {
     const user = await call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: this.#id } });
     this.#subject ??= { subjectId: user.xuser_id, projectId: user.project_id };
-    this.#madeAtMs = Date.now();
+    const madeAtMs = Date.now();
     const session = new Session(location.origin, { mode: 'operator', ...this.#subject });
     try {
-      this.#data = await readReport(session, this.context.query, this.#madeAtMs);
+      return [await readReport(session, this.context.query, madeAtMs), madeAtMs, await versionOf()];
     } catch (error) {
       throw error instanceof RangeError ? new ApiError(-1, { code: 'bad_request', detail: error.message }) : error;
     }
-    this.#version = await versionOf();
   }
 
   protected override actions(): TemplateResult | typeof nothing {
@@ -53,7 +61,7 @@ export class ReportPage extends Page {
     const submit = (event: SubmitEvent): void => {
       const { text } = formValues(event);
       this.keep({ from: text('from'), to: text('to') });
-      void this.run(() => this.load());
+      this.choose();
     };
     const { fromMs, toMs } = data.range;
     return html`<form class="row" @submit=${submit}>
@@ -67,9 +75,8 @@ export class ReportPage extends Page {
 
   protected override body(): TemplateResult | typeof nothing {
     if (this.#data === null || this.#subject === null) return nothing;
-    return html`<bio-provider .operator=${this.#subject}>
-      ${new ReportView(this.#data, this.context.locale).view(this.#madeAtMs, this.#version)}
-    </bio-provider>`;
+    const view = new ReportView(this.#data, this.context.locale);
+    return html`<bio-provider .operator=${this.#subject}>${this.chosen(() => view.view(this.#madeAtMs, this.#version))}</bio-provider>`;
   }
 }
 

@@ -65,14 +65,20 @@ export class RulesPage extends ProjectPage {
 
   protected override async loadProject(): Promise<void> {
     const params = { projectId: this.project.id };
-    const [rules, groups, methods] = await Promise.all([
-      call('GET', '/api/v1/projects/{projectId}/rules', { params }),
-      call('GET', '/api/v1/projects/{projectId}/groups', { params }),
-      call('GET', '/api/v1/methods'),
-    ]);
+    const [rules, groups, methods] = await this.newest(
+      Promise.all([
+        call('GET', '/api/v1/projects/{projectId}/rules', { params }),
+        call('GET', '/api/v1/projects/{projectId}/groups', { params }),
+        call('GET', '/api/v1/methods'),
+      ]),
+    );
     this.#rules = rules;
     this.#groups = groups;
     this.#methods = methods.filter(({ kind, current }) => kind === 'feature' && current);
+  }
+
+  protected override forgetProject(): void {
+    [this.#draft, this.#tried] = [null, null];
   }
 
   protected override actions(): TemplateResult {
@@ -80,7 +86,7 @@ export class RulesPage extends ProjectPage {
     return html`<div class="row">${super.actions()} ${this.canEdit ? add : nothing}</div>`;
   }
 
-  protected override body(): TemplateResult {
+  protected override projectBody(): TemplateResult {
     return html`<section class="card">
         ${this.#list.fields(this.#rules.length, t('Part of a name, a value or a person'))}
         ${

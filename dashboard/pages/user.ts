@@ -214,25 +214,26 @@ export class UserPage extends Page {
           <h2>${t('Recordings')}</h2>
           <a class="button" href="#/users/${user.xuser_id}/recordings">${t('All recordings')}</a>
         </div>
-        ${this.#streamFields()}
-        ${
-          this.#streams.length > 0
-            ? this.#table()
-            : this.#device === ''
-              ? emptyState(t('No recordings yet'), t('A recording starts with the first packet of a device.'))
-              : emptyState(t('No recordings found'), t('No recording of this person is by a device of this id.'))
-        }
-        ${moreButton(this.#nextStreams, () => void this.run(() => this.#moreStreams()))}
+        ${this.#streamFields()} ${this.chosen(() => this.#streamsFound())}
       </section>
       ${this.#person.view()}`;
   }
 
+  #streamsFound(): TemplateResult {
+    if (this.#streams.length > 0)
+      return html`${this.#table()} ${moreButton(this.#nextStreams, () => void this.run(() => this.#moreStreams()))}`;
+    if (this.#device === '') return emptyState(t('No recordings yet'), t('A recording starts with the first packet of a device.'));
+    return emptyState(t('No recordings found'), t('No recording of this person is by a device of this id.'));
+  }
+
   async #loadStreams(id: string, limit: number): Promise<void> {
     const device = this.#device === '' ? undefined : this.#device;
-    const [{ items, next }, recent] = await Promise.all([
-      callList('/api/v1/streams', { query: { subject_id: id, sort: this.#sort, device_id: device, limit } }),
-      call('GET', '/api/v1/streams', { query: recentOf(id) }),
-    ]);
+    const [{ items, next }, recent] = await this.newest(
+      Promise.all([
+        callList('/api/v1/streams', { query: { subject_id: id, sort: this.#sort, device_id: device, limit } }),
+        call('GET', '/api/v1/streams', { query: recentOf(id) }),
+      ]),
+    );
     [this.#streams, this.#nextStreams] = [items, next];
     this.#isSending = recent.some(isLive);
   }
@@ -240,7 +241,7 @@ export class UserPage extends Page {
   #chooseStreams(sort: Sort, device: string): void {
     [this.#sort, this.#device] = [sort, device];
     this.keep({ sort: sort === 'newest' ? '' : sort, device });
-    void this.run(() => this.#loadStreams(this.#ids[0], STREAMS));
+    this.choose(() => this.#loadStreams(this.#ids[0], STREAMS));
   }
 
   /** Above the recordings, where there is more than one. */
@@ -267,7 +268,7 @@ export class UserPage extends Page {
 
   async #moreStreams(): Promise<void> {
     if (this.#nextStreams === null) return;
-    const { items, next } = await callNext('/api/v1/streams', this.#nextStreams);
+    const { items, next } = await this.newest(callNext('/api/v1/streams', this.#nextStreams));
     this.#streams = [...this.#streams, ...items];
     this.#nextStreams = next;
   }

@@ -37,11 +37,9 @@ export class UsersPage extends Page {
       group_id: given(this.#group),
       sort: this.#sort,
     };
-    const [users, projects, groups] = await Promise.all([
-      callList('/api/v1/xusers', { query }),
-      call('GET', '/api/v1/projects'),
-      loadGroups(),
-    ]);
+    const [users, projects, groups] = await this.newest(
+      Promise.all([callList('/api/v1/xusers', { query }), call('GET', '/api/v1/projects'), loadGroups()]),
+    );
     this.#groups = groups;
     this.#users = users.items;
     this.#next = users.next;
@@ -50,7 +48,7 @@ export class UsersPage extends Page {
 
   async #more(): Promise<void> {
     if (this.#next === null) return;
-    const { items, next } = await callNext('/api/v1/xusers', this.#next);
+    const { items, next } = await this.newest(callNext('/api/v1/xusers', this.#next));
     this.#users = [...this.#users, ...items];
     this.#next = next;
   }
@@ -64,20 +62,13 @@ export class UsersPage extends Page {
     this.#project = text('project');
     this.#group = text('group');
     this.keep({ search: this.#search, project: this.#project, group: this.#group });
-    this.#look();
-  }
-
-  #look(): void {
-    void this.find(
-      () => this.load(),
-      () => ([this.#users, this.#next] = [[], null]),
-    );
+    this.choose();
   }
 
   #sortBy(sort: Sort): void {
     this.#sort = sort;
     this.keep({ sort: sort === 'newest' ? '' : sort });
-    this.#look();
+    this.choose();
   }
 
   protected override actions(): TemplateResult | typeof nothing {
@@ -138,18 +129,17 @@ export class UsersPage extends Page {
         ${groupField(this.#groups, this.#group, (event) => this.#find(event))} ${sortField(sorts, this.#sort, (sort) => this.#sortBy(sort))}
         <button>${t('Find')}</button>
       </form>
-      ${
-        this.#users.length > 0
-          ? this.#table()
-          : filtered
-            ? emptyState(t('No users found'), t('No external id or name contains this text. Try a shorter part of it.'))
-            : emptyState(
-                t('No users yet'),
-                t('A user is created when your backend requests their first token, or with the first packet of their device.'),
-              )
-      }
-      ${moreButton(this.#next, () => void this.run(() => this.#more()))}
+      ${this.chosen(() => this.#found(filtered))}
     </section>`;
+  }
+
+  #found(filtered: boolean): TemplateResult {
+    if (this.#users.length > 0) return html`${this.#table()} ${moreButton(this.#next, () => void this.run(() => this.#more()))}`;
+    if (filtered) return emptyState(t('No users found'), t('No external id or name contains this text. Try a shorter part of it.'));
+    return emptyState(
+      t('No users yet'),
+      t('A user is created when your backend requests their first token, or with the first packet of their device.'),
+    );
   }
 
   #table(): TemplateResult {

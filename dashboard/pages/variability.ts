@@ -7,6 +7,7 @@ import { unitLabel } from '../../widgets/shared/format.ts';
 import { clocksChange } from '../../widgets/shared/zoned-time.ts';
 import { named, plural, t } from '../language.ts';
 import { Page } from '../page.ts';
+import { isComing } from '../report/report-data.ts';
 import { badge, breakable, chips, duration, emptyState, percent, tableOf } from '../parts.ts';
 import { call } from '../service.ts';
 import type { Stream, Xuser } from '../service.ts';
@@ -102,6 +103,8 @@ export class VariabilityPage extends Page {
     this.#user = user;
     this.#zone = zoneOf(user, projects);
     await this.#ask();
+    // Its times are saved every 2 s, and its first beats are judged some seconds later.
+    if (this.#found === null || (this.#found.series.length === 0 && isComing(this.#stream, Date.now()))) this.lookSoon();
     if (this.isLeft) return;
     removeEventListener('resize', this.#resized);
     addEventListener('resize', this.#resized);

@@ -101,28 +101,23 @@ export class WallPage extends Page {
 
   protected override async load(): Promise<void> {
     const group = this.#group === '' ? undefined : this.#group;
-    const [devices] = await Promise.all([
-      call('GET', '/api/v1/devices', { query: { limit: LIST_MAX, group_id: group } }),
-      this.#peopleIn-- > 0 ? null : this.#loadPeople(group),
-    ]);
+    const [devices, listed] = await this.newest(
+      Promise.all([
+        call('GET', '/api/v1/devices', { query: { limit: LIST_MAX, group_id: group } }),
+        this.#peopleIn-- > 0 ? null : readPeople(group),
+      ]),
+    );
+    if (listed !== null) {
+      [this.#users, this.#groups] = [listed.items, listed.groups];
+      this.#isGroupCut = group !== undefined && listed.next !== null;
+      this.#peopleIn = PEOPLE_EVERY - 1;
+    }
     this.#isCut = devices.length >= LIST_MAX;
     const people = peopleOf(devices, this.#users, (id, isSending) => isSending || group !== undefined || this.#tiles.has(id));
     for (const { id, isSending } of people) if (isSending) this.#senders.add(id);
     const [silent, senders] = [false, true].map((hasSent) => people.filter(({ id }) => this.#senders.has(id) === hasSent));
     this.#people = [...senders!, ...silent!];
     this.#show();
-  }
-
-  async #loadPeople(group: string | undefined): Promise<void> {
-    // One page: who is not on it has the name that their device has.
-    const [{ items, next }, groups] = await Promise.all([
-      callList('/api/v1/xusers', { query: { limit: LIST_MAX, group_id: group, sort: 'external_id' } }),
-      loadGroups(),
-    ]);
-    this.#users = items;
-    this.#isGroupCut = group !== undefined && next !== null;
-    this.#groups = groups;
-    this.#peopleIn = PEOPLE_EVERY - 1;
   }
 
   get #parts(): number {
@@ -155,7 +150,7 @@ export class WallPage extends Page {
     this.#senders.clear();
     this.#grid.restart();
     this.#peopleIn = 0;
-    void this.run(() => this.load());
+    this.choose();
   }
 
   #turn(part: number): void {
@@ -181,7 +176,7 @@ export class WallPage extends Page {
         ${this.#controls()}
       </header>
       ${this.failure}
-      <main id="main" tabindex="-1" aria-label=${t('People')}>${this.isReady ? this.body() : skeleton()}</main>
+      <main id="main" tabindex="-1" aria-label=${t('People')}>${this.isReady ? this.chosen(() => this.body()) : skeleton()}</main>
       <footer class="notice">
         ${t('No alarms. Not a medical device.')}
         ${
@@ -254,6 +249,13 @@ export class WallPage extends Page {
         ${t('Full screen')}
       </button>`;
   }
+}
+
+/** One page of people: who is not on it has the name that their device has. */
+async function readPeople(group: string | undefined) {
+  const query = { limit: LIST_MAX, group_id: group, sort: 'external_id' } as const;
+  const [list, groups] = await Promise.all([callList('/api/v1/xusers', { query }), loadGroups()]);
+  return { ...list, groups };
 }
 
 /** By external id. @param wanted whether a person is shown, by their id and whether a device of theirs sends now */

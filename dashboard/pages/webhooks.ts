@@ -43,12 +43,15 @@ export class WebhooksPage extends Page {
   readonly #tested = new Map<string, Tested | null>();
 
   protected override async load(): Promise<void> {
-    [this.#hooks, this.#projects] = await Promise.all([call('GET', '/api/v1/webhooks'), call('GET', '/api/v1/projects')]);
-    if (this.#open !== null)
-      this.#deliveries = await call('GET', '/api/v1/webhooks/{webhookId}/deliveries', {
-        params: { webhookId: this.#open },
-        query: { limit: 50 },
-      });
+    const webhookId = this.#open;
+    const [hooks, projects, deliveries] = await this.newest(
+      Promise.all([
+        call('GET', '/api/v1/webhooks'),
+        call('GET', '/api/v1/projects'),
+        webhookId === null ? [] : call('GET', '/api/v1/webhooks/{webhookId}/deliveries', { params: { webhookId }, query: { limit: 50 } }),
+      ]),
+    );
+    [this.#hooks, this.#projects, this.#deliveries] = [hooks, projects, deliveries];
   }
 
   protected override left(): void {
@@ -159,8 +162,7 @@ export class WebhooksPage extends Page {
 
   #show(id: string): void {
     this.#open = this.#open === id ? null : id;
-    this.#deliveries = [];
-    void this.run(() => this.load());
+    this.choose();
   }
 
   #log(): TemplateResult | typeof nothing {
@@ -168,7 +170,7 @@ export class WebhooksPage extends Page {
     if (hook === undefined) return nothing;
     return html`<section class="card">
       <h2>${t('Deliveries to {url}', { url: hook.url })}</h2>
-      ${
+      ${this.chosen(() =>
         this.#deliveries.length === 0
           ? emptyState(t('No deliveries yet'), t('The next event is sent to this address.'))
           : tableOf<Delivery>(
@@ -196,8 +198,8 @@ export class WebhooksPage extends Page {
                 },
               ],
               this.#deliveries,
-            )
-      }
+            ),
+      )}
     </section>`;
   }
 

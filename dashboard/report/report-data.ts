@@ -33,6 +33,8 @@ export type ReportData = Readonly<{
   moreStreams: boolean;
   /** Of what was recorded after this time, values are still being computed; null: of nothing. */
   computedToMs: number | null;
+  /** Something came a moment ago: its values and episodes may not be there yet. */
+  isComing: boolean;
   /** What the trends are drawn of: where little of the range was recorded, that alone. */
   drawn: Range;
   /** Methods that have values in the range, each version apart. */
@@ -81,6 +83,7 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
     isEarlier: earlier !== null,
     streams,
     computedToMs,
+    isComing: computedToMs !== null || streams.some((stream) => isComing(stream, nowMs)),
     moreStreams: recorded.length > STREAMS_MAX,
     // Of those that are left out nobody knows here when they were.
     drawn: recorded.length > STREAMS_MAX ? range : drawnOf(streams, range),
@@ -113,6 +116,20 @@ const spanIn = (range: Range, from: string, to: string): Range => ({
   fromMs: Math.max(range.fromMs, Date.parse(from)),
   toMs: Math.min(range.toMs, Date.parse(to)),
 });
+
+/** Values of a recording that has begun to arrive, and what rules find in them, come within this time, where nothing waits. */
+const ARRIVED_MS = 90_000;
+/** What arrives live is not older. */
+const LIVE_MS = 60_000;
+
+/** It arrived a moment ago, or is an import that goes on. */
+export function isComing(
+  { started_at: startedAt, last_sample_at: last, is_flowing: isFlowing }: Pick<Stream, 'started_at' | 'last_sample_at' | 'is_flowing'>,
+  nowMs: number,
+): boolean {
+  if (nowMs - Date.parse(startedAt) < ARRIVED_MS) return true;
+  return isFlowing && last !== null && nowMs - Date.parse(last) > LIVE_MS;
+}
 
 /** Values come so much later than their samples, at most, where nothing waits. */
 const COMPUTED_WITHIN_MS = 180_000;
@@ -192,21 +209,28 @@ async function readLines(session: Session, subjectId: string, methods: readonly 
   );
 }
 
-/** As many days up to the newest recording, where all ended before the usual ones; null: one did not, or there is none. */
+/** As many days up to the newest recording, where none lies in the usual ones: it may be of a clock that is ahead. null: one does, or there
+ *  is none. */
 async function earlierDays(session: Session, subjectId: string, usual: Range, timeZone: string): Promise<Range | null> {
-  const endsOf = async (since?: string): Promise<number[]> => {
+  const [since, until] = [usual.fromMs, usual.toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
+  const within = await session.get('/api/v1/streams', { query: { subject_id: subjectId, since, until, limit: 1 } });
+  if (within.length > 0) return null;
+  const endsOf = async (from?: string): Promise<number[]> => {
     const streams = await session.get('/api/v1/streams', {
-      query: { subject_id: subjectId, limit: STREAMS_MAX, ...(since === undefined ? {} : { since }) },
+      query: { subject_id: subjectId, limit: STREAMS_MAX, ...(from === undefined ? {} : { since: from }) },
     });
     return streams.flatMap(({ last_sample_at: last }) => (last === null ? [] : [Date.parse(last)]));
   };
   // The one that began last need not be the one that ends last.
-  const ends = [...(await endsOf()), ...(await endsOf(new Date(usual.fromMs).toISOString()))];
+  const ends = [...(await endsOf()), ...(await endsOf(since))];
   const endMs = Math.max(...ends);
-  if (ends.length === 0 || endMs > usual.fromMs) return null;
+  if (ends.length === 0) return null;
   const toMs = addDays(startOfDay(endMs - 1, timeZone), 1, timeZone);
   return { fromMs: addDays(toMs, -USUAL_DAYS, timeZone), toMs };
 }
+
+/** What the service takes for a time. */
+const [EARLIEST_MS, LATEST_MS] = [Date.parse('1900-01-02'), Date.parse('2199-12-30')];
 
 /** Times or days of an address; a day is included. Without any, the last seven days.
  *  @throws RangeError with a sentence, when they are none */
@@ -215,7 +239,8 @@ export function rangeOf(asked: URLSearchParams, timeZone: string, nowMs: number)
     const text = asked.get(name);
     if (text === null || text === '') return null;
     const ms = Date.parse(text);
-    if (Number.isNaN(ms)) throw new RangeError(t('{name} is not a time: write 2026-03-01 or 2026-03-01T08:00:00Z', { name }));
+    if (!(ms >= EARLIEST_MS && ms <= LATEST_MS))
+      throw new RangeError(t('{name} is not a time: write 2026-03-01 or 2026-03-01T08:00:00Z', { name }));
     return text.length === 10 ? addDays(atWallTime(ms, timeZone), days, timeZone) : ms;
   };
   const toMs = time('to', 1) ?? nowMs;

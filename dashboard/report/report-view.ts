@@ -89,7 +89,7 @@ export class ReportView {
     const heart = this.#line('hr_ecg') ?? this.#line('hr_ppg');
     const rmssd = this.#line('hrv_rmssd_300s') ?? this.#line('hrv_rmssd_60s');
     const resting = nights.flatMap(({ resting_hr: rate }) => rate ?? []);
-    const count = `${episodes.length}${more ? '+' : ''}`;
+    const count = episodes.length === 0 && this.#data.isComing ? '–' : `${episodes.length}${more ? '+' : ''}`;
     return html`<section>
       <h2>${t('Summary')}</h2>
       <dl class="figures">
@@ -100,7 +100,7 @@ export class ReportView {
         ${heart === undefined ? nothing : figure(t('Of the range covered'), shareText(heart.totals.good_n, heart.totals.expected_n))}
         ${figure(t('Recordings'), `${streams.length}${moreStreams ? '+' : ''}`)} ${figure(t('Episodes'), count)}
       </dl>
-      ${this.#data.lines.length === 0 ? html`<p>${t('No value was computed in this range.')}</p>` : nothing}
+      ${this.#data.lines.length === 0 ? html`<p>${this.#data.isComing ? t('Values are still being computed.') : t('No value was computed in this range.')}</p>` : nothing}
     </section>`;
   }
 
@@ -267,7 +267,7 @@ export class ReportView {
     if (episodes.length === 0)
       return html`<section>
         <h2>${t('Episodes')}</h2>
-        <p>${t('None in this range.')}</p>
+        <p>${this.#data.isComing ? t('None so far: what came last is still being computed.') : t('None in this range.')}</p>
       </section>`;
     return html`<section class="episodes">
       <h2>${t('Episodes')}</h2>

@@ -6,7 +6,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../tenancy/record-ownership.ts';
-import { spellingsOf } from '../text.ts';
+import { foldedSql, holdsSql, spelledSql, spellingsOf } from '../text.ts';
 
 /** Of each kind. */
 const FOUND_MAX = 20;
@@ -35,7 +35,8 @@ const search = ({ db }: Deps) =>
     summary: 'Find people, devices and recordings',
     description:
       'People by external id or name, devices by their number or name, in any case and with or without accents (ozturk: Öztürk; Mueller: ' +
-      'Müller); recordings by the beginning of their id, and the newest of the people and devices found, by when they were recorded. What begins with the words comes first. Nothing of archived projects is found.',
+      'Müller); recordings by the beginning of their id, and the newest of the people and devices found, by when they were recorded. What is ' +
+      'the words comes first, then what begins with them, each as they were typed before other spellings. Nothing of archived projects is found.',
     access: { key: 'read', operator: 'viewer' },
     query: { q: Type.String({ minLength: 1, maxLength: 255 }), limit: LimitQuery(FOUND, FOUND_MAX) },
     responses: { 200: { description: 'What was found, of each kind.', schema: SearchSchema } },
@@ -46,8 +47,8 @@ const search = ({ db }: Deps) =>
       const people = await db.query<Found['people'][number]>(
         `select x.id as xuser_id, x.external_id, x.display_name from xuser x
          where x.organization_id = $1 and ($2::uuid is null or x.project_id = $2) and ($3::uuid is null or x.id = $3)
-           and x.project_id not in (${archived}) and ${firstOf('x.external_id', 'x.display_name')} is not null
-         order by ${firstOf('x.external_id', 'x.display_name')}, lower(x.external_id), x.id
+           and x.project_id not in (${archived}) and ${holdsSql(SPELLINGS, ['x.external_id', 'x.display_name'])}
+         order by ${rankOf('x.external_id', 'x.display_name')}, lower(x.external_id), x.id
          limit $5`,
         place,
       );
@@ -60,8 +61,8 @@ const search = ({ db }: Deps) =>
          left join xuser x on x.id = coalesce(s.xuser_id, d.xuser_id)
          where d.organization_id = $1 and ($2::uuid is null or d.project_id = $2 or s.xuser_id is not null) and ($3::uuid is null or x.id = $3)
            and coalesce(x.project_id, d.project_id, d.organization_id) not in (${archived})
-           and ${firstOf('d.external_id', 'd.name')} is not null
-         order by ${firstOf('d.external_id', 'd.name')}, lower(d.external_id), d.id
+           and ${holdsSql(SPELLINGS, ['d.external_id', 'd.name'])}
+         order by ${rankOf('d.external_id', 'd.name')}, lower(d.external_id), d.id
          limit $5`,
         place,
       );
@@ -81,9 +82,23 @@ const search = ({ db }: Deps) =>
     },
   });
 
-/** Where one of the spellings $4 begins in one of two columns; null: none is there. SQL: part of each statement. */
-const firstOf = (...columns: readonly string[]): string =>
-  `(select min(nullif(position(w in folded(t)), 0)) from unnest((select array_agg(folded(s)) from unnest($4::text[]) s)) w, (values ${columns.map((one) => `(${one})`).join()}) v(t))`;
+/** SQL: as `spellingsOf` returns them. */
+const SPELLINGS = '$4::text[]';
+
+/** What was typed, with its accents and without; what begins with it; other spellings of it; then by where it is. SQL: part of each
+ *  statement. */
+const rankOf = (...columns: readonly string[]): string =>
+  `(select min(case
+      when w.i = 1 and ${small('v.text')} = ${small('($4::text[])[1]')} then 0
+      when w.i = 1 and ${foldedSql('v.text')} = w.text then 1
+      when w.i = 1 and starts_with(${small('v.text')}, ${small('($4::text[])[1]')}) then 2
+      when w.i = 1 and starts_with(${foldedSql('v.text')}, w.text) then 3
+      when ${foldedSql('v.text')} = w.text then 4
+      else 4 + position(w.text in ${foldedSql('v.text')}) end)
+    from ${spelledSql(SPELLINGS)}, (values ${columns.map((one) => `(${one})`).join()}) v(text) where position(w.text in ${foldedSql('v.text')}) > 0)`;
+
+/** In small letters, with its accents; not by Turkish rules. */
+const small = (text: string): string => `lower(lower(normalize(${text}, nfc) collate "C") collate "default")`;
 
 /** First and last uuid that begin with a text. @returns nulls when none does, or the text is too short to mean one */
 function uuidRange(text: string): readonly [string, string] | readonly [null, null] {

@@ -10,7 +10,7 @@ import { checkIfMatch } from '../http/precondition.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import { spellingsOf } from '../text.ts';
+import { holdsSql, spellingsOf } from '../text.ts';
 import { CursorQuery, exactly, GroupQuery, LimitQuery, nullable, OneLine, oneOf, orDefault, Timestamp, Uuid } from '../http/schemas.ts';
 import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import { transaction } from '../storage/database/transaction.ts';
@@ -152,9 +152,8 @@ const listUsers = ({ db, cursors, flowingStreams = () => [] }: Deps) =>
       if (own !== null) users = users.where('id', '=', own);
       if (externalId !== undefined) users = users.where('external_id', '=', externalId);
       if (search !== undefined) {
-        const holds = (column: 'external_id' | 'display_name', words: string) =>
-          sql<boolean>`position(folded(${words}) in folded(${sql.ref(column)})) > 0`;
-        users = users.where(({ or }) => or(spellingsOf(search).flatMap((one) => [holds('external_id', one), holds('display_name', one)])));
+        const [before = '', after = ''] = holdsSql(':spellings', ['external_id', 'display_name']).split(':spellings');
+        users = users.where(sql<boolean>`${sql.raw(before)}${spellingsOf(search)}::text[]${sql.raw(after)}`);
       }
       const start = pageStart(list);
       if (start !== null) {

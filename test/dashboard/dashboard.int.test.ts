@@ -178,6 +178,37 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.context().close();
   });
 
+  it('says what of a profile is refused at its field, and gives no two lines of a page one id', async () => {
+    const { page, errors } = await open('/dashboard/#/settings/devices', { storageState: signedIn });
+    await page.getByLabel('Name', { exact: true }).fill('Half a clip');
+    await page.getByLabel('Code', { exact: true }).fill('half-clip');
+    await page.getByLabel('Offset, %').fill('110');
+    await page.getByRole('button', { name: 'Add profile' }).click();
+    const words = 'Offset and slope are needed together, or neither.';
+    await page.getByRole('alert').getByText(words).waitFor();
+    const slope = page.getByLabel('Slope, %');
+    expect(await slope.evaluate((field) => document.getElementById(field.getAttribute('aria-describedby')!)?.textContent)).toBe(words);
+    expect(await slope.evaluate((field) => field === document.activeElement)).toBe(true);
+    await dashboard.send('POST', '/api/v1/projects', { name: 'Second' });
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/settings/projects`);
+    await page.getByRole('heading', { name: 'Second' }).waitFor();
+    const origins = page.locator('[name=origins]');
+    for (const i of [0, 1]) {
+      await origins.nth(i).fill(`nowhere-${i}`);
+      await page.getByRole('button', { name: 'Save origins' }).nth(i).click();
+      await expect.poll(() => origins.nth(i).getAttribute('aria-invalid')).toBe('true');
+    }
+    const said = await origins.evaluateAll((fields) =>
+      fields.map((field) => document.getElementById(field.getAttribute('aria-describedby')!)?.textContent),
+    );
+    expect(said).toEqual(['nowhere-0', 'nowhere-1'].map((origin) => `${origin} is not the origin of a web page.`));
+    expect(await page.evaluate(() => [...document.querySelectorAll('[id]')].map(({ id }) => id))).toSatisfy(
+      (ids: string[]) => new Set(ids).size === ids.length,
+    );
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('says that the overview is old while the service gives no answer, asks it once, and goes on afterwards', async () => {
     const { page, errors } = await open('/dashboard/#/', { storageState: signedIn });
     await page.getByRole('heading', { name: 'No open episodes' }).or(page.getByText('No open episodes')).first().waitFor();

@@ -1,5 +1,6 @@
 /** Lists that can be sorted and searched, with the choice in the address. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard, violations } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
@@ -9,6 +10,7 @@ import type { Ward } from '../helpers/ward.ts';
 
 const EPISODES = 210;
 const RECORDINGS = 23;
+const BUSY = JSON.stringify({ status: 503, code: 'unavailable', title: 'Part of the service is unavailable' });
 
 let dashboard: DashboardFixture;
 let ward: Ward;
@@ -157,6 +159,67 @@ describe.skipIf(chromiumPath === null)('lists of the dashboard', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(errors).toEqual([]);
     await page.context().close();
+  });
+
+  it('a list that could not be loaded says so, is not empty, and can be asked for again', async () => {
+    const lists = [
+      ['users', /\/api\/v1\/xusers\?/, (page: Page) => page.getByLabel('Sort by').selectOption('name')],
+      ['audit', /\/api\/v1\/audit-log\?/, (page: Page) => page.getByLabel('Sort by').selectOption('oldest')],
+      ['episodes', /\/api\/v1\/fleet\/episodes\?/, (page: Page) => page.getByRole('button', { name: 'All', exact: true }).click()],
+      ['quality', /\/api\/v1\/signal-quality\?/, (page: Page) => page.getByRole('button', { name: '3 days' }).click()],
+      [`users/${often}`, /\/api\/v1\/streams\?.*sort=oldest/, (page: Page) => page.getByLabel('Sort by').selectOption('oldest')],
+    ] as const;
+    for (const [address, path, choose] of lists) {
+      const { page, errors } = await dashboard.open(`/dashboard/#/${address}`, { storageState: dashboard.signedIn });
+      const rows = page.locator(address === 'quality' ? '.quality-list li' : 'tbody tr a');
+      await rows.first().waitFor();
+      await page.route(path, (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: BUSY }));
+      await choose(page);
+      await page.getByRole('alert').waitFor();
+      expect(
+        await page.getByText(/^No (users|entries|episodes|open episodes|signals|recordings)/).count(),
+        `${address}: nothing is called empty`,
+      ).toBe(0);
+      expect(await page.getByRole('alert').count(), address).toBe(1);
+      expect(await violations(page), address).toEqual([]);
+      await page.unroute(path);
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await rows.first().waitFor();
+      expect(await page.getByRole('alert').count(), address).toBe(0);
+      expect(errors).toEqual([]);
+      await page.context().close();
+    }
+  });
+
+  it('an older answer does not replace that of a newer search, nor its failure', async () => {
+    for (const fails of [false, true]) {
+      const { page, errors } = await dashboard.open('/dashboard/#/users', { storageState: dashboard.signedIn });
+      await page.locator('tbody tr').first().waitFor();
+      let isAnswered = false;
+      const held = Promise.withResolvers<undefined>();
+      await page.route(/xusers\?.*search=bed-1/, async (route) => {
+        await held.promise;
+        await (fails
+          ? route.fulfill({ status: 503, contentType: 'application/problem+json', body: BUSY })
+          : route.fulfill({ response: await route.fetch() }));
+        isAnswered = true;
+      });
+      const find = async (words: string): Promise<void> => {
+        await page.getByRole('searchbox', { name: 'Search' }).fill(words);
+        await page.getByRole('button', { name: 'Find' }).click();
+      };
+      const found = (): Promise<string[]> => page.locator('tbody tr td:first-child').allTextContents();
+      await find('bed-1');
+      await find('bed-2');
+      await expect.poll(found).toEqual(['bed-2']);
+      held.resolve(undefined);
+      await expect.poll(() => isAnswered).toBe(true);
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      expect(await found()).toEqual(['bed-2']);
+      expect(await page.getByRole('alert').count()).toBe(0);
+      expect(errors).toEqual([]);
+      await page.context().close();
+    }
   });
 
   it('the audit log asks for years of four figures alone, in its fields and in its address', async () => {

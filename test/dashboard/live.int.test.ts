@@ -609,6 +609,44 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.context().close();
   });
 
+  it('says once that beats could not be read while it is paused, and asks for them a few times', async () => {
+    const { page } = await openPerson();
+    // The newest part is read every 3 s, the others fail: 503.
+    const asked = new Map<string, number>();
+    await page.route(/\/beats\?/, async (route) => {
+      const since = new URL(route.request().url()).searchParams.get('since')!;
+      if (Date.parse(since) % 30_000 !== 0) return route.continue(); // of the strip that is not paused
+      asked.set(since, (asked.get(since) ?? 0) + 1);
+      const isNewest = since === [...asked.keys()].toSorted().at(-1);
+      await (isNewest ? route.continue() : route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503}' }));
+    });
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expect.poll(() => asked.size).toBeGreaterThan(0);
+    await page.locator('bio-paused-traces').evaluate((element) => {
+      const seen = globalThis as unknown as { alerts: number };
+      seen.alerts = 0;
+      new MutationObserver((changes) => {
+        for (const { addedNodes } of changes)
+          for (const node of addedNodes) if (node instanceof Element && node.getAttribute('role') === 'alert') seen.alerts += 1;
+      }).observe(element.shadowRoot!, { childList: true, subtree: true });
+    });
+    await page.getByRole('slider', { name: 'Scroll back' }).focus();
+    await page.keyboard.press('PageDown'); // 30 s
+    await page.getByRole('alert').getByText('Beats could not be read from the service.').waitFor();
+    await page.waitForTimeout(20_000);
+    expect(await page.evaluate(() => (globalThis as unknown as { alerts: number }).alerts)).toBe(1);
+    expect(await page.getByRole('alert').count()).toBe(1);
+    await page.waitForTimeout(40_000);
+    const before = new Map(asked);
+    await page.waitForTimeout(35_000);
+    const [newest] = [...before.keys()].toSorted().toReversed();
+    for (const [since, count] of before) if (since !== newest) expect([since, asked.get(since)]).toEqual([since, count]);
+    await page.unroute(/\/beats\?/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+    await page.context().close();
+  }, 300_000);
+
   it('asks again after some seconds, not at once, for what could not be read while it is paused', async () => {
     await untilRecordedLong();
     const { page } = await openPerson();

@@ -49,7 +49,7 @@ beforeAll(async () => {
       'bio-recording[data-state=ready]',
       /Recording of Vera Viewed/,
       /viewed patch/,
-      /Strip: ecg\.ii · mV, ecg\.v5 · mV; 25 mm\/s, 10 mm\/mV; its middle is at .*UTC; beats by \S*r_peaks\S*/,
+      /Strip: ECG II · mV, ECG V5 · mV; 25 mm\/s, 10 mm\/mV; its middle is at .*UTC; beats by \S*r_peaks\S*/,
       /heart rate 75 \/min/,
       time,
     ],

@@ -308,6 +308,39 @@ describe.skipIf(chromiumPath === null)('a page under odd conditions', () => {
   });
 });
 
+describe.skipIf(chromiumPath === null)('a name that is long and has no space', () => {
+  // promise again: every-screen
+  it('stays in its place on every page of the person, on a phone and on a desk', async () => {
+    const id = await addUser('p-without-a-space', 'N'.repeat(120));
+    for (const width of [320, 1280]) {
+      const { page, errors } = await open('/dashboard/', { storageState: signedIn, viewport: { width, height: 800 } });
+      for (const path of [`users/${id}`, `users/${id}/recordings`, `users/${id}/report`]) {
+        await page.evaluate((hash) => (location.hash = hash), `#/${path}`);
+        await expect.poll(() => page.locator('#main').innerText()).toContain('NNN');
+        await page.waitForLoadState('networkidle');
+        const beyond = await page.evaluate(() => {
+          const texts = document.createTreeWalker(document.querySelector('#main')!, NodeFilter.SHOW_TEXT);
+          const found = [`the page is ${document.documentElement.scrollWidth - innerWidth} px too wide`].filter(
+            (text) => !/is -|is 0/.test(text),
+          );
+          while (texts.nextNode() !== null) {
+            const text = texts.currentNode as Text;
+            const box = text.parentElement?.closest('.card, .page-head, .report')?.getBoundingClientRect();
+            const range = new Range();
+            range.selectNodeContents(text);
+            if (box !== undefined && text.data.includes('NNN') && range.getBoundingClientRect().right > box.right + 1)
+              found.push(text.parentElement!.localName);
+          }
+          return found;
+        });
+        expect(beyond, `${path} at ${width}`).toEqual([]);
+      }
+      expect(errors).toEqual([]);
+      await page.context().close();
+    }
+  });
+});
+
 describe.skipIf(chromiumPath === null)('a group', () => {
   it('is on the wall whole, sending or not', async () => {
     const { id: group } = await send<{ id: string }>('POST', `/api/v1/projects/${project.id}/groups`, { name: 'Many' });

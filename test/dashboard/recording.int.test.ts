@@ -213,6 +213,19 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('opens the variability of where one has gone a moment before, and is there again on the way back', async () => {
+    const { page } = await openViewer();
+    await page.locator('.views').focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press('v');
+    await page.getByRole('heading', { name: 'Heart rate variability of' }).waitFor();
+    expect(Math.abs((await shownSec(page)) - SECONDS)).toBeLessThan(2);
+    await page.goBack();
+    await page.locator('bio-recording[data-state=ready]').waitFor();
+    expect(Math.abs((await shownSec(page)) - SECONDS)).toBeLessThan(2);
+    await page.context().close();
+  });
+
   it('has the keyboard when it opens, unless that is elsewhere on the page', async () => {
     const { page, errors } = await openViewer(`?at=${at(100)}`);
     await page.locator('.views:focus').waitFor();
@@ -627,6 +640,49 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.mouse.click(area.x + 64 + (area.width - 64) / 2, area.y + area.height * 0.15);
     await until(async () => Math.abs((await shownSec(page)) - 90) < 2);
     expect(await violations(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('is moved and marked by the main button alone', async () => {
+    const { page } = await openViewer(`?at=${at(200)}`);
+    await page.locator('.views').focus();
+    await page.keyboard.press('m');
+    const middleOf = async (name: string): Promise<readonly [number, number]> => {
+      await page.locator(`canvas.${name}`).scrollIntoViewIfNeeded();
+      const box = (await page.locator(`canvas.${name}`).boundingBox())!;
+      return [box.x + box.width / 2, box.y + box.height / 2];
+    };
+    for (const name of ['rows', 'whole', 'strip']) {
+      const [x, y] = await middleOf(name);
+      for (const button of ['right', 'middle'] as const) {
+        await page.mouse.move(x, y);
+        await page.mouse.down({ button });
+        await page.mouse.move(x - 100, y, { steps: 4 });
+        await page.mouse.up({ button });
+      }
+    }
+    await page.mouse.wheel(0, 94.5); // a second
+    await until(async () => Math.abs((await shownSec(page)) - 201) < 0.1);
+    expect(await page.locator('dialog[open]').count()).toBe(0);
+    await page.context().close();
+  });
+
+  it('stays where it is when its pointer went up elsewhere', async () => {
+    const { page } = await openViewer(`?at=${at(200)}`);
+    const strip = page.locator('canvas.strip');
+    await strip.scrollIntoViewIfNeeded();
+    const box = (await strip.boundingBox())!;
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await strip.evaluate(
+      (canvas, clientX) => canvas.dispatchEvent(new PointerEvent('pointermove', { pointerId: 1, buttons: 0, clientX })),
+      x,
+    );
+    await page.mouse.move(x - 189, y, { steps: 4 });
+    await page.mouse.wheel(0, 94.5); // a second
+    await until(async () => Math.abs((await shownSec(page)) - 201) < 0.1);
+    await page.mouse.up();
     await page.context().close();
   });
 

@@ -19,6 +19,7 @@ const whole = {
   isEarlier: false,
   streams: [],
   computedToMs: null,
+  isComing: false,
   episodes: [],
   more: false,
   nights: [],

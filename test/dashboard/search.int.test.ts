@@ -49,6 +49,44 @@ describe.skipIf(chromiumPath === null)('search', () => {
     await page.context().close();
   });
 
+  it('gives the keyboard back to where it was, and closes when the browser goes back', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.evaluate(() => (location.hash = '#/users'));
+    const search = page.getByRole('searchbox');
+    await search.focus();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(await search.evaluate((element) => element === document.activeElement)).toBe(true);
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('names first who was typed, also where it is a device', async () => {
+    const [device] = await dashboard.send<{ device_id: string }[]>('GET', '/api/v1/devices');
+    const [project] = await dashboard.send<{ project_key: string }[]>('GET', '/api/v1/projects');
+    for (const id of ['Joe', 'Jo', `home of ${device!.device_id}`])
+      await dashboard.send('POST', '/api/v1/xusers', { external_id: id, project_key: project!.project_key });
+    const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    const names = (): Promise<string[]> => page.locator('#hits li b').allTextContents();
+    const field = page.getByRole('combobox', { name: 'People, devices, recordings' });
+    await field.fill('jo');
+    await expect.poll(names).toEqual(['Jo', 'Joe']);
+    await field.fill(device!.device_id.toUpperCase());
+    await expect.poll(() => page.locator('#hits li').first().textContent()).toMatch(/^\s*Device/);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('opens the first of what is found when Enter comes before the answer, and nothing of other words', async () => {
     const { page, errors } = await dashboard.open('/dashboard/#/overview', { storageState: dashboard.signedIn });
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();

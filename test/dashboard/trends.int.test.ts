@@ -396,6 +396,47 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await page.context().close();
   });
 
+  it('has a report that says of what came just now that it is still being computed, and looks again by itself', async () => {
+    const { send, service } = dashboard;
+    const { xuser_id: late } = await send<{ xuser_id: string }>('POST', '/api/v1/xusers', { external_id: 'just-imported' });
+    const channel = { code: 'ecg.ii', kind: 'ecg', rateNanoHz: 250e9, gain: 200, baseline: 0, unit: 'mV', lead: 'II' } as const;
+    const packet = encodePacket({
+      schemaVersion: 1,
+      deviceId: 'just-imported',
+      bootId: 'ef'.repeat(16),
+      seq: 0,
+      t0DeviceNs: 0n,
+      t0UnixNs: BigInt(Date.parse('2026-02-01T00:00:00Z')) * 1_000_000n,
+      sentUnixNs: 0n,
+      subject: 'just-imported',
+      firmware: '',
+      blocks: [{ channel, tOffsetNs: 0, samples: new Int32Array(250).fill(7), qmask: null }],
+      measurements: [],
+      events: [],
+    });
+    const headers = { authorization: `Bearer ${service.firstKey}`, 'content-type': 'application/x-protobuf' };
+    const answer = await fetch(`${service.baseUrl}/ingest/raw-packet`, { method: 'POST', headers, body: Buffer.from(packet) });
+    expect(answer.status, await answer.text()).toBe(202);
+    await expect
+      .poll(async () => (await send<{ recorded_from: string | null }[]>('GET', `/api/v1/streams?subject_id=${late}`))[0]?.recorded_from)
+      .toBeTruthy();
+    const address = `/dashboard/#/users/${late}/report?from=2026-02-01&to=2026-02-01`;
+    const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn });
+    const shown = page.locator('.report');
+    await shown.getByText('None so far: what came last is still being computed.').waitFor();
+    expect(await shown.getByText('None in this range.').count()).toBe(0);
+    await shown.locator('.figure', { hasText: 'Episodes' }).getByText('–').waitFor();
+    // Without being asked.
+    await shown.getByText('None in this range.').waitFor({ timeout: 130_000 });
+    expect(await shown.getByText('still being computed').count()).toBe(0);
+    let asked = 0;
+    page.on('request', (request) => void (asked += Number(request.url().includes('/api/v1/episodes'))));
+    await page.waitForTimeout(9000);
+    expect(asked, 'it is whole').toBe(0);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  }, 250_000);
+
   it('has a report of days without a recording, which says so', async () => {
     const address = `/dashboard/#/users/${person}/report?from=2026-01-01&to=2026-01-02`;
     const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn });

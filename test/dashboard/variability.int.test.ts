@@ -99,6 +99,24 @@ describe.skipIf(!isHere)('variability of a window', () => {
     expect(Math.abs(days[0]!.resting_hr! - 66)).toBeLessThan(6);
   });
 
+  it('of a recording that has only begun is looked for again, and shown without being asked', async () => {
+    const id = streams.get('calm')!;
+    let asked = 0;
+    const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
+    await page.route(new RegExp(`/api/v1/streams/${id}$`), async (route) => {
+      asked += 1;
+      const response = await route.fetch();
+      const stream = (await response.json()) as object;
+      // As it is in its first two seconds, longer.
+      await route.fulfill({ response, json: asked > 1 ? stream : { ...stream, recorded_from: null, last_sample_at: null } });
+    });
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/recordings/${id}/variability`);
+    await page.getByText('This recording has only begun.').waitFor();
+    await page.locator('.tachogram').waitFor({ timeout: 12_000 });
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('is of ten seconds to half an hour, and says what people corrected', async () => {
     const status = async (query: string): Promise<number> =>
       (

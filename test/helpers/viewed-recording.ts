@@ -43,7 +43,8 @@ export const SECOND = { ...CHANNEL, code: 'ecg.v5', lead: 'V5' };
  *  @param off seconds in which the electrode is off: a flat line
  *  @param second its second channel; default: of ECG @param events what the device or the file says, and in which second
  *  @param pause from its second `at` on, everything was recorded so many seconds later
- *  @param packetSec of each packet, which has room for 256 events; default: 10 */
+ *  @param packetSec of each packet, which has room for 256 events; default: 10
+ *  @param isImport it states its times, which may be in the future */
 type Sent = Readonly<{
   subject: string;
   deviceId: string;
@@ -56,7 +57,10 @@ type Sent = Readonly<{
   events?: readonly Readonly<{ sec: number; code: string; text: string }>[];
   pause?: Readonly<{ at: number; sec: number }>;
   packetSec?: number;
+  isImport?: boolean;
 }>;
+
+const timesOf = (ns: bigint, isImport: boolean) => (isImport ? { t0UnixNs: 0n, recordedUnixNs: ns } : { t0UnixNs: ns });
 
 /** Sends a recording of at most ten minutes as packets. */
 export async function sendRecording({ service }: DashboardFixture, sent: Sent): Promise<void> {
@@ -76,7 +80,7 @@ export async function sendRecording({ service }: DashboardFixture, sent: Sent): 
       bootId: sent.bootId,
       seq,
       t0DeviceNs,
-      t0UnixNs: BigInt(sent.startMs) * 1_000_000n + t0DeviceNs,
+      ...timesOf(BigInt(sent.startMs) * 1_000_000n + t0DeviceNs, sent.isImport === true),
       sentUnixNs: 0n,
       subject: sent.subject,
       firmware: '',

@@ -1,6 +1,8 @@
 /** Search over the records of an organization. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { holds, spellingsOf as spellingsInDashboard } from '../../dashboard/folded.ts';
 import { createOrganization } from '../../src/auth/organizations.ts';
+import { spellingsOf } from '../../src/text.ts';
 import { until } from '../helpers/database.ts';
 import { runService } from '../helpers/running-service.ts';
 import type { Answer, RunningService } from '../helpers/running-service.ts';
@@ -77,6 +79,82 @@ it('finds names with and without their accents, as Turkish and German are typed'
       const listed = await running.send<{ external_id: string }[]>('GET', `/api/v1/xusers?search=${encodeURIComponent(words)}`);
       expect([words, listed.body.map((one) => one.external_id)]).toEqual([words, [id]]);
     }
+  }
+});
+
+/** Makes people of these names, named by their place after a letter. */
+async function people(letter: string, names: readonly string[]): Promise<void> {
+  for (const [i, name] of names.entries()) {
+    await running.token(`${letter}-${i}`);
+    const [one] = (await running.send<{ xuser_id: string }[]>('GET', `/api/v1/xusers?external_id=${letter}-${i}`)).body;
+    await running.send('PATCH', `/api/v1/xusers/${one!.xuser_id}`, { body: { display_name: name } });
+  }
+}
+
+// promise: search
+it('lists first what was typed, then what begins with it as it was typed, then other spellings, then what holds it', async () => {
+  await people('rank', ['Banjoe', 'Joermann', 'Jöran', 'Joachim', 'Joe', 'Jo', 'Jö']);
+  const names = async (words: string): Promise<string[]> => (await find(words)).people.map((one) => one.display_name);
+  expect(await names('jo')).toEqual(['Jo', 'Jö', 'Joermann', 'Joachim', 'Joe', 'Jöran', 'Banjoe']);
+  expect(await names('JÖ')).toEqual(['Jö', 'Jo', 'Jöran', 'Joermann', 'Joachim', 'Joe', 'Banjoe']);
+  expect(await names('Joe')).toEqual(['Joe', 'Joermann', 'Jo', 'Jö', 'Jöran', 'Joachim', 'Banjoe']);
+  expect((await find('rank-1')).people.map((one) => one.external_id)).toEqual(['rank-1']);
+  for (const { xuser_id: id } of (await running.send<{ xuser_id: string }[]>('GET', '/api/v1/xusers?search=rank-')).body)
+    await running.send('PATCH', `/api/v1/xusers/${id}`, { body: { display_name: '' } });
+});
+
+it('service and dashboard find the same', async () => {
+  const names = [
+    'Γιώργος Παππάς',
+    'ΣΟΦΟΣ',
+    'Þór Øst',
+    'Łódź',
+    'Straße',
+    'STRASSE',
+    'İzmir',
+    'ırmak',
+    'Noël Œuvre',
+    'Nguyễn',
+    'Израиль',
+    'Müller',
+    'Mueller',
+  ];
+  const sought = [
+    'γιωργος',
+    'ΓΙΏΡΓΟΣ ΠΑΠΠΆΣ',
+    'παππασ',
+    'σοφος',
+    'Σοφοσ',
+    'øst',
+    'ost',
+    'lodz',
+    'strasse',
+    'straße',
+    'izmir',
+    'IRMAK',
+    'noel oeuvre',
+    'nguyen',
+    'израиль',
+    'muller',
+    'müller',
+    'muelle',
+  ];
+  await people('same', names);
+  const found: Record<string, unknown> = {};
+  for (const words of sought) {
+    expect(spellingsOf(words), words).toEqual(spellingsInDashboard(words));
+    const answer = await running.send<{ external_id: string }[]>('GET', `/api/v1/xusers?search=${encodeURIComponent(words)}`);
+    const listed = answer.body
+      .flatMap(({ external_id: id }) => (id.startsWith('same-') ? [Number(id.slice(5))] : []))
+      .toSorted((a, b) => a - b);
+    expect([words, listed]).toEqual([words, [...names.keys()].filter((i) => holds([names[i]!], words))]);
+    expect([words, listed.length > 0]).toEqual([words, true]);
+    found[words] = listed;
+  }
+  expect(found).toMatchObject({ γιωργος: [0], 'ΓΙΏΡΓΟΣ ΠΑΠΠΆΣ': [0], παππασ: [0], σοφος: [1], strasse: [4, 5], muller: [11] });
+  for (const i of names.keys()) {
+    const [one] = (await running.send<{ xuser_id: string }[]>('GET', `/api/v1/xusers?external_id=same-${i}`)).body;
+    await running.send('PATCH', `/api/v1/xusers/${one!.xuser_id}`, { body: { display_name: '' } });
   }
 });
 

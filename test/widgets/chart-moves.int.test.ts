@@ -372,6 +372,33 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('names the newest value of each line: of what is counted, both as the sum of the day', async () => {
+    const MINUTES = 15;
+    fixture.on('POST', '/api/v1/charts/query', ({ body }) => {
+      const { range, resolution } = body as Asked;
+      const [from, to] = [Date.parse(range.from), Date.parse(range.to)];
+      const isCompared = to < Date.now() - 12 * HOUR_MS;
+      // Of today: 4,000 by one row of its day.
+      if (resolution === '1d') return { json: { resolution: 'P1D', values: [{ agg: 'sum' }], data: [[to - HOUR_MS, 4000]], qmask: [[0]] } };
+      const step = MINUTES * 60_000;
+      const first = Math.ceil(from / step) * step;
+      const data = Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, i) => [first + i * step, isCompared ? 20 : 50]);
+      return { json: { resolution: 'PT15M', values: [{ agg: 'sum' }], data, qmask: data.map(() => [0]) } };
+    });
+    // In a zone in which it is about noon.
+    const offset = 12 - new Date().getUTCHours();
+    const zone = `Etc/GMT${offset > 0 ? '-' : '+'}${Math.abs(offset)}`;
+    const { chart, errors, close } = await open(['biosignals="STEPS" range="24h" tools compare="1d"'], { tz: zone });
+    const values = (): Promise<string[]> => chart.locator('.legend [part=value]').allTextContents();
+    await expect.poll(async () => (await values())[0]).toBe('4,000');
+    const rows = Math.floor(((Date.now() + offset * HOUR_MS) % (24 * HOUR_MS)) / (MINUTES * 60_000)) + 1;
+    const [, compared] = (await values()).map((text) => Number(text.replaceAll(',', '')));
+    // A quarter of an hour may begin meanwhile.
+    expect([20 * rows, 20 * (rows + 1), 20 * (rows - 1)]).toContain(compared);
+    expect(errors).toEqual([]);
+    await close();
+  });
+
   it('marks suspect values of what it compares with', async () => {
     const other = '11111111-2222-4333-8444-555555555555';
     fixture.on('POST', '/api/v1/charts/query', ({ body }) => {

@@ -12,7 +12,7 @@
  *  @cssprop --bio-trace-height - height of the trace; default 160px
  *  @cssprop --bio-color-trace
  *  @fires bio:live-state - {state}: connecting, live, stale, offline, refused */
-import { leadName } from '../../src/signal.ts';
+import { channelName } from '../../src/signal.ts';
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import { formatNumber, unitLabel } from '../shared/format.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../shared/live-frame.ts';
@@ -227,9 +227,6 @@ export function matches(channel: LiveChannel, wanted: string): boolean {
   return channel.code === wanted || channel.id === wanted || channel.kind === wanted;
 }
 
-export function channelName(channel: LiveChannel): string {
-  const { kind, code, lead } = channel;
-  return kind === 'other' ? `${code} ${lead}`.trim() : `${kind.toUpperCase()} ${leadName(channel)}`.trim();
-}
-
 define('bio-live-trace', BioLiveTrace);
+
+export { channelName, channelNames } from '../../src/signal.ts';

@@ -35,7 +35,13 @@ export class Retry {
 
 /** When each of many things that could not be read may be asked for again. */
 export class Failed {
-  readonly #at = new Map<string | number, Readonly<{ ms: number; atMs: number }>>();
+  readonly #at = new Map<string | number, Readonly<{ ms: number; atMs: number; count: number }>>();
+  readonly #triesMax: number;
+
+  /** @param triesMax for each of them; then they may not be asked for before `clear` */
+  constructor(triesMax = Infinity) {
+    this.#triesMax = triesMax;
+  }
 
   has(key: string | number): boolean {
     return this.#at.has(key);
@@ -47,8 +53,10 @@ export class Failed {
 
   /** @param again called when it may be */
   add(key: string | number, error: unknown, again: () => void): void {
-    const ms = retryMs(error, this.#at.get(key)?.ms);
-    this.#at.set(key, { ms, atMs: performance.now() + ms });
+    const before = this.#at.get(key);
+    const count = (before?.count ?? 0) + 1;
+    const ms = count >= this.#triesMax ? Infinity : retryMs(error, before?.ms);
+    this.#at.set(key, { ms, atMs: performance.now() + ms, count });
     if (ms !== Infinity) setTimeout(again, ms + 1);
   }
 

@@ -106,6 +106,7 @@ function check(label: string, isOn: boolean, toggle: () => void, isDisabled = fa
 /** Where to go in the recording: along it, by days, to a time. */
 function places({ source, words, atMs, isOfDays }: BarState, acts: BarActs): TemplateResult {
   const { startMs, endMs } = source;
+  const [firstTime, lastTime] = words.localEnds(startMs, endMs);
   return html`<div class="goto">
     <label
       >${words.say('goTo')}<input
@@ -127,8 +128,8 @@ function places({ source, words, atMs, isOfDays }: BarState, acts: BarActs): Tem
       type="datetime-local"
       step="1"
       aria-label=${words.say('goToTime')}
-      min=${words.local(startMs)}
-      max=${words.local(endMs)}
+      min=${firstTime}
+      max=${lastTime}
       .value=${words.local(atMs)}
       @change=${(event: Event) => acts.goTo(event.target as HTMLInputElement)}
       @keydown=${(event: KeyboardEvent) => {
@@ -139,12 +140,12 @@ function places({ source, words, atMs, isOfDays }: BarState, acts: BarActs): Tem
   </div>`;
 }
 
-function signalChoice({ words, channels, signal }: BarState, acts: BarActs): TemplateResult {
+function signalChoice({ words, source, channels, signal }: BarState, acts: BarActs): TemplateResult {
   const codes = ['', ...channels];
   return html`<label
     >${words.say('signal')}
     <select @change=${(event: Event) => acts.signal(codes[(event.target as HTMLSelectElement).selectedIndex]!)}>
-      ${codes.map((code) => html`<option .selected=${code === signal}>${code === '' ? words.say('allSignals') : code}</option>`)}
+      ${codes.map((code) => html`<option .selected=${code === signal}>${code === '' ? words.say('allSignals') : (source.names.get(code) ?? code)}</option>`)}
     </select></label
   >`;
 }
@@ -187,7 +188,8 @@ function channelChoice({ words, source, channels }: BarState, acts: BarActs): Te
     ${codes.map(
       (code) =>
         html`<label class="check"
-          ><input type="checkbox" .checked=${channels.includes(code)} @change=${() => toggle(code)} /> ${code}</label
+          ><input type="checkbox" .checked=${channels.includes(code)} @change=${() => toggle(code)} />
+          ${source.names.get(code) ?? code}</label
         >`,
     )}
     ${

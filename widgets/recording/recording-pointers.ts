@@ -42,6 +42,7 @@ export class StripPointers {
   }
 
   down(event: PointerEvent): void {
+    if (event.button !== 0) return; // a menu opens, whose pointer never goes up here
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
     this.#places.set(event.pointerId, { x: event.clientX, y: event.clientY });
     if (this.#places.size === 2) {
@@ -61,6 +62,7 @@ export class StripPointers {
       this.#target.hover(event);
       return;
     }
+    if (event.buttons === 0) return this.#lose(event);
     this.#places.set(event.pointerId, { x: event.clientX, y: event.clientY });
     if (this.#places.size === 2) {
       const ratio = this.#apart() / Math.max(1, this.#apartPx);
@@ -79,6 +81,14 @@ export class StripPointers {
     const isStill = Math.abs(event.clientX - begun.x) < STILL_PX;
     this.#target.end(begun.does, this.#target.timeAt(event), isStill);
     if (isStill) this.#target.hover(event); // a finger hovers over nothing
+  }
+
+  /** It went up where nobody was told. */
+  #lose(event: PointerEvent): void {
+    this.#places.delete(event.pointerId);
+    if (this.#begun !== null) this.#target.takeBack(this.#begun.does);
+    this.#begun = null;
+    this.#target.hover(event);
   }
 
   #apart(): number {

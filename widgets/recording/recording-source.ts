@@ -1,6 +1,7 @@
 /** Reads one recording for the viewer: in tiles that are kept, at most one request in flight for each kind of question, and answers to
  *  questions that nobody asks any more are dropped. */
 import type { Answer } from '../../sdk/request.ts';
+import { channelNames } from '../../src/signal.ts';
 import { medianStep } from '../shared/buckets.ts';
 import { catalog, findBiosignal } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
@@ -150,6 +151,11 @@ export class RecordingSource {
 
   get stream(): Stream {
     return this.#stream;
+  }
+
+  /** Of the channels, by their codes: `ECG II`. */
+  get names(): ReadonlyMap<string, string> {
+    return channelNames(this.#stream.channels);
   }
 
   get goesOn(): boolean {

@@ -1,8 +1,9 @@
 /** Words of the viewer of a recording: times, picks, measures, and where one is. */
-import { wallTime } from '../shared/days.ts';
+import { atWallTime, wallTime } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import { sentenceOf } from '../shared/strings.ts';
 import { traceTextFor } from '../shared/trace-strings.ts';
+import { zoneIfTwice } from '../shared/zoned-time.ts';
 import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import type { Tick } from './recording-draw.ts';
 import type { Pick } from './recording-pick.ts';
@@ -23,6 +24,8 @@ const letterTexts = {
   [DOUBT]: 'letterDoubt',
 } as const satisfies Readonly<Record<string, RecordingTextKey>>;
 
+const HOUR_MS = 36e5;
+const DAY_MS = 864e5;
 /** Between two times below the whole recording, at least. */
 const TICK_PX = 60;
 /** A heart rate of fewer intervals says of how many it is. */
@@ -51,7 +54,7 @@ export class RecordingWords {
 
   clock(ms: number, withDate: boolean, digits?: 3): string {
     const date = withDate ? ({ year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' } as const) : {};
-    return this.#format(`clock ${withDate} ${digits}`, {
+    const clock = this.#format(`clock ${withDate} ${digits}`, {
       ...date,
       hour: '2-digit',
       minute: '2-digit',
@@ -59,11 +62,27 @@ export class RecordingWords {
       ...(digits && { fractionalSecondDigits: digits }),
       hourCycle: 'h23',
     }).format(ms);
+    return withDate ? clock : clock + zoneIfTwice(this.#locale, ms, this.timeZone);
   }
 
   /** As an input of a time has it, by the clocks of the page. */
   local(ms: number): string {
     return new Date(Math.floor(wallTime(ms, this.timeZone) / 1000) * 1000).toISOString().slice(0, 19);
+  }
+
+  /** First and last time that an input may have: where the clocks are put back, the last is not that of the end. */
+  localEnds(startMs: number, endMs: number): readonly [string, string] {
+    const isPutBack = wallTime(endMs, this.timeZone) - wallTime(startMs, this.timeZone) < endMs - startMs - 1;
+    return isPutBack ? [this.local(startMs - HOUR_MS), this.local(endMs + HOUR_MS)] : [this.local(startMs), this.local(endMs)];
+  }
+
+  /** When the clocks of the page show this: of two such times the one in the recording, or the nearer to where one is.
+   *  @returns null: at no time of the recording */
+  timeOf(wallMs: number, nearMs: number, startMs: number, endMs: number): number | null {
+    const both = [-DAY_MS, DAY_MS].map((ms) => wallMs + (wallMs + ms - wallTime(wallMs + ms, this.timeZone)));
+    const shown = [...both.filter((ms) => wallTime(ms, this.timeZone) === wallMs), atWallTime(wallMs, this.timeZone)];
+    const within = shown.filter((ms) => ms > startMs - 1000 && ms <= endMs);
+    return within.length === 0 ? null : within.reduce((best, ms) => (Math.abs(ms - nearMs) < Math.abs(best - nearMs) ? ms : best));
   }
 
   date(ms: number): string {

@@ -21,7 +21,7 @@
 import { isRefusal } from '../../sdk/retry.ts';
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
-import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
+import { addDays, startOfDay, wallTime } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 import { tokenColor } from '../shared/theme.ts';
@@ -498,7 +498,14 @@ export class BioRecording extends BioElement {
     this.requestUpdate();
   }
 
+  /** Tells now what a moment later would be told, for a page that is about to be left. */
+  tellNow(): void {
+    if (this.#tellTimer !== undefined) this.#tell();
+  }
+
   #tell(): void {
+    clearTimeout(this.#tellTimer);
+    this.#tellTimer = undefined;
     this.requestUpdate();
     this.emit('bio:recording-view', {
       at: new Date(this.#atMs).toISOString(),
@@ -684,7 +691,7 @@ export class BioRecording extends BioElement {
   }
 
   #pickIn(event: PointerEvent, [fromMs, toMs]: readonly [number, number]): void {
-    if (event.buttons === 0) return;
+    if ((event.buttons & 1) === 0) return;
     const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
     this.#moveTo(Math.min(toMs - 1, Math.max(fromMs, fromMs + ((event.clientX - left) / width) * (toMs - fromMs))));
   }
@@ -698,7 +705,7 @@ export class BioRecording extends BioElement {
   }
 
   #pickRow(event: PointerEvent): void {
-    if (this.#source === null) return;
+    if (this.#source === null || event.button !== 0) return;
     const { left, top, width, height } = (event.currentTarget as Element).getBoundingClientRect();
     const { fromMs, rowMs, count } = this.#page;
     const row = Math.min(count - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * count)));
@@ -870,7 +877,8 @@ export class BioRecording extends BioElement {
   }
 
   #laneName(code: string, unit: string): string {
-    return [code, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · ');
+    const name = this.#source!.names.get(code) ?? code;
+    return [name, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · ');
   }
 
   get #laneNames(): readonly string[] {
@@ -961,7 +969,10 @@ export class BioRecording extends BioElement {
 
   /** A time that is being typed is one of its own after each figure: what is not of the recording is left as it is. */
   #goTo({ valueAsNumber: wallMs, validity }: HTMLInputElement): void {
-    if (validity.valid && !Number.isNaN(wallMs)) this.#moveTo(atWallTime(wallMs, this.#words.timeZone));
+    const isHere = Math.floor(wallTime(this.#atMs, this.#words.timeZone) / 1000) * 1000 === wallMs;
+    if (!validity.valid || Number.isNaN(wallMs) || isHere || this.#source === null) return;
+    const ms = this.#words.timeOf(wallMs, this.#atMs, this.#source.startMs, this.#source.endMs);
+    if (ms !== null) this.#moveTo(ms);
   }
 
   // ------------------------------------------------------------------------------------------------ the page

@@ -9,7 +9,7 @@ import type { Session } from './session.ts';
 export type Biosignal = Answer<'listBiosignals'>[number];
 export type Observation = Answer<'listObservations'>[number];
 
-type Newest = Readonly<{ value: number; timeMs: number; flag: number; lengthMs: number }>;
+export type Newest = Readonly<{ value: number; timeMs: number; flag: number; lengthMs: number }>;
 
 /** One column of a chart. `values[i]` is null where there is nothing usable; `flags[i]` says how far to trust the rest. */
 export type Series = Readonly<{
@@ -127,8 +127,8 @@ export async function queryChart(session: Session, request: ChartRequest, signal
       stepMs,
       bucketMs: due.every((count) => count! > 1) && parseDuration(answer.resolution),
       values: rows.map((row, i) => {
-        const value = row[column + 1] ?? null;
-        return value === null || !Number.isFinite(value) || flags[i]! >= 2 ? null : value;
+        const value = row[column + 1]!;
+        return Number.isFinite(value) && flags[i]! < 2 ? value : null;
       }),
       flags,
       lows: summed ? [] : of('min'),
@@ -146,16 +146,16 @@ export function unknownBiosignal(wanted: string): ApiError {
   return pageFault(`biosignals="${wanted}" names no biosignal or feature`);
 }
 
-/** The newest observation of the last `withinMs` that is not bad, or null. What is counted is told as the sum of today, on the clocks of
- *  `tz` or else of the person: by this biosignal or, where it has none, by another of its LOINC code.
- *  @param until of what is not counted: the end, RFC 3339; default: now */
+/** The newest observation of the `withinMs` before `toMs` that is not bad, or null. What is counted is told as the sum of today, on the
+ *  clocks of `tz` or else of the person: by this biosignal or, where it has none, by another of its LOINC code.
+ *  @param toMs of what is not counted: the end, Unix ms; what a clock that is ahead says is not of now */
 export async function latestObservation(
   session: Session,
   biosignal: Biosignal,
   withinMs: number,
   tz: string | undefined,
   signal?: AbortSignal,
-  until?: string,
+  toMs = Date.now(),
 ): Promise<Observation | null> {
   const today = isCounted(biosignal) ? await todayOf(session, biosignal, tz, undefined, signal) : { biosignal_id: biosignal.id };
   if (today === null) return null;
@@ -163,8 +163,8 @@ export async function latestObservation(
   const query = {
     biosignal_id: today.biosignal_id,
     subject_id: subjectId,
-    since: new Date(Date.now() - withinMs).toISOString(),
-    until,
+    since: new Date(toMs - withinMs).toISOString(),
+    until: new Date(toMs).toISOString(),
     quality_max: 1,
     order: 'desc',
     limit: 1,

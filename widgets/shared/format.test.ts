@@ -1,6 +1,6 @@
 /** Durations, numbers, ages and units, as pages write and people read them. */
 import { expect, it } from 'vitest';
-import { convertUnit, formatAge, formatNumber, formatValue, parseDuration, unitLabel } from './format.ts';
+import { convertUnit, formatAge, formatNumber, formatTime, formatValue, parseDuration, unitLabel } from './format.ts';
 
 it.each([
   ['15m', 900_000],
@@ -72,4 +72,16 @@ it('tells pNN50 and pNN20 in per cent, by whatever it was asked for', () => {
 
 it('a unit is printed as people write it', () => {
   expect(['Cel', '{score}', '1', 'mm[Hg]', '[g]', 'kg'].map(unitLabel)).toEqual(['°C', '', '', 'mmHg', 'g', 'kg']);
+});
+
+// promise: clock-change-said
+it.each([
+  ['en-GB', '26 Oct 2025, 02:10 CEST', '26 Oct 2025, 02:10 CET'],
+  ['de', '26.10.2025, 02:10 MESZ', '26.10.2025, 02:10 MEZ'],
+  ['fr', '26 oct. 2025, 02:10 UTC+2', '26 oct. 2025, 02:10 UTC+1'],
+])('an hour that the clocks show twice is told apart, in %s', (locale, first, second) => {
+  const time = (iso: string, style?: 'date' | 'seconds'): string => formatTime(locale, Date.parse(iso), 'Europe/Berlin', style);
+  expect([time('2025-10-26T00:10Z'), time('2025-10-26T01:10Z')]).toEqual([first, second]);
+  for (const once of ['2025-10-25T23:59Z', '2025-10-26T02:00Z', '2026-03-29T01:00Z']) expect(time(once)).toMatch(/\d\d:\d\d$/);
+  expect(time('2025-10-26T00:10Z', 'date')).not.toMatch(/C?E|UTC|M/);
 });

@@ -52,20 +52,22 @@ export function formatValue(locale: string, value: number | null, unit: string):
   return new Intl.NumberFormat(locale, { minimumFractionDigits: unit[0] === '{' ? 0 : exact, maximumFractionDigits: exact }).format(value);
 }
 
+/** @param isZoned with the abbreviation of the zone, which a time that the clocks show twice has in any case: CEST, CET */
 export function formatTime(
   locale: string,
   timeMs: number,
   timeZone: string | undefined,
-  style: 'time' | 'date' | 'full' | 'seconds' = 'full',
+  style: 'date' | 'full' | 'seconds' = 'full',
+  isZoned = false,
 ): string {
-  const options: Intl.DateTimeFormatOptions =
-    style === 'time'
-      ? { timeStyle: 'short' }
-      : style === 'date'
-        ? { dateStyle: 'medium' }
-        : { dateStyle: 'medium', timeStyle: style === 'seconds' ? 'medium' : 'short' };
-  return new Intl.DateTimeFormat(locale, { ...options, timeZone }).format(timeMs);
+  const timeStyle = ({ date: undefined, full: 'short', seconds: 'medium' } as const)[style];
+  const clock = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle, timeZone });
+  const [text, ...others] = [0, 36e5, -36e5].map((ms) => clock.format(timeMs + ms));
+  return text! + (timeStyle && (isZoned || others.includes(text!)) ? ` ${zoneName(locale, timeMs, timeZone)}` : '');
 }
+
+export const zoneName = (locale: string, timeMs: number, timeZone: string | undefined): string =>
+  new Intl.DateTimeFormat(locale, { timeZone, timeZoneName: 'short' }).format(timeMs).split(' ').at(-1)!;
 
 const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400],

@@ -1,6 +1,6 @@
 /** Times of which the clocks alone do not say enough: where they are put back, an hour comes twice. */
 import { wallTime } from './days.ts';
-import { formatTime } from './format.ts';
+import { formatTime, zoneName } from './format.ts';
 
 const HOUR_MS = 36e5;
 
@@ -10,8 +10,14 @@ export function clocksChange(fromMs: number, toMs: number, timeZone: string | un
   return Math.abs(wallTime(to, timeZone) - wallTime(from, timeZone) - (to - from)) > 1;
 }
 
-/** As formatTime; with the abbreviation of the zone, as the viewer of a recording has it, where the clocks change in the range of which it
- *  is a time. */
+/** What tells apart the two times at which the clocks show the same: ` CEST` and ` CET`; '' where they show it once. */
+export function zoneIfTwice(locale: string, timeMs: number, timeZone: string | undefined): string {
+  const wall = wallTime(timeMs, timeZone);
+  const isTwice = [HOUR_MS, -HOUR_MS].some((ms) => wallTime(timeMs + ms, timeZone) === wall);
+  return isTwice ? ` ${zoneName(locale, timeMs, timeZone)}` : '';
+}
+
+/** As formatTime; with the abbreviation of the zone where the clocks change in the range of which it is a time. */
 export function zonedTime(
   locale: string,
   timeMs: number,
@@ -20,15 +26,5 @@ export function zonedTime(
   fromMs = timeMs,
   toMs = timeMs,
 ): string {
-  if (style === 'date' || !clocksChange(fromMs, toMs, timeZone)) return formatTime(locale, timeMs, timeZone, style);
-  return new Intl.DateTimeFormat(locale, {
-    year: 'numeric',
-    month: 'short',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    ...(style === 'seconds' && { second: '2-digit' }),
-    timeZoneName: 'short',
-    timeZone,
-  }).format(timeMs);
+  return formatTime(locale, timeMs, timeZone, style, clocksChange(fromMs, toMs, timeZone));
 }

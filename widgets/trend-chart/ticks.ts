@@ -1,5 +1,6 @@
 /** Ticks of a time axis, on the clocks of a zone: whole seconds to years. */
 import { atWallTime, wallTime } from '../shared/days.ts';
+import { zoneIfTwice } from '../shared/zoned-time.ts';
 
 const DAY = 86_400;
 const WEEK = 7 * DAY;
@@ -35,7 +36,8 @@ export function timeSplits(fromSec: number, toSec: number, stepSec: number, time
   return splits;
 }
 
-/** What stands below a tick.  @param spanMs of the axis: where there is more than half a day of it, a midnight is told by its date */
+/** What stands below a tick. Where the clocks show an hour twice, the first tick of each says which it is.
+ *  @param spanMs of the axis: where there is more than half a day of it, a midnight is told by its date */
 export function tickTexts(
   splits: readonly number[],
   stepSec: number,
@@ -54,8 +56,13 @@ export function tickTexts(
         : stepSec >= DAY
           ? day
           : format({ timeStyle: stepSec < 60 ? 'medium' : 'short', hourCycle });
+  let saidZone = '';
   return splits.map((sec) => {
-    const isMidnight = spanMs > 432e5 && stepSec < DAY && wallTime(sec * 1000, timeZone) % 864e5 === 0;
-    return (isMidnight ? day : of).format(sec * 1000);
+    const timeMs = sec * 1000;
+    const zone = stepSec < DAY ? zoneIfTwice(locale, timeMs, timeZone) : '';
+    const newZone = zone === saidZone ? '' : zone;
+    saidZone = zone;
+    const isMidnight = spanMs > 432e5 && stepSec < DAY && wallTime(timeMs, timeZone) % 864e5 === 0;
+    return (isMidnight ? day : of).format(timeMs) + newZone;
   });
 }

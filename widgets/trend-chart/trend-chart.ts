@@ -49,7 +49,7 @@ import type UPlot from 'uplot';
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { catalog, findBiosignal, isCounted, isDaily, latestObservation, newestOf, queryChart } from '../shared/data.ts';
-import type { Aggregate, Series } from '../shared/data.ts';
+import type { Aggregate, Newest, Series } from '../shared/data.ts';
 import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
 import { convertUnit } from '../shared/format.ts';
 import { parseReference } from '../shared/reference-range.ts';
@@ -253,19 +253,21 @@ export class BioTrendChart extends DataWidget<Shown> {
       ...biosignals.map(async (biosignal) =>
         !biosignal || daily || (!live && isCounted(biosignal))
           ? null
-          : latestObservation(
-              session,
-              biosignal,
-              Date.now() - fromMs,
-              this.timeZone,
-              signal,
-              live ? undefined : new Date(toMs).toISOString(),
-            ),
+          : latestObservation(session, biosignal, toMs - fromMs, this.timeZone, signal, toMs),
       ),
     ]);
     const found = answer.map((item) => ({ ...item, name: this.named(item.name) }));
     const series = [...found, ...(others?.(found) ?? [])].map((item, i) =>
-      convertUnit({ ...item, newest: newestOf(item, newest[i] ?? null) }, this.setting('units')),
+      convertUnit(
+        {
+          ...item,
+          newest:
+            item.compared && live && !daily && isCounted(item)
+              ? sumSince(item, startOfDay(toMs, this.timeZone))
+              : newestOf(item, newest[i] ?? null),
+        },
+        this.setting('units'),
+      ),
     );
     this.#preview = null;
     const empty = series.every((item) => item.newest === null && item.range[1] === null);
@@ -504,6 +506,14 @@ export class BioTrendChart extends DataWidget<Shown> {
 
 /** What each plot has: without data there is one, with the time axis alone. */
 const plotsOf = ({ series, empty }: Shown): readonly (readonly Series[])[] => (empty ? [series] : byUnit(series));
+
+/** Of what is counted, at the times of the day whose sum its own line has; null: the chart does not have all of them. */
+function sumSince({ timesMs, values, flags, stepMs }: Series, sinceMs: number): Newest | null {
+  const rows = [...values.keys()].filter((row) => timesMs[row]! >= sinceMs && values[row] !== null);
+  if (rows.length === 0 || timesMs[0]! > sinceMs) return null;
+  const value = rows.reduce((sum, row) => sum + values[row]!, 0);
+  return { value, timeMs: timesMs[rows.at(-1)!]!, flag: Math.max(...rows.map((row) => flags[row]!)), lengthMs: stepMs };
+}
 
 const unitOf = { s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' } as const;
 

@@ -32,6 +32,7 @@ export function alignedTo(own: Series, other: Series, shift: (timeMs: number) =>
   let at = 0;
   const rows = own.timesMs.map((timeMs) => {
     const wanted = shift(timeMs);
+    if (timesMs[at]! > wanted + near) at = 0; // in the second of two equal hours
     while (at + 1 < timesMs.length && Math.abs(timesMs[at + 1]! - wanted) <= Math.abs(timesMs[at]! - wanted)) at++;
     return timesMs.length > 0 && Math.abs(timesMs[at]! - wanted) <= near ? at : -1;
   });

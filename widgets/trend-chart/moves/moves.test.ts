@@ -123,6 +123,25 @@ it('tells a midnight by its date, and a month with its year', () => {
   expect(texts(['2025-12-31T23:00Z'], 12 * 2_629_800, 80_000)).toEqual(['2026']);
 });
 
+// promise: clock-change-said
+it('tells apart the ticks of an hour that the clocks show twice, each once', () => {
+  const texts = (from: string, to: string, step: number): string[] =>
+    tickTexts(timeSplits(at(from) / 1000, at(to) / 1000, step, 'Europe/Berlin'), step, at(to) - at(from), 'en-GB', 'Europe/Berlin');
+  expect(texts('2025-10-25T22:30Z', '2025-10-26T03:00Z', 3600)).toEqual(['01:00', '02:00 CEST', '03:00']);
+  expect(texts('2025-10-25T23:45Z', '2025-10-26T02:10Z', 900)).toEqual([
+    '01:45',
+    '02:00 CEST',
+    '02:15',
+    '02:30',
+    '02:45',
+    '02:00 CET',
+    '02:15',
+    '02:30',
+    '02:45',
+    '03:00',
+  ]);
+});
+
 const series = (timesMs: number[], values: (number | null)[], more: Partial<Series> = {}): Series => ({
   name: 'HR',
   key: 'HR',

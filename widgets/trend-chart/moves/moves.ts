@@ -40,8 +40,10 @@ export function startMoves(host: ChartHost): Moves {
       const wanted = element.getAttribute('compare');
       const comparison = comparisonOf(wanted, request.rangeMs, host.timeZone());
       if (comparison === null) return () => [];
-      const toMs = comparison.shift(request.toMs ?? Date.now());
-      const fromMs = comparison.shift((request.toMs ?? Date.now()) - request.rangeMs);
+      const { toMs: endMs = Date.now(), rangeMs } = request;
+      const [first, last] = [comparison.shift(endMs - rangeMs), comparison.shift(endMs)];
+      // Where the clocks are put back in the range, its end may be of an earlier time of the day than its beginning.
+      const [fromMs, toMs] = [Math.min(first, last - rangeMs), Math.max(last, first + rangeMs)];
       const subject = comparison.subjectId === null ? {} : { subjectId: comparison.subjectId };
       const others = await host.kit.queryChart(session, { ...request, rangeMs: toMs - fromMs, toMs, ...subject }, signal);
       const suffix = controls.nameOf(wanted!);

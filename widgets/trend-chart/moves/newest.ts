@@ -6,6 +6,8 @@ import type { View } from '../plot.ts';
 const DAY_MS = 864e5;
 /** The service refuses more than 3660 days. */
 const DAYS_MAX = 3650;
+/** Looked through, too: a device's clock may be ahead, mostly by hours. */
+const AHEAD_DAYS = 9;
 
 /** At least as long is what is shown of a few values. */
 const SHOWN_MS_MIN = 5 * 60_000;
@@ -24,7 +26,7 @@ export async function newestStretch(
     const found = await ask({ series, toMs, rangeMs: days * DAY_MS, resolution, maxPoints: 4000, tz: 'UTC' });
     return (found[0]?.timesMs ?? []).filter((_, row) => found.some(({ values }) => (values[row] ?? null) !== null));
   };
-  const days = await buckets(Math.ceil(Date.now() / DAY_MS) * DAY_MS, DAYS_MAX, '1d');
+  const days = await buckets((Math.ceil(Date.now() / DAY_MS) + AHEAD_DAYS) * DAY_MS, DAYS_MAX + AHEAD_DAYS, '1d');
   const dayMs = days.at(-1);
   if (dayMs === undefined) return null;
   const minutes = await buckets(dayMs + DAY_MS, 2, '1m');
