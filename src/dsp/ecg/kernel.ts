@@ -33,6 +33,8 @@ const beforeRest = shapeMeasures.indexOf('before_rest');
 const JUDGED_LEADS = 2;
 /** Candidates of 12 s: no two are closer than 200 ms. */
 const NOTES = 96;
+/** More beats than are ever found and not given yet: those of 2 s. */
+const FOUND = 32;
 
 /** Push leads in order, flush at the end. A beat at t and the judgement of the second that ends at t are out once the sample at
  *  t + latencySec was pushed. A pure function of the samples since reset, however they were cut. */
@@ -63,6 +65,10 @@ export class EcgKernel implements LeadListener {
   #judged = 0;
   #quietSec = 0;
   #given = 0;
+  /** By number of the beat since reset: is it to be seen in the second lead alone? */
+  readonly #ofSecond = new Uint8Array(FOUND);
+  #foundCount = 0;
+  #givenCount = 0;
 
   /** @param fs sampling rate in Hz, 50..4000 */
   constructor(fs: number, leadCount: number) {
@@ -93,6 +99,8 @@ export class EcgKernel implements LeadListener {
     this.#secondEnd = Math.ceil(this.#fs - 1e-6);
     this.#judged = 0;
     this.#given = 0;
+    this.#foundCount = 0;
+    this.#givenCount = 0;
   }
 
   push(leads: readonly Float64Array[], from: number, to: number, beats: ShapedBeats, judgements: FoundJudgements): void {
@@ -123,6 +131,10 @@ export class EcgKernel implements LeadListener {
     this.#signals[lead] = signal;
     this.#k = k + count;
     judge.push(signal, k, count);
+  }
+
+  beatFound(isOfSecond: boolean): void {
+    this.#ofSecond[this.#foundCount++ % FOUND] = isOfSecond ? 1 : 0;
   }
 
   #endSecond(beats: ShapedBeats, judgements: FoundJudgements): void {
@@ -207,11 +219,13 @@ export class EcgKernel implements LeadListener {
       const sample = (at - (decimation - 1) / 2) / decimation;
       this.#shapes.measure(Math.round(sample));
       this.#secondShapes?.measure(Math.round(sample));
-      const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
       const second = this.#secondShapes?.measures ?? null;
-      // of a lead without a usual beat, as one that is dead or all noise, nothing is known
-      const isBySecond = second !== null && Number.isNaN(this.#shapes.measures[0]!) && !Number.isNaN(second[0]!);
+      const isOfSecond = this.#ofSecond[this.#givenCount++ % FOUND] === 1;
+      // of a lead without a usual beat, as one that is dead or all noise, nothing is known; of hum every beat is usual
+      const isBySecond = second !== null && !Number.isNaN(second[0]!) && (isOfSecond || Number.isNaN(this.#shapes.measures[0]!));
       const measures = isBySecond ? second : this.#shapes.measures;
+      const { shiftMs: bestFit } = isOfSecond ? this.#secondShapes! : this.#shapes;
+      const shiftMs = bestFit + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
       appendShapedBeat(
         out,
         at,

@@ -46,6 +46,19 @@ describe.each([125, 250, 360, 500])('at %i Hz', (fs) => {
     expect(Math.max(...apart)).toBeLessThan(0.05);
   });
 
+  // nothing of the heart in it: its electrode is off
+  test.each([0.1, 0.5, 2])('beats keep their place next to a first lead of %f mV of hum', (mv) => {
+    const random = seeded(5);
+    const hum = first.map((_, i) => mv * Math.sin((2 * Math.PI * 50 * i) / fs) + 0.004 * (random() - 0.5));
+    const { features, beats: rows } = run(fs, [hum, second]);
+    const found = rows.filter(({ kind }) => kind !== 'interpolated').map(({ tNs }) => Number(tNs) / 1e9);
+    const known = beats.filter((t) => t > 10 && t < seconds - 5);
+    const late = known.map((t) => found.map((u) => u - t).reduce((a, b) => (Math.abs(b) < Math.abs(a) ? b : a)));
+    const sorted = late.toSorted((a, b) => a - b);
+    expect(sorted[Math.floor(0.99 * sorted.length)]! - sorted[Math.floor(0.01 * sorted.length)]!).toBeLessThan(0.016);
+    for (const { qmask, value } of features.get('hrv_sdnn_300s') ?? []) if (qmask === 0) expect(value).toBeLessThan(30);
+  });
+
   test('the rhythms of two hearts make no good heart rate, nor do their seconds', () => {
     const other = makeRhythm(seconds, 91, () => true, 8);
     const { features } = run(fs, [first, makeEcg({ ...usual, ...other, shape: ecgShapes['deep S'], seed: 2 })]);
@@ -81,6 +94,7 @@ test.each([100, 130, 150, 170])('of a clean heart at %i /min the first beats lie
 test.each([
   ['stands still', () => 0],
   ['is noise', (random: () => number) => 0.4 * (random() + random() + random() - 1.5)],
+  ['is hum', (_: () => number, i: number) => 0.5 * Math.sin((2 * Math.PI * 50 * i) / 250)],
 ])('a first lead that %s hides no ventricular run of the second', (_, valueOf) => {
   const all: number[] = [];
   const ventricular: number[] = [];
@@ -92,7 +106,7 @@ test.each([
   const pWaves = all.filter((t) => !ventricular.includes(t)).map((t) => t - 0.17);
   const second = makeEctopicEcg({ fs: 250, seconds, beats: all, pWaves, ventricular });
   const random = seeded(4);
-  const called = run(250, [second.map(() => valueOf(random)), second]).beats.filter(({ reason }) => reason === 'ventricular');
+  const called = run(250, [second.map((_, i) => valueOf(random, i)), second]).beats.filter(({ reason }) => reason === 'ventricular');
   const found = ventricular.filter((t) => called.some(({ tNs }) => Math.abs(Number(tNs) / 1e9 - t) < 0.1));
   expect(ventricular.length).toBeGreaterThan(15);
   expect(found.length).toBeGreaterThan(0.8 * ventricular.length);
