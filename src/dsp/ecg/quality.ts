@@ -10,7 +10,7 @@
  *  Two logistic functions of them, fitted on recordings with added noise (docs/dsp/ecg.md says which, and how they do on the others):
  *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
  *  Neither is good where T waves may have been taken for beats, nor while what follows a pause is far lower than the beats before it,
- *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears.
+ *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears, also one whose heart is twice as fast.
  *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
  *  converter at its end.
  *
@@ -56,6 +56,23 @@ export const SHARED_MIN = 0.6;
 export const OWN_NOISE_MAX = 0.25;
 /** and has so many beats in the window. */
 const OWN_BEATS_MIN = 4;
+/** A lead has so many times the beats of the other where it counts T or P waves, too, where the other lacks the ventricular beats of a
+ *  bigeminy, or where its heart is another, twice as fast, of which every second beat is near one of the slower heart for a while. */
+export const TWICE_AS_MANY = 5 / 3;
+/** Leads of one heart keep their distance over so long, s, */
+export const KEPT_FOR_SEC = 20;
+/** by no more than this, s, more than a sample of the second detector, while two hearts come apart; */
+export const KEPT_SEC = 0.012;
+/** of this share of the beats, of so many or more. */
+export const KEPT_MIN = 0.8;
+const KEPT_BEATS_MIN = 6;
+/** The second detector has learned the size of its beats by then. */
+const LEARNED_SEC = 2;
+
+/** Two leads of which the one has `times` the beats of the other, and that has `beatsMin`, share at least so many of its beats. */
+type Sharing = Readonly<{ beatsMin: number; times: number; withinSec: number; least: number }>;
+const anyRhythm: Sharing = { beatsMin: OWN_BEATS_MIN, times: 1, withinSec: SAME_BEAT_SEC, least: SHARED_MIN };
+const twiceAsFast: Sharing = { beatsMin: KEPT_BEATS_MIN, times: TWICE_AS_MANY, withinSec: KEPT_SEC, least: KEPT_MIN };
 
 /** `sqi` at or above: good; below the other: bad. The same for `rate`. */
 export const ecgSqiGood = 0.97;
@@ -300,13 +317,20 @@ export class EcgQuality {
   /** Do this lead and another show the rhythms of two hearts in [fromSec, toSec), by the second detector, which sees one lead? */
   isOfAnotherHeart(other: EcgQuality, fromSec: number, toSec: number): boolean {
     if (this.#second.noise >= OWN_NOISE_MAX || other.#second.noise >= OWN_NOISE_MAX) return false;
+    const keptFromSec = Math.max(LEARNED_SEC, toSec - KEPT_FOR_SEC);
+    return (
+      this.#sharesLess(other, fromSec, toSec, anyRhythm) || this.#sharesLess(other, keptFromSec, toSec, twiceAsFast)
+    );
+  }
+
+  #sharesLess(other: EcgQuality, fromSec: number, toSec: number, { beatsMin, times, withinSec, least }: Sharing): boolean {
     const [from, to] = [fromSec * this.#fs, toSec * this.#fs];
     const own = countBetween(this.#other, from, to);
     const others = countBetween(other.#other, from, to);
     const fewer = Math.min(own, others);
-    if (fewer < OWN_BEATS_MIN) return false;
+    if (fewer < beatsMin || Math.max(own, others) < times * fewer) return false;
     const [few, many] = own <= others ? [this.#other, other.#other] : [other.#other, this.#other];
-    return countShared(few, many, from, to, SAME_BEAT_SEC * this.#fs) < SHARED_MIN * fewer;
+    return countShared(few, many, from, to, withinSec * this.#fs) < least * fewer;
   }
 
   /** Judges [fromSec, toSec), in which the beats [first, last) lie, into `sqi` and `rate`. */
@@ -324,7 +348,7 @@ export class EcgQuality {
     }
     const presentSec = present / this.#fd;
     const count = last - first;
-    dropBefore(this.#other, (fromSec - 1) * this.#fs);
+    dropBefore(this.#other, (toSec - KEPT_FOR_SEC - 1) * this.#fs);
     if (presentSec < PRESENT_MIN_SEC || flat > FLAT_MAX * present || count < 2 || count < BEATS_PER_SEC_MIN * presentSec) return;
     this.#signalFeatures(fromSec, toSec, present);
     this.#beatFeatures(beats, first, last, toSec);

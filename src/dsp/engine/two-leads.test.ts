@@ -59,19 +59,20 @@ describe.each([125, 250, 360, 500])('at %i Hz', (fs) => {
     for (const { qmask, value } of features.get('hrv_sdnn_300s') ?? []) if (qmask === 0) expect(value).toBeLessThan(30);
   });
 
-  test('the rhythms of two hearts make no good heart rate, nor do their seconds', () => {
-    const other = makeRhythm(seconds, 91, () => true, 8);
+  test.each([91, 144, 143])('the rhythms of two hearts make no good heart rate, nor do their seconds: 72 and %i /min', (perMin) => {
+    const other = makeRhythm(seconds, perMin, () => true, 8);
     const { features } = run(fs, [first, makeEcg({ ...usual, ...other, shape: ecgShapes['deep S'], seed: 2 })]);
     for (const feature of ['hr_ecg', 'sqi_ecg']) {
       const rows = features.get(feature)!;
       expect(rows.length).toBeGreaterThan(150);
-      expect(rows.filter(({ qmask }) => qmask === 0).length / rows.length).toBeLessThan(0.05);
+      expect(rows.filter(({ qmask }) => qmask === 0).length / rows.length).toBeLessThan(0.1);
     }
   });
 
   test.each([
     ['a lead in which every beat is seen late', (t: number) => t + 0.14, () => true],
     ['a lead that has every second beat', (t: number) => t, (i: number) => i % 2 === 0],
+    ['a lead that sees every second beat late', (t: number) => t + 0.06, (i: number) => i % 2 === 0],
   ])('%s is of the same heart', (_, moved, has) => {
     const seen = beats.filter((__, i) => has(i)).map(moved);
     const { features } = run(fs, [first, makeEcg({ ...usual, beats: seen, pWaves: [], shape: ecgShapes['deep S'], seed: 2 })]);
