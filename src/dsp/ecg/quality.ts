@@ -60,11 +60,11 @@ const OWN_BEATS_MIN = 4;
  *  bigeminy, or where its heart is another, twice as fast, of which every second beat is near one of the slower heart for a while. */
 export const TWICE_AS_MANY = 5 / 3;
 /** Leads of one heart keep their distance over so long, s, */
-export const KEPT_FOR_SEC = 20;
+export const KEPT_FOR_SEC = 30;
 /** by no more than this, s, more than a sample of the second detector, while two hearts come apart; */
 export const KEPT_SEC = 0.012;
 /** of this share of the beats, of so many or more. */
-export const KEPT_MIN = 0.8;
+export const KEPT_MIN = 0.7;
 const KEPT_BEATS_MIN = 6;
 /** The second detector has learned the size of its beats by then. */
 const LEARNED_SEC = 2;
