@@ -56,6 +56,12 @@ export const SHARED_MIN = 0.6;
 export const OWN_NOISE_MAX = 0.25;
 /** and has so many beats in the window. */
 const OWN_BEATS_MIN = 4;
+/** A burst of noise is taken for beats by the second detector, and those after it are missed: what is not shared lies together. Two hearts
+ *  go on: so many of their beats are not shared that lie outside of the worst stretch of so long, s. */
+export const BURST_SEC = 2.5;
+export const BURST_OTHERS_MIN = 0.2;
+/** There was no burst where the waves between the beats were below this share of them all the time. */
+export const BURST_NOISE_MIN = 0.2;
 /** A lead has so many times the beats of the other where it counts T or P waves, too, where the other lacks the ventricular beats of a
  *  bigeminy, or where its heart is another, twice as fast, of which every second beat is near one of the slower heart for a while. */
 export const TWICE_AS_MANY = 5 / 3;
@@ -73,6 +79,8 @@ const LEARNED_SEC = 2;
 type Sharing = Readonly<{ beatsMin: number; times: number; withinSec: number; least: number }>;
 const anyRhythm: Sharing = { beatsMin: OWN_BEATS_MIN, times: 1, withinSec: SAME_BEAT_SEC, least: SHARED_MIN };
 const twiceAsFast: Sharing = { beatsMin: KEPT_BEATS_MIN, times: TWICE_AS_MANY, withinSec: KEPT_SEC, least: KEPT_MIN };
+/** Beats of the lead that has fewer, those not shared, and the most of these that lie together. */
+const compared = { beats: 0, notShared: 0, together: 0 };
 
 /** `sqi` at or above: good; below the other: bad. The same for `rate`. */
 export const ecgSqiGood = 0.97;
@@ -122,6 +130,8 @@ export function ecgRateFlag(rate: number): QualityFlag {
 /** Samples without the missing ones: those hold the last value. */
 const held = new Float64Array(64);
 const sorted = new Float64Array(BEATS);
+/** From beats to the nearest of the other lead, in order of time. */
+const apart = new Float64Array(BEATS);
 
 /** Judges one lead. @see EcgKernel, which feeds it */
 export class EcgQuality {
@@ -156,6 +166,8 @@ export class EcgQuality {
   readonly #flat = new Float64Array(SECONDS);
   /** Longest stretch of equal samples that ends in the second or goes on in the next, samples. */
   readonly #equal = new Float64Array(SECONDS);
+  /** What lies between the beats over the beats, by the second detector, where the second begins. */
+  readonly #noises = new Float64Array(SECONDS);
   #slot = 0;
   #fresh = true;
   #last = 0;
@@ -186,6 +198,7 @@ export class EcgQuality {
   startSecond(sec: number): void {
     const slot = sec % SECONDS;
     this.#slot = slot;
+    this.#noises[slot] = this.#second.noise;
     this.#squares[slot] =
       this.#fourths[slot] =
       this.#steps[slot] =
@@ -318,9 +331,11 @@ export class EcgQuality {
   isOfAnotherHeart(other: EcgQuality, fromSec: number, toSec: number): boolean {
     if (this.#second.noise >= OWN_NOISE_MAX || other.#second.noise >= OWN_NOISE_MAX) return false;
     const keptFromSec = Math.max(LEARNED_SEC, toSec - KEPT_FOR_SEC);
-    return (
-      this.#sharesLess(other, fromSec, toSec, anyRhythm) || this.#sharesLess(other, keptFromSec, toSec, twiceAsFast)
-    );
+    if (this.#sharesLess(other, keptFromSec, toSec, twiceAsFast)) return true;
+    if (!this.#sharesLess(other, fromSec, toSec, anyRhythm)) return false;
+    const { beats, notShared, together } = compared;
+    if (notShared - together >= BURST_OTHERS_MIN * beats) return true;
+    return Math.max(this.#noisiest(fromSec, toSec), other.#noisiest(fromSec, toSec)) < BURST_NOISE_MIN;
   }
 
   #sharesLess(other: EcgQuality, fromSec: number, toSec: number, { beatsMin, times, withinSec, least }: Sharing): boolean {
@@ -330,7 +345,15 @@ export class EcgQuality {
     const fewer = Math.min(own, others);
     if (fewer < beatsMin || Math.max(own, others) < times * fewer) return false;
     const [few, many] = own <= others ? [this.#other, other.#other] : [other.#other, this.#other];
-    return countShared(few, many, from, to, withinSec * this.#fs) < least * fewer;
+    compare(few, many, from, to, withinSec * this.#fs, BURST_SEC * this.#fs);
+    return fewer - compared.notShared < least * fewer;
+  }
+
+  /** Most of what lies between the beats in a second, over the beats, by the second detector. */
+  #noisiest(fromSec: number, toSec: number): number {
+    let most = this.#second.noise;
+    for (let s = fromSec + 1; s <= toSec; s++) most = Math.max(most, this.#noises[s % SECONDS]!);
+    return most;
   }
 
   /** Judges [fromSec, toSec), in which the beats [first, last) lie, into `sqi` and `rate`. */
@@ -509,24 +532,34 @@ function countBetween({ position, count }: FoundBeats, from: number, to: number)
   return inside;
 }
 
-/** Beats in [from, to) whose nearest of the others is within `window` of the middle distance. */
-function countShared(few: FoundBeats, many: FoundBeats, from: number, to: number, window: number): number {
+/** Compares the beats of `few` in [from, to) with the nearest of the others: shared are those within `window` of the middle distance.
+ *  @param burst length of what lies together */
+function compare(few: FoundBeats, many: FoundBeats, from: number, to: number, window: number, burst: number): void {
   const a = few.position;
   const b = many.position;
+  let first = 0;
+  while (first < few.count && a[first]! < from) first++;
   let count = 0;
   let j = 0;
-  for (let i = 0; i < few.count && count < BEATS; i++) {
-    if (a[i]! < from || a[i]! >= to) continue;
+  for (let i = first; i < few.count && a[i]! < to && count < BEATS; i++) {
     while (j + 1 < many.count && Math.abs(b[j + 1]! - a[i]!) <= Math.abs(b[j]! - a[i]!)) j++;
-    const apart = b[j]! - a[i]!;
+    const distance = b[j]! - a[i]!;
+    apart[count] = distance;
     let at = count++;
-    for (; at > 0 && sorted[at - 1]! > apart; at--) sorted[at] = sorted[at - 1]!;
-    sorted[at] = apart;
+    for (; at > 0 && sorted[at - 1]! > distance; at--) sorted[at] = sorted[at - 1]!;
+    sorted[at] = distance;
   }
   const usual = sorted[count >> 1]!;
-  let shared = 0;
-  for (let i = 0; i < count; i++) if (Math.abs(sorted[i]! - usual) <= window) shared++;
-  return shared;
+  const isShared = (i: number): boolean => Math.abs(apart[i]! - usual) <= window;
+  compared.beats = count;
+  compared.notShared = compared.together = 0;
+  for (let i = 0; i < count; i++) {
+    if (isShared(i)) continue;
+    compared.notShared++;
+    let together = 0;
+    for (let k = i; k >= 0 && a[first + i]! - a[first + k]! <= burst; k--) if (!isShared(k)) together++;
+    if (together > compared.together) compared.together = together;
+  }
 }
 
 function dropBefore(beats: FoundBeats, position: number): void {

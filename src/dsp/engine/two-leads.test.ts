@@ -113,6 +113,22 @@ test.each([
   expect(found.length).toBeGreaterThan(0.8 * ventricular.length);
 });
 
+test('bursts of noise in the second lead are no second heart, with ventricular beats in both', () => {
+  const fs = 250;
+  const random = seeded(6);
+  const all = makeRhythm(seconds, 72, () => true, 3);
+  const beats = all.beats.map((t, i) => (i % 5 === 4 ? all.beats[i - 1]! + 0.5 : t));
+  const ventricular = beats.filter((_, i) => i % 5 === 4);
+  const first = makeEctopicEcg({ fs, seconds, beats, pWaves: all.pWaves.filter((_, i) => i % 5 !== 4), ventricular });
+  let smooth = 0;
+  const second = first.map((v, i) => {
+    smooth = 0.6 * smooth + 1.2 * (random() + random() + random() - 1.5);
+    return -0.9 * v + ((i / fs) % 10 < 2 ? smooth : 0);
+  });
+  const goodOf = (leads: readonly Float64Array[]): number => run(fs, leads).features.get('sqi_ecg')!.filter(({ qmask }) => qmask === 0).length;
+  expect(goodOf([first, second])).toBeGreaterThanOrEqual(0.95 * goodOf([first]));
+});
+
 describe('a first lead that becomes noisy, a second of another heart from half-time on', () => {
   const fs = 250;
   const all = makeRhythm(seconds, 72, () => true, 3);
