@@ -167,7 +167,7 @@ export class EcgKernel implements LeadListener {
     let sqi = 0;
     let rate = 0;
     for (const judge of this.judges) judge.judge(fromSec, toSec, this.#beats, 0, last, this.#notes);
-    const isDoubtful = this.#showTwoHearts(fromSec, toSec);
+    const isDoubtful = this.#leadsDisagree(last, fromSec, toSec);
     for (const judge of this.judges) {
       if (isDoubtful) judge.doubt();
       if (judge.sqi > sqi) sqi = judge.sqi;
@@ -176,9 +176,12 @@ export class EcgKernel implements LeadListener {
     append(out, endSec, sqi, rate);
   }
 
-  #showTwoHearts(fromSec: number, toSec: number): boolean {
+  /** Do the first two leads show the rhythms of two hearts, or one of them other waves than the beats before `last`? */
+  #leadsDisagree(last: number, fromSec: number, toSec: number): boolean {
     const [first, second] = this.judges;
-    return second !== undefined && first!.isOfAnotherHeart(second, fromSec, toSec);
+    if (second === undefined) return false;
+    if (first!.isOfAnotherHeart(second, fromSec, toSec)) return true;
+    return first!.showsOtherWaves(this.#beats, last, fromSec, toSec);
   }
 
   /** Drops beats and notes before a position. */

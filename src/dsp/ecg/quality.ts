@@ -36,6 +36,7 @@ const BEATS_PER_SEC_MIN = 0.3;
 const GUARD_SEC = 0.12; // around a beat, left out of what lies between
 const NEAR_SEC = 0.06; // of a beat's height
 const SECONDS = 16; // ring of per-second sums; more than window and latency
+const NOISES = 64; // ring of what a second begins with; more than KEPT_FOR_SEC and latency
 const BEATS = 80; // held; 13 s at 240 /min is 52
 /** What both probabilities are at most where T waves may have been taken for beats, or waves of a pause. */
 const DOUBTFUL_MOST = 0.9;
@@ -81,6 +82,14 @@ const anyRhythm: Sharing = { beatsMin: OWN_BEATS_MIN, times: 1, withinSec: SAME_
 const twiceAsFast: Sharing = { beatsMin: KEPT_BEATS_MIN, times: TWICE_AS_MANY, withinSec: KEPT_SEC, least: KEPT_MIN };
 /** Beats of the lead that has fewer, those not shared, and the most of these that lie together. */
 const compared = { beats: 0, notShared: 0, together: 0 };
+
+/** Where a lead shows a rhythm of its own, and less than this share of the beats is near its waves, others were taken for beats: P waves,
+ *  large in a second lead next to the atria, or those of another heart. */
+export const FOLLOWED_MIN = 1 / 3;
+/** A beat lies no more than so long before the wave of a lead, less than a P wave before its QRS complex, */
+export const BEFORE_WAVE_SEC = 0.12;
+/** and no more than so long after it: the end of the widest QRS complexes. */
+export const AFTER_WAVE_SEC = 0.2;
 
 /** `sqi` at or above: good; below the other: bad. The same for `rate`. */
 export const ecgSqiGood = 0.97;
@@ -167,7 +176,7 @@ export class EcgQuality {
   /** Longest stretch of equal samples that ends in the second or goes on in the next, samples. */
   readonly #equal = new Float64Array(SECONDS);
   /** What lies between the beats over the beats, by the second detector, where the second begins. */
-  readonly #noises = new Float64Array(SECONDS);
+  readonly #noises = new Float64Array(NOISES);
   #slot = 0;
   #fresh = true;
   #last = 0;
@@ -198,7 +207,7 @@ export class EcgQuality {
   startSecond(sec: number): void {
     const slot = sec % SECONDS;
     this.#slot = slot;
-    this.#noises[slot] = this.#second.noise;
+    this.#noises[sec % NOISES] = this.#second.noise;
     this.#squares[slot] =
       this.#fourths[slot] =
       this.#steps[slot] =
@@ -331,11 +340,29 @@ export class EcgQuality {
   isOfAnotherHeart(other: EcgQuality, fromSec: number, toSec: number): boolean {
     if (this.#second.noise >= OWN_NOISE_MAX || other.#second.noise >= OWN_NOISE_MAX) return false;
     const keptFromSec = Math.max(LEARNED_SEC, toSec - KEPT_FOR_SEC);
-    if (this.#sharesLess(other, keptFromSec, toSec, twiceAsFast)) return true;
+    if (
+      this.#sharesLess(other, keptFromSec, toSec, twiceAsFast) &&
+      Math.max(this.#noisiest(keptFromSec, toSec), other.#noisiest(keptFromSec, toSec)) < OWN_NOISE_MAX
+    )
+      return true;
     if (!this.#sharesLess(other, fromSec, toSec, anyRhythm)) return false;
     const { beats, notShared, together } = compared;
     if (notShared - together >= BURST_OTHERS_MIN * beats) return true;
     return Math.max(this.#noisiest(fromSec, toSec), other.#noisiest(fromSec, toSec)) < BURST_NOISE_MIN;
+  }
+
+  /** Does this lead show a rhythm of its own in [fromSec, toSec), by the second detector, which the beats [0, last) do not follow? */
+  showsOtherWaves({ position }: FoundBeats, last: number, fromSec: number, toSec: number): boolean {
+    const own = this.#other;
+    if (this.#noisiest(fromSec, toSec) >= OWN_NOISE_MAX) return false;
+    if (countBetween(own, fromSec * this.#fs, toSec * this.#fs) < OWN_BEATS_MIN) return false;
+    let followed = 0;
+    let j = 0;
+    for (let i = 0; i < last; i++) {
+      while (j < own.count && own.position[j]! < position[i]! - AFTER_WAVE_SEC * this.#fs) j++;
+      if (j < own.count && own.position[j]! <= position[i]! + BEFORE_WAVE_SEC * this.#fs) followed++;
+    }
+    return followed < FOLLOWED_MIN * last;
   }
 
   #sharesLess(other: EcgQuality, fromSec: number, toSec: number, { beatsMin, times, withinSec, least }: Sharing): boolean {
@@ -352,7 +379,7 @@ export class EcgQuality {
   /** Most of what lies between the beats in a second, over the beats, by the second detector. */
   #noisiest(fromSec: number, toSec: number): number {
     let most = this.#second.noise;
-    for (let s = fromSec + 1; s <= toSec; s++) most = Math.max(most, this.#noises[s % SECONDS]!);
+    for (let s = fromSec + 1; s <= toSec; s++) most = Math.max(most, this.#noises[s % NOISES]!);
     return most;
   }
 

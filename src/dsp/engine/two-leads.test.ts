@@ -5,6 +5,7 @@ import type { StreamRows } from '../../../accuracy/hrv-stream.ts';
 import type { ChannelConfig } from '../../signal.ts';
 import { readOutputs, headWidth } from '../pool/wire.ts';
 import { RowBuffer, rowWidth } from '../rows/row-buffer.ts';
+import type { EcgShape } from '../testing/ecg-fixture.ts';
 import { ecgShapes, makeEcg, makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import { StreamEngine } from './engine.ts';
@@ -111,6 +112,19 @@ test.each([
   const found = ventricular.filter((t) => called.some(({ tNs }) => Math.abs(Number(tNs) / 1e9 - t) < 0.1));
   expect(ventricular.length).toBeGreaterThan(15);
   expect(found.length).toBeGreaterThan(0.8 * ventricular.length);
+});
+
+test.each([0.15, 0.17])('large P waves of a lead next to the atria, %f s before R, are no good beats', (prSec) => {
+  const fs = 250;
+  const all = makeRhythm(seconds, 72, () => true, 3, prSec);
+  const usual = { fs, seconds, noiseMv: 0.01 };
+  const first = makeEcg({ ...usual, ...all, shape: ecgShapes.usual, seed: 1 });
+  const atrial: EcgShape = { p: [[0.8, 0, 0.012]], qrs: [[0.08, 0, 0.012]], t: [] };
+  const rows = run(fs, [first, makeEcg({ ...usual, ...all, shape: atrial, seed: 2 })]).beats.filter(({ kind }) => kind !== 'interpolated');
+  const isOff = (t: number): boolean => all.beats.every((beat) => Math.abs(beat - t) > 0.08);
+  const good = rows.filter(({ quality }) => quality === 0).map(({ tNs }) => Number(tNs) / 1e9);
+  expect(rows.length).toBeGreaterThan(0.95 * all.beats.length);
+  expect(good.filter(isOff).length / rows.length).toBeLessThan(0.08);
 });
 
 test('bursts of noise in the second lead are no second heart, with ventricular beats in both', () => {
