@@ -11,6 +11,7 @@
  *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
  *  Neither is good where T waves may have been taken for beats, nor while what follows a pause is far lower than the beats before it,
  *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears, also one whose heart is twice as fast.
+ *  Below 188 Hz a beat that is as short as a pulse of a pacemaker, unlike the others, with nothing after it, makes no second good.
  *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
  *  converter at its end.
  *
@@ -22,6 +23,7 @@ import { noBeats } from '../kernels/found-beats.ts';
 import type { FoundBeats } from '../kernels/contract.ts';
 import type { CandidateNotes } from './r-peaks-candidates.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
+import { JUMP, PULSE_SEC, REPAIRED_FROM_HZ } from './r-peaks-jumps.ts';
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 
@@ -46,6 +48,19 @@ export const PAUSE_SEC = 4.5;
 export const PAUSE_LOW = 0.35;
 /** for at most so many beats: then the signal has become lower. */
 export const PAUSE_LOW_BEATS = 30;
+
+/** Below the rate at which pulses of pacemakers are taken out, one that no QRS complex follows is a beat to the detector. Around its largest
+ *  change from one sample to the next, so near to the beat, s, */
+const PULSE_NEAR_SEC = 0.03;
+/** so long before it and after it, that change is a jump, */
+const PULSE_BEFORE_SEC = 0.024;
+const PULSE_AFTER_SEC = 0.04;
+/** what comes between these, s after it, spans less than this share of it: neither the rest of a QRS complex nor a T wave follows, */
+const LONE_FROM_SEC = 0.06;
+const LONE_TO_SEC = 0.4;
+export const LONE_PULSE_REST = 0.3;
+/** and it correlates with the mean beat by less than this: a narrow R wave is as short. */
+export const LONE_PULSE_ALIKE = 0.6;
 
 /** Waves of two leads are of one beat when they are no further than this from their usual distance, s: half of a wide QRS complex. One lead
  *  may show another wave of a beat, a paced one late, but at a distance that it keeps. */
@@ -161,6 +176,8 @@ export class EcgQuality {
   readonly #uneven = new Float64Array(BEATS);
   /** How many beats in a row, up to it, are waves as low as those of a pause. */
   readonly #low = new Uint8Array(BEATS);
+  /** Is it as short as a pulse, with nothing after it? */
+  readonly #lone = new Uint8Array(BEATS);
   #measured = 0;
   /** The last beat; and height of the last one that is not low. */
   #lastAt = Number.NaN;
@@ -294,7 +311,8 @@ export class EcgQuality {
 
   /** Heights of the beats that came since the last call. @param beats in samples since reset, of the last seconds
    *  @param k feature samples pushed since reset */
-  measure(beats: FoundBeats, { band, ringMask }: LeadSignal, k: number): void {
+  measure(beats: FoundBeats, signal: LeadSignal, k: number): void {
+    const { band, ringMask } = signal;
     const oldest = k - ringMask;
     const near = Math.round(NEAR_SEC * this.#fd);
     const guard = Math.round(GUARD_SEC * this.#fd);
@@ -308,6 +326,7 @@ export class EcgQuality {
       const from = b === 0 ? centre : Math.round(beats.position[b - 1]! / this.#decimation);
       this.#between[b] = highest(band, ringMask, Math.max(from + guard, oldest), centre - guard);
       this.#noteLow(b, beats.position[b]!);
+      if (this.#fs < REPAIRED_FROM_HZ) this.#lone[b] = this.#isLonePulse(signal, Math.round(beats.position[b]!), k * this.#decimation);
     }
     this.#measured = beats.count;
   }
@@ -321,12 +340,38 @@ export class EcgQuality {
     this.#lastAt = at;
   }
 
+  /** @param known samples since reset  @returns 1: it is, 0 */
+  #isLonePulse({ raw, rawMask: mask }: LeadSignal, at: number, known: number): 0 | 1 {
+    const near = Math.round(PULSE_NEAR_SEC * this.#fs);
+    const before = Math.round(PULSE_BEFORE_SEC * this.#fs);
+    let jump = 0;
+    let from = at;
+    for (let i = Math.max(before + 1, at - near); i <= at + near; i++) {
+      const size = Math.abs(raw[i & mask]! - raw[(i - 1) & mask]!);
+      if (size > jump) [jump, from] = [size, i];
+    }
+    if (from + LONE_TO_SEC * this.#fs > known) return 0;
+    let left = Math.ceil(PULSE_SEC * this.#fs) + 2;
+    const to = from + Math.round(PULSE_AFTER_SEC * this.#fs);
+    for (let i = from - before; i <= to; i++)
+      if (Math.abs(raw[i & mask]! - raw[(i - 1) & mask]!) * JUMP > jump && --left < 0) return 0;
+    let low = Number.POSITIVE_INFINITY;
+    let high = Number.NEGATIVE_INFINITY;
+    for (let i = from + Math.round(LONE_FROM_SEC * this.#fs); i < from + LONE_TO_SEC * this.#fs; i++) {
+      const v = raw[i & mask]!;
+      if (v < low) low = v;
+      if (v > high) high = v;
+    }
+    return high - low < LONE_PULSE_REST * jump ? 1 : 0;
+  }
+
   /** Drops the first beats. */
   forgetBeats(count: number): void {
     this.#height.copyWithin(0, count, this.#measured);
     this.#between.copyWithin(0, count, this.#measured);
     this.#uneven.copyWithin(0, count, this.#measured);
     this.#low.copyWithin(0, count, this.#measured);
+    this.#lone.copyWithin(0, count, this.#measured);
     this.#measured -= count;
   }
 
@@ -410,12 +455,21 @@ export class EcgQuality {
     this.sqi = logistic(SQI_WEIGHTS, f);
     this.rate = logistic(RATE_WEIGHTS, f);
     const isHeld = equal >= HELD_SEC * this.#fd;
-    if (!isHeld && !this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
+    const isRight = !this.#anyLow(first, last) && !this.#anyLonePulse(beats, first, last, notes);
+    if (!isHeld && isRight && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
     this.doubt();
   }
 
   #anyLow(first: number, last: number): boolean {
     for (let b = first; b < last; b++) if (this.#low[b]! > 0) return true;
+    return false;
+  }
+
+  #anyLonePulse({ position }: FoundBeats, first: number, last: number, notes: CandidateNotes): boolean {
+    for (let b = first; b < last; b++) {
+      if (this.#lone[b] === 0) continue;
+      for (let i = 0; i < notes.count; i++) if (notes.position[i] === position[b] && notes.alike[i]! < LONE_PULSE_ALIKE) return true;
+    }
     return false;
   }
 
