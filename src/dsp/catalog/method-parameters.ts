@@ -465,7 +465,12 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('kept', ecgQuality.KEPT_SEC, 's', 'the leads keep their distance by no more than this'),
       p('kept_min', ecgQuality.KEPT_MIN, '1', 'in less than this share of the beats that it has,'),
       p('followed_min', ecgQuality.FOLLOWED_MIN, '1', 'or where less than this share of the beats'),
-      p('before_wave', ecgQuality.BEFORE_WAVE_SEC, 's', 'lies at most so long before a wave of the first lead, which has a rhythm of its own,'),
+      p(
+        'before_wave',
+        ecgQuality.BEFORE_WAVE_SEC,
+        's',
+        'lies at most so long before a wave of the first lead, which has a rhythm of its own,',
+      ),
       p('after_wave', ecgQuality.AFTER_WAVE_SEC, 's', 'or at most so long after one,'),
       p('lone_pulse_rest', ecgQuality.LONE_PULSE_REST, '1', 'or, below 188 Hz, where less than this share of a jump follows it,'),
       p('lone_pulse_alike', ecgQuality.LONE_PULSE_ALIKE, '1', 'which is a beat that correlates by less than this with the mean one'),

@@ -176,11 +176,12 @@ export class EcgKernel implements LeadListener {
     append(out, endSec, sqi, rate);
   }
 
-  /** Do the first two leads show the rhythms of two hearts, or one of them other waves than the beats before `last`? */
+  /** Do the first two leads show the rhythms of two hearts, or the first one other waves than the beats before `last`, or a pulse that
+   *  none of them follows? The second may show that pulse too low to tell. */
   #leadsDisagree(last: number, fromSec: number, toSec: number): boolean {
     const [first, second] = this.judges;
     if (second === undefined) return false;
-    if (first!.isOfAnotherHeart(second, fromSec, toSec)) return true;
+    if (first!.hasLonePulse || first!.isOfAnotherHeart(second, fromSec, toSec)) return true;
     return first!.showsOtherWaves(this.#beats, last, fromSec, toSec);
   }
 

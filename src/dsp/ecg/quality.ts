@@ -163,6 +163,8 @@ export class EcgQuality {
   readonly features = new Float64Array(FEATURES);
   sqi = 0;
   rate = 0;
+  /** Is one of the beats of the last judgement a pulse that no QRS complex follows? */
+  hasLonePulse = false;
   readonly #fs: number;
   readonly #decimation: number;
   readonly #fd: number;
@@ -346,18 +348,29 @@ export class EcgQuality {
     const before = Math.round(PULSE_BEFORE_SEC * this.#fs);
     let jump = 0;
     let from = at;
-    for (let i = Math.max(before + 1, at - near); i <= at + near; i++) {
-      const size = Math.abs(raw[i & mask]! - raw[(i - 1) & mask]!);
-      if (size > jump) [jump, from] = [size, i];
+    let i = Math.max(before + 1, at - near);
+    let last = raw[(i - 1) & mask]!;
+    for (; i <= at + near; i++) {
+      const v = raw[i & mask]!;
+      const size = v > last ? v - last : last - v;
+      last = v;
+      if (!(size > jump)) continue;
+      jump = size;
+      from = i;
     }
     if (from + LONE_TO_SEC * this.#fs > known) return 0;
+    const least = jump / JUMP;
     let left = Math.ceil(PULSE_SEC * this.#fs) + 2;
     const to = from + Math.round(PULSE_AFTER_SEC * this.#fs);
-    for (let i = from - before; i <= to; i++)
-      if (Math.abs(raw[i & mask]! - raw[(i - 1) & mask]!) * JUMP > jump && --left < 0) return 0;
+    last = raw[(from - before - 1) & mask]!;
+    for (i = from - before; i <= to; i++) {
+      const v = raw[i & mask]!;
+      if ((v > last ? v - last : last - v) > least && --left < 0) return 0;
+      last = v;
+    }
     let low = Number.POSITIVE_INFINITY;
     let high = Number.NEGATIVE_INFINITY;
-    for (let i = from + Math.round(LONE_FROM_SEC * this.#fs); i < from + LONE_TO_SEC * this.#fs; i++) {
+    for (i = from + Math.round(LONE_FROM_SEC * this.#fs); i < from + LONE_TO_SEC * this.#fs; i++) {
       const v = raw[i & mask]!;
       if (v < low) low = v;
       if (v > high) high = v;
@@ -432,6 +445,7 @@ export class EcgQuality {
   judge(fromSec: number, toSec: number, beats: FoundBeats, first: number, last: number, notes: CandidateNotes): void {
     this.sqi = 0;
     this.rate = 0;
+    this.hasLonePulse = false;
     this.features.fill(0);
     let present = 0;
     let flat = 0;
@@ -455,8 +469,8 @@ export class EcgQuality {
     this.sqi = logistic(SQI_WEIGHTS, f);
     this.rate = logistic(RATE_WEIGHTS, f);
     const isHeld = equal >= HELD_SEC * this.#fd;
-    const isRight = !this.#anyLow(first, last) && !this.#anyLonePulse(beats, first, last, notes);
-    if (!isHeld && isRight && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
+    this.hasLonePulse = this.#anyLonePulse(beats, first, last, notes);
+    if (!isHeld && !this.hasLonePulse && !this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs)) return;
     this.doubt();
   }
 

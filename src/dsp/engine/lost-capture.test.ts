@@ -17,18 +17,23 @@ const paced: EcgShape = {
 };
 const pulses = Array.from({ length: 300 }, (_, i) => 1.1 + i * 1.003);
 
-const run = (fs: number, captures: (i: number) => boolean, mv: number, widthSec: number): { rows: StreamRows; beats: number[] } => {
+const run = (fs: number, leadCount: number, captures: (i: number) => boolean): { rows: StreamRows; beats: number[] } => {
   const beats = pulses.filter((_, i) => captures(i)).map((t) => t + 0.05);
-  const x = addPacing(makeEcg({ fs, seconds, shape: paced, beats, pWaves: [], noiseMv: 0.01, seed: 1 }), fs, pulses, widthSec, mv);
-  return { rows: streamRows([{ code: 'ecg.1', kind: 'ecg', fs, unit: 'mV', samples: x }]), beats };
+  const leads = Array.from({ length: leadCount }, (_, lead) => {
+    const x = makeEcg({ fs, seconds, shape: paced, beats, pWaves: [], noiseMv: 0.01, seed: 1 + lead });
+    // lower in the second lead
+    return { code: `ecg.${lead}`, kind: 'ecg' as const, fs, unit: 'mV', samples: addPacing(x, fs, pulses, 0.0005, 8 / (lead + 1)) };
+  });
+  return { rows: streamRows(leads), beats };
 };
 
 describe.each([100, 125, 128, 180])('at %i Hz', (fs) => {
   test.each([
-    ['one in eight', (i: number) => i % 8 < 7],
-    ['three in a row', (i: number) => i % 20 < 17],
-  ])('pulses that do not capture, %s, are no good beats that hide a pause', (_, captures) => {
-    const { rows, beats } = run(fs, captures, 8, 0.0005);
+    ['one in eight', 1, (i: number) => i % 8 < 7],
+    ['three in a row', 1, (i: number) => i % 20 < 17],
+    ['three in a row', 2, (i: number) => i % 20 < 17],
+  ] as const)('pulses that do not capture, %s, %i leads, are no good beats that hide a pause', (_, leadCount, captures) => {
+    const { rows, beats } = run(fs, leadCount, captures);
     const wrong = rows.features.get('longest_rr_10s')!.filter(({ tNs, value, qmask }) => {
       const to = Number(tNs) / 1e9;
       const longest = Math.max(0, ...beats.map((t, i) => (i > 0 && t > to - 10 && t <= to ? t - beats[i - 1]! : 0)));

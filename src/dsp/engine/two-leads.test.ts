@@ -139,7 +139,10 @@ test('bursts of noise in the second lead are no second heart, with ventricular b
     smooth = 0.6 * smooth + 1.2 * (random() + random() + random() - 1.5);
     return -0.9 * v + ((i / fs) % 10 < 2 ? smooth : 0);
   });
-  const goodOf = (leads: readonly Float64Array[]): number => run(fs, leads).features.get('sqi_ecg')!.filter(({ qmask }) => qmask === 0).length;
+  const goodOf = (leads: readonly Float64Array[]): number =>
+    run(fs, leads)
+      .features.get('sqi_ecg')!
+      .filter(({ qmask }) => qmask === 0).length;
   expect(goodOf([first, second])).toBeGreaterThanOrEqual(0.95 * goodOf([first]));
 });
 
