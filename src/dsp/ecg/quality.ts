@@ -598,8 +598,7 @@ export class EcgQuality {
         j++;
       }
     }
-    let others = 0;
-    for (let i = 0; i < count; i++) if (b[i]! >= from && b[i]! < to) others++;
+    const others = countBetween(this.#other, from, to);
     return Math.min(1, (2 * pairs) / (last - first + others));
   }
 }
@@ -622,9 +621,11 @@ function logistic(weights: readonly number[], features: Float64Array): number {
 const clamp = (x: number, low: number, high: number): number => Math.max(low, Math.min(high, x));
 
 function countBetween({ position, count }: FoundBeats, from: number, to: number): number {
-  let inside = 0;
-  for (let i = 0; i < count; i++) if (position[i]! >= from && position[i]! < to) inside++;
-  return inside;
+  let end = count;
+  while (end > 0 && position[end - 1]! >= to) end--;
+  let first = end;
+  while (first > 0 && position[first - 1]! >= from) first--;
+  return end - first;
 }
 
 /** Compares the beats of `few` in [from, to) with the nearest of the others: shared are those within `window` of the middle distance.
