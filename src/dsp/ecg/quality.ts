@@ -10,7 +10,8 @@
  *  Two logistic functions of them, fitted on recordings with added noise (docs/dsp/ecg.md says which, and how they do on the others):
  *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
  *  Neither is good where T waves may have been taken for beats, nor while what follows a pause is far lower than the beats before it,
- *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears, also one whose heart is twice as fast.
+ *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears, also one whose heart is twice as
+ *  fast, nor where the first shows other waves than the beats.
  *  Below 188 Hz a beat that is as short as a pulse of a pacemaker, unlike the others, with nothing after it, makes no second good.
  *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
  *  converter at its end.
@@ -49,8 +50,8 @@ export const PAUSE_LOW = 0.35;
 /** for at most so many beats: then the signal has become lower. */
 export const PAUSE_LOW_BEATS = 30;
 
-/** Below the rate at which pulses of pacemakers are taken out, one that no QRS complex follows is a beat to the detector. Around its largest
- *  change from one sample to the next, so near to the beat, s, */
+/** Below the rate at which pulses of pacemakers are taken out, one that no QRS complex follows is a beat to the detector. Around its
+ *  largest change from one sample to the next, so near to the beat, s, */
 const PULSE_NEAR_SEC = 0.03;
 /** so long before it and after it, that change is a jump, */
 const PULSE_BEFORE_SEC = 0.024;
