@@ -81,7 +81,10 @@ export function shapedBeats(recording: EcgRecording, leadCount: 1 | 2): ShapedBe
   const { length } = leads[0]!;
   const detector = new RPeakDetector(fs, leads.length);
   const shapes = leads.map(() => new BeatShapes(detector.featureRate));
-  detector.listener = { leadPushed: (lead, signal, k, count) => shapes[lead]!.push(signal.inputs, k, count) };
+  detector.listener = {
+    leadPushed: (lead, signal, k, count) => shapes[lead]!.push(signal.inputs, k, count),
+    beatFound: () => undefined,
+  };
   const seconds: number[] = [];
   const shapeRows: Float64Array[][] = [];
   for (let segment = 0; segment * segmentSec * fs < length; segment++) {

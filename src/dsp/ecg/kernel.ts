@@ -34,6 +34,8 @@ const ofBroadRhythm = { ventricular: Number.NaN, supraventricular: 0 };
 const JUDGED_LEADS = 2;
 /** Candidates of 12 s: no two are closer than 200 ms. */
 const NOTES = 96;
+/** More beats than are ever found and not given yet: those of 2 s. */
+const FOUND = 32;
 
 /** Push leads in order, flush at the end. A beat at t and the judgement of the second that ends at t are out once the sample at
  *  t + latencySec was pushed. A pure function of the samples since reset, however they were cut. */
@@ -64,6 +66,10 @@ export class EcgKernel implements LeadListener {
   #judged = 0;
   #quietSec = 0;
   #given = 0;
+  /** By number of the beat since reset: is it to be seen in the second lead alone? */
+  readonly #ofSecond = new Uint8Array(FOUND);
+  #foundCount = 0;
+  #givenCount = 0;
 
   /** @param fs sampling rate in Hz, 50..4000 */
   constructor(fs: number, leadCount: number) {
@@ -94,6 +100,8 @@ export class EcgKernel implements LeadListener {
     this.#secondEnd = Math.ceil(this.#fs - 1e-6);
     this.#judged = 0;
     this.#given = 0;
+    this.#foundCount = 0;
+    this.#givenCount = 0;
   }
 
   push(leads: readonly Float64Array[], from: number, to: number, beats: ShapedBeats, judgements: FoundJudgements): void {
@@ -126,6 +134,10 @@ export class EcgKernel implements LeadListener {
     judge.push(signal, k, count);
   }
 
+  beatFound(isOfSecond: boolean): void {
+    this.#ofSecond[this.#foundCount++ % FOUND] = isOfSecond ? 1 : 0;
+  }
+
   #endSecond(beats: ShapedBeats, judgements: FoundJudgements): void {
     this.#second++;
     this.#secondEnd = Math.ceil((this.#second + 1) * this.#fs - 1e-6);
@@ -156,7 +168,7 @@ export class EcgKernel implements LeadListener {
     let sqi = 0;
     let rate = 0;
     for (const judge of this.judges) judge.judge(fromSec, toSec, this.#beats, 0, last, this.#notes);
-    const isDoubtful = this.#showTwoHearts(fromSec, toSec);
+    const isDoubtful = this.#leadsDisagree(last, fromSec, toSec);
     for (const judge of this.judges) {
       if (isDoubtful) judge.doubt();
       if (judge.sqi > sqi) sqi = judge.sqi;
@@ -165,9 +177,13 @@ export class EcgKernel implements LeadListener {
     append(out, endSec, sqi, rate);
   }
 
-  #showTwoHearts(fromSec: number, toSec: number): boolean {
+  /** Do the first two leads show the rhythms of two hearts, or the first one other waves than the beats before `last`, or a pulse that
+   *  none of them follows? The second may show that pulse too low to tell. */
+  #leadsDisagree(last: number, fromSec: number, toSec: number): boolean {
     const [first, second] = this.judges;
-    return second !== undefined && first!.isOfAnotherHeart(second, fromSec, toSec);
+    if (second === undefined) return false;
+    if (first!.hasLonePulse || first!.isOfAnotherHeart(second, fromSec, toSec)) return true;
+    return first!.showsOtherWaves(this.#beats, last, fromSec, toSec);
   }
 
   /** Drops beats and notes before a position. */
@@ -208,12 +224,15 @@ export class EcgKernel implements LeadListener {
       const sample = (at - (decimation - 1) / 2) / decimation;
       this.#shapes.measure(Math.round(sample));
       this.#secondShapes?.measure(Math.round(sample));
-      const shiftMs = this.#shapes.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
       const second = this.#secondShapes?.measures ?? null;
-      // of a lead without a usual beat, as one that is dead or all noise, nothing is known
-      const { mayBeVentricular } = this.#shapes;
-      const isBySecond = !mayBeVentricular && second !== null && Number.isNaN(this.#shapes.measures[0]!) && !Number.isNaN(second[0]!);
+      const isOfSecond = this.#ofSecond[this.#givenCount++ % FOUND] === 1;
+      const placed = isOfSecond ? this.#secondShapes! : this.#shapes;
+      const { mayBeVentricular } = placed;
+      // of a lead without a usual beat, as one that is dead or all noise, nothing is known; of hum every beat is usual
+      const isSecondKnown = !mayBeVentricular && second !== null && !Number.isNaN(second[0]!);
+      const isBySecond = isSecondKnown && (isOfSecond || Number.isNaN(this.#shapes.measures[0]!));
       const measures = isBySecond ? second : this.#shapes.measures;
+      const shiftMs = placed.shiftMs + ((Math.round(sample) - sample) * decimation * 1000) / this.#fs;
       appendShapedBeat(
         out,
         at,
@@ -221,7 +240,7 @@ export class EcgKernel implements LeadListener {
         mayBeVentricular ? ofBroadRhythm : shapeEvidence(measures, isBySecond ? null : second),
         measures[pLikeness]!,
         measures[beforeRest]!,
-        (isBySecond ? this.#secondShapes! : this.#shapes).widthMs,
+        (isBySecond ? this.#secondShapes! : placed).widthMs,
         shiftMs,
       );
     }

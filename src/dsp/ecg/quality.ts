@@ -10,7 +10,9 @@
  *  Two logistic functions of them, fitted on recordings with added noise (docs/dsp/ecg.md says which, and how they do on the others):
  *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
  *  Neither is good where T waves may have been taken for beats, nor while what follows a pause is far lower than the beats before it,
- *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears.
+ *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears, also one whose heart is twice as
+ *  fast, nor where the first shows other waves than the beats.
+ *  Below 188 Hz a beat that is as short as a pulse of a pacemaker, unlike the others, with nothing after it, makes no second good.
  *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
  *  converter at its end.
  *
@@ -22,6 +24,7 @@ import { noBeats } from '../kernels/found-beats.ts';
 import type { FoundBeats } from '../kernels/contract.ts';
 import type { CandidateNotes } from './r-peaks-candidates.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
+import { JUMP, PULSE_SEC, REPAIRED_FROM_HZ } from './r-peaks-jumps.ts';
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 
@@ -40,6 +43,7 @@ const BEATS_PER_SEC_MIN = 0.3;
 const GUARD_SEC = 0.12; // around a beat, left out of what lies between
 const NEAR_SEC = 0.06; // of a beat's height
 const SECONDS = 16; // ring of per-second sums; more than window and latency
+const NOISES = 64; // ring of what a second begins with; more than KEPT_FOR_SEC and latency
 const BEATS = 80; // held; 13 s at 240 /min is 52
 /** What both probabilities are at most where T waves may have been taken for beats, or waves of a pause. */
 const DOUBTFUL_MOST = 0.9;
@@ -49,6 +53,19 @@ export const PAUSE_SEC = 4.5;
 export const PAUSE_LOW = 0.35;
 /** for at most so many beats: then the signal has become lower. */
 export const PAUSE_LOW_BEATS = 30;
+
+/** Below the rate at which pulses of pacemakers are taken out, one that no QRS complex follows is a beat to the detector. Around its
+ *  largest change from one sample to the next, so near to the beat, s, */
+const PULSE_NEAR_SEC = 0.03;
+/** so long before it and after it, that change is a jump, */
+const PULSE_BEFORE_SEC = 0.024;
+const PULSE_AFTER_SEC = 0.04;
+/** what comes between these, s after it, spans less than this share of it: neither the rest of a QRS complex nor a T wave follows, */
+const LONE_FROM_SEC = 0.06;
+const LONE_TO_SEC = 0.4;
+export const LONE_PULSE_REST = 0.3;
+/** and it correlates with the mean beat by less than this: a narrow R wave is as short. */
+export const LONE_PULSE_ALIKE = 0.6;
 
 /** Waves of two leads are of one beat when they are no further than this from their usual distance, s: half of a wide QRS complex. One lead
  *  may show another wave of a beat, a paced one late, but at a distance that it keeps. */
@@ -60,6 +77,39 @@ export const SHARED_MIN = 0.6;
 export const OWN_NOISE_MAX = 0.25;
 /** and has so many beats in the window. */
 const OWN_BEATS_MIN = 4;
+/** A burst of noise is taken for beats by the second detector, and those after it are missed: what is not shared lies together. Two hearts
+ *  go on: so many of their beats are not shared that lie outside of the worst stretch of so long, s. */
+export const BURST_SEC = 2.5;
+export const BURST_OTHERS_MIN = 0.2;
+/** There was no burst where the waves between the beats were below this share of them all the time. */
+export const BURST_NOISE_MIN = 0.2;
+/** A lead has so many times the beats of the other where it counts T or P waves, too, where the other lacks the ventricular beats of a
+ *  bigeminy, or where its heart is another, twice as fast, of which every second beat is near one of the slower heart for a while. */
+export const TWICE_AS_MANY = 5 / 3;
+/** Leads of one heart keep their distance over so long, s, */
+export const KEPT_FOR_SEC = 30;
+/** by no more than this, s, more than a sample of the second detector, while two hearts come apart; */
+export const KEPT_SEC = 0.012;
+/** of this share of the beats, of so many or more. */
+export const KEPT_MIN = 0.7;
+const KEPT_BEATS_MIN = 6;
+/** The second detector has learned the size of its beats by then. */
+const LEARNED_SEC = 2;
+
+/** Two leads of which the one has `times` the beats of the other, and that has `beatsMin`, share at least so many of its beats. */
+type Sharing = Readonly<{ beatsMin: number; times: number; withinSec: number; least: number }>;
+const anyRhythm: Sharing = { beatsMin: OWN_BEATS_MIN, times: 1, withinSec: SAME_BEAT_SEC, least: SHARED_MIN };
+const twiceAsFast: Sharing = { beatsMin: KEPT_BEATS_MIN, times: TWICE_AS_MANY, withinSec: KEPT_SEC, least: KEPT_MIN };
+/** Beats of the lead that has fewer, those not shared, and the most of these that lie together. */
+const compared = { beats: 0, notShared: 0, together: 0 };
+
+/** Where a lead shows a rhythm of its own, and less than this share of the beats is near its waves, others were taken for beats: P waves,
+ *  large in a second lead next to the atria, or those of another heart. */
+export const FOLLOWED_MIN = 1 / 3;
+/** A beat lies no more than so long before the wave of a lead, less than a P wave before its QRS complex, */
+export const BEFORE_WAVE_SEC = 0.12;
+/** and no more than so long after it: the end of the widest QRS complexes. */
+export const AFTER_WAVE_SEC = 0.2;
 
 /** `sqi` at or above: good; below the other: bad. The same for `rate`. */
 export const ecgSqiGood = 0.97;
@@ -109,6 +159,8 @@ export function ecgRateFlag(rate: number): QualityFlag {
 /** Samples without the missing ones: those hold the last value. */
 const held = new Float64Array(64);
 const sorted = new Float64Array(BEATS);
+/** From beats to the nearest of the other lead, in order of time. */
+const apart = new Float64Array(BEATS);
 
 /** Judges one lead. @see EcgKernel, which feeds it */
 export class EcgQuality {
@@ -116,6 +168,8 @@ export class EcgQuality {
   readonly features = new Float64Array(FEATURES);
   sqi = 0;
   rate = 0;
+  /** Is one of the beats of the last judgement a pulse that no QRS complex follows? */
+  hasLonePulse = false;
   readonly #fs: number;
   readonly #decimation: number;
   readonly #fd: number;
@@ -131,6 +185,8 @@ export class EcgQuality {
   readonly #uneven = new Float64Array(BEATS);
   /** How many beats in a row, up to it, are waves as low as those of a pause. */
   readonly #low = new Uint8Array(BEATS);
+  /** Is it as short as a pulse, with nothing after it? */
+  readonly #lone = new Uint8Array(BEATS);
   #measured = 0;
   /** The last beat; and height of the last one that is not low. */
   #lastAt = Number.NaN;
@@ -145,6 +201,8 @@ export class EcgQuality {
   readonly #flat = new Float64Array(SECONDS);
   /** Longest stretch of equal samples that ends in the second or goes on in the next, samples. */
   readonly #equal = new Float64Array(SECONDS);
+  /** What lies between the beats over the beats, by the second detector, where the second begins. */
+  readonly #noises = new Float64Array(NOISES);
   #slot = 0;
   #fresh = true;
   #last = 0;
@@ -175,6 +233,7 @@ export class EcgQuality {
   startSecond(sec: number): void {
     const slot = sec % SECONDS;
     this.#slot = slot;
+    this.#noises[sec % NOISES] = this.#second.noise;
     this.#squares[slot] =
       this.#fourths[slot] =
       this.#steps[slot] =
@@ -261,7 +320,8 @@ export class EcgQuality {
 
   /** Heights of the beats that came since the last call. @param beats in samples since reset, of the last seconds
    *  @param k feature samples pushed since reset */
-  measure(beats: FoundBeats, { band, ringMask }: LeadSignal, k: number): void {
+  measure(beats: FoundBeats, signal: LeadSignal, k: number): void {
+    const { band, ringMask } = signal;
     const oldest = k - ringMask;
     const near = Math.round(NEAR_SEC * this.#fd);
     const guard = Math.round(GUARD_SEC * this.#fd);
@@ -278,6 +338,7 @@ export class EcgQuality {
       const sooner = highest(band, ringMask, Math.max(from + guard, oldest), Math.min(later - 1, centre - guard));
       this.#between[b] = Math.max(this.#waves[b]!, sooner);
       this.#noteLow(b, beats.position[b]!);
+      if (this.#fs < REPAIRED_FROM_HZ) this.#lone[b] = this.#isLonePulse(signal, Math.round(beats.position[b]!), k * this.#decimation);
     }
     this.#measured = beats.count;
   }
@@ -291,6 +352,42 @@ export class EcgQuality {
     this.#lastAt = at;
   }
 
+  /** @param known samples since reset  @returns 1: it is, 0 */
+  #isLonePulse({ raw, rawMask: mask }: LeadSignal, at: number, known: number): 0 | 1 {
+    const near = Math.round(PULSE_NEAR_SEC * this.#fs);
+    const before = Math.round(PULSE_BEFORE_SEC * this.#fs);
+    let jump = 0;
+    let from = at;
+    let i = Math.max(before + 1, at - near);
+    let last = raw[(i - 1) & mask]!;
+    for (; i <= at + near; i++) {
+      const v = raw[i & mask]!;
+      const size = v > last ? v - last : last - v;
+      last = v;
+      if (!(size > jump)) continue;
+      jump = size;
+      from = i;
+    }
+    if (from + LONE_TO_SEC * this.#fs > known) return 0;
+    const least = jump / JUMP;
+    let left = Math.ceil(PULSE_SEC * this.#fs) + 2;
+    const to = from + Math.round(PULSE_AFTER_SEC * this.#fs);
+    last = raw[(from - before - 1) & mask]!;
+    for (i = from - before; i <= to; i++) {
+      const v = raw[i & mask]!;
+      if ((v > last ? v - last : last - v) > least && --left < 0) return 0;
+      last = v;
+    }
+    let low = Number.POSITIVE_INFINITY;
+    let high = Number.NEGATIVE_INFINITY;
+    for (i = from + Math.round(LONE_FROM_SEC * this.#fs); i < from + LONE_TO_SEC * this.#fs; i++) {
+      const v = raw[i & mask]!;
+      if (v < low) low = v;
+      if (v > high) high = v;
+    }
+    return high - low < LONE_PULSE_REST * jump ? 1 : 0;
+  }
+
   /** Drops the first beats. */
   forgetBeats(count: number): void {
     this.#height.copyWithin(0, count, this.#measured);
@@ -298,6 +395,7 @@ export class EcgQuality {
     this.#waves.copyWithin(0, count, this.#measured);
     this.#uneven.copyWithin(0, count, this.#measured);
     this.#low.copyWithin(0, count, this.#measured);
+    this.#lone.copyWithin(0, count, this.#measured);
     this.#measured -= count;
   }
 
@@ -310,19 +408,55 @@ export class EcgQuality {
   /** Do this lead and another show the rhythms of two hearts in [fromSec, toSec), by the second detector, which sees one lead? */
   isOfAnotherHeart(other: EcgQuality, fromSec: number, toSec: number): boolean {
     if (this.#second.noise >= OWN_NOISE_MAX || other.#second.noise >= OWN_NOISE_MAX) return false;
+    const keptFromSec = Math.max(LEARNED_SEC, toSec - KEPT_FOR_SEC);
+    if (
+      this.#sharesLess(other, keptFromSec, toSec, twiceAsFast) &&
+      Math.max(this.#noisiest(keptFromSec, toSec), other.#noisiest(keptFromSec, toSec)) < OWN_NOISE_MAX
+    )
+      return true;
+    if (!this.#sharesLess(other, fromSec, toSec, anyRhythm)) return false;
+    const { beats, notShared, together } = compared;
+    if (notShared - together >= BURST_OTHERS_MIN * beats) return true;
+    return Math.max(this.#noisiest(fromSec, toSec), other.#noisiest(fromSec, toSec)) < BURST_NOISE_MIN;
+  }
+
+  /** Does this lead show a rhythm of its own in [fromSec, toSec), by the second detector, which the beats [0, last) do not follow? */
+  showsOtherWaves({ position }: FoundBeats, last: number, fromSec: number, toSec: number): boolean {
+    const own = this.#other;
+    if (this.#noisiest(fromSec, toSec) >= OWN_NOISE_MAX) return false;
+    if (countBetween(own, fromSec * this.#fs, toSec * this.#fs) < OWN_BEATS_MIN) return false;
+    let followed = 0;
+    let j = 0;
+    for (let i = 0; i < last; i++) {
+      while (j < own.count && own.position[j]! < position[i]! - AFTER_WAVE_SEC * this.#fs) j++;
+      if (j < own.count && own.position[j]! <= position[i]! + BEFORE_WAVE_SEC * this.#fs) followed++;
+    }
+    return followed < FOLLOWED_MIN * last;
+  }
+
+  #sharesLess(other: EcgQuality, fromSec: number, toSec: number, { beatsMin, times, withinSec, least }: Sharing): boolean {
     const [from, to] = [fromSec * this.#fs, toSec * this.#fs];
     const own = countBetween(this.#other, from, to);
     const others = countBetween(other.#other, from, to);
     const fewer = Math.min(own, others);
-    if (fewer < OWN_BEATS_MIN) return false;
+    if (fewer < beatsMin || Math.max(own, others) < times * fewer) return false;
     const [few, many] = own <= others ? [this.#other, other.#other] : [other.#other, this.#other];
-    return countShared(few, many, from, to, SAME_BEAT_SEC * this.#fs) < SHARED_MIN * fewer;
+    compare(few, many, from, to, withinSec * this.#fs, BURST_SEC * this.#fs);
+    return fewer - compared.notShared < least * fewer;
+  }
+
+  /** Most of what lies between the beats in a second, over the beats, by the second detector. */
+  #noisiest(fromSec: number, toSec: number): number {
+    let most = this.#second.noise;
+    for (let s = fromSec + 1; s <= toSec; s++) most = Math.max(most, this.#noises[s % NOISES]!);
+    return most;
   }
 
   /** Judges [fromSec, toSec), in which the beats [first, last) lie, into `sqi` and `rate`. */
   judge(fromSec: number, toSec: number, beats: FoundBeats, first: number, last: number, notes: CandidateNotes): void {
     this.sqi = 0;
     this.rate = 0;
+    this.hasLonePulse = false;
     this.features.fill(0);
     let present = 0;
     let flat = 0;
@@ -334,7 +468,7 @@ export class EcgQuality {
     }
     const presentSec = present / this.#fd;
     const count = last - first;
-    dropBefore(this.#other, (fromSec - 1) * this.#fs);
+    dropBefore(this.#other, (toSec - KEPT_FOR_SEC - 1) * this.#fs);
     if (presentSec < PRESENT_MIN_SEC || flat > FLAT_MAX * present || count < 2 || count < BEATS_PER_SEC_MIN * presentSec) return;
     this.#signalFeatures(fromSec, toSec, present);
     this.#beatFeatures(beats, first, last, toSec);
@@ -346,9 +480,14 @@ export class EcgQuality {
     this.sqi = logistic(SQI_WEIGHTS, f);
     this.rate = logistic(RATE_WEIGHTS, f);
     const isHeld = equal >= HELD_SEC * this.#fd;
-    if (!isHeld && !this.#mayBeHalf(first, last) && !this.#anyLow(first, last) && !mayBeTWaves(beats.position, first, last, this.#fs))
-      return;
-    this.doubt();
+    this.hasLonePulse = this.#anyLonePulse(beats, first, last, notes);
+    const isDoubtful =
+      isHeld ||
+      this.hasLonePulse ||
+      this.#mayBeHalf(first, last) ||
+      this.#anyLow(first, last) ||
+      mayBeTWaves(beats.position, first, last, this.#fs);
+    if (isDoubtful) this.doubt();
   }
 
   #mayBeHalf(first: number, last: number): boolean {
@@ -363,6 +502,14 @@ export class EcgQuality {
 
   #anyLow(first: number, last: number): boolean {
     for (let b = first; b < last; b++) if (this.#low[b]! > 0) return true;
+    return false;
+  }
+
+  #anyLonePulse({ position }: FoundBeats, first: number, last: number, notes: CandidateNotes): boolean {
+    for (let b = first; b < last; b++) {
+      if (this.#lone[b] === 0) continue;
+      for (let i = 0; i < notes.count; i++) if (notes.position[i] === position[b] && notes.alike[i]! < LONE_PULSE_ALIKE) return true;
+    }
     return false;
   }
 
@@ -477,8 +624,7 @@ export class EcgQuality {
         j++;
       }
     }
-    let others = 0;
-    for (let i = 0; i < count; i++) if (b[i]! >= from && b[i]! < to) others++;
+    const others = countBetween(this.#other, from, to);
     return Math.min(1, (2 * pairs) / (last - first + others));
   }
 }
@@ -501,29 +647,41 @@ function logistic(weights: readonly number[], features: Float64Array): number {
 const clamp = (x: number, low: number, high: number): number => Math.max(low, Math.min(high, x));
 
 function countBetween({ position, count }: FoundBeats, from: number, to: number): number {
-  let inside = 0;
-  for (let i = 0; i < count; i++) if (position[i]! >= from && position[i]! < to) inside++;
-  return inside;
+  let end = count;
+  while (end > 0 && position[end - 1]! >= to) end--;
+  let first = end;
+  while (first > 0 && position[first - 1]! >= from) first--;
+  return end - first;
 }
 
-/** Beats in [from, to) whose nearest of the others is within `window` of the middle distance. */
-function countShared(few: FoundBeats, many: FoundBeats, from: number, to: number, window: number): number {
+/** Compares the beats of `few` in [from, to) with the nearest of the others: shared are those within `window` of the middle distance.
+ *  @param burst length of what lies together */
+function compare(few: FoundBeats, many: FoundBeats, from: number, to: number, window: number, burst: number): void {
   const a = few.position;
   const b = many.position;
+  let first = 0;
+  while (first < few.count && a[first]! < from) first++;
   let count = 0;
   let j = 0;
-  for (let i = 0; i < few.count && count < BEATS; i++) {
-    if (a[i]! < from || a[i]! >= to) continue;
+  for (let i = first; i < few.count && a[i]! < to && count < BEATS; i++) {
     while (j + 1 < many.count && Math.abs(b[j + 1]! - a[i]!) <= Math.abs(b[j]! - a[i]!)) j++;
-    const apart = b[j]! - a[i]!;
+    const distance = b[j]! - a[i]!;
+    apart[count] = distance;
     let at = count++;
-    for (; at > 0 && sorted[at - 1]! > apart; at--) sorted[at] = sorted[at - 1]!;
-    sorted[at] = apart;
+    for (; at > 0 && sorted[at - 1]! > distance; at--) sorted[at] = sorted[at - 1]!;
+    sorted[at] = distance;
   }
   const usual = sorted[count >> 1]!;
-  let shared = 0;
-  for (let i = 0; i < count; i++) if (Math.abs(sorted[i]! - usual) <= window) shared++;
-  return shared;
+  const isShared = (i: number): boolean => Math.abs(apart[i]! - usual) <= window;
+  compared.beats = count;
+  compared.notShared = compared.together = 0;
+  for (let i = 0; i < count; i++) {
+    if (isShared(i)) continue;
+    compared.notShared++;
+    let together = 0;
+    for (let k = i; k >= 0 && a[first + i]! - a[first + k]! <= burst; k--) if (!isShared(k)) together++;
+    if (together > compared.together) compared.together = together;
+  }
 }
 
 function dropBefore(beats: FoundBeats, position: number): void {

@@ -5,6 +5,10 @@ import type { LeadFusion } from './r-peaks-fusion.ts';
 export const CLEAR_MIN = 8;
 /** and its beats correlate with the mean beat by less than this. Of the last so many beats, the middle one: an early beat is no noise. */
 export const CLEAR_ALIKE = 0.95;
+/** Or less than this: then nothing of the beats is to be seen in it. Hum is alike wherever one looks. */
+export const UNSEEN = 1.5;
+/** A lead shows beats that another one does not when it is so many times as clear. */
+export const CLEARER = 1.5;
 const MIDDLE_OF = 3;
 /** Beats of which the mean beat is known. Before, a lead is not noisy: of a fast heart the next QRS complexes lie around each. */
 const KNOWN_BEATS = 4;
@@ -78,8 +82,15 @@ export class BeatPlaces {
     this.#lag[lead] = this.#lag[lead]! + (lag - this.#lag[lead]!) * Math.max(LAG_GAIN, 1 / count);
   }
 
+  /** Of the last beat: is it to be seen in the second lead alone? */
+  get isOfSecond(): boolean {
+    const first = middle(this.#clear, 0);
+    return first < UNSEEN && middle(this.#clear, MIDDLE_OF) > CLEARER * first;
+  }
+
   get #isFirstNoisy(): boolean {
-    return middle(this.#clear, 0) < CLEAR_MIN && middle(this.#alike, 0) < CLEAR_ALIKE;
+    const clear = middle(this.#clear, 0);
+    return clear < CLEAR_MIN && (clear < UNSEEN || middle(this.#alike, 0) < CLEAR_ALIKE);
   }
 
   get #clearestOther(): number {

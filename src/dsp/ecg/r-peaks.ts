@@ -49,6 +49,8 @@ export type LeadListener = {
   /** @param lead its number  @param signal its decimated samples: `inputs` [0, count), sums of `decimation` samples, NaN: missing; and its
    *  band-passed ring, in which they are feature samples [k, k + count) */
   leadPushed(lead: number, signal: LeadSignal, k: number, count: number): void;
+  /** A beat follows. @param isOfSecond it is to be seen in the second lead alone */
+  beatFound(isOfSecond: boolean): void;
 };
 
 /** Finds R peaks in one ECG lead, or in several leads of one rate fused into one feature.
@@ -391,6 +393,7 @@ export class RPeakDetector implements BeatDetector {
     this.#lastPosition = position;
     const sure = score > 0 ? 0.5 + (0.5 * score) / (2 + score) : Math.max(0.1, 0.5 + 0.15 * score);
     this.#note(position, score, alike, 1);
+    this.listener?.beatFound(this.#places?.isOfSecond === true);
     appendBeat(out, position, 0.7 * sure + 0.3 * Math.max(0, alike));
   }
 

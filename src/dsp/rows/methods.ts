@@ -63,7 +63,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 16,
+    version: 17,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -74,7 +74,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat; where the first lead is noisy the clearest one places the beats, less its usual distance: r-peaks-places.ts. From 188 Hz on, pulses of up to 2 ms and steps are taken out first; hum of 50 or 60 Hz is taken off around each beat before it is placed and compared: mains-hum.ts. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width. One that is more probably another beat, as in movement of an electrode, is suspect. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat; where the first lead is noisy, or shows nothing of them, as in hum, the clearest one places the beats, less its usual distance: r-peaks-places.ts. From 188 Hz on, pulses of up to 2 ms and steps are taken out first; hum of 50 or 60 Hz is taken off around each beat before it is placed and compared: mains-hum.ts. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width; from the second where the first shows nothing of the beats. One that is more probably another beat, as in movement of an electrode, is suspect. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -95,7 +95,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 18, mean_nn: 17, sdnn: 18, pnn50: 18, sd1: 18, sd2: 18, lf: 18, hf: 18, lf_hf: 18 },
+  ecg: { rmssd: 19, mean_nn: 18, sdnn: 19, pnn50: 19, sd1: 19, sd2: 19, lf: 19, hf: 19, lf_hf: 19 },
   ppg: { rmssd: 11, mean_nn: 10, sdnn: 12, pnn50: 11, sd1: 11, sd2: 12, lf: 11, hf: 11, lf_hf: 11 },
 };
 
@@ -167,7 +167,7 @@ const ofFirstLead =
 const qtDoubts =
   'Suspect, too, where half of the T waves are in doubt (one that ends far from the level before the QRS, or beyond it and soon comes back, or after the onset of the next P), and where the second lead has sure T waves and another QT.';
 
-const boundary = (name: string, title: string, paper: string, notes: string, version = 11): Method =>
+const boundary = (name: string, title: string, paper: string, notes: string, version = 12): Method =>
   method({
     feature: `${name}_60s`,
     version,
@@ -190,7 +190,7 @@ const boundaries: readonly Method[] = [
     'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves.',
   ),
   boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
-  boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 12),
+  boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 13),
   ...(
     [
       ['bazett', 'QT corrected (Bazett)', 'Bazett 1920, Heart 7:353', 'QT / RR^(1/2)'],
@@ -204,7 +204,7 @@ const boundaries: readonly Method[] = [
       title,
       paper,
       `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where qt_60s is, or where the mean NN interval is further than 5 % from it.`,
-      13,
+      14,
     ),
   ),
 ];
@@ -213,7 +213,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 15,
+    version: 16,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -241,7 +241,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 14,
+    version: 15,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -252,7 +252,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave (src/dsp/ecg/t-waves.ts), and where what comes after a pause is far lower than the beats before it, and where the first two leads show the rhythms of two hearts. Version 6 judged the beats of r_peaks version 5.',
+      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave (src/dsp/ecg/t-waves.ts), and where what comes after a pause is far lower than the beats before it, and where the first two leads show the rhythms of two hearts, also of one twice as fast, or the first one waves that the beats do not follow, and below 188 Hz where a beat is like a pulse of a pacemaker that does not capture. Version 6 judged the beats of r_peaks version 5.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -371,7 +371,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 14 : 5,
+      version: source === 'ecg' ? 15 : 5,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -385,7 +385,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 9,
+    version: 10,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -399,7 +399,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 11,
+    version: 12,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
@@ -445,7 +445,7 @@ export const featureMethods: readonly Method[] = [
   ...pulseWaveMethods,
   method({
     feature: 'af_burden_300s',
-    version: 7,
+    version: 8,
     source: 'ecg',
     title: 'Burden of atrial fibrillation',
     unit: '%',
