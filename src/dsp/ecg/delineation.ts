@@ -38,11 +38,19 @@ export const T_LEVEL_SHARE = 0.75;
 /** when it ends beyond that level and is back by this share so soon after, as after the first of two phases, */
 export const T_BACK_SHARE = 0.1;
 export const T_BACK_SEC = 0.08;
-// or when it ends after the onset of the next P, should that come as this one did
+// when it ends after the onset of the next P, should that come as this one did,
+/** or when a wave of this share of its height stands between it and the next P: a U wave so high may be the last part of T, whose end is
+ *  then not where T falls first (Rautaharju et al. 2009, doi:10.1016/j.jacc.2008.12.014). */
+export const LATER_SHARE = 0.4;
+// P is in doubt when it begins before the T wave of the beat before has ended, should that end as this one does, or before the search for it
 const LEVEL_SEC = 0.02; // the level is the mean of so long before the QRS
+const LATER_SEC = 0.22; // U has its top some 0.1 s after the end of T
 const INTERVAL_SEC = { min: 0.3, max: 1.6 };
 const P_BEFORE_SEC = 0.3; // P is sought from so long before R on,
 const P_INTERVAL_SHARE = 0.45; // but not further than this share of the interval,
+const P_CUT_SHARE = 0.5; // where the level there is, on a flank, this share of, elsewhere so many
+const P_CUT_TIMES = 2; // times as far from that before QRS as what was found is from the line between the two
+const P_STEP_SEC = 0.02; // and so many s more, and more, where a wave is cut there
 const P_MARGIN_SEC = 0.012; // up to so long before the QRS
 const P_RISE_SEC = 0.1;
 export const P_TRAPEZIUM_SEC = 0.07;
@@ -58,6 +66,8 @@ const MAINS_PERIODS = 3; // so many periods fewer and more, where such a sine le
 export type Boundaries = {
   /** Nothing speaks against the T wave that was found. */
   isTSure: boolean;
+  /** Nothing speaks against the P wave that was found. */
+  isPSure: boolean;
   pOnset: number;
   pPeak: number;
   pEnd: number;
@@ -70,6 +80,7 @@ export type Boundaries = {
 
 export const noBoundaries = (): Boundaries => ({
   isTSure: false,
+  isPSure: false,
   pOnset: Number.NaN,
   pPeak: Number.NaN,
   pEnd: Number.NaN,
@@ -105,7 +116,12 @@ type T = {
   isLevel: boolean;
   /** Where after an end beyond that level the signal is back; -1: nowhere soon. */
   back: number;
+  height: number;
+  /** Height of the highest wave between it and the next P. */
+  later: number;
 };
+
+type P = { onset: number; peak: number; end: number; isWhole: boolean };
 
 /** For one sampling rate; holds scratch space alone. */
 export class Delineator {
@@ -151,16 +167,6 @@ export class Delineator {
     out.qrsOnset = sec(qrs.onset);
     out.qrsEnd = sec(qrs.end);
     const rr = Math.min(INTERVAL_SEC.max, Math.max(INTERVAL_SEC.min, intervalSec));
-    const t = this.#t(
-      Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end,
-      rr,
-      this.#levelBefore(qrs.onset),
-    );
-    if (t !== null) {
-      out.tOnset = sec(t.onset);
-      out.tPeak = sec(t.peak);
-      out.tEnd = sec(t.end);
-    }
     const pTo = Number.isNaN(qrs.onset) ? this.#before - this.#samples(NEIGHBOURS_SEC.before) : qrs.onset;
     const p = isPSought ? this.#p(pTo, intervalSec) : null;
     if (p !== null) {
@@ -170,7 +176,20 @@ export class Delineator {
     }
     // NaN, where no P was found, is before and after nothing
     const nextP = intervalSec + out.pOnset;
-    out.isTSure = t !== null && t.isLevel && !(out.tEnd > nextP) && (t.back < 0 || sec(t.back) > nextP);
+    const t = this.#t(
+      Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end,
+      rr,
+      this.#levelBefore(qrs.onset),
+      this.#before + this.#samples(p === null ? intervalSec - P_BEFORE_SEC : nextP),
+    );
+    if (t !== null) {
+      out.tOnset = sec(t.onset);
+      out.tPeak = sec(t.peak);
+      out.tEnd = sec(t.end);
+    }
+    const isAlone = t === null || t.later < LATER_SHARE * t.height;
+    out.isTSure = t !== null && t.isLevel && isAlone && !(out.tEnd > nextP) && (t.back < 0 || sec(t.back) > nextP);
+    out.isPSure = p !== null && p.isWhole && !(out.tEnd > nextP);
     return true;
   }
 
@@ -224,12 +243,13 @@ export class Delineator {
     return sum / n;
   }
 
-  #t(qrsEnd: number, intervalSec: number, level: number): T | null {
+  /** @param restTo where the next P may begin */
+  #t(qrsEnd: number, intervalSec: number, level: number, restTo: number): T | null {
     const from = qrsEnd + this.#samples(T_AFTER_SEC);
     const to = Math.min(this.#length - 1 - this.#samples(0.1), this.#before + this.#samples(T_REACH_SEC * Math.sqrt(intervalSec)));
     if (to - from < this.#samples(0.1)) return null;
     const seen = to + this.#samples(T_MARGIN_SEC) + this.#samples(T_TRAPEZIUM_SEC) + this.#samples(T_BACK_SEC) + 1;
-    const { value, slope } = this.#filtered(T_SMOOTH_SEC, from - 1, Math.min(this.#length - 1, seen));
+    const { value, slope } = this.#filtered(T_SMOOTH_SEC, from - 1, Math.min(this.#length - 1, Math.max(seen, restTo)));
     const { at: peak, sign } = farthest(value, from, to, value[from]!, value[to]!);
     const fallTo = Math.min(this.#length - 2, peak + this.#samples(T_FALL_SEC), to + this.#samples(T_MARGIN_SEC));
     if (fallTo - peak < 4) return null;
@@ -251,19 +271,44 @@ export class Delineator {
     let back = end + 1;
     while (back <= backTo && sign * (value[back]! - value[end]!) < T_BACK_SHARE * height) back++;
     const onset = this.#onsetBefore(value, slope, peak, from, T_RISE_SEC, T_ONSET_TRAPEZIUM_SEC, sign);
-    return { onset, peak, end, isLevel, back: back > backTo ? -1 : back };
+    const rest = Math.min(this.#length - 1, restTo, end + this.#samples(LATER_SEC));
+    let later = 0;
+    let low = end;
+    for (let i = end; i <= rest; i++) {
+      if (sign * value[i]! < sign * value[low]!) low = i;
+      if (sign * (value[i]! - value[low]!) >= T_BACK_SHARE * height) later = Math.max(later, sign * (value[i]! - value[rest]!));
+    }
+    return { onset, peak, end, isLevel, back: back > backTo ? -1 : back, height, later };
   }
 
-  #p(qrsOnset: number, intervalSec: number): { onset: number; peak: number; end: number } | null {
+  #p(qrsOnset: number, intervalSec: number): P | null {
     const to = qrsOnset - this.#samples(P_MARGIN_SEC);
-    const from = Math.max(3, this.#before - this.#samples(Math.min(P_BEFORE_SEC, P_INTERVAL_SHARE * intervalSec)));
-    if (to - from < this.#samples(0.06)) return null;
+    const usualFrom = Math.max(3, this.#before - this.#samples(Math.min(P_BEFORE_SEC, P_INTERVAL_SHARE * intervalSec)));
+    if (to - usualFrom < this.#samples(0.06)) return null;
     const { value, slope } = this.#filtered(P_SMOOTH_SEC, 0, qrsOnset + 1);
-    const head = (value[from]! + value[from + 1]! + value[from + 2]!) / 3;
     const tail = (value[to - 1]! + value[to - 2]! + value[to - 3]!) / 3;
-    const { at: peak, sign } = farthest(value, from, to - 1, head, tail);
+    const headAt = (i: number): number => (value[i]! + value[i + 1]! + value[i + 2]!) / 3;
+    const usual = farthest(value, usualFrom, to - 1, headAt(usualFrom), tail);
+    let found = usual;
+    // what is farther from the level at the start of the search than anything in it is the flank of a wave that began before
+    const isCut = (from: number): boolean => {
+      const head = headAt(from) - tail;
+      const isOnFlank = head * found.away < 0 || found.at <= from + 2;
+      return Math.abs(head) > (isOnFlank ? P_CUT_SHARE : P_CUT_TIMES) * Math.abs(found.away);
+    };
+    let from = usualFrom;
+    while (from > 3 && isCut(from)) {
+      from = Math.max(3, from - this.#samples(P_STEP_SEC));
+      found = farthest(value, from, to - 1, headAt(from), tail);
+    }
+    const isWhole = !isCut(from);
+    if (!isWhole) found = usual;
+    const { sign } = found;
+    let peak = found.at;
+    if (found !== usual) while (peak > 0 && sign * value[peak - 1]! > sign * value[peak]!) peak--;
     const onset = this.#onsetBefore(value, slope, peak, 1, P_RISE_SEC, P_TRAPEZIUM_SEC, sign);
-    return Number.isNaN(onset) ? null : { onset, peak, end: this.#endOfP(value, slope, peak, to, sign) };
+    if (Number.isNaN(onset)) return null;
+    return { onset, peak, end: this.#endOfP(value, slope, peak, to, sign), isWhole };
   }
 
   /** @param from where the steepest rise may lie at the earliest, and `riseSec` before the peak
@@ -409,7 +454,7 @@ function quietFrom(slope: Float64Array, start: number, end: number, direction: 1
 }
 
 /** The sample of from..to farthest from the line between two values at its ends. */
-function farthest(x: Float64Array, from: number, to: number, head: number, tail: number): { at: number; sign: 1 | -1 } {
+function farthest(x: Float64Array, from: number, to: number, head: number, tail: number): { at: number; sign: 1 | -1; away: number } {
   let at = from;
   let most = 0;
   for (let i = from; i <= to; i++) {
@@ -418,5 +463,5 @@ function farthest(x: Float64Array, from: number, to: number, head: number, tail:
     most = away;
     at = i;
   }
-  return { at, sign: most < 0 ? -1 : 1 };
+  return { at, sign: most < 0 ? -1 : 1, away: most };
 }

@@ -165,7 +165,7 @@ const ofFirstLead =
   'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Hum of 50 or 60 Hz is taken off; a beat whose slope does not end has no QRS complex to measure. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
 
 const qtDoubts =
-  'Suspect, too, where half of the T waves are in doubt (one that ends far from the level before the QRS, or beyond it and soon comes back, or after the onset of the next P), and where the second lead has sure T waves and another QT.';
+  'Suspect, too, where half of the T waves are in doubt (one that ends far from the level before the QRS, or beyond it and soon comes back, or after the onset of the next P, or is followed by a wave at least two fifths as high, as a late part of T and a high U wave are), and where the second lead has sure T waves and another QT.';
 
 const boundary = (name: string, title: string, paper: string, notes: string, version = 11): Method =>
   method({
@@ -187,7 +187,7 @@ const boundaries: readonly Method[] = [
     'pr',
     'PR interval',
     delineation,
-    'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves.',
+    'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves. Suspect where half of the P waves are in doubt: cut by the start of the search (0.46 s before R), or begun before the T wave of the beat before has ended. Of flutter that is answered regularly one of the waves is taken for P.',
   ),
   boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
   boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 12),
