@@ -42,15 +42,15 @@ export const T_BACK_SEC = 0.08;
 /** or when a wave of this share of its height stands between it and the next P: a U wave so high may be the last part of T, whose end is
  *  then not where T falls first (Rautaharju et al. 2009, doi:10.1016/j.jacc.2008.12.014). */
 export const LATER_SHARE = 0.4;
-// P is in doubt when it begins before the T wave of the beat before has ended, should that end as this one does, or before the search for it
+// P is in doubt when it begins before the T wave of the beat before has ended, should that end as this one does, and when it is cut
 const LEVEL_SEC = 0.02; // the level is the mean of so long before the QRS
 const LATER_SEC = 0.22; // U has its top some 0.1 s after the end of T
 const INTERVAL_SEC = { min: 0.3, max: 1.6 };
 const P_BEFORE_SEC = 0.3; // P is sought from so long before R on,
 const P_INTERVAL_SHARE = 0.45; // but not further than this share of the interval,
-const P_CUT_SHARE = 0.5; // where the level there is, on a flank, this share of, elsewhere so many
-const P_CUT_TIMES = 2; // times as far from that before QRS as what was found is from the line between the two
-const P_STEP_SEC = 0.02; // and so many s more, and more, where a wave is cut there
+const P_CUT_SHARE = 0.5; // P is cut where the search begins so far from the level before QRS, by its height, on the flank of another wave
+const P_FURTHER_SEC = 0.15; // a wave that is cut is sought up to so much earlier,
+const P_STEP_SEC = 0.02; // in such steps
 const P_MARGIN_SEC = 0.012; // up to so long before the QRS
 const P_RISE_SEC = 0.1;
 export const P_TRAPEZIUM_SEC = 0.07;
@@ -121,7 +121,7 @@ type T = {
   later: number;
 };
 
-type P = { onset: number; peak: number; end: number; isWhole: boolean };
+type P = { onset: number; peak: number; end: number; isCut: boolean };
 
 /** For one sampling rate; holds scratch space alone. */
 export class Delineator {
@@ -168,7 +168,23 @@ export class Delineator {
     out.qrsEnd = sec(qrs.end);
     const rr = Math.min(INTERVAL_SEC.max, Math.max(INTERVAL_SEC.min, intervalSec));
     const pTo = Number.isNaN(qrs.onset) ? this.#before - this.#samples(NEIGHBOURS_SEC.before) : qrs.onset;
-    const p = isPSought ? this.#p(pTo, intervalSec) : null;
+    let p = isPSought ? this.#p(pTo, intervalSec, 0) : null;
+    const t = this.#t(
+      Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end,
+      rr,
+      this.#levelBefore(qrs.onset),
+      this.#before + this.#samples(intervalSec + (p === null ? -P_BEFORE_SEC : sec(p.onset))),
+    );
+    if (t !== null) {
+      out.tOnset = sec(t.onset);
+      out.tPeak = sec(t.peak);
+      out.tEnd = sec(t.end);
+    }
+    // what is cut is the T wave before, where its whole would begin in that
+    if (p?.isCut === true) {
+      const whole = this.#p(pTo, intervalSec, P_FURTHER_SEC);
+      if (whole !== null && !whole.isCut && !(out.tEnd > intervalSec + sec(whole.onset))) p = whole;
+    }
     if (p !== null) {
       out.pPeak = sec(p.peak);
       out.pOnset = sec(p.onset);
@@ -176,20 +192,9 @@ export class Delineator {
     }
     // NaN, where no P was found, is before and after nothing
     const nextP = intervalSec + out.pOnset;
-    const t = this.#t(
-      Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end,
-      rr,
-      this.#levelBefore(qrs.onset),
-      this.#before + this.#samples(p === null ? intervalSec - P_BEFORE_SEC : nextP),
-    );
-    if (t !== null) {
-      out.tOnset = sec(t.onset);
-      out.tPeak = sec(t.peak);
-      out.tEnd = sec(t.end);
-    }
-    const isAlone = t === null || t.later < LATER_SHARE * t.height;
-    out.isTSure = t !== null && t.isLevel && isAlone && !(out.tEnd > nextP) && (t.back < 0 || sec(t.back) > nextP);
-    out.isPSure = p !== null && p.isWhole && !(out.tEnd > nextP);
+    const isLast = t === null || t.later < LATER_SHARE * t.height;
+    out.isTSure = t !== null && t.isLevel && isLast && !(out.tEnd > nextP) && (t.back < 0 || sec(t.back) > nextP);
+    out.isPSure = p !== null && !p.isCut && !(out.tEnd > nextP);
     return true;
   }
 
@@ -281,34 +286,30 @@ export class Delineator {
     return { onset, peak, end, isLevel, back: back > backTo ? -1 : back, height, later };
   }
 
-  #p(qrsOnset: number, intervalSec: number): P | null {
+  /** @param furtherSec so much earlier, at most, it is sought until it is not cut */
+  #p(qrsOnset: number, intervalSec: number, furtherSec: number): P | null {
     const to = qrsOnset - this.#samples(P_MARGIN_SEC);
-    const usualFrom = Math.max(3, this.#before - this.#samples(Math.min(P_BEFORE_SEC, P_INTERVAL_SHARE * intervalSec)));
-    if (to - usualFrom < this.#samples(0.06)) return null;
+    let from = Math.max(3, this.#before - this.#samples(Math.min(P_BEFORE_SEC, P_INTERVAL_SHARE * intervalSec)));
+    if (to - from < this.#samples(0.06)) return null;
     const { value, slope } = this.#filtered(P_SMOOTH_SEC, 0, qrsOnset + 1);
     const tail = (value[to - 1]! + value[to - 2]! + value[to - 3]!) / 3;
     const headAt = (i: number): number => (value[i]! + value[i + 1]! + value[i + 2]!) / 3;
-    const usual = farthest(value, usualFrom, to - 1, headAt(usualFrom), tail);
-    let found = usual;
-    // what is farther from the level at the start of the search than anything in it is the flank of a wave that began before
-    const isCut = (from: number): boolean => {
+    let found = farthest(value, from, to - 1, headAt(from), tail);
+    const isCut = (): boolean => {
       const head = headAt(from) - tail;
       const isOnFlank = head * found.away < 0 || found.at <= from + 2;
-      return Math.abs(head) > (isOnFlank ? P_CUT_SHARE : P_CUT_TIMES) * Math.abs(found.away);
+      return isOnFlank && Math.abs(head) > P_CUT_SHARE * Math.abs(found.away);
     };
-    let from = usualFrom;
-    while (from > 3 && isCut(from)) {
-      from = Math.max(3, from - this.#samples(P_STEP_SEC));
+    const earliest = Math.max(3, from - this.#samples(furtherSec));
+    while (from > earliest && isCut()) {
+      from = Math.max(earliest, from - this.#samples(P_STEP_SEC));
       found = farthest(value, from, to - 1, headAt(from), tail);
     }
-    const isWhole = !isCut(from);
-    if (!isWhole) found = usual;
     const { sign } = found;
     let peak = found.at;
-    if (found !== usual) while (peak > 0 && sign * value[peak - 1]! > sign * value[peak]!) peak--;
+    if (furtherSec > 0) while (peak > 0 && sign * value[peak - 1]! > sign * value[peak]!) peak--;
     const onset = this.#onsetBefore(value, slope, peak, 1, P_RISE_SEC, P_TRAPEZIUM_SEC, sign);
-    if (Number.isNaN(onset)) return null;
-    return { onset, peak, end: this.#endOfP(value, slope, peak, to, sign), isWhole };
+    return Number.isNaN(onset) ? null : { onset, peak, end: this.#endOfP(value, slope, peak, to, sign), isCut: isCut() };
   }
 
   /** @param from where the steepest rise may lie at the earliest, and `riseSec` before the peak

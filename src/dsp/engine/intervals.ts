@@ -77,7 +77,8 @@ const inSecond = noBoundaries();
 const verdict = noVerdict();
 const own = { pr: new Float64Array(512), qrs: new Float64Array(512), qt: new Float64Array(512) };
 const count = { pr: 0, qrs: 0, qt: 0 };
-/** Of the beats with a QT: how many have a sure T wave, of those with a PR a sure P wave; how much longer those compared are than in the second lead, ms. */
+/** Of the beats with a QT: how many have a sure T wave; how much longer those compared are than in the second lead, ms. Of those with a
+ *  PR: how many have a sure P wave. */
 const evidence = { sure: 0, pSure: 0, apart: new Float64Array(64), compared: 0 };
 /** Mean of the intervals between good beats, and of those that are NN, s; NaN: none. */
 const mean = { rrSec: Number.NaN, nnSec: Number.NaN };
