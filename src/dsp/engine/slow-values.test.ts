@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 import type { FeatureRow } from '../rows/feature-rows.ts';
+import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import type { ChannelKind } from '../../signal.ts';
 
@@ -60,6 +61,42 @@ describe('breathing', () => {
       (t) => (t < 150 ? Math.sin(2 * Math.PI * 0.25 * t) : 0) + 0.05 * Math.sin(2 * Math.PI * 1.2 * t) + 0.02 * random(),
     );
     expectAll(values, 30, 15, 1);
+  });
+});
+
+describe('breathing next to an ECG', () => {
+  const fs = 250;
+  /** Good rates of an impedance with breaths of this height and a heart of a fifth of that of usual breaths. */
+  const breathing = (perMin: number, heartPerMin: number, height: (t: number) => number): { tSec: number; value: number }[] => {
+    const random = seeded(perMin);
+    const { beats, pWaves } = makeRhythm(seconds, heartPerMin, () => true, 6, 0.16);
+    const ecg = makeEcg({ fs, seconds, shape: ecgShapes.usual, beats, pWaves, noiseMv: 0.01, seed: 8 });
+    const resp = Float64Array.from(
+      { length: seconds * 25 },
+      (_, i) => height(i / 25) * Math.sin((2 * Math.PI * perMin * i) / 1500) + 0.01 * random(),
+    );
+    for (const beat of beats)
+      for (let i = Math.round(25 * beat); i < Math.min(resp.length, 25 * beat + 15); i++)
+        resp[i]! += 0.4 * Math.sin((Math.PI * (i / 25 - beat)) / 0.6) ** 2;
+    const rows = streamRows([
+      { code: 'resp', kind: 'resp', fs: 25, unit: 'Ohm', samples: resp },
+      { code: 'ecg.ii', kind: 'ecg', fs, unit: 'mV', samples: ecg },
+    ]).features.get('resp_rate');
+    return (rows ?? []).filter(({ qmask }) => qmask === 0).map(({ tNs, value }) => ({ tSec: Number(tNs) / 1e9, value }));
+  };
+
+  test.each([50, 66, 84])('that never begins has no good rate of a heart of %d /min', (heartPerMin) => {
+    expect(breathing(15, heartPerMin, () => 0)).toEqual([]);
+  });
+
+  test('that stops has none either, and a good one while it goes on', () => {
+    const values = breathing(15, 62, (t) => (t % 150 < 90 ? 0.5 : 0));
+    expect(values.length).toBeGreaterThan(20);
+    for (const { value } of values) expect(Math.abs(value - 15)).toBeLessThan(2);
+  });
+
+  test('as fast as that of a child is good', () => {
+    expect(breathing(48, 125, () => 1).length).toBeGreaterThan(60);
   });
 });
 
