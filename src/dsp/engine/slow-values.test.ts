@@ -55,6 +55,26 @@ describe('breathing', () => {
     expect(breaths(() => Math.round(random())).length).toBeLessThan(4);
   });
 
+  test('an electrode that drifts has hardly a rate that is good, nor has noise below 18 /min', () => {
+    let count = 0;
+    for (const seed of [1, 2, 3]) {
+      const random = seeded(seed);
+      let drift = 0;
+      count += breaths(() => (drift += 0.02 * (random() - 0.5) - 0.0005 * drift)).length;
+      let slow = 0;
+      let slower = 0;
+      count += breaths(() => (slower += 0.0726 * ((slow += 0.0726 * (random() - 0.5 - slow)) - slower))).length;
+    }
+    expect(count).toBeLessThan(40);
+  });
+
+  test('that waxes and wanes, and that of speech, has good rates', () => {
+    const waxing = breaths((t) => (0.6 + 0.4 * Math.sin((2 * Math.PI * t) / 60)) * Math.sin(2 * Math.PI * 0.35 * t));
+    expectAll(waxing, 50, 21, 1);
+    const speech = breaths((t) => Math.sin(2 * Math.PI * 0.2 * t + Math.sin(0.31 * t)));
+    expect(speech.length).toBeGreaterThan(40);
+  });
+
   test('that stops, so that the heart is left to be seen, has no good rate of the heart', () => {
     const random = seeded(4);
     const values = breaths(

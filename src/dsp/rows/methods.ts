@@ -281,7 +281,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Schaefer & Kratky 2008, doi:10.1007/s10439-007-9428-1',
     notes:
-      'From a respiration channel: spacing of the breaths in the window; noise has none. Suspect where they are uneven, as noise is, too near each other, or much lower than those of the last five minutes, and where the rate is that of the heart by ECG or PPG of the stream (src/dsp/engine/heart-seen.ts): without one, beats that are seen from the start on instead of breaths cannot be told from fast breathing. See src/dsp/slow/respiration.ts. Delay about 12 s, with ECG or PPG up to 25 s.',
+      'From a respiration channel: spacing of the breaths in the window; noise has none. Suspect where they are uneven in time and height, as noise and a drifting electrode are, too near each other, or much lower than those of the last five minutes, and where the rate is that of the heart by ECG or PPG of the stream (src/dsp/engine/heart-seen.ts): without one, beats that are seen from the start on instead of breaths cannot be told from fast breathing. See src/dsp/slow/respiration.ts. Delay about 12 s, with ECG or PPG up to 25 s.',
   }),
   block({
     feature: 'temp_mean',
