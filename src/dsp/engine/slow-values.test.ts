@@ -143,9 +143,32 @@ describe('units', () => {
   test.each([
     ['counts, 64 in a g', (t: number, no: number) => 64 * walk(t, no)],
     ['without gravity', (t: number, no: number) => walk(t, no) - (no === 2 ? 1 : 0)],
+    ['of half the scale', (t: number, no: number) => 0.55 * walk(t, no)],
+    ['of twice the scale', (t: number, no: number) => 2 * walk(t, no)],
+    [
+      'of a run, cut at 2 g',
+      (t: number, no: number) => Math.min(2, Math.max(-2, (no === 2 ? 1 : 0) + 2 * Math.sin(2 * Math.PI * 2.8 * t + no))),
+    ],
+    ['with an axis at its rail', (t: number, no: number) => (no === 1 ? -2 : walk(t, no))],
+    ['with an axis that stands still', (t: number, no: number) => (no === 0 ? 0.5 : walk(t, no))],
   ])('accelerations %s: nothing is good', (_, make) => {
     expect(goodValues('activity', 'acc', 50, '1', axes, make)).toEqual([]);
     expect(goodValues('steps', 'acc', 50, '1', axes, make)).toEqual([]);
+  });
+
+  test.each([
+    ['still', 0, 0, 0],
+    ['running, 1.2 g', 1.2, 22, 0.5],
+    ['walking upside down', -0.3, 14, 0.15],
+  ])('%s is good', (_, g, steps, activity) => {
+    const random = seeded(2);
+    const of = (feature: string): number[] =>
+      goodValues(feature, 'acc', 50, 'g', axes, (t, no) => {
+        const wave = g * Math.sin(2 * Math.PI * (g > 1 ? 2.8 : 1.8) * t);
+        return 0.004 * random() + (no === 2 ? Math.sign(g || 1) + wave : 0.2 * wave);
+      });
+    expectAll(of('steps'), 34, steps, 2);
+    expectAll(of('activity'), 36, activity, 0.4 * activity + 0.01);
   });
 
   test.each([
@@ -175,7 +198,40 @@ describe('units', () => {
   });
 });
 
+describe('a skin temperature is not good', () => {
+  const random = seeded(7);
+  test.each([
+    ['that scatters by degrees', () => 31 + 4 * random()],
+    ['of two levels by turns', (t: number) => (Math.floor(4 * t) % 10 < 4 ? 38 : 33)],
+    ['of a sensor that has just come off', (t: number) => Math.max(22, 33 - t / 20)],
+  ])('%s', (_, make) => {
+    const values = goodValues('temp_mean', 'temp', 4, 'Cel', ['temp.skin'], make);
+    expect(values).toEqual([]);
+  });
+
+  test('and is where it changes as skin does', () => {
+    expect(goodValues('temp_mean', 'temp', 4, 'Cel', ['temp.skin'], (t) => 33 - t / 100 + 0.05 * random()).length).toBeGreaterThan(35);
+  });
+});
+
 describe('skin conductance', () => {
+  const ofRate = (fs: number, make: (t: number) => number): number[] => goodValues('scr_rate', 'eda', fs, 'uS', ['eda'], make);
+
+  test.each([4, 32, 250])('has no good rate of responses at %d Hz where contact changes, or nothing can be seen', (fs) => {
+    const noise = seeded(fs);
+    for (const make of [
+      // an electrode is touched: at 4 Hz that cannot be told
+      (t: number) => 4 + (fs > 4 && t % 15 < 2 ? 0.3 : 0) + (fs > 4 ? 0.004 : 0) * noise(),
+      // rises that are too fast for skin
+      (t: number) => 4 + 5 * Math.max(0, t % 12 < 1 ? t % 12 : Math.exp(1 - (t % 12))) + 0.004 * noise(),
+      // one value is held
+      () => 3.2,
+      // steps of the converter are as high as responses
+      (t: number) => 0.06 * Math.round((2 + 0.006 * t + 0.004 * noise()) / 0.06),
+    ])
+      expect(ofRate(fs, make)).toEqual([]);
+  });
+
   /** A response of 0.2 uS every 20 s, from a level that is flat but for noise. */
   const responses =
     (random: () => number) =>

@@ -291,7 +291,8 @@ export const featureMethods: readonly Method[] = [
     unit: 'Cel',
     step: 0.001,
     paper: 'Davies & Gather 1993, doi:10.1080/01621459.1993.10476339',
-    notes: 'Hampel mean; see temperature.ts. [degF] and K are brought to Cel: src/dsp/engine/units.ts.',
+    notes:
+      'Hampel mean; suspect where readings scatter or drift as skin does not; see temperature.ts. [degF] and K are brought to Cel: src/dsp/engine/units.ts.',
   }),
   block({
     feature: 'eda_tonic',
@@ -315,7 +316,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Boucsein et al. 2012, doi:10.1111/j.1469-8986.2012.01384.x',
     notes:
-      'Responses of at least 0.05 uS that peak in the window, per covered minute: conductance that is not plausible is missing, and a second after a jump. Suspect where a fourth of the responses may be noise. See eda.ts.',
+      'Responses of at least 0.05 uS that peak in the window, per covered minute: conductance that is not plausible is missing, and a second after a jump. Suspect where a fourth of the responses may be noise, or rises are none of skin (a change of contact), and where no change from sample to sample is finer than 0.025 uS. See eda.ts.',
   }),
   block({
     feature: 'activity',
@@ -326,7 +327,7 @@ export const featureMethods: readonly Method[] = [
     step: 0.0001,
     paper: 'Vaha-Ypya et al. 2015, doi:10.1371/journal.pone.0134813',
     notes:
-      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity.',
+      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, or an axis is at its rail, or stands still alone.',
   }),
   block({
     feature: 'steps',
@@ -337,7 +338,7 @@ export const featureMethods: readonly Method[] = [
     step: 1,
     paper: 'Straczkiewicz et al. 2023, see motion.ts',
     notes:
-      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, or less than nine tenths have samples.',
+      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, an axis is at its rail or stands still alone, or less than nine tenths have samples.',
   }),
   method({
     feature: 'spo2',
