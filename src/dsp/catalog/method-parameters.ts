@@ -569,7 +569,13 @@ const details: Readonly<Record<string, MethodDetails>> = {
       ),
       p('weight_likeness', fibrillation.weights.likeness, '1', 'of the median correlation of the stretches with their median'),
       p('constant', fibrillation.weights.constant, '1', 'of the logistic regression'),
-      p('fibrillating_min', fibrillation.FIBRILLATING_MIN, '1', 'an index of 0.5 or more is suspect where the irregularity is below this,'),
+      p(
+        't_in_p',
+        fibrillation.T_IN_P_SEC,
+        's',
+        'an index of less than 0.5 is suspect where the median interval is shorter than this and the next limit reached,',
+      ),
+      p('fibrillating_min', fibrillation.FIBRILLATING_MIN, '1', 'one of 0.5 or more where the irregularity is below this,'),
       p('repeat_max', fibrillation.REPEAT_MAX, '1', 'where intervals further apart differ by less than this share of neighbouring ones,'),
       p('repeat_lag_max', fibrillation.REPEAT_LAG_MAX, '{intervals}', 'up to so far apart,'),
       p(
@@ -583,6 +589,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'An index of a rhythm, no diagnosis. Flutter with a regular answer and other regular tachycardias look regular to it.',
       'The first ECG lead alone is searched for P waves: where it shows none (electrodes far from the atria), regular rhythm keeps the index low, and irregular sinus rhythm may not.',
+      'Fibrillation whose beats are regular (complete block with an escape rhythm, a pacemaker most of the time) has a low index that is good.',
       'Ectopic beats that are frequent and follow no pattern raise it, although they are left out where 8 intervals remain; bigeminy and trigeminy whose ectopic beats are known as such do not.',
     ],
   },
