@@ -1,7 +1,8 @@
 /** Is a rate of breathing that of the heart?
  *
  *  The impedance of the chest changes with each beat as it does with each breath, a fifth as much or more: when breathing stops, beats are
- *  counted as breaths, evenly spaced. Nobody breathes once a beat for half a minute, so a rate within AGREE_PER_MIN of the heart's is suspect.
+ *  counted as breaths, evenly spaced. Nobody breathes once a beat for half a minute, so a rate within AGREE_PER_MIN of the heart's is
+ *  suspect.
  *  A rate waits until those of the heart are out, so that what is live is what is recomputed. */
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';

@@ -8,8 +8,8 @@ import type { FoundValues } from '../kernels/block-values.ts';
 
 export const COVERAGE_MIN = 0.5;
 export const COVERAGE_GOOD = 0.9;
-/** Mean magnitude of 8 s, g. The mean acceleration of what does not end elsewhere at another speed is that of gravity, so the mean magnitude
- *  is no less than 1: less than this is given in another unit, or without gravity, and a value made of it is suspect. */
+/** Mean magnitude of 8 s, g. The mean acceleration of what does not end at another speed is that of gravity, so the mean magnitude is no
+ *  less than 1: less than this is given in another unit, or without gravity, and a value made of it is suspect. */
 export const GRAVITY_MIN = 0.8;
 /** More than this, and so many times the standard deviation, is another unit, too: at rest it is 1. */
 export const GRAVITY_MAX = 1.3;
