@@ -174,8 +174,8 @@ export class BeatTrack {
     this.judged = judged;
   }
 
-  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful or its rhythm may be ventricular, whatever the signal around it. What asks for its place
-   *  alone, as the index of fibrillation does, in which conducted beats look ectopic, takes `flag`. */
+  /** Flag of a beat as it is given out: at best suspect where its kind is doubtful or its rhythm may be ventricular, whatever the signal
+   *  around it. What asks for its place alone, as the index of fibrillation does, in which conducted beats look ectopic, takes `flag`. */
   flagOf(i: number): QualityFlag {
     const origin = this.origin[i]!;
     const confidence = this.originConfidence[i]!;
