@@ -201,7 +201,7 @@ function variability({ feature, source }: Method): MethodDetails {
         : []),
       ...(isSpectral
         ? [
-            'A value needs intervals over 80 % of 300 s; what is left out takes its power away. LF/HF is a ratio of powers, no measure of sympathetic tone.',
+            'A value needs intervals over 80 % of 300 s; what is left out takes its power away. Breathing near half of the heart rate, or faster (0.4 Hz at 50 /min), has hardly any of its power in HF, or has it at another frequency, and the flag does not tell. LF/HF is a ratio of powers, no measure of sympathetic tone.',
           ]
         : []),
     ],
