@@ -8,6 +8,7 @@ import * as complexity from '../hrv/complexity.ts';
 import * as frequency from '../hrv/frequency.ts';
 import * as geometric from '../hrv/geometric.ts';
 import type { Method } from '../rows/methods.ts';
+import * as heartSeen from '../engine/heart-seen.ts';
 import * as motion from '../slow/motion.ts';
 import * as pulseBeats from '../ppg/beats.ts';
 import * as motionChannel from '../ppg/motion-channel.ts';
@@ -200,12 +201,21 @@ function variability({ feature, source }: Method): MethodDetails {
         : []),
       ...(isSpectral
         ? [
-            'A value needs intervals over 80 % of 300 s; what is left out takes its power away. LF/HF is a ratio of powers, no measure of sympathetic tone.',
+            'A value needs intervals over 80 % of 300 s; what is left out takes its power away. Breathing near half of the heart rate, or faster (0.4 Hz at 50 /min), has hardly any of its power in HF, or has it at another frequency, and the flag does not tell. LF/HF is a ratio of powers, no measure of sympathetic tone.',
           ]
         : []),
     ],
   };
 }
+
+const moved = [
+  p('gravity_min', motion.GRAVITY_MIN, 'g', 'suspect below this mean magnitude: without gravity, or in another unit'),
+  p('gravity_max', motion.GRAVITY_MAX, 'g', 'and above this,'),
+  p('gravity_per_deviation', motion.GRAVITY_PER_DEVIATION, '1', 'and so many times its standard deviation'),
+  p('rail_min', motion.RAIL_MIN_G, 'g', 'suspect when the farthest value of an axis is at least this'),
+  p('rail_share', motion.RAIL_SHARE, '1', 'and that of more than this share of the samples: a rail'),
+  p('other_moves', motion.OTHER_MOVES_G, 'g', 'suspect when an axis stands still while another moves so far'),
+];
 
 const delineated: MethodDetails = {
   parameters: [
@@ -231,6 +241,13 @@ const delineated: MethodDetails = {
     p('qrs_spread_good', intervals.SPREAD_GOOD_MS.qrs, 'ms', 'likewise'),
     p('qt_spread_good', intervals.SPREAD_GOOD_MS.qt, 'ms', 'likewise'),
     p('t_sure_share_good', intervals.T_SURE_SHARE_GOOD, '1', 'QT is suspect when fewer of the T waves are sure'),
+    p('t_later', delineation.LATER_SHARE, '1', 'a T wave is in doubt, too, when a wave of this share of its height follows it soon'),
+    p(
+      'p_sure_share_good',
+      intervals.P_SURE_SHARE_GOOD,
+      '1',
+      'PR is suspect when fewer of the P waves are sure: whole, and after the T wave before',
+    ),
     p(
       'leads_apart_good',
       intervals.LEADS_APART_GOOD_MS,
@@ -522,7 +539,14 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('band_high', breathing.settings.channel.lowPassHz, 'Hz', 'upper edge of that band'),
       p('turn_share', breathing.settings.channel.turnShare, '1', 'share of the usual swing that the signal goes back before a turn counts'),
       p('period_min', breathing.settings.channel.periodMinSec, 's', 'two breaths are at least this far apart'),
-      p('uneven_max', breathing.UNEVEN_MAX, '1', 'suspect when the intervals vary by more (standard deviation over mean)'),
+      p('uneven_max', breathing.UNEVEN_MAX, '1', 'suspect when the variation of the intervals (standard deviation over mean) over this,'),
+      p(
+        'unlike_max',
+        breathing.UNLIKE_MAX,
+        '1',
+        'and that of the heights (third quartile of the distance from the median, over it) over this, are more than 1 together',
+      ),
+      p('heart_apart', heartSeen.AGREE_PER_MIN, '/min', 'suspect within this of the heart rate of ECG or PPG'),
       p(
         'hurried_max',
         breathing.HURRIED_MAX,
@@ -567,7 +591,13 @@ const details: Readonly<Record<string, MethodDetails>> = {
       ),
       p('weight_likeness', fibrillation.weights.likeness, '1', 'of the median correlation of the stretches with their median'),
       p('constant', fibrillation.weights.constant, '1', 'of the logistic regression'),
-      p('fibrillating_min', fibrillation.FIBRILLATING_MIN, '1', 'an index of 0.5 or more is suspect where the irregularity is below this,'),
+      p(
+        't_in_p',
+        fibrillation.T_IN_P_SEC,
+        's',
+        'an index of less than 0.5 is suspect where the median interval is shorter than this and the next limit reached,',
+      ),
+      p('fibrillating_min', fibrillation.FIBRILLATING_MIN, '1', 'one of 0.5 or more where the irregularity is below this,'),
       p('repeat_max', fibrillation.REPEAT_MAX, '1', 'where intervals further apart differ by less than this share of neighbouring ones,'),
       p('repeat_lag_max', fibrillation.REPEAT_LAG_MAX, '{intervals}', 'up to so far apart,'),
       p(
@@ -581,6 +611,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
     limits: [
       'An index of a rhythm, no diagnosis. Flutter with a regular answer and other regular tachycardias look regular to it.',
       'The first ECG lead alone is searched for P waves: where it shows none (electrodes far from the atria), regular rhythm keeps the index low, and irregular sinus rhythm may not.',
+      'Fibrillation whose beats are regular (complete block with an escape rhythm, a pacemaker most of the time) has a low index that is good.',
       'Ectopic beats that are frequent and follow no pattern raise it, although they are left out where 8 intervals remain; bigeminy and trigeminy whose ectopic beats are known as such do not.',
     ],
   },
@@ -651,9 +682,14 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('sigma_min', temperature.SIGMA_MIN, 'Cel', 'floor of the robust standard deviation'),
       p('worn_min', temperature.WORN.min, 'Cel', 'suspect below this: probably not worn'),
       p('worn_max', temperature.WORN.max, 'Cel', 'suspect above this'),
+      p('sigma_max', temperature.SIGMA_MAX, 'Cel', 'suspect above this robust standard deviation'),
+      p('change_max', temperature.CHANGE_MAX, 'Cel', 'suspect when the means of the halves of the block are further apart'),
       p('usable_min', temperature.COVERAGE_MIN, '1', 'bad when less than this share of the block is usable'),
     ],
-    limits: ['Skin temperature under the sensor, not core temperature.'],
+    limits: [
+      'Skin temperature under the sensor, not core temperature.',
+      'A sensor that lies in a room of more than 25 °C, or in warm water, cannot be told from one on the skin once it has settled, nor one that holds its value.',
+    ],
   },
   eda_tonic: {
     parameters: [
@@ -661,7 +697,10 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('plausible_max', eda.PLAUSIBLE_US.max, 'uS', 'conductance above this is an artefact'),
       p('slope_max', eda.SLOPE_MAX_US_PER_SEC, 'uS/s', 'faster changes are artefacts'),
     ],
-    limits: ['Exosomatic conductance; a resistance must be converted first. A unit that is not known is taken for uS.'],
+    limits: [
+      'Exosomatic conductance; a resistance must be converted first. A unit that is not known is taken for uS.',
+      'Dry skin and a dry electrode are as low; a device that holds a value, at a rail too, cannot be told from calm skin that it resolves coarsely.',
+    ],
   },
   scr_rate: {
     parameters: [
@@ -672,17 +711,24 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('slope_max', eda.SLOPE_MAX_US_PER_SEC, 'uS/s', 'a second after a faster change is missing'),
       p('noise_share', eda.NOISE_SHARE, '1', 'mean bend of the signal, over the height of a response, from which that may be noise'),
       p('noisy_share', eda.NOISY_SHARE, '1', 'suspect where more than this share of the responses may be noise'),
+      p('sudden_per_sec', eda.SUDDEN_PER_SEC, '1/s', 'a rise as fast as this share of its height is no response, but a change of contact'),
+      p('coarse', eda.COARSE_US, 'uS', 'suspect where no two samples that follow each other differ by less, or none differ'),
     ],
-    limits: ['Responses that overlap are told apart only where the signal falls in between.'],
+    limits: [
+      'Responses that overlap are told apart only where the signal falls in between.',
+      'Pressure on an electrode that comes and goes within seconds, and deep breaths, make waves like responses; below 8 Hz a sudden touch does, too.',
+    ],
   },
   activity: {
     parameters: [
       p('coverage_bad', motion.COVERAGE_MIN, '1', 'bad when less than this share of the block has samples'),
       p('coverage_good', motion.COVERAGE_GOOD, '1', 'suspect when less than this share has'),
-      p('gravity_min', motion.GRAVITY.min, 'g', 'suspect below this mean magnitude: without gravity, or in another unit'),
-      p('gravity_max', motion.GRAVITY.max, 'g', 'and above this'),
+      ...moved,
     ],
-    limits: ['Three axes of one rate, with gravity; depends on where the sensor is worn. A unit that is not known is taken for g.'],
+    limits: [
+      'Three axes of one rate, with gravity; depends on where the sensor is worn. A unit that is not known is taken for g.',
+      'Vehicles and machines move it as walking does. A device that holds all three axes looks like one that lies still.',
+    ],
   },
   steps: {
     parameters: [
@@ -692,10 +738,12 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('period_change', motion.PERIOD_CHANGE, '1', 'successive periods differ by less than this share'),
       p('height_ratio', motion.HEIGHT_RATIO, '1', 'successive heights differ by less than this factor'),
       p('walk_steps', motion.WALK_STEPS, '{steps}', 'fitting steps in a row that make a walk'),
-      p('gravity_min', motion.GRAVITY.min, 'g', 'suspect below this mean magnitude: without gravity, or in another unit'),
-      p('gravity_max', motion.GRAVITY.max, 'g', 'and above this'),
+      ...moved,
     ],
-    limits: ['Three axes of one rate, with gravity; fewer steps in a row than a walk are gestures and not counted.'],
+    limits: [
+      'Three axes of one rate, with gravity; fewer steps in a row than a walk are gestures and not counted.',
+      'Shaking of 1 to 4 Hz that lasts, as in a lorry, on a rough road by bicycle, or of rhythmic work of the hands, is counted as steps: some 10 to 80 a minute.',
+    ],
   },
   spo2: {
     parameters: [

@@ -38,11 +38,19 @@ export const T_LEVEL_SHARE = 0.75;
 /** when it ends beyond that level and is back by this share so soon after, as after the first of two phases, */
 export const T_BACK_SHARE = 0.1;
 export const T_BACK_SEC = 0.08;
-// or when it ends after the onset of the next P, should that come as this one did
+// when it ends after the onset of the next P, should that come as this one did,
+/** or when a wave of this share of its height stands between it and the next P: a U wave so high may be the last part of T, whose end is
+ *  then not where T falls first (Rautaharju et al. 2009, doi:10.1016/j.jacc.2008.12.014). */
+export const LATER_SHARE = 0.4;
+// P is in doubt when it begins before the T wave of the beat before has ended, should that end as this one does, and when it is cut
 const LEVEL_SEC = 0.02; // the level is the mean of so long before the QRS
+const LATER_SEC = 0.22; // U has its top some 0.1 s after the end of T
 const INTERVAL_SEC = { min: 0.3, max: 1.6 };
 const P_BEFORE_SEC = 0.3; // P is sought from so long before R on,
 const P_INTERVAL_SHARE = 0.45; // but not further than this share of the interval,
+const P_CUT_SHARE = 0.5; // P is cut where the search begins so far from the level before QRS, by its height, on the flank of another wave
+const P_FURTHER_SEC = 0.15; // a wave that is cut is sought up to so much earlier,
+const P_STEP_SEC = 0.02; // in such steps
 const P_MARGIN_SEC = 0.012; // up to so long before the QRS
 const P_RISE_SEC = 0.1;
 export const P_TRAPEZIUM_SEC = 0.07;
@@ -58,6 +66,8 @@ const MAINS_PERIODS = 3; // so many periods fewer and more, where such a sine le
 export type Boundaries = {
   /** Nothing speaks against the T wave that was found. */
   isTSure: boolean;
+  /** Nothing speaks against the P wave that was found. */
+  isPSure: boolean;
   pOnset: number;
   pPeak: number;
   pEnd: number;
@@ -70,6 +80,7 @@ export type Boundaries = {
 
 export const noBoundaries = (): Boundaries => ({
   isTSure: false,
+  isPSure: false,
   pOnset: Number.NaN,
   pPeak: Number.NaN,
   pEnd: Number.NaN,
@@ -105,7 +116,12 @@ type T = {
   isLevel: boolean;
   /** Where after an end beyond that level the signal is back; -1: nowhere soon. */
   back: number;
+  height: number;
+  /** Height of the highest wave between it and the next P. */
+  later: number;
 };
+
+type P = { onset: number; peak: number; end: number; isCut: boolean };
 
 /** For one sampling rate; holds scratch space alone. */
 export class Delineator {
@@ -151,18 +167,24 @@ export class Delineator {
     out.qrsOnset = sec(qrs.onset);
     out.qrsEnd = sec(qrs.end);
     const rr = Math.min(INTERVAL_SEC.max, Math.max(INTERVAL_SEC.min, intervalSec));
+    const pTo = Number.isNaN(qrs.onset) ? this.#before - this.#samples(NEIGHBOURS_SEC.before) : qrs.onset;
+    let p = isPSought ? this.#p(pTo, intervalSec, 0) : null;
     const t = this.#t(
       Number.isNaN(qrs.end) ? this.#before + this.#samples(NEIGHBOURS_SEC.after) : qrs.end,
       rr,
       this.#levelBefore(qrs.onset),
+      this.#before + this.#samples(intervalSec + (p === null ? -P_BEFORE_SEC : sec(p.onset))),
     );
     if (t !== null) {
       out.tOnset = sec(t.onset);
       out.tPeak = sec(t.peak);
       out.tEnd = sec(t.end);
     }
-    const pTo = Number.isNaN(qrs.onset) ? this.#before - this.#samples(NEIGHBOURS_SEC.before) : qrs.onset;
-    const p = isPSought ? this.#p(pTo, intervalSec) : null;
+    // what is cut is the T wave before, where its whole would begin in that
+    if (p?.isCut === true) {
+      const whole = this.#p(pTo, intervalSec, P_FURTHER_SEC);
+      if (whole !== null && !whole.isCut && !(out.tEnd > intervalSec + sec(whole.onset))) p = whole;
+    }
     if (p !== null) {
       out.pPeak = sec(p.peak);
       out.pOnset = sec(p.onset);
@@ -170,7 +192,9 @@ export class Delineator {
     }
     // NaN, where no P was found, is before and after nothing
     const nextP = intervalSec + out.pOnset;
-    out.isTSure = t !== null && t.isLevel && !(out.tEnd > nextP) && (t.back < 0 || sec(t.back) > nextP);
+    const isLast = t === null || t.later < LATER_SHARE * t.height;
+    out.isTSure = t !== null && t.isLevel && isLast && !(out.tEnd > nextP) && (t.back < 0 || sec(t.back) > nextP);
+    out.isPSure = p !== null && !p.isCut && !(out.tEnd > nextP);
     return true;
   }
 
@@ -224,12 +248,13 @@ export class Delineator {
     return sum / n;
   }
 
-  #t(qrsEnd: number, intervalSec: number, level: number): T | null {
+  /** @param restTo where the next P may begin */
+  #t(qrsEnd: number, intervalSec: number, level: number, restTo: number): T | null {
     const from = qrsEnd + this.#samples(T_AFTER_SEC);
     const to = Math.min(this.#length - 1 - this.#samples(0.1), this.#before + this.#samples(T_REACH_SEC * Math.sqrt(intervalSec)));
     if (to - from < this.#samples(0.1)) return null;
     const seen = to + this.#samples(T_MARGIN_SEC) + this.#samples(T_TRAPEZIUM_SEC) + this.#samples(T_BACK_SEC) + 1;
-    const { value, slope } = this.#filtered(T_SMOOTH_SEC, from - 1, Math.min(this.#length - 1, seen));
+    const { value, slope } = this.#filtered(T_SMOOTH_SEC, from - 1, Math.min(this.#length - 1, Math.max(seen, restTo)));
     const { at: peak, sign } = farthest(value, from, to, value[from]!, value[to]!);
     const fallTo = Math.min(this.#length - 2, peak + this.#samples(T_FALL_SEC), to + this.#samples(T_MARGIN_SEC));
     if (fallTo - peak < 4) return null;
@@ -251,19 +276,40 @@ export class Delineator {
     let back = end + 1;
     while (back <= backTo && sign * (value[back]! - value[end]!) < T_BACK_SHARE * height) back++;
     const onset = this.#onsetBefore(value, slope, peak, from, T_RISE_SEC, T_ONSET_TRAPEZIUM_SEC, sign);
-    return { onset, peak, end, isLevel, back: back > backTo ? -1 : back };
+    const rest = Math.min(this.#length - 1, restTo, end + this.#samples(LATER_SEC));
+    let later = 0;
+    let low = end;
+    for (let i = end; i <= rest; i++) {
+      if (sign * value[i]! < sign * value[low]!) low = i;
+      if (sign * (value[i]! - value[low]!) >= T_BACK_SHARE * height) later = Math.max(later, sign * (value[i]! - value[rest]!));
+    }
+    return { onset, peak, end, isLevel, back: back > backTo ? -1 : back, height, later };
   }
 
-  #p(qrsOnset: number, intervalSec: number): { onset: number; peak: number; end: number } | null {
+  /** @param furtherSec so much earlier, at most, it is sought until it is not cut */
+  #p(qrsOnset: number, intervalSec: number, furtherSec: number): P | null {
     const to = qrsOnset - this.#samples(P_MARGIN_SEC);
-    const from = Math.max(3, this.#before - this.#samples(Math.min(P_BEFORE_SEC, P_INTERVAL_SHARE * intervalSec)));
+    let from = Math.max(3, this.#before - this.#samples(Math.min(P_BEFORE_SEC, P_INTERVAL_SHARE * intervalSec)));
     if (to - from < this.#samples(0.06)) return null;
     const { value, slope } = this.#filtered(P_SMOOTH_SEC, 0, qrsOnset + 1);
-    const head = (value[from]! + value[from + 1]! + value[from + 2]!) / 3;
     const tail = (value[to - 1]! + value[to - 2]! + value[to - 3]!) / 3;
-    const { at: peak, sign } = farthest(value, from, to - 1, head, tail);
+    const headAt = (i: number): number => (value[i]! + value[i + 1]! + value[i + 2]!) / 3;
+    let found = farthest(value, from, to - 1, headAt(from), tail);
+    const isCut = (): boolean => {
+      const head = headAt(from) - tail;
+      const isOnFlank = head * found.away < 0 || found.at <= from + 2;
+      return isOnFlank && Math.abs(head) > P_CUT_SHARE * Math.abs(found.away);
+    };
+    const earliest = Math.max(3, from - this.#samples(furtherSec));
+    while (from > earliest && isCut()) {
+      from = Math.max(earliest, from - this.#samples(P_STEP_SEC));
+      found = farthest(value, from, to - 1, headAt(from), tail);
+    }
+    const { sign } = found;
+    let peak = found.at;
+    if (furtherSec > 0) while (peak > 0 && sign * value[peak - 1]! > sign * value[peak]!) peak--;
     const onset = this.#onsetBefore(value, slope, peak, 1, P_RISE_SEC, P_TRAPEZIUM_SEC, sign);
-    return Number.isNaN(onset) ? null : { onset, peak, end: this.#endOfP(value, slope, peak, to, sign) };
+    return Number.isNaN(onset) ? null : { onset, peak, end: this.#endOfP(value, slope, peak, to, sign), isCut: isCut() };
   }
 
   /** @param from where the steepest rise may lie at the earliest, and `riseSec` before the peak
@@ -409,7 +455,7 @@ function quietFrom(slope: Float64Array, start: number, end: number, direction: 1
 }
 
 /** The sample of from..to farthest from the line between two values at its ends. */
-function farthest(x: Float64Array, from: number, to: number, head: number, tail: number): { at: number; sign: 1 | -1 } {
+function farthest(x: Float64Array, from: number, to: number, head: number, tail: number): { at: number; sign: 1 | -1; away: number } {
   let at = from;
   let most = 0;
   for (let i = from; i <= to; i++) {
@@ -418,5 +464,5 @@ function farthest(x: Float64Array, from: number, to: number, head: number, tail:
     most = away;
     at = i;
   }
-  return { at, sign: most < 0 ? -1 : 1 };
+  return { at, sign: most < 0 ? -1 : 1, away: most };
 }

@@ -23,6 +23,7 @@ import { Activity, Steps } from '../slow/motion.ts';
 import { PulseKernel } from '../ppg/pulse.ts';
 import { BreathDetector } from '../slow/respiration.ts';
 import { GridBridge } from './bridge.ts';
+import { HeartSeen } from './heart-seen.ts';
 import type { BeatGroup, Chain, RowSink } from './beat-chain.ts';
 import { BeatChain } from './beat-chain.ts';
 import type { BeatPlan, ChannelGroup, GroupLead } from './groups.ts';
@@ -48,6 +49,8 @@ export class StreamEngine implements RowSink {
   readonly #fromUs: number;
   readonly #rows: RowBuffer;
   readonly #chains: Chain[] = [];
+  /** Rates of breathing pass through it where the stream has a heart. */
+  readonly #heartSeen: HeartSeen | null;
   /** By channelNo: what takes its samples. */
   readonly #routes: Route[][];
   /** Chains with something new, each once: the first so many. */
@@ -74,13 +77,21 @@ export class StreamEngine implements RowSink {
     this.#routes = channels.map(() => []);
     const groups = channelGroups(channels);
     for (const plan of beatPlans(groups)) this.#addBeats(channels, plan);
-    for (const group of groups) this.#addValues(channels, group);
+    const hearts = [...this.#chains];
+    const breaths: Chain[] = [];
+    for (const group of groups) {
+      const before = this.#chains.length;
+      this.#addValues(channels, group);
+      if (group.kind === 'resp') breaths.push(...this.#chains.slice(before));
+    }
+    const isPassing = hearts.length > 0 && breaths.length > 0;
+    this.#heartSeen = isPassing ? new HeartSeen(hearts, breaths, { value: (...row) => this.#give(...row) }) : null;
   }
 
   /** Time before which every row is out, µs; Infinity when nothing has begun. */
   get finalUs(): number {
     if (this.#flushedUs !== null) return this.#flushedUs;
-    let us = Number.POSITIVE_INFINITY;
+    let us = this.#heartSeen?.finalUs ?? Number.POSITIVE_INFINITY;
     for (const chain of this.#chains) us = Math.min(us, chain.finalUs);
     return us;
   }
@@ -124,6 +135,7 @@ export class StreamEngine implements RowSink {
   settle(): void {
     for (let i = 0; i < this.#touchedCount; i++) this.#touched[i]!.advance();
     this.#touchedCount = 0;
+    this.#heartSeen?.advance(false);
   }
 
   /** The data end here, or continue more than a context (16 s) later. */
@@ -138,6 +150,7 @@ export class StreamEngine implements RowSink {
       }
     this.settle();
     for (const chain of this.#chains) chain.flush();
+    this.#heartSeen?.advance(true);
     this.#flushedUs = finalUs;
   }
 
@@ -160,16 +173,20 @@ export class StreamEngine implements RowSink {
     this.#rows.add(code, channelNo, tUs, ibiMs, packVerdict(kind, reason, confidence), flag);
   }
 
+  value(method: number, channelNo: number, tUs: number, value: number, flag: QualityFlag): void {
+    if (this.#heartSeen?.takes(method, channelNo, tUs, value, flag) !== true) this.#give(method, channelNo, tUs, value, flag);
+  }
+
   /** Rounds a value to whole steps of its method: the only place that does, so kernels and flags use the value before rounding. Leaves out
    *  a value above STEP_COUNT_MAX, which no body has (an accelerometer with an absurd gain). */
-  value(method: number, channelNo: number, tUs: number, value: number, flag: QualityFlag): void {
+  #give(method: number, channelNo: number, tUs: number, value: number, flag: QualityFlag): void {
     if (tUs < this.#fromUs) return;
     const { step } = featureMethods[method]!;
     const count = toSteps(value, step);
     if (Math.abs(count) <= STEP_COUNT_MAX) this.#rows.add(rowCode.feature + method, channelNo, tUs, fromSteps(count, step), flag, 0);
   }
 
-  /** Rounds as value() does, so that the index of a second equals its feature. */
+  /** Rounds as #give() does, so that the index of a second equals its feature. */
   quality(channelNo: number, tUs: number, sqi: number, flag: QualityFlag): void {
     if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, fromSteps(toSteps(sqi, SQI_STEP), SQI_STEP), flag, 0);
   }

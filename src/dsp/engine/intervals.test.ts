@@ -188,3 +188,46 @@ describe('of one lead, a QT is suspect where', () => {
     expect(flagOf([[-0.15, 0.28, 0.05]], 110)).toBe(1);
   });
 });
+
+describe('of one lead, nothing wrong is good where', () => {
+  const { usual } = ecgShapes;
+  const ofHeart = (perMin: number, prSec: number, t: EcgShape['t'] = usual.t): ReturnType<typeof lastOf> => {
+    const { beats, pWaves } = makeRhythm(seconds, perMin, () => true, 6, prSec);
+    return lastOf(makeEcg({ fs: 250, seconds, shape: { ...usual, t }, beats, pWaves, noiseMv: 0.01, seed: 8 }), 250);
+  };
+
+  test.each([
+    ['a low U wave', 0.05, 0.48, 0],
+    ['a late part', 0.12, 0.385, 1],
+    ['a U wave, or a late part, nearly half as high', 0.12, 0.46, 1],
+  ])('T is followed by %s: QT', (_, mV, at, flag) => {
+    const values = ofHeart(60, 0.15, [[0.25, 0.24, 0.045], [mV, at, 0.04]]); // prettier-ignore
+    expect(values.get('qt_60s')!.flag).toBe(flag);
+    expect(values.get('qtc_bazett_60s')!.flag).toBe(flag);
+  });
+
+  // the bell of P begins some 45 ms before its centre, QRS some 45 ms before R: PR is the time between the centre of P and R
+  test.each([
+    [0.3, 60],
+    [0.3, 75],
+    [0.34, 60],
+    [0.34, 75],
+    [0.34, 95],
+    [0.4, 60],
+    [0.4, 95],
+    [0.5, 95],
+  ])('conduction takes %d s, at %d /min: PR', (prSec, perMin) => {
+    const found = ofHeart(perMin, prSec).get('pr_60s');
+    if (found?.flag === 0) expect(Math.abs(found.value - 1000 * prSec)).toBeLessThan(25);
+  });
+
+  test('long PR intervals have values that are good', () => {
+    for (const prSec of [0.2, 0.26, 0.3, 0.34]) expect(ofHeart(60, prSec).get('pr_60s')?.flag, `${prSec} s`).toBe(0);
+  });
+
+  test.each([100, 110])('there is no P, and T lies where one would, at %d /min: PR', (perMin) => {
+    const { beats } = makeRhythm(seconds, perMin, () => true, 6, 0.15);
+    const x = makeEcg({ fs: 250, seconds, shape: usual, beats, pWaves: [], noiseMv: 0.01, seed: 8 });
+    expect(lastOf(x, 250).get('pr_60s')?.flag).not.toBe(0);
+  });
+});

@@ -31,6 +31,8 @@ export const BEATS_SHARE_GOOD = 0.5;
 export const SPREAD_GOOD_MS = { pr: 12, qrs: 10, qt: 15 } as const;
 /** A QT is good when at least this share of its T waves are sure, */
 export const T_SURE_SHARE_GOOD = 0.5;
+/** a PR when at least this share of its P waves are, */
+export const P_SURE_SHARE_GOOD = 0.5;
 /** and the second lead's is no further from it than this, ms: */
 export const LEADS_APART_GOOD_MS = 25;
 /** median of at least so many beats with a sure T wave there, of which half lie within this of it: otherwise that lead says nothing. */
@@ -75,8 +77,9 @@ const inSecond = noBoundaries();
 const verdict = noVerdict();
 const own = { pr: new Float64Array(512), qrs: new Float64Array(512), qt: new Float64Array(512) };
 const count = { pr: 0, qrs: 0, qt: 0 };
-/** Of the beats with a QT: how many have a sure T wave; how much longer those compared are than in the second lead, ms. */
-const evidence = { sure: 0, apart: new Float64Array(64), compared: 0 };
+/** Of the beats with a QT: how many have a sure T wave; how much longer those compared are than in the second lead, ms. Of those with a
+ *  PR: how many have a sure P wave. */
+const evidence = { sure: 0, pSure: 0, apart: new Float64Array(64), compared: 0 };
 /** Mean of the intervals between good beats, and of those that are NN, s; NaN: none. */
 const mean = { rrSec: Number.NaN, nnSec: Number.NaN };
 
@@ -106,8 +109,9 @@ export class BeatIntervals {
   #times = new Float64Array(64);
   #before = new Float32Array(64);
   #ms = { pr: new Float32Array(64), qrs: new Float32Array(64), qt: new Float32Array(64) };
-  /** 1: T is sure. */
+  /** 1: T is sure; P is. */
   #sure = new Float32Array(64);
+  #pSure = new Float32Array(64);
   /** QT less that in the second lead, ms; NaN: not compared. */
   #apart = new Float32Array(64);
   #lastUs = Number.NEGATIVE_INFINITY;
@@ -151,12 +155,13 @@ export class BeatIntervals {
       const i = this.#done;
       const isCompared = this.#meansOfSecond !== null && this.#apart[i] === 0;
       this.#ms.pr[i] = this.#ms.qrs[i] = this.#ms.qt[i] = this.#apart[i] = Number.NaN;
-      this.#sure[i] = 0;
+      this.#sure[i] = this.#pSure[i] = 0;
       if (Number.isNaN(this.#before[i]!)) continue;
       const position = (this.#times[i]! / secondUs) * this.#fs;
       if (!this.#delineator.delineate(position, this.#meansOf, this.#before[i]!, boundaries)) continue;
       for (const measure of measures) this.#ms[measure][i] = measureOf[measure](boundaries);
       if (boundaries.isTSure && !Number.isNaN(this.#ms.qt[i]!)) this.#sure[i] = 1;
+      if (boundaries.isPSure && !Number.isNaN(this.#ms.pr[i]!)) this.#pSure[i] = 1;
       if (isCompared && this.#delineator.delineate(position, this.#meansOfSecond!, this.#before[i]!, inSecond, false) && inSecond.isTSure)
         this.#apart[i] = measureOf.qt(boundaries) - measureOf.qt(inSecond);
     }
@@ -185,7 +190,8 @@ export class BeatIntervals {
       for (let i = 0; i < n; i++) x[i] = Math.abs(x[i]! - middle);
       const spread = medianOf(x, n);
       if (measure === 'pr' && spread > PR_SPREAD_MAX_MS) continue;
-      const isGood = n >= BEATS_SHARE_GOOD * (to - from) && spread <= SPREAD_GOOD_MS[measure] && (measure !== 'qt' || isTTrusted(n));
+      const isTrusted = measure === 'qrs' || (measure === 'qt' ? isTTrusted(n) : evidence.pSure >= P_SURE_SHARE_GOOD * n);
+      const isGood = n >= BEATS_SHARE_GOOD * (to - from) && spread <= SPREAD_GOOD_MS[measure] && isTrusted;
       const flag = isGood ? GOOD : SUSPECT;
       this.#sink.value(methods[measure], -1, tUs, middle, flag);
       if (measure === 'qt' && !Number.isNaN(mean.rrSec))
@@ -198,7 +204,7 @@ export class BeatIntervals {
    *  after ectopic beats, but without the short intervals before these, the heart would seem slow, and QT too little corrected. */
   #gather(from: number, to: number): void {
     const { tUs, starts } = this.#track;
-    count.pr = count.qrs = count.qt = evidence.sure = evidence.compared = 0;
+    count.pr = count.qrs = count.qt = evidence.sure = evidence.pSure = evidence.compared = 0;
     let at = 0;
     let sum = 0;
     let used = 0;
@@ -224,6 +230,7 @@ export class BeatIntervals {
         if (!Number.isNaN(ms) && count[measure] < own[measure].length) own[measure][count[measure]++] = ms;
       }
       evidence.sure += this.#sure[at]!;
+      evidence.pSure += this.#pSure[at]!;
       const apart = this.#apart[at]!;
       if (!Number.isNaN(apart) && evidence.compared < evidence.apart.length) evidence.apart[evidence.compared++] = apart;
     }
@@ -236,7 +243,8 @@ export class BeatIntervals {
     while (n < this.#done && this.#times[n]! <= tUs) n++;
     if (n < 32) return;
     const { pr, qrs, qt } = this.#ms;
-    for (const column of [this.#times, this.#before, pr, qrs, qt, this.#sure, this.#apart]) column.copyWithin(0, n, this.#count);
+    for (const column of [this.#times, this.#before, pr, qrs, qt, this.#sure, this.#pSure, this.#apart])
+      column.copyWithin(0, n, this.#count);
     this.#count -= n;
     this.#done -= n;
   }
@@ -254,6 +262,7 @@ export class BeatIntervals {
     this.#before = grown(this.#before);
     this.#ms = { pr: grown(this.#ms.pr), qrs: grown(this.#ms.qrs), qt: grown(this.#ms.qt) };
     this.#sure = grown(this.#sure);
+    this.#pSure = grown(this.#pSure);
     this.#apart = grown(this.#apart);
   }
 }

@@ -32,6 +32,17 @@ describe('the index of fibrillation', () => {
     for (const { value } of irregular) expect(value).toBeGreaterThan(0.9);
   });
 
+  test('is no low one that is good in fast fibrillation, whose T waves lie where P waves are sought', () => {
+    const random = seeded(2);
+    const beats: number[] = [];
+    for (let t = 0.5; t < seconds - 1; t += 0.31 + 0.1 * (random() + random())) beats.push(t);
+    for (const { value, flag, sec } of values('af_index', ecg(beats, [])).slice(2))
+      if (flag === 0) expect(value, `at ${sec} s`).toBeGreaterThan(0.5);
+    const fast = makeRhythm(seconds, 150, () => true, 1, 0.13);
+    const good = values('af_index', ecg(fast.beats, fast.pWaves)).filter(({ value, flag }) => flag === 0 && value < 0.5);
+    expect(good.length).toBeGreaterThan(12);
+  });
+
   test('P waves before irregular beats speak against it', () => {
     const random = seeded(2);
     const beats: number[] = [];

@@ -18,6 +18,7 @@ import {
   fibrillationIndex,
   irregularity,
   isDoubtfulFibrillation,
+  isHiddenFibrillation,
   pLikeness,
   pShape,
 } from '../hrv/fibrillation.ts';
@@ -303,7 +304,8 @@ export class BeatRhythm {
     if (Number.isNaN(irregular)) return;
     const shapes = this.#shapesOf(count, isEctopic);
     const index = fibrillationIndex(irregular, pLikeness(this.#shapes, starts, shapes));
-    const isDoubtful = index >= LIKELY && isDoubtfulFibrillation(rrUs, otherUs, adjacent, count, irregular);
+    const isDoubtful =
+      index >= LIKELY ? isDoubtfulFibrillation(rrUs, otherUs, adjacent, count, irregular) : isHiddenFibrillation(rrUs, count, irregular);
     const isSure = !isDoubtful && covered >= COVERED_GOOD && shapes >= SHAPES_MIN && this.#goodShare(from, to) >= GOOD_SHARE;
     const flag = trust === 0 ? BAD : isSure ? GOOD : SUSPECT;
     this.#sink.value(indexMethod, -1, tUs, index, flag);

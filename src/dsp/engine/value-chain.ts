@@ -8,7 +8,7 @@ import { noteMissing } from './beat-chain.ts';
 import type { Chain } from './beat-chain.ts';
 import { LeadFeed } from './leads.ts';
 import type { RowTaker } from './leads.ts';
-import { NOISY_SHARE } from '../slow/eda.ts';
+import { COARSE_US, NOISY_SHARE } from '../slow/eda.ts';
 import { RISE_BACK_SEC, isSureOfBreaths, respiratoryRate } from '../slow/respiration.ts';
 import { positionUs } from '../kernels/segment-grid.ts';
 import type { KernelKind, KernelStock } from './runner.ts';
@@ -42,6 +42,8 @@ export class ValueChain implements Chain, RowTaker {
   readonly #sink: ValueSink;
   readonly #gaps = new Gaps();
   readonly #parts: readonly Part[];
+  /** Seconds with a change finer than COARSE_US, of a channel with `plausible`: ascending, one time of each. */
+  readonly #fineUs: number[] = [];
 
   /** @param plausible values of the first lead beyond it are missing: a sensor that is off counts no events */
   constructor(
@@ -117,9 +119,16 @@ export class ValueChain implements Chain, RowTaker {
       if (!isPlausible) this.#gaps.add(positionUs(k + i, this.#rateNanoHz), positionUs(k + i + 1, this.#rateNanoHz));
       // an event that is under way is lost
       else if (Math.abs(x[i]! - previous) > steepest) this.#noteJump(positionUs(k + i, this.#rateNanoHz));
+      else if (x[i]! !== previous && Math.abs(x[i]! - previous) < COARSE_US) this.#noteFine(positionUs(k + i, this.#rateNanoHz));
       previous = isPlausible ? x[i]! : Number.NaN;
     }
     this.#previous = previous;
+  }
+
+  #noteFine(tUs: number): void {
+    const second = Math.floor(tUs / secondUs);
+    const last = this.#fineUs.at(-1);
+    if (last === undefined || Math.floor(last / secondUs) < second) this.#fineUs.push(tUs);
   }
 
   #noteJump(tUs: number): void {
@@ -157,13 +166,18 @@ export class ValueChain implements Chain, RowTaker {
       const tUs = part.nextSec * secondUs;
       const fromUs = tUs - windowSec * secondUs;
       const old = firstAfter(events, tUs - keptSec * secondUs);
+      this.#fineUs.splice(0, firstAfter(this.#fineUs, fromUs));
       for (const column of [events, part.rise, part.isHurried]) column.splice(0, old);
       if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) continue;
       const covered = 1 - this.#gaps.missingUs(fromUs, tUs) / (windowSec * secondUs);
       if (covered < coverageMin) continue;
       const [from, to] = [firstAfter(events, fromUs), firstAfter(events, tUs)];
-      const rate = isSpacing ? spacingRate(events, from, to, windowSec) : (60 * (to - from)) / (windowSec * covered);
-      const isSure = isSpacing ? !(rate > 0) || isSureOfBreaths({ tUs: events, ...part }, from, to) : !isNoisy(part.isHurried, from, to);
+      const rate = isSpacing
+        ? spacingRate(events, from, to, windowSec)
+        : (60 * countOf(part.isHurried, from, to, (flag) => flag < 2)) / (windowSec * covered);
+      const isSure = isSpacing
+        ? !(rate > 0) || isSureOfBreaths({ tUs: events, ...part }, from, to)
+        : !isNoisy(part.isHurried, from, to) && firstAfter(this.#fineUs, fromUs) < firstAfter(this.#fineUs, tUs);
       this.#give(part.feature.method, tUs, rate, covered < 0.6 ? BAD : covered < 0.9 || !isSure ? SUSPECT : GOOD);
     }
   }
@@ -176,11 +190,15 @@ function firstAfter(events: readonly number[], tUs: number): number {
   return i;
 }
 
-/** May too many of the responses [from, to) be noise? */
-function isNoisy(mayBeNoise: readonly number[], from: number, to: number): boolean {
+function countOf(flags: readonly number[], from: number, to: number, is: (flag: number) => boolean): number {
   let count = 0;
-  for (let i = from; i < to; i++) count += mayBeNoise[i]!;
-  return count > NOISY_SHARE * (to - from);
+  for (let i = from; i < to; i++) if (is(flags[i]!)) count++;
+  return count;
+}
+
+/** May too many of the responses [from, to) be noise, or movements? */
+function isNoisy(flags: readonly number[], from: number, to: number): boolean {
+  return countOf(flags, from, to, (flag) => flag > 0) > NOISY_SHARE * (to - from);
 }
 
 const breaths = new Float64Array(256);

@@ -47,6 +47,11 @@ export const PLACED_MIN = 0.5;
 /** or where its place changes the differences of neighbouring intervals by more than this share of them (both medians): hum, noise. */
 export const MISPLACED_MAX = 0.2;
 
+/** A low index is doubtful, and suspect, where the median interval is shorter than this, s, and the intervals are as unsteady as in
+ *  fibrillation: the T wave of the beat before, which all beats have, then lies where P waves are sought. Sinus rhythm is steady at such
+ *  rates: breathing changes it little. */
+export const T_IN_P_SEC = 0.5;
+
 /** Fitted on CinC 2017 and MIT-BIH, each database with the same weight, each class as well. */
 export const weights = { irregularity: 1.53, likeness: -8.01, constant: 9.05 };
 
@@ -158,6 +163,13 @@ export function isDoubtfulFibrillation(
   if (irregular < FIBRILLATING_MIN || placed < PLACED_MIN * count) return true;
   if (medianDifference(apartUs, otherAdjacent, placed, 1) > MISPLACED_MAX * neighbours) return true;
   return irregularity(otherRr, otherAdjacent, placed) < FIBRILLATING_MIN;
+}
+
+/** May fibrillation have a low index, as T waves are taken for P waves? */
+export function isHiddenFibrillation(rrUs: Float64Array, count: number, irregular: number): boolean {
+  if (irregular < FIBRILLATING_MIN) return false;
+  column.set(rrUs.subarray(0, count));
+  return median(column, count) < T_IN_P_SEC * 1e6;
 }
 
 const otherRr = new Float64Array(512);

@@ -165,7 +165,7 @@ const ofFirstLead =
   'Median of the good beats of the first ECG lead that are not ectopic, at least 10, delineated one by one: src/dsp/ecg/delineation.ts. Hum of 50 or 60 Hz is taken off; a beat whose slope does not end has no QRS complex to measure. Suspect when fewer than half of the beats gave one, or when they spread. One lead shows less than twelve: compare with the same lead of the same person. Delay about 8 s. Version 1 told ectopic beats by their intervals alone, version 2 as r_peaks version 7 did, version 3 as version 8 did.';
 
 const qtDoubts =
-  'Suspect, too, where half of the T waves are in doubt (one that ends far from the level before the QRS, or beyond it and soon comes back, or after the onset of the next P), and where the second lead has sure T waves and another QT.';
+  'Suspect, too, where half of the T waves are in doubt (one that ends far from the level before the QRS, or beyond it and soon comes back, or after the onset of the next P, or is followed by a wave at least two fifths as high, as a late part of T and a high U wave are), and where the second lead has sure T waves and another QT.';
 
 const boundary = (name: string, title: string, paper: string, notes: string, version = 12): Method =>
   method({
@@ -187,7 +187,7 @@ const boundaries: readonly Method[] = [
     'pr',
     'PR interval',
     delineation,
-    'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves.',
+    'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves. Suspect where half of the P waves are in doubt: cut by the start of the search (0.46 s before R), or begun before the T wave of the beat before has ended. Of flutter that is answered regularly one of the waves is taken for P.',
   ),
   boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
   boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 13),
@@ -281,7 +281,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Schaefer & Kratky 2008, doi:10.1007/s10439-007-9428-1',
     notes:
-      'From a respiration channel: spacing of the breaths in the window; noise has none. Suspect where they are uneven, as noise is, too near each other, or much lower than those of the last five minutes. See src/dsp/slow/respiration.ts. Delay about 12 s.',
+      'From a respiration channel: spacing of the breaths in the window; noise has none. Suspect where they are uneven in time and height, as noise and a drifting electrode are, too near each other, or much lower than those of the last five minutes, and where the rate is that of the heart by ECG or PPG of the stream (src/dsp/engine/heart-seen.ts): without one, beats that are seen from the start on instead of breaths cannot be told from fast breathing. See src/dsp/slow/respiration.ts. Delay about 12 s, with ECG or PPG up to 25 s.',
   }),
   block({
     feature: 'temp_mean',
@@ -291,7 +291,8 @@ export const featureMethods: readonly Method[] = [
     unit: 'Cel',
     step: 0.001,
     paper: 'Davies & Gather 1993, doi:10.1080/01621459.1993.10476339',
-    notes: 'Hampel mean; see temperature.ts. [degF] and K are brought to Cel: src/dsp/engine/units.ts.',
+    notes:
+      'Hampel mean; suspect where readings scatter or drift as skin does not; see temperature.ts. [degF] and K are brought to Cel: src/dsp/engine/units.ts.',
   }),
   block({
     feature: 'eda_tonic',
@@ -315,7 +316,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Boucsein et al. 2012, doi:10.1111/j.1469-8986.2012.01384.x',
     notes:
-      'Responses of at least 0.05 uS that peak in the window, per covered minute: conductance that is not plausible is missing, and a second after a jump. Suspect where a fourth of the responses may be noise. See eda.ts.',
+      'Responses of at least 0.05 uS that peak in the window, per covered minute: conductance that is not plausible is missing, and a second after a jump. Suspect where a fourth of the responses may be noise, or rises are none of skin (a change of contact), and where no change from sample to sample is finer than 0.025 uS. See eda.ts.',
   }),
   block({
     feature: 'activity',
@@ -326,7 +327,7 @@ export const featureMethods: readonly Method[] = [
     step: 0.0001,
     paper: 'Vaha-Ypya et al. 2015, doi:10.1371/journal.pone.0134813',
     notes:
-      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity.',
+      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, or an axis is at its rail, or stands still alone.',
   }),
   block({
     feature: 'steps',
@@ -337,7 +338,7 @@ export const featureMethods: readonly Method[] = [
     step: 1,
     paper: 'Straczkiewicz et al. 2023, see motion.ts',
     notes:
-      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, or less than nine tenths have samples.',
+      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, an axis is at its rail or stands still alone, or less than nine tenths have samples.',
   }),
   method({
     feature: 'spo2',
@@ -395,7 +396,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.25,
     paper: 'Purerfellner et al. 2014, doi:10.1016/j.hrthm.2014.06.006; Ladavich & Ghoraani 2015, doi:10.1016/j.bspc.2014.12.006',
     notes:
-      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. From 0.5 on it is suspect where intervals are steady, or repeat themselves (Wenckebach), or beats are placed too badly to tell. Delay about 8 s.',
+      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. From 0.5 on it is suspect where intervals are steady, or repeat themselves (Wenckebach), or beats are placed too badly to tell; below it where intervals of less than 0.5 s are not steady, as T waves then lie where P waves are sought. Delay about 8 s.',
   }),
   method({
     feature: 'longest_rr_10s',

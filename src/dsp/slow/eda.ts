@@ -16,6 +16,12 @@ export const RISE_MIN_SEC = 0.5;
 /** Faster rises than this are movement: half the height of the range per second is not physiological (Kocielnik 2013: 20 % per second). */
 const RISE_SHARE_MAX_PER_SEC = 0.2;
 export const LOW_PASS_HZ = 1;
+/** A step that was smoothed to 1 Hz rises by 2.9 times its height per second, the fastest response (0.5 s) by 2.2: from here on it is the
+ *  contact that changed. */
+export const SUDDEN_PER_SEC = 2.5;
+/** Where no two samples that follow each other differ by less than this, µS, or none differ at all, a response of twice that may be there
+ *  and not be seen, or be a step of the converter. */
+export const COARSE_US = RESPONSE_MIN_US / 2;
 /** A turn counts once the signal came back by this share of RESPONSE_MIN_US: below are ADC steps. */
 const TURN_US = 0.2 * RESPONSE_MIN_US;
 const FOOT_US = 0.5 * TURN_US;
@@ -36,7 +42,7 @@ export type FoundResponses = {
   peak: Float64Array;
   /** Peak minus foot, µS. */
   heightUs: Float64Array;
-  /** 1: it may be noise. */
+  /** 1: it may be noise; 2: it is a movement, and no response. */
   isNoisy: Uint8Array;
 };
 
@@ -206,8 +212,10 @@ export class Eda {
     const height = this.#top - this.#low0;
     const rise = (this.#topAt - this.#lowAt) / fs;
     this.#quietFrom = this.#topAt + 4 * fs;
-    if (height < RESPONSE_MIN_US || rise < RISE_MIN_SEC || rise > RISE_MAX_SEC) return;
-    if (this.#steepest * fs > RISE_SHARE_MAX_PER_SEC * this.#top && this.#steepest * fs > 1) return;
+    if (height < RESPONSE_MIN_US || rise > RISE_MAX_SEC) return;
+    const perSec = this.#steepest * fs;
+    const isMovement =
+      rise < RISE_MIN_SEC || perSec > SUDDEN_PER_SEC * height || (perSec > RISE_SHARE_MAX_PER_SEC * this.#top && perSec > 1);
     if (out.count >= out.onset.length) {
       const size = 2 * out.onset.length;
       const { onset, peak, heightUs, isNoisy } = out;
@@ -223,7 +231,7 @@ export class Eda {
     out.onset[out.count] = this.#lowAt - this.#delay;
     out.peak[out.count] = this.#topAt - this.#delay;
     out.heightUs[out.count] = height;
-    out.isNoisy[out.count] = this.#bend > NOISE_SHARE * height ? 1 : 0;
+    out.isNoisy[out.count] = isMovement ? 2 : this.#bend > NOISE_SHARE * height ? 1 : 0;
     out.count++;
   }
 

@@ -8,12 +8,76 @@ import type { FoundValues } from '../kernels/block-values.ts';
 
 export const COVERAGE_MIN = 0.5;
 export const COVERAGE_GOOD = 0.9;
-/** Mean magnitude of 8 s, g: beyond these it is given in another unit, or without gravity, and a value made of it is suspect. */
-export const GRAVITY = { min: 0.5, max: 3 } as const;
+/** Mean magnitude of 8 s, g. The mean acceleration of what does not end at another speed is that of gravity, so the mean magnitude is no
+ *  less than 1: less than this is given in another unit, or without gravity, and a value made of it is suspect. */
+export const GRAVITY_MIN = 0.8;
+/** More than this, and so many times the standard deviation, is another unit, too: at rest it is 1. */
+export const GRAVITY_MAX = 1.3;
+export const GRAVITY_PER_DEVIATION = 1.2;
+/** An axis that reaches the same value, at least so many g, again and again, this share of the samples, is at its rail: what is beyond is
+ *  missing. Gravity alone does not reach it, and movements differ. */
+export const RAIL_MIN_G = 1.5;
+export const RAIL_SHARE = 0.02;
+/** An axis that does not move at all while another moves so much, g, is broken. */
+export const OTHER_MOVES_G = 0.2;
 
-function flagOf(coverage: number, meanG: number): QualityFlag {
-  if (coverage < COVERAGE_MIN) return BAD;
-  return coverage < COVERAGE_GOOD || meanG < GRAVITY.min || meanG > GRAVITY.max ? SUSPECT : GOOD;
+/** What the samples of a block say against it. */
+class Doubts {
+  #seen = 0;
+  #sum = 0;
+  #squares = 0;
+  readonly #low = new Float64Array(3);
+  readonly #high = new Float64Array(3);
+  /** Of each axis: how many samples are as far from 0 as any. */
+  readonly #far = new Float64Array(3);
+  readonly #farCount = new Float64Array(3);
+
+  note(x: number, y: number, z: number, r: number): void {
+    this.#noteAxis(0, x);
+    this.#noteAxis(1, y);
+    this.#noteAxis(2, z);
+    this.#seen++;
+    this.#sum += r;
+    this.#squares += r * r;
+  }
+
+  reset(): void {
+    this.#seen = this.#sum = this.#squares = 0;
+  }
+
+  #noteAxis(axis: number, g: number): void {
+    if (this.#seen === 0 || g < this.#low[axis]!) this.#low[axis] = g;
+    if (this.#seen === 0 || g > this.#high[axis]!) this.#high[axis] = g;
+    const far = Math.abs(g);
+    if (this.#seen > 0 && far === this.#far[axis]!) this.#farCount[axis]!++;
+    else if (this.#seen === 0 || far > this.#far[axis]!) {
+      this.#far[axis] = far;
+      this.#farCount[axis] = 1;
+    }
+  }
+
+  /** Of the block, which ends here; null: it has no samples. */
+  flag(expected: number): QualityFlag | null {
+    const seen = this.#seen;
+    if (seen === 0) return null;
+    const mean = this.#sum / seen;
+    const deviation = Math.sqrt(Math.max(0, this.#squares / seen - mean * mean));
+    this.reset();
+    if (seen < COVERAGE_MIN * expected) return BAD;
+    const isGravity = mean >= GRAVITY_MIN && mean <= GRAVITY_MAX + GRAVITY_PER_DEVIATION * deviation;
+    return seen < COVERAGE_GOOD * expected || !isGravity || this.#isBroken(seen) ? SUSPECT : GOOD;
+  }
+
+  #isBroken(seen: number): boolean {
+    let isStill = false;
+    let range = 0;
+    for (let axis = 0; axis < 3; axis++) {
+      if (this.#far[axis]! >= RAIL_MIN_G && this.#farCount[axis]! > RAIL_SHARE * seen) return true;
+      if (this.#high[axis] === this.#low[axis]) isStill = true;
+      range = Math.max(range, this.#high[axis]! - this.#low[axis]!);
+    }
+    return isStill && range >= OTHER_MOVES_G;
+  }
 }
 
 /** `activity`: mean amplitude deviation of the vector magnitude over 8 s, in g.
@@ -21,13 +85,15 @@ function flagOf(coverage: number, meanG: number): QualityFlag {
  *  (van Hees 2013, doi:10.1371/journal.pone.0061691), which needs a calibrated sensor: MAD does not see a constant gain or offset error
  *  of 1 g.
  *  Guide: below 0.0167 sedentary, 0.091 brisk walking, 0.414 running (cut-points of the paper).
- *  Latency: the block. Flag 2 below half of the samples, 1 below 90 %, or where the mean magnitude is not about 1 g.
+ *  Latency: the block. Flag 2 below half of the samples, 1 below 90 %, where the mean magnitude is not about 1 g, or where an axis is
+ *  at its rail or stands still alone.
  *
  *  Wiring: `reset(k)`, then `push([x, y, z], from, to, out)` in g; a sample with a NaN axis is missing. */
 export class Activity {
   readonly latencySec = BLOCK_SEC;
   readonly #clock: BlockClock;
   readonly #magnitude: Float64Array;
+  readonly #doubts = new Doubts();
   #count = 0;
 
   constructor(fs: number) {
@@ -39,6 +105,7 @@ export class Activity {
   reset(k = 0): void {
     this.#clock.k = k;
     this.#count = 0;
+    this.#doubts.reset();
   }
 
   push(axes: readonly Float64Array[], from: number, to: number, out: FoundValues): void {
@@ -48,7 +115,9 @@ export class Activity {
       const end = Math.min(to, at + left);
       for (let i = at; i < end; i++) {
         const r = Math.sqrt(x[i]! * x[i]! + y[i]! * y[i]! + z[i]! * z[i]!);
-        if (r - r === 0) this.#magnitude[this.#count++] = r;
+        if (r - r !== 0) continue;
+        this.#magnitude[this.#count++] = r;
+        this.#doubts.note(x[i]!, y[i]!, z[i]!, r);
       }
       this.#clock.k += end - at;
       if (end - at === left) this.#close(out);
@@ -65,8 +134,8 @@ export class Activity {
     mean /= n;
     let sum = 0;
     for (let i = 0; i < n; i++) sum += Math.abs(this.#magnitude[i]! - mean);
-    const coverage = n / Math.max(1, Math.floor(BLOCK_SEC * this.#clock.fs));
-    appendValue(out, this.#clock.endedSec, sum / n, flagOf(coverage, mean));
+    const expected = Math.max(1, Math.floor(BLOCK_SEC * this.#clock.fs));
+    appendValue(out, this.#clock.endedSec, sum / n, this.#doubts.flag(expected)!);
   }
 }
 
@@ -106,9 +175,8 @@ export class Steps {
   #run = 0;
   readonly #runAt = new Float64Array(WALK_STEPS);
   /** Steps counted in the blocks that are not out yet, and their samples: oldest first. */
-  readonly #pending: { endK: number; endSec: number; steps: number; seen: number; sumG: number }[] = [];
-  #seen = 0;
-  #sumG = 0;
+  readonly #pending: { endK: number; endSec: number; steps: number; flag: QualityFlag | null }[] = [];
+  readonly #doubts = new Doubts();
   #counted = 0;
 
   /** @throws RangeError below 10 Hz */
@@ -127,7 +195,8 @@ export class Steps {
     this.#peakAt = Number.NEGATIVE_INFINITY;
     this.#run = 0;
     this.#pending.length = 0;
-    this.#seen = this.#sumG = this.#counted = 0;
+    this.#counted = 0;
+    this.#doubts.reset();
   }
 
   push(axes: readonly Float64Array[], from: number, to: number, out: FoundValues): void {
@@ -136,8 +205,7 @@ export class Steps {
       const left = this.#clock.left;
       const r = Math.sqrt(x[i]! * x[i]! + y[i]! * y[i]! + z[i]! * z[i]!);
       if (r - r === 0) {
-        this.#seen++;
-        this.#sumG += r;
+        this.#doubts.note(x[i]!, y[i]!, z[i]!, r);
         this.#accept(r);
       } else if (!this.#fresh) this.#accept(this.#last);
       this.#clock.k++;
@@ -153,14 +221,14 @@ export class Steps {
 
   #endBlock(): void {
     const endSec = this.#clock.endedSec;
-    this.#pending.push({ endK: this.#clock.k, endSec, steps: this.#counted, seen: this.#seen, sumG: this.#sumG });
-    this.#counted = this.#seen = this.#sumG = 0;
+    const flag = this.#doubts.flag(Math.floor(BLOCK_SEC * this.#clock.fs));
+    this.#pending.push({ endK: this.#clock.k, endSec, steps: this.#counted, flag });
+    this.#counted = 0;
   }
 
   #release(out: FoundValues): void {
     const block = this.#pending.shift()!;
-    const coverage = block.seen / Math.floor(BLOCK_SEC * this.#clock.fs);
-    if (coverage > 0) appendValue(out, block.endSec, block.steps, flagOf(coverage, block.sumG / block.seen));
+    if (block.flag !== null) appendValue(out, block.endSec, block.steps, block.flag);
   }
 
   #accept(r: number): void {

@@ -254,8 +254,12 @@ function leadSec(cutoffHz: number, hz: number): number {
   return Math.atan2(Math.SQRT2 * ratio, 1 - ratio * ratio) / (2 * Math.PI * hz);
 }
 
-/** A rate is suspect when the intervals of its breaths vary by more than this share (standard deviation over mean): noise does. */
+/** A rate is suspect when its breaths are as uneven as those of noise, and of a drifting electrode, in time and height: when the variation
+ *  of their intervals (standard deviation over mean), as a share of this, */
 export const UNEVEN_MAX = 0.25;
+/** and that of their heights (how far three quarters of them lie within from the median, over it), as a share of this, are more than 1
+ *  together. Breathing that waxes and wanes is even in time, that of speech in height. */
+export const UNLIKE_MAX = 1;
 /** ... when its breaths rise less than this share of the higher ones: breathing may have stopped, and the heart be seen. */
 export const RISE_SHARE_MIN = 0.2;
 /** ... of so long before, s ... */
@@ -275,9 +279,13 @@ export function isSureOfBreaths({ tUs, rise, isHurried }: Breaths, from: number,
     squares += (tUs[i]! - tUs[i - 1]! - mean) ** 2;
     hurried += isHurried[i]!;
   }
-  if (Math.sqrt(squares / count) > UNEVEN_MAX * mean || hurried > HURRIED_MAX * count) return false;
+  if (hurried > HURRIED_MAX * count) return false;
   const own = rise.slice(from, to).sort((a, b) => a - b);
-  return own[own.length >> 1]! >= RISE_SHARE_MIN * usualRise(tUs, rise, to);
+  const middle = own[own.length >> 1]!;
+  const apart = own.map((height) => Math.abs(height - middle)).sort((a, b) => a - b);
+  const unlike = apart[Math.floor(0.75 * (apart.length - 1))]! / middle;
+  if (Math.sqrt(squares / count) / mean / UNEVEN_MAX + unlike / UNLIKE_MAX > 1) return false;
+  return middle >= RISE_SHARE_MIN * usualRise(tUs, rise, to);
 }
 
 /** The rise that breaths exceed in a tenth of the time: a heart that is seen instead of breaths has many small ones in a short time. */

@@ -13,11 +13,18 @@ const MAD_TO_SIGMA = 1.4826;
 export const SIGMA_MIN = 0.02;
 /** Worn on the skin readings lie in here (Kleckner 2018, doi:10.1109/TBME.2017.2758643: 30-40 °C for a good contact); else suspect. */
 export const WORN = { min: 25, max: 41 } as const;
+/** Skin has a thermal mass: readings that scatter by more than this within 8 s, or two kinds of them, are of no skin, °C (robust standard
+ *  deviation of the usable ones). */
+export const SIGMA_MAX = 0.5;
+/** Between the means of the halves of 8 s, °C: 2 a minute. A sensor that comes off, or has been put on, drifts faster, skin that cools in
+ *  air slower. */
+export const CHANGE_MAX = 0.13;
 export const COVERAGE_MIN = 0.5;
 
 /** `temp_mean`: mean of the samples of 8 s that a Hampel identifier (Davies & Gather 1993, doi:10.1080/01621459.1993.10476339) leaves.
  *  Unit: °C in, °C out. Latency: the block (8 s).
- *  Flag 2 when less than half of the block is usable; 1 when more than 10 % was rejected or the sensor is likely not worn.
+ *  Flag 2 when less than half of the block is usable; 1 when more than 10 % was rejected or the sensor is likely not worn, or has
+ *  not settled, or scatters.
  *
  *  Wiring: `reset(k)`, then `push(x, from, to, out)` with consecutive samples in °C; NaN marks a missing sample; `out` gets one value
  *  per block. */
@@ -63,17 +70,25 @@ export class Temperature {
     const sigma = Math.max(SIGMA_MIN, MAD_TO_SIGMA * medianOf(this.#scratch.slice(0, n), n, this.#scratch));
     let sum = 0;
     let used = 0;
+    let firstSum = 0;
+    let firstUsed = 0;
     for (let i = 0; i < n; i++) {
       if (Math.abs(this.#kept[i]! - median) > HAMPEL * sigma) continue;
       sum += this.#kept[i]!;
       used++;
+      if (2 * i >= n) continue;
+      firstSum = sum;
+      firstUsed = used;
     }
-    if (used > 0) appendValue(out, this.#clock.endedSec, sum / used, flagOf(used, expected, sum / used));
+    // NaN, where a half has none, is no change
+    const change = Math.abs((sum - firstSum) / (used - firstUsed) - firstSum / firstUsed);
+    const isSettled = sigma <= SIGMA_MAX && !(change > CHANGE_MAX);
+    if (used > 0) appendValue(out, this.#clock.endedSec, sum / used, flagOf(used, expected, sum / used, isSettled));
     this.#count = 0;
   }
 }
 
-function flagOf(used: number, expected: number, celsius: number): QualityFlag {
+function flagOf(used: number, expected: number, celsius: number, isSettled: boolean): QualityFlag {
   if (used < COVERAGE_MIN * expected) return BAD;
-  return used < 0.9 * expected || celsius < WORN.min || celsius > WORN.max ? SUSPECT : GOOD;
+  return !isSettled || used < 0.9 * expected || celsius < WORN.min || celsius > WORN.max ? SUSPECT : GOOD;
 }
