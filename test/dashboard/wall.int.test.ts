@@ -118,7 +118,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     await expect.poll(() => page.evaluate(() => document.querySelectorAll('.wall-tile').length)).toBe(36);
     // Another one opens for those who began to send in the meantime, at each refresh of the page, and takes the place of the one before.
     await expect
-      .poll(() => sockets.filter((socket) => !socket.isClosed()).map((socket) => sockets.indexOf(socket) + 1))
+      .poll(() => sockets.filter((socket) => !socket.isClosed()).map((socket) => sockets.indexOf(socket) + 1), { timeout: 20_000 })
       .toEqual([sockets.length]);
     expect(twice).toBe(0);
     expect(peopleOf(sockets.at(-1)!).split(',')).toHaveLength(36);
