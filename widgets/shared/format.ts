@@ -60,10 +60,10 @@ export function formatTime(
   style: 'date' | 'full' | 'seconds' = 'full',
   isZoned = false,
 ): string {
-  const timeStyle = ({ date: undefined, full: 'short', seconds: 'medium' } as const)[style];
+  const timeStyle = style === 'date' ? undefined : style === 'full' ? 'short' : 'medium';
   const clock = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle, timeZone });
-  const [text, ...others] = [0, 36e5, -36e5].map((ms) => clock.format(timeMs + ms));
-  return text! + (timeStyle && (isZoned || others.includes(text!)) ? ` ${zoneName(locale, timeMs, timeZone)}` : '');
+  const [text, after, before] = [0, 36e5, -36e5].map((ms) => clock.format(timeMs + ms));
+  return text! + (timeStyle && (isZoned || text === after || text === before) ? ` ${zoneName(locale, timeMs, timeZone)}` : '');
 }
 
 export const zoneName = (locale: string, timeMs: number, timeZone: string | undefined): string =>
