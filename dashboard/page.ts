@@ -245,9 +245,18 @@ export abstract class Page {
       act: async (text) => {
         await question.act(text);
         this.context.recount();
-        await this.load();
+        await this.loadChanged();
       },
     });
+  }
+
+  /** Shows everything as it is now. A later question of the page, whose answer has the change as well, is no failure of a dialog. */
+  protected async loadChanged(): Promise<void> {
+    try {
+      await this.load();
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+    }
   }
 
   /** A button that asks before it acts. @param of what it acts on, for those who do not see its row */

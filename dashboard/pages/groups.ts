@@ -109,7 +109,7 @@ export class GroupsPage extends ProjectPage {
     }
     if (unknown.length === 0) return;
     if (field !== null) field.value = unknown.join('\n');
-    await this.load(); // the row has those who are in it, also below the dialog that stays open
+    await this.loadChanged(); // the row has those who are in it, also below the dialog that stays open
     if (this.#groups.every(({ id }) => id !== group.id)) throw refusal; // it is the group that is not there
     const people = listed(unknown);
     const detail =

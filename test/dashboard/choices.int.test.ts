@@ -180,4 +180,28 @@ describe.skipIf(chromiumPath === null)('a choice', () => {
     expect(page.url()).toContain('with=nobody');
     await page.context().close();
   });
+
+  it('of the page itself, while what a dialog changed is loaded, lets the dialog close', async () => {
+    const third = await addPerson(dashboard, 'p-third', 'Third Person');
+    const { page, errors } = await dashboard.open(`/dashboard/#/users/${third}`, { storageState: dashboard.signedIn });
+    await page.getByText('No device of this user is sending right now.').waitFor();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Another Name');
+    const held = await hold(page, /streams\?.*sort=newest/);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(held.count).toBe(1);
+    // The page looks by itself, as a device has begun to send, and is answered first.
+    await sendRecording(dashboard, { subject: 'p-third', deviceId: 'third', bootId: '03'.repeat(16), startMs, seconds: 20 });
+    await expect
+      .poll(async () => {
+        await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+        return await page.locator('.row.status').count();
+      })
+      .toBe(1);
+    held.release();
+    await expect.poll(() => dialog.count()).toBe(0);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
 });
