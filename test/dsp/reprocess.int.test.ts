@@ -98,7 +98,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   }[];
   for (const { code, paper, notes, unit, step, parameters, limits } of methodDescriptions())
     expect(methods).toContainEqual(expect.objectContaining({ code, paper, notes, unit, step: step || null, parameters, limits }));
-  expect(methods.find(({ code }) => code === 'derived:temp_mean_v3')!.parameters).toContainEqual({
+  expect(methods.find(({ code }) => code === 'derived:temp_mean_v4')!.parameters).toContainEqual({
     name: 'hampel',
     value: 3,
     unit: '1',

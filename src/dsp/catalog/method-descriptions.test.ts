@@ -39,7 +39,7 @@ describe('methodDescriptions', () => {
         .map(({ step }) => step);
     expect(stepsOf('hr_ecg')).toEqual([0, 0, 0, 0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
     expect(stepsOf('prv_sdnn_300s')).toEqual([0, 0, 0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001]);
-    expect(stepsOf('steps')).toEqual([1, 1]);
+    expect(stepsOf('steps')).toEqual([1, 1, 1]);
     expect(stepsOf('r_peaks')).toEqual([
       0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001,
     ]);

@@ -47,8 +47,14 @@ const kindsOf15 =
 
 const byFirstLead =
   'with several leads, beats lay where the first has them however noisy it is, and what two leads of two hearts show was good (longest interval of 10 s, good and off by more than 50 ms with electrode motion of -6 dB in the first lead: MIT-BIH 13.8 %, since then 6.5).';
-const ofHum =
-  'next to a first lead that is hum alone, beats were placed up to 80 ms off, and runs that the second shows were hidden; good with a lead of a heart twice as fast, where the P waves of a second lead were taken for beats, and below 188 Hz where pulses of a pacemaker that do not capture were (the lead of another person, rates off by more than 5 /min and good: QTDB 4.4 %, since then 3.1; MIT-BIH 1.9, since then 1.7).';
+const of16 =
+  'next to a first lead that is hum alone, beats were placed up to 80 ms off, and runs that the second shows were hidden; good with a lead of a heart twice as fast, where the P waves of a second lead were taken for beats, and below 188 Hz where pulses of a pacemaker that do not capture were (the lead of another person, rates off by more than 5 /min and good: QTDB 4.4 %, since then 3.1; MIT-BIH 1.9, since then 1.7); beats of a broad rhythm that lasts were of the usual kind, and good, and so was the rate of a fast one that was counted by half.';
+const ofFast = 'a low index was good at more than 120 /min, where T waves are taken for P waves.';
+/** What else was good of the intervals of a beat. */
+const wavesOf16 = ({ feature }: Method): string => {
+  if (feature === 'pr_60s') return '; of a PR above 300 ms the flank of P was measured, and good';
+  return feature === 'qrs_60s' ? '' : '; good where a late part of T or a high U wave follows the end that was found';
+};
 const goodOverHeld = `${byFirstLead.slice(0, -1)}; good where a device put 0 in place of what it lost (1.5 s of every 10 s: half of the rates were wrong and good, since then none).`;
 const of15 = `${kindsOf15.slice(0, -1)}; ${byFirstLead}`;
 
@@ -74,7 +80,7 @@ export const retiredBeatMethods: readonly Method[] = [
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
-  earlier(beatMethods.ecg, 16, ofHum),
+  earlier(beatMethods.ecg, 16, of16),
   earlier(beatMethods.ecg, 15, of15),
   earlier(beatMethods.ecg, 14, flaggedBy12),
   earlier(
@@ -204,7 +210,7 @@ export const retiredMethods: readonly Method[] = [
     // the version made of r_peaks version 12
     const of12 = before - (isDoubtedByPlace(current) ? 2 : 1);
     return [
-      earlier(current, of13 + 3, ofHum),
+      earlier(current, of13 + 3, of16),
       earlier(current, of13 + 2, isVariability ? of15 : current.feature === 'hr_ecg' ? goodOverHeld : byFirstLead),
       earlier(current, of13 + 1, current.feature === 'hr_ecg' ? goodAcrossSeam : flaggedBy12),
       earlier(current, of13, madeOf13),
@@ -351,7 +357,7 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
-      earlier(current, current.version - 1, ofHum),
+      earlier(current, current.version - 1, `${of16.slice(0, -1)}${wavesOf16(current)}.`),
       earlier(current, current.version - 2, of15),
       ...(current.feature.startsWith('qt') ? [earlier(current, current.version - 3, flaggedBySpread)] : []),
       earlier(current, current.feature.startsWith('qtc') ? 10 : 9, flaggedBy12),
@@ -366,7 +372,7 @@ export const retiredMethods: readonly Method[] = [
       earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
     ]),
   ...fiveMinuteMethods.flatMap((current) => [
-    earlier(current, 11, ofHum),
+    earlier(current, 11, of16),
     earlier(current, 10, of15),
     earlier(current, 9, flaggedBy12),
     earlier(current, 8, madeOf13),
@@ -379,7 +385,7 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 1, kindsOf7),
   ]),
   ...burdenMethods.flatMap((current) => [
-    earlier(current, 8, ofHum),
+    earlier(current, 8, of16),
     earlier(
       current,
       7,
@@ -397,11 +403,11 @@ export const retiredMethods: readonly Method[] = [
   ...(['longest_rr_10s', 'af_index', 'af_burden_300s'] as const)
     .map((feature) => featureMethods[methodIndex(feature)]!)
     .flatMap((current) => [
-      earlier(current, current.version - 1, ofHum),
+      earlier(current, current.version - 1, current.feature === 'af_index' ? `${of16.slice(0, -1)}; ${ofFast}` : of16),
       earlier(current, current.version - 2, current.feature === 'longest_rr_10s' ? byFirstLead : of15),
       earlier(current, current.version - 3, flaggedBy12),
     ]),
-  earlier(featureMethods[methodIndex('sqi_ecg')]!, 14, ofHum),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 14, of16),
   earlier(
     featureMethods[methodIndex('sqi_ecg')]!,
     13,
@@ -468,11 +474,22 @@ export const retiredMethods: readonly Method[] = [
   },
   earlier(
     featureMethods[methodIndex('resp_rate')]!,
+    3,
+    'a rate that was that of the heart of the stream was good, and so was that of a drifting electrode in 16 % of the time (since then 7): breaths were uneven by their intervals alone.',
+  ),
+  earlier(
+    featureMethods[methodIndex('resp_rate')]!,
     2,
     'flagged by coverage alone, and at most 60 /min: from 57 /min on half of the rate was given, and noise or a heart seen instead of breaths was good, as was the noise of a sensor that was taken off (BIDMC: 39 of 679 rates off by more than 2 /min were good, now 10 of 622).',
   ),
+  earlier(featureMethods[methodIndex('temp_mean')]!, 3, 'readings that scatter or drift as no skin does were good.'),
   earlier(featureMethods[methodIndex('temp_mean')]!, 2, 'every unit was taken for Cel.'),
   earlier(featureMethods[methodIndex('eda_tonic')]!, 2, 'every unit was taken for uS, and some responses were not told, see scr_rate.'),
+  earlier(
+    featureMethods[methodIndex('scr_rate')]!,
+    4,
+    'changes of contact that were smoothed to 1 Hz were counted as responses, and good; so was a rate where the converter could not show a response.',
+  ),
   earlier(
     featureMethods[methodIndex('scr_rate')]!,
     3,
@@ -482,6 +499,18 @@ export const retiredMethods: readonly Method[] = [
     featureMethods[methodIndex('scr_rate')]!,
     2,
     'where the level before a response was flat, its lowest sample was the foot, wherever it lay: the rise was too long, and the response lost. A sensor that was off had no responses, and that was good.',
+  ),
+  ...(
+    [
+      ['activity', 3],
+      ['steps', 2],
+    ] as const
+  ).map(([feature, version]) =>
+    earlier(
+      featureMethods[methodIndex(feature)]!,
+      version,
+      'suspect below 0.5 and above 3 g alone: of half and twice the scale, of an axis at its rail, and of one that stands still alone, values were good.',
+    ),
   ),
   earlier(featureMethods[methodIndex('activity')]!, 2, 'every unit but m/s2 was taken for g.'),
   ...['hr_ppg', 'hr_ppg_motion'].map((feature) =>

@@ -187,7 +187,7 @@ const boundaries: readonly Method[] = [
     'pr',
     'PR interval',
     delineation,
-    'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves. Suspect where half of the P waves are in doubt: cut by the start of the search (0.46 s before R), or begun before the T wave of the beat before has ended. Of flutter that is answered regularly one of the waves is taken for P.',
+    'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves. Suspect where half of the P waves are in doubt: cut by the start of the search (0.45 s before R), or begun before the T wave of the beat before has ended. Of flutter that is answered regularly one of the waves is taken for P.',
   ),
   boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
   boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 13),
@@ -271,7 +271,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'resp_rate',
-    version: 3,
+    version: 4,
     source: 'resp',
     title: 'Respiratory rate',
     unit: '/min',
@@ -285,7 +285,7 @@ export const featureMethods: readonly Method[] = [
   }),
   block({
     feature: 'temp_mean',
-    version: 3,
+    version: 4,
     source: 'temp',
     title: 'Skin temperature',
     unit: 'Cel',
@@ -306,7 +306,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'scr_rate',
-    version: 4,
+    version: 5,
     source: 'eda',
     title: 'Skin conductance responses',
     unit: '/min',
@@ -320,7 +320,7 @@ export const featureMethods: readonly Method[] = [
   }),
   block({
     feature: 'activity',
-    version: 3,
+    version: 4,
     source: 'acc',
     title: 'Activity (mean amplitude deviation)',
     unit: 'g',
@@ -331,7 +331,7 @@ export const featureMethods: readonly Method[] = [
   }),
   block({
     feature: 'steps',
-    version: 2,
+    version: 3,
     source: 'acc',
     title: 'Steps in 8 s',
     unit: '{steps}',
