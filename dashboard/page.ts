@@ -442,6 +442,16 @@ export abstract class ProjectPage extends Page {
   /** Another project was chosen: what was begun is of the former one. */
   protected forgetProject(): void {}
 
+  /** The answer to a question about the project that is chosen; none once another one is.
+   *  @throws Overtaken which `run` keeps quiet about */
+  protected async ofProject<T>(asked: Promise<T>): Promise<T> {
+    const { id } = this.project;
+    const [answer] = await Promise.allSettled([asked]);
+    if (id !== this.project.id) throw new Overtaken();
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
+  }
+
   protected override body(): TemplateResult | typeof nothing {
     return this.chosen(() => this.projectBody());
   }

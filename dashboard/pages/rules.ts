@@ -143,7 +143,7 @@ export class RulesPage extends ProjectPage {
   /** As it is now; the list shows that as well. */
   async #read(ruleId: string): Promise<Readonly<{ rule: Rule; etag: string }>> {
     const params = { projectId: this.project.id, ruleId };
-    const { value, etag } = await callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params });
+    const { value, etag } = await this.ofProject(callTagged('GET', '/api/v1/projects/{projectId}/rules/{ruleId}', { params }));
     this.#rules = this.#rules.map((one) => (one.id === ruleId ? value : one));
     return { rule: value, etag };
   }
@@ -384,7 +384,8 @@ export class RulesPage extends ProjectPage {
     const tryIt = async (): Promise<void> => {
       const untilMs = Date.now();
       const body = { rule, since: new Date(untilMs - Number(range) * DAY_MS).toISOString(), until: new Date(untilMs).toISOString() };
-      const trial = await call('POST', '/api/v1/projects/{projectId}/rules/try', { params: { projectId: this.project.id }, body });
+      const params = { projectId: this.project.id };
+      const trial = await this.ofProject(call('POST', '/api/v1/projects/{projectId}/rules/try', { params, body }));
       this.#tried = { rule, range, trial, ofForm: form !== null };
     };
     await this.run(() => (form === null ? tryIt() : this.ofForm(form, () => ofPerson(rule, tryIt), wordsOf(rule, this.#methodOf(rule)))));

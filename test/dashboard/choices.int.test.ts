@@ -162,6 +162,32 @@ describe.skipIf(chromiumPath === null)('a choice', () => {
     await page.context().close();
   });
 
+  it('of a project has no trial and no draft of a rule of the one before, which were asked for there', async () => {
+    const { send, open, signedIn } = dashboard;
+    const [first] = await send<{ id: string }[]>('GET', '/api/v1/projects');
+    const other = await send<{ id: string }>('POST', '/api/v1/projects', { name: 'Project of no rules' });
+    const rule = { name: 'Fast', feature: 'hr_ecg', comparison: 'above', threshold: 130, sustain_sec: 60, severity: 'high' };
+    await send('POST', `/api/v1/projects/${first!.id}/rules`, rule);
+    const { page } = await open(`/dashboard/#/rules?project=${first!.id}`, { storageState: signedIn });
+    for (const [press, asked, shown] of [
+      ['Try Fast', /rules\/try/, '#rule-trial'],
+      ['Edit Fast', /rules\/[0-9a-f-]{36}/, '#rule-form'],
+    ] as const) {
+      await page.getByRole('button', { name: press }).waitFor();
+      const held = await hold(page, asked);
+      await page.getByRole('button', { name: press }).click();
+      await expect.poll(held.count).toBe(1);
+      await page.getByLabel('Project').selectOption(other.id);
+      await page.getByText('No rules yet').waitFor();
+      held.release();
+      await settled(page);
+      await page.waitForTimeout(300);
+      expect(await page.locator(shown).count(), shown).toBe(0);
+      await page.getByLabel('Project').selectOption(first!.id);
+    }
+    await page.context().close();
+  });
+
   it('of whom to compare with is the last one', async () => {
     const { page } = await dashboard.open(`/dashboard/#/users/${person}`, { storageState: dashboard.signedIn });
     const field = page.getByLabel('Compare with another person');
