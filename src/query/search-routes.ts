@@ -35,8 +35,8 @@ const search = ({ db }: Deps) =>
     summary: 'Find people, devices and recordings',
     description:
       'People by external id or name, devices by their number or name, in any case and with or without accents (ozturk: Öztürk; Mueller: ' +
-      'Müller); recordings by the beginning of their id, and the newest of the people and devices found, by when they were recorded. What is ' +
-      'the words comes first, then what begins with them, each as they were typed before other spellings. Nothing of archived projects is found.',
+      'Müller); recordings by the beginning of their id, and the newest of the people and devices found, by when they were recorded. An ' +
+      'exact match comes first, then what begins with the words, as they were typed before other spellings. Nothing of archived projects is found.',
     access: { key: 'read', operator: 'viewer' },
     query: { q: Type.String({ minLength: 1, maxLength: 255 }), limit: LimitQuery(FOUND, FOUND_MAX) },
     responses: { 200: { description: 'What was found, of each kind.', schema: SearchSchema } },

@@ -45,6 +45,7 @@ const NEAR_SEC = 0.06; // of a beat's height
 const SECONDS = 16; // ring of per-second sums; more than window and latency
 const NOISES = 64; // ring of what a second begins with; more than KEPT_FOR_SEC and latency
 const BEATS = 80; // held; 13 s at 240 /min is 52
+const COMPARED = 160; // of two leads; KEPT_FOR_SEC at 320 /min
 /** What both probabilities are at most where T waves may have been taken for beats, or waves of a pause. */
 const DOUBTFUL_MOST = 0.9;
 /** After so long without a beat the detector learns its levels anew, of P waves or of noise where the heart stands still. */
@@ -158,9 +159,9 @@ export function ecgRateFlag(rate: number): QualityFlag {
 // Shared by every instance of the thread: nothing of them outlives a call.
 /** Samples without the missing ones: those hold the last value. */
 const held = new Float64Array(64);
-const sorted = new Float64Array(BEATS);
+const sorted = new Float64Array(COMPARED);
 /** From beats to the nearest of the other lead, in order of time. */
-const apart = new Float64Array(BEATS);
+const apart = new Float64Array(COMPARED);
 
 /** Judges one lead. @see EcgKernel, which feeds it */
 export class EcgQuality {
@@ -663,7 +664,7 @@ function compare(few: FoundBeats, many: FoundBeats, from: number, to: number, wi
   while (first < few.count && a[first]! < from) first++;
   let count = 0;
   let j = 0;
-  for (let i = first; i < few.count && a[i]! < to && count < BEATS; i++) {
+  for (let i = first; i < few.count && a[i]! < to && count < COMPARED; i++) {
     while (j + 1 < many.count && Math.abs(b[j + 1]! - a[i]!) <= Math.abs(b[j]! - a[i]!)) j++;
     const distance = b[j]! - a[i]!;
     apart[count] = distance;

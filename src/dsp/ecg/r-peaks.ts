@@ -32,7 +32,7 @@ const P_WAVE_SHARE = 0.75;
 const P_WAVE_LEADS = 0.7; // and are below this in every lead
 
 /** Correlation with the mean beat above which a rejected wave says nothing of the noise. */
-const BEAT_ALIKE = 0.9;
+export const BEAT_ALIKE = 0.9;
 
 export const LEARN_SEC = 1.58; // candidates are held back this long at the start
 const SILENCE_SEC = 5; // no beat for this long: learn anew, but not far below the old level

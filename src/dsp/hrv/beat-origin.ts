@@ -35,7 +35,7 @@ export const runBeats = 100;
 const runUs = 120e6;
 /** A QRS complex below this share of another one's width is narrower; beats of one shape differ by a fifth where they are placed at another
  *  of its waves. */
-const narrowerShare = 0.75;
+export const narrowerShare = 0.75;
 /** Fibrillation, in which a beat that comes early says nothing: half of the intervals are further off their median than the first, and what
  *  stands before half of the beats is less like what stands before the usual one than the second. */
 export const irregularMax = 0.1;

@@ -257,7 +257,7 @@ function leadSec(cutoffHz: number, hz: number): number {
 /** A rate is suspect when its breaths are as uneven as those of noise, and of a drifting electrode, in time and height: when the variation
  *  of their intervals (standard deviation over mean), as a share of this, */
 export const UNEVEN_MAX = 0.25;
-/** and that of their heights (how far three quarters of them lie within from the median, over it), as a share of this, are more than 1
+/** and that of their heights (third quartile of the distance from the median, over the median), as a share of this, are more than 1
  *  together. Breathing that waxes and wanes is even in time, that of speech in height. */
 export const UNLIKE_MAX = 1;
 /** ... when its breaths rise less than this share of the higher ones: breathing may have stopped, and the heart be seen. */
