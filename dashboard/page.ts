@@ -127,11 +127,14 @@ export abstract class Page {
   protected lookSoon(): void {
     clearTimeout(this.#comingTimer);
     if (this.#isLeft || this.#comingLooks >= COMING_LOOKS_MAX) return;
-    this.#comingTimer = setTimeout(() => {
-      if (document.hidden) return this.lookSoon();
-      this.#comingLooks += 1;
-      void this.lookAgain();
-    }, COMING_MS);
+    this.#comingTimer = setTimeout(() => void this.#look(), COMING_MS);
+  }
+
+  async #look(): Promise<void> {
+    if (document.hidden) return this.lookSoon();
+    this.#comingLooks += 1;
+    await this.lookAgain();
+    if (this.#problem?.isOfRefresh === true && this.#phase === 'ready') this.lookSoon(); // one that fails is not the last
   }
 
   async #loadAgain(isRefresh = false): Promise<void> {

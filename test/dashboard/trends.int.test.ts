@@ -426,9 +426,13 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await shown.getByText('None so far: what came last is still being computed.').waitFor();
     expect(await shown.getByText('None in this range.').count()).toBe(0);
     await shown.locator('.figure', { hasText: 'Episodes' }).getByText('–').waitFor();
+    // One of the looks fails.
+    await page.route(/\/api\/v1\/episodes\?/, (route) => route.abort('internetdisconnected'), { times: 1 });
+    await page.locator('#main').getByRole('alert').waitFor();
     // Without being asked.
     await shown.getByText('None in this range.').waitFor({ timeout: 130_000 });
     expect(await shown.getByText('still being computed').count()).toBe(0);
+    expect(await page.locator('#main').getByRole('alert').count()).toBe(0);
     let asked = 0;
     page.on('request', (request) => void (asked += Number(request.url().includes('/api/v1/episodes'))));
     await page.waitForTimeout(9000);
