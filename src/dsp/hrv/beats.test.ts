@@ -26,6 +26,13 @@ describe('beats by kind and reason', () => {
 
   test('a beat that was not seen', () => expect(remarks(steady.filter((_, i) => i !== 50))).toEqual(['50 normal missed_before']));
 
+  test('beats of a rhythm that may be ventricular are suspect, also where nothing but that rhythm was seen', () => {
+    const track = new BeatTrack();
+    for (let i = 0; i < 40; i++) track.push(400_000 * i, 1, 0, Number.NaN, 0, Number.NaN, Number.NaN, Number.NaN, 110);
+    track.endChain();
+    expect(new Set(Array.from({ length: track.count }, (_, i) => track.flagOf(i)))).toEqual(new Set([1]));
+  });
+
   test('beats are put into a long interval where the signal is doubtful, not where it is good', () => {
     const missedIn = (beatSec: readonly number[], doubtfulFrom: number): number[] => {
       const track = new BeatTrack();

@@ -141,7 +141,7 @@ export class BeatTrack {
     this.pLikeness[i] = pLikeness;
     this.beforeRest[i] = beforeRest;
     this.widthMs[i] = widthMs;
-    this.#hasShapes ||= ventricular === ventricular;
+    this.#hasShapes ||= supraventricular === supraventricular;
     this.count = i + 1;
     this.#judge(false);
   }
