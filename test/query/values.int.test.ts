@@ -315,12 +315,13 @@ test.skipIf(bigeminy === null)('HRV of every window, including those with ectopi
 
 test('every series has the unit of its method, also where no biosignal shows it', async () => {
   const units = new Map((await send<{ code: string; unit: string }[]>('GET', '/api/v1/methods')).map(({ code, unit }) => [code, unit]));
-  const names = featureMethods.filter(({ source }) => source === 'ppg').map(({ feature }) => feature);
+  const names = featureMethods.filter(({ source }) => source === 'ppg' || source === 'acc').map(({ feature }) => feature);
   const found = await send<{ method_code: string; unit: string }[]>(
     'GET',
     `/api/v1/streams/${streamId}/features?names=${names.join(',')}&limit=1000`,
   );
-  expect(found.length).toBeGreaterThan(3);
+  for (const name of ['activity', 'steps', 'perfusion_index'])
+    expect(found.map(({ method_code: code }) => code)).toContainEqual(expect.stringContaining(`:${name}_v`));
   for (const { method_code: code, unit } of found) expect(unit, code).toBe(units.get(code));
 });
 

@@ -209,12 +209,12 @@ function variability({ feature, source }: Method): MethodDetails {
 }
 
 const moved = [
-  p('gravity_min', motion.GRAVITY_MIN, 'g', 'suspect below this mean magnitude: without gravity, or in another unit'),
-  p('gravity_max', motion.GRAVITY_MAX, 'g', 'and above this,'),
+  p('gravity_min', motion.GRAVITY_MIN, '[g]', 'suspect below this mean magnitude: without gravity, or in another unit'),
+  p('gravity_max', motion.GRAVITY_MAX, '[g]', 'and above this,'),
   p('gravity_per_deviation', motion.GRAVITY_PER_DEVIATION, '1', 'and so many times its standard deviation'),
-  p('rail_min', motion.RAIL_MIN_G, 'g', 'suspect when the farthest value of an axis is at least this'),
+  p('rail_min', motion.RAIL_MIN_G, '[g]', 'suspect when the farthest value of an axis is at least this'),
   p('rail_share', motion.RAIL_SHARE, '1', 'and that of more than this share of the samples: a rail'),
-  p('other_moves', motion.OTHER_MOVES_G, 'g', 'suspect when an axis stands still while another moves so far'),
+  p('other_moves', motion.OTHER_MOVES_G, '[g]', 'suspect when an axis stands still while another moves so far'),
 ];
 
 const delineated: MethodDetails = {
@@ -462,7 +462,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('mean_off_max', beatValues.meanOffMax, '/min', 'suspect when median and mean differ by more'),
       p('longest_max', beatValues.longestMax, '1', 'suspect when an interval is longer than this many means'),
       p('same_rate', beatValues.ofMotionShare, '1', 'suspect within this share of the rate of a motion, of its half or its double'),
-      p('moving', motionRate.MOVING_G, 'g', 'motion below which nothing moves'),
+      p('moving', motionRate.MOVING_G, '[g]', 'motion below which nothing moves'),
     ],
     limits: [
       'At least two intervals within the window, none across a gap; in an irregular pulse the median is not the mean rate.',
@@ -739,7 +739,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
   },
   steps: {
     parameters: [
-      p('step_min', motion.STEP_MIN_G, 'g', 'least height of a step in the band-passed magnitude'),
+      p('step_min', motion.STEP_MIN_G, '[g]', 'least height of a step in the band-passed magnitude'),
       p('period_min', motion.STEP_PERIOD.min, 's', 'shortest time between two steps'),
       p('period_max', motion.STEP_PERIOD.max, 's', 'longest time between two steps'),
       p('period_change', motion.PERIOD_CHANGE, '1', 'successive periods differ by less than this share'),
@@ -783,7 +783,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('harmonic', motionRate.weights.harmonic, '1', "most that the second harmonic's power adds, as a share of the fundamental's"),
       p('change', motionRate.weights.changeBpm, '/min', 'standard deviation of the change in 2 s'),
       p('missing_max', motionChannel.MISSING_MAX, '1', 'share of missing samples above which a window has no spectrum'),
-      p('still', motionFilter.stillG, 'g', 'motion that counts half'),
+      p('still', motionFilter.stillG, '[g]', 'motion that counts half'),
       p('fast', motionTrust.fastPerMin, '/min', 'rate from which any motion at half of it makes it suspect'),
       p('half_min_fast', motionTrust.halfMinFast, '1', 'of such power taken off, over the largest'),
       p('good', motionTrust.motionFlagLimits.good, '1', 'probability of being within 5 /min from which a rate is good'),

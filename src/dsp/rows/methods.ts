@@ -323,7 +323,7 @@ export const featureMethods: readonly Method[] = [
     version: 4,
     source: 'acc',
     title: 'Activity (mean amplitude deviation)',
-    unit: 'g',
+    unit: '[g]',
     step: 0.0001,
     paper: 'Vaha-Ypya et al. 2015, doi:10.1371/journal.pone.0134813',
     notes:
