@@ -242,8 +242,10 @@ describe('an episode made by an event of a device', () => {
 });
 
 describe('an episode made by a rule', () => {
+  // promise: own-rules
   it.each([
     ['tachycardia', 'sustained', 240, (): number => 60 / 150],
+    ['bradycardia', 'slow', 240, (): number => 60 / 35],
     ['irregular_rhythm', 'irregular', 360, seededRr()],
     ['pause', 'paused', 240, onePause()],
     ['ventricular_run', 'run', 240, oneRun()],
@@ -262,6 +264,7 @@ describe('an episode made by a rule', () => {
     expect((await bytesOf(episode.artifacts[0]!.renditions['png']!)).status).toBe(200);
   });
 
+  // promise: own-rules
   it('is not made for a calm rhythm', async () => {
     const { xuser_id: id } = await running.token('calm');
     await send(ecgOf('rule-calm', id, 240, () => 0.85));
