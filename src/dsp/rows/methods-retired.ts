@@ -48,7 +48,7 @@ const kindsOf15 =
 const byFirstLead =
   'with several leads, beats lay where the first has them however noisy it is, and what two leads of two hearts show was good (longest interval of 10 s, good and off by more than 50 ms with electrode motion of -6 dB in the first lead: MIT-BIH 13.8 %, since then 6.5).';
 const of16 =
-  'next to a first lead that is hum alone, beats were placed up to 80 ms off, and runs that the second shows were hidden; good with a lead of a heart twice as fast, where the P waves of a second lead were taken for beats, and below 188 Hz where pulses of a pacemaker that do not capture were (the lead of another person, rates off by more than 5 /min and good: QTDB 4.4 %, since then 3.1; MIT-BIH 1.9, since then 1.7); beats of a broad rhythm that lasts were of the usual kind, and good, and so was the rate of a fast one that was counted by half.';
+  'next to a first lead that is hum alone, beats were placed up to 80 ms off, and runs that the second shows were hidden; good with a lead of a heart twice as fast, where the P waves of a second lead were taken for beats, and below 188 Hz where pulses of a pacemaker that do not capture were (the lead of another person, rates off by more than 5 /min and good: QTDB 4.4 %, since then 3.0; MIT-BIH 1.9, since then 1.4); beats of a broad rhythm that lasts were of the usual kind, and good, and so was the rate of a fast one that was counted by half.';
 const ofFast = 'a low index was good at more than 120 /min, where T waves are taken for P waves.';
 /** What else was good of the intervals of a beat. */
 const wavesOf16 = ({ feature }: Method): string => {
