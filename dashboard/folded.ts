@@ -1,5 +1,6 @@
-/** Texts as they are compared in a search, as the service does it: `folded` in sql/000097-folded-search.sql, `foldedSql` and
- *  `spellingsOf` in src/text.ts. test/query/search.int.test.ts asks both for the same names. */
+/** Texts as they are compared in a search, as the service does it: `folded` in sql/000097-folded-search.sql, `foldedSql` in
+ *  src/storage/database/folded-sql.ts. test/query/search.int.test.ts asks both for the same names. */
+import { spellingsOf } from '../src/spellings.ts';
 
 const LETTERS: Readonly<Record<string, string>> = { ı: 'i', ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ß: 'ss', æ: 'ae', œ: 'oe', ς: 'σ' };
 
@@ -10,23 +11,6 @@ const ACCENTS = /[\u0300-\u0304\u0306-\u030c\u031b\u0323\u0326-\u0328]/g;
 function folded(text: string): string {
   const plain = text.normalize('NFD').replaceAll(ACCENTS, '');
   return plain.toLowerCase().replaceAll(/[ıøłđħßæœς]/g, (letter) => LETTERS[letter]!);
-}
-
-/** What is sought, first as it was typed, and the other ways to write its umlauts: Müller, Mueller. */
-export function spellingsOf(words: string): readonly string[] {
-  const written = words.normalize('NFC').replaceAll(/[äöü]/gi, (letter) => `${letter}e`);
-  return [...new Set([words, written, ...shortened(words)])];
-}
-
-/** An e behind a vowel may be that of an umlaut, as in Mueller, or its own, as in Michael: each of the first three is tried as both. */
-function shortened(words: string): readonly string[] {
-  const parts = words.split(/(?<=[aou])(?=e)/i);
-  let tried = [parts[0]!];
-  parts.slice(1).forEach((part, i) => {
-    const short = tried.map((one) => one + part.slice(1));
-    tried = i < 3 ? [...tried.map((one) => one + part), ...short] : short;
-  });
-  return tried;
 }
 
 /** One of the texts holds the words. */

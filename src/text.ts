@@ -49,33 +49,3 @@ export function fitText(text: string, kind: TextKind, bytesMax: number): string 
   }
   return clean.slice(0, end);
 }
-
-/** A text as it is compared in a search: `folded` in sql/, and σ for the ς at the end of a Greek word, which is σ in capitals.
- *  @param text SQL of it */
-export const foldedSql = (text: string): string => `replace(folded(${text}), 'ς', 'σ')`;
-
-/** SQL: rows (text, i) of the spellings as they are compared, the same for all rows of a table. @param spellings SQL of them */
-export const spelledSql = (spellings: string): string =>
-  `unnest((select array_agg(${foldedSql('s')} order by i) from unnest(${spellings}) with ordinality u(s, i))) with ordinality w(text, i)`;
-
-/** SQL: one of the spellings is in one of the columns. */
-export const holdsSql = (spellings: string, columns: readonly string[]): string =>
-  `exists (select from ${spelledSql(spellings)}, (values ${columns.map((one) => `(${one})`).join()}) v(text) where position(w.text in ${foldedSql('v.text')}) > 0)`;
-
-/** What is sought, first as it was typed, and the other ways to write its umlauts: Müller, Mueller. They are compared as `foldedSql` has
- *  them; dashboard/folded.ts does the same. */
-export function spellingsOf(words: string): readonly string[] {
-  const written = words.normalize('NFC').replaceAll(/[äöü]/gi, (letter) => `${letter}e`);
-  return [...new Set([words, written, ...shortened(words)])];
-}
-
-/** An e behind a vowel may be that of an umlaut, as in Mueller, or its own, as in Michael: each of the first three is tried as both. */
-function shortened(words: string): readonly string[] {
-  const parts = words.split(/(?<=[aou])(?=e)/i);
-  let tried = [parts[0]!];
-  parts.slice(1).forEach((part, i) => {
-    const short = tried.map((one) => one + part.slice(1));
-    tried = i < 3 ? [...tried.map((one) => one + part), ...short] : short;
-  });
-  return tried;
-}

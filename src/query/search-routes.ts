@@ -6,7 +6,8 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { exactly, LimitQuery, nullable, Timestamp, Uuid } from '../http/schemas.ts';
 import { orgOf, ownSubjectOf, projectOf } from '../tenancy/record-ownership.ts';
-import { foldedSql, holdsSql, spelledSql, spellingsOf } from '../text.ts';
+import { spellingsOf } from '../spellings.ts';
+import { foldedSql, holdsSql, spelledSql } from '../storage/database/folded-sql.ts';
 
 /** Of each kind. */
 const FOUND_MAX = 20;

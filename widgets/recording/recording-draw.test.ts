@@ -99,7 +99,7 @@ it('draws lines between the samples of a slow signal over the edges of rows, and
     qualities: [],
     strip: [0, 0],
   } as const;
-  drawRows({ context, width: 664, height: 160, colors: {} as Surface['colors'] }, { ...rows, time: () => '', date: () => '', channel: '' });
+  drawRows({ context, width: 664, height: 160, colors: {} as Surface['colors'] }, { ...rows, time: () => '', date: () => '', name: '' });
   // From half a minute before the first row, on which 34 lies in the middle, to the one after it.
   expect(calls.join(', ')).toContain('beginPath, moveTo -236 31, lineTo 364 4, lineTo 964 31, stroke');
   expect(calls.join(', ')).toContain('moveTo 364 124, stroke'); // the last row begins where a sample is bad

@@ -353,7 +353,7 @@ export function drawRows(
     time: (ms: number) => string;
     /** Stands below the first time, and where it changes. */
     date: (ms: number) => string;
-    channel: string;
+    name: string;
   }>,
 ): void {
   const { context, width, height, colors } = surface;
@@ -371,12 +371,12 @@ export function drawRows(
     context.textAlign = 'left';
     const isNewDate = rows.date(rowFromMs) !== date && tall > 30;
     // In front of the first row: over its beginning the name would hide what is marked there.
-    const lines = [...(row === 0 ? [rows.channel] : []), rows.time(rowFromMs), ...(isNewDate ? [(date = rows.date(rowFromMs))] : [])];
+    const lines = [...(row === 0 ? [rows.name] : []), rows.time(rowFromMs), ...(isNewDate ? [(date = rows.date(rowFromMs))] : [])];
     const linePx = Math.min(LINE_PX, tall / (lines.length + 0.2));
     const lineY = box.y + tall / 2 + 2 - ((lines.length - 1) * linePx) / 2;
     context.font = fontOf(Math.min(12, Math.floor(linePx - 0.5)));
     for (const [i, line] of lines.entries()) {
-      context.fillStyle = line === rows.channel ? colors.ink : colors.muted;
+      context.fillStyle = line === rows.name ? colors.ink : colors.muted;
       context.fillText(line, 2, lineY + i * linePx, left - 4);
     }
     context.font = fontOf(12);

@@ -826,7 +826,7 @@ export class BioRecording extends BioElement {
       qualities,
       time: (ms) => this.#words.clock(ms, false),
       date: (ms) => this.#words.date(ms),
-      channel: this.#channels[0]!,
+      name: this.#source!.names.get(this.#channels[0]!) ?? this.#channels[0]!,
     });
     this.#pages!.prefetch(this.#channels[0]!);
   }
