@@ -137,7 +137,7 @@ function navigate(): void {
   const { entry, argument } = find(address, visibleEntries(member));
   current = entry;
   page?.leave();
-  search.close();
+  search.leave();
   menuOpen = false;
   const context: PageContext = { redraw, locale, member, argument, query: new URLSearchParams(filters), recount };
   page = entry === null ? new NotFoundPage(context) : argument === '' ? entry.open(context) : entry.openOne!(context);

@@ -19,6 +19,8 @@ export class Search {
   readonly #drawNow: () => void;
   readonly #locale: string;
   #isOpen = false;
+  /** The address at which it was opened. */
+  #openedAt = '';
   #words = '';
   /** What the list is of; another while its answer is not there. */
   #answered = '';
@@ -53,6 +55,7 @@ export class Search {
   open(): void {
     if (this.#isOpen) return;
     this.#isOpen = true;
+    this.#openedAt = location.hash;
     this.#words = '';
     this.#answered = '';
     this.#show([], '');
@@ -62,6 +65,11 @@ export class Search {
   /** Asks again for what was refused. */
   signedInAgain(): void {
     if (this.#isOpen && this.#words !== '') void this.#ask();
+  }
+
+  /** Another page is shown. The event that says so may come after the search was opened at the new address. */
+  leave(): void {
+    if (location.hash !== this.#openedAt) this.close();
   }
 
   close(): void {
