@@ -65,6 +65,7 @@ export class RecordingPage extends Page {
   protected override async load(): Promise<void> {
     const [streamId = ''] = this.context.argument.split('/');
     this.#stream = await call('GET', '/api/v1/streams/{streamId}', { params: { streamId } });
+    if (this.#stream.recorded_from === null) this.lookSoon(); // it has only just begun
     const [user, projects] = await Promise.all([
       call('GET', '/api/v1/xusers/{xuserId}', { params: { xuserId: this.#stream.subject_id } }),
       call('GET', '/api/v1/projects'),

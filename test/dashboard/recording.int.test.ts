@@ -964,7 +964,7 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await until(isGreen);
     await page.emulateMedia({ media: 'print', colorScheme: 'light' });
-    expect(await isGreen()).toBe(false);
+    await until(async () => !(await isGreen()));
     await page.setViewportSize({ width: 718, height: 1000 }); // A4 less its margins
     const [printed, views] = [(await strip.boundingBox())!, (await page.locator('.views').boundingBox())!];
     expect(printed.width).toBeCloseTo(width, 0);

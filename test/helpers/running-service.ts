@@ -1,5 +1,6 @@
 /** The whole service on a database of its own, with an organization, for tests that follow data from a device to an answer. Every answer of
  *  REST that goes through `send` is held against the route table's description by the service's own /api-docs. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';
@@ -10,6 +11,9 @@ import type { Service } from '../../src/server.ts';
 import { testDatabase } from './database.ts';
 import { patientFetch } from './patient-fetch.ts';
 import type { TestDatabase } from './database.ts';
+
+const ATTEMPTS = 20;
+const AGAIN_MS = 100;
 
 export type Answer<T = Record<string, never>> = Readonly<{ status: number; body: T; text: string; headers: Headers }>;
 
@@ -22,6 +26,8 @@ export type RunningService = Readonly<{
   token: (externalId: string) => Promise<{ xuser_token: string; xuser_id: string }>;
   /** Sends one packet over HTTP. */
   ingest: (packet: Parameters<typeof encodePacket>[0], as?: string) => Promise<Answer<{ rejected: { code: string }[]; code?: string }>>;
+  /** The same as a device does it: sent again where the answer says so, as after any change of consent. Answers the last status. */
+  deliver: (packet: Parameters<typeof encodePacket>[0]) => Promise<number>;
   /** Opens /ws for a subject, at the service or through a proxy before it. */
   watch: (subject: string, as: string, baseUrl?: string) => Promise<Watched>;
   /** Warnings and errors of the log. */
@@ -57,6 +63,8 @@ export async function runService(env: Readonly<Record<string, string>> = {}, ser
     const json = /[/+]json/.test(response.headers.get('content-type') ?? '') && text !== '';
     return { status: response.status, body: (json ? JSON.parse(text) : {}) as never, text, headers: response.headers };
   };
+  const ingest: RunningService['ingest'] = (packet, as) =>
+    send('POST', '/ingest/raw-packet', { body: encodePacket(packet), ...(as === undefined ? {} : { as }) });
   return {
     service,
     database,
@@ -70,7 +78,14 @@ export async function runService(env: Readonly<Record<string, string>> = {}, ser
       expect(made.status, made.text).toBe(200);
       return made.body;
     },
-    ingest: (packet, as) => send('POST', '/ingest/raw-packet', { body: encodePacket(packet), ...(as === undefined ? {} : { as }) }),
+    ingest,
+    deliver: async (packet) => {
+      for (let attempt = 1; ; attempt++) {
+        const { status } = await ingest(packet);
+        if (status !== 503 || attempt === ATTEMPTS) return status;
+        await sleep(AGAIN_MS);
+      }
+    },
     watch: (subject, as, baseUrl = service.baseUrl) => watch(baseUrl, subject, as),
     close: async () => {
       await service.stop();

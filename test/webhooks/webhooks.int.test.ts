@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ecgPacket } from '../../bench/lib/packets.ts';
 import { webhookEvents } from '../../src/tenancy/events.ts';
 import { readConfig } from '../../src/config.ts';
@@ -88,8 +88,9 @@ it('sends only ids of a person who has not agreed to sharing', async () => {
   // The person's own device says so; nobody else reads it.
   const press = async (seq: number): Promise<void> => {
     const events = [{ code: 'button', tOffsetNs: 0, text: 'private words' }];
-    expect((await run.ingest(packetOf('private', seq, { subject: 'told-about', events }))).status).toBe(202);
+    expect(await run.deliver(packetOf('private', seq, { subject: 'told-about', events }))).toBe(202);
   };
+  onTestFinished(async () => void (await settings([])));
   await settings(['sharing']);
   await press(0);
   await until(() => hook.events.length === 1, 10_000);
@@ -117,7 +118,6 @@ it('sends only ids of a person who has not agreed to sharing', async () => {
   await run.database.pool.query('update webhook_delivery set next_attempt_at = now() where webhook_id = $1', [later]);
   await until(() => back.events.length === 2, 10_000);
   expect(Object.keys(back.events[1]!.data).toSorted()).toEqual(['episode_id', 'subject_id']);
-  await settings([]);
   await remove(later);
 });
 
