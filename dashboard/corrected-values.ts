@@ -1,6 +1,7 @@
 /** Values of beats as computed next to those of beats as people corrected them, around a place in a recording. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { channelNames } from '../src/signal.ts';
 import type { Answer } from '../sdk/request.ts';
 import { plural, t } from './language.ts';
 import { tableOf } from './parts.ts';
@@ -19,6 +20,7 @@ export class CorrectedValues {
   readonly #locale: string;
   readonly #run: (action: () => Promise<void>) => Promise<boolean>;
   #streamId = '';
+  #channels: ReadonlyMap<string, string> = new Map();
   #compared: readonly Compared[] = [];
   /** What was asked for last could not be read. */
   #isUnread = false;
@@ -36,8 +38,9 @@ export class CorrectedValues {
   }
 
   /** @param at middle of the time that is compared, as the address says it: what is no time of the recording is its nearest end */
-  async load({ id, recorded_from: from, last_sample_at: last }: Stream, at: string | null): Promise<void> {
+  async load({ id, channels, recorded_from: from, last_sample_at: last }: Stream, at: string | null): Promise<void> {
     this.#streamId = id;
+    this.#channels = channelNames(channels);
     if (Number.isNaN(this.#atMs) && from !== null && last !== null) {
       const wantedMs = Date.parse(at ?? from);
       this.#atMs = Math.min(Math.max(Number.isNaN(wantedMs) ? -Infinity : wantedMs, Date.parse(from)), Date.parse(last));
@@ -113,7 +116,8 @@ export class CorrectedValues {
       cell: (row: (typeof rows)[number]) => `${number(row[of], row[3])} ${row[4]}`,
     });
     return html`<h3>
-        ${channel} <code>${method}</code> <span class="muted">${plural(corrections.length, '{count} corrected', '{count} corrected')}</span>
+        ${this.#channels.get(channel) ?? channel} <code>${method}</code>
+        <span class="muted">${plural(corrections.length, '{count} corrected', '{count} corrected')}</span>
       </h3>
       ${tableOf<(typeof rows)[number]>([{ name: t('Value'), cell: ([name]) => name }, column(t('Computed'), 1), column(t('Corrected'), 2)], rows, () => false, true)}`;
   }

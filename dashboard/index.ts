@@ -142,7 +142,6 @@ function navigate(): void {
   const context: PageContext = { redraw, locale, member, argument, query: new URLSearchParams(filters), recount };
   page = entry === null ? new NotFoundPage(context) : argument === '' ? entry.open(context) : entry.openOne!(context);
   page.start();
-  document.title = `${entry === null ? t('Not found') : nameOf(entry)} · biosignal`;
   redraw();
   void count();
 }
@@ -199,6 +198,9 @@ const brand = html`<a class="brand" href="#/overview"
 
 function draw(): void {
   render(member === undefined ? nothing : member === null ? signInView() : shell(member), app);
+  // Tabs of several people are told apart; of a person who may not be seen any more the page has forgotten the name.
+  const title = page !== null && member !== null ? `${page.title} · biosignal` : 'biosignal';
+  if (document.title !== title) document.title = title;
 }
 
 function signInView(): TemplateResult {

@@ -5,6 +5,7 @@ import type { TemplateResult } from 'lit-html';
 import type { PickDetail } from '../widgets/recording/recording-pick.ts';
 import type { BioRecording } from '../widgets/recording/recording.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
+import { channelNames } from '../src/signal.ts';
 import type { Answer, BodyOf } from '../sdk/request.ts';
 import { CorrectedValues } from './corrected-values.ts';
 import type { Question } from './dialog.ts';
@@ -19,6 +20,8 @@ type Detail = Answer<'getAnnotation'>;
 type Read = Readonly<{ mark: Detail; etag: string }>;
 /** @param etag of what is there now @param before what it was; null: it was not there */
 type Made = Readonly<{ id: string; etag: string; before: BodyOf<'updateAnnotation'> | null }>;
+/** What the channels of the recording are called, by code. */
+type ChannelNames = ReadonlyMap<string, string>;
 type Kind = BodyOf<'createAnnotation'>['kind'];
 type BeatKind = NonNullable<Mark['beat']>;
 /** @param newest correction of the picked beat that the page has shown; null: there is none
@@ -109,6 +112,14 @@ export class Marks {
     this.#isCorrected = corrections.length > 0;
     if (this.#isCorrected) await this.#values.catchUp();
     if (this.#history !== null) await this.#showHistory(this.#history.id);
+  }
+
+  get #channels(): ChannelNames {
+    return channelNames(this.#stream?.channels ?? []);
+  }
+
+  #whatOf(mark: Pick<Mark, 'kind' | 'beat' | 'channel'>): string {
+    return whatOf(mark, this.#channels);
   }
 
   /** The recording may not be seen any more. */
@@ -234,7 +245,7 @@ export class Marks {
       const deleted = t('The correction of this beat has been deleted. Nothing was saved; choose again to correct the beat.');
       return isOvertaken ? html`<p role="alert">${deleted}</p>` : nothing;
     }
-    const values = { who: this.#who(newest), what: whatOf(newest), time: this.#page.time(newest.made_at) };
+    const values = { who: this.#who(newest), what: this.#whatOf(newest), time: this.#page.time(newest.made_at) };
     if (!isOvertaken) return html`<p>${t('{who} has corrected it: {what}, {time}.', values)}</p>`;
     return html`<p role="alert">
       ${t('{who} has already corrected this beat: {what}, {time}. Nothing was saved; choose again to replace that.', values)}
@@ -283,7 +294,7 @@ export class Marks {
       title: edited === null ? t('Mark') : t('Change the mark'),
       text: html`${t('{place}. Everyone who can see this recording also sees the mark, your name and when you made it.', { place: this.#place() })}`,
       word: t('Save'),
-      fields: fieldsOf(edited?.mark ?? null, this.#stream?.channels.map(({ code }) => code) ?? []),
+      fields: fieldsOf(edited?.mark ?? null, this.#channels),
       act: async (field) => {
         const what = {
           channel: field('channel') === '' ? null : field('channel'),
@@ -388,7 +399,7 @@ export class Marks {
     const { mark, etag } = read;
     this.#page.ask({
       title: t('Delete the mark?'),
-      text: t('{mark}. It leaves the recording and the list; its history stays.', { mark: `${whatOf(mark)} ${mark.text}`.trim() }),
+      text: t('{mark}. It leaves the recording and the list; its history stays.', { mark: `${this.#whatOf(mark)} ${mark.text}`.trim() }),
       word: t('Delete'),
       danger: true,
       act: async () => {
@@ -418,7 +429,7 @@ export class Marks {
 
   #line(mark: Mark): TemplateResult {
     const button = (word: string, act: () => void): TemplateResult =>
-      html`<button type="button" @click=${act}>${word}<span class="vh"> ${whatOf(mark)} ${mark.text}</span></button>`;
+      html`<button type="button" @click=${act}>${word}<span class="vh"> ${this.#whatOf(mark)} ${mark.text}</span></button>`;
     return html`<div class="row">
       ${button(t('Show'), () => this.#goTo(mark))} ${button(t('History'), () => void this.#page.run(() => this.#showHistory(mark.id)))}
       ${this.#page.canEdit ? html`${button(t('Edit'), () => void this.#page.run(() => this.#edit(mark.id)))} ${button(t('Delete'), () => void this.#page.run(() => this.#takeBack(mark.id)))}` : nothing}
@@ -445,7 +456,7 @@ export class Marks {
     };
     return html`<section class="card" aria-label=${t('History of a mark')}>
       <div class="card-head">
-        <h2>${t('History: {mark}', { mark: whatOf(detail) })}</h2>
+        <h2>${t('History: {mark}', { mark: this.#whatOf(detail) })}</h2>
         <button type="button" @click=${close}>${t('Close')}</button>
       </div>
       <ol class="plain rows">
@@ -457,8 +468,8 @@ export class Marks {
                 version.deleted
                   ? nothing
                   : html`<p>
-                      ${whatOf(version)},
-                      ${this.#placeOf(version.starts_at, version.ends_at)}${version.channel === null ? nothing : html`, <code>${version.channel}</code>`}${version.text === '' ? nothing : html`: ${version.text}`}
+                      ${this.#whatOf(version)},
+                      ${this.#placeOf(version.starts_at, version.ends_at)}${version.text === '' ? nothing : html`: ${version.text}`}
                     </p>`
               }
             </li>`,
@@ -481,7 +492,7 @@ export class Marks {
           taken === null
             ? nothing
             : html`<div class="row" role="status">
-                <p>${t('Deleted: {mark}', { mark: `${whatOf(taken.mark)} ${taken.mark.text}`.trim() })}</p>
+                <p>${t('Deleted: {mark}', { mark: `${this.#whatOf(taken.mark)} ${taken.mark.text}`.trim() })}</p>
                 <button type="button" @click=${() => this.#undo(taken)}>${t('Undo')}</button>
                 <button type="button" @click=${() => void this.#page.run(() => this.#showHistory(taken.mark.id))}>${t('History')}</button>
               </div>`
@@ -492,7 +503,7 @@ export class Marks {
             : tableOf<Mark>(
                 [
                   { name: t('At'), cell: (mark) => this.#placeOf(mark.starts_at, mark.ends_at) },
-                  { name: t('What'), cell: whatOf },
+                  { name: t('What'), cell: (mark) => this.#whatOf(mark) },
                   { name: t('Text'), cell: (mark) => mark.text },
                   { name: t('By'), cell: (mark) => this.#who(mark) },
                   {
@@ -511,14 +522,14 @@ export class Marks {
   }
 }
 
-function whatOf({ kind, beat, channel }: Pick<Mark, 'kind' | 'beat' | 'channel'>): string {
-  const of = channel === null ? '' : ` (${channel})`;
+function whatOf({ kind, beat, channel }: Pick<Mark, 'kind' | 'beat' | 'channel'>, channels: ChannelNames): string {
+  const of = channel === null ? '' : ` (${channels.get(channel) ?? channel})`;
   if (beat !== null) return (beat === 'none' ? t('No beat') : t('Beat {kind}', { kind: beat })) + of;
   return (kinds.find(([one]) => one === kind)?.[1] ?? kind) + of;
 }
 
-/** Kind, channel and text of a mark. @param mark that is changed; null: a new one */
-export function fieldsOf(mark: Mark | null, channels: readonly string[]): TemplateResult {
+/** Kind, channel and text of a mark.  @param mark that is changed; null: a new one */
+export function fieldsOf(mark: Mark | null, channels: ChannelNames): TemplateResult {
   const choice = (label: string, name: string, list: readonly (readonly [string, string])[], value: string): TemplateResult =>
     html`<label
       >${label}
@@ -535,7 +546,9 @@ export function fieldsOf(mark: Mark | null, channels: readonly string[]): Templa
           mark.beat ?? 'N',
         )
       : choice(t('Kind'), 'kind', kinds, mark?.kind ?? 'note');
-  const of = [...new Set(channels)].map((code) => [code, code] as const);
+  const of: (readonly [string, string])[] = [...channels];
+  // Of a channel that the recording does not have, by a program: a change of the text keeps it.
+  if (mark !== null && mark.channel !== null && !channels.has(mark.channel)) of.push([mark.channel, mark.channel]);
   return html`${what} ${choice(t('Channel'), 'channel', [['', t('All channels')], ...of], mark?.channel ?? '')}
     <label
       >${t('Text')} <span class="muted">${t('optional')}</span>

@@ -3,7 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import '../widgets/bio-widgets.ts';
-import { channelName } from '../widgets/live-trace/live-trace.ts';
+import { channelName } from '../src/signal.ts';
 import { BeatSource } from './beat-review.ts';
 import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';

@@ -334,6 +334,7 @@ export abstract class Page {
   /** Asks for what another choice (filter, period, project) shows. Nothing of the former one is `chosen` until then. */
   protected choose(ask = (): Promise<void> => this.load()): void {
     [this.#choice, this.#askChosen] = ['asked', ask];
+    this.#comingLooks = 0;
     this.context.redraw();
     void this.run(ask);
   }

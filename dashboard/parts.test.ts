@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { duration, percent } from './parts.ts';
+import { duration, lasted, percent } from './parts.ts';
 
 it.each([
   [340, '340 ms'],
@@ -11,6 +11,10 @@ it.each([
   [172_800_000, '2 days'],
 ])('a length of %s ms is %s: no minute has 60 seconds', (ms, words) => {
   expect(duration(ms)).toBe(words);
+});
+
+it('what has no length lasted a moment', () => {
+  expect([lasted(0), lasted(300_000)]).toEqual(['a moment', '5 min 0 s']);
 });
 
 it.each([

@@ -142,6 +142,9 @@ export function duration(ms: number): string {
   return seconds < 172_800 ? `${tenths.format(seconds / 3600)} h` : plural(Math.round(seconds / 86_400), '1 day', '{count} days');
 }
 
+/** How long something lasted, ms: of one value, or of a press of a button, there is no length. */
+export const lasted = (ms: number): string => (ms === 0 ? t('a moment') : duration(ms));
+
 export function percent(share: number): string {
   const format = Math.abs(share) < 0.1 ? tenths : whole;
   return `${share > 0 && share < 0.001 ? `<${tenths.format(0.1)}` : format.format(share * 100)} %`;

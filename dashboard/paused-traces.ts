@@ -3,7 +3,7 @@
 import { BioElement, define, html, nothing } from '../widgets/shared/base.ts';
 import type { TemplateResult } from '../widgets/shared/base.ts';
 import { unitLabel } from '../widgets/shared/format.ts';
-import { channelNames } from '../widgets/live-trace/live-trace.ts';
+import { channelNames } from '../src/signal.ts';
 import { Failed } from '../widgets/recording/ask-again.ts';
 import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-draw.ts';
 import { beatsOf, segmentOf } from '../widgets/recording/recording-source.ts';
@@ -32,8 +32,8 @@ const CALIPERS_MS = 400;
 export type MarkedStretch = Readonly<{
   /** Id of the recording that has a channel; of all channels: that of the topmost trace. */
   streamOf: (channel: string | null) => string;
-  /** Codes of the channels that are shown. */
-  channels: readonly string[];
+  /** Names of the channels that are shown, by code. */
+  channels: ReadonlyMap<string, string>;
   fromMs: number;
   /** null: a moment. */
   toMs: number | null;
@@ -257,7 +257,7 @@ export class BioPausedTraces extends BioElement {
     const ends = this.#calipers === null ? [this.#middleMs] : [this.#calipers.fromMs, this.#calipers.toMs].toSorted((a, b) => a - b);
     pause.recordings?.mark?.({
       streamOf: (channel) => this.#streamOf(channel) ?? ofTopmost,
-      channels: pause.lanes.map(({ code }) => code),
+      channels: channelNames(pause.lanes),
       fromMs: ends[0]!,
       toMs: ends[1] ?? null,
       done: () => void this.#readMarks(pause),

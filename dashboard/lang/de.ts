@@ -34,7 +34,6 @@ export const de = {
   Cancel: 'Abbrechen',
   Group: 'Gruppe',
   Everybody: 'Alle',
-  'Not found': 'Nicht gefunden',
   'Signing in failed.': 'Die Anmeldung ist fehlgeschlagen.',
   'Sign in': 'Anmelden',
   'E-mail': 'E-Mail',
@@ -322,6 +321,7 @@ export const de = {
   'none|severity': 'keiner',
   'seen by {who}': 'gesehen von {who}',
   'a program': 'einem Programm',
+  'a moment': 'ein Augenblick',
   Ongoing: 'Dauert an',
   Episodes: 'Episoden',
   'Found by rules, raised by safety answers, or entered by hand. Not a diagnosis: each is for a person to review.':

@@ -34,7 +34,6 @@ export const es: Translations = {
   Cancel: 'Cancelar',
   Group: 'Grupo',
   Everybody: 'Todos',
-  'Not found': 'No encontrado',
   'Signing in failed.': 'No se ha podido iniciar sesión.',
   'Sign in': 'Iniciar sesión',
   'E-mail': 'Correo electrónico',
@@ -323,6 +322,7 @@ export const es: Translations = {
   'none|severity': 'ninguna',
   'seen by {who}': 'visto por {who}',
   'a program': 'un programa',
+  'a moment': 'un instante',
   Ongoing: 'En curso',
   Episodes: 'Episodios',
   'Found by rules, raised by safety answers, or entered by hand. Not a diagnosis: each is for a person to review.':

@@ -34,7 +34,6 @@ export const fr: Translations = {
   Cancel: 'Annuler',
   Group: 'Groupe',
   Everybody: 'Tout le monde',
-  'Not found': 'Introuvable',
   'Signing in failed.': 'La connexion a échoué.',
   'Sign in': 'Se connecter',
   'E-mail': 'E-mail',
@@ -324,6 +323,7 @@ export const fr: Translations = {
   'none|severity': 'aucune',
   'seen by {who}': 'vu par {who}',
   'a program': 'un programme',
+  'a moment': 'un instant',
   Ongoing: 'En cours',
   Episodes: 'Épisodes',
   'Found by rules, raised by safety answers, or entered by hand. Not a diagnosis: each is for a person to review.':

@@ -5,7 +5,7 @@ import { groupField, loadGroups } from '../group-filter.ts';
 import { named, t } from '../language.ts';
 import { methodName, valueText } from '../method-name.ts';
 import { Page } from '../page.ts';
-import { badge, chips, duration, emptyState, moreButton, personLink, sortField, tableOf } from '../parts.ts';
+import { badge, chips, emptyState, lasted, moreButton, personLink, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
 import { call, callList, callNext, callTagged } from '../service.ts';
 import type { EpisodeDetail, EpisodeLine, Group, MethodOfValue, Rule, Xuser } from '../service.ts';
@@ -40,7 +40,7 @@ const seenBy = (episode: EpisodeLine): TemplateResult | typeof nothing =>
     : html`<span class="muted">${t('seen by {who}', { who: episode.acknowledged_by_name ?? t('a program') })}</span>`;
 
 function length(startedAt: string, endedAt: string | null): string {
-  return endedAt === null ? t('Ongoing') : duration(Date.parse(endedAt) - Date.parse(startedAt));
+  return endedAt === null ? t('Ongoing') : lasted(Date.parse(endedAt) - Date.parse(startedAt));
 }
 
 export class EpisodesPage extends Page {

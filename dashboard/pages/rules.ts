@@ -10,7 +10,7 @@ import { boundText, methodName, methodUnit, storedOf, typedOf, valueText } from 
 import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import type { FieldWords } from '../field-problem.ts';
-import { badge, duration, emptyState, figure, tableOf } from '../parts.ts';
+import { badge, duration, emptyState, figure, lasted, tableOf } from '../parts.ts';
 import { call, callTagged } from '../service.ts';
 import type { Group, MethodOfValue, Rule, TriedRule } from '../service.ts';
 import { severityName } from './episodes.ts';
@@ -437,7 +437,7 @@ export class RulesPage extends ProjectPage {
       { name: t('Started'), cell: (one: TriedEpisode) => this.time(one.started_at, 'medium') },
       {
         name: t('Lasted'),
-        cell: (one: TriedEpisode) => `${duration(one.duration_sec * 1000)}${one.ended_at === null ? `, ${t('goes on')}` : ''}`,
+        cell: (one: TriedEpisode) => `${lasted(one.duration_sec * 1000)}${one.ended_at === null ? `, ${t('goes on')}` : ''}`,
       },
       {
         name: t('Furthest'),

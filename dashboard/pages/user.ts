@@ -3,6 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { BioProvider } from '../../widgets/provider/provider.ts';
 import { ApiError } from '../../sdk/fetch-json.ts';
+import { channelNames } from '../../src/signal.ts';
 import { isLive } from '../../widgets/recording/recording-source.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { t } from '../language.ts';
@@ -319,7 +320,10 @@ export class UserPage extends Page {
         { name: t('Received'), cell: (stream) => this.time(stream.started_at) },
         {
           name: t('Channels'),
-          cell: (stream) => stream.channels.map((channel) => `${channel.code} ${formatNumber(locale, channel.rate_hz, 4)} Hz`).join(', '),
+          cell: ({ channels }) => {
+            const names = channelNames(channels);
+            return channels.map(({ code, rate_hz: rate }) => `${names.get(code)} ${formatNumber(locale, rate, 4)} Hz`).join(', ');
+          },
         },
         {
           name: t('Clock skew'),

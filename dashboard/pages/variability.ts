@@ -3,6 +3,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import type { Answer } from '../../sdk/request.ts';
+import { channelNames } from '../../src/signal.ts';
 import { unitLabel } from '../../widgets/shared/format.ts';
 import { clocksChange } from '../../widgets/shared/zoned-time.ts';
 import { named, plural, t } from '../language.ts';
@@ -358,11 +359,18 @@ export class VariabilityPage extends Page {
     const words = minutes.map((one) => [one, plural(Number(one), '1 minute', '{count} minutes')] as const);
     const codes = this.#series?.method_codes ?? [];
     const method = this.context.query.get('method');
-    const select = (label: string, list: readonly string[], chosen: string, name: string): TemplateResult =>
+    const channels = channelNames(this.#stream?.channels ?? []);
+    const select = (
+      label: string,
+      list: readonly string[],
+      chosen: string,
+      name: string,
+      words: ReadonlyMap<string, string> = new Map(),
+    ): TemplateResult =>
       html`<label class="picker"
         >${label}
         <select @change=${(event: Event) => this.#show({ [name]: (event.target as HTMLSelectElement).value })}>
-          ${list.map((one) => html`<option value=${one} ?selected=${one === chosen}>${one}</option>`)}
+          ${list.map((one) => html`<option value=${one} ?selected=${one === chosen}>${words.get(one) ?? one}</option>`)}
         </select></label
       >`;
     return html`<section class="card" aria-label=${t('Window')}>
@@ -387,6 +395,7 @@ export class VariabilityPage extends Page {
                 series.map(({ channel }) => channel),
                 this.#series!.channel,
                 'channel',
+                channels,
               )
             : nothing
         }
@@ -577,7 +586,7 @@ export class VariabilityPage extends Page {
       <h2>${t('How these values are made')}</h2>
       <ul>
         <li>
-          ${t('Beats of {channel} by {method}. Intervals cover {share} of the window, those that count {counted}.', { channel: series.channel, method: html`<code>${method}</code>`, share: percent(coverage), counted: percent(counted) })}
+          ${t('Beats of {channel} by {method}. Intervals cover {share} of the window, those that count {counted}.', { channel: channelNames(this.#stream?.channels ?? []).get(series.channel) ?? series.channel, method: html`<code>${method}</code>`, share: percent(coverage), counted: percent(counted) })}
         </li>
         <li>
           ${t('{count} of {all} intervals count', { count: this.#number(nn), all: this.#number(all) })}${out === '' ? '.' : html`; ${out}.`}

@@ -1,6 +1,7 @@
 /** A report as it is printed: whose and of when, what was recorded, summaries with their methods, trends, episodes with their strips. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
+import { channelNames } from '../../src/signal.ts';
 import { convertUnit, formatNumber, formatTime } from '../../widgets/shared/format.ts';
 import { zonedTime } from '../../widgets/shared/zoned-time.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
@@ -128,8 +129,10 @@ export class ReportView {
           { name: t('To'), cell: (stream) => time(stream.last_sample_at) },
           {
             name: t('Channels'),
-            cell: ({ channels }) =>
-              channels.map(({ code, rate_hz: rate }) => `${code} ${formatNumber(this.#locale, rate, 4)} Hz`).join(', '),
+            cell: ({ channels }) => {
+              const names = channelNames(channels);
+              return channels.map(({ code, rate_hz: rate }) => `${names.get(code)} ${formatNumber(this.#locale, rate, 4)} Hz`).join(', ');
+            },
           },
         ],
         streams,

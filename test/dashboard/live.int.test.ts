@@ -259,6 +259,8 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       const mark = async (channel: string): Promise<void> => {
         await page.getByRole('button', { name: 'Mark the middle' }).click();
         const dialog = page.getByRole('dialog');
+        const named = () => dialog.getByLabel('Channel').locator('option').allTextContents();
+        await expect.poll(named).toEqual(['All channels', 'ECG II', 'PPG finger']);
         await dialog.getByLabel('Channel').selectOption(channel);
         await dialog.getByLabel('Text').fill(`of ${channel}`);
         await dialog.getByRole('button', { name: 'Save' }).click();

@@ -95,6 +95,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     expect(await violations(page)).toEqual([]);
     await save.click();
     await page.getByRole('heading', { level: 1, name: 'After' }).waitFor();
+    expect(await page.title()).toBe('After · biosignal');
     await edit.click();
     await page.getByLabel('Time zone').fill('Nowhere/Land');
     await save.click();
@@ -463,6 +464,7 @@ describe.skipIf(chromiumPath === null)('an address', () => {
     for (const address of ['#/nowhere', '#/devices/17', '#/settings/nothing', '#/users/%']) {
       await page.evaluate((to) => void (location.hash = to), address);
       await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
+      expect(await page.title()).toBe('Page not found · biosignal');
       await page.getByRole('main').getByRole('link', { name: 'Go to the overview' }).click();
       await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     }

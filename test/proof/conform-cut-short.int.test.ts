@@ -20,7 +20,7 @@ it(
   async () => {
     const proxy = await conflictsAsDuplicates(running.service.port);
     try {
-      const { code, out } = await conform(running, [proxy.baseUrl, '--only', 'Ingest', '--json']);
+      const { code, out } = await conform(running, [proxy.baseUrl, '--new-project', '--only', 'Ingest', '--json']);
       const { checks, left } = JSON.parse(out) as Summary;
       const failed = checks.filter(({ result }) => result === 'failed').map(({ name }) => name);
       expect(failed).toEqual(['Its number with other samples', 'Its number at another device time', 'Its number with one event more']);
@@ -36,7 +36,7 @@ it(
 it(
   'cleans up when it is interrupted',
   async () => {
-    const { code } = await conform(running, [running.service.baseUrl], (stop) => {
+    const { code } = await conform(running, [running.service.baseUrl, '--new-project'], (stop) => {
       void until(async () => (await rowsOf(running, 'select count(*) from stream')) > 0, RUN_MS_MAX).then(() => stop());
     });
     expect(code).toBe(130);
@@ -49,18 +49,18 @@ it(
   'takes away what a killed run has left, when it must be over',
   async () => {
     const url = running.service.baseUrl;
-    await conform(running, [url], (stop) => {
+    await conform(running, [url, '--new-project'], (stop) => {
       void until(async () => (await rowsOf(running, 'select count(*) from stream')) > 0, RUN_MS_MAX).then(() => stop('SIGKILL'));
     });
     const left = await whatIsLeft(running);
     expect(Object.keys(left)).toEqual(expect.arrayContaining(['xuser', 'stream', 'api_key']));
 
-    const soon = JSON.parse((await conform(running, [url, '--only', 'Description', '--json'])).out) as Summary;
+    const soon = JSON.parse((await conform(running, [url, '--new-project', '--only', 'Description', '--json'])).out) as Summary;
     expect(soon.earlier).toContain('one is under way or was killed');
     expect(await whatIsLeft(running)).toMatchObject({ xuser: left['xuser'], api_key: left['api_key'] });
 
     await running.database.pool.query(`update api_key set expires_at = now() where name like 'conform-%'`); // the time has passed
-    const later = JSON.parse((await conform(running, [url, '--only', 'Description', '--json'])).out) as Summary;
+    const later = JSON.parse((await conform(running, [url, '--new-project', '--only', 'Description', '--json'])).out) as Summary;
     expect(later.earlier).toContain('taken away:');
     expect(await whatIsLeft(running)).toEqual({});
   },
@@ -71,7 +71,7 @@ it(
   'ends when the service is away, and cleans up when it is back',
   async () => {
     const proxy = await conflictsAsDuplicates(running.service.port);
-    const { code, out } = await conform(running, [proxy.baseUrl, '--json'], () => {
+    const { code, out } = await conform(running, [proxy.baseUrl, '--new-project', '--json'], () => {
       void until(async () => (await rowsOf(running, 'select count(*) from stream')) > 0, RUN_MS_MAX).then(async () => {
         await proxy.stop();
         setTimeout(() => void proxy.start(), 2000);

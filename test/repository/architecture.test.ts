@@ -80,7 +80,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/cli/conform': ['src/cli', 'src/cli/client', 'src/signal.ts', 'src/proto', 'src/formats', 'sdk'],
   'src/cli/client': everything,
   widgets: ['widgets', 'sdk', 'sdk/questionnaire.ts', 'src/signal.ts'],
-  dashboard: ['dashboard', 'widgets', 'sdk', 'sdk/questionnaire.ts', 'src/spellings.ts'],
+  dashboard: ['dashboard', 'widgets', 'sdk', 'sdk/questionnaire.ts', 'src/signal.ts', 'src/spellings.ts'],
   sdk: ['sdk', 'sdk/questionnaire.ts', 'src/signal.ts', 'src/proto'],
   accuracy: everything,
   examples: everything,

@@ -1,7 +1,8 @@
 /** Channels as the attribute names them and as the label shows them. */
 import { expect, it } from 'vitest';
 import type { LiveChannel } from '../shared/live-frame.ts';
-import { channelName, matches } from './live-trace.ts';
+import { channelName } from '../../src/signal.ts';
+import { matches } from './live-trace.ts';
 
 const channel = (code: string, kind: string, lead = '', id = code) => ({ code, kind, lead, id }) as LiveChannel;
 

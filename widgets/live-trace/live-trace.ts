@@ -228,5 +228,3 @@ export function matches(channel: LiveChannel, wanted: string): boolean {
 }
 
 define('bio-live-trace', BioLiveTrace);
-
-export { channelName, channelNames } from '../../src/signal.ts';
