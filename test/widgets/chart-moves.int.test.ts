@@ -325,6 +325,33 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('leaves what is being typed as it is when an answer comes', async () => {
+    const { page, chart, close } = await open(['biosignals="HR" from="2026-03-02" to="2026-03-05" tools'], { tz: 'Europe/Berlin' });
+    const [from, to] = [chart.getByLabel('From'), chart.getByLabel('To')];
+    const held: (() => void)[] = [];
+    await page.route('**/api/v1/charts/query', async (route) => {
+      await new Promise<void>((go) => held.push(go));
+      await route.continue();
+    });
+    await chart.getByRole('button', { name: 'Earlier' }).click();
+    await expect.poll(() => held.length).toBe(1);
+    await from.fill('2026-02-10');
+    await to.fill('2026-02-12');
+    held.forEach((go) => go());
+    await untilDrawn(chart, 2);
+    expect([await from.inputValue(), await to.inputValue()]).toEqual(['2026-02-10', '2026-02-12']);
+    await page.unroute('**/api/v1/charts/query');
+    await chart.getByRole('button', { name: 'Show', exact: true }).click();
+    await untilDrawn(chart, 3);
+    expect(asked()[2]!.range).toEqual({ from: '2026-02-09T23:00:00.000Z', to: '2026-02-12T23:00:00.000Z' });
+    // What was shown is as it is drawn, and follows the next step.
+    await chart.getByRole('button', { name: 'Earlier' }).click();
+    await untilDrawn(chart, 4);
+    await expect.poll(async () => [await from.inputValue(), await to.inputValue()]).toEqual(['2026-02-07', '2026-02-09']);
+    await page.close();
+    await close();
+  });
+
   it('draws steps and sleep as a bar for each day, and says which day', async () => {
     const days = ['2026-03-27T23:00Z', '2026-03-28T23:00Z', '2026-03-29T22:00Z'].map((time) => Date.parse(time));
     const answer = { values: [{ agg: 'sum' }], data: days.map((ms, i) => [ms, 4000 + 1000 * i]), qmask: days.map(() => [0]) };

@@ -36,6 +36,8 @@ export class Controls {
   readonly #host: ChartHost;
   readonly #say: Say;
   readonly #point: () => void;
+  /** What the fields of dates showed when something was typed into them that is not shown yet. */
+  #typed: Shown | null = null;
   /** Newest data: not asked for, being looked for, or why the chart is not there. */
   #search: Search = 'idle';
   /** Rest and nights: of which days, and what is known of them; null: closed. */
@@ -144,28 +146,27 @@ export class Controls {
     </div>`;
   }
 
-  /** Whole days, from the first to the last. */
+  /** Whole days, from the first to the last. What is being typed is not set anew by an answer that comes meanwhile. */
   #days(data: Shown): TemplateResult {
+    data = this.#typed ?? data;
     const { html } = this.#host.kit;
-    const date = (ms: number): string => new Date(wallTime(ms, this.#host.timeZone())).toISOString().slice(0, 10);
+    const zone = this.#host.timeZone();
+    const field = (word: 'from' | 'to', ms: number): TemplateResult =>
+      html`<label
+        >${this.#say(word)}<input type="date" required max="2199-12-30" .value=${new Date(wallTime(ms, zone)).toISOString().slice(0, 10)}
+      /></label>`;
     const submit = (event: SubmitEvent): void => {
       event.preventDefault();
+      this.#typed = null;
       const inputs = [...(event.target as HTMLFormElement).querySelectorAll('input')];
-      const dates = inputs.map(({ value }) => value).sort();
+      const dates = inputs.map((input) => input.value).sort();
       // What was typed the wrong way round reads as it is drawn.
       inputs.forEach((input, i) => (input.value = dates[i]!));
-      const [first, last] = dates.map((text) => atWallTime(Date.parse(text), this.#host.timeZone())) as [number, number];
-      if (first <= last) this.#host.show({ fromMs: first, toMs: addDays(last, 1, this.#host.timeZone()) });
+      const [first, last] = dates.map((text) => atWallTime(Date.parse(text), zone)) as [number, number];
+      if (first <= last) this.#host.show({ fromMs: first, toMs: addDays(last, 1, zone) });
     };
-    return html`<form @submit=${submit}>
-      <label>${this.#say('from')}<input type="date" required max="2199-12-30" .value=${date(data.fromMs)} /></label>
-      <label
-        >${this.#say('to')}<input
-          type="date"
-          required
-          max="2199-12-30"
-          .value=${date(Math.min(data.live ? Date.now() : Infinity, data.toMs - 1))}
-      /></label>
+    return html`<form @submit=${submit} @input=${() => (this.#typed = data)}>
+      ${field('from', data.fromMs)} ${field('to', Math.min(data.live ? Date.now() : Infinity, data.toMs - 1))}
       <button part="button">${this.#say('show')}</button>
     </form>`;
   }
