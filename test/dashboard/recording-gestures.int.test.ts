@@ -156,6 +156,30 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.context().close();
   });
 
+  it('drops what a key has ended while its pointer is down', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`);
+    const strip = page.locator('canvas.strip');
+    await strip.scrollIntoViewIfNeeded();
+    const dragAnd = async (key: string): Promise<void> => {
+      await page.locator('.views').focus();
+      const { x, y, width, height } = (await strip.boundingBox())!;
+      await page.mouse.move(x + width / 2, y + height / 2);
+      await page.mouse.down();
+      await page.mouse.move(x + width / 2 + 40, y + height / 2, { steps: 2 });
+      await page.keyboard.press(key);
+      await page.mouse.move(x + width / 2 + 80, y + height / 2, { steps: 2 });
+      await page.mouse.up();
+    };
+    await page.getByRole('checkbox', { name: 'Calipers' }).check();
+    await dragAnd('c');
+    expect(await page.locator('.measured').textContent()).toBe('');
+    await page.getByRole('combobox', { name: 'Mark', exact: true }).selectOption('Moment or stretch');
+    await dragAnd('Escape');
+    expect(await page.locator('.said').textContent()).toBe('');
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('is dragged by one finger, and its speed changed by two, or by the wheel with Ctrl', async () => {
     const { page, errors } = await openViewer(`?at=${at(200)}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
     const strip = page.locator('canvas.strip');
