@@ -96,7 +96,6 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   previousDay: 'Voriger Tag',
   nextDay: 'Nächster Tag',
   disclosure: 'Seite von {minutes} min, je Zeile {seconds} s',
-  strip: 'Streifen',
   stripLabel: 'Streifen von {seconds} s ab {time}, {speed} mm/s, {gain} mm/mV',
   stripPaper: 'Streifen: {channels}; {speed} mm/s, {gain} mm/mV; seine Mitte ist um {time}',
   beatsBy: 'Herzschläge nach {method}',

@@ -96,7 +96,6 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   previousDay: 'Día anterior',
   nextDay: 'Día siguiente',
   disclosure: 'Página de {minutes} min, {seconds} s por línea',
-  strip: 'Tira',
   stripLabel: 'Tira de {seconds} s desde {time}, {speed} mm/s, {gain} mm/mV',
   stripPaper: 'Tira: {channels}; {speed} mm/s, {gain} mm/mV; su centro está a las {time}',
   beatsBy: 'latidos según {method}',

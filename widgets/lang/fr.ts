@@ -96,7 +96,6 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   previousDay: 'Jour précédent',
   nextDay: 'Jour suivant',
   disclosure: 'Page de {minutes} min, {seconds} s par ligne',
-  strip: 'Bande',
   stripLabel: 'Bande de {seconds} s à partir de {time}, {speed} mm/s, {gain} mm/mV',
   stripPaper: 'Bande : {channels} ; {speed} mm/s, {gain} mm/mV ; son milieu est à {time}',
   beatsBy: 'battements selon {method}',

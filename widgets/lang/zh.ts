@@ -96,7 +96,6 @@ const texts: Record<TextKey | TraceTextKey | EntryTextKey | MoveTextKey | Record
   previousDay: '前一天',
   nextDay: '后一天',
   disclosure: '每页 {minutes} 分钟,每行 {seconds} 秒',
-  strip: '心电条',
   stripLabel: '{time} 起 {seconds} 秒,{speed} mm/s,{gain} mm/mV',
   stripPaper: '条带:{channels};{speed} mm/s,{gain} mm/mV;中央为 {time}',
   beatsBy: '心搏方法:{method}',

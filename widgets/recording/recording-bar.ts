@@ -1,58 +1,42 @@
 /** The controls above the views of a recording. */
 import { html, nothing } from '../shared/base.ts';
 import type { TemplateResult } from '../shared/base.ts';
+import type { JumpSearch } from './jump-search.ts';
+import type { OpenRecording } from './open-recording.ts';
 import { gains } from './recording-gains.ts';
-import type { Gains } from './recording-gains.ts';
 import { pickModes } from './recording-pick.ts';
 import type { PickMode } from './recording-pick.ts';
 import { jumps, textsOf } from './recording-seek.ts';
 import type { Jump } from './recording-seek.ts';
-import type { Mark, RecordingSource } from './recording-source.ts';
+import { rowLengths, speeds } from './recording-settings.ts';
+import type { RecordingSettings } from './recording-settings.ts';
 import type { RecordingWords } from './recording-words.ts';
+import type { StripSelection } from './strip-selection.ts';
 
-export const speeds = [12.5, 25, 50] as const;
-export const rowLengths = [10, 30, 60] as const;
-/** Signals of a strip, one below the other. */
-export const LANES_MAX = 12;
 const pickWords = { off: 'markOff', stretch: 'markStretch', beat: 'markBeat' } as const;
 
 /** What is shown now. */
 type BarState = Readonly<{
-  source: RecordingSource;
+  recording: OpenRecording;
   words: RecordingWords;
   atMs: number;
-  speed: number;
-  gains: Gains;
-  signal: string;
-  rowSec: number;
-  channels: readonly string[];
-  jump: Jump;
-  /** Of the events that are jumped to; '': of all. */
-  jumpText: string;
-  marks: readonly Mark[];
-  /** null: nothing can be picked. */
-  pickMode: PickMode | null;
-  isFiltered: boolean;
-  isMeasuring: boolean;
-  /** null: there are no calipers. */
-  marchOut: boolean | null;
+  settings: RecordingSettings;
+  search: JumpSearch;
+  selection: StripSelection;
+  /** Something can be picked. */
+  isMarking: boolean;
   isOfDays: boolean;
 }>;
 
 /** What the controls do. */
 export type BarActs = Readonly<{
-  speed: (one: number) => void;
-  gain: (one: number) => void;
-  signal: (code: string) => void;
-  row: (seconds: number) => void;
-  channels: (codes: readonly string[]) => void;
+  /** Of the settings, or of what is measured: shown at once. */
+  set: (change: () => void) => void;
   jump: (to: Jump) => void;
   jumpText: (text: string) => void;
   go: (forward: boolean) => void;
   pick: (mode: PickMode) => void;
-  filter: () => void;
   measure: () => void;
-  marchOut: () => void;
   moveTo: (ms: number) => void;
   moveDays: (days: number) => void;
   goTo: (input: HTMLInputElement) => void;
@@ -62,25 +46,50 @@ export type BarActs = Readonly<{
 }>;
 
 export function recordingBar(of: BarState, acts: BarActs): TemplateResult {
-  const { words, source } = of;
+  const { words, recording, settings, search, selection } = of;
+  const { channels, gains: own, signal } = settings;
   return html`<div class="bar">
-    ${choice(words.say('paperSpeed'), speeds, of.speed, (one) => `${one} mm/s`, acts.speed)}
-    ${of.channels.length < 2 ? nothing : signalChoice(of, acts)}
-    ${choice(words.say('gain'), gains, of.gains.of(of.signal), (one) => of.gains.name(of.signal, one), acts.gain)}
-    ${choice(words.say('rowSeconds'), rowLengths, of.rowSec, (one) => `${one} s`, acts.row)}
+    ${choice(
+      words.say('paperSpeed'),
+      speeds,
+      settings.speed,
+      (one) => `${one} mm/s`,
+      (one) => acts.set(() => (settings.speed = one)),
+    )}
+    ${channels.length < 2 ? nothing : signalChoice(of, acts)}
+    ${choice(
+      words.say('gain'),
+      gains,
+      own.of(signal),
+      (one) => own.name(signal, one),
+      (one) => acts.set(() => own.set(settings.signal, one)),
+    )}
+    ${choice(
+      words.say('rowSeconds'),
+      rowLengths,
+      settings.rowSec,
+      (one) => `${one} s`,
+      (one) => acts.set(() => (settings.rowSec = one)),
+    )}
     <label
       >${words.say('jumpTo')}
       <select @change=${(event: Event) => acts.jump(jumps[(event.target as HTMLSelectElement).selectedIndex]!)}>
-        ${jumps.map((one) => html`<option ?selected=${one === of.jump}>${words.say(one)}</option>`)}
+        ${jumps.map((one) => html`<option ?selected=${one === search.jump}>${words.say(one)}</option>`)}
       </select></label
     >
-    ${of.jump === 'jumpEvent' ? textChoice(of, acts) : nothing}
+    ${search.jump === 'jumpEvent' ? textChoice(of, acts) : nothing}
     <button type="button" @click=${() => acts.go(false)}>${words.say('previousEvent')}</button>
     <button type="button" @click=${() => acts.go(true)}>${words.say('nextEvent')}</button>
-    ${of.pickMode === null ? nothing : markChoice(of, acts)} ${check(words.say('filter'), of.isFiltered, acts.filter)}
-    ${check(words.say('calipers'), of.isMeasuring, acts.measure)}
-    ${check(words.say('marchOut'), of.marchOut ?? false, acts.marchOut, of.marchOut === null)}
-    ${source.stream.channels.length < 2 ? nothing : channelChoice(of, acts)} ${places(of, acts)}
+    ${of.isMarking ? markChoice(of, acts) : nothing}
+    ${check(words.say('filter'), settings.isFiltered, () => acts.set(() => (settings.isFiltered = !settings.isFiltered)))}
+    ${check(words.say('calipers'), selection.isMeasuring, acts.measure)}
+    ${check(
+      words.say('marchOut'),
+      selection.calipers?.marchOut ?? false,
+      () => acts.set(() => selection.toggleMarchOut()),
+      !selection.isMeasuring,
+    )}
+    ${recording.source.stream.channels.length < 2 ? nothing : channelChoice(of, acts)} ${places(of, acts)}
   </div>`;
 }
 
@@ -104,8 +113,8 @@ function check(label: string, isOn: boolean, toggle: () => void, isDisabled = fa
 }
 
 /** Where to go in the recording: along it, by days, to a time. */
-function places({ source, words, atMs, isOfDays }: BarState, acts: BarActs): TemplateResult {
-  const { startMs, endMs } = source;
+function places({ recording, words, atMs, isOfDays }: BarState, acts: BarActs): TemplateResult {
+  const { startMs, endMs } = recording.source;
   const [firstTime, lastTime] = words.localEnds(startMs, endMs);
   return html`<div class="goto">
     <label
@@ -140,48 +149,52 @@ function places({ source, words, atMs, isOfDays }: BarState, acts: BarActs): Tem
   </div>`;
 }
 
-function signalChoice({ words, source, channels, signal }: BarState, acts: BarActs): TemplateResult {
-  const codes = ['', ...channels];
+function signalChoice({ words, recording, settings }: BarState, acts: BarActs): TemplateResult {
+  const codes = ['', ...settings.channels];
+  const { names } = recording.source;
   return html`<label
     >${words.say('signal')}
-    <select @change=${(event: Event) => acts.signal(codes[(event.target as HTMLSelectElement).selectedIndex]!)}>
-      ${codes.map((code) => html`<option .selected=${code === signal}>${code === '' ? words.say('allSignals') : (source.names.get(code) ?? code)}</option>`)}
+    <select @change=${(event: Event) => acts.set(() => settings.choose((event.target as HTMLSelectElement).selectedIndex))}>
+      ${codes.map((code) => html`<option .selected=${code === settings.signal}>${code === '' ? words.say('allSignals') : (names.get(code) ?? code)}</option>`)}
     </select></label
   >`;
 }
 
 /** Of a file whose every beat is an event, which of them are jumped to. */
-function textChoice({ words, jumpText, marks }: BarState, acts: BarActs): TemplateResult {
+function textChoice({ words, search, recording }: BarState, acts: BarActs): TemplateResult {
   return html`<label
     >${words.say('jumpText')}
     <input
       type="text"
       list="texts"
       autocomplete="off"
-      .value=${jumpText}
+      .value=${search.text}
       @input=${(event: Event) => acts.jumpText((event.target as HTMLInputElement).value)}
       @keydown=${(event: KeyboardEvent) => {
         if (event.key === 'Enter' || event.key === 'Escape') acts.leave();
       }}
-    /><datalist id="texts">${textsOf(marks).map((text) => html`<option value=${text}></option>`)}</datalist>
+    /><datalist id="texts">${textsOf(recording.marks).map((text) => html`<option value=${text}></option>`)}</datalist>
   </label>`;
 }
 
-function markChoice({ words, pickMode }: BarState, acts: BarActs): TemplateResult {
+function markChoice({ words, selection }: BarState, acts: BarActs): TemplateResult {
   return html`<label
     >${words.say('mark')}
     <select @change=${(event: Event) => acts.pick(pickModes[(event.target as HTMLSelectElement).selectedIndex]!)}>
-      ${pickModes.map((mode) => html`<option .selected=${mode === pickMode}>${words.say(pickWords[mode])}</option>`)}
+      ${pickModes.map((mode) => html`<option .selected=${mode === selection.mode}>${words.say(pickWords[mode])}</option>`)}
     </select></label
   >`;
 }
 
-function channelChoice({ words, source, channels }: BarState, acts: BarActs): TemplateResult {
+function channelChoice({ words, recording, settings }: BarState, acts: BarActs): TemplateResult {
+  const { source } = recording;
+  const { channels } = settings;
+  const show = (list: readonly string[]): void => acts.set(() => settings.show(list));
   const codes = [...new Set(source.stream.channels.map(({ code }) => code))];
   const toggle = (code: string): void => {
     const has = channels.includes(code);
     const list = has ? channels.filter((one) => one !== code) : [...channels, code];
-    acts.channels(list.length === 0 ? channels : codes.filter((one) => list.includes(one)).slice(0, LANES_MAX));
+    show(list.length === 0 ? channels : codes.filter((one) => list.includes(one)));
   };
   return html`<fieldset class="channels">
     <legend class="vh">${words.say('channels')}</legend>
@@ -194,9 +207,7 @@ function channelChoice({ words, source, channels }: BarState, acts: BarActs): Te
     )}
     ${
       codes.length > 2
-        ? html`<button type="button" class="quiet" @click=${() => acts.channels(codes.slice(0, LANES_MAX))}>
-            ${words.say('allChannels')}
-          </button>`
+        ? html`<button type="button" class="quiet" @click=${() => show(codes)}>${words.say('allChannels')}</button>`
         : nothing
     }
   </fieldset>`;

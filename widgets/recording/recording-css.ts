@@ -1,7 +1,9 @@
 /** The style of the viewer of a recording. */
-import { fieldCss } from '../shared/field-css.ts';
 
-export const recordingCss = `${fieldCss}
+export const recordingCss = `
+input, select { font: inherit; color: inherit; }
+input:not([type=checkbox], [type=range]), select { inline-size: 100%; min-block-size: 40px; padding: 8px 10px; border: 1px solid var(--_edge); border-radius: 8px;
+  background: var(--_surface); }
 .bar { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: end; margin-block-end: 8px; font-size: .875rem; }
 .bar label { display: grid; gap: 2px; }
 .bar select { min-inline-size: 5.5em; inline-size: auto; }

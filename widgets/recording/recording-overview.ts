@@ -1,4 +1,4 @@
-/** The whole of a recording, or one day of a recording of days: its signal, how far it can be trusted, and heart rate. */
+/** The whole of a recording, and one day of a recording of days: signal, how far it can be trusted, and heart rate. */
 import { Retry } from './ask-again.ts';
 import type { Envelope, Quality, Rate, RecordingSource } from './recording-source.ts';
 
@@ -81,5 +81,52 @@ export class RecordingOverview {
   close(): void {
     this.#closing.abort();
     this.#retry.stop();
+  }
+}
+
+/** Those of an open recording that were shown last: the whole, and a day. */
+export class RecordingOverviews {
+  readonly #shown = new Map<'whole' | 'day', RecordingOverview>();
+  readonly #source: RecordingSource;
+  readonly #onChange: () => void;
+
+  /** @param onChange called whenever a part of one has come */
+  constructor(source: RecordingSource, onChange: () => void) {
+    [this.#source, this.#onChange] = [source, onChange];
+  }
+
+  /** As it was shown last; undefined: not yet. */
+  get whole(): RecordingOverview | undefined {
+    return this.#shown.get('whole');
+  }
+
+  /** @param day null: the whole */
+  of(channel: string, day: readonly [number, number] | null): RecordingOverview {
+    const name = day === null ? 'whole' : 'day';
+    const before = this.#shown.get(name);
+    const isThen = before?.day?.[0] === day?.[0];
+    if (isThen && before?.channel === channel) return before;
+    before?.close();
+    const next = new RecordingOverview(this.#source, channel, day, this.#onChange);
+    if (isThen) next.rate = before?.rate ?? null; // heart rate is the same of all channels
+    this.#shown.set(name, next);
+    return next;
+  }
+
+  get isLacking(): boolean {
+    return [...this.#shown.values()].some(({ isLacking }) => isLacking);
+  }
+
+  /** What is later than a time is read again. */
+  renewAfter(ms: number): void {
+    for (const one of this.#shown.values()) if (one.day === null || one.day[1] > ms) one.load();
+  }
+
+  askAgain(): void {
+    for (const one of this.#shown.values()) if (one.isLacking) one.load();
+  }
+
+  close(): void {
+    for (const one of this.#shown.values()) one.close();
   }
 }

@@ -171,7 +171,7 @@ export class RecordingPages {
   }
 
   #rateHz(channel: string): number {
-    return this.#source.stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
+    return this.#source.channelOf(channel)?.rate_hz ?? 1;
   }
 
   async #readSignal({ fromMs, lengthMs, channel }: Piece, signal: AbortSignal): Promise<Envelope | null> {

@@ -1,5 +1,6 @@
-/** Pointers on the strip of a recording: one moves it, measures or picks; two change its speed, and what the first had begun is
- *  taken back. */
+/** Pointers on the views of a recording. On the whole and the rows one says where to go. On the strip one moves it, measures or picks;
+ *  two change its speed, and what the first had begun is taken back. */
+import type { Page } from './recording-pages.ts';
 
 /** What a pointer does from where it came down until it goes up. */
 export type Does = 'move' | 'measure' | 'pick';
@@ -95,4 +96,21 @@ export class StripPointers {
     const [a, b] = [...this.#places.values()];
     return a === undefined || b === undefined ? 0 : Math.hypot(a.x - b.x, a.y - b.y);
   }
+}
+
+/** Of the view under a pointer. */
+export const boxOf = (event: MouseEvent): DOMRect => (event.currentTarget as Element).getBoundingClientRect();
+
+/** Time under a pointer of a view that shows a span. */
+export function timeAlong(event: PointerEvent, [fromMs, toMs]: readonly [number, number]): number {
+  const { left, width } = boxOf(event);
+  return Math.min(toMs - 1, Math.max(fromMs, fromMs + ((event.clientX - left) / width) * (toMs - fromMs)));
+}
+
+/** Time under a pointer of the rows of a page. */
+export function timeInRows(event: PointerEvent, { fromMs, rowMs, count }: Page): number {
+  const { left, top, width, height } = boxOf(event);
+  const row = Math.min(count - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * count)));
+  const along = Math.min(1, Math.max(0, (event.clientX - left - 64) / (width - 64)));
+  return fromMs + (row + along) * rowMs;
 }

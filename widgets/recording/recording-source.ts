@@ -82,6 +82,9 @@ export type Quality = Readonly<{
   endMs?: number;
 }>;
 
+/** As many as the service gives at once, and the time from which the next go on. */
+type Part<T> = Readonly<{ part: readonly T[]; last: string | undefined; isFull: boolean }>;
+
 export type Tile = Readonly<{ segments: readonly Segment[]; beats: readonly Beat[] }>;
 
 /** Length of a tile of samples and beats, ms: a strip and what is next to it. */
@@ -114,6 +117,8 @@ const EVENTS_MAX = 10_000;
 const EVENT_ANSWERS_MAX = 2;
 /** The part of a recording in which an event before a time is looked for first, ms. */
 const EVENTS_MS = 60_000;
+
+const iso = (ms: number): string => new Date(ms).toISOString();
 
 /** Is it being recorded now? An import is sent now, and was recorded then. */
 export const isLive = ({ is_flowing: flows, time_source: source }: Pick<Stream, 'is_flowing' | 'time_source'>): boolean =>
@@ -151,6 +156,10 @@ export class RecordingSource {
 
   get stream(): Stream {
     return this.#stream;
+  }
+
+  channelOf(code: string): Stream['channels'][number] | undefined {
+    return this.#stream.channels.find((channel) => channel.code === code);
   }
 
   /** Of the channels, by their codes: `ECG II`. */
@@ -208,8 +217,8 @@ export class RecordingSource {
     const answer = await this.session.get('/api/v1/streams/{streamId}/overview', {
       params: { streamId: this.stream.id },
       query: {
-        since: new Date(fromMs).toISOString(),
-        until: new Date(toMs).toISOString(),
+        since: iso(fromMs),
+        until: iso(toMs),
         buckets,
         ...(channels.length === 0 ? {} : { channels: [...channels] }),
         ...(resolution === undefined ? {} : { resolution }),
@@ -232,7 +241,7 @@ export class RecordingSource {
   async sampled(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Envelope | null> {
     const answer = await this.session.get('/api/v1/streams/{streamId}/samples', {
       params: { streamId: this.stream.id },
-      query: { since: new Date(fromMs).toISOString(), until: new Date(toMs).toISOString(), channels: [channel] },
+      query: { since: iso(fromMs), until: iso(toMs), channels: [channel] },
       signal,
     });
     const segments = answer.map(segmentOf);
@@ -256,7 +265,7 @@ export class RecordingSource {
 
   /** Where gaps of a channel are in a part of the recording. */
   async gaps(channel: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<Flags> {
-    const rateHz = this.#stream.channels.find(({ code }) => code === channel)?.rate_hz ?? 1;
+    const rateHz = this.channelOf(channel)?.rate_hz ?? 1;
     const resolution = rateHz >= 4 ? '1s' : rateHz >= 0.5 ? '8s' : '1m';
     const lookFromMs = fromMs - 2 * TILE_MS; // what goes before says whether a gap begins
     const [envelope] = await this.envelopes(lookFromMs, toMs, GAP_BUCKETS, [channel], signal, resolution);
@@ -269,7 +278,7 @@ export class RecordingSource {
   }
 
   #qualityOf(channel: string): string | undefined {
-    return qualityFeatures[this.#stream.channels.find(({ code }) => code === channel)?.kind ?? ''];
+    return qualityFeatures[this.channelOf(channel)?.kind ?? ''];
   }
 
   /** @param resolution finest buckets; the whole recording: as fine as there is room
@@ -286,7 +295,7 @@ export class RecordingSource {
       body: {
         subject_id: this.#stream.subject_id,
         series: [{ feature, channel }],
-        range: { from: new Date(fromMs).toISOString(), to: new Date(toMs + JUDGED_MS).toISOString() },
+        range: { from: iso(fromMs), to: iso(toMs + JUDGED_MS) },
         max_points: QUALITY_POINTS,
         quality_max: 2,
         detail: true,
@@ -343,7 +352,7 @@ export class RecordingSource {
     const request = new AbortController();
     this.#pending.set(key, request);
     this.#stale.delete(key);
-    const [since, until] = [key * TILE_MS, (key + 1) * TILE_MS].map((ms) => new Date(ms).toISOString()) as [string, string];
+    const [since, until] = [key * TILE_MS, (key + 1) * TILE_MS].map(iso) as [string, string];
     const { signal } = request;
     const at = { params: { streamId: this.stream.id }, signal } as const;
     try {
@@ -374,7 +383,7 @@ export class RecordingSource {
       body: {
         subject_id: subjectId,
         series: [{ biosignal_id: biosignal.id }],
-        range: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+        range: { from: iso(fromMs), to: iso(toMs) },
         max_points: RATE_POINTS,
         fill: 'null',
       },
@@ -389,7 +398,7 @@ export class RecordingSource {
 
   /** Episodes, annotations and events of the recording, by their start.  @param titleOf an episode's title in the language of the page */
   async marks(signal: AbortSignal, titleOf: (english: string) => string): Promise<Mark[]> {
-    const [since, until] = [this.startMs, this.endMs + 1].map((ms) => new Date(ms).toISOString()) as [string, string];
+    const [since, until] = [this.startMs, this.endMs + 1].map(iso) as [string, string];
     const [episodes, annotations, events] = await Promise.all([
       this.#episodes(since, until, signal),
       this.#annotations(signal),
@@ -431,63 +440,71 @@ export class RecordingSource {
   }
 
   /** The latest start first; each answer begins in the millisecond where the one before ended. */
-  async #episodes(since: string, until: string, signal: AbortSignal): Promise<Answer<'listEpisodes'>> {
-    const found = new Map<string, Answer<'listEpisodes'>[number]>();
-    let isCut = true;
-    for (let answers = 0; answers < MARK_ANSWERS_MAX && isCut; answers++) {
-      const before = found.size;
-      const query = { subject_id: this.stream.subject_id, since, until, limit: MARKS_MAX };
+  #episodes(since: string, until: string, signal: AbortSignal): Promise<readonly Answer<'listEpisodes'>[number][]> {
+    return this.#all('episode', MARK_ANSWERS_MAX, async (before = until) => {
+      const query = { subject_id: this.stream.subject_id, since, until: before, limit: MARKS_MAX };
       const part = await this.session.get('/api/v1/episodes', { query, signal });
-      for (const item of part) found.set(item.id, item);
-      isCut = part.length === MARKS_MAX;
-      if (found.size === before) break;
-      until = new Date(Date.parse(part.at(-1)!.started_at) + 1).toISOString();
-    }
-    this.#cut('episode', isCut ? until : null);
-    return [...found.values()];
+      const first = part.at(-1)?.started_at;
+      return { part, last: first && iso(Date.parse(first) + 1), isFull: part.length === MARKS_MAX };
+    });
   }
 
-  async #readEvents(signal: AbortSignal): Promise<readonly Mark[]> {
-    const found = new Map<string, Mark>();
-    let since: string | undefined;
+  #readEvents(signal: AbortSignal): Promise<readonly Mark[]> {
+    return this.#all('event', EVENT_ANSWERS_MAX, (since) => this.#eventsFrom(since === undefined ? {} : { since }, signal));
+  }
+
+  #annotations(signal: AbortSignal): Promise<readonly Answer<'listAnnotations'>[number][]> {
+    return this.#all('annotation', MARK_ANSWERS_MAX, async (since) => {
+      const query = { stream_id: this.stream.id, limit: MARKS_MAX, ...(since === undefined ? {} : { since }) };
+      const part = await this.session.get('/api/v1/annotations', { query, signal });
+      return { part, last: part.at(-1)?.starts_at, isFull: part.length === MARKS_MAX };
+    });
+  }
+
+  /** Each answer begins where the one before ended, so some come twice.  @param ask from where; undefined: all */
+  async #all<T extends Readonly<{ id: string }>>(
+    of: Mark['source'],
+    answersMax: number,
+    ask: (from?: string) => Promise<Part<T>>,
+  ): Promise<readonly T[]> {
+    const found = new Map<string, T>();
+    let from: string | undefined;
     let isCut = true;
-    for (let answers = 0; answers < EVENT_ANSWERS_MAX && isCut; answers++) {
-      const part = await this.#eventsFrom(since === undefined ? {} : { since }, signal);
-      for (const mark of part.marks) found.set(mark.id, mark);
-      isCut = part.isFull;
-      if (part.last === since) break;
-      since = part.last;
+    for (let answers = 0; answers < answersMax && isCut; answers++) {
+      const { part, last, isFull } = await ask(from);
+      for (const item of part) found.set(item.id, item);
+      isCut = isFull;
+      if (last === from) break;
+      from = last;
     }
-    this.#cut('event', isCut ? since! : null);
+    if (isCut) this.#cuts.set(of, Date.parse(from!));
+    else this.#cuts.delete(of);
     return [...found.values()];
   }
 
   /** As many as the service gives at once, by their time. */
-  async #eventsFrom(
-    range: Readonly<{ since?: string; until?: string }>,
-    signal: AbortSignal,
-  ): Promise<Readonly<{ marks: readonly Mark[]; last: string | undefined; isFull: boolean }>> {
-    const part = await this.session.get('/api/v1/streams/{streamId}/events', {
+  async #eventsFrom(range: Readonly<{ since?: string; until?: string }>, signal: AbortSignal): Promise<Part<Mark>> {
+    const events = await this.session.get('/api/v1/streams/{streamId}/events', {
       params: { streamId: this.stream.id },
       query: { limit: EVENTS_MAX, ...range },
       signal,
     });
-    const marks = part.map(({ id, at, code, text }): Mark => {
+    const part = events.map(({ id, at, code, text }): Mark => {
       const startMs = Date.parse(at);
       const label = code === 'annotation' && text !== '' ? text : `${code} ${text}`.trim();
       return { id, startMs, endMs: startMs, label, source: 'event', beat: null, channel: null, madeMs: 0 };
     });
-    return { marks, last: part.at(-1)?.at, isFull: part.length === EVENTS_MAX };
+    return { part, last: events.at(-1)?.at, isFull: events.length === EVENTS_MAX };
   }
 
   /** Those in [since, until), however many. */
   async #eventsIn(sinceMs: number, untilMs: number, signal: AbortSignal): Promise<readonly Mark[]> {
-    const until = new Date(untilMs).toISOString();
+    const until = iso(untilMs);
     const found: Mark[] = [];
-    let since = new Date(sinceMs).toISOString();
+    let since = iso(sinceMs);
     for (;;) {
-      const { marks, last, isFull } = await this.#eventsFrom({ since, until }, signal);
-      found.push(...marks);
+      const { part, last, isFull } = await this.#eventsFrom({ since, until }, signal);
+      found.push(...part);
       if (!isFull || last === undefined || last === since) return found;
       since = last;
     }
@@ -498,10 +515,10 @@ export class RecordingSource {
   async event(fromMs: number, forward: boolean, isOne: (mark: Mark) => boolean, signal: AbortSignal): Promise<number | null> {
     const cutMs = this.cutOf('event');
     if (cutMs === null) return null;
-    let since = new Date(Math.max(fromMs, cutMs)).toISOString();
+    let since = iso(Math.max(fromMs, cutMs));
     while (forward) {
-      const { marks, last, isFull } = await this.#eventsFrom({ since }, signal);
-      const hit = marks.find((mark) => mark.startMs > fromMs + 1 && isOne(mark));
+      const { part, last, isFull } = await this.#eventsFrom({ since }, signal);
+      const hit = part.find((mark) => mark.startMs > fromMs + 1 && isOne(mark));
       if (hit !== undefined) return hit.startMs;
       if (!isFull || last === undefined || last === since) return null;
       since = last;
@@ -517,29 +534,6 @@ export class RecordingSource {
     return null;
   }
 
-  #cut(source: Mark['source'], at: string | null): void {
-    if (at === null) this.#cuts.delete(source);
-    else this.#cuts.set(source, Date.parse(at));
-  }
-
-  /** Each answer begins where the one before ended, so some come twice. */
-  async #annotations(signal: AbortSignal): Promise<Answer<'listAnnotations'>> {
-    const found = new Map<string, Answer<'listAnnotations'>[number]>();
-    let since: string | undefined;
-    let isCut = true;
-    for (let answers = 0; answers < MARK_ANSWERS_MAX && isCut; answers++) {
-      const query = { stream_id: this.stream.id, limit: MARKS_MAX, ...(since === undefined ? {} : { since }) };
-      const part = await this.session.get('/api/v1/annotations', { query, signal });
-      for (const item of part) found.set(item.id, item);
-      isCut = part.length === MARKS_MAX;
-      const last = part.at(-1)?.starts_at;
-      if (last === since) break;
-      since = last;
-    }
-    this.#cut('annotation', isCut ? since! : null);
-    return [...found.values()];
-  }
-
   /** The next ectopic beat after a time, or the last one before it; null: there is none. */
   async ectopic(fromMs: number, forward: boolean, signal: AbortSignal): Promise<number | null> {
     // Windows that grow: most are near.
@@ -549,7 +543,7 @@ export class RecordingSource {
       const [low, high] = forward ? [edge, edge + spanMs] : [edge - spanMs, edge];
       const beats = await this.session.get('/api/v1/streams/{streamId}/beats', {
         params: { streamId: this.stream.id },
-        query: { since: new Date(low).toISOString(), until: new Date(high).toISOString(), ts_unit: 'ms', limit: BEATS_MAX },
+        query: { since: iso(low), until: iso(high), ts_unit: 'ms', limit: BEATS_MAX },
         signal,
       });
       const found = beatsOf(beats).filter(

@@ -1,13 +1,12 @@
 /** Words of the viewer of a recording: times, picks, measures, and where one is. */
 import { atWallTime, wallTime } from '../shared/days.ts';
 import { unitLabel } from '../shared/format.ts';
-import { sentenceOf } from '../shared/strings.ts';
-import { traceTextFor } from '../shared/trace-strings.ts';
+import { sentenceOf, textFor } from '../shared/strings.ts';
 import { zoneIfTwice } from '../shared/zoned-time.ts';
 import { tickTexts, timeSplits, timeSteps } from '../trend-chart/ticks.ts';
 import type { Tick } from './recording-draw.ts';
 import type { Pick } from './recording-pick.ts';
-import type { Beat, Segment } from './recording-source.ts';
+import type { Beat, Mark, RecordingSource, Segment } from './recording-source.ts';
 import { DOUBT, stripLetterOf } from './recording-draw-marks.ts';
 import { recordingTexts } from './recording-strings.ts';
 import type { RecordingTextKey } from './recording-strings.ts';
@@ -138,7 +137,7 @@ export class RecordingWords {
   /** @param beats of the strip  @param missing said in place of their quality */
   reading(atMs: number, beats: readonly Beat[], missing: string | null): string {
     const { bpm, intervals, flag, count, total } = readStrip(beats);
-    const word = traceTextFor(this.#locale, flag === null ? 'noValue' : (['good', 'suspect', 'bad'] as const)[flag]);
+    const word = flag === null ? this.say('noValue') : textFor(this.#locale, (['good', 'suspect', 'bad'] as const)[flag]);
     const quality = missing ?? (count === total ? word : this.say('ofBeats', { quality: word, count, total }));
     const isFew = flag !== null && flag < 2 && intervals < (bpm === null ? INTERVALS_MIN : INTERVALS_FEW);
     const rate = bpm === null ? '–' : `${bpm} /min`;
@@ -166,8 +165,18 @@ export class RecordingWords {
     return {
       seconds: this.number(Math.max(1000, toMs - fromMs) / 1000, 0),
       time: this.clock(fromMs, false),
-      quality: traceTextFor(this.#locale, badMs > 0 ? 'bad' : 'suspect'),
+      quality: textFor(this.#locale, badMs > 0 ? 'bad' : 'suspect'),
     };
+  }
+
+  /** Of which marks there are more than are shown. */
+  cuts(source: RecordingSource, marks: readonly Mark[]): readonly string[] {
+    return (['event', 'annotation', 'episode'] as const).flatMap((of) => {
+      const ms = source.cutOf(of);
+      if (ms === null) return [];
+      const count = this.number(marks.filter((mark) => mark.source === of).length, 0);
+      return this.say(of === 'episode' ? 'cutBefore' : 'cutAfter', { count, time: this.clock(ms, true) });
+    });
   }
 
   /** @param segments of the channel that is measured */

@@ -18,38 +18,33 @@
  *  @fires bio:state - {state} whenever the state changes: loading, ready, empty, offline, error or unauthorized
  *  @fires bio:recording-view - {at, speed, gain, row, channels}: what is shown, after each step
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
-import { isRefusal } from '../../sdk/retry.ts';
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
 import { addDays, startOfDay, wallTime } from '../shared/days.ts';
-import { unitLabel } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
-import { tokenColor } from '../shared/theme.ts';
-import { drawRows, drawStrip, drawWhole, pxPerMs, surfaceOf } from './recording-draw.ts';
-import type { Colors, Surface, Tick } from './recording-draw.ts';
-import { Retry } from './ask-again.ts';
-import { correctBeats, nearestBeat } from './corrected-beats.ts';
-import { filtered } from './recording-filter.ts';
-import { pickBeat, pickDetail, setEnd, stepBeat } from './recording-pick.ts';
-import type { Pick, PickMode } from './recording-pick.ts';
-import { LANES_MAX, recordingBar, rowLengths, speeds } from './recording-bar.ts';
+import { nearestBeat } from './corrected-beats.ts';
+import { JumpSearch } from './jump-search.ts';
+import { OpenRecording } from './open-recording.ts';
+import type { View } from './open-recording.ts';
+import { recordingBar } from './recording-bar.ts';
 import type { BarActs } from './recording-bar.ts';
+import { RecordingCanvases } from './recording-canvases.ts';
 import { recordingCss } from './recording-css.ts';
+import { pxPerMs } from './recording-draw.ts';
 import { actionOf } from './recording-keys.ts';
 import type { Keyed } from './recording-keys.ts';
-import { findOrNone } from './recording-seek.ts';
-import type { Jump, TimedJump } from './recording-seek.ts';
-import { RecordingWords } from './recording-words.ts';
-import { stretchFrom, within, WorstWalk } from './recording-worst.ts';
-import type { BadStretch } from './recording-worst.ts';
-import { Gains, gains, USUAL_GAIN } from './recording-gains.ts';
-import { RecordingOverview } from './recording-overview.ts';
-import { StripPointers } from './recording-pointers.ts';
-import { pageMs, RecordingPages } from './recording-pages.ts';
+import { pageMs } from './recording-pages.ts';
 import type { Page } from './recording-pages.ts';
-import { RecordingSource } from './recording-source.ts';
-import type { Beat, Mark, Quality, Segment } from './recording-source.ts';
-import { tilesOf } from './strip-tiles.ts';
+import { pickBeat, pickDetail, setEnd } from './recording-pick.ts';
+import type { Pick, PickMode } from './recording-pick.ts';
+import { boxOf, StripPointers, timeAlong, timeInRows } from './recording-pointers.ts';
+import type { Jump } from './recording-seek.ts';
+import type { Beat, RecordingSource } from './recording-source.ts';
+import { RecordingSettings } from './recording-settings.ts';
+import { drawViews, laneName } from './recording-views.ts';
+import type { StripContents } from './recording-views.ts';
+import { RecordingWords } from './recording-words.ts';
+import { StripSelection } from './strip-selection.ts';
 
 /** Lanes of a strip that leaves room for others on a screen. */
 const STAYS_MAX = 3;
@@ -59,25 +54,11 @@ const FINE_MS = 10;
 const COMPUTED_AFTER_MS = 60_000;
 /** A pause of the pointer after which what is shown is told. */
 const TOLD_AFTER_MS = 200;
-/** Of a recording that goes on: how often to ask how far it has got, ms. */
-const REFRESH_MS = 5000;
-/** Episodes begin while it goes on, and others mark it: how often they are asked for, ms. */
-const MARKS_MS = 30_000;
-/** Of one that does not go on it is asked this often whether it may still be seen. */
-const LOOK_MS = 30_000;
 const DAY_MS = 86_400_000;
 /** A recording that is longer is one of days. */
 const LONG_MS = 1.2 * DAY_MS;
 
-/** The whole recording and a day of it; the page of rows; the strip. */
-const allViews = ['wholes', 'page', 'strip'] as const;
-type View = (typeof allViews)[number];
-
-type Span = readonly [fromMs: number, toMs: number];
-type Calipers = Readonly<{ fromMs: number; toMs: number; marchOut: boolean }>;
-
-const nextOf = (list: readonly number[], value: number, by: number): number =>
-  list[Math.min(list.length - 1, Math.max(0, list.indexOf(value) + by))]!;
+const EMPTY: StripContents = { segments: [], beats: [], isWaiting: false };
 
 export class BioRecording extends BioElement {
   static override styles = recordingCss;
@@ -85,49 +66,22 @@ export class BioRecording extends BioElement {
   /** Names an episode in the language of the page, where the page can: the service names its own in English. */
   titleOf = (english: string): string => english;
   #session: Session | null = null;
-  #source: RecordingSource | null = null;
   #opening: AbortController | null = null;
+  #recording: OpenRecording | null = null;
   #state: WidgetState = 'loading';
-  #whole: RecordingOverview | null = null;
-  #marks: readonly Mark[] = [];
-  #areMarksRead = false;
-  #marksAskedMs = 0;
-  /** Numbers of the last question for them, and of the one whose answer is shown. */
-  #marksQuestion = 0;
-  #marksAnswered = 0;
-  #pages: RecordingPages | null = null;
-  #refreshTimer: ReturnType<typeof setTimeout> | undefined;
-  /** The day that is shown of a recording of days; null: not asked for. */
-  #day: RecordingOverview | null = null;
-  readonly #marksRetry = new Retry();
-  /** A part of the page of rows could not be read. */
-  #isPageUnread = false;
+  readonly #canvases = new RecordingCanvases(this.root, (views) => {
+    if (this.isConnected && this.#recording !== null) this.#drawViews(this.#recording, views);
+  });
   #atMs = NaN;
   /** The strip is at the beginning as soon as it has a width. */
   #isAtStart = false;
-  #speed = 25;
-  readonly #gains = new Gains((channel) => this.#source!.stream.channels.find(({ code }) => code === channel)?.unit ?? 'mV');
-  /** Code of the signal whose gain is changed; '': of all. */
-  #signal = '';
-  #rowSec = 60;
-  #channels: readonly string[] = [];
-  #isFiltered = false;
-  #calipers: Calipers | null = null;
-  #isMeasuring = false;
-  #jump: Jump = 'jumpEpisode';
-  #jumpText = '';
-  /** Ends the search for it: they are elsewhere. */
-  #looking: AbortController | null = null;
-  readonly #worst = new WorstWalk();
-  #pickMode: PickMode = 'off';
-  #pick: Pick | null = null;
+  readonly #settings = new RecordingSettings((channel) => this.#source!.channelOf(channel)?.unit ?? 'mV');
+  readonly #search = new JumpSearch();
+  readonly #selection = new StripSelection();
+  #strip = EMPTY;
   /** The beat under the pointer. */
   #hovered: Beat | null = null;
   #message = '';
-  #queued = 0;
-  readonly #toDraw = new Set<View>();
-  /** Of the canvases, as they were rendered last. */
-  #sizes = '';
   #tellTimer: ReturnType<typeof setTimeout> | undefined;
   /** The day in which a pointer came down. */
   #heldDay: readonly [number, number] = [0, 0];
@@ -136,24 +90,8 @@ export class BioRecording extends BioElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    const again = (): void => this.#draw();
-    const sizes = new ResizeObserver(again);
-    sizes.observe(this);
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    scheme.addEventListener('change', again);
-    // At once: a page is printed before the next frame. Paper is light, whatever the screen is.
-    const paper = matchMedia('print');
-    const onPaper = (): void => {
-      for (const view of allViews) this.#toDraw.add(view);
-      if (this.#source !== null) this.#drawViews(this.#source);
-    };
-    paper.addEventListener('change', onPaper);
+    this.during(this.#canvases.watch());
     this.during(() => {
-      paper.removeEventListener('change', onPaper);
-      sizes.disconnect();
-      scheme.removeEventListener('change', again);
-      cancelAnimationFrame(this.#queued);
-      this.#queued = 0;
       clearTimeout(this.#tellTimer);
       clearTimeout(this.#readTimer);
       this.#close();
@@ -166,39 +104,31 @@ export class BioRecording extends BioElement {
       this.#session = session;
       this.#open();
     }
-    this.#draw(); // a provider has a language, a theme and a time zone, too
+    this.#canvases.draw(); // a provider has a language, a theme and a time zone, too
     this.requestUpdate();
   }
 
   protected override changed(name: string): void {
     if (name === 'marking') {
-      this.#pickMode = 'off';
-      this.#pick = null;
-    } else if (['lang', 'theme', 'tz'].includes(name)) this.#draw();
-    else if (this.#source !== null && this.getAttribute('stream') === this.#source.stream.id) this.#readSettings(name);
+      this.#selection.pickBy('off');
+      this.#selection.pick = null;
+    } else if (['lang', 'theme', 'tz'].includes(name)) this.#canvases.draw();
+    else if (this.#recording !== null && this.getAttribute('stream') === this.#recording.source.stream.id)
+      this.#readSettings(this.#recording, name);
     else this.#open();
     this.requestUpdate();
   }
 
+  get #source(): RecordingSource | null {
+    return this.#recording?.source ?? null;
+  }
+
   #close(): void {
     this.#opening?.abort();
-    clearTimeout(this.#refreshTimer);
-    this.#marksRetry.stop();
-    this.#isPageUnread = false;
-    this.#looking?.abort();
-    this.#pages?.close();
-    this.#pages = null;
-    this.#source?.close();
-    this.#source = null;
-    this.#whole?.close();
-    this.#whole = null;
-    this.#worst.restart();
-    this.#day?.close();
-    this.#day = null;
-    [this.#marks, this.#calipers, this.#pick] = [[], null, null];
-    [this.#isMeasuring, this.#areMarksRead] = [false, false];
-    this.#lacking.clear();
-    [this.#beats, this.#shown, this.#read, this.#letters, this.#message] = [[], [], '', '', ''];
+    this.#recording = null;
+    this.#search.restart();
+    this.#selection.restart();
+    [this.#strip, this.#read, this.#letters, this.#message] = [EMPTY, '', '', ''];
   }
 
   #open(): void {
@@ -219,107 +149,28 @@ export class BioRecording extends BioElement {
   }
 
   async #load(session: Session, streamId: string, signal: AbortSignal): Promise<void> {
-    const source = await RecordingSource.open(session, streamId, () => this.#draw('strip'), signal);
-    if (signal.aborted) return;
-    this.#source = source;
-    this.#pages = new RecordingPages(source, (layer) => (layer === 'signal' ? this.#draw('page') : this.#draw('page', 'strip')));
-    if (source.stream.channels.length === 0) {
+    const viewer = {
+      draw: (...views: readonly View[]) => this.#canvases.draw(...views),
+      update: () => this.requestUpdate(),
+      refuse: (error: unknown) => {
+        this.#close();
+        this.#fail(error);
+      },
+      titleOf: (english: string) => this.titleOf(english),
+    };
+    const recording = await OpenRecording.open(session, streamId, viewer, signal);
+    if (recording === null) return;
+    this.#recording = recording;
+    if (recording.source.stream.channels.length === 0) {
       this.#setState('empty');
       return;
     }
     this.#atMs = NaN;
     this.#hovered = null;
-    this.#readSettings();
+    this.#readSettings(recording);
     this.#setState('ready');
-    this.#loadMarks(source, signal);
-    this.#follow(source, signal);
-  }
-
-  /** Until they are here. */
-  #loadMarks(source: RecordingSource, signal: AbortSignal): void {
-    this.#marksAskedMs = performance.now();
-    this.#readMarks(source, signal).then(
-      () => {
-        this.#marksRetry.stop();
-        this.#setLacking('marks', false);
-      },
-      (error: unknown) => {
-        if (signal.aborted || source !== this.#source) return;
-        this.#setLacking('marks', true);
-        this.#marksRetry.later(error, () => this.#loadMarks(source, signal));
-      },
-    );
-  }
-
-  /** An answer that comes later than one to a later question is left: it may lack what was saved in between. */
-  async #readMarks(source: RecordingSource, signal: AbortSignal): Promise<void> {
-    const question = ++this.#marksQuestion;
-    const marks = await source.marks(signal, this.titleOf);
-    if (signal.aborted || source !== this.#source || question < this.#marksAnswered) return;
-    [this.#marks, this.#areMarksRead, this.#marksAnswered] = [marks, true, question];
-    this.requestUpdate();
-    this.#draw();
-  }
-
-  /** While it is being recorded, what comes is added at its end; what is shown stays where it is. Who may no longer see the recording,
-   *  because its person has withdrawn a consent or was erased, or the session has ended, is shown nothing more of it. */
-  #follow(source: RecordingSource, signal: AbortSignal): void {
-    this.#refreshTimer = setTimeout(
-      () => {
-        void source
-          .refresh(signal)
-          .then((fromMs) => {
-            if (fromMs === null || signal.aborted) return;
-            this.#pages?.renewAfter(fromMs);
-            this.#whole?.load();
-            this.#draw();
-            if (performance.now() - this.#marksAskedMs > MARKS_MS) this.#loadMarks(source, signal);
-            if (this.#day?.day != null && this.#day.day[1] > fromMs) this.#day.load();
-            this.requestUpdate();
-          })
-          .then(
-            () => this.#setUpToDate(true),
-            (error: unknown) => {
-              if (signal.aborted) return;
-              if (!isRefusal(error)) return this.#setUpToDate(false);
-              this.#close();
-              this.#fail(error);
-            },
-          )
-          .finally(() => {
-            if (!signal.aborted) this.#follow(source, signal);
-          });
-      },
-      source.goesOn ? REFRESH_MS : LOOK_MS,
-    );
-  }
-
-  /** The last question for what is new had an answer. */
-  #isUpToDate = true;
-
-  /** Views of which something could not be read; and marks. */
-  readonly #lacking = new Set<View | 'marks'>();
-
-  #setLacking(what: View | 'marks', isLacking: boolean): void {
-    if (isLacking === this.#lacking.has(what)) return;
-    if (isLacking) this.#lacking.add(what);
-    else this.#lacking.delete(what);
-    this.requestUpdate();
-  }
-
-  /** All that could not be read: also what was refused, which is not asked for by itself. */
-  #askAgain(source: RecordingSource): void {
-    source.askAgain();
-    this.#pages?.askAgain();
-    for (const overview of [this.#whole, this.#day]) if (overview?.isLacking === true) overview.load();
-    if (this.#lacking.has('marks')) this.#loadMarks(source, this.#opening!.signal);
-    this.#draw();
-  }
-
-  #setUpToDate(isUpToDate: boolean): void {
-    if (isUpToDate === this.#isUpToDate) return;
-    this.#isUpToDate = isUpToDate;
-    this.requestUpdate();
+    recording.loadMarks();
+    recording.follow();
   }
 
   #setState(state: WidgetState): void {
@@ -330,28 +181,11 @@ export class BioRecording extends BioElement {
     this.requestUpdate();
   }
 
-  /** What the attributes say, within what there is.  @param changed the one that has changed; none: all */
-  #readSettings(changed?: string): void {
-    const source = this.#source!;
-    const among = <T extends number>(name: string, list: readonly T[], fallback: T): T =>
-      list.find((one) => one === Number(this.getAttribute(name))) ?? fallback;
-    const settings: Readonly<Record<string, () => void>> = {
-      speed: () => (this.#speed = among('speed', speeds, 25)),
-      gain: () => (this.#gains.all = among('gain', gains, 10)),
-      row: () => (this.#rowSec = among('row', rowLengths, 60)),
-      channels: () => this.#readChannels(source),
-      at: () => this.#readPlace(source),
-    };
-    for (const [name, read] of Object.entries(settings)) if (changed === undefined || changed === name) read();
-    this.#draw();
-  }
-
-  #readChannels({ stream: { channels } }: RecordingSource): void {
-    const wanted = (this.getAttribute('channels') ?? '').split(',').filter((code) => channels.some((channel) => channel.code === code));
-    const ecg = channels.filter(({ kind }) => kind === 'ecg');
-    const usual = (ecg.length > 0 ? ecg : channels).slice(0, 2).map(({ code }) => code);
-    this.#channels = (wanted.length > 0 ? wanted : usual).slice(0, LANES_MAX);
-    if (!this.#channels.includes(this.#signal)) this.#signal = '';
+  /** What the attributes say.  @param changed the one that has changed; none: all */
+  #readSettings({ source }: OpenRecording, changed?: string): void {
+    this.#settings.read(this, source.stream, changed);
+    if (changed === undefined || changed === 'at') this.#readPlace(source);
+    this.#canvases.draw();
   }
 
   #readPlace(source: RecordingSource): void {
@@ -365,24 +199,21 @@ export class BioRecording extends BioElement {
 
   /** Reads episodes and annotations again, after a change. */
   async refreshMarks(): Promise<void> {
-    const source = this.#source;
-    if (source === null) return;
-    await this.#readMarks(source, new AbortController().signal);
+    await this.#recording?.readMarks(new AbortController().signal);
   }
 
   /** Shows a moment or a stretch as picked, so that it can be changed. @param from ISO 8601 @param to null: a moment */
   showPick(from: string, to: string | null): void {
     const fromMs = Date.parse(from);
-    if (this.#isMeasuring) this.#toggleCalipers();
-    this.#pickMode = 'stretch';
-    this.#pick = { fromMs, toMs: to === null ? fromMs : Date.parse(to), beat: null };
+    this.#selection.pickBy('stretch');
+    this.#selection.pick = { fromMs, toMs: to === null ? fromMs : Date.parse(to), beat: null };
     this.moveTo(from);
     this.requestUpdate();
   }
 
   /** Nothing is picked any more. */
   clearPick(): void {
-    this.#pick = null;
+    this.#selection.pick = null;
     this.#message = '';
     this.requestUpdate();
   }
@@ -404,29 +235,30 @@ export class BioRecording extends BioElement {
   }
 
   #setPick(pick: Pick | null, done = false): void {
-    this.#pick = pick;
+    this.#selection.pick = pick;
     this.#message = pick === null ? '' : this.#words.picked(pick);
-    this.#draw();
+    this.#canvases.draw();
     this.requestUpdate();
     this.emit('bio:recording-pick', pick === null ? null : pickDetail(pick, done));
   }
 
   /** The beat under the pointer, whatever is being picked. */
   #hover(event: PointerEvent): void {
-    const beat = nearestBeat(this.#beats, this.#timeAt(event)) ?? null;
+    const beat = nearestBeat(this.#strip.beats, this.#timeAt(event)) ?? null;
     if (beat === this.#hovered) return;
     this.#hovered = beat;
     this.requestUpdate();
   }
 
+  #pickAs(mode: PickMode, pick: Pick, done = false): void {
+    this.#selection.pickBy(mode);
+    this.#setPick(pick, done);
+  }
+
   /** By keyboard: the next beat after the one that is picked, or the one in the middle, or the next after the middle. */
   #pickNextBeat(forward: boolean): void {
-    if (this.#isMeasuring) this.#toggleCalipers();
-    this.#pickMode = 'beat';
-    const before = this.#pick !== null && this.#pick.beat !== null ? this.#pick.fromMs : null;
-    const near = pickBeat(this.#beats, this.#atMs);
-    const isNear = before === null && near.beat !== 'added';
-    const next = isNear ? near : stepBeat(this.#beats, before ?? this.#atMs, forward);
+    this.#selection.pickBy('beat');
+    const next = this.#selection.nextBeat(this.#strip.beats, this.#atMs, forward);
     if (next === null) return;
     if (Math.abs(next.fromMs - this.#atMs) > 0.45 * this.#stripMs) this.#moveTo(next.fromMs);
     this.#setPick(next);
@@ -434,13 +266,8 @@ export class BioRecording extends BioElement {
 
   /** `[` and `]`: an end of the calipers, or of the stretch that is picked, comes to the middle of the strip: of what was begun last. */
   #setEnd(end: 'from' | 'to'): void {
-    if (this.#calipers !== null) {
-      const at = end === 'from' ? { fromMs: this.#atMs } : { toMs: this.#atMs };
-      this.#set(() => (this.#calipers = { ...this.#calipers!, ...at }));
-    } else if (this.#isMarking) {
-      this.#pickMode = 'stretch';
-      this.#setPick(setEnd(this.#pick, end, this.#atMs));
-    }
+    if (this.#selection.isMeasuring) this.#set(() => this.#selection.setCaliper(end, this.#atMs));
+    else if (this.#isMarking) this.#pickAs('stretch', setEnd(this.#selection.pick, end, this.#atMs));
   }
 
   // ------------------------------------------------------------------------------------------------ where one is
@@ -456,11 +283,16 @@ export class BioRecording extends BioElement {
   }
 
   get #stripMs(): number {
-    return (this.#stripWidth || 600) / pxPerMs(this.#speed);
+    return (this.#stripWidth || 600) / pxPerMs(this.#settings.speed);
+  }
+
+  get #stripSpan(): readonly [fromMs: number, toMs: number] {
+    const half = this.#stripMs / 2;
+    return [this.#atMs - half, this.#atMs + half];
   }
 
   get #page(): Page {
-    return this.#pages!.at(this.#atMs, this.#rowSec);
+    return this.#recording!.pages.at(this.#atMs, this.#settings.rowSec);
   }
 
   /** Between the whole and a page lies a day, where there is more than one. */
@@ -481,12 +313,12 @@ export class BioRecording extends BioElement {
 
   #moveTo(ms: number): void {
     if (this.#source === null) return;
-    this.#looking?.abort();
+    this.#search.stop();
     this.#isAtStart = false;
     this.#atMs = this.#within(ms);
     if (!this.#pointers.isDown) this.#hovered = null; // another beat is under the pointer now
     this.#forget();
-    this.#draw();
+    this.#canvases.draw();
     clearTimeout(this.#tellTimer);
     this.#tellTimer = setTimeout(() => this.#tell(), TOLD_AFTER_MS);
   }
@@ -509,70 +341,28 @@ export class BioRecording extends BioElement {
     this.requestUpdate();
     this.emit('bio:recording-view', {
       at: new Date(this.#atMs).toISOString(),
-      speed: this.#speed,
-      gain: this.#gains.all,
-      row: this.#rowSec,
-      channels: this.#channels.join(),
+      speed: this.#settings.speed,
+      gain: this.#settings.gains.all,
+      row: this.#settings.rowSec,
+      channels: this.#settings.channels.join(),
     });
   }
 
   #set(change: () => void): void {
     change();
-    this.#draw();
+    this.#canvases.draw();
     this.#tell();
   }
 
   // ------------------------------------------------------------------------------------------------ events and ectopic beats
 
-  async #go(forward: boolean, to: Jump = this.#jump): Promise<void> {
-    this.#looking?.abort();
-    const { signal } = (this.#looking = new AbortController());
-    try {
-      if (to === 'jumpWorst') return await this.#goWorst(forward, signal);
-      const found = await this.#find(forward, to, signal);
-      const stretch = to === 'jumpQuality' && typeof found === 'number' ? await this.#stretchAt(found, signal) : null;
-      if (signal.aborted) return; // they are elsewhere by now
-      if (typeof found === 'number') this.#moveTo(found);
-      if (stretch !== null) this.#say(this.#words.stretch(stretch));
-      else if (typeof found !== 'number') this.#say(this.#words.say(found ?? 'noMore'));
-    } catch {
-      if (!signal.aborted) this.#say(this.#words.say('notSought')); // that there are no more is not known
-    }
-  }
-
-  async #find(forward: boolean, to: TimedJump, signal: AbortSignal): Promise<number | 'noneHere' | 'notJudged' | null> {
-    const source = this.#source;
-    if (source === null) return null;
-    if (to === 'jumpQuality' && !source.isJudged(this.#channels[0]!)) return 'notJudged';
-    const marks = this.#areMarksRead ? this.#marks : await source.marks(signal, this.titleOf);
-    const shown = {
-      channel: this.#channels[0]!,
-      envelope: this.#whole?.envelope ?? null,
-      quality: this.#whole?.quality ?? null,
-      marks,
-      text: this.#jumpText,
-    };
-    return await findOrNone(source, shown, to, { fromMs: this.#atMs, forward, signal });
-  }
-
-  async #stretchAt(fromMs: number, signal: AbortSignal): Promise<BadStretch | null> {
-    const source = this.#source!;
-    const found = await stretchFrom(fromMs, (...part) => source.judged(this.#channels[0]!, ...part, signal));
-    return found === null ? null : within(found, source);
-  }
-
-  /** To the worst stretch, then to the next worst: not by its time, and said which it is. */
-  async #goWorst(forward: boolean, signal: AbortSignal): Promise<void> {
-    if (this.#source === null) return;
-    // It may not have been read, or not have come yet.
-    const whole = this.#overviewOf(this.#source);
-    const quality = (whole.quality ??= await this.#source.quality(whole.channel, signal));
-    if (quality === null) return this.#say(this.#words.say('notJudged'));
-    const found = await this.#worst.step(this.#source, quality, forward, signal);
-    if (signal.aborted) return;
-    if (found === null) return this.#say(this.#words.say(this.#worst.isEmpty ? 'noneHere' : 'noMore'));
-    this.#moveTo(found.stretch.fromMs);
-    this.#say(this.#words.worst(found.stretch, found.rank, found.count));
+  async #go(forward: boolean, to: Jump = this.#search.jump): Promise<void> {
+    const recording = this.#recording;
+    if (recording === null) return;
+    const found = await this.#search.find(forward, to, { recording, channel: this.#settings.channels[0]!, atMs: this.#atMs });
+    if (found === null) return;
+    if (found.atMs !== null) this.#moveTo(found.atMs);
+    if (found.say !== null) this.#say(found.say(this.#words));
   }
 
   #say(message: string): void {
@@ -591,327 +381,131 @@ export class BioRecording extends BioElement {
   }
 
   #keyed({ startMs, endMs }: RecordingSource): Keyed {
-    const stepsMs = { strip: this.#stripMs, row: this.#rowSec * 1000, page: pageMs(this.#page), fine: FINE_MS } as const;
+    const stepsMs = { strip: this.#stripMs, row: this.#settings.rowSec * 1000, page: pageMs(this.#page), fine: FINE_MS } as const;
     return {
-      signalCount: this.#channels.length,
+      signalCount: this.#settings.channels.length,
       isMarking: this.#isMarking,
       move: (by, times) => this.#moveTo(this.#atMs + times * stepsMs[by]),
       toEnd: (end) => this.#moveTo(end === 'from' ? startMs : endMs),
       moveDays: (days) => this.#moveDays(days),
-      more: (by) => this.#set(() => this.#more(by)),
+      more: (by) => this.#set(() => this.#settings.more(by)),
       go: (forward, to) => void this.#go(forward, to),
       toTime: () => this.root.querySelector<HTMLElement>('.goto input[type=datetime-local]')?.focus(),
-      calipers: () => this.#set(() => this.#toggleCalipers()),
+      calipers: () => this.#toggleCalipers(),
       setEnd: (end) => this.#setEnd(end),
-      chooseSignal: (digit) => this.#set(() => (this.#signal = digit === 0 ? '' : this.#channels[digit - 1]!)),
+      chooseSignal: (digit) => this.#set(() => this.#settings.choose(digit)),
       mark: (beat) => this.#markMiddle(beat),
       nextBeat: (forward) => this.#pickNextBeat(forward),
-      goOn: this.#isMeasuring ? () => this.#pickMeasured() : this.#pick === null ? null : () => this.#setPick(this.#pick, true),
+      goOn: this.#goOn,
       escape: this.#escape,
     };
   }
 
-  /** `+` and `-`: of the chosen signal its gain; without one the speed. */
-  #more(by: number): void {
-    if (this.#signal === '') this.#speed = nextOf(speeds, this.#speed, by);
-    else this.#gains.set(this.#signal, nextOf(gains, this.#gains.of(this.#signal), by));
-  }
-
   #markMiddle(beat: 'added' | null): void {
-    if (this.#isMeasuring) this.#toggleCalipers();
-    this.#pickMode = beat === null ? 'stretch' : 'beat';
-    this.#setPick({ fromMs: this.#atMs, toMs: this.#atMs, beat });
+    this.#pickAs(beat === null ? 'stretch' : 'beat', { fromMs: this.#atMs, toMs: this.#atMs, beat });
   }
 
-  /** What is between the calipers is picked. */
-  #pickMeasured(): void {
-    const { fromMs, toMs } = this.#calipers!;
-    this.#toggleCalipers();
-    this.#pickMode = 'stretch';
-    this.#setPick({ fromMs: Math.min(fromMs, toMs), toMs: Math.max(fromMs, toMs), beat: null }, true);
+  /** What is between the calipers, or picked, is what was meant; null: nothing is. */
+  get #goOn(): (() => void) | null {
+    const { measured, pick } = this.#selection;
+    if (measured !== null) return () => this.#pickAs('stretch', measured, true);
+    return pick === null ? null : () => this.#setPick(pick, true);
   }
 
   /** Ends what was begun last: calipers, what is picked, the choice of a signal; null: there is none. */
   get #escape(): (() => void) | null {
-    if (this.#isMeasuring) return () => this.#set(() => this.#toggleCalipers());
-    if (this.#pick !== null) return () => this.#setPick(null);
-    return this.#signal === '' ? null : () => this.#set(() => (this.#signal = ''));
+    if (this.#selection.isMeasuring) return () => this.#toggleCalipers();
+    if (this.#selection.pick !== null) return () => this.#setPick(null);
+    return this.#settings.signal === '' ? null : () => this.#set(() => this.#settings.choose(0));
   }
 
   #toggleCalipers(): void {
-    this.#isMeasuring = !this.#isMeasuring;
-    this.#calipers = this.#isMeasuring ? { fromMs: this.#atMs - 400, toMs: this.#atMs + 400, marchOut: false } : null;
+    this.#set(() => this.#selection.toggleCalipers(this.#atMs));
   }
 
   /** Time under a pointer of the strip. */
   #timeAt(event: PointerEvent): number {
-    const box = (event.currentTarget as Element).getBoundingClientRect();
-    return this.#atMs - this.#stripMs / 2 + (event.clientX - box.left) / pxPerMs(this.#speed);
+    return this.#stripSpan[0] + (event.clientX - boxOf(event).left) / pxPerMs(this.#settings.speed);
   }
 
   readonly #pointers = new StripPointers({
     timeAt: (event) => this.#timeAt(event),
-    // Shift measures, whatever else is on.
-    does: (event) => (this.#isMeasuring || event.shiftKey ? 'measure' : this.#pickMode === 'stretch' ? 'pick' : 'move'),
-    begin: (does, at) => {
-      this.#before = { isMeasuring: this.#isMeasuring, calipers: this.#calipers, pick: this.#pick };
-      if (does === 'measure') {
-        this.#isMeasuring = true;
-        this.#calipers = { marchOut: this.#calipers?.marchOut ?? false, fromMs: at, toMs: at };
-      } else if (does === 'pick') this.#pick = { fromMs: this.#within(at), toMs: this.#within(at), beat: null };
-    },
+    does: (event) => this.#selection.does(event),
+    begin: (does, at) => this.#selection.begin(does, does === 'pick' ? this.#within(at) : at),
     takeBack: (does) => {
-      if (does === 'move') return;
-      const { isMeasuring, calipers, pick } = this.#before!;
-      this.#set(() => ([this.#isMeasuring, this.#calipers, this.#pick] = [isMeasuring, calipers, pick]));
+      if (does !== 'move') this.#set(() => this.#selection.takeBack());
     },
     go: (does, at, px) => {
-      if (does === 'measure') this.#calipers = { ...this.#calipers!, toMs: at };
-      else if (does === 'pick') this.#pick = { ...this.#pick!, toMs: this.#within(at) };
-      else this.#moveTo(this.#atMs - px / pxPerMs(this.#speed));
-      this.#draw();
+      if (does === 'move') this.#moveTo(this.#atMs - px / pxPerMs(this.#settings.speed));
+      else this.#selection.drag(does, does === 'pick' ? this.#within(at) : at);
+      this.#canvases.draw();
     },
     end: (does, at, isStill) => {
+      const { mode, pick } = this.#selection;
       if (does === 'measure') this.#tell();
-      else if (does === 'pick' && this.#pick !== null) {
-        const { fromMs, toMs } = this.#pick;
-        this.#setPick({ fromMs, toMs: isStill ? fromMs : toMs, beat: null });
-      } else if (this.#pickMode === 'beat' && isStill) this.#setPick(pickBeat(this.#beats, this.#within(at)));
+      else if (does === 'pick' && pick !== null) this.#setPick({ ...pick, toMs: isStill ? pick.fromMs : pick.toMs, beat: null });
+      else if (mode === 'beat' && isStill) this.#setPick(pickBeat(this.#strip.beats, this.#within(at)));
     },
     hover: (event) => this.#hover(event),
-    pinch: (by) => this.#set(() => (this.#speed = nextOf(speeds, this.#speed, by))),
+    pinch: (by) => this.#set(() => this.#settings.changeSpeed(by)),
   });
-  /** What was measured and picked when a pointer came down. */
-  #before: Readonly<{ isMeasuring: boolean; calipers: Calipers | null; pick: Pick | null }> | null = null;
 
   #wheel(event: WheelEvent): void {
     event.preventDefault();
-    if (event.ctrlKey) this.#set(() => (this.#speed = nextOf(speeds, this.#speed, event.deltaY < 0 ? 1 : -1)));
-    else this.#moveTo(this.#atMs + (event.deltaX + event.deltaY) / pxPerMs(this.#speed));
+    if (event.ctrlKey) this.#set(() => this.#settings.changeSpeed(event.deltaY < 0 ? 1 : -1));
+    else this.#moveTo(this.#atMs + (event.deltaX + event.deltaY) / pxPerMs(this.#settings.speed));
   }
 
-  #pickIn(event: PointerEvent, [fromMs, toMs]: readonly [number, number]): void {
-    if ((event.buttons & 1) === 0) return;
-    const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
-    this.#moveTo(Math.min(toMs - 1, Math.max(fromMs, fromMs + ((event.clientX - left) / width) * (toMs - fromMs))));
+  #pickIn(event: PointerEvent, span: readonly [number, number]): void {
+    if ((event.buttons & 1) === 1) this.#moveTo(timeAlong(event, span));
   }
 
   /** The frame of the page follows the wheel, from day to day. */
   #wheelDay(event: WheelEvent): void {
     event.preventDefault();
     const [fromMs, toMs] = this.#daySpan;
-    const { width } = (event.currentTarget as Element).getBoundingClientRect();
-    this.#moveTo(this.#atMs + ((event.deltaX + event.deltaY) * (toMs - fromMs)) / width);
-  }
-
-  #pickRow(event: PointerEvent): void {
-    if (this.#source === null || event.button !== 0) return;
-    const { left, top, width, height } = (event.currentTarget as Element).getBoundingClientRect();
-    const { fromMs, rowMs, count } = this.#page;
-    const row = Math.min(count - 1, Math.max(0, Math.floor(((event.clientY - top) / height) * count)));
-    const along = Math.min(1, Math.max(0, (event.clientX - left - 64) / (width - 64)));
-    this.#moveTo(fromMs + (row + along) * rowMs);
+    this.#moveTo(this.#atMs + ((event.deltaX + event.deltaY) * (toMs - fromMs)) / boxOf(event).width);
   }
 
   // ------------------------------------------------------------------------------------------------ drawing
 
-  /** @param views to redraw; none: all */
-  #draw(...views: readonly View[]): void {
-    for (const view of views.length === 0 ? allViews : views) this.#toDraw.add(view);
-    if (this.#queued !== 0) return;
-    this.#queued = requestAnimationFrame(() => {
-      this.#queued = 0;
-      if (this.isConnected && this.#source !== null) this.#drawViews(this.#source);
-    });
-  }
-
   protected override rendered(): void {
     if (this.#focusWanted !== null) this.focus(this.#focusWanted);
-    this.#keepAbove();
     if (this.#source !== null) this.#below = this.#onPaper + this.#measured();
-    const sizes = [...this.root.querySelectorAll('canvas')].map(({ offsetWidth, offsetHeight }) => `${offsetWidth} ${offsetHeight}`).join();
-    if (sizes !== this.#sizes) this.#draw();
-    this.#sizes = sizes;
+    this.#canvases.rendered();
   }
 
-  /** Width of the viewer, and how high the words below the strip have been at it, px. */
-  #wordsBox: readonly [width: number, height: number] = [0, 0];
-
-  /** The strip stays above the words, however many they are. It does not go back when they are fewer: it would move under the pointer
-   *  whose beat is told. */
-  #keepAbove(): void {
-    const height = this.root.querySelector<HTMLElement>('.reading')?.offsetHeight ?? 0;
-    const [width, before] = this.#wordsBox;
-    this.#wordsBox = [this.offsetWidth, this.offsetWidth === width ? Math.max(before, height) : height];
-    this.root.querySelector<HTMLElement>('.views')?.style.setProperty('--_words', `${this.#wordsBox[1]}px`);
-  }
-
-  #colors(): Colors {
-    const of = (token: string): string => tokenColor(this.root, token);
-    return {
-      ink: of('--_ink'),
-      muted: of('--_muted'),
-      surface: of('--_surface'),
-      minor: of('--_grid-minor'),
-      major: of('--_grid-major'),
-      trace: of('--_trace'),
-      accent: of('--_accent'),
-      suspect: of('--_suspect'),
-      bad: of('--_bad'),
-      line: of('--_line'),
-    };
-  }
-
-  #drawViews(source: RecordingSource): void {
+  #drawViews(recording: OpenRecording, views: ReadonlySet<View>): void {
     if (this.#isAtStart && this.#stripWidth > 0) {
       this.#isAtStart = false;
-      this.#atMs = this.#within(source.startMs + this.#stripMs / 2);
+      this.#atMs = this.#within(recording.source.startMs + this.#stripMs / 2);
       this.requestUpdate();
     }
-    const views = new Set(this.#toDraw);
-    this.#toDraw.clear();
-    const colors = this.#colors();
-    const half = this.#stripMs / 2;
-    const strip = [this.#atMs - half, this.#atMs + half] as const;
-    const shown = this.#page;
-    const qualities = this.#pages!.qualities(shown, this.#channels[0]!);
-    if (views.has('wholes')) this.#drawWholes(source, colors, [shown.fromMs, shown.fromMs + pageMs(shown)], strip);
-    if (views.has('page')) this.#drawPage(colors, shown, qualities, strip);
-    if (views.has('strip')) this.#drawStrip(source, colors, qualities, strip);
-  }
-
-  #surface(name: string, colors: Colors): Surface | null {
-    const canvas = this.root.querySelector<HTMLCanvasElement>(`canvas.${name}`);
-    return canvas === null ? null : surfaceOf(canvas, colors);
-  }
-
-  /** The whole recording, and a day of one of days. */
-  #drawWholes(source: RecordingSource, colors: Colors, page: Span, strip: Span): void {
-    const daySpan = this.#isOfDays ? this.#daySpan : null;
-    const draw = (name: string, overview: RecordingOverview, [startMs, endMs]: Span, frame: Span): void => {
-      const surface = this.#surface(name, colors);
-      if (surface === null) return;
-      const { envelope, quality, rate, isUnread } = overview;
-      const unread = isUnread ? this.#words.say('notRead') : '';
-      const ticks = (fromMs: number, toMs: number, width: number): Tick[] => this.#words.ticks(fromMs, toMs, width);
-      drawWhole(surface, { unread, startMs, endMs, envelope, quality, rate, marks: this.#marks, page: frame, strip, ticks });
-    };
-    draw('whole', this.#overviewOf(source), [source.startMs, source.endMs], daySpan ?? page);
-    if (daySpan !== null) draw('day', this.#dayAt(source, daySpan), daySpan, page);
-    this.#setLacking(
-      'wholes',
-      [this.#whole, this.#day].some((overview) => overview?.isLacking === true),
-    );
-  }
-
-  #drawPage(colors: Colors, shown: Page, qualities: readonly Quality[], strip: Span): void {
-    this.root.querySelector<HTMLElement>('.rows')?.style.setProperty('--_rows', String(shown.count));
-    const rows = this.#surface('rows', colors);
-    if (rows === null) return;
-    const envelopes = this.#pages!.envelopes(shown, this.#channels[0]!);
-    const absent = this.#pages!.absent(shown, this.#channels[0]!);
-    const isUnread = absent.some(({ why }) => why === 'failed');
-    if (isUnread !== this.#isPageUnread) {
-      this.#isPageUnread = isUnread;
-      this.requestUpdate();
-    }
-    this.#setLacking('page', this.#pages!.isUnread(shown, this.#channels[0]!));
-    const words = { loading: this.text('loading'), failed: this.#words.say('notRead') } as const;
-    drawRows(rows, {
-      ...shown,
-      envelopes,
-      absent: absent.map(({ fromMs, toMs, why }) => ({ fromMs, toMs, word: words[why] })),
-      marks: this.#marks,
-      strip,
-      qualities,
-      time: (ms) => this.#words.clock(ms, false),
-      date: (ms) => this.#words.date(ms),
-      name: this.#source!.names.get(this.#channels[0]!) ?? this.#channels[0]!,
+    const contents = drawViews(this.root, views, {
+      recording,
+      words: this.#words,
+      loading: this.text('loading'),
+      page: this.#page,
+      day: this.#isOfDays ? this.#daySpan : null,
+      strip: this.#stripSpan,
+      settings: this.#settings,
+      selection: this.#selection,
     });
-    this.#pages!.prefetch(this.#channels[0]!);
-  }
-
-  #drawStrip(source: RecordingSource, colors: Colors, qualities: readonly Quality[], span: Span): void {
-    this.root.querySelector<HTMLElement>('.strip')?.style.setProperty('--_lanes', String(this.#channels.length));
-    const paper = this.#surface('strip', colors);
-    if (paper === null) return;
-    if (!matchMedia('print').matches) this.root.querySelector<HTMLElement>('.strip')!.style.setProperty('--_wide', `${paper.width}px`);
-    const rates = this.#channels.map((code) => source.stream.channels.find((channel) => channel.code === code)!.rate_hz);
-    const found = tilesOf(source, span, 1000 / Math.min(...rates));
-    this.#isUnread = found.absent.some(({ why }) => why === 'failed');
-    this.#setLacking('strip', this.#isUnread);
-    this.#isWaiting = found.absent.some(({ why }) => why === 'loading');
-    const words = { loading: this.text('loading'), failed: this.#words.say('notRead') } as const;
-    const absent = found.absent.map(({ fromMs, toMs, why }) => ({ fromMs, toMs, word: words[why] }));
-    const segments = found.tiles.flatMap((tile) => tile.segments).map((one) => (this.#isFiltered ? filtered(one) : one));
-    this.#beats = found.tiles.flatMap((tile) => tile.beats);
-    this.#shown = segments;
+    if (contents === null) return;
+    this.#strip = contents;
     this.#readSoon();
-    drawStrip(paper, {
-      fromMs: span[0],
-      speed: this.#speed,
-      gain: this.#gains.all,
-      lanes: this.#channels.map((code) => {
-        const { kind, unit } = source.stream.channels.find((channel) => channel.code === code)!;
-        return {
-          channel: code,
-          kind,
-          label: this.#laneName(code, unit),
-          gain: this.#gains.of(code),
-          zoom: this.#gains.of(code) / USUAL_GAIN,
-          isChosen: code === this.#signal,
-          segments: segments.filter(({ channel }) => channel === code),
-        };
-      }),
-      beats: this.#beats,
-      corrected: this.#marks.some(({ beat }) => beat !== null) ? correctBeats(this.#beats, this.#marks, span) : null,
-      pick: this.#pick,
-      hasMiddle: this.#pickMode !== 'off' || this.#calipers !== null,
-      words: { computed: this.#words.say('rowComputed'), corrected: this.#words.say('rowCorrected') },
-      marks: this.#marks,
-      calipers: this.#calipers,
-      qualities,
-      absent,
-      gap: this.#words.say('gap'),
-    });
-  }
-
-  #laneName(code: string, unit: string): string {
-    const name = this.#source!.names.get(code) ?? code;
-    return [name, unitLabel(unit), this.#gains.own(code)].filter((word) => word !== '').join(' · ');
-  }
-
-  get #laneNames(): readonly string[] {
-    const { channels } = this.#source!.stream;
-    return this.#channels.map((code) => this.#laneName(code, channels.find((one) => one.code === code)?.unit ?? ''));
-  }
-
-  /** Of the first channel of the strip; heart rate is the same of all. */
-  #overviewOf(source: RecordingSource): RecordingOverview {
-    const [before, channel] = [this.#whole, this.#channels[0]!];
-    if (before?.channel === channel) return before;
-    before?.close();
-    const whole = new RecordingOverview(source, channel, null, () => this.#draw('wholes'));
-    whole.rate = before?.rate ?? null;
-    return (this.#whole = whole);
-  }
-
-  #dayAt(source: RecordingSource, span: Span): RecordingOverview {
-    const channel = this.#channels[0]!;
-    const before = this.#day?.day?.[0] === span[0] ? this.#day : null;
-    if (before?.channel === channel) return before;
-    this.#day?.close();
-    const day = new RecordingOverview(source, channel, span, () => this.#draw('wholes'));
-    day.rate = before?.rate ?? null;
-    return (this.#day = day);
   }
 
   /** The words change once it stands still: a trace that is dragged tells nothing. */
   #readSoon(): void {
     clearTimeout(this.#readTimer);
     this.#readTimer = setTimeout(() => {
-      if (this.#source === null) return;
-      const [reading, below, letters] = [this.#reading(), this.#onPaper + this.#measured(), this.#words.letters(this.#inStrip)];
+      if (this.#recording === null) return;
+      const [reading, below, letters] = [
+        this.#reading(this.#recording),
+        this.#onPaper + this.#measured(),
+        this.#words.letters(this.#inStrip),
+      ];
       if (reading === this.#read && below === this.#below && letters === this.#letters) return;
       [this.#read, this.#letters] = [reading, letters];
       this.requestUpdate();
@@ -923,12 +517,7 @@ export class BioRecording extends BioElement {
   #letters = '';
   /** What is below the strip of it, as it was written last. */
   #below = '';
-  /** A part of the strip could not be read. */
-  #isUnread = false;
-  #isWaiting = false;
   #readTimer: ReturnType<typeof setTimeout> | undefined;
-  #beats: readonly Beat[] = [];
-  #shown: readonly Segment[] = [];
 
   // ------------------------------------------------------------------------------------------------ words
 
@@ -941,16 +530,16 @@ export class BioRecording extends BioElement {
   }
 
   get #inStrip(): readonly Beat[] {
-    return this.#beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
+    return this.#strip.beats.filter(({ timeMs }) => Math.abs(timeMs - this.#atMs) < this.#stripMs / 2);
   }
 
   /** Where one is, in words: for those who do not see the trace, and for everybody. */
-  #reading(): string {
-    const [inStrip, source] = [this.#inStrip, this.#source];
-    const isAhead = source?.goesOn === true && inStrip.length === 0 && this.#atMs + this.#stripMs / 2 > source.endMs - COMPUTED_AFTER_MS;
-    const missing = this.#isUnread
+  #reading({ source, lacking }: OpenRecording): string {
+    const inStrip = this.#inStrip;
+    const isAhead = source.goesOn && inStrip.length === 0 && this.#stripSpan[1] > source.endMs - COMPUTED_AFTER_MS;
+    const missing = lacking.has('strip')
       ? this.#words.say('notRead')
-      : this.#isWaiting
+      : this.#strip.isWaiting
         ? this.text('loading')
         : isAhead
           ? this.#words.say('notComputed')
@@ -959,12 +548,15 @@ export class BioRecording extends BioElement {
   }
 
   get #onPaper(): string {
-    return this.#words.onPaper(this.#atMs, this.#laneNames, this.#speed, this.#gains.all, this.#beats);
+    const { channels, gains, speed } = this.#settings;
+    const names = channels.map((code) => laneName(this.#source!, gains, code));
+    return this.#words.onPaper(this.#atMs, names, speed, gains.all, this.#strip.beats);
   }
 
   #measured(): string {
-    const first = this.#shown.filter(({ channel }) => channel === this.#channels[0]);
-    return this.#calipers === null ? '' : this.#words.measured(this.#calipers, first);
+    const { calipers } = this.#selection;
+    const first = this.#strip.segments.filter(({ channel }) => channel === this.#settings.channels[0]);
+    return calipers === null ? '' : this.#words.measured(calipers, first);
   }
 
   /** A time that is being typed is one of its own after each figure: what is not of the recording is left as it is. */
@@ -978,22 +570,12 @@ export class BioRecording extends BioElement {
   // ------------------------------------------------------------------------------------------------ the page
 
   protected override template(): TemplateResult {
-    if (this.#state !== 'ready' || this.#source === null) {
-      if (this.#state === 'loading') return html`<div class="skeleton" aria-label=${this.text('loading')} role="status"></div>`;
-      const words = {
-        empty: this.#words.say('noRecording'),
-        unauthorized: this.text('unauthorized'),
-        offline: this.text('offlineEmpty'),
-      } as const;
-      return html`<p class="note" role="status">
-        ${words[this.#state as keyof typeof words] ?? this.text('error')}
-        ${this.#state === 'empty' ? nothing : html`<button type="button" @click=${() => this.#open()}>${this.text('retry')}</button>`}
-      </p>`;
-    }
-    const { stream, startMs, endMs } = this.#source;
+    if (this.#state !== 'ready' || this.#recording === null) return this.#closedNote();
+    const { source, marks, lacking, isUpToDate } = this.#recording;
+    const { stream, startMs, endMs } = source;
     const range = `${this.#words.clock(startMs, true)} – ${this.#words.clock(endMs, true)}`;
     return html`<section aria-label=${this.#words.say('recordingLabel', { device: stream.device_id, range })}>
-      ${this.#bar(this.#source)}
+      ${this.#bar(this.#recording)}
       <div class="views" tabindex="0" role="group" aria-label=${this.#hint()} @keydown=${(event: KeyboardEvent) => this.#key(event)}>
         <canvas
           class="whole"
@@ -1007,17 +589,17 @@ export class BioRecording extends BioElement {
           class="rows"
           role="img"
           aria-label=${this.#pageLabel}
-          @pointerdown=${(event: PointerEvent) => this.#pickRow(event)}
+          @pointerdown=${(event: PointerEvent) => event.button === 0 && this.#moveTo(timeInRows(event, this.#page))}
         ></canvas>
         <canvas
-          class="strip ${this.#channels.length <= STAYS_MAX ? 'stays' : ''}"
+          class="strip ${this.#settings.channels.length <= STAYS_MAX ? 'stays' : ''}"
           part="strip"
           role="img"
           aria-label=${this.#words.say('stripLabel', {
             seconds: this.#words.number(this.#stripMs / 1000, 1),
-            time: this.#words.clock(this.#atMs - this.#stripMs / 2, true),
-            speed: this.#speed,
-            gain: this.#gains.all,
+            time: this.#words.clock(this.#stripSpan[0], true),
+            speed: this.#settings.speed,
+            gain: this.#settings.gains.all,
           })}
           @pointerdown=${(event: PointerEvent) => this.#pointers.down(event)}
           @pointermove=${(event: PointerEvent) => this.#pointers.move(event)}
@@ -1034,46 +616,50 @@ export class BioRecording extends BioElement {
       <div class="reading">
         <p class="read" role="status">${this.#read}</p>
         <p class="said" role="status">${this.#message}</p>
-        ${this.#lacking.size === 0 ? nothing : this.#unreadNote(this.#source)}
+        ${lacking.size === 0 ? nothing : this.#unreadNote()}
         <p class="measured">${this.#measured()}</p>
         <p class="hovered">${this.#hovered === null ? '' : this.#words.beat(this.#hovered)}</p>
-        ${this.#isUpToDate ? nothing : html`<p class="warn" role="status">${this.text('offline')}</p>`}
-        ${this.#source.goesOn && this.#isUpToDate ? html`<p>${this.#words.say('goesOn', { time: this.#words.clock(endMs, false) })}</p>` : nothing}
-        ${this.#isFiltered ? html`<p class="warn">${this.#words.say('filterOn')}</p>` : nothing}
-        ${this.#cuts().map((cut) => html`<p>${cut}</p>`)}
+        ${isUpToDate ? nothing : html`<p class="warn" role="status">${this.text('offline')}</p>`}
+        ${source.goesOn && isUpToDate ? html`<p>${this.#words.say('goesOn', { time: this.#words.clock(endMs, false) })}</p>` : nothing}
+        ${this.#settings.isFiltered ? html`<p class="warn">${this.#words.say('filterOn')}</p>` : nothing}
+        ${this.#words.cuts(source, marks).map((cut) => html`<p>${cut}</p>`)}
         <p class="muted letters">${this.#letters}</p>
         <p class="muted">${this.#words.say('notDiagnosis')}</p>
       </div>
     </section>`;
   }
 
-  #unreadNote(source: RecordingSource): TemplateResult {
-    return html`<p class="unread">
-      ${this.#words.say('partUnread')}
-      <button type="button" class="quiet" @click=${() => this.#askAgain(source)}>${this.text('retry')}</button>
+  /** In place of a recording. */
+  #closedNote(): TemplateResult {
+    if (this.#state === 'loading') return html`<div class="skeleton" aria-label=${this.text('loading')} role="status"></div>`;
+    const words = {
+      empty: this.#words.say('noRecording'),
+      unauthorized: this.text('unauthorized'),
+      offline: this.text('offlineEmpty'),
+    } as const;
+    return html`<p class="note" role="status">
+      ${words[this.#state as keyof typeof words] ?? this.text('error')}
+      ${this.#state === 'empty' ? nothing : html`<button type="button" @click=${() => this.#open()}>${this.text('retry')}</button>`}
     </p>`;
   }
 
-  /** Of which marks there are more than are shown. */
-  #cuts(): readonly string[] {
-    return (['event', 'annotation', 'episode'] as const).flatMap((of) => {
-      const ms = this.#source?.cutOf(of) ?? null;
-      if (ms === null) return [];
-      const count = this.#words.number(this.#marks.filter(({ source }) => source === of).length, 0);
-      return this.#words.say(of === 'episode' ? 'cutBefore' : 'cutAfter', { count, time: this.#words.clock(ms, true) });
-    });
+  #unreadNote(): TemplateResult {
+    return html`<p class="unread">
+      ${this.#words.say('partUnread')}
+      <button type="button" class="quiet" @click=${() => this.#recording!.askAgain()}>${this.text('retry')}</button>
+    </p>`;
   }
 
   get #pageLabel(): string {
-    const values = { minutes: this.#words.number(pageMs(this.#page) / 60_000, 0, 1), seconds: this.#rowSec };
+    const values = { minutes: this.#words.number(pageMs(this.#page) / 60_000, 0, 1), seconds: this.#settings.rowSec };
     const label = this.#words.say('disclosure', values);
-    return this.#isPageUnread ? `${label}: ${this.#words.say('notRead')}` : label;
+    return this.#recording!.lacking.has('rows') ? `${label}: ${this.#words.say('notRead')}` : label;
   }
 
   #hint(): string {
     const keys = [
       'stripHint',
-      ...(this.#channels.length > 1 ? (['signalHint'] as const) : []),
+      ...(this.#settings.channels.length > 1 ? (['signalHint'] as const) : []),
       ...(this.#isOfDays ? (['dayHint'] as const) : []),
       ...(this.#isMarking ? (['markHint'] as const) : []),
     ] as const;
@@ -1095,24 +681,16 @@ export class BioRecording extends BioElement {
     ></canvas>`;
   }
 
-  #bar(source: RecordingSource): TemplateResult {
+  #bar(recording: OpenRecording): TemplateResult {
     return recordingBar(
       {
-        source,
+        recording,
         words: this.#words,
         atMs: this.#atMs,
-        speed: this.#speed,
-        gains: this.#gains,
-        signal: this.#signal,
-        rowSec: this.#rowSec,
-        channels: this.#channels,
-        jump: this.#jump,
-        jumpText: this.#jumpText,
-        marks: this.#marks,
-        pickMode: this.#isMarking ? this.#pickMode : null,
-        isFiltered: this.#isFiltered,
-        isMeasuring: this.#isMeasuring,
-        marchOut: this.#calipers?.marchOut ?? null,
+        settings: this.#settings,
+        search: this.#search,
+        selection: this.#selection,
+        isMarking: this.#isMarking,
         isOfDays: this.#isOfDays,
       },
       this.#barActs,
@@ -1120,37 +698,23 @@ export class BioRecording extends BioElement {
   }
 
   readonly #barActs: BarActs = {
-    speed: (one) => this.#set(() => (this.#speed = one)),
-    gain: (one) => this.#set(() => this.#gains.set(this.#signal, one)),
-    signal: (code) => this.#set(() => (this.#signal = code)),
-    row: (seconds) => this.#set(() => (this.#rowSec = seconds)),
-    channels: (codes) =>
-      this.#set(() => {
-        this.#channels = codes;
-        if (!codes.includes(this.#signal)) this.#signal = '';
-      }),
+    set: (change) => this.#set(change),
     jump: (to) => {
-      this.#looking?.abort();
-      this.#jump = to;
-      this.#worst.restart();
+      this.#search.choose(to);
       this.#forget();
       this.requestUpdate(); // events have a field of their own
     },
     jumpText: (text) => {
-      this.#looking?.abort();
-      this.#jumpText = text;
+      this.#search.chooseText(text);
       this.#forget();
     },
     go: (forward) => void this.#go(forward),
     pick: (mode) => {
-      this.#pickMode = mode;
+      this.#selection.pickBy(mode);
       if (mode === 'off') this.#setPick(null);
-      else if (this.#isMeasuring) this.#toggleCalipers();
       this.#set(() => undefined);
     },
-    filter: () => this.#set(() => (this.#isFiltered = !this.#isFiltered)),
-    measure: () => this.#set(() => this.#toggleCalipers()),
-    marchOut: () => this.#set(() => (this.#calipers = this.#calipers && { ...this.#calipers, marchOut: !this.#calipers.marchOut })),
+    measure: () => this.#toggleCalipers(),
     moveTo: (ms) => this.#moveTo(ms),
     moveDays: (days) => this.#moveDays(days),
     goTo: (input) => this.#goTo(input),
