@@ -24,7 +24,14 @@ function shownAs({ name, unit }: Measure): Readonly<{ unit: string; per: number 
 }
 
 /** The unit that a value is read in; '': it has none. */
-export const methodUnit = (method: Measure): string => shownAs(method).unit;
+const methodUnit = (method: Measure): string => shownAs(method).unit;
+
+/** What stands behind the name of a value, in brackets: its unit, or beats where it counts them. Steps, couplets and runs are in the name. */
+export const countedIn = (method: Measure): string => (method.unit === '{beats}' ? t('beats') : methodUnit(method));
+
+/** @returns the name, with what it counts where that is no unit: "Longest ventricular run of 10 s (beats)" */
+export const namedWithCount = (method: Parameters<typeof methodName>[0] & Measure): string =>
+  `${methodName(method)}${methodUnit(method) === '' && countedIn(method) !== '' ? ` (${countedIn(method)})` : ''}`;
 
 /** Without the dust of a multiplication. */
 const clean = (value: number): number => Number(value.toPrecision(12));

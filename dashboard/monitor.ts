@@ -24,11 +24,11 @@ import { duration } from './parts.ts';
 
 /** What the column of values shows, in order; a tile appears when its feature first arrives, the first two always. */
 const tiles = [
-  { feature: 'hr_ecg', label: t('Heart rate'), unit: '/min', title: t('bpm'), staleMs: 5000, always: true },
+  { feature: 'hr_ecg', label: t('Heart rate'), unit: '/min', title: '/min', staleMs: 5000, always: true },
   { feature: 'hrv_rmssd_60s', label: t('HRV · RMSSD, 60 s'), unit: 'ms', title: 'ms', staleMs: 30_000, always: true },
   { feature: 'hrv_sdnn_300s', label: t('HRV · SDNN, 5 min'), unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
   { feature: 'ventricular_burden_300s', label: t('Ventricular burden, 5 min'), unit: '%', title: '%', staleMs: 330_000, always: false },
-  { feature: 'hr_ppg', label: t('Pulse rate, PPG'), unit: '/min', title: t('bpm'), staleMs: 5000, always: false },
+  { feature: 'hr_ppg', label: t('Pulse rate, PPG'), unit: '/min', title: '/min', staleMs: 5000, always: false },
   { feature: 'resp_rate', label: t('Respiratory rate'), unit: '/min', title: '/min', staleMs: 30_000, always: false },
   { feature: 'hrv_lf_hf_300s', label: t('HRV · LF/HF, 5 min'), unit: '1', title: '', staleMs: 60_000, always: false },
   { feature: 'eda_tonic', label: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 30_000, always: false },

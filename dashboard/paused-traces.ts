@@ -233,7 +233,7 @@ export class BioPausedTraces extends BioElement {
     [this.#isMeasuring, this.#dragX] = [false, NaN];
   }
 
-  /** Time between the calipers, the rate that it would be, and the difference in the topmost trace. */
+  /** Time between the calipers, the rate that it would be, and the difference in the topmost trace, which it names. */
   #measured(): string {
     if (this.#calipers === null || this.#pause === null) return '';
     const { fromMs, toMs } = this.#calipers;
@@ -246,7 +246,8 @@ export class BioPausedTraces extends BioElement {
     const ms = Math.abs(toMs - fromMs);
     const [from, to] = [valueAt(fromMs), valueAt(toMs)];
     const number = new Intl.NumberFormat(this.locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-    const difference = from === null || to === null ? '–' : `${number.format(to - from)} ${unitLabel(lane?.unit ?? '')}`;
+    const name = lane === undefined ? '' : (channelNames(this.#pause.lanes).get(lane.code) ?? lane.code);
+    const difference = from === null || to === null ? '–' : `${name} ${number.format(to - from)} ${unitLabel(lane?.unit ?? '')}`;
     return `${Math.round(ms)} ms = ${ms < 1 ? '–' : Math.round(60_000 / ms)} /min, ${difference}`;
   }
 

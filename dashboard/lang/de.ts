@@ -136,7 +136,6 @@ export const de = {
   unusable: 'unbrauchbar',
   Time: 'Zeit',
   Source: 'Quelle',
-  bpm: '/min',
   'HRV · RMSSD, 60 s': 'HRV · RMSSD, 60 s',
   'HRV · SDNN, 5 min': 'HRV · SDNN, 5 min',
   'Ventricular burden, 5 min': 'Ventrikuläre ES, 5 min',
@@ -920,8 +919,8 @@ export const de = {
   Mean: 'Mittel',
   Lowest: 'Min.',
   Highest: 'Max.',
-  'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
-    'Mittel, niedrigster und höchster Wert sind die der guten Werte des Zeitraums; wo keiner gut ist, die der fraglichen. Gut: Anteil der berechneten Werte. Erfasst: Anteil der Werte, die eine Aufzeichnung des ganzen Zeitraums hätte. Verfahren verschiedener Versionen sind nicht vergleichbar.',
+  'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: good values, as a share of those that a recording of the whole range would have. Methods of different versions are not comparable.':
+    'Mittel, niedrigster und höchster Wert sind die der guten Werte des Zeitraums; wo keiner gut ist, die der fraglichen. Gut: Anteil der berechneten Werte. Erfasst: gute Werte, als Anteil derer, die eine Aufzeichnung des ganzen Zeitraums hätte. Verfahren verschiedener Versionen sind nicht vergleichbar.',
   'None so far: what came last is still being computed.': 'Bisher keine: was zuletzt kam, wird noch berechnet.',
   'Values are still being computed.': 'Werte werden noch berechnet.',
   'None in this range.': 'Keine in diesem Zeitraum.',

@@ -136,7 +136,6 @@ export const es: Translations = {
   unusable: 'inutilizable',
   Time: 'Fecha y hora',
   Source: 'Fuente',
-  bpm: 'lpm',
   'HRV · RMSSD, 60 s': 'VFC · RMSSD, 60 s',
   'HRV · SDNN, 5 min': 'VFC · SDNN, 5 min',
   'Ventricular burden, 5 min': 'Carga ventricular, 5 min',
@@ -917,8 +916,8 @@ export const es: Translations = {
   Mean: 'Media',
   Lowest: 'Mín.',
   Highest: 'Máx.',
-  'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
-    'La media, el más bajo y el más alto son de los valores buenos del periodo; si no hay ninguno, de los dudosos. Bueno: parte de los valores calculados. Cobertura: parte de los valores que tendría un registro de todo el periodo. Los métodos de versiones distintas no son comparables.',
+  'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: good values, as a share of those that a recording of the whole range would have. Methods of different versions are not comparable.':
+    'La media, el más bajo y el más alto son de los valores buenos del periodo; si no hay ninguno, de los dudosos. Bueno: parte de los valores calculados. Cobertura: valores buenos, como parte de los que tendría un registro de todo el periodo. Los métodos de versiones distintas no son comparables.',
   'None so far: what came last is still being computed.': 'Ninguno hasta ahora: lo último recibido aún se está calculando.',
   'Values are still being computed.': 'Los valores aún se están calculando.',
   'None in this range.': 'Ninguno en este periodo.',

@@ -136,7 +136,6 @@ export const fr: Translations = {
   unusable: 'inutilisable',
   Time: 'Date et heure',
   Source: 'Source',
-  bpm: 'bpm',
   'HRV · RMSSD, 60 s': 'VFC · RMSSD, 60 s',
   'HRV · SDNN, 5 min': 'VFC · SDNN, 5 min',
   'Ventricular burden, 5 min': 'Charge ventriculaire, 5 min',
@@ -924,8 +923,8 @@ export const fr: Translations = {
   Mean: 'Moyenne',
   Lowest: 'Min.',
   Highest: 'Max.',
-  'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.':
-    'La moyenne, la plus basse et la plus haute portent sur les bonnes valeurs de la période ou, s’il n’y en a pas, sur les douteuses. Bon : part des valeurs calculées. Couverture : part des valeurs qu’aurait un enregistrement de toute la période. Des méthodes de versions différentes ne sont pas comparables.',
+  'Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: good values, as a share of those that a recording of the whole range would have. Methods of different versions are not comparable.':
+    'La moyenne, la plus basse et la plus haute portent sur les bonnes valeurs de la période ou, s’il n’y en a pas, sur les douteuses. Bon : part des valeurs calculées. Couverture : bonnes valeurs, en part de celles qu’aurait un enregistrement de toute la période. Des méthodes de versions différentes ne sont pas comparables.',
   'None so far: what came last is still being computed.': 'Aucun jusqu’ici : ce qui est arrivé en dernier est encore en cours de calcul.',
   'Values are still being computed.': 'Les valeurs sont encore en cours de calcul.',
   'None in this range.': 'Aucun pour cette période.',

@@ -6,7 +6,7 @@ import { ApiError } from '../../sdk/fetch-json.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { locale, plural, t } from '../language.ts';
-import { boundText, methodName, methodUnit, storedOf, typedOf, valueText } from '../method-name.ts';
+import { boundText, countedIn, methodName, storedOf, typedOf, valueText } from '../method-name.ts';
 import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import type { FieldWords } from '../field-problem.ts';
@@ -267,7 +267,7 @@ export class RulesPage extends ProjectPage {
         </select></label
       >`;
     const values = this.#methods.map((method) => {
-      const unit = methodUnit(method);
+      const unit = countedIn(method);
       return [method.name, `${methodName(method)}${unit === '' ? '' : ` (${unit})`}`] as const;
     });
     const onClocks = t('on the clocks of the project, {zone}', { zone: this.project.time_zone });

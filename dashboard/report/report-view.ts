@@ -6,7 +6,7 @@ import { convertUnit, formatNumber, formatTime } from '../../widgets/shared/form
 import { zonedTime } from '../../widgets/shared/zoned-time.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
 import { named, t } from '../language.ts';
-import { methodName, valueText, windowText } from '../method-name.ts';
+import { namedWithCount, valueText, windowText } from '../method-name.ts';
 import { breakable, figure, percent, tableOf } from '../parts.ts';
 import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
@@ -236,7 +236,7 @@ export class ReportView {
     const groupOf = (name: string) => groups.find(([, pattern]) => pattern.test(name));
     // Before the tables: behind them it may stand alone on a page.
     return html`<p class="muted explains">
-        ${t('Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: share of the values that a recording of the whole range would have. Methods of different versions are not comparable.')}
+        ${t('Mean, lowest and highest are of the good values of the range; where none is good, of the suspect ones. Good: share of the values that were computed. Covered: good values, as a share of those that a recording of the whole range would have. Methods of different versions are not comparable.')}
       </p>
       ${groups.map((group) => {
         const [name] = group;
@@ -253,7 +253,7 @@ export class ReportView {
             })),
             some.map(({ method, totals }) => ({
               cells: [
-                html`${methodName(method)}${this.#note({ method, totals })}`,
+                html`${namedWithCount(method)}${this.#note({ method, totals })}`,
                 breakable(method.code),
                 ...[totals.mean, totals.min, totals.max].map((value) => this.#value(method, value)),
                 shareText(totals.good_n, totals.n),

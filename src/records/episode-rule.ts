@@ -18,6 +18,7 @@ export type EpisodeRule = Readonly<{
   /** With qualityMax 1: a feature that must have a share of GOOD_SHARE_MIN good values in the last minute, so that noise does not count. */
   trusted?: string;
   sustainSec: number;
+  /** No shorter than the time from one value of the feature to the next. */
   releaseSec: number;
   /** The episode begins so long before its first value: where a value speaks of the whole window before it. */
   beforeSec?: number;
@@ -38,8 +39,12 @@ const LATE_SEC = 300;
 export const lookBackSec = ({ sustainSec, releaseSec }: Pick<EpisodeRule, 'sustainSec' | 'releaseSec'>): number =>
   Math.max(LOOK_BACK_SEC, sustainSec + releaseSec + LATE_SEC);
 
-/** SQL: the same of a row r of episode_rule. */
-export const LOOK_BACK_SQL = `greatest(${LOOK_BACK_SEC}, r.sustain_sec + r.release_sec + ${LATE_SEC})`;
+/** SQL: time from one value of a method to the next, s.  @param method alias of the table */
+export const everySec = (method: string): string => `round(1 / nullif(${method}.cadence_hz, 0))::integer`;
+
+/** SQL: the same of a row r of episode_rule.  @param every time from one value of its feature to the next, s */
+export const lookBackSql = (every: string): string =>
+  `greatest(${LOOK_BACK_SEC}, r.sustain_sec + greatest(r.release_sec, ${every}) + ${LATE_SEC})`;
 
 /** Values that are older when they come are of an import: nothing of it goes on now, s. Nor is there e-mail about it. */
 export const NEWS_SEC = 24 * 3600;

@@ -2,7 +2,7 @@
 import type { Db } from '../storage/database/database.ts';
 import { newestFirst } from '../storage/newest-method.ts';
 import { isActive, isHere } from '../tenancy/moving.ts';
-import { LOOK_BACK_SQL } from './episode-rule.ts';
+import { everySec, lookBackSql } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { endUnconfirmed, OPEN_BY_RULE } from './rule-episodes.ts';
 
@@ -21,6 +21,8 @@ export type RuleRow = Readonly<{
   severity: EpisodeRule['severity'];
   email_to: readonly string[];
   updated_at?: string;
+  /** Time from one value of the feature to the next, s; null: it has none. */
+  every_sec: number | null;
 }>;
 
 /** SQL: says whether a person (column) is one of those whom a row r of episode_rule is for; the project is another condition. */
@@ -30,7 +32,21 @@ const isFor = (person: string): string => `(r.xuser_id is null or r.xuser_id = $
 /** `created_by` of the episodes of a project's rule. */
 export const creatorOfProjectRule = (id: string): string => `rule:${id}`;
 
-/** The rule that a row stands for. */
+/** SQL: a row r of episode_rule as JSON, with how often its feature has a value. */
+const ROW_SQL = `to_jsonb(r) || jsonb_build_object('every_sec', (
+       select ${everySec('m')} from method m where m.kind = 'feature' and m.name = r.feature order by ${newestFirst('m')} limit 1))`;
+
+/** How often a feature has a value, s; null: nothing is known of it. */
+export async function everySecOf(db: Db, feature: string): Promise<number | null> {
+  // SQL: an order that other queries share.
+  const { rows } = await db.query<{ sec: number | null }>(
+    `select ${everySec('m')} as sec from method m where m.kind = 'feature' and m.name = $1 order by ${newestFirst('m')} limit 1`,
+    [feature],
+  );
+  return rows[0]?.sec ?? null;
+}
+
+/** The rule that a row stands for. A value holds until the next is due: what comes once in five minutes is not back after 30 s. */
 export function episodeRuleOf(row: RuleRow): EpisodeRule {
   return {
     name: row.kind,
@@ -42,7 +58,7 @@ export function episodeRuleOf(row: RuleRow): EpisodeRule {
     ...(row.end_threshold !== null && { endBound: row.end_threshold }),
     qualityMax: row.quality_max === 0 ? 0 : 1,
     sustainSec: row.sustain_sec,
-    releaseSec: row.release_sec,
+    releaseSec: Math.max(row.release_sec, row.every_sec ?? 0),
     severity: row.severity,
     ...(row.updated_at !== undefined && { changedMs: Date.parse(row.updated_at) }),
   };
@@ -75,7 +91,7 @@ export async function currentRules(db: Db, ids: readonly string[]): Promise<Map<
   if (ids.length === 0) return new Map();
   // SQL: the row as JSON, as concernedByProjectRules has it.
   const { rows } = await db.query<Readonly<{ rule: RuleRow }>>(
-    'select to_json(r) as rule from episode_rule r where r.id = any($1::uuid[]) and r.is_enabled',
+    `select ${ROW_SQL} as rule from episode_rule r where r.id = any($1::uuid[]) and r.is_enabled`,
     [[...new Set(ids)]],
   );
   return new Map(rows.map(({ rule }) => [rule.id, episodeRuleOf(rule)]));
@@ -86,12 +102,13 @@ export async function currentRules(db: Db, ids: readonly string[]): Promise<Map<
 export async function concernedByProjectRules(db: Db, ids: readonly string[]): Promise<readonly Found[]> {
   // SQL: as in episode-rules.ts, a query of feature values that begins with their newest time.
   const { rows } = await db.query<Readonly<{ rule: RuleRow; stream: Candidate }>>(
-    `select to_json(r) as rule, json_build_object('id', s.id, 'uuid', s.uuid, 'organization_id', s.organization_id, 'project_id', s.project_id,
+    `select ${ROW_SQL} as rule, json_build_object('id', s.id, 'uuid', s.uuid, 'organization_id', s.organization_id, 'project_id', s.project_id,
        'xuser_id', s.xuser_id) as stream
      from episode_rule r
      cross join lateral (
-       select m.id, steps_per_unit(m.step) as per_unit from method m where m.kind = 'feature' and m.name = r.feature order by ${newestFirst('m')} limit 1) o
-     cross join lateral (select make_interval(secs => ${LOOK_BACK_SQL}) as look_back) k
+       select m.id, steps_per_unit(m.step) as per_unit, ${everySec('m')} as every_sec from method m
+       where m.kind = 'feature' and m.name = r.feature order by ${newestFirst('m')} limit 1) o
+     cross join lateral (select make_interval(secs => ${lookBackSql('o.every_sec')}) as look_back) k
      join stream s on s.project_id = r.project_id and ${isFor('s.xuser_id')}
      where r.id = any($1::uuid[]) and r.is_enabled and ${isHere('r.organization_id')} and ${isActive('r.project_id')} and (
        s.id in (select e.stream_id from episode e where ${OPEN_BY_RULE} and e.organization_id = r.organization_id and e.created_by = 'rule:' || r.id)

@@ -51,7 +51,7 @@ const content = {
   release_sec: Type.Integer({
     minimum: 1,
     maximum: 3600,
-    description: 'How long values are back, or silent, before it ends, s; default 30.',
+    description: 'How long values are back, or silent, before it ends, s; default 30. At least as long as from one value of the feature to the next.',
   }),
   quality_max: Type.Union([Type.Literal(0), Type.Literal(1)], {
     description: 'Worst flag of a value that counts: 0 good (default), 1 suspect too.',

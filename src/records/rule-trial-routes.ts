@@ -7,7 +7,7 @@ import type { Route } from '../http/route.ts';
 import { exactly, nullable, Timestamp, Uuid } from '../http/schemas.ts';
 import { ownProject, ownSubjectOf } from '../tenancy/record-ownership.ts';
 import { noteSubject } from '../tenancy/request-scope.ts';
-import { episodeRuleOf } from './project-rules.ts';
+import { episodeRuleOf, everySecOf } from './project-rules.ts';
 import { contentOf, NO_ALARM, RuleBody } from './rule-routes.ts';
 import { tryRule } from './rule-trial.ts';
 
@@ -95,7 +95,7 @@ const tryRuleRoute = ({ db }: Deps) =>
       if (subjectId !== null) noteSubject(caller, subjectId, project.id);
       const place = takePlace(project.orgId);
       try {
-        const rule = episodeRuleOf({ ...content, id: '' });
+        const rule = episodeRuleOf({ ...content, id: '', every_sec: await everySecOf(db, content.feature) });
         const trial = await tryRule(db, rule, { projectId: project.id, subjectId, groupId: content.group_id, sinceMs, untilMs });
         return { status: 200, json: { since: body.since, until: body.until, ...trial, episodes: [...trial.episodes] } };
       } finally {

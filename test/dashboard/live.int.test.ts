@@ -215,7 +215,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.mouse.down();
     await page.mouse.move(canvas.x + 200 + pxPerSec, canvas.y + 60, { steps: 4 });
     await page.mouse.up();
-    const [, ms] = /^(\d+) ms = 60 \/min, -?[\d.]+ mV$/.exec((await reading.textContent()) ?? '') ?? [];
+    const [, ms] = /^(\d+) ms = 60 \/min, ECG II -?[\d.]+ mV$/.exec((await reading.textContent()) ?? '') ?? [];
     expect(Math.abs(Number(ms) - 1000)).toBeLessThan(15);
     await strip.focus();
     for (const key of ['[', 'ArrowLeft', ']']) await page.keyboard.press(key);

@@ -42,6 +42,8 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     const rate = page.locator('[data-feature=hr_ecg] output');
     await expect.poll(async () => Number(await rate.textContent()), { timeout: 20_000 }).toBeGreaterThan(40);
     expect(Number(await rate.textContent())).toBeLessThan(120);
+    // As on the wall, in charts and in every other language.
+    expect(await page.locator('[data-feature=hr_ecg] .unit').textContent()).toBe('/min');
     // RMSSD of 60 s is unusable before it has seen most of its window; test/widgets/session.int.test.ts shows its tile.
     expect(await page.locator('[data-feature=hrv_rmssd_60s] output').textContent()).toMatch(/^(--|\d+)$/);
     await expect.poll(() => page.locator('bio-trend-chart').getAttribute('data-state'), { timeout: 20_000 }).toBe('ready');

@@ -102,6 +102,8 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await page.mouse.move(x + 94.5, y, { steps: 4 });
     await page.mouse.up();
     await until(async () => /\b(99\d|100\d) ms = 60 \/min/.test((await page.locator('.measured').textContent())!));
+    // Of the topmost signal, over whichever it is drawn.
+    expect(await page.locator('.measured').textContent()).toMatch(/, ECG\b.* -?\d+\.\d\d mV$/);
     await page.getByRole('checkbox', { name: 'Filter' }).check();
     await page.getByText('not for measuring ST or T').waitFor();
     const rows = page.locator('canvas.rows');

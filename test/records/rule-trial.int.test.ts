@@ -39,6 +39,8 @@ const rules = [
   { name: 'b', feature: 'hr_ecg', comparison: 'above', threshold: 130, end_threshold: 105, sustain_sec: 30, release_sec: 20 },
   { name: 'c', feature: 'hr_ecg', comparison: 'below', threshold: 80, sustain_sec: 0, release_sec: 5, quality_max: 1 },
   { name: 'd', feature: 'hr_ecg', comparison: 'above', threshold: 60, sustain_sec: 600, release_sec: 5 },
+  // a value comes once in five minutes, and holds until the next
+  { name: 'e', feature: 'ventricular_burden_300s', comparison: 'below', threshold: 101, sustain_sec: 60, quality_max: 1 },
 ] as const;
 const range = { since: new Date(startMs - 60_000).toISOString(), until: new Date(startMs + 3_600_000).toISOString() };
 

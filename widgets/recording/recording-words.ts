@@ -179,15 +179,15 @@ export class RecordingWords {
     });
   }
 
-  /** @param segments of the channel that is measured */
-  measured({ fromMs, toMs }: Readonly<{ fromMs: number; toMs: number }>, segments: readonly Segment[]): string {
+  /** @param segments of the channel that is measured  @param name of it: the strip may have others */
+  measured({ fromMs, toMs }: Readonly<{ fromMs: number; toMs: number }>, segments: readonly Segment[], name: string): string {
     const ms = Math.abs(toMs - fromMs);
     const valueAt = (at: number): number | null => {
       const segment = segments.find(({ t0Ms, rateHz, samples }) => at >= t0Ms && at < t0Ms + (samples.length * 1000) / rateHz);
       return segment?.samples[Math.round(((at - segment.t0Ms) / 1000) * segment.rateHz)] ?? null;
     };
     const [from, to] = [valueAt(fromMs), valueAt(toMs)];
-    const mv = from === null || to === null ? '–' : `${this.number(to - from, 2)} ${unitLabel(segments[0]?.unit ?? '')}`;
+    const mv = from === null || to === null ? '–' : `${name} ${this.number(to - from, 2)} ${unitLabel(segments[0]?.unit ?? '')}`;
     return this.say('caliperReading', { ms: Math.round(ms), bpm: ms < 1 ? '–' : Math.round(60_000 / ms), mv });
   }
 }

@@ -555,8 +555,9 @@ export class BioRecording extends BioElement {
 
   #measured(): string {
     const { calipers } = this.#selection;
-    const first = this.#strip.segments.filter(({ channel }) => channel === this.#settings.channels[0]);
-    return calipers === null ? '' : this.#words.measured(calipers, first);
+    const code = this.#settings.channels[0] ?? '';
+    const first = this.#strip.segments.filter(({ channel }) => channel === code);
+    return calipers === null ? '' : this.#words.measured(calipers, first, this.#source?.names.get(code) ?? code);
   }
 
   /** A time that is being typed is one of its own after each figure: what is not of the recording is left as it is. */
