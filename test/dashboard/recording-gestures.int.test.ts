@@ -419,6 +419,10 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const { page, errors } = await openViewer(`?at=${at(200)}`);
     const devices = await dashboard.send<{ stream_id: string }[]>('GET', '/api/v1/devices');
     const other = devices.find(({ stream_id: id }) => id !== stream)!.stream_id;
+    await page.route(`**/api/v1/streams/${other}`, async (route) => {
+      await new Promise((later) => setTimeout(later, 600));
+      await route.continue();
+    });
     const told = await page.locator('bio-recording').evaluate(
       async (viewer: HTMLElement & { moveTo: (at: string) => void }, [to, id]) => {
         const found: string[] = [];
