@@ -227,6 +227,37 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('stands where it stood when a finger that began aslant scrolls the page past it', async () => {
+    const looks = { viewport: { width: 390, height: 600 }, hasTouch: true };
+    const { page, chart, errors, close } = await open([fixed, fixed], { context: looks });
+    await page.mouse.move(1, 1);
+    const picture = (): Promise<string> => chart.locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+    const before = await picture();
+    const session = await page.context().newCDPSession(page);
+    const { x, y } = await placeIn(chart, 0.5);
+    await chart.evaluate((element) => {
+      element.addEventListener('pointercancel', () => (element.dataset['cancelled'] = ''));
+    });
+    await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] });
+    for (const [right, up] of [
+      [6, 3],
+      [10, 8],
+      [12, 40],
+      [14, 90],
+      [14, 140],
+    ] as const) {
+      await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [{ x: x + right, y: y - up }] });
+      await page.waitForTimeout(30);
+    }
+    await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+    await expect.poll(() => page.evaluate(() => scrollY)).toBeGreaterThan(50);
+    expect(await chart.getAttribute('data-cancelled')).toBe('');
+    expect(await picture()).toBe(before);
+    expect(asked()).toHaveLength(2);
+    expect(errors).toEqual([]);
+    await close();
+  });
+
   it('goes on with a drag, by mouse and by finger, when an answer comes meanwhile', async () => {
     fixture.on('GET', '/api/v1/streams', { json: [] });
     const { page, chart, errors, close } = await open(['biosignals="HR" range="12h" refresh="2s"'], { context: { hasTouch: true } });

@@ -112,8 +112,10 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
     if (finger === undefined || now === null || fingers.size > 0) return;
     const wasSelecting = selection.length > 0;
     unselect();
-    if (event.type === 'pointercancel') view = null;
-    else if (wasSelecting) {
+    if (event.type === 'pointercancel') {
+      host.preview(host.data()!); // the finger scrolls the page
+      view = null;
+    } else if (wasSelecting) {
       const stretch = selected(timeAt(now, finger.startX), timeAt(now, finger.x));
       if (stretch !== null) host.show(stretch);
     } else if (moved) commit();
