@@ -100,4 +100,20 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     await picture(page, 'recording-gap-of-days');
     await page.context().close();
   });
+
+  it('of a device with a long name, and before another of it, fits a phone', async () => {
+    const person = await addPerson(dashboard, 'wordy', 'Wilhelmina'.repeat(20));
+    const sent = { subject: 'wordy', deviceId: 'd'.repeat(64), seconds: 40 };
+    await sendRecording(dashboard, { ...sent, bootId: '63'.repeat(16), startMs });
+    await sendRecording(dashboard, { ...sent, bootId: '64'.repeat(16), startMs: startMs + 600_000 });
+    const known = async (): Promise<Sent[]> => await dashboard.send('GET', `/api/v1/streams?subject_id=${person}`);
+    await until(async () => (await known()).every(({ last_sample_at: last }) => last !== null), 60_000);
+    const { page, errors } = await openRecording((await known()).at(-1)!.id, 'ready');
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('group', { name: 'Recordings of this person' }).getByRole('link').waitFor();
+    await picture(page, 'recording-long-names');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
 });
