@@ -482,7 +482,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     const states = (): Promise<(string | null)[]> => widgets.evaluateAll((all) => all.map((one) => one.getAttribute('data-state')));
     const move = (): Promise<void> =>
       page.evaluate(() => {
-        for (const one of [...document.querySelectorAll('bio-provider > *')]) one.parentElement!.append(one);
+        for (const one of document.querySelectorAll('bio-provider > *')) one.parentElement!.append(one);
       });
     const asks = async (): Promise<void> => {
       const before = fixture.requests.length;
@@ -495,7 +495,7 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     await expect.poll(states).toEqual(['ready', 'ready', 'ready']);
     await asks();
     await page.evaluate(() => {
-      for (const one of [...document.querySelectorAll('bio-provider > *')]) {
+      for (const one of document.querySelectorAll('bio-provider > *')) {
         const fresh = one.cloneNode() as HTMLElement;
         delete fresh.dataset['state'];
         one.replaceWith(fresh);
