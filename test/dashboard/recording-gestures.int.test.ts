@@ -319,4 +319,125 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     expect(errors).toEqual([]);
     await page.context().close();
   });
+
+  it('marches out over all of the strip, also where what is measured is beyond its edge', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`);
+    await page.evaluate(() => {
+      const of = globalThis as unknown as { lines: number[] };
+      const { moveTo } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.moveTo = function (x, y) {
+        if (y === 26 && this.canvas.classList.contains('strip')) of.lines?.push(x);
+        moveTo.call(this, x, y);
+      };
+    });
+    const viewer = page.locator('bio-recording');
+    await viewer.evaluate((element: HTMLElement) => element.focus());
+    await page.keyboard.press('c'); // 800 ms
+    await page.getByRole('checkbox', { name: 'March out' }).check();
+    await viewer.evaluate((element: HTMLElement) => element.focus());
+    const { width } = (await page.locator('canvas.strip').boundingBox())!;
+    const shown = (): Promise<number> =>
+      page.evaluate(async (right) => {
+        const of = globalThis as unknown as { lines: number[] };
+        of.lines = [];
+        document.querySelector('bio-recording')!.toggleAttribute('theme');
+        await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+        return new Set(of.lines.filter((x) => x > 0 && x < right).map(Math.round)).size;
+      }, width);
+    const whole = Math.floor(width / ((0.8 * 25 * 96) / 25.4));
+    for (const key of ['', 'Shift+ArrowRight', 'Shift+ArrowRight', 'Home']) {
+      if (key !== '') await page.keyboard.press(key);
+      expect(await shown(), key).toBeGreaterThanOrEqual(whole);
+      expect(await shown(), key).toBeLessThanOrEqual(whole + 1);
+    }
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('has the signals that are ticked, and no others: the last one cannot be taken away', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`);
+    const boxes = page.locator('.channels input');
+    const ticked = (): Promise<boolean[]> => boxes.evaluateAll((all) => all.map((box) => (box as HTMLInputElement).checked));
+    expect(await ticked()).toEqual([true, true]);
+    await boxes.first().click();
+    await boxes.last().click();
+    expect(await ticked()).toEqual([false, true]);
+    expect(page.url()).toMatch(/channels=ecg\.v5$/);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('is dragged by one finger again after it was replaced under another', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
+    const session = await page.context().newCDPSession(page);
+    const strip = page.locator('canvas.strip');
+    const touch = async (type: 'touchStart' | 'touchMove' | 'touchEnd', x: number): Promise<void> => {
+      const box = (await strip.boundingBox())!;
+      const touchPoints = type === 'touchEnd' ? [] : [{ x: box.x + box.width / 2 + x, y: box.y + box.height / 2, id: 0 }];
+      await session.send('Input.dispatchTouchEvent', { type, touchPoints });
+    };
+    await strip.scrollIntoViewIfNeeded();
+    await touch('touchStart', 60);
+    await touch('touchMove', 30);
+    // Its provider is set anew, as after a sign-in.
+    await page.evaluate(() => {
+      const provider = document.querySelector('bio-provider')!;
+      const { parentElement: parent, nextSibling: next } = provider;
+      provider.remove();
+      parent!.insertBefore(provider, next);
+    });
+    await page.locator('bio-recording[data-state=ready] canvas.strip').waitFor({ state: 'attached' });
+    // Its finger goes up elsewhere.
+    await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [{ x: 5, y: 5, id: 0 }] });
+    await touch('touchEnd', 0);
+    await strip.scrollIntoViewIfNeeded();
+    await page
+      .locator('bio-recording')
+      .evaluate((viewer: HTMLElement & { moveTo: (at: string) => void }, to) => viewer.moveTo(to), at(300));
+    await until(async () => Math.abs((await shownSec(page)) - 300) < 0.1);
+    await touch('touchStart', 60);
+    for (const x of [30, 0, -34.5]) await touch('touchMove', x); // 1 s at 25 mm/s
+    await touch('touchEnd', 0);
+    await until(async () => Math.abs((await shownSec(page)) - 301) < 0.1);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('stays where it is when a page asks for a time that is none', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`);
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => {
+      const { moveTo, showPick } = viewer as unknown as Record<'moveTo' | 'showPick', (...of: unknown[]) => void>;
+      moveTo.call(viewer, 'soon');
+      showPick.call(viewer, '', null);
+    });
+    await page.locator('bio-recording').evaluate((element: HTMLElement) => element.focus());
+    await page.keyboard.press('.');
+    await until(async () => Math.abs((await shownSec(page)) - 200.01) < 0.005);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('does not tell of another recording where one was a moment ago', async () => {
+    const { page, errors } = await openViewer(`?at=${at(200)}`);
+    const devices = await dashboard.send<{ stream_id: string }[]>('GET', '/api/v1/devices');
+    const other = devices.find(({ stream_id: id }) => id !== stream)!.stream_id;
+    await page.route(`**/api/v1/streams/${other}`, async (route) => {
+      await new Promise((later) => setTimeout(later, 600));
+      await route.continue();
+    });
+    const told = await page.locator('bio-recording').evaluate(
+      async (viewer: HTMLElement & { moveTo: (at: string) => void }, [to, id]) => {
+        const found: string[] = [];
+        viewer.addEventListener('bio:recording-view', (event) => found.push((event as CustomEvent<{ at: string }>).detail.at));
+        viewer.moveTo(to!);
+        viewer.setAttribute('stream', id!);
+        await new Promise((done) => setTimeout(done, 1000));
+        return found;
+      },
+      [at(300), other],
+    );
+    expect(told).not.toContain(at(300));
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
 });

@@ -227,6 +227,81 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('stands where it stood when a finger that began aslant scrolls the page past it', async () => {
+    const looks = { viewport: { width: 390, height: 600 }, hasTouch: true };
+    const { page, chart, errors, close } = await open([fixed, fixed], { context: looks });
+    await page.mouse.move(1, 1);
+    const picture = (): Promise<string> => chart.locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+    const before = await picture();
+    const session = await page.context().newCDPSession(page);
+    const { x, y } = await placeIn(chart, 0.5);
+    await chart.evaluate((element) => {
+      element.addEventListener('pointercancel', () => (element.dataset['cancelled'] = ''));
+    });
+    await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] });
+    for (const [right, up] of [
+      [6, 3],
+      [10, 8],
+      [12, 40],
+      [14, 90],
+      [14, 140],
+    ] as const) {
+      await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [{ x: x + right, y: y - up }] });
+      await page.waitForTimeout(30);
+    }
+    await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+    await expect.poll(() => page.evaluate(() => scrollY)).toBeGreaterThan(50);
+    expect(await chart.getAttribute('data-cancelled')).toBe('');
+    expect(await picture()).toBe(before);
+    expect(asked()).toHaveLength(2);
+    expect(errors).toEqual([]);
+    await close();
+  });
+
+  it('goes on with a drag, by mouse and by finger, when an answer comes meanwhile', async () => {
+    fixture.on('GET', '/api/v1/streams', { json: [] });
+    const { page, chart, errors, close } = await open(['biosignals="HR" range="12h" refresh="2s"'], { context: { hasTouch: true } });
+    const answered = async (): Promise<void> => {
+      const before = asked().length;
+      await expect.poll(() => asked().length).toBeGreaterThan(before);
+      await chart.locator('canvas:not([data-seen])').first().waitFor();
+    };
+    const share = ({ fromMs, toMs }: Span): number => (toMs - fromMs) / (12 * HOUR_MS);
+    const [from, to] = [await placeIn(chart, 0.25), await placeIn(chart, 0.75)];
+    await page.mouse.move(from.x, from.y);
+    await page.mouse.down();
+    await page.mouse.move(from.x + 40, from.y, { steps: 2 });
+    await answered();
+    await page.mouse.move(to.x, to.y, { steps: 2 });
+    expect(await chart.locator('.sel').count()).toBe(1);
+    await page.mouse.up();
+    await expect.poll(async () => (await events(page)).length).toBe(1);
+    await expect.poll(() => Math.abs(share(newest()) - 0.5)).toBeLessThan(0.02);
+    const [chosen] = await events(page);
+    await chart.getByRole('button', { name: '24' }).click();
+    await markSeen(chart);
+    await answered();
+    const session = await page.context().newCDPSession(page);
+    const touch = async (type: 'touchStart' | 'touchMove' | 'touchEnd', ...shares: number[]): Promise<void> => {
+      const touchPoints = await Promise.all(shares.map(async (at, id) => ({ ...(await placeIn(chart, at)), id })));
+      await session.send('Input.dispatchTouchEvent', { type, touchPoints });
+    };
+    await touch('touchStart', 0.3);
+    await touch('touchMove', 0.4);
+    await markSeen(chart);
+    await answered();
+    await touch('touchMove', 0.5);
+    await touch('touchMove', 0.55);
+    await touch('touchEnd');
+    await expect.poll(async () => (await events(page)).length).toBe(3);
+    const moved = (await events(page)).at(-1) as { from: string; to: string };
+    expect(Math.abs((Date.now() - Date.parse(moved.to)) / HOUR_MS - 6)).toBeLessThan(0.5); // by a quarter of a day
+    expect(Math.abs((Date.parse(moved.to) - Date.parse(moved.from)) / HOUR_MS - 24)).toBeLessThan(0.1);
+    expect(chosen).toMatchObject({ name: 'bio:range', range: null });
+    expect(errors).toEqual([]);
+    await close();
+  });
+
   it('looks for the newest data, however long ago; says when there are none, or when it cannot say', async () => {
     const newestMs = Date.UTC(2025, 2, 3, 14, 7);
     let is: 'there' | 'none' | 'failed' = 'failed';

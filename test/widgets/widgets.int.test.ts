@@ -469,6 +469,43 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
     await page.close();
   });
 
+  it('goes on when a widget is moved in the page, while it loads as well', async () => {
+    state.mode = 'ready';
+    const page = await browser.newPage();
+    await page.clock.install();
+    const body = ['bio-trend-card', 'bio-trend-chart', 'bio-mood'].map((tag) => `<${tag} biosignals="HR" refresh="2s"></${tag}>`).join('');
+    const attributes = `sdk-key="sdk_test" xuser-token="${fixtureToken()}"`;
+    const html = widgetPage({ origin: fixture.origin, attributes, body });
+    fixture.on('GET', '/page', { html });
+    await page.goto(`${fixture.origin}/page`);
+    const widgets = page.locator('bio-provider > *');
+    const states = (): Promise<(string | null)[]> => widgets.evaluateAll((all) => all.map((one) => one.getAttribute('data-state')));
+    const move = (): Promise<void> =>
+      page.evaluate(() => {
+        for (const one of document.querySelectorAll('bio-provider > *')) one.parentElement!.append(one);
+      });
+    const asks = async (): Promise<void> => {
+      const before = fixture.requests.length;
+      await page.clock.runFor(2500);
+      await expect.poll(() => fixture.requests.length).toBeGreaterThanOrEqual(before + 3);
+    };
+    await expect.poll(states).toEqual(['ready', 'ready', 'ready']);
+    await asks();
+    await move();
+    await expect.poll(states).toEqual(['ready', 'ready', 'ready']);
+    await asks();
+    await page.evaluate(() => {
+      for (const one of document.querySelectorAll('bio-provider > *')) {
+        const fresh = one.cloneNode() as HTMLElement;
+        delete fresh.dataset['state'];
+        one.replaceWith(fresh);
+      }
+    });
+    await move();
+    await expect.poll(states).toEqual(['ready', 'ready', 'ready']);
+    await page.close();
+  });
+
   it('keeps what it shows when the connection breaks, and says so', async () => {
     state.mode = 'ready';
     const { page } = await open({}, { body: '<bio-trend-card biosignals="HR"></bio-trend-card>' });

@@ -191,17 +191,22 @@ function channelChoice({ words, recording, settings }: BarState, acts: BarActs):
   const { channels } = settings;
   const show = (list: readonly string[]): void => acts.set(() => settings.show(list));
   const codes = [...new Set(source.stream.channels.map(({ code }) => code))];
-  const toggle = (code: string): void => {
+  const toggle = (code: string, box: HTMLInputElement): void => {
     const has = channels.includes(code);
     const list = has ? channels.filter((one) => one !== code) : [...channels, code];
     show(list.length === 0 ? channels : codes.filter((one) => list.includes(one)));
+    box.checked = settings.channels.includes(code); // the last one stays, and of very many not all have room
   };
   return html`<fieldset class="channels">
     <legend class="vh">${words.say('channels')}</legend>
     ${codes.map(
       (code) =>
         html`<label class="check"
-          ><input type="checkbox" .checked=${channels.includes(code)} @change=${() => toggle(code)} />
+          ><input
+            type="checkbox"
+            .checked=${channels.includes(code)}
+            @change=${(event: Event) => toggle(code, event.target as HTMLInputElement)}
+          />
           ${source.names.get(code) ?? code}</label
         >`,
     )}

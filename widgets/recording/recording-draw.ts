@@ -699,13 +699,13 @@ function calipersIn(
   xOf: (ms: number) => number,
 ): void {
   const [from, to] = [xOf(fromMs), xOf(toMs)];
-  const step = to - from;
+  const step = Math.abs(to - from);
   context.strokeStyle = colors.accent;
   context.lineWidth = 1.5;
   context.beginPath();
   const lines = [from, to];
-  if (marchOut && Math.abs(step) > 6) for (let x = to + step; x > 0 && x < width; x += step) lines.push(x);
-  if (marchOut && Math.abs(step) > 6) for (let x = from - step; x > 0 && x < width; x -= step) lines.push(x);
+  // All over the strip, also where what is measured is beyond one of its edges.
+  if (marchOut && step > 6) for (let x = from - Math.floor(from / step) * step; x < width; x += step) lines.push(x);
   for (const x of lines) {
     context.moveTo(x, 26);
     context.lineTo(x, height);

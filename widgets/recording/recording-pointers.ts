@@ -45,8 +45,9 @@ export class StripPointers {
   down(event: PointerEvent): void {
     if (event.button !== 0) return; // a menu opens, whose pointer never goes up here
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    if (event.isPrimary) this.#places.clear(); // others went up where nobody was told
     this.#places.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.#places.size === 2) {
+    if (this.#places.size > 1) {
       this.#apartPx = this.#apart();
       if (this.#begun !== null) this.#target.takeBack(this.#begun.does);
       this.#begun = null;

@@ -4,6 +4,7 @@ import type { Answer } from '../../sdk/request.ts';
 import { channelNames } from '../../src/signal.ts';
 import { medianStep } from '../shared/buckets.ts';
 import { catalog, findBiosignal } from '../shared/data.ts';
+import { parseDuration } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 import { Failed } from './ask-again.ts';
 import { badOf, gapsOf } from './recording-jumps.ts';
@@ -291,7 +292,12 @@ export class RecordingSource {
   ): Promise<Quality | null> {
     const feature = this.#qualityOf(channel);
     if (feature === undefined) return null;
-    const { data, qmask, detail } = await this.session.post('/api/v1/charts/query', {
+    const {
+      data,
+      qmask,
+      detail,
+      resolution: length,
+    } = await this.session.post('/api/v1/charts/query', {
       body: {
         subject_id: this.#stream.subject_id,
         series: [{ feature, channel }],
@@ -306,9 +312,11 @@ export class RecordingSource {
     // A value has the time at which the second that it judges ends, on the grid of the stream; a bucket begins at a whole second.
     const shiftMs = ((this.#stream.epoch_ns / 1e6) % 1000) - JUDGED_MS;
     const timesMs = data.map((row) => Number(row[0]) + shiftMs);
+    // Not by their distance: where little was recorded, or none for days, few buckets have a next one.
+    const stepMs = Math.max(JUDGED_MS, parseDuration(length) ?? medianStep(timesMs));
     const goodShares = data.map((_, i) => (detail?.good_n[i]?.[0] ?? 0) / Math.max(1, detail?.n[i]?.[0] ?? 1));
     const flags = goodShares.map((share, i) => (share >= 0.5 ? 0 : Math.max(1, qmask[i]?.[0] ?? 2)));
-    return { channel, timesMs, stepMs: medianStep(timesMs), flags, goodShares, endMs: this.endMs };
+    return { channel, timesMs, stepMs, flags, goodShares, endMs: this.endMs };
   }
 
   /** Where the signal of a channel is bad for some seconds, in a part of the recording. */

@@ -92,7 +92,6 @@ export class BioRecording extends BioElement {
     super.connectedCallback();
     this.during(this.#canvases.watch());
     this.during(() => {
-      clearTimeout(this.#tellTimer);
       clearTimeout(this.#readTimer);
       this.#close();
     });
@@ -125,6 +124,8 @@ export class BioRecording extends BioElement {
 
   #close(): void {
     this.#opening?.abort();
+    clearTimeout(this.#tellTimer);
+    this.#tellTimer = undefined; // where one was is in no other recording
     this.#recording = null;
     this.#search.restart();
     this.#selection.restart();
@@ -160,11 +161,8 @@ export class BioRecording extends BioElement {
     };
     const recording = await OpenRecording.open(session, streamId, viewer, signal);
     if (recording === null) return;
+    if (recording.source.stream.channels.length === 0) return this.#setState('empty');
     this.#recording = recording;
-    if (recording.source.stream.channels.length === 0) {
-      this.#setState('empty');
-      return;
-    }
     this.#atMs = NaN;
     this.#hovered = null;
     this.#readSettings(recording);
@@ -205,6 +203,7 @@ export class BioRecording extends BioElement {
   /** Shows a moment or a stretch as picked, so that it can be changed. @param from ISO 8601 @param to null: a moment */
   showPick(from: string, to: string | null): void {
     const fromMs = Date.parse(from);
+    if (Number.isNaN(fromMs)) return;
     this.#selection.pickBy('stretch');
     this.#selection.pick = { fromMs, toMs: to === null ? fromMs : Date.parse(to), beat: null };
     this.moveTo(from);
@@ -312,7 +311,7 @@ export class BioRecording extends BioElement {
   }
 
   #moveTo(ms: number): void {
-    if (this.#source === null) return;
+    if (this.#source === null || Number.isNaN(ms)) return;
     this.#search.stop();
     this.#isAtStart = false;
     this.#atMs = this.#within(ms);

@@ -116,7 +116,7 @@ export abstract class DataWidget<T> extends BioElement {
       this.data = null;
       this.#enter('unauthorized');
     } else if (session === null) this.#enter('loading');
-    else if (replaced || this.#state === 'unauthorized') this.reload();
+    else if (replaced || this.#loading === null || this.#state === 'unauthorized') this.reload(); // or it was moved in the page
     else this.requestUpdate();
   }
 

@@ -21,7 +21,7 @@ export const gesturesCss = `
 .sel { position: absolute; inset-block: 0; background: var(--_accent); opacity: .18; pointer-events: none; }
 `;
 
-type Finger = { x: number; startX: number; over: HTMLElement };
+type Finger = { x: number; startX: number };
 
 /** @param click a click on a point, or Enter  @returns how to stop */
 export function startGestures(host: ChartHost, click: () => void): () => void {
@@ -33,13 +33,16 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
   let rest: ReturnType<typeof setTimeout> | undefined;
   let clicked: ReturnType<typeof setTimeout> | undefined;
 
-  const shown = (): View | null => view ?? host.view();
-  const overOf = (event: Event): HTMLElement | null => (event.composedPath()[0] as Element).closest?.<HTMLElement>('.u-over') ?? null;
-  const shareAt = (over: HTMLElement, x: number): number => {
-    const box = over.getBoundingClientRect();
+  /** Of the first plot, whose time axis is that of all: an answer that comes while a pointer is down puts others in their place, or none. */
+  const axis = (): HTMLElement => root.querySelector('.u-over')!;
+  const shown = (): View | null => axis() && (view ?? host.view());
+  const isOff = (event: Event): boolean => !(event.composedPath()[0] as Element).closest('.u-over');
+  const places = (): number[] => [...fingers.values()].map(({ x }) => x);
+  const shareAt = (x: number): number => {
+    const box = axis().getBoundingClientRect();
     return Math.min(1, Math.max(0, (x - box.left) / box.width));
   };
-  const timeAt = ({ fromMs, toMs }: View, over: HTMLElement, x: number): number => fromMs + shareAt(over, x) * (toMs - fromMs);
+  const timeAt = ({ fromMs, toMs }: View, x: number): number => fromMs + shareAt(x) * (toMs - fromMs);
   const preview = (next: View): void => {
     view = next;
     host.preview(next);
@@ -57,8 +60,8 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
   const unselect = (): void => {
     for (const box of selection.splice(0)) box.remove();
   };
-  const select = (over: HTMLElement, from: number, to: number): void => {
-    if (selection.length === 0) {
+  const select = (from: number, to: number): void => {
+    if (!selection[0]?.isConnected) {
       selection = [...root.querySelectorAll<HTMLElement>('.u-over')].map((plot) => {
         const box = document.createElement('div');
         box.className = 'sel';
@@ -66,19 +69,19 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
         return box;
       });
     }
-    const [a, b] = [shareAt(over, from), shareAt(over, to)].toSorted((one, other) => one - other) as [number, number];
+    const [a, b] = [shareAt(from), shareAt(to)];
     for (const { style } of selection) {
-      style.left = `${a * 100}%`;
-      style.width = `${(b - a) * 100}%`;
+      style.left = `${Math.min(a, b) * 100}%`;
+      style.width = `${Math.abs(b - a) * 100}%`;
     }
   };
 
   const down = (event: PointerEvent): void => {
-    const over = overOf(event);
-    if (over === null || event.button !== 0 || shown() === null) return;
+    if (isOff(event) || event.button !== 0 || shown() === null) return;
     clearTimeout(clicked);
-    fingers.set(event.pointerId, { x: event.clientX, startX: event.clientX, over });
-    over.setPointerCapture(event.pointerId);
+    if (event.isPrimary) fingers.clear(); // others went up where nobody was told
+    fingers.set(event.pointerId, { x: event.clientX, startX: event.clientX });
+    axis().setPointerCapture(event.pointerId);
     moved = fingers.size > 1;
   };
 
@@ -86,20 +89,20 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
     const finger = fingers.get(event.pointerId);
     const now = shown();
     if (finger === undefined || now === null) return;
-    const before = [...fingers.values()].map(({ x }) => x);
+    const before = places();
     const beforeX = finger.x;
     finger.x = event.clientX;
     moved ||= Math.abs(finger.x - finger.startX) >= DRAG_PX;
     if (!moved) return;
-    const { over } = finger;
+    axis().setPointerCapture(event.pointerId);
     if (fingers.size === 2) {
-      const after = [...fingers.values()].map(({ x }) => x);
+      const after = places();
       const [span, spanNow] = [before, after].map(([a, b]) => Math.max(20, Math.abs(a! - b!))) as [number, number];
       const middle = (after[0]! + after[1]!) / 2;
       const drift = (before[0]! + before[1]!) / 2 - middle;
-      preview(zoomed(panned(now, drift / over.clientWidth, Date.now()), span / spanNow, timeAt(now, over, middle)));
-    } else if (event.pointerType === 'mouse' && !event.shiftKey) select(over, finger.startX, finger.x);
-    else preview(panned(now, (beforeX - finger.x) / over.clientWidth, Date.now()));
+      preview(zoomed(panned(now, drift / axis().clientWidth, Date.now()), span / spanNow, timeAt(now, middle)));
+    } else if (event.pointerType === 'mouse' && !event.shiftKey) select(finger.startX, finger.x);
+    else preview(panned(now, (beforeX - finger.x) / axis().clientWidth, Date.now()));
   };
 
   const up = (event: PointerEvent): void => {
@@ -109,9 +112,11 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
     if (finger === undefined || now === null || fingers.size > 0) return;
     const wasSelecting = selection.length > 0;
     unselect();
-    if (event.type === 'pointercancel') view = null;
-    else if (wasSelecting) {
-      const stretch = selected(timeAt(now, finger.over, finger.startX), timeAt(now, finger.over, finger.x));
+    if (event.type === 'pointercancel') {
+      host.preview(host.data()!); // the finger scrolls the page
+      view = null;
+    } else if (wasSelecting) {
+      const stretch = selected(timeAt(now, finger.startX), timeAt(now, finger.x));
       if (stretch !== null) host.show(stretch);
     } else if (moved) commit();
     // A finger reads with its tap; the recording is opened by the button next to what it read.
@@ -119,15 +124,14 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
   };
 
   const wheel = (event: WheelEvent): void => {
-    const over = overOf(event);
     const now = shown();
     const focused = root.activeElement?.matches('.stack') === true;
-    if (over === null || now === null || !(event.ctrlKey || event.metaKey || focused)) return;
+    if (isOff(event) || now === null || !(event.ctrlKey || event.metaKey || focused)) return;
     event.preventDefault();
     const sideways = event.shiftKey ? event.deltaX + event.deltaY : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
     const pixels = event.deltaMode === 0 ? 1 : 30;
-    if (sideways !== 0) preview(panned(now, (sideways * pixels) / over.clientWidth, Date.now()));
-    else preview(zoomed(now, 1.002 ** Math.max(-500, Math.min(500, event.deltaY * pixels)), timeAt(now, over, event.clientX)));
+    if (sideways !== 0) preview(panned(now, (sideways * pixels) / axis().clientWidth, Date.now()));
+    else preview(zoomed(now, 1.002 ** Math.max(-500, Math.min(500, event.deltaY * pixels)), timeAt(now, event.clientX)));
     commitSoon();
   };
 
@@ -154,7 +158,7 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
   };
 
   const double = (event: MouseEvent): void => {
-    if (overOf(event) === null) return;
+    if (isOff(event)) return;
     clearTimeout(clicked);
     host.back();
   };
