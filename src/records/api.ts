@@ -28,17 +28,19 @@ export function recordsApi(
     /** A mail server is set, so rules may send e-mail. Default: no. */
     canMail?: boolean;
     endSubject?: EraseDeps['endSubject'];
+    /** Names of the features that this release computes. Default: none. */
+    computed?: ReadonlySet<string>;
     /** Default: journals are sealed with a secret stored in the database. */
     journal?: JournalSeals;
   }>,
 ): readonly Route[] {
-  const owner = deps.owner ?? deps.db;
+  const { owner = deps.db, computed = new Set() } = deps;
   return [
     ...episodeRoutes(deps),
     ...acknowledgementRoutes(deps),
     ...annotationRoutes(deps),
-    ...ruleTrialRoutes(deps),
-    ...ruleRoutes({ ...deps, canMail: deps.canMail ?? false }),
+    ...ruleTrialRoutes({ ...deps, computed }),
+    ...ruleRoutes({ ...deps, computed, canMail: deps.canMail ?? false }),
     ...eraseRoutes({ ...deps, db: owner }),
     ...selfReportRoutes({ ...deps, journal: deps.journal ?? new JournalSeals(owner) }),
     ...questionnaireRoutes(deps),

@@ -114,7 +114,8 @@ const ofProject = { projectId: Type.String({ maxLength: 64 }) };
 const ofRule = { ...ofProject, ruleId: Uuid };
 
 /** @param canMail a mail server is set */
-type Deps = Readonly<{ db: Pool; canMail: boolean }>;
+/** @param computed names of the features that this release computes */
+type Deps = Readonly<{ db: Pool; canMail: boolean; computed: ReadonlySet<string> }>;
 
 const listRulesRoute = ({ db }: Deps) =>
   defineRoute({
@@ -134,7 +135,7 @@ const listRulesRoute = ({ db }: Deps) =>
     },
   });
 
-const createRule = ({ db, canMail }: Deps) =>
+const createRule = ({ db, canMail, computed }: Deps) =>
   defineRoute({
     method: 'POST',
     path: '/api/v1/projects/{projectId}/rules',
@@ -153,7 +154,7 @@ const createRule = ({ db, canMail }: Deps) =>
     handler: async (request) => {
       const { caller, params, body } = request;
       const project = await ownProject(db, caller, params.projectId);
-      const wanted = await contentOf(db, caller, project, body);
+      const wanted = await contentOf(db, caller, project, body, computed);
       if (!canMail) refuseEmail(wanted);
       const subject = wanted.subject_id === null ? {} : { subjectId: wanted.subject_id };
       return await answerOnce(db, request, { operationId: 'createRule', ...subject }, async (client) => {
@@ -187,7 +188,7 @@ const getRule = ({ db }: Deps) =>
     },
   });
 
-const updateRuleRoute = ({ db, canMail }: Deps) =>
+const updateRuleRoute = ({ db, canMail, computed }: Deps) =>
   defineRoute({
     method: 'PATCH',
     path: '/api/v1/projects/{projectId}/rules/{ruleId}',
@@ -210,7 +211,7 @@ const updateRuleRoute = ({ db, canMail }: Deps) =>
         await lockRule(client, params.ruleId);
         const before = await findRule(client, project.id, params.ruleId);
         checkIfMatch(request, tagOf(before));
-        const wanted = await contentOf(client, caller, project, { ...before, ...body });
+        const wanted = await contentOf(client, caller, project, { ...before, ...body }, computed);
         if (!canMail && body.email_to !== undefined) refuseEmail(wanted);
         await updateRule(client, before.id, wanted);
         const after = await findRule(client, project.id, before.id);
@@ -249,7 +250,13 @@ const deleteRuleRoute = ({ db }: Deps) =>
 type Given = Static<typeof RuleBody>;
 
 /** What a body says, with defaults, checked.  @throws PipelineError not_found (the person), validation_failed */
-export async function contentOf(db: Db, caller: Caller, project: OwnedProject, body: Given): Promise<RuleContent> {
+export async function contentOf(
+  db: Db,
+  caller: Caller,
+  project: OwnedProject,
+  body: Given,
+  computed: ReadonlySet<string>,
+): Promise<RuleContent> {
   const { subject_id: person = null, comparison, threshold, end_threshold: end = null } = body;
   const subject = person === null ? null : await ownSubject(db, caller, person, 'none');
   if (subject !== null && subject.projectId !== project.id) throw new PipelineError('not_found', 'There is no such user in this project.');
@@ -263,7 +270,7 @@ export async function contentOf(db: Db, caller: Caller, project: OwnedProject, b
   if ((from === null) !== (to === null) || (from !== null && from === to)) {
     throw wrong('/quiet_to', 'order', 'goes with quiet_from, and differs from it');
   }
-  if (!(await isKnownFeature(db, body.feature))) throw wrong('/feature', 'unknown', 'is no value that this service computes');
+  if (!computed.has(body.feature) && !(await isKnownFeature(db, body.feature))) throw wrong('/feature', 'unknown', 'is no value that this service computes');
   return {
     name: body.name,
     kind: body.kind ?? 'threshold',

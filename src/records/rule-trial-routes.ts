@@ -48,7 +48,7 @@ const TrialSchema = exactly({
   }),
 });
 
-type Deps = Readonly<{ db: Pool }>;
+type Deps = Readonly<{ db: Pool; computed: ReadonlySet<string> }>;
 
 /** Trials under way, by organization. */
 const underWay: string[] = [];
@@ -64,7 +64,7 @@ function takePlace(organizationId: string): string {
   return organizationId;
 }
 
-const tryRuleRoute = ({ db }: Deps) =>
+const tryRuleRoute = ({ db, computed }: Deps) =>
   defineRoute({
     method: 'POST',
     path: '/api/v1/projects/{projectId}/rules/try',
@@ -90,7 +90,7 @@ const tryRuleRoute = ({ db }: Deps) =>
       }
       if (untilMs - sinceMs > RANGE_DAYS_MAX * DAY_MS)
         throw new PipelineError('range_too_large', `A trial has at most ${RANGE_DAYS_MAX} days.`);
-      const content = await contentOf(db, caller, project, body.rule);
+      const content = await contentOf(db, caller, project, body.rule, computed);
       const subjectId = content.subject_id ?? ownSubjectOf(caller);
       if (subjectId !== null) noteSubject(caller, subjectId, project.id);
       const place = takePlace(project.orgId);

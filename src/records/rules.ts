@@ -188,7 +188,7 @@ export async function deleteRule(db: Db, id: string): Promise<void> {
   await run(db, build.deleteFrom('episode_rule').where('id', '=', id));
 }
 
-/** Says whether a feature is one that is computed here, or is in the catalog of values. */
+/** Says whether a feature is one that was computed here, by whichever release, or is in the catalog of values. */
 export async function isKnownFeature(db: Db, feature: string): Promise<boolean> {
   const stored = build.selectFrom('method').select('id').where('kind', '=', 'feature').where('name', '=', feature);
   const listed = build.selectFrom('biosignal').select('id').where('feature', '=', feature).where('project_id', 'is', null);

@@ -13,6 +13,7 @@ import type { Metrics } from '../metrics.ts';
 import type { Questions } from '../forward/questions.ts';
 import type { RunningPipeline } from '../pipeline/running-pipeline.ts';
 import { queryApi } from '../query/api.ts';
+import { computedFeatures } from '../query/known-features.ts';
 import { damagedMinutes } from '../query/damaged-minutes.ts';
 import { serviceTurns } from '../query/turns.ts';
 import { recordsApi } from '../records/api.ts';
@@ -61,6 +62,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
   const onDamaged = damagedMinutes(logger, metrics);
   const cursors = new Cursors(await serviceSecret(database, 'cursors'));
   const flowingStreams = (): readonly number[] => pipeline.flowingStreams();
+  const methods = methodDescriptions();
   const canMail = config.smtpUrl !== '';
   const deviceSecret = await serviceSecret(database, 'device cookies');
   return [
@@ -78,7 +80,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
           recentSamples:
             questions?.recent ?? ((streamId, channelNo, fromNs, toNs) => pipeline.recentRuns(streamId, channelNo, fromNs, toNs)),
           onDamaged,
-          methods: methodDescriptions(),
+          methods,
           openJournal: (sealed, subjectId, entryId) => sealing.journal.open(sealed, subjectId, entryId),
         }),
         ...recordsApi({
@@ -88,6 +90,7 @@ export async function apiRoutesOf(routeParts: RouteParts): Promise<readonly Rout
           endSubject: questions?.eraseSubject ?? ((subjectId) => pipeline.eraseSubject(subjectId)),
           journal: sealing.journal,
           canMail,
+          computed: computedFeatures(methods),
         }),
         ...webhooksApi({ db, networks }),
       ],

@@ -532,6 +532,19 @@ describe('the endpoints of rules', () => {
     expect(await refused({ ...fast, sustain_sec: 3601 })).toBe('422 /sustain_sec');
   });
 
+  // Also before anything was recorded from which it could be computed.
+  it('take each value that is listed', async () => {
+    type Listed = Readonly<{ kind: string; name: string }>;
+    const { body: listed } = await running.send<Listed[]>('GET', '/api/v1/methods');
+    const refused: string[] = [];
+    for (const feature of new Set(listed.flatMap(({ kind, name }) => (kind === 'feature' ? [name] : [])))) {
+      const { status, body } = await running.send<Rule>('POST', path, { body: { ...fast, feature, enabled: false } });
+      if (status !== 201) refused.push(feature);
+      else await running.send('DELETE', `${path}/${body.id}`);
+    }
+    expect(refused).toEqual([]);
+  });
+
   it('keep a change by another person: what is changed is what was read', async () => {
     const made = await running.send<Rule>('POST', path, { body: { ...fast, enabled: false } });
     const headers = { 'if-match': made.headers.get('etag')! };
