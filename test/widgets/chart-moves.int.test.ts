@@ -643,6 +643,33 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await close();
   });
 
+  it('that is gone before it has loaded listens to nothing any more', async () => {
+    const { page, errors, close } = await open([`${fixed} tools`]);
+    const listening = await page.evaluate(async () => {
+      let count = 0;
+      const [add, remove] = [document.addEventListener.bind(document), document.removeEventListener.bind(document)];
+      document.addEventListener = (...args: Parameters<typeof add>): void => {
+        count++;
+        add(...args);
+      };
+      document.removeEventListener = (...args: Parameters<typeof remove>): void => {
+        count--;
+        remove(...args);
+      };
+      const first = document.querySelector('bio-trend-chart')!;
+      for (let i = 0; i < 10; i++) {
+        const other = first.cloneNode() as HTMLElement;
+        first.after(other);
+        other.remove();
+      }
+      await new Promise((done) => setTimeout(done, 500));
+      return count;
+    });
+    expect(listening).toBe(0);
+    expect(errors).toEqual([]);
+    await close();
+  });
+
   it('is still with `readonly`: no controls, no bundle, no zoom', async () => {
     fixture.on('GET', '/page', {
       html: widgetPage({

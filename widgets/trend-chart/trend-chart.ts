@@ -185,6 +185,7 @@ export class BioTrendChart extends DataWidget<Shown> {
 
   async #move(): Promise<Moves> {
     const { startMoves } = await loadMoves();
+    if (!this.isConnected) throw new DOMException('gone', 'AbortError');
     return (this.#moves ??= startMoves(this.#host));
   }
 
