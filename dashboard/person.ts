@@ -121,7 +121,8 @@ export class Person {
   }
 
   #edit(user: Xuser): void {
-    const etag = this.#etag; // of what the fields show, whatever is loaded meanwhile
+    const params = { xuserId: user.xuser_id };
+    let etag = this.#etag; // of what the fields show, whatever is loaded meanwhile
     const zones = Intl.supportedValuesOf('timeZone');
     this.#page.ask({
       title: t('Edit {name}', { name: user.display_name || user.external_id }),
@@ -140,9 +141,15 @@ export class Person {
         /></label>
         <datalist id="zones">${zones.map((zone) => html`<option value=${zone}></option>`)}</datalist>`,
       words: ([field]) => (field === 'time_zone' ? t('No time zone has this name. One is Europe/Paris, for example.') : undefined),
+      overtaken: async () => {
+        const now = await callTagged('GET', '/api/v1/xusers/{xuserId}', { params });
+        etag = now.etag;
+        const { display_name: name, time_zone: zone } = now.value;
+        return `${t('Name')}: ${name || t('none')}, ${t('Time zone')}: ${zone ?? t('from the project')}.`;
+      },
       act: (text) =>
         call('PATCH', '/api/v1/xusers/{xuserId}', {
-          params: { xuserId: user.xuser_id },
+          params,
           body: { display_name: text('display_name'), time_zone: text('time_zone') === '' ? null : text('time_zone') },
           etag,
         }),
