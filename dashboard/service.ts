@@ -63,7 +63,7 @@ const lostAnswers = new LostAnswers();
 
 type Whole = Readonly<{ text: string; headers: Headers }>;
 
-async function ask(method: string, address: string, request: (AnyRequest & Tagged) | undefined = undefined): Promise<Whole> {
+async function ask(method: string, address: string, request?: AnyRequest & Tagged): Promise<Whole> {
   if (method === 'GET') return await askOnce(method, address, {}, undefined);
   const { body, etag = '', isFirst } = request ?? {};
   const sent = lostAnswers.begin(method, address, body, etag);
