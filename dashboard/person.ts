@@ -147,12 +147,12 @@ export class Person {
         const { display_name: name, time_zone: zone } = now.value;
         return `${t('Name')}: ${name || t('none')}, ${t('Time zone')}: ${zone ?? t('from the project')}.`;
       },
-      act: (text) =>
-        call('PATCH', '/api/v1/xusers/{xuserId}', {
-          params,
-          body: { display_name: text('display_name'), time_zone: text('time_zone') === '' ? null : text('time_zone') },
-          etag,
-        }),
+      act: async (text) => {
+        const [name, zone] = [text('display_name'), text('time_zone') || null];
+        // What this person has left stays as another one may have saved it.
+        const body = { ...(name !== user.display_name && { display_name: name }), ...(zone !== user.time_zone && { time_zone: zone }) };
+        if (Object.keys(body).length > 0) await call('PATCH', '/api/v1/xusers/{xuserId}', { params, body, etag });
+      },
     });
   }
 

@@ -11,12 +11,13 @@ type Mark = Readonly<{ id: string; kind: string; beat: string | null; text: stri
 
 let dashboard: DashboardFixture;
 let stream = '';
+let person = '';
 let project = '';
 
 beforeAll(async () => {
   if (chromiumPath === null) return;
   dashboard = await startDashboard();
-  ({ stream } = await sendViewed(dashboard));
+  ({ stream, person } = await sendViewed(dashboard));
   project = (await dashboard.send<{ id: string }[]>('GET', '/api/v1/projects'))[0]!.id;
 });
 afterAll(() => dashboard?.close());
@@ -128,14 +129,14 @@ describe.skipIf(chromiumPath === null)('two people', () => {
 
   // promise: overtaken-at-the-dialog
   it('who edit a person at the same time: the second is told what it is now, keeps the text, and saves it knowingly', async () => {
-    const person = await addPerson(dashboard, 'edited', 'Eda Edited');
-    const page = await open(`users/${person}`);
+    const edited = await addPerson(dashboard, 'edited', 'Eda Edited');
+    const page = await open(`users/${edited}`);
     await page.getByRole('heading', { name: 'Eda Edited' }).waitFor();
     const details = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Details' }) });
     await details.getByRole('button', { name: 'Edit' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('Eda Second');
-    await dashboard.send('PATCH', `/api/v1/xusers/${person}`, { display_name: 'Eda First', time_zone: 'Asia/Tokyo' });
+    await dashboard.send('PATCH', `/api/v1/xusers/${edited}`, { display_name: 'Eda First', time_zone: 'Asia/Tokyo' });
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog
       .getByRole('alert')
@@ -146,12 +147,13 @@ describe.skipIf(chromiumPath === null)('two people', () => {
     await picture(page, 'two-people-dialog');
     expect(await violations(page)).toEqual([]);
     const name = async (): Promise<string> =>
-      (await dashboard.send<{ display_name: string }>('GET', `/api/v1/xusers/${person}`)).display_name;
+      (await dashboard.send<{ display_name: string }>('GET', `/api/v1/xusers/${edited}`)).display_name;
     expect(await name()).toBe('Eda First');
     expect(await dialog.getByLabel('Name').inputValue()).toBe('Eda Second');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'Eda Second' }).waitFor();
-    expect(await name()).toBe('Eda Second');
+    // The time zone, which the second has left alone, is that of the first.
+    expect(await dashboard.send('GET', `/api/v1/xusers/${edited}`)).toMatchObject({ display_name: 'Eda Second', time_zone: 'Asia/Tokyo' });
     await page.context().close();
   });
 
@@ -174,6 +176,80 @@ describe.skipIf(chromiumPath === null)('two people', () => {
     expect(await dialog.getByLabel('Text').inputValue()).toBe('of the second');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await row(page, 'of the second').waitFor();
+    await page.context().close();
+  });
+
+  // promise: overtaken-at-the-dialog
+  it('who rename a group, write a rule and review an episode at the same time: the second is told, and saves it knowingly', async () => {
+    const { id } = await dashboard.send<{ id: string }>('POST', `/api/v1/projects/${project}/groups`, { name: 'Ward' });
+    const page = await open('groups');
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('row').filter({ hasText: 'Ward' }).getByRole('button', { name: 'Rename' }).click();
+    await dialog.getByLabel('Name').fill('Ward of the second');
+    await dashboard.send('PATCH', `/api/v1/projects/${project}/groups/${id}`, { name: 'Ward of the first' });
+    await dialog.getByRole('button', { name: 'Rename' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'renamed it to Ward of the first' }).waitFor();
+    await dialog.getByRole('button', { name: 'Rename' }).click();
+    await page.getByRole('row').filter({ hasText: 'Ward of the second' }).waitFor();
+
+    const body = { name: 'Fast twice', feature: 'hr_ecg', comparison: 'above', threshold: 150, sustain_sec: 60, enabled: false };
+    const rule = await dashboard.send<{ id: string }>('POST', `/api/v1/projects/${project}/rules`, body);
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/rules`);
+    const line = page.getByRole('row').filter({ hasText: 'Fast twice' });
+    await line.getByRole('button', { name: 'Edit' }).click();
+    const name = page.locator('#rule-form').getByLabel('Name', { exact: true });
+    await name.fill('Fast twice, of the second');
+    await dashboard.send('PATCH', `/api/v1/projects/${project}/rules/${rule.id}`, { name: 'Fast twice, of the first' });
+    const save = page.locator('#rule-form [value=save]');
+    await save.click();
+    await page.getByRole('alert').filter({ hasText: 'Another person has changed this rule meanwhile' }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'Fast twice, of the first' }).waitFor();
+    expect(await name.inputValue()).toBe('Fast twice, of the second');
+    await save.click();
+    await page.getByRole('row').filter({ hasText: 'Fast twice, of the second' }).waitFor();
+
+    const note = { subject_id: person, kind: 'note', title: 'Seen by two', started_at: at(10) };
+    const episode = await dashboard.send<{ id: string }>('POST', '/api/v1/episodes', note);
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/episodes/${episode.id}`);
+    await page.getByRole('button', { name: 'Mark as reviewed' }).click();
+    await dialog.getByLabel('Note').fill('nothing in it');
+    await dashboard.send('PATCH', `/api/v1/episodes/${episode.id}`, { status: 'cancelled' });
+    await dialog.getByRole('button', { name: 'Mark as reviewed' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'Nothing was saved' }).filter({ hasText: 'dismissed' }).waitFor();
+    expect(await dialog.getByLabel('Note').inputValue()).toBe('nothing in it');
+    await dialog.getByRole('button', { name: 'Mark as reviewed' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await dashboard.send('GET', `/api/v1/episodes/${episode.id}`)).toMatchObject({ status: 'closed' });
+    await page.context().close();
+  });
+
+  it('a sort that is chosen while the page of a person is read again leaves none of the rest unread', async () => {
+    const page = await open(`users/${person}?device=viewed%20patch`);
+    await page.getByRole('heading', { name: 'Recordings' }).waitFor();
+    await page.getByLabel('Sort by').waitFor();
+    let held: Route | null = null;
+    await page.route('**/api/v1/streams?*limit=*', async (route) => {
+      if (held !== null) return route.fallback();
+      held = route;
+    });
+    const asked: string[] = [];
+    page.on('request', (request) => request.url().includes('/api/v1/moods') && asked.push(request.url()));
+    await page
+      .locator('section')
+      .filter({ has: page.getByRole('heading', { name: 'Details' }) })
+      .getByRole('button', { name: 'Edit' })
+      .click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(() => held !== null).toBe(true);
+    // Below the dialog, which waits for the page.
+    await page.getByLabel('Sort by').evaluate((field: HTMLSelectElement) => {
+      field.value = 'oldest';
+      field.dispatchEvent(new Event('change'));
+    });
+    await held!.continue();
+    await dialog.waitFor({ state: 'detached' });
+    await expect.poll(() => asked.length).toBe(1);
     await page.context().close();
   });
 
