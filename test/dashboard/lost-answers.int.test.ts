@@ -1,5 +1,5 @@
-/** What a person saves in the dashboard while the answer of the service is lost: it was done, and who sends it again has it once. In a real
- *  Chromium; the request reaches the service, and its answer does not reach the page. */
+/** Answers of the service that are lost while a person saves something in the dashboard: it was done, and who sends it again has it once.
+ *  In a real Chromium; the request reaches the service, and its answer does not reach the page. */
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';

@@ -1,5 +1,5 @@
-/** A service that stops and starts again under open pages of the dashboard, at the same address and database, in a real Chromium: what could
- *  not be read is read once it is back, by itself, and what was typed stays. */
+/** A service that stops and starts again under open pages of the dashboard, at the same address and database, in a real Chromium:
+ *  what could not be read is read once it is back, by itself, and what was typed stays. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../faults/lib/free-port.ts';
