@@ -21,6 +21,8 @@ export type Question = Readonly<{
   fields?: TemplateResult;
   /** What of its fields is refused. */
   words?: FieldWords;
+  /** Another person has changed what it is about: it is read again, and what is sent next is a change of that.  @returns what it is now */
+  overtaken?: () => Promise<Content>;
   /** @param text a field's value, trimmed */
   act: (text: (name: string) => string) => Promise<unknown>;
   /** Once it is done and the dialog is gone: where the keyboard goes on, if not where it was. */
@@ -29,7 +31,7 @@ export type Question = Readonly<{
 
 export class Dialog {
   #question: Question | null = null;
-  #problem: string | null = null;
+  #problem: Content | null = null;
   #busy = false;
   /** The session has ended: what was typed waits, below the cover of the page, for its member to sign in again. */
   #isCovered = false;
@@ -91,7 +93,8 @@ export class Dialog {
       question.after?.();
     } catch (error) {
       if (!(error instanceof ApiError)) reportError(error);
-      if (this.#question === question) this.#problem = problemOf(failureAtFields(form, error, question.words));
+      const said = await problemWith(question, form, error);
+      if (this.#question === question) this.#problem = said;
       this.#onFailure(error);
     } finally {
       this.#busy = false;
@@ -130,6 +133,21 @@ export class Dialog {
     if (!this.#busy) this.#close(event);
   }
 }
+
+/** What of a question failed, in words of the page. */
+async function problemWith({ overtaken, words }: Question, form: HTMLFormElement, error: unknown): Promise<Content> {
+  if (isGone(error)) return t('This is no longer there: another person may have deleted it. Nothing was saved.');
+  if (overtaken === undefined || !(error instanceof ApiError) || error.status !== 412)
+    return problemOf(failureAtFields(form, error, words));
+  try {
+    return html`${t('Another person has changed this meanwhile. Nothing was saved. It is now:')} ${await overtaken()}<br />${t('What you typed is kept: save again to replace that.')}`;
+  } catch (failure) {
+    return problemOf(failure);
+  }
+}
+
+/** Another person has deleted what it was about; it is no field of a form that names something else. */
+export const isGone = (error: unknown): boolean => error instanceof ApiError && error.status === 404 && error.errors.length === 0;
 
 /** A dialog can be shown once it is in the page, which it is after the drawing. */
 function open(element?: Element): void {

@@ -5,6 +5,7 @@ import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { formatNumber } from '../widgets/shared/format.ts';
 import { drawOnce } from './draw-once.ts';
+import { Retry } from '../widgets/recording/ask-again.ts';
 import { locale, problemOf, t } from './language.ts';
 import type { PlainPhrase } from './language.ts';
 import { languageMenu } from './language-menu.ts';
@@ -175,11 +176,31 @@ function visibleEntries(who: Member): readonly Entry[] {
   return entries.filter((entry) => !entry.admin || adminRoles.includes(who.role));
 }
 
+/** Who is signed in. 401: nobody is; anything else is said, above the fields, and while the service is away it is asked again. */
+async function askMember(): Promise<void> {
+  try {
+    const found = await call('GET', '/auth/session');
+    if (isSignedIn()) return;
+    [member, problem] = [found, null];
+    navigate();
+  } catch (error) {
+    if (isSignedIn()) return;
+    const isAnswer = error instanceof ApiError && error.status === 401;
+    [member, problem] = [null, isAnswer ? null : problemOf(error)];
+    memberRetry.later(error, () => void askMember());
+  }
+  draw();
+}
+const memberRetry = new Retry();
+/** Also by hand, while that was asked. */
+const isSignedIn = (): boolean => member !== null && member !== undefined;
+
 async function signIn(event: SubmitEvent): Promise<void> {
   const { text } = formValues(event);
   try {
     member = await call('POST', '/auth/session', { body: { email: text('email'), password: text('password') } });
     problem = null;
+    memberRetry.stop();
     navigate();
   } catch (error) {
     problem = error instanceof ApiError ? problemOf(error) : t('Signing in failed.');
@@ -300,10 +321,4 @@ globalThis.addEventListener('keydown', (event) => {
 setInterval(() => {
   if (!document.hidden && member !== null && member !== undefined) void count();
 }, COUNT_MS);
-member = await call('GET', '/auth/session').catch((error: unknown) => {
-  // 401: nobody is signed in. Anything else is said, above the fields.
-  if (!(error instanceof ApiError) || error.status !== 401) problem = problemOf(error);
-  return null;
-});
-navigate();
-draw();
+await askMember();

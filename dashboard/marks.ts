@@ -54,6 +54,8 @@ const MATCH_MS = 150;
 /** One may step from beat to beat: what is left within this time is not asked for. */
 const STEP_MS = 200;
 const LIST_MAX = 100;
+/** What one answer has at most. */
+const ANSWER_MAX = 1000;
 const TEXT_MAX = 2000;
 
 /** What the page does for it. */
@@ -62,6 +64,8 @@ export type MarksPage = Readonly<{
   /** Does it, shows a failure, and shows everything as it is now. */
   change: (action: () => Promise<unknown>) => Promise<boolean>;
   run: (action: () => Promise<void>) => Promise<boolean>;
+  /** Reads again what the page shows. */
+  reload: () => Promise<void>;
   redraw: () => void;
   /** To the millisecond. */
   time: (iso: string) => TemplateResult;
@@ -69,6 +73,7 @@ export type MarksPage = Readonly<{
   exactTime: (iso: string) => TemplateResult;
   locale: string;
   canEdit: boolean;
+  memberId: string;
   viewer: () => BioRecording | null;
 }>;
 
@@ -102,8 +107,10 @@ export class Marks {
 
   async load(stream: Stream, at: string | null, names: Promise<NameOf>): Promise<void> {
     this.#stream = stream;
+    // What was asked for besides the first page stays.
+    const limit = Math.min(ANSWER_MAX, Math.max(LIST_MAX, this.#list.length));
     const [{ items, next }, nameOf, corrections] = await Promise.all([
-      callList('/api/v1/annotations', { query: { stream_id: stream.id, limit: LIST_MAX } }),
+      callList('/api/v1/annotations', { query: { stream_id: stream.id, limit } }),
       names,
       call('GET', '/api/v1/annotations', { query: { stream_id: stream.id, kind: 'beat', limit: 1 } }),
       this.#values.load(stream, at),
@@ -258,6 +265,8 @@ export class Marks {
       const shown = this.#shown?.newest ?? null;
       const newest = await this.#newestCorrectionAt(pick);
       const isShown = newest?.id === shown?.id && newest?.version === shown?.version;
+      // Its answer was lost, and it is asked for again.
+      if (!isShown && newest?.beat === beat && newest.made_by === `operator:${this.#page.memberId}`) return await this.#changed();
       if (isShown && (await this.#save(pick, beat, newest))) return await this.#changed();
       this.#shown = { pick, newest: isShown ? await this.#newestCorrectionAt(pick) : newest, isOvertaken: true };
       await this.#page.viewer()?.refreshMarks();
@@ -269,9 +278,14 @@ export class Marks {
   async #save(pick: PickDetail, beat: BeatKind, before: Mark | null): Promise<boolean> {
     if (before === null) {
       const body = { stream_id: this.#stream!.id, kind: 'beat', starts_at: pick.from, beat } as const;
-      const made = await callTagged('POST', '/api/v1/annotations', { body });
-      this.#note(made.value.id, made.etag, null);
-      return true;
+      try {
+        const made = await callTagged('POST', '/api/v1/annotations', { body, isFirst: true });
+        this.#note(made.value.id, made.etag, null);
+        return true;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 412) return false;
+        throw error;
+      }
     }
     const params = { annotationId: before.id };
     const { value, etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params });
@@ -287,7 +301,7 @@ export class Marks {
   }
 
   #askWhat(pick: PickDetail): void {
-    const edited = this.#edited;
+    let edited = this.#edited;
     const isBeat = edited?.mark.kind === 'beat';
     const place = { starts_at: pick.from, ends_at: isBeat ? null : pick.to };
     this.#page.ask({
@@ -295,6 +309,15 @@ export class Marks {
       text: html`${t('{place}. Everyone who can see this recording also sees the mark, your name and when you made it.', { place: this.#place() })}`,
       word: t('Save'),
       fields: fieldsOf(edited?.mark ?? null, this.#channels),
+      overtaken: async () => {
+        const { id } = edited!.mark;
+        const { value: mark, etag } = await callTagged('GET', '/api/v1/annotations/{annotationId}', { params: { annotationId: id } });
+        const isStill = this.#edited === edited;
+        edited = { mark, etag };
+        if (isStill) this.#edited = edited;
+        const what = `${this.#whatOf(mark)} ${mark.text}`.trim();
+        return mark.deleted ? t('Deleted: {mark}', { mark: what }) : html`${what}, ${this.#placeOf(mark.starts_at, mark.ends_at)}.`;
+      },
       act: async (field) => {
         const what = {
           channel: field('channel') === '' ? null : field('channel'),
@@ -412,9 +435,22 @@ export class Marks {
 
   #undo({ mark, etag }: Read): void {
     void this.#page.change(async () => {
-      await call('PATCH', '/api/v1/annotations/{annotationId}', { params: { annotationId: mark.id }, body: { text: mark.text }, etag });
+      const taken = { params: { annotationId: mark.id }, body: { text: mark.text }, etag };
+      const failure = await call('PATCH', '/api/v1/annotations/{annotationId}', taken).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      const isOvertaken = failure instanceof ApiError && [409, 412].includes(failure.status);
+      if (failure !== null && !isOvertaken) throw failure;
       this.#takenBack = null;
       await this.#changed();
+      if (!isOvertaken) return;
+      await this.#page.reload();
+      const detail =
+        failure.status === 409
+          ? t('This beat has another correction by now. Nothing was saved.')
+          : t('Another person has changed this mark meanwhile. Nothing was saved.');
+      throw new ApiError(-1, { code: failure.code, detail });
     });
   }
 

@@ -6,7 +6,8 @@ import { clocksChange, zonedTime } from '../widgets/shared/zoned-time.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { isRefusal } from '../sdk/retry.ts';
-import { Dialog } from './dialog.ts';
+import { Retry } from '../widgets/recording/ask-again.ts';
+import { Dialog, isGone } from './dialog.ts';
 import { clearFieldProblems, failureAtFields } from './field-problem.ts';
 import type { FieldWords } from './field-problem.ts';
 import type { Question } from './dialog.ts';
@@ -69,10 +70,14 @@ export abstract class Page {
   /** Of what was chosen last (a filter, a period, a project): its answer is shown, or under way, or did not come. */
   #choice: 'shown' | 'asked' | 'failed' = 'shown';
   #askChosen = (): Promise<void> => this.load();
+  /** What did not come because the service was away is asked for by itself. */
+  readonly #retry = new Retry();
+  #isAskedAgain = false;
   /** When what is shown was asked for, and a refresh that has no answer yet; ms since 1970. */
   #shownOfMs = Date.now();
   #askedMs: number | null = null;
   readonly #seen = (): void => {
+    if (this.#problem !== null && !document.hidden) void this.#askAgain();
     if (this.refreshMs > 0) void this.#refresh();
     if (this.isAboutPerson) void this.#askSeen();
   };
@@ -84,6 +89,7 @@ export abstract class Page {
       () => void this.#loadAgain(),
       (error) => {
         if (this.isAboutPerson && isRefusal(error)) void this.#askSeen();
+        else if (isGone(error)) void this.#loadAgain(true); // below the dialog, it is gone
       },
     );
   }
@@ -137,10 +143,24 @@ export abstract class Page {
     if (this.#problem?.isOfRefresh === true && this.#phase === 'ready') this.lookSoon(); // one that fails is not the last
   }
 
-  async #loadAgain(isRefresh = false): Promise<void> {
+  async #loadAgain(isRefresh = false): Promise<boolean> {
+    const askedMs = Date.now();
     const well = await this.run(() => this.load(), isRefresh);
-    if (!well) this.#hideRefused();
+    if (well) this.#shownOfMs = Math.max(this.#shownOfMs, askedMs);
+    else this.#hideRefused();
     this.context.redraw();
+    return well;
+  }
+
+  /** Nothing of what failed is on its way again: the service may be back. */
+  async #askAgain(): Promise<void> {
+    const isFailed = this.#phase === 'failed' && !this.#isHidden;
+    if (this.#isLeft || this.#isAskedAgain || (!isFailed && this.#choice !== 'failed')) return;
+    if (document.hidden) return; // it is asked when it is seen
+    this.#isAskedAgain = true;
+    if (isFailed) await this.#loadAgain(true);
+    else await this.run(this.#askChosen, true);
+    this.#isAskedAgain = false;
   }
 
   /** What could not be loaded: nothing of it stays on the page, nor in a dialog. */
@@ -211,6 +231,7 @@ export abstract class Page {
     clearInterval(this.#timer);
     clearInterval(this.#seenTimer);
     clearTimeout(this.#comingTimer);
+    this.#retry.stop();
     document.removeEventListener('visibilitychange', this.#seen);
     this.left();
   }
@@ -255,8 +276,13 @@ export abstract class Page {
 
   /** Shows everything as it is now. A later question of the page, whose answer has the change as well, is no failure of a dialog. */
   protected async loadChanged(): Promise<void> {
+    await this.unlessOvertaken(this.load());
+  }
+
+  /** A part of a load that a later question has overtaken: its answer is shown, and the rest of this load goes on. */
+  protected async unlessOvertaken(part: Promise<void>): Promise<void> {
     try {
-      await this.load();
+      await part;
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error;
     }
@@ -289,6 +315,7 @@ export abstract class Page {
     try {
       await action();
       const isFailed = this.#phase === 'failed';
+      if (isFailed || this.#choice !== 'failed') this.#retry.stop();
       this.dialog.cover(false);
       if (this.#problem === before && (!isRefresh || isFailed || before?.isOfRefresh === true)) {
         this.#problem = null;
@@ -298,6 +325,7 @@ export abstract class Page {
     } catch (error) {
       if (error instanceof Overtaken) return true;
       if (!(error instanceof ApiError)) reportError(error);
+      else if (!this.#isLeft) this.#retry.later(error, () => void this.#askAgain());
       this.#problem = {
         text: problemOf(error),
         isOvertaken: error instanceof ApiError && error.status === 412,
@@ -314,10 +342,24 @@ export abstract class Page {
   /** Changes something, then shows everything as it is now.
    *  @param form where it was typed: what is refused is said at its fields, by its own words where it has some */
   protected async change(action: () => Promise<unknown>, form?: HTMLFormElement, words?: FieldWords): Promise<boolean> {
-    return this.run(async () => {
+    return this.act(async () => {
       await (form === undefined ? action() : this.ofForm(form, action, words));
       this.context.recount();
       await this.load();
+    });
+  }
+
+  /** Does something with what is listed. What another person has deleted meanwhile leaves the list. */
+  protected async act(action: () => Promise<void>): Promise<boolean> {
+    return this.run(async () => {
+      try {
+        await action();
+      } catch (error) {
+        if (!isGone(error)) throw error;
+        if (!(await this.#loadAgain(true))) throw error;
+        const detail = t('This is no longer there: another person may have deleted it. Nothing was saved.');
+        throw new ApiError(-1, { code: 'not_found', detail });
+      }
     });
   }
 

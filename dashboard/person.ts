@@ -121,7 +121,8 @@ export class Person {
   }
 
   #edit(user: Xuser): void {
-    const etag = this.#etag; // of what the fields show, whatever is loaded meanwhile
+    const params = { xuserId: user.xuser_id };
+    let etag = this.#etag; // of what the fields show, whatever is loaded meanwhile
     const zones = Intl.supportedValuesOf('timeZone');
     this.#page.ask({
       title: t('Edit {name}', { name: user.display_name || user.external_id }),
@@ -140,12 +141,18 @@ export class Person {
         /></label>
         <datalist id="zones">${zones.map((zone) => html`<option value=${zone}></option>`)}</datalist>`,
       words: ([field]) => (field === 'time_zone' ? t('No time zone has this name. One is Europe/Paris, for example.') : undefined),
-      act: (text) =>
-        call('PATCH', '/api/v1/xusers/{xuserId}', {
-          params: { xuserId: user.xuser_id },
-          body: { display_name: text('display_name'), time_zone: text('time_zone') === '' ? null : text('time_zone') },
-          etag,
-        }),
+      overtaken: async () => {
+        const now = await callTagged('GET', '/api/v1/xusers/{xuserId}', { params });
+        etag = now.etag;
+        const { display_name: name, time_zone: zone } = now.value;
+        return `${t('Name')}: ${name || t('none')}, ${t('Time zone')}: ${zone ?? t('from the project')}.`;
+      },
+      act: async (text) => {
+        const [name, zone] = [text('display_name'), text('time_zone') || null];
+        // What this person has left stays as another one may have saved it.
+        const body = { ...(name !== user.display_name && { display_name: name }), ...(zone !== user.time_zone && { time_zone: zone }) };
+        if (Object.keys(body).length > 0) await call('PATCH', '/api/v1/xusers/{xuserId}', { params, body, etag });
+      },
     });
   }
 

@@ -3,9 +3,12 @@ import { ApiError, fetchJson } from '../sdk/fetch-json.ts';
 import { addressOf } from '../sdk/request.ts';
 import type { Answer, AnyRequest, BodyOf, Method, OperationAt, PathOf, RequestArguments } from '../sdk/request.ts';
 import { t } from './language.ts';
+import { isAsSent, LostAnswers } from './lost-answers.ts';
+import type { Sent } from './lost-answers.ts';
 import { sessionEnded } from './session-ended.ts';
 
-type Tagged = Readonly<{ etag?: string }>;
+/** @param isFirst only where there is none yet */
+type Tagged = Readonly<{ etag?: string; isFirst?: true }>;
 type Args<M extends Method, P extends string> = RequestArguments<OperationAt<M, P>, Tagged>;
 type AnswerAt<M extends Method, P extends string> = Answer<OperationAt<M, P>>;
 /** @param next the address of the following page, null after the last one */
@@ -24,9 +27,8 @@ export async function callTagged<M extends Method, P extends PathOf<M>>(
   ...args: Args<M, P>
 ): Promise<{ value: AnswerAt<M, P>; etag: string }> {
   const request = args[0] as (AnyRequest & Tagged) | undefined;
-  const response = await ask(method, addressOf(path, request), request?.body, request?.etag);
-  const value = (response.status === 204 ? null : await response.json()) as AnswerAt<M, P>;
-  return { value, etag: response.headers.get('etag') ?? '' };
+  const { text, headers } = await ask(method, addressOf(path, request), request);
+  return { value: (text === '' ? null : JSON.parse(text)) as AnswerAt<M, P>, etag: headers.get('etag') ?? '' };
 }
 
 /** A page of a list: the first, or the one at `next` of the page before. */
@@ -35,10 +37,10 @@ export async function callList<P extends PathOf<'GET'>>(path: P, ...args: Args<'
 }
 
 export async function callNext<P extends PathOf<'GET'>>(_path: P, next: string): Promise<Page<AnswerAt<'GET', P>>> {
-  const response = await ask('GET', next);
+  const { text, headers } = await ask('GET', next);
   return {
-    items: (await response.json()) as AnswerAt<'GET', P>,
-    next: /<([^>]+)>;\s*rel="?next/.exec(response.headers.get('link') ?? '')?.[1] ?? null,
+    items: JSON.parse(text) as AnswerAt<'GET', P>,
+    next: /<([^>]+)>;\s*rel="?next/.exec(headers.get('link') ?? '')?.[1] ?? null,
   };
 }
 
@@ -57,17 +59,56 @@ export async function callAll<P extends PathOf<'GET'>>(path: P, ...args: Args<'G
 /** performance.now() of the last sign-in on this page. */
 let signedInMs = 0;
 
-async function ask(method: string, address: string, body?: unknown, etag = ''): Promise<Response> {
+const lostAnswers = new LostAnswers();
+
+type Whole = Readonly<{ text: string; headers: Headers }>;
+
+async function ask(method: string, address: string, request?: AnyRequest & Tagged): Promise<Whole> {
+  if (method === 'GET') return await askOnce(method, address, {}, undefined);
+  const { body, etag = '', isFirst } = request ?? {};
+  const sent = lostAnswers.begin(method, address, body, etag);
+  const headers = {
+    ...(etag !== '' && { 'if-match': etag }),
+    ...(isFirst === true && { 'if-none-match': '*' }),
+    ...(method === 'POST' && address.startsWith('/api/') && { 'idempotency-key': sent.key }),
+  };
+  try {
+    const answer = await askOnce(method, address, headers, body);
+    lostAnswers.end(sent);
+    return answer;
+  } catch (error) {
+    const { status } = error as ApiError;
+    const made = sent.isAgain && (status === 404 || status === 412) ? await madeBefore(method, sent, body) : null;
+    if (status === 0 || status >= 500) lostAnswers.lose(sent);
+    else if (made === null) lostAnswers.drop(sent);
+    if (made === null) throw error;
+    lostAnswers.end(sent);
+    return made;
+  }
+}
+
+/** What is sent again because its answer was lost, and refused: the first may have been made, and is then what is there.
+ *  @returns null: it was not */
+async function madeBefore(method: string, { address }: Sent, body: unknown): Promise<Whole | null> {
+  try {
+    const now = await askOnce('GET', address, {}, undefined);
+    const record = JSON.parse(now.text) as { deleted?: boolean };
+    if (method === 'DELETE') return record.deleted === true ? { ...now, text: '' } : null;
+    return record.deleted !== true && isAsSent(record, body) ? now : null;
+  } catch (error) {
+    return method === 'DELETE' && (error as ApiError).status === 404 ? { text: '', headers: new Headers() } : null;
+  }
+}
+
+/** @throws ApiError also where the answer did not come, or not all of it */
+async function askOnce(method: string, address: string, headers: Readonly<Record<string, string>>, body: unknown): Promise<Whole> {
   const askedMs = performance.now();
   try {
-    const response = await fetchJson(address, {
-      method,
-      credentials: 'same-origin',
-      body,
-      ...(etag === '' ? {} : { headers: { 'if-match': etag } }),
-    });
+    const response = await fetchJson(address, { method, credentials: 'same-origin', body, headers });
     if (method === 'POST' && address === '/auth/session') signedInMs = performance.now();
-    return response;
+    const text = await response.text();
+    if (text !== '') JSON.parse(text); // of one that was cut short something came
+    return { text, headers: response.headers };
   } catch (error) {
     if (!(error instanceof ApiError)) {
       throw new ApiError(0, { code: 'network', detail: t('The service did not respond. Check your connection and try again.') });

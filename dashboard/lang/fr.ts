@@ -974,6 +974,19 @@ export const fr: Translations = {
   '{count} results': { one: '{count} résultat', other: '{count} résultats' },
   'People, devices, recordings': 'Personnes, appareils, enregistrements',
   Results: 'Résultats',
+  'This is no longer there: another person may have deleted it. Nothing was saved.':
+    'Ceci n’existe plus : une autre personne l’a peut-être supprimé. Rien n’a été enregistré.',
+  'Another person has changed this meanwhile. Nothing was saved. It is now:':
+    'Une autre personne a modifié ceci entre-temps. Rien n’a été enregistré. C’est maintenant :',
+  'What you typed is kept: save again to replace that.': 'Votre saisie est conservée : enregistrez à nouveau pour remplacer cela.',
+  'This beat has another correction by now. Nothing was saved.':
+    'Ce battement a entre-temps une autre correction. Rien n’a été enregistré.',
+  'Another person has changed this mark meanwhile. Nothing was saved.':
+    'Une autre personne a modifié cette marque entre-temps. Rien n’a été enregistré.',
+  'Another person has renamed it to {name} meanwhile. Nothing was saved; save again to replace that.':
+    'Une autre personne l’a renommé {name} entre-temps. Rien n’a été enregistré ; enregistrez à nouveau pour remplacer cela.',
+  'Another person has changed this rule meanwhile; the list shows it as it is now. Nothing was saved. What you typed is kept: save again to replace that.':
+    'Une autre personne a modifié cette règle entre-temps ; la liste la montre telle qu’elle est maintenant. Rien n’a été enregistré. Votre saisie est conservée : enregistrez à nouveau pour remplacer cela.',
   'The service did not respond. Check your connection and try again.': 'Le service n’a pas répondu. Vérifiez votre connexion et réessayez.',
   Copied: 'Copié',
   Copy: 'Copier',

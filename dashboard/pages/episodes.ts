@@ -348,9 +348,19 @@ export class EpisodePage extends Page {
       </dd>`;
   }
 
+  /** As it is now, for a dialog about it.  @param take gets its etag */
+  async #asChanged(take: (etag: string) => void): Promise<TemplateResult> {
+    await this.loadChanged();
+    take(this.#etag);
+    const { acknowledged_at: at, acknowledged_by_name: who } = this.#episode!;
+    return html`${statusPill(this.#episode!)}
+    ${at === null ? nothing : t('by {who}, {time}', { who: who ?? t('a program'), time: this.time(at) })}`;
+  }
+
   #acknowledge({ id }: EpisodeDetail): void {
-    const etag = this.#etag;
+    let etag = this.#etag;
     this.ask({
+      overtaken: () => this.#asChanged((now) => (etag = now)),
       title: t('Acknowledge?'),
       text: t('This records that you have seen the episode. It stays open. Everyone who can see it also sees your name and note.'),
       word: t('Acknowledge'),
@@ -362,8 +372,10 @@ export class EpisodePage extends Page {
   }
 
   #ask(episode: EpisodeDetail, status: Status, { word, text, title }: Change): void {
-    const [params, etag] = [{ id: episode.id }, this.#etag];
+    const params = { id: episode.id };
+    let etag = this.#etag;
     this.ask({
+      overtaken: () => this.#asChanged((now) => (etag = now)),
       title: t('{what}?', { what: word }),
       text,
       word,

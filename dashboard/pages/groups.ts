@@ -13,6 +13,8 @@ export class GroupsPage extends ProjectPage {
   override readonly title = t('Groups');
   protected override readonly lead = t('Wards and the like. A person may be in several; lists and rules can be for one group.');
   #groups: readonly Group[] = [];
+  /** As another person has renamed it, where that was said. */
+  #renamed: Group | null = null;
   readonly #list = new ListChoice<Group>(
     this.listPlace,
     { name: { name: t('Name'), by: (group) => group.name }, people: { name: t('Most people first'), by: (group) => group.member_count } },
@@ -71,14 +73,17 @@ export class GroupsPage extends ProjectPage {
       text: t('Open episodes that a rule has for this group end for the person.'),
       word: t('Take out'),
       fields: person,
-      act: (text) => call('DELETE', '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}', member(text)),
+      act: (text) =>
+        call('DELETE', '/api/v1/projects/{projectId}/groups/{groupId}/members/{xuserId}', member(text)).catch((error: unknown) =>
+          this.#orUnknown(error, group, text('person')),
+        ),
     })}
     ${this.askButton(group.name, {
       title: t('Rename {name}', { name: group.name }),
       text: nothing,
       word: t('Rename'),
       fields: html`<label>${t('Name')}<input name="name" required maxlength="200" autocomplete="off" value=${group.name} /></label>`,
-      act: (text) => call('PATCH', '/api/v1/projects/{projectId}/groups/{groupId}', { params, body: { name: text('name') } }),
+      act: (text) => this.#rename(group, text('name')),
     })}
     ${this.askButton(group.name, {
       title: t('Delete {name}?', { name: group.name }),
@@ -87,6 +92,30 @@ export class GroupsPage extends ProjectPage {
       danger: true,
       act: () => call('DELETE', '/api/v1/projects/{projectId}/groups/{groupId}', { params }),
     })}`;
+  }
+
+  /** Another person may have renamed it: that is said first. */
+  async #rename({ id, name }: Group, to: string): Promise<void> {
+    const [projectId, params] = [this.project.id, { projectId: this.project.id, groupId: id }];
+    const shown = this.#renamed?.id === id ? this.#renamed.name : name;
+    const now = (await call('GET', '/api/v1/projects/{projectId}/groups', { params: { projectId } })).find((one) => one.id === id);
+    if (now !== undefined && now.name !== shown && now.name !== to) {
+      this.#renamed = now;
+      const detail = t('Another person has renamed it to {name} meanwhile. Nothing was saved; save again to replace that.', {
+        name: now.name,
+      });
+      throw new ApiError(-1, { code: 'precondition_failed', detail });
+    }
+    await call('PATCH', '/api/v1/projects/{projectId}/groups/{groupId}', { params, body: { name: to } });
+    this.#renamed = null;
+  }
+
+  /** Of a group that is there it is the person who is not. */
+  async #orUnknown(error: unknown, { id }: Group, person: string): Promise<never> {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    await this.loadChanged();
+    if (this.#groups.every((group) => group.id !== id)) throw error;
+    throw new ApiError(-1, { code: error.code, detail: t('Not known in this project: {people}.', { people: person }) });
   }
 
   /** One after the other. Who is not known is left in the field and named; everybody else is in the group.

@@ -36,11 +36,13 @@ export class RecordingPage extends Page {
     ask: (question) => this.ask(question),
     change: (action) => this.change(action),
     run: (action) => this.run(action),
+    reload: () => this.load(),
     redraw: () => this.context.redraw(),
     time: (iso) => this.time(iso, 'medium'),
     exactTime: (iso) => this.#exactTime(iso, 3),
     locale: this.context.locale,
     canEdit: this.canEdit,
+    memberId: this.context.member.id,
     viewer: () => document.querySelector<BioRecording>('bio-recording'),
   });
 
@@ -72,7 +74,7 @@ export class RecordingPage extends Page {
     ]);
     this.#user = user;
     this.#zone = zoneOf(user, projects);
-    await this.#marks.load(this.#stream, this.context.query.get('at'), loadNames(this.context.member, this.canAdmin));
+    await this.#readMarks(this.#stream);
     this.#held ??= { subjectId: this.#user.xuser_id, projectId: this.#user.project_id };
     const stream = this.#stream;
     void this.run(async () => {
@@ -80,6 +82,10 @@ export class RecordingPage extends Page {
       // Drawn in the next frame.
       if (walkedBy !== null) requestAnimationFrame(() => requestAnimationFrame(() => this.#goOnWithKeys()));
     });
+  }
+
+  async #readMarks(stream: Stream): Promise<void> {
+    await this.#marks.load(stream, this.context.query.get('at'), loadNames(this.context.member, this.canAdmin));
   }
 
   protected override forget(): void {
@@ -231,6 +237,7 @@ export class RecordingPage extends Page {
               if (state === 'ready') this.#takeKeys();
             }}
             @bio:recording-pick=${(event: CustomEvent<PickDetail | null>) => this.#marks.picked(event.detail)}
+            @bio:recording-marks=${() => void this.run(() => this.#readMarks(this.#stream!), true)}
             @bio:recording-view=${(event: CustomEvent<View>) => {
               const { at, speed, gain, row, channels } = event.detail;
               this.keep({ at, speed: String(speed), gain: String(gain), row: String(row), channels });

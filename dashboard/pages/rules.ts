@@ -29,7 +29,8 @@ const LISTED = 20;
 type Body = BodyOf<'createRule'>;
 type TriedEpisode = TriedRule['episodes'][number];
 /** @param rule null: a new one */
-type Draft = Readonly<{ rule: Rule | null; etag: string }>;
+/** @param etag of the rule as this person knows it */
+type Draft = { readonly rule: Rule | null; etag: string };
 
 export class RulesPage extends ProjectPage {
   override readonly title = t('Rules');
@@ -131,11 +132,11 @@ export class RulesPage extends ProjectPage {
       <button
         type="button"
         aria-haspopup=${rule.enabled && rule.open_episodes > 0 ? 'dialog' : nothing}
-        @click=${() => void this.run(() => this.#askSwitch(rule))}
+        @click=${() => void this.act(() => this.#askSwitch(rule))}
       >
         ${rule.enabled ? t('Switch off') : t('Switch on')}${of}
       </button>
-      <button type="button" aria-haspopup="dialog" @click=${() => void this.run(() => this.#askDelete(rule.id))}>
+      <button type="button" aria-haspopup="dialog" @click=${() => void this.act(() => this.#askDelete(rule.id))}>
         ${t('Delete')}${of}
       </button>`;
   }
@@ -235,7 +236,7 @@ export class RulesPage extends ProjectPage {
   }
 
   async #edit({ id }: Rule): Promise<void> {
-    await this.run(async () => {
+    await this.act(async () => {
       this.#write(await this.#read(id));
     });
   }
@@ -332,7 +333,8 @@ export class RulesPage extends ProjectPage {
     </section>`;
   }
 
-  async #submit(event: SubmitEvent, { rule, etag }: Draft): Promise<void> {
+  async #submit(event: SubmitEvent, draft: Draft): Promise<void> {
+    const { rule } = draft;
     const { form, text } = formValues(event);
     const body = this.#bodyOfForm(text);
     const wanted = event.submitter instanceof HTMLButtonElement ? event.submitter.value : 'save';
@@ -345,10 +347,25 @@ export class RulesPage extends ProjectPage {
     const save = async (): Promise<void> => {
       const params = { projectId: this.project.id };
       if (rule === null) await call('POST', '/api/v1/projects/{projectId}/rules', { params, body });
-      else await call('PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}', { params: { ...params, ruleId: rule.id }, body, etag });
+      else await this.#saveDraft(draft, rule.id, body);
       this.#draft = null;
     };
     await this.change(() => ofPerson(body, save), form, wordsOf(body, this.#methodOf(body)));
+  }
+
+  /** @throws ApiError another person has changed it: what is sent next replaces that, knowingly */
+  async #saveDraft(draft: Draft, ruleId: string, body: Body): Promise<void> {
+    const { etag } = draft;
+    try {
+      await call('PATCH', '/api/v1/projects/{projectId}/rules/{ruleId}', { params: { projectId: this.project.id, ruleId }, body, etag });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 412) throw error;
+      draft.etag = (await this.#read(ruleId)).etag;
+      const detail = t(
+        'Another person has changed this rule meanwhile; the list shows it as it is now. Nothing was saved. What you typed is kept: save again to replace that.',
+      );
+      throw new ApiError(-1, { code: error.code, detail });
+    }
   }
 
   #bodyOfForm(text: (name: string) => string): Body {

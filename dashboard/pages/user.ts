@@ -127,7 +127,7 @@ export class UserPage extends Page {
     // What was asked for besides the first page stays.
     const limit = Math.min(STREAMS_MAX, Math.max(STREAMS, this.#streams.length));
     if (isUnshared) [this.#streams, this.#nextStreams] = [[], null];
-    else await this.#loadStreams(id, limit);
+    else await this.unlessOvertaken(this.#loadStreams(id, limit));
     if (this.isLeft || this.#isGoing) return;
     if (isUnshared || user === null) {
       this.#monitor?.stop();

@@ -63,8 +63,6 @@ export class VariabilityPage extends Page {
   #found: Variability | null = null;
   #cursor = -1;
   #drag: readonly [number, number] | null = null;
-  /** Of answers only the last question's counts. */
-  #turn = 0;
   readonly #resized = (): void => this.context.redraw();
   readonly #keys = (event: KeyboardEvent): void => this.#key(event);
 
@@ -103,7 +101,7 @@ export class VariabilityPage extends Page {
     ]);
     this.#user = user;
     this.#zone = zoneOf(user, projects);
-    await this.#ask();
+    await this.unlessOvertaken(this.#ask());
     // Its times are saved every 2 s, and its first beats are judged some seconds later.
     if (this.#found === null || (this.#found.series.length === 0 && isComing(this.#stream, Date.now()))) this.lookSoon();
     if (this.isLeft) return;
@@ -151,10 +149,9 @@ export class VariabilityPage extends Page {
 
   async #ask(): Promise<void> {
     if (Number.isNaN(this.#recorded[0])) return;
-    const turn = ++this.#turn;
     const [since, until] = this.#window;
     const { query } = this.context;
-    const found = await call('GET', '/api/v1/streams/{streamId}/variability', {
+    const asked = call('GET', '/api/v1/streams/{streamId}/variability', {
       params: { streamId: this.#id },
       query: {
         since,
@@ -164,7 +161,7 @@ export class VariabilityPage extends Page {
         method_code: query.get('method') ?? undefined,
       },
     });
-    if (turn !== this.#turn) return;
+    const found = await this.newest(asked);
     [this.#found, this.#cursor, this.#drag] = [found, -1, null];
   }
 

@@ -136,7 +136,7 @@ export class WebhooksPage extends Page {
   async #test(id: string): Promise<void> {
     this.#tested.set(id, null);
     this.context.redraw();
-    const done = await this.run(async () => {
+    const done = await this.act(async () => {
       this.#tested.set(id, await call('POST', '/api/v1/webhooks/{webhookId}/test', { params: { webhookId: id }, body: {} }));
     });
     if (!done) this.#tested.delete(id);

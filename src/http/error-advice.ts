@@ -78,7 +78,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, ErrorAdvice>> = {
     act: 'Read the record again and decide. `detail` gives the reason.',
   },
   precondition_failed: {
-    when: 'The request has `If-Match`, but the `ETag` of the record has changed: someone else saved it first. Nothing was saved.',
+    when: 'The request has `If-Match`, but the `ETag` of the record has changed: someone else saved it first. Or it has `If-None-Match: *`, and what it would make is there already. Nothing was saved.',
     act: 'Read the record again, show both versions to the person, and send the change with the new `ETag`.',
   },
   precondition_required: {

@@ -174,10 +174,14 @@ function security(access: Access): readonly Json[] {
 }
 
 function parameters(route: Route): readonly Json[] {
-  return [...parametersIn('path', route.params ?? {}), ...parametersIn('query', route.query ?? {})];
+  return [
+    ...parametersIn('path', route.params ?? {}),
+    ...parametersIn('query', route.query ?? {}),
+    ...parametersIn('header', route.headers ?? {}),
+  ];
 }
 
-function parametersIn(place: 'path' | 'query', schemas: Readonly<Record<string, TSchema>>): readonly Json[] {
+function parametersIn(place: 'path' | 'query' | 'header', schemas: Readonly<Record<string, TSchema>>): readonly Json[] {
   return Object.entries(schemas).map(([name, schema]) => {
     const { description } = schema as { description?: string; type?: string };
     return {

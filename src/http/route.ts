@@ -88,6 +88,8 @@ export type Route = Readonly<{
   access: Access;
   params?: Schemas;
   query?: Schemas;
+  /** Headers of the request that this route takes and others do not, by name: described, and read by its handler. */
+  headers?: Schemas;
   /** JSON schema of the body, or 'binary' for raw bytes (then `bodyTypes` lists the content types). */
   body?: TSchema | 'binary';
   bodyTypes?: readonly string[];

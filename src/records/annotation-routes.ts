@@ -24,9 +24,11 @@ import {
   correctedBeats,
   findAnnotation,
   insertAnnotation,
+  isCorrected,
   listAnnotations,
   listVersions,
   lockAnnotation,
+  lockCorrections,
   replaceAnnotation,
 } from './annotations.ts';
 import { checkNear, checkNotAhead } from './near-recording.ts';
@@ -75,6 +77,14 @@ const AnnotationPatch = exactly({
   beat: Type.Optional(nullable(BeatKind)),
   text: Type.Optional(Text),
 });
+
+const FirstHeader = Type.Optional(
+  Type.Literal('*', {
+    description:
+      'Of kind beat, and of no other: 412 where the beat has a correction of the same channel, or of all channels as this one. Of two ' +
+      'first ones at once, one is made.',
+  }),
+);
 
 type Deps = Readonly<{ db: Pool; cursors: Cursors }>;
 type Detail = Readonly<Static<typeof DetailSchema>>;
@@ -135,12 +145,14 @@ const createAnnotation = ({ db }: Deps) =>
       'It lies on the recording, or within a day of it. A correction says what the beat nearest to starts_at is, within 150 ms; where none ' +
       'was found, that one is there. What was computed stays as it is: GET /streams/{streamId}/corrections has the values of both.',
     access: { key: 'write', operator: 'editor' },
+    headers: { 'If-None-Match': FirstHeader },
     body: AnnotationBody,
     idempotent: true,
     responses: { 201: { description: 'The annotation.', schema: DetailSchema, headers: ['Location', 'ETag'] } },
-    errors: ['consent_missing', 'not_found'],
+    errors: ['consent_missing', 'not_found', 'precondition_failed'],
     handler: async (request) => {
       const { caller, body } = request;
+      const isFirst = isFirstOnly(request);
       const stream = await ownStream(db, caller, body.stream_id);
       const content: AnnotationContent = {
         channel: body.channel ?? null,
@@ -154,6 +166,12 @@ const createAnnotation = ({ db }: Deps) =>
       await checkPlace(db, stream.id, content);
       if (content.channel !== null) await checkChannel(db, stream.id, content.channel);
       return await answerOnce(db, request, { operationId: 'createAnnotation', subjectId: stream.subjectId }, async (client) => {
+        if (content.kind === 'beat') {
+          await lockCorrections(client, stream.id);
+          if (isFirst && (await isCorrected(client, stream.id, content))) {
+            throw new PipelineError('precondition_failed', 'Someone else has corrected this beat. Nothing was saved: read it and decide.');
+          }
+        }
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
         const id = await insertAnnotation(client, placeOf(stream), author, content);
         await noteChange(client, request, { action: 'annotation.created', id, content });
@@ -185,12 +203,14 @@ const updateAnnotation = ({ db }: Deps) =>
     operationId: 'updateAnnotation',
     tag: 'Annotations',
     summary: 'Change an annotation',
-    description: 'Adds a version. One that was taken back is there again.',
+    description:
+      'Adds a version. One that was taken back is there again; a correction is not, and is not moved to another beat, where that beat has ' +
+      'another one (409).',
     access: { key: 'write', operator: 'editor' },
     params: { annotationId: Uuid },
     body: AnnotationPatch,
     responses: { 200: { description: 'The annotation as it is now.', schema: DetailSchema, headers: ['ETag'] } },
-    errors: ['consent_missing', 'not_found', 'precondition_failed', 'precondition_required'],
+    errors: ['conflict', 'consent_missing', 'not_found', 'precondition_failed', 'precondition_required'],
     handler: async (request) => {
       const { caller, params, body } = request;
       return await transaction(db, async (client) => {
@@ -207,6 +227,7 @@ const updateAnnotation = ({ db }: Deps) =>
         const isMoved = content.startsAt !== before.starts_at || content.endsAt !== before.ends_at;
         if (isMoved) await checkPlace(client, stream.id, content);
         if (content.channel !== null && content.channel !== before.channel) await checkChannel(client, stream.id, content.channel);
+        if (content.kind === 'beat' && !isSameCorrection(before, content)) await checkAlone(client, stream.id, content, before.id);
         const author = { by: callerKey(caller), name: await callerName(client, caller) };
         await replaceAnnotation(client, { ...before, deleted: false }, placeOf(stream), author, content);
         await noteChange(client, request, { action: 'annotation.updated', id: before.id, content });
@@ -240,6 +261,27 @@ const deleteAnnotation = ({ db }: Deps) =>
       return { status: 204 };
     },
   });
+
+/** @throws PipelineError bad_request: another condition than `*`, or of what is no correction */
+function isFirstOnly({ header, body }: Readonly<{ header: RequestContext['header']; body: Static<typeof AnnotationBody> }>): boolean {
+  const given = header('if-none-match').trim();
+  if (given === '') return false;
+  if (given === '*' && body.kind === 'beat') return true;
+  throw new PipelineError('bad_request', 'If-None-Match is * here, and for a correction of a beat.');
+}
+
+/** It is there and corrects the same beat: what else there is of that beat was there before. */
+function isSameCorrection(before: Annotation, content: AnnotationContent): boolean {
+  if (before.deleted || before.kind !== 'beat') return false;
+  return before.channel === content.channel && microsecondsOf(before.starts_at) === microsecondsOf(content.startsAt);
+}
+
+/** @throws PipelineError conflict */
+async function checkAlone(db: Db, streamId: number, content: AnnotationContent, id: string): Promise<void> {
+  await lockCorrections(db, streamId);
+  if (!(await isCorrected(db, streamId, content, id))) return;
+  throw new PipelineError('conflict', 'This beat has another correction by now. Nothing was saved: change that one, or delete it.');
+}
 
 /** Finds an annotation that the caller may see, with its recording. @throws PipelineError not_found, consent_missing */
 async function own(db: Db, caller: Caller, id: string): Promise<Readonly<{ annotation: Annotation; stream: OwnedStream }>> {

@@ -2,10 +2,13 @@
 import { sql } from 'kysely';
 import { build, isoTime, now, run } from '../storage/database/build.ts';
 import type { Db } from '../storage/database/database.ts';
+import { correctionsLock } from '../storage/database/locks.ts';
 
 export const annotationKinds = ['note', 'symptom', 'activity', 'artefact', 'rhythm', 'beat'] as const;
 /** Of a corrected beat: its kind by AAMI EC57, or none where no beat is. */
 export const correctedBeats = ['N', 'S', 'V', 'F', 'Q', 'none'] as const;
+/** Two corrections of one channel, or of all, mean one beat within this time, s: a correction means the nearest beat within it. */
+const SAME_BEAT_SEC = 0.15;
 export type AnnotationKind = (typeof annotationKinds)[number];
 export type CorrectedBeat = (typeof correctedBeats)[number];
 
@@ -99,6 +102,28 @@ export async function listVersions(db: Db, id: string): Promise<readonly Annotat
 /** Makes other changes to the annotation wait until this transaction ends. */
 export async function lockAnnotation(db: Db, id: string): Promise<void> {
   await run(db, build.selectFrom('annotation').select('id').where('id', '=', id).where('version', '=', 1).forUpdate());
+}
+
+/** Makes others who correct beats of the recording wait until this transaction ends. */
+export async function lockCorrections(db: Db, streamId: number): Promise<void> {
+  await db.query(`select pg_advisory_xact_lock(${correctionsLock(streamId)})`); // kysely has no function without a table
+}
+
+/** Whether the beat that a correction means has another one.  @param id of the correction itself; null: it is not there yet */
+export async function isCorrected(
+  db: Db,
+  streamId: number,
+  { channel, startsAt }: Pick<AnnotationContent, 'channel' | 'startsAt'>,
+  id: string | null = null,
+): Promise<boolean> {
+  const others = newest
+    .where('a.stream_id', '=', streamId)
+    .where('a.kind', '=', 'beat')
+    .where('a.deleted', '=', false)
+    .where('a.channel_code', '=', channel ?? '')
+    .where(sql<boolean>`abs(extract(epoch from a.starts_at - ${startsAt}::timestamptz)) <= ${SAME_BEAT_SEC}`)
+    .limit(1);
+  return (await run(db, id === null ? others : others.where('a.id', '!=', id))).rows.length > 0;
 }
 
 /** @returns id of the new annotation */

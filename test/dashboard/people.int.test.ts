@@ -103,7 +103,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     await send('PATCH', `/api/v1/xusers/${id}`, { display_name: 'Theirs' });
     await page.getByLabel('Time zone').fill('Asia/Tokyo');
     await save.click();
-    await expect.poll(() => page.getByRole('alert').textContent()).toContain('Someone else changed this');
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain('Another person has changed this');
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('heading', { level: 1, name: 'Theirs' }).waitFor();
     const user = await send('GET', `/api/v1/xusers/${id}`);
@@ -117,7 +117,7 @@ describe.skipIf(chromiumPath === null)('a person', () => {
       await page.getByText('This person has not consented to sharing').waitFor();
       await page.getByLabel('Time zone').fill('Asia/Tokyo');
       await save.click();
-      await expect.poll(() => page.getByRole('alert').textContent()).toContain('Someone else changed this');
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('Another person has changed this');
       expect(await send('GET', `/api/v1/xusers/${id}`)).toMatchObject({ display_name: 'Theirs again', time_zone: 'Europe/Berlin' });
     } finally {
       await requireConsents(dashboard, []);

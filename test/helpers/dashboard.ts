@@ -26,16 +26,19 @@ export type DashboardFixture = Readonly<{
   signedIn: Awaited<ReturnType<BrowserContext['storageState']>>;
   /** Asks the REST API with the key that may everything. */
   send: <T>(method: string, path: string, body?: object) => Promise<T>;
+  /** Stops the service, does this, and starts it again: at the same address and database. It needs a port of its own. */
+  whileAway: (during: () => Promise<void>) => Promise<void>;
   close: () => Promise<void>;
 }>;
 
-export async function startDashboard(): Promise<DashboardFixture> {
+/** @param port 0: any. Sockets of one that the system has chosen keep it for a minute after they are closed */
+export async function startDashboard(port = 0): Promise<DashboardFixture> {
   const folder = await mkdtemp(join(tmpdir(), 'bio-web-'));
   const [database, browser] = await Promise.all([testDatabase(), launchChromium(), buildWeb(folder)]);
-  const service = await startService({
-    config: readConfig({ DATABASE_URL: database.url, PORT: '0', BIO_DEMO: '1', BIO_LOG_LEVEL: 'silent' }),
-    webDir: folder,
-  });
+  const settings = { DATABASE_URL: database.url, BIO_DEMO: '1', BIO_LOG_LEVEL: 'silent' };
+  const start = (at: string): Promise<Service> => startService({ config: readConfig({ ...settings, PORT: at }), webDir: folder });
+  const service = await start(String(port));
+  let running = service;
   const open: DashboardFixture['open'] = async (path, options = {}) => {
     const page = await (await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options })).newPage();
     page.setDefaultTimeout(90_000); // a machine at work needs long to draw a page
@@ -66,9 +69,17 @@ export async function startDashboard(): Promise<DashboardFixture> {
     open,
     signedIn,
     send,
+    whileAway: async (during) => {
+      await running.stop();
+      try {
+        await during();
+      } finally {
+        running = await start(new URL(service.baseUrl).port);
+      }
+    },
     close: async () => {
       await browser.close();
-      await service.stop();
+      await running.stop();
       await database.close();
       await rm(folder, { recursive: true, force: true });
     },

@@ -260,6 +260,51 @@ it('of many who change the version that all of them read, one does', async () =>
   await running.send('DELETE', `/api/v1/annotations/${id}`);
 });
 
+const first = { 'if-none-match': '*' };
+const correct = (sec: number, more: object = {}, headers: Record<string, string> = first) =>
+  running.send<Detail & { code: string }>('POST', '/api/v1/annotations', {
+    headers,
+    body: { stream_id: stream, kind: 'beat', starts_at: at(sec), beat: 'V', ...more },
+  });
+
+// promise: first-correction
+it('of many first corrections of one beat at once, one is made', async () => {
+  const answers = await Promise.all(Array.from({ length: 8 }, (_, i) => correct(20.5 + i / 100)));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, ...Array<number>(7).fill(412)]);
+  expect(answers.find(({ status }) => status === 412)!.body.code).toBe('precondition_failed');
+  const made = answers.find(({ status }) => status === 201)!.body;
+  // Of another beat, of one channel alone, and by who does not ask.
+  expect((await correct(21.3)).status).toBe(201);
+  expect((await correct(20.5, { channel: 'ecg.ii' })).status).toBe(201);
+  expect((await correct(20.6, { channel: 'ecg.ii' })).status).toBe(412);
+  expect((await correct(20.5, { kind: 'note', beat: null })).status).toBe(400);
+  const { status, body: again } = await correct(20.5, {}, {});
+  expect(status).toBe(201);
+  for (const { id } of [made, again]) await running.send('DELETE', `/api/v1/annotations/${id}`);
+  expect((await correct(20.5)).status).toBe(201); // those that were taken back are none
+  for (const { id } of await list('kind=beat')) await running.send('DELETE', `/api/v1/annotations/${id}`);
+});
+
+// promise: taken-up-alone
+it('a correction that was taken back is not taken up again where the beat has another one', async () => {
+  const { id } = (await correct(30.5)).body;
+  await running.send('DELETE', `/api/v1/annotations/${id}`);
+  const { id: other } = (await correct(30.52, { beat: 'S' })).body;
+  const { id: elsewhere } = (await correct(40.5, { beat: 'S' })).body;
+  const change = (one: string, body: object) => running.send<{ code: string }>('PATCH', `/api/v1/annotations/${one}`, { body });
+  const refused = await change(id, { text: 'again' });
+  expect([refused.status, refused.body.code]).toEqual([409, 'conflict']);
+  expect((await change(elsewhere, { starts_at: at(30.5) })).status).toBe(409);
+  expect((await change(other, { starts_at: at(30.55), beat: 'N' })).status).toBe(200);
+  const { id: note } = await make({ kind: 'note', starts_at: at(30.5) });
+  expect((await change(note, { kind: 'beat', beat: 'V' })).status).toBe(409);
+  expect(await list('kind=beat')).toMatchObject([{ id: other, beat: 'N' }, { id: elsewhere }]);
+  const both = await Promise.all([change(id, { starts_at: at(50.5) }), correct(50.5), correct(50.52)]);
+  expect(both.filter(({ status }) => status < 300)).toHaveLength(1);
+  await running.send('DELETE', `/api/v1/annotations/${other}`);
+  for (const mark of await list('')) await running.send('DELETE', `/api/v1/annotations/${mark.id}`);
+});
+
 it('times that differ by less than the database keeps are one time, and shorter than a millisecond is a stretch', async () => {
   const day = at(0).slice(0, -6);
   const status = async (from: string, to: string): Promise<readonly number[]> => {

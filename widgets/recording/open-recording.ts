@@ -11,7 +11,7 @@ import type { Mark } from './recording-source.ts';
 const REFRESH_MS = 5000;
 /** Of one that does not go on it is asked this often whether it may still be seen. */
 const LOOK_MS = 30_000;
-/** Episodes begin while it goes on, and others mark it: how often they are asked for, ms. */
+/** Episodes begin while it goes on, and others mark it, also when it has ended: how often they are asked for, ms. */
 const MARKS_MS = 30_000;
 
 /** The whole recording and a day of it; the page of rows; the strip. */
@@ -20,10 +20,14 @@ export type View = (typeof allViews)[number];
 /** Of what something could not be read; 'rows': of the signal of the page. */
 type Part = View | 'rows' | 'marks';
 
+const isSame = (one: readonly Mark[], other: readonly Mark[]): boolean => JSON.stringify(one) === JSON.stringify(other);
+
 /** Who shows it. */
 type Viewer = Readonly<{
   /** @param views none: all */
   draw: (...views: readonly View[]) => void;
+  /** Others have marked it, or changed what is marked. */
+  marked: () => void;
   /** What is said of it has changed. */
   update: () => void;
   /** It may no longer be seen. */
@@ -39,6 +43,8 @@ export class OpenRecording {
   readonly lacking = new Set<Part>();
   /** The last question for what is new had an answer. */
   isUpToDate = true;
+  /** Those before the last answer. */
+  #formerMarks: readonly Mark[] = [];
   #areMarksRead = false;
   #marksAskedMs = 0;
   /** Numbers of the last question for them, and of the one whose answer is shown. */
@@ -69,10 +75,12 @@ export class OpenRecording {
   /** Until they are here. */
   loadMarks(): void {
     this.#marksAskedMs = performance.now();
+    const before = this.#areMarksRead ? this.marks : null;
     this.readMarks(this.#closing).then(
       () => {
         this.#marksRetry.stop();
         this.lack('marks', false);
+        if (before !== null && before === this.#formerMarks && !isSame(before, this.marks)) this.#viewer.marked();
       },
       (error: unknown) => {
         if (this.#closing.aborted) return;
@@ -87,6 +95,7 @@ export class OpenRecording {
     const question = ++this.#marksQuestion;
     const marks = await this.source.marks(signal, this.#viewer.titleOf);
     if (this.#closing.aborted || question < this.#marksAnswered) return;
+    this.#formerMarks = this.marks;
     [this.marks, this.#areMarksRead, this.#marksAnswered] = [marks, true, question];
     this.#changed();
   }
@@ -107,6 +116,7 @@ export class OpenRecording {
       const fromMs = await this.source.refresh(this.#closing);
       if (this.#closing.aborted) return;
       if (fromMs !== null) this.#renewAfter(fromMs);
+      if (!document.hidden && performance.now() - this.#marksAskedMs > MARKS_MS - REFRESH_MS / 2) this.loadMarks();
       this.#setUpToDate(true);
     } catch (error) {
       if (this.#closing.aborted) return;
@@ -119,7 +129,6 @@ export class OpenRecording {
   #renewAfter(ms: number): void {
     this.pages.renewAfter(ms);
     this.overviews.renewAfter(ms);
-    if (performance.now() - this.#marksAskedMs > MARKS_MS) this.loadMarks();
     this.#changed();
   }
 

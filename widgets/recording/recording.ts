@@ -17,12 +17,14 @@
  *  @cssprop --bio-strip-height - height of the strip; default 300px
  *  @fires bio:state - {state} whenever the state changes: loading, ready, empty, offline, error or unauthorized
  *  @fires bio:recording-view - {at, speed, gain, row, channels}: what is shown, after each step
+ *  @fires bio:recording-marks - others have marked it, or changed what is marked, while it is open: null. Looked for every 30 s
  *  @fires bio:recording-pick - {from, to, beat, done}: what was picked on the strip; null: nothing any more */
 import { BioElement, define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult, WidgetState } from '../shared/base.ts';
 import { addDays, startOfDay, wallTime } from '../shared/days.ts';
 import type { Session } from '../shared/session.ts';
 import { nearestBeat } from './corrected-beats.ts';
+import { Retry } from './ask-again.ts';
 import { JumpSearch } from './jump-search.ts';
 import { OpenRecording } from './open-recording.ts';
 import type { View } from './open-recording.ts';
@@ -67,6 +69,7 @@ export class BioRecording extends BioElement {
   titleOf = (english: string): string => english;
   #session: Session | null = null;
   #opening: AbortController | null = null;
+  readonly #openRetry = new Retry();
   #recording: OpenRecording | null = null;
   #state: WidgetState = 'loading';
   readonly #canvases = new RecordingCanvases(this.root, (views) => {
@@ -93,6 +96,7 @@ export class BioRecording extends BioElement {
     this.during(this.#canvases.watch());
     this.during(() => {
       clearTimeout(this.#readTimer);
+      this.#openRetry.stop();
       this.#close();
     });
   }
@@ -132,15 +136,19 @@ export class BioRecording extends BioElement {
     [this.#strip, this.#read, this.#letters, this.#message] = [EMPTY, '', '', ''];
   }
 
-  #open(): void {
+  /** @param isRetry the note that it could not be opened stays until it is */
+  #open(isRetry = false): void {
+    if (!isRetry) this.#openRetry.stop();
     this.#close();
     const [session, streamId] = [this.#session, this.getAttribute('stream') ?? ''];
-    this.#setState('loading');
+    if (!isRetry) this.#setState('loading');
     if (session === null || streamId === '' || !this.isConnected) return;
     const opening = new AbortController();
     this.#opening = opening;
     void this.#load(session, streamId, opening.signal).catch((error: unknown) => {
-      if (!opening.signal.aborted) this.#fail(error);
+      if (opening.signal.aborted) return;
+      this.#fail(error);
+      this.#openRetry.later(error, () => this.#open(true));
     });
   }
 
@@ -152,6 +160,7 @@ export class BioRecording extends BioElement {
   async #load(session: Session, streamId: string, signal: AbortSignal): Promise<void> {
     const viewer = {
       draw: (...views: readonly View[]) => this.#canvases.draw(...views),
+      marked: () => this.emit('bio:recording-marks', null),
       update: () => this.requestUpdate(),
       refuse: (error: unknown) => {
         this.#close();

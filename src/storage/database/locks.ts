@@ -39,12 +39,15 @@ export const namedLocks = {
   move: 'biosignal move ',
   /** And the person: held shared while they are erased, alone while an erasure that was interrupted is finished. */
   erasure: 'biosignal erasure ',
+  /** And the recording: corrections of its beats are made and taken up again one after the other. */
+  corrections: 'biosignal corrections ',
   /** And the organization: entries of its audit chain one after the other (sql/000016-audit.sql). */
   audit: 'biosignal audit ',
 } as const;
 
 /** A lock by name as the argument of an advisory lock function. */
 export const derivedLock = (streamId: number): string => `hashtextextended('${namedLocks.derived}${streamId}', 0)`;
+export const correctionsLock = (streamId: number): string => `hashtextextended('${namedLocks.corrections}${streamId}', 0)`;
 export const hashedLock = (name: (typeof namedLocks)['signingKey' | 'episodeRules']): string => `hashtextextended('${name}', 0)`;
 export const moveLock = (orgId: string): string => `hashtextextended('${namedLocks.move}${orgId}', 0)`;
 export const erasureLock = (personId: string): string => `hashtextextended('${namedLocks.erasure}${personId}', 0)`;
