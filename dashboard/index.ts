@@ -5,7 +5,7 @@ import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { formatNumber } from '../widgets/shared/format.ts';
 import { drawOnce } from './draw-once.ts';
-import { Retry } from '../widgets/recording/ask-again.ts';
+import { Retry } from '../widgets/shared/ask-again.ts';
 import { locale, problemOf, t } from './language.ts';
 import type { PlainPhrase } from './language.ts';
 import { languageMenu } from './language-menu.ts';

@@ -6,7 +6,7 @@ import { clocksChange, zonedTime } from '../widgets/shared/zoned-time.ts';
 import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { isRefusal } from '../sdk/retry.ts';
-import { Retry } from '../widgets/recording/ask-again.ts';
+import { Retry } from '../widgets/shared/ask-again.ts';
 import { Dialog, isGone } from './dialog.ts';
 import { clearFieldProblems, failureAtFields } from './field-problem.ts';
 import type { FieldWords } from './field-problem.ts';

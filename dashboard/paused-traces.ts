@@ -4,7 +4,7 @@ import { BioElement, define, html, nothing } from '../widgets/shared/base.ts';
 import type { TemplateResult } from '../widgets/shared/base.ts';
 import { unitLabel } from '../widgets/shared/format.ts';
 import { channelNames } from '../src/signal.ts';
-import { Failed } from '../widgets/recording/ask-again.ts';
+import { Failed } from '../widgets/shared/ask-again.ts';
 import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-draw.ts';
 import { beatsOf, segmentOf } from '../widgets/recording/recording-source.ts';
 import type { Beat, Mark, Segment } from '../widgets/recording/recording-source.ts';

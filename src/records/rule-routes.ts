@@ -51,7 +51,8 @@ const content = {
   release_sec: Type.Integer({
     minimum: 1,
     maximum: 3600,
-    description: 'How long values are back, or silent, before it ends, s; default 30. At least as long as from one value of the feature to the next.',
+    description:
+      'How long values are back, or silent, before it ends, s; default 30. At least as long as from one value of the feature to the next.',
   }),
   quality_max: Type.Union([Type.Literal(0), Type.Literal(1)], {
     description: 'Worst flag of a value that counts: 0 good (default), 1 suspect too.',
@@ -270,7 +271,8 @@ export async function contentOf(
   if ((from === null) !== (to === null) || (from !== null && from === to)) {
     throw wrong('/quiet_to', 'order', 'goes with quiet_from, and differs from it');
   }
-  if (!computed.has(body.feature) && !(await isKnownFeature(db, body.feature))) throw wrong('/feature', 'unknown', 'is no value that this service computes');
+  if (!computed.has(body.feature) && !(await isKnownFeature(db, body.feature)))
+    throw wrong('/feature', 'unknown', 'is no value that this service computes');
   return {
     name: body.name,
     kind: body.kind ?? 'threshold',

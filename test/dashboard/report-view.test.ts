@@ -65,14 +65,18 @@ it('says next to a number what its good windows leave out', () => {
 
 it('says what is counted where the name of a value does not', () => {
   const run = { n: 9, good_n: 9, min: 0, max: 3, mean: 1.7, sum: 15, suspect: null };
-  expect(shownOf([line('ventricular_run_10s', '{beats}', 10, run)])).toContain('ventricular_run_10s, 10\u00a0s (beats)'.replace('\u00a0', ' '));
+  expect(shownOf([line('ventricular_run_10s', '{beats}', 10, run)])).toContain(
+    'ventricular_run_10s, 10\u00a0s (beats)'.replace('\u00a0', ' '),
+  );
   expect(shownOf([line('ventricular_runs_300s', '{runs}', 300, run)])).not.toContain('(');
 });
 
 // A mean of suspect values alone has a coverage of 0.
 it('says that what is covered is by good values', () => {
   const none = { n: 6, good_n: 0, min: 20.1, max: 60.2, mean: 32.7, sum: 196, suspect: { n: 6, min: 20.1, max: 60.2, mean: 32.7 } };
-  expect(shownOf([line('hrv_rmssd_60s', 'ms', 60, none)])).toMatch(/Covered: good values, as a share of those that a recording of the whole range would have/);
+  expect(shownOf([line('hrv_rmssd_60s', 'ms', 60, none)])).toMatch(
+    /Covered: good values, as a share of those that a recording of the whole range would have/,
+  );
 });
 
 it('writes every share alike', () => {

@@ -1,7 +1,7 @@
 /** A recording that is open: all that is read of it, what of that could not be read, and how it goes on. */
 import { isRefusal } from '../../sdk/retry.ts';
 import type { Session } from '../shared/session.ts';
-import { Retry } from './ask-again.ts';
+import { Retry } from '../shared/ask-again.ts';
 import { RecordingOverviews } from './recording-overview.ts';
 import { RecordingPages } from './recording-pages.ts';
 import { RecordingSource } from './recording-source.ts';

@@ -1,5 +1,5 @@
 /** The whole of a recording, and one day of a recording of days: signal, how far it can be trusted, and heart rate. */
-import { Retry } from './ask-again.ts';
+import { Retry } from '../shared/ask-again.ts';
 import type { Envelope, Quality, Rate, RecordingSource } from './recording-source.ts';
 
 export class RecordingOverview {

@@ -1,5 +1,5 @@
 /** Pieces of a recording: fetched when they are looked at, kept while they are among the last that were. */
-import { Failed } from './ask-again.ts';
+import { Failed } from '../shared/ask-again.ts';
 
 export type Piece = Readonly<{ fromMs: number; lengthMs: number; channel: string }>;
 

@@ -6,7 +6,7 @@ import { medianStep } from '../shared/buckets.ts';
 import { catalog, findBiosignal } from '../shared/data.ts';
 import { parseDuration } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
-import { Failed } from './ask-again.ts';
+import { Failed } from '../shared/ask-again.ts';
 import { badOf, gapsOf } from './recording-jumps.ts';
 import type { Flags } from './recording-jumps.ts';
 

@@ -24,7 +24,7 @@ import type { TemplateResult, WidgetState } from '../shared/base.ts';
 import { addDays, startOfDay, wallTime } from '../shared/days.ts';
 import type { Session } from '../shared/session.ts';
 import { nearestBeat } from './corrected-beats.ts';
-import { Retry } from './ask-again.ts';
+import { Retry } from '../shared/ask-again.ts';
 import { JumpSearch } from './jump-search.ts';
 import { OpenRecording } from './open-recording.ts';
 import type { View } from './open-recording.ts';
