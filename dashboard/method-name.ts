@@ -26,7 +26,7 @@ function shownAs({ name, unit }: Measure): Readonly<{ unit: string; per: number 
 /** The unit that a value is read in; '': it has none. */
 const methodUnit = (method: Measure): string => shownAs(method).unit;
 
-/** What stands behind the name of a value, in brackets: its unit, or beats where it counts them. Steps, couplets and runs are in the name. */
+/** What stands in brackets behind the name of a value: its unit, or beats where it counts them. Steps, couplets and runs are named. */
 export const countedIn = (method: Measure): string => (method.unit === '{beats}' ? t('beats') : methodUnit(method));
 
 /** @returns the name, with what it counts where that is no unit: "Longest ventricular run of 10 s (beats)" */

@@ -1,4 +1,5 @@
 /** The viewer of a recording in a real Chromium: every gesture, the keyboard alone, calipers and gains, and the address. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { violations } from '../helpers/dashboard.ts';
@@ -422,20 +423,21 @@ describe.skipIf(chromiumPath === null)('a recording', () => {
     const devices = await dashboard.send<{ stream_id: string }[]>('GET', '/api/v1/devices');
     const other = devices.find(({ stream_id: id }) => id !== stream)!.stream_id;
     await page.route(`**/api/v1/streams/${other}`, async (route) => {
-      await new Promise((later) => setTimeout(later, 600));
+      await sleep(600);
       await route.continue();
     });
-    const told = await page.locator('bio-recording').evaluate(
-      async (viewer: HTMLElement & { moveTo: (at: string) => void }, [to, id]) => {
-        const found: string[] = [];
-        viewer.addEventListener('bio:recording-view', (event) => found.push((event as CustomEvent<{ at: string }>).detail.at));
+    const told: string[] = [];
+    await page.exposeFunction('tellTest', (place: string) => told.push(place));
+    await page.locator('bio-recording').evaluate(
+      (viewer: HTMLElement & { moveTo: (at: string) => void }, [to, id]) => {
+        const { tellTest } = globalThis as unknown as { tellTest: (place: string) => void };
+        viewer.addEventListener('bio:recording-view', (event) => tellTest((event as CustomEvent<{ at: string }>).detail.at));
         viewer.moveTo(to!);
         viewer.setAttribute('stream', id!);
-        await new Promise((done) => setTimeout(done, 1000));
-        return found;
       },
       [at(300), other],
     );
+    await sleep(1000);
     expect(told).not.toContain(at(300));
     expect(errors).toEqual([]);
     await page.context().close();

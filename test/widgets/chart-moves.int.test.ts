@@ -3,6 +3,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildWeb } from '../../scripts/build-web.ts';
@@ -645,15 +646,16 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
 
   it('that is gone before it has loaded listens to nothing any more', async () => {
     const { page, errors, close } = await open([`${fixed} tools`]);
-    const listening = await page.evaluate(async () => {
-      let count = 0;
+    await page.evaluate(() => {
+      const counted = globalThis as unknown as { listening: number };
+      counted.listening = 0;
       const [add, remove] = [document.addEventListener.bind(document), document.removeEventListener.bind(document)];
       document.addEventListener = (...args: Parameters<typeof add>): void => {
-        count++;
+        counted.listening++;
         add(...args);
       };
       document.removeEventListener = (...args: Parameters<typeof remove>): void => {
-        count--;
+        counted.listening--;
         remove(...args);
       };
       const first = document.querySelector('bio-trend-chart')!;
@@ -662,10 +664,9 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
         first.after(other);
         other.remove();
       }
-      await new Promise((done) => setTimeout(done, 500));
-      return count;
     });
-    expect(listening).toBe(0);
+    await sleep(500);
+    expect(await page.evaluate(() => (globalThis as unknown as { listening: number }).listening)).toBe(0);
     expect(errors).toEqual([]);
     await close();
   });

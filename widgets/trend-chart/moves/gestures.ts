@@ -33,7 +33,7 @@ export function startGestures(host: ChartHost, click: () => void): () => void {
   let rest: ReturnType<typeof setTimeout> | undefined;
   let clicked: ReturnType<typeof setTimeout> | undefined;
 
-  /** Of the first plot, whose time axis is that of all: an answer that comes while a pointer is down puts others in their place, or none. */
+  /** Of the first plot, whose time axis is that of all: an answer that comes while a pointer is down puts others in their place. */
   const axis = (): HTMLElement => root.querySelector('.u-over')!;
   const shown = (): View | null => axis() && (view ?? host.view());
   const isOff = (event: Event): boolean => !(event.composedPath()[0] as Element).closest('.u-over');
