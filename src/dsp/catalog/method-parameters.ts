@@ -478,6 +478,13 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('bad', ecgQuality.ecgSqiBad, '1', 'index below which it is bad'),
       p('t_wave_within', tWaves.T_WAVE_WITHIN_SEC, 's', 'a beat so soon after another, and sooner than others, has the place of a T wave'),
       p('t_waves_share', tWaves.T_WAVES_SHARE, '1', 'share of beats that have it, or are followed by one, that is suspect'),
+      p(
+        'alternate_from',
+        ecgQuality.ALTERNATE_FROM,
+        '1',
+        'a beat less like the one before than like the one before that, by more than this,',
+      ),
+      p('alternate_share', ecgQuality.ALTERNATE_SHARE, '1', 'is suspect in a second where this share of the beats is so'),
       p('pause', ecgQuality.PAUSE_SEC, 's', 'without a beat for so long, what follows may be noise or P waves'),
       p('pause_low', ecgQuality.PAUSE_LOW, '1', 'while it is lower than this share of the beat before the pause'),
       p('pause_low_beats', ecgQuality.PAUSE_LOW_BEATS, '{beats}', 'for at most so many beats'),

@@ -10,8 +10,8 @@
  *  Two logistic functions of them, fitted on recordings with added noise (docs/dsp/ecg.md says which, and how they do on the others):
  *  `sqi` = the probability that the F1 of the beats in the 10 s is at least 90 %, and `rate` = that the heart rate is within 5 bpm.
  *  Neither is good where T waves may have been taken for beats, nor while what follows a pause is far lower than the beats before it,
- *  nor where the first two leads show the rhythms of two hearts: a lead that another person wears, also one whose heart is twice as
- *  fast, nor where the first shows other waves than the beats.
+ *  nor where every second beat is another wave, nor where the first two leads show the rhythms of two hearts: a lead that another person
+ *  wears, also one whose heart is twice as fast, nor where the first shows other waves than the beats.
  *  Below 188 Hz a beat that is as short as a pulse of a pacemaker, unlike the others, with nothing after it, makes no second good.
  *  Flat for more than 20 % of what there is of the window, or less than 3 s of it: 0. Flat means 0.2 s of one value: lead off, or the
  *  converter at its end.
@@ -36,12 +36,19 @@ export const FLAT_MAX = 0.2;
  *  may beat twice as often as is counted, or more. Sooner after it a paced beat still goes on. */
 export const WAVES_FROM_SEC = 0.2;
 export const WAVES_MAX = 0.75;
+/** A beat less like the one before it than like the one before that, by more than this, is of every second one: likeness of two waves is
+ *  twice their product over the sum of their squares, 1 for the same wave, 0.8 at half its size, -1 for its mirror image. */
+export const ALTERNATE_FROM = 1;
+/** From this share of the beats on, every second one may be no beat: the T wave of a broad complex, or the other half of an even wave
+ *  (hyperkalaemia, a slow rhythm of the ventricles). Bigeminy whose ventricular beats point the other way looks the same. */
+export const ALTERNATE_SHARE = 0.75;
 /** A line that does not change for so long is what a device puts in place of samples that it lost. */
 export const HELD_SEC = 0.8;
 const PRESENT_MIN_SEC = 3;
 const BEATS_PER_SEC_MIN = 0.3;
 const GUARD_SEC = 0.12; // around a beat, left out of what lies between
 const NEAR_SEC = 0.06; // of a beat's height
+const SUMMIT_WITHIN_SEC = 0.1; // of a beat: where its wave is highest, on whichever of its summits it was placed
 const SECONDS = 16; // ring of per-second sums; more than window and latency
 const NOISES = 64; // ring of what a second begins with; more than KEPT_FOR_SEC and latency
 const BEATS = 80; // held; 13 s at 240 /min is 52
@@ -184,6 +191,12 @@ export class EcgQuality {
   readonly #waves = new Float32Array(BEATS);
   /** |ln| of its interval over the one before, at most 1. */
   readonly #uneven = new Float64Array(BEATS);
+  /** By how much its wave is less like the last one than like the one before that. */
+  readonly #alternates = new Float32Array(BEATS);
+  /** The waves of the last beat, of the one before, and of the one before that. */
+  #wave: Float32Array;
+  #waveBefore: Float32Array;
+  #waveEarlier: Float32Array;
   /** How many beats in a row, up to it, are waves as low as those of a pause. */
   readonly #low = new Uint8Array(BEATS);
   /** Is it as short as a pulse, with nothing after it? */
@@ -216,12 +229,18 @@ export class EcgQuality {
     this.#fd = fs / decimation;
     this.#flatRunMin = Math.round(FLAT_SEC * this.#fd);
     this.#second = new BendDetector(this.#fd, decimation);
+    const wave = (): Float32Array => new Float32Array(2 * Math.round(NEAR_SEC * this.#fd) + 1);
+    this.#wave = wave();
+    this.#waveBefore = wave();
+    this.#waveEarlier = wave();
   }
 
   reset(): void {
     this.#second.reset();
     this.#other.count = 0;
     this.#measured = 0;
+    this.#wave.fill(0);
+    this.#waveBefore.fill(0);
     this.#lastAt = Number.NaN;
     this.#lastLow = 0;
     this.#fresh = true;
@@ -338,10 +357,31 @@ export class EcgQuality {
       this.#waves[b] = highest(band, ringMask, later, centre - guard);
       const sooner = highest(band, ringMask, Math.max(from + guard, oldest), Math.min(later - 1, centre - guard));
       this.#between[b] = Math.max(this.#waves[b]!, sooner);
+      this.#noteWave(b, signal, centre);
       this.#noteLow(b, beats.position[b]!);
       if (this.#fs < REPAIRED_FROM_HZ) this.#lone[b] = this.#isLonePulse(signal, Math.round(beats.position[b]!), k * this.#decimation);
     }
     this.#measured = beats.count;
+  }
+
+  /** @param centre feature sample at which the beat is placed */
+  #noteWave(b: number, { band, ringMask }: LeadSignal, centre: number): void {
+    const reach = Math.round(SUMMIT_WITHIN_SEC * this.#fd);
+    let from = centre - reach;
+    let high = -1;
+    for (let i = from; i <= centre + reach; i++) {
+      const a = Math.abs(band[i & ringMask]!);
+      if (a <= high) continue;
+      high = a;
+      from = i;
+    }
+    from -= Math.round(NEAR_SEC * this.#fd);
+    const wave = this.#waveEarlier;
+    this.#waveEarlier = this.#waveBefore;
+    this.#waveBefore = this.#wave;
+    this.#wave = wave;
+    for (let i = 0; i < wave.length; i++) wave[i] = band[(from + i) & ringMask]!;
+    this.#alternates[b] = likeness(wave, this.#waveEarlier) - likeness(wave, this.#waveBefore);
   }
 
   #noteLow(b: number, at: number): void {
@@ -395,6 +435,7 @@ export class EcgQuality {
     this.#between.copyWithin(0, count, this.#measured);
     this.#waves.copyWithin(0, count, this.#measured);
     this.#uneven.copyWithin(0, count, this.#measured);
+    this.#alternates.copyWithin(0, count, this.#measured);
     this.#low.copyWithin(0, count, this.#measured);
     this.#lone.copyWithin(0, count, this.#measured);
     this.#measured -= count;
@@ -487,6 +528,7 @@ export class EcgQuality {
       this.hasLonePulse ||
       this.#mayBeHalf(first, last) ||
       this.#anyLow(first, last) ||
+      this.#mayAlternate(first, last) ||
       mayBeTWaves(beats.position, first, last, this.#fs);
     if (isDoubtful) this.doubt();
   }
@@ -499,6 +541,12 @@ export class EcgQuality {
       heights += this.#height[b]!;
     }
     return waves > WAVES_MAX * heights;
+  }
+
+  #mayAlternate(first: number, last: number): boolean {
+    let count = 0;
+    for (let b = first; b < last; b++) if (this.#alternates[b]! > ALTERNATE_FROM) count++;
+    return count >= ALTERNATE_SHARE * (last - first);
   }
 
   #anyLow(first: number, last: number): boolean {
@@ -637,6 +685,17 @@ function highest(band: Float32Array, mask: number, from: number, to: number): nu
     if (a > high) high = a;
   }
   return high;
+}
+
+/** 1: the same, -1: mirror images of each other; 0 where one of them is flat. */
+function likeness(a: Float32Array, b: Float32Array): number {
+  let product = 0;
+  let squares = 0;
+  for (let i = 0; i < a.length; i++) {
+    product += a[i]! * b[i]!;
+    squares += a[i]! * a[i]! + b[i]! * b[i]!;
+  }
+  return squares > 0 ? (2 * product) / squares : 0;
 }
 
 function logistic(weights: readonly number[], features: Float64Array): number {

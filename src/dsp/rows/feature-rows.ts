@@ -49,7 +49,7 @@ export type BeatRow = Readonly<{
    *  the usual beat, or is no beat. */
   confidence: number;
   quality: QualityFlag;
-  /** Method code of the detector, e.g. `derived:r_peaks_v17`. */
+  /** Method code of the detector, e.g. `derived:r_peaks_v18`. */
   method: string;
 }>;
 

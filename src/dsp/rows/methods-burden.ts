@@ -9,8 +9,8 @@ const noOverlap = 'One value in 5 min, of windows that do not overlap.';
 
 const five = (name: string, title: string, unit: string, step: number, notes: string): Method => ({
   feature: `${name}_300s`,
-  code: `derived:${name}_300s_v9`,
-  version: 9,
+  code: `derived:${name}_300s_v10`,
+  version: 10,
   source: 'ecg',
   title,
   unit,
@@ -55,8 +55,8 @@ export const burdenMethods: readonly Method[] = [
   ),
   {
     feature: 'ventricular_run_10s',
-    code: 'derived:ventricular_run_10s_v9',
-    version: 9,
+    code: 'derived:ventricular_run_10s_v10',
+    version: 10,
     source: 'ecg',
     title: 'Longest ventricular run of 10 s',
     unit: '{beats}',

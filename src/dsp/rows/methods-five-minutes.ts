@@ -9,8 +9,8 @@ const shortened = 'Made for 24 h and 20 min: the histogram of 5 min is thin, so 
 
 const five = (name: string, title: string, unit: string, step: number, paper: string, notes: string): Method => ({
   feature: `hrv_${name}_300s`,
-  code: `derived:hrv_${name}_300s_v12`,
-  version: 12,
+  code: `derived:hrv_${name}_300s_v13`,
+  version: 13,
   source: 'ecg',
   title,
   unit,

@@ -50,6 +50,8 @@ const byFirstLead =
 const of16 =
   'next to a first lead that is hum alone, beats were placed up to 80 ms off, and runs that the second shows were hidden; good with a lead of a heart twice as fast, where the P waves of a second lead were taken for beats, and below 188 Hz where pulses of a pacemaker that do not capture were (the lead of another person, rates off by more than 5 /min and good: QTDB 4.4 %, since then 3.0; MIT-BIH 1.9, since then 1.4); beats of a broad rhythm that lasts were of the usual kind, and good, and so was the rate of a fast one that was counted by half.';
 const ofFast = 'a low index was good at more than 120 /min, where T waves are taken for P waves.';
+const of17 =
+  'good where every second beat is the T wave of a broad complex, or the other half of an even wave (made patients, even waves of 30 to 330 /min: 1.7 % of the rates were twice the heart rate and good, since then 0.01).';
 /** What else was good of the intervals of a beat. */
 const wavesOf16 = ({ feature }: Method): string => {
   if (feature === 'pr_60s') return '; of a PR above 300 ms the flank of P was measured, and good';
@@ -80,6 +82,7 @@ export const retiredBeatMethods: readonly Method[] = [
     1,
     'every gap above 0.05 s, a lost packet too, ended the path of beats (with 5 % of packets of 100 ms lost, F1 93.8 on BIDMC; version 2: 99.2).',
   ),
+  earlier(beatMethods.ecg, 17, of17),
   earlier(beatMethods.ecg, 16, of16),
   earlier(beatMethods.ecg, 15, of15),
   earlier(beatMethods.ecg, 14, flaggedBy12),
@@ -205,11 +208,12 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods.filter(isMadeOfRPeaks).flatMap((current) => {
     const isVariability = current.feature.startsWith('hrv_');
     // the version made of r_peaks version 13, and the one before sure supraventricular beats were no doubt
-    const of13 = current.version - 4;
+    const of13 = current.version - 5;
     const before = isVariability ? of13 - 1 : of13;
     // the version made of r_peaks version 12
     const of12 = before - (isDoubtedByPlace(current) ? 2 : 1);
     return [
+      earlier(current, of13 + 4, of17),
       earlier(current, of13 + 3, of16),
       earlier(current, of13 + 2, isVariability ? of15 : current.feature === 'hr_ecg' ? goodOverHeld : byFirstLead),
       earlier(current, of13 + 1, current.feature === 'hr_ecg' ? goodAcrossSeam : flaggedBy12),
@@ -357,9 +361,10 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods
     .filter(({ feature }) => /^(pr|qrs|qt|qtc_[a-z]+)_60s$/.test(feature))
     .flatMap((current) => [
-      earlier(current, current.version - 1, `${of16.slice(0, -1)}${wavesOf16(current)}.`),
-      earlier(current, current.version - 2, of15),
-      ...(current.feature.startsWith('qt') ? [earlier(current, current.version - 3, flaggedBySpread)] : []),
+      earlier(current, current.version - 1, of17),
+      earlier(current, current.version - 2, `${of16.slice(0, -1)}${wavesOf16(current)}.`),
+      earlier(current, current.version - 3, of15),
+      ...(current.feature.startsWith('qt') ? [earlier(current, current.version - 4, flaggedBySpread)] : []),
       earlier(current, current.feature.startsWith('qtc') ? 10 : 9, flaggedBy12),
       ...(current.feature.startsWith('qtc') ? [earlier(current, 9, byMeasuredBeats)] : []),
       earlier(current, 8, madeOf13),
@@ -372,6 +377,7 @@ export const retiredMethods: readonly Method[] = [
       earlier(current, 1, 'ectopic beats were told by their intervals alone.'),
     ]),
   ...fiveMinuteMethods.flatMap((current) => [
+    earlier(current, 12, of17),
     earlier(current, 11, of16),
     earlier(current, 10, of15),
     earlier(current, 9, flaggedBy12),
@@ -385,6 +391,7 @@ export const retiredMethods: readonly Method[] = [
     earlier(current, 1, kindsOf7),
   ]),
   ...burdenMethods.flatMap((current) => [
+    earlier(current, 9, of17),
     earlier(current, 8, of16),
     earlier(
       current,
@@ -403,10 +410,12 @@ export const retiredMethods: readonly Method[] = [
   ...(['longest_rr_10s', 'af_index', 'af_burden_300s'] as const)
     .map((feature) => featureMethods[methodIndex(feature)]!)
     .flatMap((current) => [
-      earlier(current, current.version - 1, current.feature === 'af_index' ? `${of16.slice(0, -1)}; ${ofFast}` : of16),
-      earlier(current, current.version - 2, current.feature === 'longest_rr_10s' ? byFirstLead : of15),
-      earlier(current, current.version - 3, flaggedBy12),
+      earlier(current, current.version - 1, of17),
+      earlier(current, current.version - 2, current.feature === 'af_index' ? `${of16.slice(0, -1)}; ${ofFast}` : of16),
+      earlier(current, current.version - 3, current.feature === 'longest_rr_10s' ? byFirstLead : of15),
+      earlier(current, current.version - 4, flaggedBy12),
     ]),
+  earlier(featureMethods[methodIndex('sqi_ecg')]!, 15, of17),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 14, of16),
   earlier(
     featureMethods[methodIndex('sqi_ecg')]!,

@@ -63,7 +63,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 17,
+    version: 18,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -95,7 +95,7 @@ export const beatMethods = {
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
-  ecg: { rmssd: 19, mean_nn: 18, sdnn: 19, pnn50: 19, sd1: 19, sd2: 19, lf: 19, hf: 19, lf_hf: 19 },
+  ecg: { rmssd: 20, mean_nn: 19, sdnn: 20, pnn50: 20, sd1: 20, sd2: 20, lf: 20, hf: 20, lf_hf: 20 },
   ppg: { rmssd: 11, mean_nn: 10, sdnn: 12, pnn50: 11, sd1: 11, sd2: 12, lf: 11, hf: 11, lf_hf: 11 },
 };
 
@@ -167,7 +167,7 @@ const ofFirstLead =
 const qtDoubts =
   'Suspect, too, where half of the T waves are in doubt (one that ends far from the level before the QRS, or beyond it and soon comes back, or after the onset of the next P, or is followed by a wave at least two fifths as high, as a late part of T and a high U wave are), and where the second lead has sure T waves and another QT.';
 
-const boundary = (name: string, title: string, paper: string, notes: string, version = 12): Method =>
+const boundary = (name: string, title: string, paper: string, notes: string, version = 13): Method =>
   method({
     feature: `${name}_60s`,
     version,
@@ -190,7 +190,7 @@ const boundaries: readonly Method[] = [
     'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves. Suspect where half of the P waves are in doubt: cut by the start of the search (0.45 s before R), or begun before the T wave of the beat before has ended. Of flutter that is answered regularly one of the waves is taken for P.',
   ),
   boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
-  boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 13),
+  boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 14),
   ...(
     [
       ['bazett', 'QT corrected (Bazett)', 'Bazett 1920, Heart 7:353', 'QT / RR^(1/2)'],
@@ -204,7 +204,7 @@ const boundaries: readonly Method[] = [
       title,
       paper,
       `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where qt_60s is, or where the mean NN interval is further than 5 % from it.`,
-      14,
+      15,
     ),
   ),
 ];
@@ -213,7 +213,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 16,
+    version: 17,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -241,7 +241,7 @@ export const featureMethods: readonly Method[] = [
   ...variability('ppg', 'prv'),
   method({
     feature: 'sqi_ecg',
-    version: 15,
+    version: 16,
     source: 'ecg',
     title: 'Signal quality of ECG',
     unit: '1',
@@ -252,7 +252,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li, Mark & Clifford 2008, doi:10.1088/0967-3334/29/1/002',
     notes:
-      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave (src/dsp/ecg/t-waves.ts), and where what comes after a pause is far lower than the beats before it, and where the first two leads show the rhythms of two hearts, also of one twice as fast, or the first one waves that the beats do not follow, and below 188 Hz where a beat is like a pulse of a pacemaker that does not capture. Version 6 judged the beats of r_peaks version 5.',
+      'See src/dsp/ecg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. At most suspect where every second beat has the place of a T wave (src/dsp/ecg/t-waves.ts), where every second beat is another wave, and where what comes after a pause is far lower than the beats before it, and where the first two leads show the rhythms of two hearts, also of one twice as fast, or the first one waves that the beats do not follow, and below 188 Hz where a beat is like a pulse of a pacemaker that does not capture. Version 6 judged the beats of r_peaks version 5.',
   }),
   method({
     feature: 'sqi_ppg',
@@ -372,7 +372,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 15 : 5,
+      version: source === 'ecg' ? 16 : 5,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -386,7 +386,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 10,
+    version: 11,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -400,7 +400,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 12,
+    version: 13,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
@@ -446,7 +446,7 @@ export const featureMethods: readonly Method[] = [
   ...pulseWaveMethods,
   method({
     feature: 'af_burden_300s',
-    version: 8,
+    version: 9,
     source: 'ecg',
     title: 'Burden of atrial fibrillation',
     unit: '%',
