@@ -537,7 +537,7 @@ describe.skipIf(chromiumPath === null)('marks of a recording', () => {
     await page.mouse.up();
     await page.keyboard.up('Shift');
     const measured = page.locator('.measured');
-    await until(async () => /\b(99\d|100\d) ms = 60 \/min, -?[\d.]+ mV/.test((await measured.textContent())!));
+    await until(async () => /\b(99\d|100\d) ms = 60 \/min, [^,]+ -?[\d.]+ mV/.test((await measured.textContent())!));
     await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
     await page.keyboard.press('[');
     for (let i = 0; i < 50; i++) await page.keyboard.press('.');
