@@ -136,15 +136,17 @@ export class Dialog {
 
 /** What of a question failed, in words of the page. */
 async function problemWith({ overtaken, words }: Question, form: HTMLFormElement, error: unknown): Promise<Content> {
-  if (isGone(error)) return t('This is no longer there: another person may have deleted it. Nothing was saved.');
+  if (isGone(error)) return goneText();
   if (overtaken === undefined || !(error instanceof ApiError) || error.status !== 412)
     return problemOf(failureAtFields(form, error, words));
   try {
     return html`${t('Another person has changed this meanwhile. Nothing was saved. It is now:')} ${await overtaken()}<br />${t('What you typed is kept: save again to replace that.')}`;
   } catch (failure) {
-    return problemOf(failure);
+    return isGone(failure) ? goneText() : problemOf(failure);
   }
 }
+
+export const goneText = (): string => t('This is no longer there: another person may have deleted it. Nothing was saved.');
 
 /** Another person has deleted what it was about; it is no field of a form that names something else. */
 export const isGone = (error: unknown): boolean => error instanceof ApiError && error.status === 404 && error.errors.length === 0;

@@ -3,10 +3,12 @@
 
 /** How long the same text is the same change, ms. */
 const KEPT_MS = 5 * 60_000;
+/** The session has ended, or the like; sent too slowly, or too often. */
+const UNHEARD = [401, 403, 408, 429];
 
 /** @param text what was sent: method, address, body and the version that it is a change of
  *  @param key of a POST */
-export type Sent = Readonly<{ address: string; text: string; key: string; sentMs: number; isAgain: boolean }>;
+export type Sent = Readonly<{ method: string; address: string; text: string; key: string; sentMs: number; isAgain: boolean }>;
 
 export class LostAnswers {
   #lost: readonly Sent[] = [];
@@ -18,7 +20,7 @@ export class LostAnswers {
     const text = JSON.stringify([method, address, body, etag]);
     const before = this.#lost.find((one) => one.text === text);
     if (before !== undefined) return { ...before, isAgain: true };
-    return { address, text, key: newKey(), sentMs: nowMs, isAgain: false };
+    return { method, address, text, key: newKey(), sentMs: nowMs, isAgain: false };
   }
 
   /** No answer came, or one that does not say whether it was made. */
@@ -26,14 +28,21 @@ export class LostAnswers {
     this.#lost = [...this.#lost.filter(({ text }) => text !== sent.text), sent];
   }
 
-  /** It was made. What was lost at this address, or above it, is no longer how things are: the same text is another change now. */
-  end({ address }: Sent): void {
-    this.#lost = this.#lost.filter((one) => !`${address}/`.startsWith(`${one.address}/`));
+  /** It was made. What was lost at this address is no longer how things are: the same text is another change now. So it is above it, of a
+   *  record that was changed or deleted; a POST below may be a question alone. */
+  end({ method, address }: Sent): void {
+    const isBefore = (one: Sent): boolean => (method === 'POST' ? one.address === address : `${address}/`.startsWith(`${one.address}/`));
+    this.#lost = this.#lost.filter((one) => !isBefore(one));
   }
 
-  /** It was refused, and not made. */
-  drop(sent: Sent): void {
-    this.#lost = this.#lost.filter(({ text }) => text !== sent.text);
+  /** It was refused.  @param status of one that was not looked at, it says nothing of whether the first was made */
+  refuse(sent: Sent, status: number): void {
+    if (!UNHEARD.includes(status)) this.#lost = this.#lost.filter(({ text }) => text !== sent.text);
+  }
+
+  /** How things are has been read since. */
+  clear(): void {
+    this.#lost = [];
   }
 }
 

@@ -11,7 +11,7 @@ import { CorrectedValues } from './corrected-values.ts';
 import type { Question } from './dialog.ts';
 import { t } from './language.ts';
 import { emptyState, moreButton, tableOf } from './parts.ts';
-import { call, callList, callNext, callTagged } from './service.ts';
+import { call, callList, callNext, callTagged, forgetLostAnswers, isUnanswered } from './service.ts';
 import type { Stream } from './service.ts';
 import type { NameOf } from './who.ts';
 
@@ -266,7 +266,10 @@ export class Marks {
       const newest = await this.#newestCorrectionAt(pick);
       const isShown = newest?.id === shown?.id && newest?.version === shown?.version;
       // Its answer was lost, and it is asked for again.
-      if (!isShown && newest?.beat === beat && newest.made_by === `operator:${this.#page.memberId}`) return await this.#changed();
+      if (!isShown && newest?.beat === beat && newest.made_by === `operator:${this.#page.memberId}`) {
+        forgetLostAnswers();
+        return await this.#changed();
+      }
       if (isShown && (await this.#save(pick, beat, newest))) return await this.#changed();
       this.#shown = { pick, newest: isShown ? await this.#newestCorrectionAt(pick) : newest, isOvertaken: true };
       await this.#page.viewer()?.refreshMarks();
@@ -364,13 +367,20 @@ export class Marks {
     });
   }
 
-  async #undoLast({ id, etag, before }: Made): Promise<void> {
+  /** A step without an answer is still the last one. */
+  async #undoLast(last: Made): Promise<void> {
+    const { id, etag, before } = last;
     this.#made = this.#made.slice(0, -1);
-    const params = { annotationId: id };
-    if (before === null) await this.#delete(id, etag);
-    else {
-      const after = await callTagged('PATCH', '/api/v1/annotations/{annotationId}', { params, body: before, etag });
-      this.#made = this.#withTag(id, after.etag);
+    try {
+      if (before === null) await this.#delete(id, etag);
+      else {
+        const params = { annotationId: id };
+        const after = await callTagged('PATCH', '/api/v1/annotations/{annotationId}', { params, body: before, etag });
+        this.#made = this.#withTag(id, after.etag);
+      }
+    } catch (error) {
+      if (isUnanswered(error)) this.#made = [...this.#made, last];
+      throw error;
     }
     await this.#changed();
   }

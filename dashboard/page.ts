@@ -7,14 +7,14 @@ import { ApiError } from '../sdk/fetch-json.ts';
 import type { Answer } from '../sdk/request.ts';
 import { isRefusal } from '../sdk/retry.ts';
 import { Retry } from '../widgets/shared/ask-again.ts';
-import { Dialog, isGone } from './dialog.ts';
+import { Dialog, goneText, isGone } from './dialog.ts';
 import { clearFieldProblems, failureAtFields } from './field-problem.ts';
 import type { FieldWords } from './field-problem.ts';
 import type { Question } from './dialog.ts';
 import { problemOf, t } from './language.ts';
 import type { ListPlace } from './list-choice.ts';
 import { skeleton } from './parts.ts';
-import { call } from './service.ts';
+import { call, forgetLostAnswers } from './service.ts';
 import { clockOf, clockZone, isForeign, ownZone } from './time-zone.ts';
 import type { Member, Project } from './service.ts';
 
@@ -86,7 +86,7 @@ export abstract class Page {
     this.context = context;
     this.dialog = new Dialog(
       context.redraw,
-      () => void this.#loadAgain(),
+      () => void this.#giveUp(),
       (error) => {
         if (this.isAboutPerson && isRefusal(error)) void this.#askSeen();
         else if (isGone(error)) void this.#loadAgain(true); // below the dialog, it is gone
@@ -150,6 +150,11 @@ export abstract class Page {
     else this.#hideRefused();
     this.context.redraw();
     return well;
+  }
+
+  /** A dialog was left after a failure. */
+  async #giveUp(): Promise<void> {
+    if (await this.#loadAgain()) forgetLostAnswers();
   }
 
   /** Nothing of what failed is on its way again: the service may be back. */
@@ -269,7 +274,8 @@ export abstract class Page {
       act: async (text) => {
         await question.act(text);
         this.context.recount();
-        await this.loadChanged();
+        // It is done: a load that fails is the page's to say, and not asked of who would do it twice.
+        if (!(await this.#loadAgain(true))) this.lookSoon();
       },
     });
   }
@@ -357,8 +363,7 @@ export abstract class Page {
       } catch (error) {
         if (!isGone(error)) throw error;
         if (!(await this.#loadAgain(true))) throw error;
-        const detail = t('This is no longer there: another person may have deleted it. Nothing was saved.');
-        throw new ApiError(-1, { code: 'not_found', detail });
+        throw new ApiError(-1, { code: 'not_found', detail: goneText() });
       }
     });
   }

@@ -61,6 +61,12 @@ let signedInMs = 0;
 
 const lostAnswers = new LostAnswers();
 
+/** It may have been made. */
+export const isUnanswered = (error: unknown): boolean => error instanceof ApiError && (error.status === 0 || error.status >= 500);
+
+/** Call once the page has read what became of changes without an answer: who does the same then does it anew. */
+export const forgetLostAnswers = (): void => lostAnswers.clear();
+
 type Whole = Readonly<{ text: string; headers: Headers }>;
 
 async function ask(method: string, address: string, request?: AnyRequest & Tagged): Promise<Whole> {
@@ -78,9 +84,9 @@ async function ask(method: string, address: string, request?: AnyRequest & Tagge
     return answer;
   } catch (error) {
     const { status } = error as ApiError;
-    const made = sent.isAgain && (status === 404 || status === 412) ? await madeBefore(method, sent, body) : null;
-    if (status === 0 || status >= 500) lostAnswers.lose(sent);
-    else if (made === null) lostAnswers.drop(sent);
+    const made = sent.isAgain && (status === 404 || status === 412) ? await madeBefore(sent, status, body) : null;
+    if (isUnanswered(error)) lostAnswers.lose(sent);
+    else if (made === null) lostAnswers.refuse(sent, status);
     if (made === null) throw error;
     lostAnswers.end(sent);
     return made;
@@ -89,14 +95,15 @@ async function ask(method: string, address: string, request?: AnyRequest & Tagge
 
 /** What is sent again because its answer was lost, and refused: the first may have been made, and is then what is there.
  *  @returns null: it was not */
-async function madeBefore(method: string, { address }: Sent, body: unknown): Promise<Whole | null> {
+async function madeBefore({ method, address }: Sent, status: number, body: unknown): Promise<Whole | null> {
+  if (method === 'DELETE' && status === 404) return { text: '', headers: new Headers() };
   try {
     const now = await askOnce('GET', address, {}, undefined);
     const record = JSON.parse(now.text) as { deleted?: boolean };
     if (method === 'DELETE') return record.deleted === true ? { ...now, text: '' } : null;
     return record.deleted !== true && isAsSent(record, body) ? now : null;
-  } catch (error) {
-    return method === 'DELETE' && (error as ApiError).status === 404 ? { text: '', headers: new Headers() } : null;
+  } catch {
+    return null;
   }
 }
 

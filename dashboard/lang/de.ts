@@ -974,7 +974,7 @@ export const de = {
     'Das gibt es nicht mehr: Vielleicht hat es eine andere Person gelöscht. Es wurde nichts gespeichert.',
   'Another person has changed this meanwhile. Nothing was saved. It is now:':
     'Eine andere Person hat das inzwischen geändert. Es wurde nichts gespeichert. Jetzt steht dort:',
-  'What you typed is kept: save again to replace that.': 'Ihre Eingaben bleiben: Speichern Sie noch einmal, um das zu ersetzen.',
+  'What you typed is kept: save again to replace that.': 'Ihre Eingaben bleiben erhalten: Speichern Sie noch einmal, um das zu ersetzen.',
   'This beat has another correction by now. Nothing was saved.':
     'Dieser Schlag hat inzwischen eine andere Korrektur. Es wurde nichts gespeichert.',
   'Another person has changed this mark meanwhile. Nothing was saved.':
@@ -982,7 +982,7 @@ export const de = {
   'Another person has renamed it to {name} meanwhile. Nothing was saved; save again to replace that.':
     'Eine andere Person hat sie inzwischen in {name} umbenannt. Es wurde nichts gespeichert; speichern Sie noch einmal, um das zu ersetzen.',
   'Another person has changed this rule meanwhile; the list shows it as it is now. Nothing was saved. What you typed is kept: save again to replace that.':
-    'Eine andere Person hat diese Regel inzwischen geändert; die Liste zeigt sie, wie sie jetzt ist. Es wurde nichts gespeichert. Ihre Eingaben bleiben: Speichern Sie noch einmal, um das zu ersetzen.',
+    'Eine andere Person hat diese Regel inzwischen geändert; die Liste zeigt sie, wie sie jetzt ist. Es wurde nichts gespeichert. Ihre Eingaben bleiben erhalten: Speichern Sie noch einmal, um das zu ersetzen.',
   'The service did not respond. Check your connection and try again.':
     'Der Dienst hat nicht geantwortet. Prüfen Sie Ihre Verbindung und versuchen Sie es erneut.',
   Copied: 'Kopiert',

@@ -970,15 +970,15 @@ export const es: Translations = {
   'This is no longer there: another person may have deleted it. Nothing was saved.':
     'Esto ya no existe: quizá otra persona lo ha eliminado. No se ha guardado nada.',
   'Another person has changed this meanwhile. Nothing was saved. It is now:':
-    'Otra persona ha cambiado esto mientras tanto. No se ha guardado nada. Ahora es:',
+    'Otra persona ha cambiado esto mientras tanto. No se ha guardado nada. Ahora figura así:',
   'What you typed is kept: save again to replace that.': 'Lo que ha escrito se conserva: guarde de nuevo para sustituirlo.',
   'This beat has another correction by now. Nothing was saved.': 'Este latido tiene ahora otra corrección. No se ha guardado nada.',
   'Another person has changed this mark meanwhile. Nothing was saved.':
     'Otra persona ha cambiado esta marca mientras tanto. No se ha guardado nada.',
   'Another person has renamed it to {name} meanwhile. Nothing was saved; save again to replace that.':
-    'Otra persona lo ha renombrado {name} mientras tanto. No se ha guardado nada; guarde de nuevo para sustituirlo.',
+    'Otra persona le ha cambiado el nombre a {name} mientras tanto. No se ha guardado nada; guarde de nuevo para sustituirlo.',
   'Another person has changed this rule meanwhile; the list shows it as it is now. Nothing was saved. What you typed is kept: save again to replace that.':
-    'Otra persona ha cambiado esta regla mientras tanto; la lista la muestra como es ahora. No se ha guardado nada. Lo que ha escrito se conserva: guarde de nuevo para sustituirlo.',
+    'Otra persona ha cambiado esta regla mientras tanto; la lista la muestra tal como está ahora. No se ha guardado nada. Lo que ha escrito se conserva: guarde de nuevo para sustituirlo.',
   'The service did not respond. Check your connection and try again.':
     'El servicio no ha respondido. Compruebe su conexión e inténtelo de nuevo.',
   Copied: 'Copiado',

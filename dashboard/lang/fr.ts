@@ -977,10 +977,10 @@ export const fr: Translations = {
   'This is no longer there: another person may have deleted it. Nothing was saved.':
     'Ceci n’existe plus : une autre personne l’a peut-être supprimé. Rien n’a été enregistré.',
   'Another person has changed this meanwhile. Nothing was saved. It is now:':
-    'Une autre personne a modifié ceci entre-temps. Rien n’a été enregistré. C’est maintenant :',
+    'Une autre personne a modifié ceci entre-temps. Rien n’a été enregistré. Voici ce qu’il en est maintenant :',
   'What you typed is kept: save again to replace that.': 'Votre saisie est conservée : enregistrez à nouveau pour remplacer cela.',
   'This beat has another correction by now. Nothing was saved.':
-    'Ce battement a entre-temps une autre correction. Rien n’a été enregistré.',
+    'Ce battement a reçu une autre correction entre-temps. Rien n’a été enregistré.',
   'Another person has changed this mark meanwhile. Nothing was saved.':
     'Une autre personne a modifié cette marque entre-temps. Rien n’a été enregistré.',
   'Another person has renamed it to {name} meanwhile. Nothing was saved; save again to replace that.':

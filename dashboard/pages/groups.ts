@@ -2,6 +2,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../../sdk/fetch-json.ts';
+import type { Question } from '../dialog.ts';
 import { listed, t } from '../language.ts';
 import { ListChoice } from '../list-choice.ts';
 import { ProjectPage } from '../page.ts';
@@ -13,8 +14,6 @@ export class GroupsPage extends ProjectPage {
   override readonly title = t('Groups');
   protected override readonly lead = t('Wards and the like. A person may be in several; lists and rules can be for one group.');
   #groups: readonly Group[] = [];
-  /** As another person has renamed it, where that was said. */
-  #renamed: Group | null = null;
   readonly #list = new ListChoice<Group>(
     this.listPlace,
     { name: { name: t('Name'), by: (group) => group.name }, people: { name: t('Most people first'), by: (group) => group.member_count } },
@@ -83,7 +82,7 @@ export class GroupsPage extends ProjectPage {
       text: nothing,
       word: t('Rename'),
       fields: html`<label>${t('Name')}<input name="name" required maxlength="200" autocomplete="off" value=${group.name} /></label>`,
-      act: (text) => this.#rename(group, text('name')),
+      act: this.#renaming(group),
     })}
     ${this.askButton(group.name, {
       title: t('Delete {name}?', { name: group.name }),
@@ -95,19 +94,18 @@ export class GroupsPage extends ProjectPage {
   }
 
   /** Another person may have renamed it: that is said first. */
-  async #rename({ id, name }: Group, to: string): Promise<void> {
-    const [projectId, params] = [this.project.id, { projectId: this.project.id, groupId: id }];
-    const shown = this.#renamed?.id === id ? this.#renamed.name : name;
-    const now = (await call('GET', '/api/v1/projects/{projectId}/groups', { params: { projectId } })).find((one) => one.id === id);
-    if (now !== undefined && now.name !== shown && now.name !== to) {
-      this.#renamed = now;
-      const detail = t('Another person has renamed it to {name} meanwhile. Nothing was saved; save again to replace that.', {
-        name: now.name,
-      });
-      throw new ApiError(-1, { code: 'precondition_failed', detail });
-    }
-    await call('PATCH', '/api/v1/projects/{projectId}/groups/{groupId}', { params, body: { name: to } });
-    this.#renamed = null;
+  #renaming({ id, name: known }: Group): Question['act'] {
+    return async (text) => {
+      const [projectId, to] = [this.project.id, text('name')];
+      const groups = await call('GET', '/api/v1/projects/{projectId}/groups', { params: { projectId } });
+      const { name } = groups.find((group) => group.id === id) ?? { name: known };
+      if (name !== known && name !== to) {
+        known = name;
+        const detail = t('Another person has renamed it to {name} meanwhile. Nothing was saved; save again to replace that.', { name });
+        throw new ApiError(-1, { code: 'precondition_failed', detail });
+      }
+      await call('PATCH', '/api/v1/projects/{projectId}/groups/{groupId}', { params: { projectId, groupId: id }, body: { name: to } });
+    };
   }
 
   /** Of a group that is there it is the person who is not. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { startDashboard } from '../helpers/dashboard.ts';
 import type { DashboardFixture } from '../helpers/dashboard.ts';
-import { at, sendViewed, startMs } from '../helpers/viewed-recording.ts';
+import { addPerson, at, sendViewed, startMs } from '../helpers/viewed-recording.ts';
 
 type Mark = Readonly<{ id: string; kind: string; beat: string | null; text: string; starts_at: string; version: number }>;
 const NO_ANSWER = 'The service did not respond.';
@@ -41,6 +41,8 @@ async function open(path: string): Promise<Page> {
   return page;
 }
 
+const groups = async (): Promise<string[]> =>
+  (await dashboard.send<{ name: string }[]>('GET', `/api/v1/projects/${project}/groups`)).map(({ name }) => name).toSorted();
 const panel = (page: Page) => page.getByRole('region', { name: 'Marks' });
 const marks = () => dashboard.send<Mark[]>('GET', `/api/v1/annotations?stream_id=${stream}`);
 async function openViewer(sec: number): Promise<Page> {
@@ -81,12 +83,10 @@ describe.skipIf(chromiumPath === null)('an answer that is lost', () => {
       await page.getByRole('button', { name: 'New group' }).click();
       await page.getByRole('dialog').getByLabel('Name').fill('Ward 7');
     };
-    const names = async (): Promise<string[]> =>
-      (await dashboard.send<{ name: string }[]>('GET', `/api/v1/projects/${project}/groups`)).map(({ name }) => name).toSorted();
     await add();
     await loseNext(page, 'POST', '**/groups');
     await saveTwice(page, 'Make it');
-    expect(await names()).toEqual(['Ward 7']);
+    expect(await groups()).toEqual(['Ward 7']);
     // Sent, done, and its answer lost; then it is renamed here: what is made then is not what was made before.
     await page.getByRole('button', { name: 'Rename' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('Ward 8');
@@ -106,7 +106,108 @@ describe.skipIf(chromiumPath === null)('an answer that is lost', () => {
     await dialog.getByRole('button', { name: 'Make it' }).click();
     await dialog.waitFor({ state: 'detached' });
     await made.waitFor();
-    expect(await names()).toEqual(['Ward 7', 'Ward 8']);
+    expect(await groups()).toEqual(['Ward 7', 'Ward 8']);
+    await page.context().close();
+  });
+
+  it('leaves one group also where the second try is refused before it was looked at', async () => {
+    const page = await open('groups');
+    await page.getByRole('button', { name: 'New group' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Ward 9');
+    await loseNext(page, 'POST', '**/groups');
+    await dialog.getByRole('button', { name: 'Make it' }).click();
+    await dialog.getByRole('alert').filter({ hasText: NO_ANSWER }).waitFor();
+    await page.route(
+      '**/groups',
+      (route) => (route.request().method() === 'POST' ? route.fulfill({ status: 429, json: { detail: 'Too many.' } }) : route.fallback()),
+      { times: 1 },
+    );
+    await dialog.getByRole('button', { name: 'Make it' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'Too many.' }).waitFor();
+    await dialog.getByRole('button', { name: 'Make it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await expect.poll(() => page.getByRole('row').filter({ hasText: 'Ward 9' }).count()).toBe(1);
+    expect((await groups()).filter((name) => name === 'Ward 9')).toHaveLength(1);
+    await page.context().close();
+  });
+
+  it('of the page, after something was saved, is no reason to save it again', async () => {
+    const page = await open('groups');
+    await page.getByRole('button', { name: 'New group' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Ward 10');
+    let isSaved = false;
+    let isLost = false;
+    await page.route('**/groups', async (route) => {
+      if (route.request().method() === 'POST') {
+        const response = await route.fetch();
+        isSaved = response.ok();
+        return route.fulfill({ response });
+      }
+      if (!isSaved || isLost) return route.fallback();
+      isLost = true;
+      await route.abort('connectionreset');
+    });
+    await dialog.getByRole('button', { name: 'Make it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(isLost).toBe(true);
+    // The page says that it is not as things are, and is read again by itself.
+    await page.getByRole('row').filter({ hasText: 'Ward 10' }).waitFor();
+    await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+    expect((await groups()).filter((name) => name === 'Ward 10')).toHaveLength(1);
+    await page.context().close();
+  });
+
+  it('to the deletion of a group is no deletion by another', async () => {
+    await dashboard.send('POST', `/api/v1/projects/${project}/groups`, { name: 'Ward 11' });
+    const page = await open('groups');
+    await page.getByRole('row').filter({ hasText: 'Ward 11' }).getByRole('button', { name: 'Delete' }).click();
+    await loseNext(page, 'DELETE', '**/groups/*');
+    await saveTwice(page, 'Delete');
+    expect(await groups()).not.toContain('Ward 11');
+    await page.context().close();
+  });
+
+  it('leaves one rule, also where it was tried on history before it is saved again', async () => {
+    const page = await open('rules');
+    await page.getByRole('button', { name: 'New rule' }).click();
+    const form = page.locator('#rule-form');
+    await form.getByLabel('Name', { exact: true }).fill('Fast once');
+    await form.getByLabel('Threshold', { exact: true }).fill('150');
+    await loseNext(page, 'POST', '**/rules');
+    await form.locator('[value=save]').click();
+    await page.getByRole('alert').filter({ hasText: NO_ANSWER }).waitFor();
+    await form.locator('[value=try]').click();
+    await page.locator('#rule-trial').waitFor();
+    await form.locator('[value=save]').click();
+    await form.waitFor({ state: 'detached' });
+    const rules = await dashboard.send<{ name: string }[]>('GET', `/api/v1/projects/${project}/rules`);
+    expect(rules.filter(({ name }) => name === 'Fast once')).toHaveLength(1);
+    await page.context().close();
+  });
+
+  it('is not repeated to who has given up, and does the same again after another has undone it', async () => {
+    const id = await addPerson(dashboard, 'asked', 'Ada Asked');
+    const page = await open(`users/${id}`);
+    const dialog = page.getByRole('dialog');
+    const record = page.getByRole('button', { name: 'Record consent to sharing' });
+    const withdraw = page.getByRole('button', { name: 'Withdraw consent to sharing' });
+    const give = dialog.getByRole('button', { name: 'Record consent' });
+    await record.click();
+    await loseNext(page, 'POST', '**/consents');
+    await give.click();
+    await dialog.getByRole('alert').filter({ hasText: NO_ANSWER }).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await withdraw.waitFor(); // it was given
+    await dashboard.send('POST', `/api/v1/xusers/${id}/consents`, { purpose: 'sharing', granted: false });
+    await page.getByRole('link', { name: 'Groups' }).click(); // the same page of the browser
+    await page.getByRole('button', { name: 'New group' }).waitFor();
+    await page.goBack();
+    await record.click();
+    await give.click();
+    await dialog.waitFor({ state: 'detached' });
+    await withdraw.waitFor();
     await page.context().close();
   });
 
@@ -138,6 +239,29 @@ describe.skipIf(chromiumPath === null)('an answer that is lost', () => {
     await saveTwice(page, 'Delete');
     await panel(page).getByText('Deleted: Note second').waitFor();
     expect((await marks()).some(({ text }) => text === 'second')).toBe(false);
+    await page.context().close();
+  });
+
+  it('to a step back leaves what was marked before it', async () => {
+    const page = await openViewer(300);
+    for (const text of ['earlier', 'later']) {
+      await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+      await page.keyboard.press('m');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').getByLabel('Text').fill(text);
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      await panel(page).getByRole('row').filter({ hasText: text }).waitFor();
+    }
+    await page.locator('bio-recording').evaluate((viewer: HTMLElement) => viewer.focus());
+    await loseNext(page, 'DELETE', '**/api/v1/annotations/*');
+    await page.keyboard.press('Control+z');
+    await page.getByRole('alert').filter({ hasText: NO_ANSWER }).waitFor();
+    await page.keyboard.press('Control+z');
+    await panel(page)
+      .getByText(/^Deleted: Note/)
+      .waitFor();
+    expect((await marks()).map(({ text }) => text)).toContain('earlier');
+    expect((await marks()).map(({ text }) => text)).not.toContain('later');
     await page.context().close();
   });
 

@@ -119,9 +119,9 @@ describe.skipIf(chromiumPath === null)('two people', () => {
       starts_at: at(220),
       text: 'by another',
     });
-    await row(page, 'by another').waitFor({ timeout: 35_000 });
+    await row(page, 'by another').waitFor({ timeout: 60_000 });
     await erase(`/api/v1/annotations/${id}`);
-    await expect.poll(() => row(page, 'by another').count(), { timeout: 35_000 }).toBe(0);
+    await expect.poll(() => row(page, 'by another').count(), { timeout: 60_000 }).toBe(0);
     await page.waitForTimeout(31_000);
     expect(await page.evaluate(() => (globalThis as unknown as { told: string[] }).told)).toEqual(['marks', 'marks']); // not when nothing is new
     await page.context().close();

@@ -424,6 +424,11 @@ describe.skipIf(chromiumPath === null)('a chart', () => {
     await chart.getByRole('button', { name: 'Earlier' }).click();
     await untilDrawn(chart, 4);
     await expect.poll(async () => [await from.inputValue(), await to.inputValue()]).toEqual(['2026-02-07', '2026-02-09']);
+    // So do dates that were typed and left.
+    await from.fill('2026-01-01');
+    await chart.getByRole('button', { name: 'Later' }).click();
+    await untilDrawn(chart, 5);
+    await expect.poll(async () => [await from.inputValue(), await to.inputValue()]).toEqual(['2026-02-10', '2026-02-12']);
     await page.close();
     await close();
   });

@@ -47,6 +47,7 @@ export class Controls {
     this.#host = host;
     this.#say = say;
     this.#point = point;
+    host.element.addEventListener('bio:range', () => (this.#typed = null)); // what is shown is another range
   }
 
   view(): TemplateResult {
@@ -157,7 +158,6 @@ export class Controls {
       /></label>`;
     const submit = (event: SubmitEvent): void => {
       event.preventDefault();
-      this.#typed = null;
       const inputs = [...(event.target as HTMLFormElement).querySelectorAll('input')];
       const dates = inputs.map((input) => input.value).sort();
       // What was typed the wrong way round reads as it is drawn.
