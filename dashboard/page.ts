@@ -86,7 +86,7 @@ export abstract class Page {
     this.context = context;
     this.dialog = new Dialog(
       context.redraw,
-      () => void this.#giveUp(),
+      () => void this.giveUp(),
       (error) => {
         if (this.isAboutPerson && isRefusal(error)) void this.#askSeen();
         else if (isGone(error)) void this.#loadAgain(true); // below the dialog, it is gone
@@ -152,8 +152,8 @@ export abstract class Page {
     return well;
   }
 
-  /** A dialog was left after a failure. */
-  async #giveUp(): Promise<void> {
+  /** A dialog or a form was left: what it sent without an answer is read, and done anew by who asks for it again. */
+  protected async giveUp(): Promise<void> {
     if (await this.#loadAgain()) forgetLostAnswers();
   }
 

@@ -322,6 +322,7 @@ export class RulesPage extends ProjectPage {
             @click=${() => {
               this.#draft = null;
               this.context.redraw();
+              void this.giveUp();
             }}
           >
             ${t('Cancel')}

@@ -32,17 +32,17 @@ const isFor = (person: string): string => `(r.xuser_id is null or r.xuser_id = $
 /** `created_by` of the episodes of a project's rule. */
 export const creatorOfProjectRule = (id: string): string => `rule:${id}`;
 
+/** SQL: how often a feature has a value, s, by its newest method. */
+const everySecSql = (feature: string): string =>
+  `select ${everySec('m')} from method m where m.kind = 'feature' and m.name = ${feature} order by ${newestFirst('m')} limit 1`;
+
 /** SQL: a row r of episode_rule as JSON, with how often its feature has a value. */
-const ROW_SQL = `to_jsonb(r) || jsonb_build_object('every_sec', (
-       select ${everySec('m')} from method m where m.kind = 'feature' and m.name = r.feature order by ${newestFirst('m')} limit 1))`;
+const ROW_SQL = `to_jsonb(r) || jsonb_build_object('every_sec', (${everySecSql('r.feature')}))`;
 
 /** How often a feature has a value, s; null: nothing is known of it. */
 export async function everySecOf(db: Db, feature: string): Promise<number | null> {
   // SQL: an order that other queries share.
-  const { rows } = await db.query<{ sec: number | null }>(
-    `select ${everySec('m')} as sec from method m where m.kind = 'feature' and m.name = $1 order by ${newestFirst('m')} limit 1`,
-    [feature],
-  );
+  const { rows } = await db.query<{ sec: number | null }>(`select (${everySecSql('$1')}) as sec`, [feature]);
   return rows[0]?.sec ?? null;
 }
 
