@@ -78,6 +78,13 @@ export type Boundaries = {
   tEnd: number;
 };
 
+function clear(out: Boundaries): void {
+  out.isTSure = out.isPSure = false;
+  out.pOnset = out.pPeak = out.pEnd = Number.NaN;
+  out.qrsOnset = out.qrsEnd = Number.NaN;
+  out.tOnset = out.tPeak = out.tEnd = Number.NaN;
+}
+
 export const noBoundaries = (): Boundaries => ({
   isTSure: false,
   isPSure: false,
@@ -133,8 +140,12 @@ export class Delineator {
   readonly #length: number;
   readonly #x: Float64Array;
   readonly #smooth: Float64Array;
-  readonly #spare: Float64Array;
-  readonly #slope: Float64Array;
+  readonly #once: Float64Array;
+  readonly #twice: Float64Array;
+  /** Samples in which hum is looked for; turns a sample of either mains, and of the sines next to each. */
+  readonly #humLength: number;
+  readonly #turns: Float64Array;
+  readonly #around: Float64Array;
 
   /** @param fs sampling rate, Hz */
   constructor(fs: number) {
@@ -144,8 +155,12 @@ export class Delineator {
     this.#length = this.#before + Math.ceil(AFTER_SEC * this.#fs) + 1;
     this.#x = new Float64Array(this.#length);
     this.#smooth = new Float64Array(this.#length);
-    this.#spare = new Float64Array(this.#length);
-    this.#slope = new Float64Array(this.#length);
+    this.#once = new Float64Array(this.#length);
+    this.#twice = new Float64Array(this.#length);
+    this.#humLength = Math.min(this.#length, Math.round(MAINS_SEC * this.#fs));
+    const apart = (2 * Math.PI * MAINS_PERIODS) / this.#humLength;
+    this.#turns = Float64Array.from(MAINS_HZ, (hz) => (2 * Math.PI * hz) / this.#fs);
+    this.#around = Float64Array.from([...this.#turns].flatMap((turn) => [turn - apart, turn + apart]));
   }
 
   /** @param position R peak, samples; may lie between two
@@ -154,7 +169,7 @@ export class Delineator {
    *  @param isPSought a fifth of the time; without it `isTSure` knows no next P
    *  @returns false where a sample is missing or there is no QRS; `out` is filled as far as waves were found */
   delineate(position: number, meansOf: MeansOf, intervalSec: number, out: Boundaries, isPSought = true): boolean {
-    Object.assign(out, nothing);
+    clear(out);
     const d = this.decimation;
     const middle = Math.round(position / d);
     if (!meansOf((middle - this.#before) * d, d, this.#x)) return false;
@@ -204,39 +219,46 @@ export class Delineator {
 
   #takeHumOff(): void {
     const x = this.#x;
-    const n = Math.min(this.#length, Math.round(MAINS_SEC * this.#fs));
+    const n = this.#humLength;
+    const height = sinesAt(x, n, this.#turns, 0);
+    const least = MAINS_SHARE_MIN * height;
+    const [aRe, aIm, bRe, bIm] = [sines[0]!, sines[1]!, sines[2]!, sines[3]!];
+    this.#takeSineOff(0, aRe, aIm, least);
+    this.#takeSineOff(1, bRe, bIm, least);
+  }
+
+  /** @param re, im what there is of it, by its amplitude at the last sample looked at */
+  #takeSineOff(which: number, re: number, im: number, least: number): void {
+    const x = this.#x;
+    const n = this.#humLength;
+    const turn = this.#turns[which]!;
+    // nearly always; well below what rounding could change
+    if (re * re + im * im < 0.99 * least * least) return;
+    // as far as it is a sine: folded to 0 or half the rate it is none, and what there is of it the smoothing takes off
     const apart = (2 * Math.PI * MAINS_PERIODS) / n;
-    const turns = MAINS_HZ.map((hz) => (2 * Math.PI * hz) / this.#fs);
-    const height = sinesAt(x, n, turns[0]!, turns[1]!);
-    const found = [sines[0]!, sines[1]!, sines[2]!, sines[3]!];
-    turns.forEach((turn, i) => {
-      const re = found[2 * i]!;
-      const im = found[2 * i + 1]!;
-      // as far as it is a sine: folded to 0 or half the rate it is none, and what there is of it the smoothing takes off
-      if (Math.hypot(re, im) < MAINS_SHARE_MIN * height || Math.abs(Math.sin(turn)) < Math.sin(apart)) return;
-      sinesAt(x, n, turn - apart, turn + apart);
-      const around = Math.max(Math.hypot(sines[0]!, sines[1]!), Math.hypot(sines[2]!, sines[3]!));
-      if (Math.hypot(re, im) > MAINS_TIMES * around) takeOff(x, n - 1, turn, re, im);
-    });
+    if (Math.hypot(re, im) < least || Math.abs(Math.sin(turn)) < Math.sin(apart)) return;
+    sinesAt(x, n, this.#around, 2 * which);
+    const around = Math.max(Math.hypot(sines[0]!, sines[1]!), Math.hypot(sines[2]!, sines[3]!));
+    if (Math.hypot(re, im) > MAINS_TIMES * around) takeOff(x, n - 1, turn, re, im);
   }
 
   #qrs(): { onset: number; end: number } | null {
     const r = this.#before;
     const first = Math.max(1, r - this.#samples(NEIGHBOURS_SEC.before));
     const last = Math.min(this.#length - 2, r + this.#samples(NEIGHBOURS_SEC.after));
-    const { slope } = this.#filtered(QRS_SMOOTH_SEC, first - 1, last + 1);
+    const value = this.#filtered(QRS_SMOOTH_SEC, first - 1, last + 1);
     const from = r - this.#samples(0.08);
     const to = r + this.#samples(0.09);
     let steepest = 0;
-    for (let i = from; i < to; i++) steepest = Math.max(steepest, Math.abs(slope[i]!));
+    for (let i = from; i < to; i++) steepest = Math.max(steepest, Math.abs(slopeAt(value, i)));
     if (!(steepest > 0)) return null;
     let begin = from;
-    while (Math.abs(slope[begin]!) <= QRS_SHARE * steepest) begin++;
+    while (Math.abs(slopeAt(value, begin)) <= QRS_SHARE * steepest) begin++;
     let finish = to - 1;
-    while (Math.abs(slope[finish]!) <= QRS_SHARE * steepest) finish--;
+    while (Math.abs(slopeAt(value, finish)) <= QRS_SHARE * steepest) finish--;
     const held = Math.max(2, Math.round(HELD_SEC * this.#fs)); // one sample is no stay
-    const onset = quietFrom(slope, begin, first, -1, ONSET_SHARE * steepest, held);
-    const end = quietFrom(slope, finish, last, 1, END_SHARE * steepest, held);
+    const onset = quietFrom(value, begin, first, -1, ONSET_SHARE * steepest, held);
+    const end = quietFrom(value, finish, last, 1, END_SHARE * steepest, held);
     return { onset, end };
   }
 
@@ -254,12 +276,11 @@ export class Delineator {
     const to = Math.min(this.#length - 1 - this.#samples(0.1), this.#before + this.#samples(T_REACH_SEC * Math.sqrt(intervalSec)));
     if (to - from < this.#samples(0.1)) return null;
     const seen = to + this.#samples(T_MARGIN_SEC) + this.#samples(T_TRAPEZIUM_SEC) + this.#samples(T_BACK_SEC) + 1;
-    const { value, slope } = this.#filtered(T_SMOOTH_SEC, from - 1, Math.min(this.#length - 1, Math.max(seen, restTo)));
+    const value = this.#filtered(T_SMOOTH_SEC, from - 1, Math.min(this.#length - 1, Math.max(seen, restTo)));
     const { at: peak, sign } = farthest(value, from, to, value[from]!, value[to]!);
     const fallTo = Math.min(this.#length - 2, peak + this.#samples(T_FALL_SEC), to + this.#samples(T_MARGIN_SEC));
     if (fallTo - peak < 4) return null;
-    let fall = peak + 1;
-    for (let i = peak + 1; i < fallTo; i++) if (-sign * slope[i]! > -sign * slope[fall]!) fall = i;
+    const fall = steepestIn(value, peak + 1, fallTo, -sign);
     const right = Math.min(this.#length - 1, fall + this.#samples(T_TRAPEZIUM_SEC));
     let end = fall;
     let largest = 0;
@@ -275,7 +296,7 @@ export class Delineator {
     const backTo = beyond > 0 ? Math.min(this.#length - 1, end + this.#samples(T_BACK_SEC)) : end;
     let back = end + 1;
     while (back <= backTo && sign * (value[back]! - value[end]!) < T_BACK_SHARE * height) back++;
-    const onset = this.#onsetBefore(value, slope, peak, from, T_RISE_SEC, T_ONSET_TRAPEZIUM_SEC, sign);
+    const onset = this.#onsetBefore(value, peak, from, T_RISE_SEC, T_ONSET_TRAPEZIUM_SEC, sign);
     const rest = Math.min(this.#length - 1, restTo, end + this.#samples(LATER_SEC));
     let later = 0;
     let low = end;
@@ -291,42 +312,28 @@ export class Delineator {
     const to = qrsOnset - this.#samples(P_MARGIN_SEC);
     let from = Math.max(3, this.#before - this.#samples(Math.min(P_BEFORE_SEC, P_INTERVAL_SHARE * intervalSec)));
     if (to - from < this.#samples(0.06)) return null;
-    const { value, slope } = this.#filtered(P_SMOOTH_SEC, 0, qrsOnset + 1);
+    const value = this.#filtered(P_SMOOTH_SEC, 0, qrsOnset + 1);
     const tail = (value[to - 1]! + value[to - 2]! + value[to - 3]!) / 3;
-    const headAt = (i: number): number => (value[i]! + value[i + 1]! + value[i + 2]!) / 3;
-    let found = farthest(value, from, to - 1, headAt(from), tail);
-    const isCut = (): boolean => {
-      const head = headAt(from) - tail;
-      const isOnFlank = head * found.away < 0 || found.at <= from + 2;
-      return isOnFlank && Math.abs(head) > P_CUT_SHARE * Math.abs(found.away);
-    };
+    let found = farthest(value, from, to - 1, headAt(value, from), tail);
     const earliest = Math.max(3, from - this.#samples(furtherSec));
-    while (from > earliest && isCut()) {
+    while (from > earliest && isCut(found, from, headAt(value, from) - tail)) {
       from = Math.max(earliest, from - this.#samples(P_STEP_SEC));
-      found = farthest(value, from, to - 1, headAt(from), tail);
+      found = farthest(value, from, to - 1, headAt(value, from), tail);
     }
+    const cut = isCut(found, from, headAt(value, from) - tail);
     const { sign } = found;
     let peak = found.at;
     if (furtherSec > 0) while (peak > 0 && sign * value[peak - 1]! > sign * value[peak]!) peak--;
-    const onset = this.#onsetBefore(value, slope, peak, 1, P_RISE_SEC, P_TRAPEZIUM_SEC, sign);
-    return Number.isNaN(onset) ? null : { onset, peak, end: this.#endOfP(value, slope, peak, to, sign), isCut: isCut() };
+    const onset = this.#onsetBefore(value, peak, 1, P_RISE_SEC, P_TRAPEZIUM_SEC, sign);
+    return Number.isNaN(onset) ? null : { onset, peak, end: this.#endOfP(value, peak, to, sign), isCut: cut };
   }
 
   /** @param from where the steepest rise may lie at the earliest, and `riseSec` before the peak
    *  @returns NaN where there is no room for a rise */
-  #onsetBefore(
-    value: Float64Array,
-    slope: Float64Array,
-    peak: number,
-    from: number,
-    riseSec: number,
-    leftSec: number,
-    sign: 1 | -1,
-  ): number {
+  #onsetBefore(value: Float64Array, peak: number, from: number, riseSec: number, leftSec: number, sign: 1 | -1): number {
     const riseFrom = Math.max(from, peak - this.#samples(riseSec));
     if (peak - riseFrom <= 2) return Number.NaN;
-    let rise = riseFrom;
-    for (let i = riseFrom; i < peak; i++) if (sign * slope[i]! > sign * slope[rise]!) rise = i;
+    const rise = steepestIn(value, riseFrom, peak, sign);
     const left = Math.max(from - 1, rise - this.#samples(leftSec));
     let onset = rise;
     let largest = 0;
@@ -340,11 +347,10 @@ export class Delineator {
   }
 
   /** @param to where P may end at the latest  @returns NaN where its fall does not end before the QRS complex */
-  #endOfP(value: Float64Array, slope: Float64Array, peak: number, to: number, sign: 1 | -1): number {
+  #endOfP(value: Float64Array, peak: number, to: number, sign: 1 | -1): number {
     const fallTo = Math.min(to, peak + this.#samples(P_RISE_SEC));
     if (fallTo - peak < 3) return Number.NaN;
-    let fall = peak + 1;
-    for (let i = peak + 1; i < fallTo; i++) if (-sign * slope[i]! > -sign * slope[fall]!) fall = i;
+    const fall = steepestIn(value, peak + 1, fallTo, -sign);
     const right = Math.min(to, fall + this.#samples(P_END_TRAPEZIUM_SEC));
     let end = Number.NaN;
     let largest = 0;
@@ -357,33 +363,29 @@ export class Delineator {
     return end;
   }
 
-  /** The window smoothed, and its slope, valid within from..to. */
-  #filtered(sigmaSec: number, from: number, to: number): { value: Float64Array; slope: Float64Array } {
+  /** The window smoothed, valid within from..to, and its slope with it. */
+  #filtered(sigmaSec: number, from: number, to: number): Float64Array {
     const sigma = sigmaSec * this.#fs;
     const half = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
     const low = Math.max(0, from - 3 * half - 1);
     const high = Math.min(this.#length - 1, to + 3 * half + 1);
-    movingMean(this.#x, this.#smooth, low, high, half);
-    movingMean(this.#smooth, this.#spare, low, high, half);
-    movingMean(this.#spare, this.#smooth, low, high, half);
-    const value = this.#smooth;
-    const slope = this.#slope;
-    const end = Math.min(this.#length - 1, high);
-    for (let i = Math.max(1, low); i < end; i++) slope[i] = (value[i + 1]! - value[i - 1]!) / 2;
-    return { value, slope };
+    threeMeans(this.#x, this.#once, this.#twice, this.#smooth, low, high, half);
+    return this.#smooth;
   }
 }
-
-const nothing = noBoundaries();
 
 /** Of the last `sinesAt`: real and imaginary part of each. */
 const sines = new Float64Array(4);
 
-/** The sines of so much turn a sample in the first n samples (Goertzel): amplitude and phase at the last of them, as complex numbers.
+/** The sines of two turns a sample, from `at` on, in the first n samples (Goertzel): amplitude and phase at the last of them, as complex numbers.
  *  Two at once take hardly longer than one.  @returns distance between the highest and the lowest sample */
-function sinesAt(x: Float64Array, n: number, turnA: number, turnB: number): number {
-  const [cosA, cosB] = [Math.cos(turnA), Math.cos(turnB)];
-  const [twiceA, twiceB] = [2 * cosA, 2 * cosB];
+function sinesAt(x: Float64Array, n: number, turns: Float64Array, at: number): number {
+  const turnA = turns[at]!;
+  const turnB = turns[at + 1]!;
+  const cosA = Math.cos(turnA);
+  const cosB = Math.cos(turnB);
+  const twiceA = 2 * cosA;
+  const twiceB = 2 * cosB;
   const first = x[0]!;
   let a1 = 0;
   let a2 = 0;
@@ -395,10 +397,11 @@ function sinesAt(x: Float64Array, n: number, turnA: number, turnB: number): numb
     const v = x[i]! - first;
     if (v < low) low = v;
     if (v > high) high = v;
-    const a = v + twiceA * a1 - a2;
+    // v - a2 does not wait for the last sample's
+    const a = v - a2 + twiceA * a1;
     a2 = a1;
     a1 = a;
-    const b = v + twiceB * b1 - b2;
+    const b = v - b2 + twiceB * b1;
     b2 = b1;
     b1 = b;
   }
@@ -423,35 +426,121 @@ function takeOff(x: Float64Array, at: number, turn: number, re: number, im: numb
   }
 }
 
-/** Mean of 2 half + 1 samples; of fewer at the ends of from..to. */
-function movingMean(x: Float64Array, out: Float64Array, from: number, to: number, half: number): void {
-  let sum = 0;
-  let right = from - 1;
-  const head = Math.min(to, from + half);
-  for (let i = from; i <= head; i++) {
-    while (right < Math.min(to, i + half)) sum += x[++right]!;
-    out[i] = sum / (right - from + 1);
-  }
-  const middle = to - half;
+/** Sums under way of three moving means: numbers that functions hand to each other would be allocated. */
+const sums = new Float64Array(3);
+
+/** Three moving means, each of the one before: of 2 half + 1 samples, of fewer at the ends of from..to. */
+function threeMeans(
+  x: Float64Array,
+  once: Float64Array,
+  twice: Float64Array,
+  out: Float64Array,
+  from: number,
+  to: number,
+  half: number,
+): void {
+  const lag = half + 1;
   const whole = 2 * half + 1;
-  let i = head + 1;
-  for (; i <= middle; i++) {
+  // the first is two lags ahead of the third, and this is its last place with a whole stretch, for the third
+  const last = to - half - 2 * lag;
+  // where the third begins to have them
+  let i = from + lag;
+  if (i > last) {
+    meanFrom(x, once, from, to, half, from, to, 0);
+    meanFrom(once, twice, from, to, half, from, to, 1);
+    meanFrom(twice, out, from, to, half, from, to, 2);
+    return;
+  }
+  meanFrom(x, once, from, to, half, from, i - 1 + 2 * lag, 0);
+  meanFrom(once, twice, from, to, half, from, i - 1 + lag, 1);
+  meanFrom(twice, out, from, to, half, from, i - 1, 2);
+  let a = sums[0]!;
+  let b = sums[1]!;
+  let c = sums[2]!;
+  // side by side: each sum waits for its own last one alone
+  for (; i <= last; i++) {
+    const j = i + lag;
+    const k = j + lag;
+    a += x[k + half]!;
+    a -= x[k - lag]!;
+    once[k] = a / whole;
+    b += once[k - 1]!;
+    b -= once[i]!;
+    twice[j] = b / whole;
+    c += twice[j - 1]!;
+    c -= twice[i - lag]!;
+    out[i] = c / whole;
+  }
+  sums[0] = a;
+  sums[1] = b;
+  sums[2] = c;
+  meanFrom(x, once, from, to, half, i + 2 * lag, to, 0);
+  meanFrom(once, twice, from, to, half, i + lag, to, 1);
+  meanFrom(twice, out, from, to, half, i, to, 2);
+}
+
+/** One of them, at places first..end, which may be its first and its last; its sum goes on in `sums`. */
+function meanFrom(
+  x: Float64Array,
+  out: Float64Array,
+  from: number,
+  to: number,
+  half: number,
+  first: number,
+  end: number,
+  which: number,
+): void {
+  let i = first;
+  let sum = 0;
+  if (i === from) for (const until = Math.min(to, from + half - 1); i <= until; i++) sum += x[i]!;
+  else sum = sums[which]!;
+  i = first;
+  for (const until = Math.min(end, from + half); i <= until; i++) {
+    if (i + half <= to) sum += x[i + half]!;
+    out[i] = sum / (Math.min(to, i + half) - from + 1);
+  }
+  const whole = 2 * half + 1;
+  for (const until = Math.min(end, to - half); i <= until; i++) {
     sum += x[i + half]!;
     sum -= x[i - half - 1]!;
     out[i] = sum / whole;
   }
-  for (; i <= to; i++) {
+  for (; i <= end; i++) {
     sum -= x[i - half - 1]!;
     out[i] = sum / (to - i + half + 1);
   }
+  sums[which] = sum;
+}
+
+const slopeAt = (x: Float64Array, i: number): number => (x[i + 1]! - x[i - 1]!) / 2;
+
+/** The first place of [from, to) where it rises most.  @param sign -1: falls */
+function steepestIn(x: Float64Array, from: number, to: number, sign: number): number {
+  let at = from;
+  let most = sign * slopeAt(x, from);
+  for (let i = from + 1; i < to; i++) {
+    const slope = sign * slopeAt(x, i);
+    if (slope <= most) continue;
+    most = slope;
+    at = i;
+  }
+  return at;
 }
 
 /** Where the slope has become and stays quiet, going from a place in one direction; NaN: nowhere before `end`. */
-function quietFrom(slope: Float64Array, start: number, end: number, direction: 1 | -1, quiet: number, held: number): number {
+function quietFrom(x: Float64Array, start: number, end: number, direction: 1 | -1, quiet: number, held: number): number {
   let count = 0;
   let i = start;
-  for (; i !== end && count < held; i += direction) count = Math.abs(slope[i]!) < quiet ? count + 1 : 0;
+  for (; i !== end && count < held; i += direction) count = Math.abs(slopeAt(x, i)) < quiet ? count + 1 : 0;
   return count < held ? Number.NaN : i - direction * count;
+}
+
+const headAt = (x: Float64Array, i: number): number => (x[i]! + x[i + 1]! + x[i + 2]!) / 3;
+
+/** Is a P wave that was found in a search from here on cut by it?  @param head how far the signal is there from where it ends */
+function isCut({ at, away }: Readonly<{ at: number; away: number }>, from: number, head: number): boolean {
+  const isOnFlank = head * away < 0 || at <= from + 2;
+  return isOnFlank && Math.abs(head) > P_CUT_SHARE * Math.abs(away);
 }
 
 /** The sample of from..to farthest from the line between two values at its ends. */
