@@ -133,8 +133,9 @@ export class BeatShapes {
   }
 
   /** Measures the beat at a sample of the decimated lead and takes it into its shape.
+   *  @param isAsked false: the shape is learned, and nothing is measured but where it fits
    *  @returns whether it could be compared with a usual beat */
-  measure(at: number): boolean {
+  measure(at: number, isAsked = true): boolean {
     const { measures } = this;
     measures.fill(Number.NaN);
     this.shiftMs = Number.NaN;
@@ -145,7 +146,7 @@ export class BeatShapes {
     let likeness = -1;
     if (usual !== null) {
       likeness = this.#fit(usual, true);
-      if (usual === this.#home || usual.weight > KNOWN) this.#compare(usual, likeness);
+      if (isAsked && (usual === this.#home || usual.weight > KNOWN)) this.#compare(usual, likeness);
       if (likeness >= ALIKE) this.shiftMs = this.#between() * this.#dt;
     }
     const found = usual !== null && !Number.isNaN(measures[0]!);
@@ -218,10 +219,25 @@ export class BeatShapes {
       if (v === v) wave[i] = gain === 1 || wave[i] !== wave[i] ? v : wave[i]! + gain * (v - wave[i]!);
       else if (gain === 1) wave[i] = Number.NaN;
     }
-    shape.width = this.#width(wave, 0, 0);
-    shape.slope = this.#slope(wave, 0);
-    shape.energy = 0;
-    for (let i = this.#qFrom; i < this.#qTo; i++) shape.energy += wave[i]! * wave[i]!;
+    const to = this.#qTo;
+    let energy = 0;
+    let area = 0;
+    let high = 0;
+    let steep = 0;
+    let before = wave[this.#qFrom]!;
+    for (let i = this.#qFrom; i < to; i++) {
+      const v = wave[i]!;
+      const size = Math.abs(v);
+      area += size;
+      if (size > high) high = size;
+      energy += v * v;
+      const step = Math.abs(v - before);
+      if (step > steep) steep = step;
+      before = v;
+    }
+    shape.width = (area / high) * this.#dt;
+    shape.slope = steep;
+    shape.energy = energy;
   }
 
   #usual(): Shape | null {
@@ -349,10 +365,10 @@ export class BeatShapes {
     const pRest = p.xx - 2 * p.xy + p.yy;
     const qrs = relate(x, y, from, this.#qFrom, this.#qTo, part);
     const { yy } = qrs;
+    const { width, slope, steepRest } = this.#qrsAgainst(y, from, qrs.x / qrs.n);
     m[0] = likeness;
     m[1] = 0.5 * Math.log(qrs.xx / yy);
-    m[2] = Math.log(this.#slope(x, from) / usual.slope);
-    const width = this.#width(x, from, this.#qrsMean(from));
+    m[2] = Math.log(slope / usual.slope);
     m[3] = width / 100;
     m[4] = Math.log(width / usual.width);
     m[5] = 0.5 * Math.log((qrs.xx - 2 * qrs.xy + yy) / yy + 1e-4);
@@ -368,7 +384,7 @@ export class BeatShapes {
     for (const { weight } of this.#shapes) weights += weight;
     m[12] = usual.weight / weights;
     m[13] = 0.5 * Math.log(pRest / yy + 1e-4);
-    m[14] = this.#steepRest(y, from);
+    m[14] = steepRest;
   }
 
   /** The least of what stands before the beat beyond what stands before beats of its shape, and beyond what stood before one of the last:
@@ -396,39 +412,44 @@ export class BeatShapes {
     return 0.5 * Math.log((p.xx - 2 * p.xy + p.yy) / energy + 1e-4);
   }
 
-  /** Of what is left of the QRS complex without the usual one, the differences between samples, over those of the usual one: waves of
-   *  movement are slow, so that they leave its steep part as it is. */
-  #steepRest(y: Float64Array, from: number): number {
+  /** Of a QRS complex: area over height, ms; its steepest step; and of what is left of it without the usual one, the differences between
+   *  samples, over those of the usual one: waves of movement are slow, so that they leave its steep part as it is. */
+  #qrsAgainst(y: Float64Array, from: number, mean: number): typeof ofQrs {
     const x = this.#seen;
+    const first = this.#qFrom;
+    const to = this.#qTo;
+    let before = x[from + first]!;
+    let usualBefore = y[first]!;
+    let high = Math.abs(before - mean);
+    let area = high;
+    let steep = 0;
     let rest = 0;
     let usual = 0;
-    for (let i = this.#qFrom + 1; i < this.#qTo; i++) {
-      const b = y[i]! - y[i - 1]!;
-      const left = x[from + i]! - x[from + i - 1]! - b;
+    for (let i = first + 1; i < to; i++) {
+      const v = x[from + i]!;
+      const u = y[i]!;
+      const a = Math.abs(v - mean);
+      area += a;
+      if (a > high) high = a;
+      const step = v - before;
+      if (Math.abs(step) > steep) steep = Math.abs(step);
+      const b = u - usualBefore;
+      const left = step - b;
       rest += left * left;
       usual += b * b;
+      before = v;
+      usualBefore = u;
     }
-    return 0.5 * Math.log(rest / usual + 1e-4);
-  }
-
-  /** Area over height of the QRS complex, ms. */
-  #width(x: Float64Array, from: number, mean: number): number {
-    let sum = 0;
-    let high = 0;
-    for (let i = from + this.#qFrom; i < from + this.#qTo; i++) {
-      const a = Math.abs(x[i]! - mean);
-      sum += a;
-      if (a > high) high = a;
-    }
-    return (sum / high) * this.#dt;
-  }
-
-  #slope(x: Float64Array, from: number): number {
-    let steep = 0;
-    for (let i = from + this.#qFrom + 1; i < from + this.#qTo; i++) steep = Math.max(steep, Math.abs(x[i]! - x[i - 1]!));
-    return steep;
+    ofQrs.width = (area / high) * this.#dt;
+    // a missing sample makes all of it missing
+    ofQrs.slope = rest === rest ? steep : Number.NaN;
+    ofQrs.steepRest = 0.5 * Math.log(rest / usual + 1e-4);
+    return ofQrs;
   }
 }
+
+/** Of the last beat that was compared. */
+const ofQrs = { width: 0, slope: 0, steepRest: 0 };
 
 type Sums = { n: number; x: number; y: number; xx: number; yy: number; xy: number };
 

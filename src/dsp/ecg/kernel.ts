@@ -30,6 +30,7 @@ export const noJudgements = (): FoundJudgements => ({
 const pLikeness = shapeMeasures.indexOf('p_likeness');
 const beforeRest = shapeMeasures.indexOf('before_rest');
 const ofBroadRhythm = { ventricular: Number.NaN, supraventricular: 0 };
+const notAsked = { ventricular: Number.NaN, supraventricular: Number.NaN };
 /** At most this many leads are judged. */
 const JUDGED_LEADS = 2;
 /** Candidates of 12 s: no two are closer than 200 ms. */
@@ -65,6 +66,8 @@ export class EcgKernel implements LeadListener {
   #secondEnd = 0;
   #judged = 0;
   #quietSec = 0;
+  /** Sample from which on it is asked what the shape of beats says. */
+  #askedFrom = 0;
   #given = 0;
   /** By number of the beat since reset: is it to be seen in the second lead alone? */
   readonly #ofSecond = new Uint8Array(FOUND);
@@ -85,9 +88,10 @@ export class EcgKernel implements LeadListener {
     this.reset();
   }
 
-  /** @param quietSec judgements that end up to here, in seconds, are not wanted */
+  /** @param quietSec judgements that end up to here, in seconds, are not wanted, nor what the shapes of beats say a second before it */
   reset(quietSec = 0): void {
     this.#quietSec = quietSec;
+    this.#askedFrom = (quietSec - 1) * this.#fs;
     this.#detector.reset();
     for (const judge of this.judges) judge.reset();
     this.#shapes.reset();
@@ -150,10 +154,10 @@ export class EcgKernel implements LeadListener {
   }
 
   #measure(): void {
-    this.judges.forEach((judge, lead) => {
+    for (let lead = 0; lead < this.judges.length; lead++) {
       const signal = this.#signals[lead]!;
-      if (signal !== null) judge.measure(this.#beats, signal, this.#k);
-    });
+      if (signal !== null) this.judges[lead]!.measure(this.#beats, signal, this.#k);
+    }
   }
 
   #judge(out: FoundJudgements): void {
@@ -222,8 +226,9 @@ export class EcgKernel implements LeadListener {
     for (; this.#given < count; this.#given++) {
       const at = position[this.#given]!;
       const sample = (at - (decimation - 1) / 2) / decimation;
-      this.#shapes.measure(Math.round(sample));
-      this.#secondShapes?.measure(Math.round(sample));
+      const isAsked = at >= this.#askedFrom;
+      this.#shapes.measure(Math.round(sample), isAsked);
+      this.#secondShapes?.measure(Math.round(sample), isAsked);
       const second = this.#secondShapes?.measures ?? null;
       const isOfSecond = this.#ofSecond[this.#givenCount++ % FOUND] === 1;
       const placed = isOfSecond ? this.#secondShapes! : this.#shapes;
@@ -237,7 +242,7 @@ export class EcgKernel implements LeadListener {
         out,
         at,
         confidence[this.#given]!,
-        mayBeVentricular ? ofBroadRhythm : shapeEvidence(measures, isBySecond ? null : second),
+        mayBeVentricular ? ofBroadRhythm : isAsked ? shapeEvidence(measures, isBySecond ? null : second) : notAsked,
         measures[pLikeness]!,
         measures[beforeRest]!,
         (isBySecond ? this.#secondShapes! : placed).widthMs,
