@@ -1,5 +1,7 @@
 /** Steepness of one channel in each twentieth of the last seconds: tells whether anything like a beat lies between two beats. */
 
+import { select } from '../hrv/median.ts';
+
 /** A change is taken over so long: a QRS complex, a wide one too, changes within it by most of its height, a T or P wave by a quarter. */
 export const STEEP_OVER_SEC = 0.04;
 /** Changes are looked at about so often, s: within a QRS complex they last longer. */
@@ -83,12 +85,14 @@ export class Steepness {
     const from = Math.max(Math.ceil(fromSec * BINS_PER_SEC), this.#bin - this.#bins.length + 1);
     const to = Math.min(Math.floor(toSec * BINS_PER_SEC), this.#bin + 1);
     let count = 0;
-    if (to - from > sorted.length) sorted = new Float32Array(to - from);
+    if (to - from > changes.length) changes = new Float64Array(to - from);
     for (let bin = from; bin < to; bin++) {
       const change = this.#bins[bin % this.#bins.length]!;
-      if (change === change) sorted[count++] = change;
+      if (change === change) changes[count++] = change;
     }
-    return count < 4 ? Number.NaN : sorted.subarray(0, count).sort()[count >> 2]!;
+    if (count < 4) return Number.NaN;
+    select(changes, count, count >> 2);
+    return changes[count >> 2]!;
   }
 
   /** Goes on at index k: the samples before it are missing. */
@@ -115,5 +119,5 @@ export class Steepness {
 }
 
 // shared by every stream of the thread: nothing of them outlives a call
-let sorted = new Float32Array(128);
+let changes = new Float64Array(128);
 const found = { most: Number.NaN, mostSec: 0, still: 0 };

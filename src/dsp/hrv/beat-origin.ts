@@ -128,9 +128,11 @@ export function movementAround(
 
 /** Intervals in a row up to beat i, at most 64, that are within 12 % of its own. */
 function alikeBefore(beats: Timing, start: number, i: number): number {
+  const { tUs, starts } = beats;
   const rr = interval(beats, start, i);
+  const last = Math.max(start, i - alikeMost);
   let j = i - 1;
-  while (i - j < alikeMost && Math.abs(interval(beats, start, j) / rr - 1) < alikeShare) j--;
+  while (j > last && starts[j] === 0 && Math.abs((tUs[j]! - tUs[j - 1]!) / rr - 1) < alikeShare) j--;
   return i - j;
 }
 
@@ -177,9 +179,10 @@ export function beatOrigin(beats: Beats, start: number, i: number, out: JudgedOr
 function isOfVentricularRun(beats: Beats, start: number, i: number): boolean {
   const { tUs, starts, widthMs } = beats;
   const least = narrowerShare * widthMs[i]!;
+  const last = Math.max(start, i - runBeats);
+  const fromUs = tUs[i]! - runUs;
   let first = i;
-  while (first > start && starts[first] === 0 && i - first < runBeats && tUs[i]! - tUs[first]! < runUs && !(widthMs[first - 1]! < least))
-    first--;
+  while (first > last && starts[first] === 0 && tUs[first]! > fromUs && !(widthMs[first - 1]! < least)) first--;
   if (first === i || first === start || starts[first] === 1 || !(widthMs[first - 1]! < least)) return false;
   judgeAlone(beats, start, first, ofFirst);
   return ofFirst.origin === ventricularOrigin;
@@ -189,27 +192,35 @@ function isOfVentricularRun(beats: Beats, start: number, i: number): boolean {
  *  and shape soon are the usual ones; its first beat still stands out.
  *  @returns -1: there is none, or it is this beat */
 export function firstOfRun(beats: Timing, start: number, i: number): number {
-  const { tUs } = beats;
+  const { tUs, starts } = beats;
+  const now = tUs[i]!;
   let longest = interval(beats, start, i);
-  let rr = longest;
-  for (let j = i; i - j < runBeats && tUs[i]! - tUs[j]! < runUs; j--) {
-    const before = interval(beats, start, j - 1);
-    if (!(before === before && rr === rr)) return -1;
+  if (longest !== longest) return -1;
+  let at = tUs[i - 1]!;
+  for (let j = i; i - j < runBeats && now - tUs[j]! < runUs; j--) {
+    if (j - 1 <= start || starts[j - 1] !== 0) return -1;
+    const before = at - tUs[j - 2]!;
+    at = tUs[j - 2]!;
     if (before * fastShare > longest && isFast(beats, start, j, longest)) return j === i ? -1 : j;
-    rr = before;
-    if (rr > longest) longest = rr;
+    if (before > longest) longest = before;
   }
   return -1;
 }
 
 /** @param longest interval of the run that begins with beat j */
 function isFast(beats: Timing, start: number, j: number, longest: number): boolean {
+  const { starts, tUs } = beats;
   let n = 0;
-  for (let k = Math.max(start + 1, j - runBaseline); k < j; k++) if (beats.starts[k] === 0) near[n++] = interval(beats, start, k);
+  for (let k = Math.max(start + 1, j - runBaseline); k < j; k++) {
+    if (starts[k] !== 0) continue;
+    const rr = tUs[k]! - tUs[k - 1]!;
+    let at = n++;
+    for (; at > 0 && near[at - 1]! > rr; at--) near[at] = near[at - 1]!;
+    near[at] = rr;
+  }
   if (n < runBaseline / 2) return false;
-  const sorted = near.subarray(0, n).sort();
-  const usual = (sorted[n >> 1]! + sorted[(n - 1) >> 1]!) / 2;
-  return longest < fastShare * usual && interval(beats, start, j) < firstShare * usual && sorted[n >> 2]! > firstShare * usual;
+  const usual = (near[n >> 1]! + near[(n - 1) >> 1]!) / 2;
+  return longest < fastShare * usual && interval(beats, start, j) < firstShare * usual && near[n >> 2]! > firstShare * usual;
 }
 
 /** Of what is called so, how often it is right, as a logistic function of the logits (Platt 1999) and of how much the line moves around the

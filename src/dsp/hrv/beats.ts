@@ -1,6 +1,7 @@
 /** The beats of one channel group in order, with their verdicts, and the stretches without samples: all that features are made of. */
 import { GOOD, SUSPECT } from '../../signal.ts';
 import type { QualityFlag } from '../../signal.ts';
+import { select } from './median.ts';
 import type { CorrectionState } from './rr-correction.ts';
 import { beatOrigin, ectopicConfidenceMin, isSureOrigin, isEctopicOrigin, perhapsEctopic, ventricularOrigin } from './beat-origin.ts';
 import type { JudgedOrigin } from './beat-origin.ts';
@@ -205,7 +206,9 @@ export class BeatTrack {
     this.flagged -= n;
     this.#chainStart -= n;
     const state = this.#correction;
-    this.#correction = { outlier: state.outlier - n, jump: state.jump - n, small: state.small - n };
+    state.outlier -= n;
+    state.jump -= n;
+    state.small -= n;
   }
 
   #grow(): void {
@@ -269,16 +272,18 @@ export function classifyByIntervals(track: BeatTrack, i: number, out: BeatVerdic
 
 const anyBit = 255;
 
+/** To the beat before. */
+const hasInterval = ({ count, starts }: BeatTrack, j: number): boolean => j > 0 && j < count && starts[j] === 0;
+
 /** @param bits of the verdicts that count */
 function judgeByIntervals(track: BeatTrack, i: number, out: BeatVerdict, bits: number): void {
   if (track.starts[i] === 1 || (track.verdict[i]! & bits) === 0) return;
-  const { tUs, starts, verdict } = track;
-  const usable = (j: number): boolean => j > 0 && j < track.count && starts[j] === 0;
+  const { tUs, verdict } = track;
   const rr = tUs[i]! - tUs[i - 1]!;
-  const next = usable(i + 1) ? tUs[i + 1]! - tUs[i]! : Number.NaN;
+  const next = hasInterval(track, i + 1) ? tUs[i + 1]! - tUs[i]! : Number.NaN;
   const usual = localMedian(track, i, bits);
-  const before = usable(i - 1) ? tUs[i - 1]! - tUs[i - 2]! : Number.NaN;
-  const beforeFlagged = usable(i - 1) && (verdict[i - 1]! & bits) !== 0;
+  const before = hasInterval(track, i - 1) ? tUs[i - 1]! - tUs[i - 2]! : Number.NaN;
+  const beforeFlagged = hasInterval(track, i - 1) && (verdict[i - 1]! & bits) !== 0;
   if (rr > 1.6 * usual) {
     out.reason = missedBefore;
     out.missed = missedBeats(track, i, rr, usual);
@@ -315,9 +320,13 @@ function set(out: BeatVerdict, kind: number, reason: number): void {
 
 /** Median of the accepted intervals among the 10 before (runs for flagged beats alone); the interval itself when there is none. */
 function localMedian(track: BeatTrack, i: number, bits: number): number {
-  const near: number[] = [];
-  for (let j = i - 1; j > 0 && i - j <= 10 && track.starts[j] === 0; j--)
-    if ((track.verdict[j]! & bits) === 0) near.push(track.tUs[j]! - track.tUs[j - 1]!);
-  near.sort((a, b) => a - b);
-  return near[near.length >> 1] ?? track.tUs[i]! - track.tUs[i - 1]!;
+  let count = 0;
+  for (let j = i - 1; j > 0 && i - j <= LOCAL && track.starts[j] === 0; j--)
+    if ((track.verdict[j]! & bits) === 0) near[count++] = track.tUs[j]! - track.tUs[j - 1]!;
+  if (count === 0) return track.tUs[i]! - track.tUs[i - 1]!;
+  select(near, count, count >> 1);
+  return near[count >> 1]!;
 }
+
+const LOCAL = 10;
+const near = new Float64Array(LOCAL);

@@ -13,8 +13,8 @@ export function medianOf(x: Float64Array, n: number): number {
   return (lower + upper) / 2;
 }
 
-/** Puts the k-th smallest of n values at k, none greater before it (Hoare 1961, Commun ACM 4:321). */
-function select(x: Float64Array, n: number, k: number): void {
+/** Puts the k-th smallest of n values at k, none greater before it (Hoare 1961, Commun ACM 4:321). None of them is NaN. */
+export function select(x: Float64Array, n: number, k: number): void {
   let from = 0;
   let to = n - 1;
   while (from < to) {
