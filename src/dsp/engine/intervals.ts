@@ -204,6 +204,7 @@ export class BeatIntervals {
    *  after ectopic beats, but without the short intervals before these, the heart would seem slow, and QT too little corrected. */
   #gather(from: number, to: number): void {
     const { tUs, starts } = this.#track;
+    const { pr, qrs, qt } = this.#ms;
     count.pr = count.qrs = count.qt = evidence.sure = evidence.pSure = evidence.compared = 0;
     let at = 0;
     let sum = 0;
@@ -225,10 +226,9 @@ export class BeatIntervals {
       if (verdict.kind !== 0) continue;
       while (at < this.#done && this.#times[at]! < tUs[i]!) at++;
       if (at >= this.#done || this.#times[at] !== tUs[i]) continue;
-      for (const measure of measures) {
-        const ms = this.#ms[measure][at]!;
-        if (!Number.isNaN(ms) && count[measure] < own[measure].length) own[measure][count[measure]++] = ms;
-      }
+      if (pr[at] === pr[at] && count.pr < own.pr.length) own.pr[count.pr++] = pr[at]!;
+      if (qrs[at] === qrs[at] && count.qrs < own.qrs.length) own.qrs[count.qrs++] = qrs[at]!;
+      if (qt[at] === qt[at] && count.qt < own.qt.length) own.qt[count.qt++] = qt[at]!;
       evidence.sure += this.#sure[at]!;
       evidence.pSure += this.#pSure[at]!;
       const apart = this.#apart[at]!;

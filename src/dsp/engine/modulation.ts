@@ -119,7 +119,11 @@ export class BeatModulation {
       for (const { runner } of this.#parts) if (runner.k < k) runner.skipTo(k);
     }
     let finalUs = beatsUs;
-    for (const { runner } of this.#parts) if (runner.k >= 0) finalUs = Math.min(finalUs, runner.finalUs);
+    // by index: at every packet, an iterator would be allocated
+    for (let m = 0; m < this.#parts.length; m++) {
+      const { runner } = this.#parts[m]!;
+      if (runner.k >= 0 && runner.finalUs < finalUs) finalUs = runner.finalUs;
+    }
     const { cadenceSec } = featureMethods[this.#method]!;
     for (; this.#nextSec * secondUs < finalUs; this.#nextSec = this.#gaps.nextDue(this.#nextSec, cadenceSec, finalUs))
       this.#value(this.#nextSec * secondUs);
@@ -135,7 +139,8 @@ export class BeatModulation {
     this.#parts.forEach(({ breathsUs }, m) => {
       while (breathsUs.length > 0 && breathsUs[0]! <= fromUs) breathsUs.shift();
       let count = 0;
-      for (const breath of breathsUs) if (breath <= tUs && count < breathSec.length) breathSec[count++] = breath / secondUs;
+      for (let i = 0; i < breathsUs.length && breathsUs[i]! <= tUs && count < breathSec.length; i++)
+        breathSec[count++] = breathsUs[i]! / secondUs;
       rates[m] = respiratoryRate(breathSec, count, windowSec);
     });
     if (this.#gaps.missingUs(tUs - secondUs, tUs) >= secondUs) return;

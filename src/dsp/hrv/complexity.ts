@@ -65,16 +65,32 @@ function squaresLeft(nnMs: Float64Array, from: number, size: number): number {
  *  @param sdMs standard deviation of the intervals  @returns NaN where no pair of 3 is alike */
 export function sampleEntropy({ count, nnMs, adjacent }: NnWindow, sdMs: number): number {
   const r = TOLERANCE_SD * sdMs;
-  let two = 0;
-  let three = 0;
+  if (order.length < count) order = new Uint32Array(2 * count);
+  // where successions begin, the shortest first interval first: those that differ by more than r in it are never compared
+  let starts = 0;
   for (let i = 0; i + 2 < count; i++) {
     if (adjacent[i + 1] === 0 || adjacent[i + 2] === 0) continue;
-    const [a, b, c] = [nnMs[i]!, nnMs[i + 1]!, nnMs[i + 2]!];
-    for (let j = i + 1; j + 2 < count; j++) {
-      if (Math.abs(nnMs[j]! - a) > r || Math.abs(nnMs[j + 1]! - b) > r || adjacent[j + 1] === 0 || adjacent[j + 2] === 0) continue;
+    const first = nnMs[i]!;
+    let at = starts++;
+    for (; at > 0 && nnMs[order[at - 1]!]! > first; at--) order[at] = order[at - 1]!;
+    order[at] = i;
+  }
+  let two = 0;
+  let three = 0;
+  for (let from = 0; from < starts; from++) {
+    const i = order[from]!;
+    const a = nnMs[i]!;
+    const b = nnMs[i + 1]!;
+    const c = nnMs[i + 2]!;
+    for (let to = from + 1; to < starts; to++) {
+      const j = order[to]!;
+      if (nnMs[j]! - a > r) break;
+      if (Math.abs(nnMs[j + 1]! - b) > r) continue;
       two++;
       if (Math.abs(nnMs[j + 2]! - c) <= r) three++;
     }
   }
   return three === 0 ? Number.NaN : Math.log(two / three);
 }
+
+let order = new Uint32Array(512);

@@ -98,18 +98,21 @@ function varianceOf(x: Float64Array, count: number): number {
 
 const binOf = (k: number): number => output[2 * k]! * output[2 * k]! + output[2 * k + 1]! * output[2 * k + 1]!;
 
-/** The window of the last call: windows of 300 s have some ten lengths. */
-const hann = { n: 0, weights: new Float64Array(fftSize), power: 0 };
+type Window = Readonly<{ weights: Float64Array; power: number }>;
 
-function hannOf(n: number): Readonly<{ weights: Float64Array; power: number }> {
-  if (hann.n === n) return hann;
-  hann.n = n;
-  hann.power = 0;
-  for (let i = 0; i < n; i++) {
-    const w = 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / n);
-    hann.weights[i] = w;
-    hann.power += w * w;
-  }
+/** By length: windows of 300 s have some ten. */
+const windows = new Map<number, Window>();
+const WINDOWS_KEPT = 32;
+
+function hannOf(n: number): Window {
+  const known = windows.get(n);
+  if (known !== undefined) return known;
+  const weights = Float64Array.from({ length: n }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / n));
+  let power = 0;
+  for (const w of weights) power += w * w;
+  const hann = { weights, power };
+  if (windows.size === WINDOWS_KEPT) windows.delete(windows.keys().next().value!);
+  windows.set(n, hann);
   return hann;
 }
 

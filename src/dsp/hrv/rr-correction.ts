@@ -39,12 +39,17 @@ export const isEctopic = 8;
 export const isSurelyEctopic = 16;
 
 /** Progress of each stage in the open chain: it has judged the intervals before this one. */
-export type CorrectionState = { outlier: number; jump: number; small: number };
+export type CorrectionState = { outlier: number; jump: number; small: number; nextJump: Known; nextSmall: Known };
+
+/** Does the difference at the interval to be judged stand out? It was asked for the interval before. */
+type Known = boolean | null;
 
 export const newCorrection = (chainStart: number): CorrectionState => ({
   outlier: chainStart + 1,
   jump: chainStart + 1,
   small: chainStart + 1,
+  nextJump: null,
+  nextSmall: null,
 });
 
 /** Judges as many intervals of the chain [start, count) as can be judged finally.
@@ -56,9 +61,11 @@ export function judgeIntervals(beats: BeatColumns, start: number, count: number,
   for (; state.outlier < outlierEnd; state.outlier++) judgeOutlier(beats, start, count, state.outlier);
   // one interval needs its own difference and the next, and that one's right neighbour and spread
   const jumpEnd = ended ? count : state.outlier <= head ? start : state.outlier - spreadAhead - 1;
-  for (; state.jump < jumpEnd; state.jump++) judgeJump(beats, start, count, state.jump, isOutlier, isJump, firstSigmas);
+  for (; state.jump < jumpEnd; state.jump++)
+    state.nextJump = judgeJump(beats, start, count, state.jump, isOutlier, isJump, firstSigmas, state.nextJump);
   const smallEnd = ended ? count : state.jump <= head ? start : state.jump - spreadAhead - 1;
-  for (; state.small < smallEnd; state.small++) judgeJump(beats, start, count, state.small, isOutlier | isJump, isSmallJump, secondSigmas);
+  for (; state.small < smallEnd; state.small++)
+    state.nextSmall = judgeJump(beats, start, count, state.small, isOutlier | isJump, isSmallJump, secondSigmas, state.nextSmall);
   return ended ? count : state.small;
 }
 
@@ -80,9 +87,25 @@ function judgeOutlier({ tUs, verdict }: BeatColumns, start: number, count: numbe
   verdict[i] = below > middle || notAbove <= middle ? isOutlier : 0;
 }
 
-/** Difference i is rr(i) - rr(i-1). It condemns both intervals when it stands out of the spread and above its neighbours. */
-function judgeJump(beats: BeatColumns, start: number, count: number, i: number, known: number, bit: number, sigmas: number): void {
-  if (standsOut(beats, start, count, i, known, sigmas) || standsOut(beats, start, count, i + 1, known, sigmas)) beats.verdict[i]! |= bit;
+/** Difference i is rr(i) - rr(i-1). It condemns both intervals when it stands out of the spread and above its neighbours.
+ *  @param own does it? null: not asked yet  @returns the same of difference i + 1 */
+function judgeJump(
+  beats: BeatColumns,
+  start: number,
+  count: number,
+  i: number,
+  known: number,
+  bit: number,
+  sigmas: number,
+  own: Known,
+): Known {
+  if (own ?? standsOut(beats, start, count, i, known, sigmas)) {
+    beats.verdict[i]! |= bit;
+    return null;
+  }
+  const next = standsOut(beats, start, count, i + 1, known, sigmas);
+  if (next) beats.verdict[i]! |= bit;
+  return next;
 }
 
 function standsOut({ tUs, verdict }: BeatColumns, start: number, count: number, i: number, known: number, sigmas: number): boolean {

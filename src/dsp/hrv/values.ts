@@ -108,8 +108,9 @@ export const ofMotionShare = 0.05;
 /** So long is known what moved in the window of a spectral rate, which comes every 2 s. */
 const motionKnownUs = 4_000_000;
 
+const isNear = (perMin: number, cadence: number): boolean => Math.abs(perMin - cadence) < ofMotionShare * cadence;
 const isOfMotion = (perMin: number, cadence: number): boolean =>
-  [0.5, 1, 2].some((times) => Math.abs(perMin - times * cadence) < ofMotionShare * times * cadence);
+  isNear(perMin, 0.5 * cadence) || isNear(perMin, cadence) || isNear(perMin, 2 * cadence);
 
 /** Variability looks back no further. */
 const longestWindowSec = 300;
@@ -129,6 +130,19 @@ export const scratch = {
   unsureBeats: 0,
   ectopic: 0,
 };
+
+/** What was gathered last, for the values that come at the same time of the same window; of one call of advance() at most. */
+const gathered: {
+  by: BeatValues | null;
+  tUs: number;
+  windowSec: number;
+  coverage: number;
+  flag: QualityFlag;
+  time: TimeDomain | null;
+  doubts: Doubts | null;
+} = { by: null, tUs: 0, windowSec: 0, coverage: 0, flag: GOOD, time: null, doubts: null };
+
+const timeOfGathered = (): TimeDomain => (gathered.time ??= timeDomain(scratch.nn));
 
 /** A median further than this from the mean, per minute: a wave was missed or doubled, or the pulse is irregular. */
 export const meanOffMax = 2;
@@ -216,6 +230,7 @@ export class BeatValues {
   /** @param beatsUs every beat before it is in the track  @param judgedUs every beat before it has its verdict */
   advance(beatsUs: number, judgedUs: number): void {
     if (this.#hrSec < 0) return;
+    gathered.by = null;
     if (this.#ofMotionUs.length > 2 * longestWindowSec) this.#forgetMotion(judgedUs - longestWindowSec * secondUs);
     for (; this.#hrSec * secondUs < beatsUs; this.#hrSec = this.#gaps.nextDue(this.#hrSec, group(this.#names.hr).cadenceSec, beatsUs))
       if (this.#present(this.#hrSec)) this.#heartRate(this.#hrSec * secondUs);
@@ -341,16 +356,15 @@ export class BeatValues {
   #shortVariability(tUs: number): void {
     const flag = this.#gather(tUs, group(this.#names.rmssd60));
     if (flag === null) return;
-    const x = timeDomain(scratch.nn);
-    if (!Number.isNaN(x.rmssdMs))
-      this.#sink.value(this.#names.rmssd60, -1, tUs, x.rmssdMs, worse(flag, doubt(x, this.#names.limits, this.#placing).pairs));
+    const x = timeOfGathered();
+    if (!Number.isNaN(x.rmssdMs)) this.#sink.value(this.#names.rmssd60, -1, tUs, x.rmssdMs, worse(flag, this.#doubts().pairs));
   }
 
   #longVariability(tUs: number): void {
     const flag = this.#gather(tUs, group(this.#names.long[0]!));
     if (flag === null) return;
-    const x = timeDomain(scratch.nn);
-    const { pairs, spread } = doubt(x, this.#names.limits, this.#placing);
+    const x = timeOfGathered();
+    const { pairs, spread } = this.#doubts();
     const values = [x.meanNnMs, x.sdnnMs, x.rmssdMs, x.pnn50, x.sd1Ms, x.sd2Ms];
     const doubts = [GOOD, spread, pairs, pairs, pairs, spread] as const;
     for (let i = 0; i < values.length; i++)
@@ -358,12 +372,12 @@ export class BeatValues {
   }
 
   #spectrum(tUs: number): void {
-    const gathered = this.#gather(tUs, group(this.#names.spectral[0]!));
-    if (gathered === null) return;
     const { windowSec, coverageMin } = group(this.#names.spectral[0]!);
+    const ofWindow = this.#gather(tUs, group(this.#names.spectral[0]!));
+    if (ofWindow === null) return;
     const { lfMs2, hfMs2 } = bandPowers(scratch.endSec, scratch.nn.nnMs, scratch.nn.count, coverageMin * windowSec);
     if (Number.isNaN(lfMs2)) return;
-    const flag = worse(gathered, doubt(timeDomain(scratch.nn), this.#names.limits, this.#placing).power);
+    const flag = worse(ofWindow, this.#doubts().power);
     this.#sink.value(this.#names.spectral[0]!, -1, tUs, lfMs2, flag);
     this.#sink.value(this.#names.spectral[1]!, -1, tUs, hfMs2, flag);
     const [, hf, ratio] = this.#names.spectral;
@@ -374,20 +388,28 @@ export class BeatValues {
   #fiveMinutes(tUs: number): void {
     const flag = this.#gather(tUs, group(this.#names.five[0]!));
     if (flag === null) return;
-    const time = timeDomain(scratch.nn);
-    const doubts = doubt(time, this.#names.limits, this.#placing);
-    fiveMinuteValues(scratch.nn, scratch.endSec, time).forEach((value, i) => {
+    const doubts = this.#doubts();
+    fiveMinuteValues(scratch.nn, scratch.endSec, timeOfGathered()).forEach((value, i) => {
       if (Number.isNaN(value)) return;
       const own = hangsOnExtremes[i]! && isOutreached() ? SUSPECT : doubts[doubtOf[i]!];
       this.#sink.value(this.#names.five[i]!, -1, tUs, value, worse(flag, own));
     });
   }
 
+  #doubts(): Doubts {
+    return (gathered.doubts ??= doubt(timeOfGathered(), this.#names.limits, this.#placing));
+  }
+
   /** Intervals with both beats in (t - window, t] into `scratch`.
    *  @returns the window's flag; null when its intervals cover too little */
-  #gather(tUs: number, method: Method): QualityFlag | null {
+  #gather(tUs: number, { windowSec, coverageMin }: Method): QualityFlag | null {
+    if (gathered.by !== this || gathered.tUs !== tUs || gathered.windowSec !== windowSec) this.#gatherAnew(tUs, windowSec);
+    return gathered.coverage < coverageMin || scratch.nn.count < 2 ? null : gathered.flag;
+  }
+
+  #gatherAnew(tUs: number, windowSec: number): void {
     const { tUs: times, starts, verdict, flag, confidence, origin, shiftMs } = this.#track;
-    const windowUs = method.windowSec * secondUs;
+    const windowUs = windowSec * secondUs;
     const to = this.#track.after(tUs);
     const from = this.#track.after(tUs - windowUs, to);
     makeRoom(to - from);
@@ -431,11 +453,14 @@ export class BeatValues {
       accepted = i;
     }
     scratch.unsureBeats = unsure / (to - from);
-    const coverage = covered / windowUs;
-    if (coverage < method.coverageMin || nn.count < 2) return null;
     scratch.ectopic = ectopic / (ectopic + all.count);
     const doubtfulShare = Math.max((bad + doubtful) / (to - from), this.#motionShare(tUs - windowUs, tUs));
-    return flagOf(coverage, 1 - nn.count / all.count, bad / (to - from), doubtfulShare);
+    gathered.by = this;
+    gathered.tUs = tUs;
+    gathered.windowSec = windowSec;
+    gathered.coverage = covered / windowUs;
+    gathered.flag = flagOf(gathered.coverage, 1 - nn.count / all.count, bad / (to - from), doubtfulShare);
+    gathered.time = gathered.doubts = null;
   }
 }
 
