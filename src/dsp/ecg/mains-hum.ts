@@ -1,4 +1,5 @@
 /** Hum of mains around one beat, which pulls at its place: 0.3 mV of 50 Hz moves the top of an R wave by several milliseconds. */
+import { keptByRate } from '../kernels/kept-by-rate.ts';
 
 /** Hz. */
 export const MAINS_HZ = [50, 60] as const;
@@ -27,6 +28,26 @@ type Sine = Readonly<{
   gain: number;
 }>;
 
+const placesAt = (fs: number): { near: number; far: number; half: number } => ({
+  near: Math.round(NEAR_SEC * fs),
+  far: Math.round(FAR_SEC * fs),
+  half: Math.max(1, Math.round(HALF_PERIOD_SEC * fs)),
+});
+
+/** Those that can be told at a rate. */
+const sinesOf = keptByRate((fs): readonly Sine[] => {
+  const { near, far, half } = placesAt(fs);
+  const length = far - near;
+  return MAINS_HZ.map((hz): Sine => {
+    const turn = (2 * Math.PI * hz) / fs;
+    const cos = Float64Array.from({ length }, (_, i) => Math.cos(turn * (near + i)));
+    const sin = Float64Array.from({ length }, (_, i) => Math.sin(turn * (near + i)));
+    const energy = (x: Float64Array): number => 2 * x.reduce((sum, v) => sum + v * v, 0);
+    const sines = energy(sin);
+    return { turn, cos, sin, coses: energy(cos), sines: sines < 0.1 * length ? 0 : sines, gain: 1 - Math.cos(turn * half) };
+  }).filter(({ gain }) => gain >= GAIN_MIN);
+});
+
 /** Sums and differences of what lies as far before a beat as after it: one thread, one beat at a time. */
 const shared = { evens: new Float64Array(64), odds: new Float64Array(64) };
 
@@ -47,21 +68,13 @@ export class MainsHum {
 
   /** @param fs Hz */
   constructor(fs: number) {
-    this.#near = Math.round(NEAR_SEC * fs);
-    this.#far = Math.round(FAR_SEC * fs);
+    const { near, far, half } = placesAt(fs);
+    this.#near = near;
+    this.#far = far;
     this.#look = this.#near + Math.round(LOOK_SEC * fs);
-    this.#half = Math.max(1, Math.round(HALF_PERIOD_SEC * fs));
+    this.#half = half;
     this.reach = this.#far + this.#half;
-    this.#sines = MAINS_HZ.map((hz) => this.#sine((2 * Math.PI * hz) / fs)).filter(({ gain }) => gain >= GAIN_MIN);
-  }
-
-  #sine(turn: number): Sine {
-    const length = this.#far - this.#near;
-    const cos = Float64Array.from({ length }, (_, i) => Math.cos(turn * (this.#near + i)));
-    const sin = Float64Array.from({ length }, (_, i) => Math.sin(turn * (this.#near + i)));
-    const energy = (x: Float64Array): number => 2 * x.reduce((sum, v) => sum + v * v, 0);
-    const sines = energy(sin);
-    return { turn, cos, sin, coses: energy(cos), sines: sines < 0.1 * length ? 0 : sines, gain: 1 - Math.cos(turn * this.#half) };
+    this.#sines = sinesOf(fs);
   }
 
   /** @param ring of a power of two, which holds `reach` samples on either side; NaN: missing

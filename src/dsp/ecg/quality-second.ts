@@ -7,6 +7,14 @@ const SMOOTH_SEC = 0.03;
 const REFRACTORY_SEC = 0.25;
 const RAISED_SEC = 0.4;
 const OVERDUE_SEC = 1.2;
+/** Samples of a push, at most. */
+const MOST = 64;
+/** Highest rate of what is pushed, Hz: from 187.5 Hz on two samples of the lead and more are one. */
+const RATE_MAX_HZ = 187.5;
+/** Where numbers are in the state; the last samples follow. */
+const [M1, M2, PEAK, SIGNAL, NOISE, NUMBERS] = [0, 1, 2, 3, 4, 5] as const;
+/** The samples of a push after those before them; shared by every instance of the thread: nothing of it outlives a call. */
+const past = new Float64Array(2 * Math.round(REACH_SEC * RATE_MAX_HZ) + 1 + MOST);
 
 /** |Bend| of the decimated signal (second difference over 2 x 16 ms of pairs: no recursion, passes 10-35 Hz, nothing at half its rate),
  *  smoothed twice over 30 ms; its peaks against an adaptive threshold between the mean of the accepted ones and that of the rejected ones,
@@ -18,16 +26,12 @@ export class BendDetector {
   readonly #smooth: number;
   readonly #delay: number;
   readonly #refractory: number;
-  /** The last samples, newest at #at - 1. */
-  readonly #past: Float64Array;
+  /** Smoothed once and twice, the peak under way, the levels; then the last samples. In one array, as each field of a number that is not
+   *  whole is an object of its own: a stream among many pays for every cache line. */
+  readonly #state: Float64Array;
   readonly #reach: number;
-  #m1 = 0;
-  #m2 = 0;
-  #peak = 0;
   #peakAt = 0;
   #falling = true;
-  #signal = 0;
-  #noise = 0;
   #lastAt = 0;
   #k = 0;
 
@@ -39,42 +43,41 @@ export class BendDetector {
     this.#smooth = 1 / (SMOOTH_SEC * fd);
     this.#delay = (REACH_SEC + SMOOTH_SEC) * fd;
     this.#refractory = REFRACTORY_SEC * fd;
-    this.#past = new Float64Array(2 * this.#reach + 1 + 64);
+    this.#state = new Float64Array(NUMBERS + 2 * this.#reach + 1);
   }
 
   /** What is between the beats over the beats: a measure of noise, 0..1. */
   get noise(): number {
-    return this.#signal > 0 ? this.#noise / this.#signal : 1;
+    const signal = this.#state[SIGNAL]!;
+    return signal > 0 ? this.#state[NOISE]! / signal : 1;
   }
 
   reset(): void {
-    this.#past.fill(0);
-    this.#m1 = this.#m2 = 0;
-    this.#peak = 0;
+    this.#state.fill(0);
     this.#peakAt = 0;
     this.#falling = true;
-    this.#signal = this.#noise = 0;
     this.#lastAt = 0;
     this.#k = 0;
   }
 
   /** Nothing was there so far: as if it had been `value` all the time, wherever the pushes were cut. */
   rest(value: number): void {
-    this.#past.fill(value, 0, 2 * this.#reach + 1);
+    this.#state.fill(value, NUMBERS);
   }
 
   /** Samples [0, count) of x, count <= 64, none missing; positions are appended in samples of the lead. */
   push(x: Float64Array, count: number, out: FoundBeats): void {
-    const past = this.#past;
+    const state = this.#state;
     const reach = this.#reach;
     const before = 2 * reach + 1;
     const smooth = this.#smooth;
+    if (this.#k === 0 && count > 0) this.rest(x[0]!);
+    for (let i = 0; i < before; i++) past[i] = state[NUMBERS + i]!;
     for (let i = 0; i < count; i++) past[before + i] = x[i]!;
-    if (this.#k === 0 && count > 0) past.fill(x[0]!, 0, before);
     let k = this.#k;
-    let m1 = this.#m1;
-    let m2 = this.#m2;
-    let peak = this.#peak;
+    let m1 = state[M1]!;
+    let m2 = state[M2]!;
+    let peak = state[PEAK]!;
     let peakAt = this.#peakAt;
     let falling = this.#falling;
     for (let i = 0; i < count; i++) {
@@ -93,32 +96,35 @@ export class BendDetector {
       }
       k++;
     }
-    past.copyWithin(0, count, count + before);
+    for (let i = 0; i < before; i++) state[NUMBERS + i] = past[count + i]!;
     this.#k = k;
-    this.#m1 = m1;
-    this.#m2 = m2;
-    this.#peak = peak;
+    state[M1] = m1;
+    state[M2] = m2;
+    state[PEAK] = peak;
     this.#peakAt = peakAt;
     this.#falling = falling;
   }
 
   #judge(at: number, height: number, out: FoundBeats): void {
+    const state = this.#state;
     if (at < this.#fd) {
       // The first second only teaches.
-      this.#signal = Math.max(this.#signal, 0.7 * height);
-      this.#noise = 0.2 * this.#signal;
+      state[SIGNAL] = Math.max(state[SIGNAL]!, 0.7 * height);
+      state[NOISE] = 0.2 * state[SIGNAL];
     }
+    const signal = state[SIGNAL]!;
+    const noise = state[NOISE]!;
     const since = at - this.#lastAt;
-    let threshold = this.#noise + 0.35 * (this.#signal - this.#noise);
+    let threshold = noise + 0.35 * (signal - noise);
     if (since < RAISED_SEC * this.#fd) threshold *= 2 - since / (RAISED_SEC * this.#fd);
     if (since > OVERDUE_SEC * this.#fd) threshold *= 0.6;
     if (since >= this.#refractory && height > threshold) {
-      this.#signal += (Math.min(height, 2 * this.#signal) - this.#signal) / 6;
+      state[SIGNAL] = signal + (Math.min(height, 2 * signal) - signal) / 6;
       this.#lastAt = at;
       appendBeat(out, Math.max(0, at - this.#delay) * this.#scale, 1);
     } else {
-      this.#noise += (Math.min(height, this.#signal) - this.#noise) / 8;
-      if (since > 2 * this.#fd) this.#signal *= 0.9;
+      state[NOISE] = noise + (Math.min(height, signal) - noise) / 8;
+      if (since > 2 * this.#fd) state[SIGNAL] = 0.9 * signal;
     }
   }
 }

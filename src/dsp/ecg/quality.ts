@@ -19,6 +19,7 @@
  *  A pure function of the samples since reset, however they were cut. It listens to an RPeakDetector and shares its decimation, band-pass
  *  and beats; measures of a beat are taken once, sums once a second. */
 import { BendDetector } from './quality-second.ts';
+import { SecondSums, ofSecond } from './quality-sums.ts';
 import { mayBeTWaves } from './t-waves.ts';
 import { noBeats } from '../kernels/found-beats.ts';
 import type { FoundBeats } from '../kernels/contract.ts';
@@ -30,7 +31,6 @@ import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 
 export const ecgQualityWindowSec = 10;
 export const MATCH_SEC = 0.15;
-const FLAT_SEC = 0.2;
 export const FLAT_MAX = 0.2;
 /** Where the waves later than this after a beat, s, and before the next one are higher than this share of the beats in the mean, the heart
  *  may beat twice as often as is counted, or more. Sooner after it a paced beat still goes on. */
@@ -49,7 +49,6 @@ const BEATS_PER_SEC_MIN = 0.3;
 const GUARD_SEC = 0.12; // around a beat, left out of what lies between
 const NEAR_SEC = 0.06; // of a beat's height
 const SUMMIT_WITHIN_SEC = 0.1; // of a beat: where its wave is highest, on whichever of its summits it was placed
-const SECONDS = 16; // ring of per-second sums; more than window and latency
 const NOISES = 64; // ring of what a second begins with; more than KEPT_FOR_SEC and latency
 const BEATS = 80; // held; 13 s at 240 /min is 52
 const COMPARED = 160; // of two leads; KEPT_FOR_SEC at 320 /min
@@ -164,8 +163,6 @@ export function ecgRateFlag(rate: number): QualityFlag {
 }
 
 // Shared by every instance of the thread: nothing of them outlives a call.
-/** Samples without the missing ones: those hold the last value. */
-const held = new Float64Array(64);
 const sorted = new Float64Array(COMPARED);
 /** From beats to the nearest of the other lead, in order of time. */
 const apart = new Float64Array(COMPARED);
@@ -181,7 +178,6 @@ export class EcgQuality {
   readonly #fs: number;
   readonly #decimation: number;
   readonly #fd: number;
-  readonly #flatRunMin: number;
   readonly #second: BendDetector;
   readonly #other = noBeats(BEATS);
   /** By beat, in step with the beats held by the kernel: height, and the highest between it and the one before. */
@@ -206,28 +202,16 @@ export class EcgQuality {
   #lastAt = Number.NaN;
   #lastLow = 0;
   #usualHeight = 0;
-  // sums of each second, rings of SECONDS
-  readonly #squares = new Float64Array(SECONDS);
-  readonly #fourths = new Float64Array(SECONDS);
-  readonly #steps = new Float64Array(SECONDS);
-  readonly #level = new Float64Array(SECONDS);
-  readonly #present = new Float64Array(SECONDS);
-  readonly #flat = new Float64Array(SECONDS);
-  /** Longest stretch of equal samples that ends in the second or goes on in the next, samples. */
-  readonly #equal = new Float64Array(SECONDS);
+  readonly #sums: SecondSums;
   /** What lies between the beats over the beats, by the second detector, where the second begins. */
   readonly #noises = new Float64Array(NOISES);
-  #slot = 0;
-  #fresh = true;
-  #last = 0;
-  #flatRun = 0;
 
   /** @param fs sampling rate in Hz  @param decimation the detector's */
   constructor(fs: number, decimation: number) {
     this.#fs = fs;
     this.#decimation = decimation;
     this.#fd = fs / decimation;
-    this.#flatRunMin = Math.round(FLAT_SEC * this.#fd);
+    this.#sums = new SecondSums(this.#fd);
     this.#second = new BendDetector(this.#fd, decimation);
     const wave = (): Float32Array => new Float32Array(2 * Math.round(NEAR_SEC * this.#fd) + 1);
     this.#wave = wave();
@@ -243,99 +227,19 @@ export class EcgQuality {
     this.#waveBefore.fill(0);
     this.#lastAt = Number.NaN;
     this.#lastLow = 0;
-    this.#fresh = true;
-    this.#last = 0;
-    this.#flatRun = 0;
+    this.#sums.reset();
     this.startSecond(0);
   }
 
   /** Sums of what is pushed from here on belong to this second since reset. */
   startSecond(sec: number): void {
-    const slot = sec % SECONDS;
-    this.#slot = slot;
     this.#noises[sec % NOISES] = this.#second.noise;
-    this.#squares[slot] =
-      this.#fourths[slot] =
-      this.#steps[slot] =
-      this.#level[slot] =
-      this.#present[slot] =
-      this.#flat[slot] =
-      this.#equal[slot] =
-        0;
+    this.#sums.startSecond(sec);
   }
 
   /** Feature samples [k, k + count), all of one second. */
-  push({ inputs, band, ringMask, missingHere }: LeadSignal, k: number, count: number): void {
-    const whole = missingHere === 0 && !this.#fresh;
-    const flatRunMin = this.#flatRunMin;
-    const slot = this.#slot;
-    let fresh = this.#fresh;
-    let last = this.#last;
-    let flatRun = this.#flatRun;
-    // Onto what the second has already: the same order of additions whatever the cut.
-    let steps = this.#steps[slot]!;
-    let level = this.#level[slot]!;
-    let present = this.#present[slot]!;
-    let flat = this.#flat[slot]!;
-    let equal = this.#equal[slot]!;
-    if (whole) {
-      for (let i = 0; i < count; i++) {
-        const v = inputs[i]!;
-        const step = v - last;
-        if (step === 0) {
-          if (++flatRun > equal) equal = flatRun;
-          if (flatRun >= flatRunMin) flat += flatRun === flatRunMin ? flatRunMin : 1;
-        } else flatRun = 0;
-        steps += step * step;
-        level += v;
-        last = v;
-      }
-      present += count;
-    }
-    for (let i = whole ? count : 0; i < count; i++) {
-      const v = inputs[i]!;
-      if (v !== v) {
-        held[i] = last;
-        flatRun = 0;
-        continue;
-      }
-      if (fresh) {
-        fresh = false;
-        held.fill(v, 0, i);
-        this.#second.rest(v);
-        last = v;
-      }
-      const step = v - last;
-      if (step === 0) {
-        if (++flatRun > equal) equal = flatRun;
-        if (flatRun >= flatRunMin) flat += flatRun === flatRunMin ? flatRunMin : 1;
-      } else flatRun = 0;
-      steps += step * step;
-      level += v;
-      present++;
-      last = v;
-      held[i] = v;
-    }
-    this.#fresh = fresh;
-    this.#last = last;
-    this.#flatRun = flatRun;
-    this.#steps[slot] = steps;
-    this.#level[slot] = level;
-    this.#present[slot] = present;
-    this.#flat[slot] = flat;
-    this.#equal[slot] = equal;
-    // Every second one: the band ends below a quarter of the rate.
-    let squares = this.#squares[slot]!;
-    let fourths = this.#fourths[slot]!;
-    for (let i = k + (k & 1); i < k + count; i += 2) {
-      const y = band[i & ringMask]!;
-      const square = y * y;
-      squares += square;
-      fourths += square * square;
-    }
-    this.#squares[slot] = squares;
-    this.#fourths[slot] = fourths;
-    this.#second.push(whole ? inputs : held, count, this.#other);
+  push(signal: LeadSignal, k: number, count: number): void {
+    this.#second.push(this.#sums.push(signal, k, count, this.#second), count, this.#other);
   }
 
   /** Heights of the beats that came since the last call. @param beats in samples since reset, of the last seconds
@@ -500,13 +404,15 @@ export class EcgQuality {
     this.rate = 0;
     this.hasLonePulse = false;
     this.features.fill(0);
+    const sums = this.#sums.values;
     let present = 0;
     let flat = 0;
     let equal = 0;
     for (let s = fromSec; s < toSec; s++) {
-      present += this.#present[s % SECONDS]!;
-      flat += this.#flat[s % SECONDS]!;
-      equal = Math.max(equal, this.#equal[s % SECONDS]!);
+      const row = this.#sums.rowOf(s);
+      present += sums[row + ofSecond.present]!;
+      flat += sums[row + ofSecond.flat]!;
+      equal = Math.max(equal, sums[row + ofSecond.equal]!);
     }
     const presentSec = present / this.#fd;
     const count = last - first;
@@ -569,12 +475,13 @@ export class EcgQuality {
     let steps = 0;
     let base = 0;
     let before = Number.NaN;
+    const sums = this.#sums.values;
     for (let s = fromSec; s < toSec; s++) {
-      const slot = s % SECONDS;
-      squares += this.#squares[slot]!;
-      fourths += this.#fourths[slot]!;
-      steps += this.#steps[slot]!;
-      const level = this.#level[slot]! / this.#present[slot]!;
+      const row = this.#sums.rowOf(s);
+      squares += sums[row + ofSecond.squares]!;
+      fourths += sums[row + ofSecond.fourths]!;
+      steps += sums[row + ofSecond.steps]!;
+      const level = sums[row + ofSecond.level]! / sums[row + ofSecond.present]!;
       const moved = level > before ? level - before : before - level;
       if (moved === moved) base += moved;
       before = level;

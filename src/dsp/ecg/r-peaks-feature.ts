@@ -17,6 +17,10 @@ export const FEATURE_DELAY_SEC = WINDOW_SEC / 2 + 0.03;
 /** Length of the moving sum, feature samples. @param fd rate of the feature, Hz */
 export const featureWidth = (fd: number): number => Math.round(WINDOW_SEC * fd);
 
+/** Where the numbers of FeaturePeaks are in its state, after the slopes of the moving sum. In one array, as each field of a number that is
+ *  not whole is an object of its own: a stream among many pays for every cache line. */
+const [SUM, PREVIOUS_SLOPE, SLOPE, SHARP, VALLEY, PEAK, PEAK_SLOPE, PEAK_SHARP, PEAK_VALLEY, NUMBERS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const;
+
 /** A pure function of the slopes since reset, however they were cut. */
 export class FeaturePeaks {
   /** Feature samples since reset. */
@@ -24,28 +28,25 @@ export class FeaturePeaks {
   /** Samples missing up to here. */
   gapRun = 0;
   event = NOTHING;
-  /** Lowest since the last candidate. */
-  valley = 0;
   readonly #candidates: Candidates;
   readonly #hold: number;
-  readonly #window: Float64Array;
+  readonly #width: number;
+  readonly #state: Float64Array;
   #windowAt = 0;
-  #sum = 0;
-  #previousSlope = 0;
-  #peak = 0;
   #peakAt = 0;
-  #peakSlope = 0;
-  #peakSharp = 0;
-  #peakValley = 0;
-  #slope = 0;
-  #sharp = 0;
   #falling = true;
 
   /** @param fd rate of the feature, Hz  @param candidates appended to */
   constructor(fd: number, candidates: Candidates) {
     this.#candidates = candidates;
     this.#hold = Math.round(HOLD_SEC * fd);
-    this.#window = new Float64Array(featureWidth(fd));
+    this.#width = featureWidth(fd);
+    this.#state = new Float64Array(this.#width + NUMBERS);
+  }
+
+  /** Lowest since the last candidate. */
+  get valley(): number {
+    return this.#state[this.#width + VALLEY]!;
   }
 
   reset(): void {
@@ -58,22 +59,22 @@ export class FeaturePeaks {
    *  Its state is in locals meanwhile; with fields this loop is slower by half.
    *  @returns index after the sample that stopped it; why is in `event` */
   scan(slopes: Float64Array, from: number, to: number, wakeAt: number): number {
-    const window = this.#window;
-    const width = window.length;
+    const state = this.#state;
+    const width = this.#width;
     const hold = this.#hold;
     let k = this.k - 1;
     let windowAt = this.#windowAt;
-    let sum = this.#sum;
-    let previousSlope = this.#previousSlope;
-    let slope = this.#slope;
-    let sharp = this.#sharp;
-    let valley = this.valley;
-    let peak = this.#peak;
+    let sum = state[width + SUM]!;
+    let previousSlope = state[width + PREVIOUS_SLOPE]!;
+    let slope = state[width + SLOPE]!;
+    let sharp = state[width + SHARP]!;
+    let valley = state[width + VALLEY]!;
+    let peak = state[width + PEAK]!;
     let peakAt = this.#peakAt;
     let falling = this.#falling;
-    let peakSlope = this.#peakSlope;
-    let peakSharp = this.#peakSharp;
-    let peakValley = this.#peakValley;
+    let peakSlope = state[width + PEAK_SLOPE]!;
+    let peakSharp = state[width + PEAK_SHARP]!;
+    let peakValley = state[width + PEAK_VALLEY]!;
     let event = NOTHING;
     let isOver = false;
     let i = from;
@@ -89,8 +90,8 @@ export class FeaturePeaks {
       const d = Math.abs(signed);
       const edge = Math.abs(signed - previousSlope);
       previousSlope = signed;
-      sum += d - window[windowAt]!;
-      window[windowAt] = d;
+      sum += d - state[windowAt]!;
+      state[windowAt] = d;
       if (++windowAt === width) windowAt = 0;
       if (d > slope) slope = d;
       if (edge > sharp) sharp = edge;
@@ -126,17 +127,17 @@ export class FeaturePeaks {
     if (event !== MISSING) this.gapRun = 0;
     this.k = k + 1;
     this.#windowAt = windowAt;
-    this.#sum = sum;
-    this.#previousSlope = previousSlope;
-    this.#slope = slope;
-    this.#sharp = sharp;
-    this.valley = valley;
-    this.#peak = peak;
     this.#peakAt = peakAt;
     this.#falling = falling;
-    this.#peakSlope = peakSlope;
-    this.#peakSharp = peakSharp;
-    this.#peakValley = peakValley;
+    state[width + SUM] = sum;
+    state[width + PREVIOUS_SLOPE] = previousSlope;
+    state[width + SLOPE] = slope;
+    state[width + SHARP] = sharp;
+    state[width + VALLEY] = valley;
+    state[width + PEAK] = peak;
+    state[width + PEAK_SLOPE] = peakSlope;
+    state[width + PEAK_SHARP] = peakSharp;
+    state[width + PEAK_VALLEY] = peakValley;
     this.event = event;
     return i;
   }
@@ -144,24 +145,22 @@ export class FeaturePeaks {
   /** The peak under way ends here; one that is still rising must have come near the level of beats already. */
   endPeak(signal: number): void {
     const isRising = this.#peakAt >= this.k - 1 - this.gapRun;
-    if (this.#falling || (isRising && this.#peak < RISING_SHARE * signal)) return;
+    const state = this.#state;
+    const width = this.#width;
+    const peak = state[width + PEAK]!;
+    if (this.#falling || (isRising && peak < RISING_SHARE * signal)) return;
     this.#falling = true;
-    this.#candidates.add(this.#peakAt, this.#peak, this.#peakSlope, this.#peakSharp, this.#peakValley);
-    this.#slope = 0;
-    this.#sharp = 0;
+    this.#candidates.add(this.#peakAt, peak, state[width + PEAK_SLOPE]!, state[width + PEAK_SHARP]!, state[width + PEAK_VALLEY]!);
+    state[width + SLOPE] = 0;
+    state[width + SHARP] = 0;
   }
 
   /** A gap: nothing before it may be compared with what follows. */
   endRun(): void {
-    this.#window.fill(0);
+    // of a peak the rest is set when the next one rises
+    this.#state.fill(0, 0, this.#width + PEAK + 1);
     this.#windowAt = 0;
-    this.#sum = 0;
-    this.#previousSlope = 0;
-    this.#peak = 0;
     this.#peakAt = this.k;
-    this.#slope = 0;
-    this.#sharp = 0;
-    this.valley = 0;
     this.#falling = true;
   }
 }

@@ -13,6 +13,11 @@ export const JUMP = 8; // a change is a jump when it is so many times ...
 /** ... the next largest one around, when those of one pulse are left out. */
 export const PULSE_SEC = 0.002;
 
+/** Numbers of a JumpRepair in the state of its lead: the largest change of late, the last feature sample, what all jumps so far add up to,
+ *  and the last sample with it. */
+const [USUAL_CHANGE, PREVIOUS, OFFSET, LAST] = [0, 1, 2, 3] as const;
+export const JUMP_STATE = 4;
+
 /** Of one lead. A pure function of its samples since reset. */
 export class JumpRepair {
   readonly #raw: Float32Array;
@@ -22,15 +27,14 @@ export class JumpRepair {
   readonly #jumps: number;
   /** The largest changes around. */
   readonly #sizes: Float64Array;
-  #usual = 0;
-  #previous = 0;
-  /** What all jumps so far add up to, and the last sample with it. */
-  #offset = 0;
-  #last = 0;
+  readonly #state: Float64Array;
+  readonly #at: number;
 
-  /** @param raw ring of samples, of a power of two  @param fs Hz */
-  constructor(raw: Float32Array, fs: number, decimation: number) {
+  /** @param raw ring of samples, of a power of two  @param fs Hz  @param state of the lead, in which JUMP_STATE numbers from `at` on are its */
+  constructor(raw: Float32Array, fs: number, decimation: number, state: Float64Array, at: number) {
     this.#raw = raw;
+    this.#state = state;
+    this.#at = at;
     this.#mask = raw.length - 1;
     this.#decimation = decimation;
     this.#decay = Math.exp(-decimation / (MEMORY_SEC * fs));
@@ -40,19 +44,20 @@ export class JumpRepair {
   }
 
   reset(): void {
-    this.#usual = 0;
-    this.#previous = Number.NaN;
-    this.#offset = 0;
-    this.#last = Number.NaN;
+    const state = this.#state;
+    state[this.#at + USUAL_CHANGE] = state[this.#at + OFFSET] = 0;
+    state[this.#at + PREVIOUS] = state[this.#at + LAST] = Number.NaN;
   }
 
   /** Takes the jumps out of the sums [0, count) and of their samples. @param inputs AHEAD more of them  @param k number of the first */
   repair(inputs: Float64Array, count: number, k: number): void {
     const decay = this.#decay;
     const decimation = this.#decimation;
-    let usual = this.#usual;
-    let previous = this.#previous;
-    let offset = this.#offset;
+    const state = this.#state;
+    const at = this.#at;
+    let usual = state[at + USUAL_CHANGE]!;
+    let previous = state[at + PREVIOUS]!;
+    let offset = state[at + OFFSET]!;
     for (let i = 0; i < count; i++) {
       const input = inputs[i]!;
       const level = decimation * offset + previous;
@@ -62,15 +67,15 @@ export class JumpRepair {
       const mayJump = change > bound || Math.abs(inputs[i + 1]! - level) > bound;
       if (mayJump || offset !== 0) {
         inputs[i] = this.#repairSample(input, (k + i) * decimation, mayJump);
-        offset = this.#offset;
+        offset = state[at + OFFSET]!;
         change = Math.abs(inputs[i]! - previous);
       }
       usual *= decay;
       if (change > usual) usual = change;
       previous = inputs[i]!;
     }
-    this.#usual = usual;
-    this.#previous = previous;
+    state[at + USUAL_CHANGE] = usual;
+    state[at + PREVIOUS] = previous;
   }
 
   #repairSample(input: number, from: number, mayJump: boolean): number {
@@ -78,24 +83,26 @@ export class JumpRepair {
     const mask = this.#mask;
     const to = from + this.#decimation;
     const least = mayJump && this.#standsAlone(from) ? this.#leastJump(from) : Number.POSITIVE_INFINITY;
-    if (this.#offset === 0 && least === Number.POSITIVE_INFINITY) return input;
+    let offset = this.#state[this.#at + OFFSET]!;
+    if (offset === 0 && least === Number.POSITIVE_INFINITY) return input;
     let before = this.#lastBefore(from);
     let sum = input;
     for (let i = from; i < to; i++) {
       const x = raw[i & mask]!;
       const change = x - before;
       before = x;
-      if (Math.abs(change) > least) this.#offset += change;
-      sum -= this.#offset;
-      raw[i & mask] = x - this.#offset;
+      if (Math.abs(change) > least) offset += change;
+      sum -= offset;
+      raw[i & mask] = x - offset;
     }
-    this.#last = before;
+    this.#state[this.#at + OFFSET] = offset;
+    this.#state[this.#at + LAST] = before;
     return sum;
   }
 
   /** The sample before one, as it came. */
   #lastBefore(from: number): number {
-    return this.#offset === 0 ? this.#raw[(from - 1) & this.#mask]! : this.#last;
+    return this.#state[this.#at + OFFSET] === 0 ? this.#raw[(from - 1) & this.#mask]! : this.#state[this.#at + LAST]!;
   }
 
   /** Whether the largest change of the feature sample is above leastJump(): in a QRS some steps of the loop tell that it is not. */

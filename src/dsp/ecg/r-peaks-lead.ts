@@ -1,6 +1,6 @@
 /** State of RPeakDetector for one lead: raw samples for refinement, and the decimated, band-passed signal with its slope. */
 import type { Biquad } from '../kernels/biquad.ts';
-import { AHEAD, JumpRepair, REPAIRED_FROM_HZ } from './r-peaks-jumps.ts';
+import { AHEAD, JUMP_STATE, JumpRepair, REPAIRED_FROM_HZ } from './r-peaks-jumps.ts';
 
 const MAGNITUDE_MAX = 1e30; // beyond this a sample counts as missing
 /** Feature samples per inner pass. */
@@ -19,6 +19,12 @@ export type LeadLayout = Readonly<{
   ringLength: number;
 }>;
 
+/** Where the numbers of a lead are in its state: of the high-pass and the low-pass two each, the last output, a sum that is not whole yet,
+ *  sums that wait for what follows them, and those of the jumps. In one array, as each field of a number that is not whole is an object of
+ *  its own: a stream among many pays for every cache line. */
+const [HIGH_1, HIGH_2, LOW_1, LOW_2, OUTPUT, PARTIAL, HELD] = [0, 1, 2, 3, 4, 5, 6] as const;
+const JUMPS = HELD + AHEAD;
+
 /** By lead; one thread pushes one detector at a time. */
 const shared: { inputs: Float64Array; slopes: Float64Array }[] = [];
 
@@ -36,17 +42,13 @@ export class LeadSignal {
   /** How many of the push under way are missing. */
   missingHere = 0;
   readonly #layout: LeadLayout;
-  /** High-pass z1 z2, low-pass z1 z2, previous output. */
-  readonly #state = new Float64Array(5);
+  readonly #state = new Float64Array(JUMPS + JUMP_STATE);
   #primed = false;
   #missing = 0;
-  #partial = 0;
   #phase = 0;
   #n = 0;
   #k = 0;
   readonly #jumps: JumpRepair;
-  /** Sums that wait for what follows them. */
-  readonly #held = new Float64Array(AHEAD);
   #heldCount = 0;
 
   /** @param lead its number: leads of one number share what is valid during a push only */
@@ -59,7 +61,7 @@ export class LeadSignal {
     this.rawMask = layout.rawLength - 1;
     this.band = new Float32Array(layout.ringLength);
     this.ringMask = layout.ringLength - 1;
-    this.#jumps = new JumpRepair(this.raw, layout.fs, layout.decimation);
+    this.#jumps = new JumpRepair(this.raw, layout.fs, layout.decimation, this.#state, JUMPS);
   }
 
   reset(): void {
@@ -68,7 +70,6 @@ export class LeadSignal {
     this.#state.fill(0);
     this.#primed = false;
     this.#missing = 0;
-    this.#partial = 0;
     this.#phase = 0;
     this.#n = 0;
     this.#k = 0;
@@ -82,17 +83,18 @@ export class LeadSignal {
     const { decimation } = this.#layout;
     const { raw, rawMask, inputs } = this;
     let count = this.#heldCount;
-    for (let held = 0; held < count; held++) inputs[held] = this.#held[held]!;
+    const state = this.#state;
+    for (let held = 0; held < count; held++) inputs[held] = state[HELD + held]!;
     let n = this.#n;
     if (this.#phase > 0) {
-      let partial = this.#partial;
+      let partial = state[PARTIAL]!;
       const end = Math.min(to, from + decimation - this.#phase);
       this.#phase += end - from;
       for (; i < end; i++) {
         raw[n++ & rawMask] = x[i]!;
         partial += x[i]!;
       }
-      this.#partial = partial;
+      state[PARTIAL] = partial;
       if (this.#phase === decimation) {
         inputs[count++] = partial;
         this.#phase = 0;
@@ -137,12 +139,12 @@ export class LeadSignal {
         raw[n++ & rawMask] = x[i]!;
         partial += x[i]!;
       }
-      this.#partial = partial;
+      state[PARTIAL] = partial;
     }
     this.#n = n;
     const ready = Math.max(0, count - AHEAD);
     this.#heldCount = count - ready;
-    for (let held = 0; held < this.#heldCount; held++) this.#held[held] = inputs[ready + held]!;
+    for (let held = 0; held < this.#heldCount; held++) state[HELD + held] = inputs[ready + held]!;
     if (this.#layout.fs >= REPAIRED_FROM_HZ) this.#jumps.repair(inputs, ready, this.#k);
     this.#filter(ready);
     return ready;
@@ -155,11 +157,11 @@ export class LeadSignal {
     const { b0: h0, a1: g1, a2: g2 } = this.#layout.highPass;
     const { b0: l0, a1: m1, a2: m2 } = this.#layout.lowPass;
     const state = this.#state;
-    let hz1 = state[0]!;
-    let hz2 = state[1]!;
-    let lz1 = state[2]!;
-    let lz2 = state[3]!;
-    let previous = state[4]!;
+    let hz1 = state[HIGH_1]!;
+    let hz2 = state[HIGH_2]!;
+    let lz1 = state[LOW_1]!;
+    let lz2 = state[LOW_2]!;
+    let previous = state[OUTPUT]!;
     let primed = this.#primed;
     let missing = this.#missing;
     let missingHere = 0;
@@ -197,11 +199,11 @@ export class LeadSignal {
       previous = y;
     }
     this.missingHere = missingHere;
-    state[0] = hz1;
-    state[1] = hz2;
-    state[2] = lz1;
-    state[3] = lz2;
-    state[4] = previous;
+    state[HIGH_1] = hz1;
+    state[HIGH_2] = hz2;
+    state[LOW_1] = lz1;
+    state[LOW_2] = lz2;
+    state[OUTPUT] = previous;
     this.#primed = primed;
     this.#missing = missing;
     this.#k = k;

@@ -8,6 +8,7 @@ import type { Boundaries, MeansOf } from '../ecg/delineation.ts';
 import type { BeatTrack, Gaps } from '../hrv/beats.ts';
 import { classifyBeat, intervalMaxUs, noVerdict } from '../hrv/beats.ts';
 import { medianOf } from '../hrv/median.ts';
+import { keptByRate } from '../kernels/kept-by-rate.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
 import type { SampleRing } from './sample-ring.ts';
@@ -83,6 +84,9 @@ const evidence = { sure: 0, pSure: 0, apart: new Float64Array(64), compared: 0 }
 /** Mean of the intervals between good beats, and of those that are NN, s; NaN: none. */
 const mean = { rrSec: Number.NaN, nnSec: Number.NaN };
 
+/** Scratch space of a rate: nothing of it outlives a call. */
+const delineatorOf = keptByRate((fs) => new Delineator(fs));
+
 const slotOf = (tUs: number): number => Math.floor(tUs / (COMPARED_EVERY_SEC * secondUs));
 
 /** Does what was gathered speak for the ends of T?  @param n beats with a QT */
@@ -120,7 +124,7 @@ export class BeatIntervals {
   /** @param ring every sample of the first lead  @param second likewise, null: there is none  @param track, gaps kept by the caller */
   constructor(fs: number, ring: SampleRing, second: SampleRing | null, track: BeatTrack, gaps: Gaps, sink: ValueSink) {
     this.#fs = fs;
-    this.#delineator = new Delineator(fs);
+    this.#delineator = delineatorOf(fs);
     this.#track = track;
     this.#gaps = gaps;
     this.#sink = sink;
