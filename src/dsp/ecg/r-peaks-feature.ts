@@ -19,7 +19,9 @@ export const featureWidth = (fd: number): number => Math.round(WINDOW_SEC * fd);
 
 /** Where the numbers of FeaturePeaks are in its state, after the slopes of the moving sum. In one array, as each field of a number that is
  *  not whole is an object of its own: a stream among many pays for every cache line. */
-const [SUM, PREVIOUS_SLOPE, SLOPE, SHARP, VALLEY, PEAK, PEAK_SLOPE, PEAK_SHARP, PEAK_VALLEY, NUMBERS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const;
+const [SUM, PREVIOUS_SLOPE, SLOPE, SHARP, VALLEY, PEAK, PEAK_SLOPE, PEAK_SHARP, PEAK_VALLEY, NUMBERS] = [
+  0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+] as const;
 
 /** A pure function of the slopes since reset, however they were cut. */
 export class FeaturePeaks {

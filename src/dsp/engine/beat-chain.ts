@@ -127,7 +127,9 @@ export class BeatChain implements Chain, RowTaker {
   readonly #flags = new Map<number, QualityFlag>();
   /** Flags of heart rates by their time, s; likewise. */
   readonly #rateFlags = new Map<number, QualityFlag>();
+  /** Beats before it are out; all rows before it are. */
   #finalUs = 0;
+  #outUs = 0;
 
   /** @param kind finds the beats and judges them */
   constructor(group: BeatGroup, kind: KernelKind, methods: ChainMethods, stock: KernelStock, sink: RowSink) {
@@ -184,19 +186,21 @@ export class BeatChain implements Chain, RowTaker {
   }
 
   get finalUs(): number {
-    if (this.feed.k < 0) return Number.POSITIVE_INFINITY;
-    const values = this.#values?.finalUs ?? Number.POSITIVE_INFINITY;
-    const breathing = this.#breathing?.finalUs ?? Number.POSITIVE_INFINITY;
-    const rhythm = this.#rhythm?.finalUs ?? Number.POSITIVE_INFINITY;
-    const intervals = this.#intervals?.finalUs ?? Number.POSITIVE_INFINITY;
-    const burden = this.#burden?.finalUs ?? Number.POSITIVE_INFINITY;
-    const waves = this.#waves?.finalUs ?? Number.POSITIVE_INFINITY;
-    const oxygen = this.#oxygen?.finalUs ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#finalUs, values, breathing, rhythm, intervals, burden, waves, oxygen);
+    return this.feed.k < 0 ? Number.POSITIVE_INFINITY : this.#outUs;
   }
 
   advance(): void {
+    if (this.feed.k >= 0 && !this.#isDue()) return;
     if (this.feed.advance()) this.#settle();
+  }
+
+  /** Values are due at whole seconds, and beats have the flags of theirs: until the beats of one more are known, samples only wait. Taken a
+   *  second at a time instead of packet by packet, a stream among many is fetched into the cache less often. */
+  #isDue(): boolean {
+    const { rateNanoHz } = this.group;
+    const fromSec = positionUs(this.feed.k - this.#beats.lookahead, rateNanoHz) / secondUs;
+    const toSec = positionUs(this.feed.seen - this.#beats.lookahead, rateNanoHz) / secondUs;
+    return Math.floor(toSec) > Math.floor(fromSec) || Math.ceil(toSec) > Math.ceil(fromSec);
   }
 
   flush(): void {
@@ -204,6 +208,7 @@ export class BeatChain implements Chain, RowTaker {
     this.#settle();
     // Beats are said to be final up to the next seam only. None follow before the feed's end, and breaths need that to come out.
     this.#breathing?.advance(positionUs(this.feed.k, this.group.rateNanoHz));
+    this.#outUs = Math.min(this.#finalUs, this.#valuesFinalUs);
   }
 
   close(): void {
@@ -294,20 +299,27 @@ export class BeatChain implements Chain, RowTaker {
     // not at every packet: an iterator each
     if (this.#flags.size > keptFlags) forgetFlags(this.#flags, wholeSec(judgedUs - keptFlagsUs));
     if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, wholeSec(flaggedUs - keptFlagsUs));
-    const keepUs =
-      Math.min(
-        judgedUs,
-        this.#values?.finalUs ?? judgedUs,
-        this.#breathing?.finalUs ?? judgedUs,
-        this.#rhythm?.finalUs ?? judgedUs,
-        this.#intervals?.finalUs ?? judgedUs,
-        this.#burden?.finalUs ?? judgedUs,
-        this.#waves?.finalUs ?? judgedUs,
-      ) - keptUs;
+    const valuesUs = this.#valuesFinalUs;
+    this.#outUs = Math.min(this.#finalUs, valuesUs);
+    const keepUs = Math.min(judgedUs, valuesUs) - keptUs;
     if (track.tUs[0]! < keepUs - 60 * secondUs) {
       track.forgetBefore(keepUs);
       this.#gaps.forgetBefore(keepUs);
     }
+  }
+
+  /** Time before which every value is out, µs. */
+  get #valuesFinalUs(): number {
+    const none = Number.POSITIVE_INFINITY;
+    return Math.min(
+      this.#values?.finalUs ?? none,
+      this.#breathing?.finalUs ?? none,
+      this.#rhythm?.finalUs ?? none,
+      this.#intervals?.finalUs ?? none,
+      this.#burden?.finalUs ?? none,
+      this.#waves?.finalUs ?? none,
+      this.#oxygen?.finalUs ?? none,
+    );
   }
 
   /** Gives beats the flag of their second.  @returns time before which all beats have it, µs */

@@ -88,10 +88,16 @@ export class LeadFeed {
     if (k > l.frontier) l.frontier = k;
   }
 
+  /** First sample index that some lead has not seen. */
+  get seen(): number {
+    let seen = Number.POSITIVE_INFINITY;
+    for (let l = 0; l < this.#leads.length; l++) seen = Math.min(seen, this.#leads[l]!.frontier);
+    return seen;
+  }
+
   /** Hands on what all leads have seen.  @returns false when there is nothing new */
   advance(): boolean {
-    let to = Number.POSITIVE_INFINITY;
-    for (const lead of this.#leads) to = Math.min(to, lead.frontier);
+    const to = this.seen;
     if (this.#k < 0 && !this.#begin()) return false;
     if (to <= this.#k) return false;
     this.#process(to);

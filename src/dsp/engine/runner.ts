@@ -68,7 +68,8 @@ export class SegmentRunner {
   readonly #sink: ItemSink;
   /** Missing samples after which everything undecided has come out. */
   readonly contextCount: number;
-  readonly #lookahead: number;
+  /** Samples after the last one before which everything has been given to the sink. */
+  readonly lookahead: number;
   readonly #empty: Float64Array[];
   #current: Run | null = null;
   #next: Run | null = null;
@@ -86,7 +87,7 @@ export class SegmentRunner {
     this.#stock = stock;
     this.#sink = sink;
     const fs = kind.rateNanoHz / 1e9;
-    this.#lookahead = Math.ceil(stock.latencySec(kind) * fs) + 1;
+    this.lookahead = Math.ceil(stock.latencySec(kind) * fs) + 1;
     this.contextCount = Math.ceil(contextSec * fs);
     this.#empty = Array.from({ length: kind.leadCount }, () => missingRows);
   }
@@ -150,7 +151,7 @@ export class SegmentRunner {
 
   #openNext(current: Run): void {
     this.#next = openRun(segmentAt(current.segment.index + 1, this.#kind.rateNanoHz));
-    this.#border = current.segment.endK + this.#lookahead;
+    this.#border = current.segment.endK + this.lookahead;
   }
 
   /** Feeds rows, cut where a segment's context starts and where the segment before it is done. */
@@ -166,7 +167,7 @@ export class SegmentRunner {
       if (current.items.count > 0) this.#collect(current);
       if (this.#k >= this.#border) this.#turn(current);
     }
-    this.#settle(this.#k - this.#lookahead);
+    this.#settle(this.#k - this.lookahead);
   }
 
   #feedRun(run: Run, leads: readonly Float64Array[], from: number, to: number, present: boolean): void {
