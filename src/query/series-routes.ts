@@ -80,7 +80,7 @@ const BeatSeriesSchema = exactly({
 const range = {
   since: Type.Optional(Timestamp),
   until: Type.Optional(Timestamp),
-  method_code: Type.Optional(Type.String({ maxLength: 128, description: 'e.g. derived:hr_ecg_v17; absent: the newest.' })),
+  method_code: Type.Optional(Type.String({ maxLength: 128, description: 'e.g. derived:hr_ecg_v18; absent: the newest.' })),
   cursor: CursorQuery,
 };
 

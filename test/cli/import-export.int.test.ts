@@ -353,7 +353,7 @@ test('Parquet is read by an independent program: samples, beats and features wit
     method_code: expect.stringContaining('_v'),
     qmask: expect.any(Number),
   });
-  expect(features.find(({ feature }) => feature === 'hr_ecg')).toMatchObject({ method_code: 'derived:hr_ecg_v17', ts: expect.any(BigInt) });
+  expect(features.find(({ feature }) => feature === 'hr_ecg')).toMatchObject({ method_code: 'derived:hr_ecg_v18', ts: expect.any(BigInt) });
 });
 
 // promise: export-wfdb

@@ -189,9 +189,9 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
      where method_id = (select id from method where code = 'derived:hr_ppg_v12')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1 '));
-  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v17');
+  const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v18');
   expect(oneMethod.code, oneMethod.err).toBe(EXIT_OK);
-  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v17'));
+  const hr = (rows: readonly string[]): string[] => rows.filter((row) => row.includes(' hr_ecg') || row.startsWith('derived:hr_ecg_v18'));
   expect(differences(hr(await rowsOf('live')), hr(live))).toEqual([]);
   expect((await rowsOf('live')).length).toBeLessThan(live.length);
   expect((await cli('--device', 'live', '--ended')).code).toBe(EXIT_OK);
@@ -221,7 +221,7 @@ test('values are those of all samples when late data arrives while reprocess wri
   );
   const endSec = startSec + lengthSec - 60;
   const computed = async (): Promise<boolean> =>
-    (await rowsOf('meanwhile')).some((row) => row.startsWith('derived:hr_ecg_v17') && secondOf(row) > endSec);
+    (await rowsOf('meanwhile')).some((row) => row.startsWith('derived:hr_ecg_v18') && secondOf(row) > endSec);
   await until(computed);
   // Values may be stored before the samples that they were computed from: then reprocess would find none, or only the first ones.
   const stored = async (): Promise<boolean> => (await lastStoredSec('meanwhile')) > endSec;
@@ -280,7 +280,7 @@ test('late data that was acknowledged, and not computed when the service was kil
     sent.filter((packet) => !late.includes(packet)),
   );
   await until(async () =>
-    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v17') && secondOf(row) > startSec + lengthSec - 20),
+    (await rowsOf('late')).some((row) => row.startsWith('derived:hr_ecg_v18') && secondOf(row) > startSec + lengthSec - 20),
   );
   await sleep(6000); // a checkpoint is noted: nothing but the late packets is to be replayed
   // they come one by one, so that the first are in the tables and checkpoints are noted while the recomputation still waits for the last
@@ -290,7 +290,7 @@ test('late data that was acknowledged, and not computed when the service was kil
   }
   await stop('SIGKILL');
   const killed = await rowsOf('late');
-  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v17') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
+  expect(killed.some((row) => row.startsWith('derived:hr_ecg_v18') && Math.abs(secondOf(row) - startSec - 43.5) < 1.5)).toBe(false);
 
   baseUrl = await serve();
   await send(baseUrl, recordingOf('whole'));

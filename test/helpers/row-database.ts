@@ -30,7 +30,7 @@ export async function migrateUpTo(url: string, last: number): Promise<void> {
  *  them, and some that it should not have. */
 export const rowsOfBefore = `
   insert into method (id, kind, name, code, cadence_hz, step) overriding system value values
-    (101, 'feature', 'hr_ecg', 'derived:hr_ecg_v17', 1, 0.001), (102, 'feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, 0),
+    (101, 'feature', 'hr_ecg', 'derived:hr_ecg_v18', 1, 0.001), (102, 'feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, 0),
     (103, 'feature', 'steps', 'derived:steps_v2', 1, 0), (104, 'feature', 'power', 'derived:power_v1', 1, 0),
     (111, 'beat', 'r_peaks', 'derived:r_peaks_v99', null, 0.001), (112, 'beat', 'r_peaks', 'derived:r_peaks_v1', null, 0);
   create temporary table moment as

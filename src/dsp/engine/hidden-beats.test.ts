@@ -93,6 +93,13 @@ test.each([0.2, 0.15, 0.1])('a fall of the gain to %f is no good pause', (gain) 
   expect(long[0]!.flag).toBeGreaterThan(0);
 });
 
+test('a lead turned over has the same values and flags', () => {
+  const { normal, ventricular } = ectopy(3);
+  const late: EcgShape = { ...ecgShapes.usual, t: [[0.4, 0.38, 0.06]] };
+  const x = sum(ecg(late, normal, normal.map((t) => t - 0.17), 0.02), ecg(wide(0.35), ventricular, [], 0)); // prettier-ignore
+  expect(rowsOf(x.map((v) => -v))).toEqual(rowsOf(x));
+});
+
 describe('T waves that are taken for beats', () => {
   test.each([
     [

@@ -51,7 +51,7 @@ const HELD_SEC = 40;
 /** Likewise, how steep the signal was. */
 const STEEP_HELD_SEC = PAUSE_MAX_SEC + 2;
 /** What lies in a long interval is a beat that was not seen, or noise that may be one, from this share of the steepness of the beats on. */
-export const STEEP_MIN = 0.35;
+export const STEEP_MIN = 0.4;
 /** Share of an interval in which nothing changes from which an electrode is off. */
 export const STILL_MAX = 0.2;
 /** Left out around the beats: the first with the end of its QRS complex, the second with its beginning. */

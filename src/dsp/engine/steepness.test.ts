@@ -39,4 +39,21 @@ describe('Steepness', () => {
     expect(whole.filter((most) => most > 0).length).toBeGreaterThan(150);
     for (const size of [1, 7, 90]) expect(readings(() => size)).toEqual(whole);
   });
+
+  test('is the same of the signal turned over, and in proportion to its unit', () => {
+    const random = seeded(6);
+    const x = Float64Array.from({ length: 20 * fs }, (_, i) => Math.sin(i / 40) + 0.1 * random());
+    const readings = (factor: number): number[] => {
+      const steepness = new Steepness(fs, 30);
+      steepness.push(x.map((v) => factor * v), 0, x.length, 0); // prettier-ignore
+      return Array.from({ length: 190 }, (_, i) => steepness.between(i / 10, i / 10 + 0.1)).flatMap(({ most, still }, i) => [
+        most / Math.abs(factor),
+        still,
+        steepness.restBetween(i / 10, i / 10 + 0.5) / Math.abs(factor),
+      ]);
+    };
+    const usual = readings(1);
+    expect(usual.slice(3).filter(Number.isNaN)).toEqual([]);
+    for (const factor of [-1, 1024, -1024]) expect(readings(factor)).toEqual(usual);
+  });
 });

@@ -11,7 +11,7 @@ const BINS_PER_SEC = 20;
 export class Steepness {
   readonly #fs: number;
   readonly #every: number;
-  /** By twentieth of a second, the greatest change that ends in it; NaN where nothing was there. */
+  /** By twentieth of a second, the greatest change that ends in it, whichever way it goes; NaN where nothing was there. */
   readonly #bins: Float32Array;
   /** The newest of the samples that are looked at, for the changes of those to come: a ring. */
   readonly #before: Float64Array;
@@ -43,11 +43,10 @@ export class Steepness {
       let most = this.#most;
       for (; at < end; at += every) {
         const value = x[at - k]!;
-        const change = value - before[slot]!;
+        const change = Math.abs(value - before[slot]!);
         before[slot] = value;
         if (++slot === size) slot = 0;
         if (change > most) most = change;
-        else if (-change > most) most = -change;
       }
       this.#most = most;
       if (most >= 0) this.#bins[this.#bin % this.#bins.length] = most;

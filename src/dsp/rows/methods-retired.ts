@@ -52,6 +52,9 @@ const of16 =
 const ofFast = 'a low index was good at more than 120 /min, where T waves are taken for P waves.';
 const of17 =
   'good where every second beat is the T wave of a broad complex, or the other half of an even wave (made patients, even waves of 30 to 330 /min: 1.7 % of the rates were twice the heart rate and good, since then 0.01).';
+const ofFlanks =
+  'of a change that falls, of less than 1 in the unit of the lead, the size was lost in part: a lead turned over, or in another unit, could have other flags.';
+const fromLess = 'a long interval was suspect for a change of 0.35 of that of the beats, since then 0.4.';
 /** What else was good of the intervals of a beat. */
 const wavesOf16 = ({ feature }: Method): string => {
   if (feature === 'pr_60s') return '; of a PR above 300 ms the flank of P was measured, and good';
@@ -208,11 +211,12 @@ export const retiredMethods: readonly Method[] = [
   ...featureMethods.filter(isMadeOfRPeaks).flatMap((current) => {
     const isVariability = current.feature.startsWith('hrv_');
     // the version made of r_peaks version 13, and the one before sure supraventricular beats were no doubt
-    const of13 = current.version - 5;
+    const of13 = current.version - (current.feature === 'hr_ecg' ? 6 : 5);
     const before = isVariability ? of13 - 1 : of13;
     // the version made of r_peaks version 12
     const of12 = before - (isDoubtedByPlace(current) ? 2 : 1);
     return [
+      ...(current.feature === 'hr_ecg' ? [earlier(current, of13 + 5, ofFlanks)] : []),
       earlier(current, of13 + 4, of17),
       earlier(current, of13 + 3, of16),
       earlier(current, of13 + 2, isVariability ? of15 : current.feature === 'hr_ecg' ? goodOverHeld : byFirstLead),
@@ -409,12 +413,18 @@ export const retiredMethods: readonly Method[] = [
   ]),
   ...(['longest_rr_10s', 'af_index', 'af_burden_300s'] as const)
     .map((feature) => featureMethods[methodIndex(feature)]!)
-    .flatMap((current) => [
-      earlier(current, current.version - 1, of17),
-      earlier(current, current.version - 2, current.feature === 'af_index' ? `${of16.slice(0, -1)}; ${ofFast}` : of16),
-      earlier(current, current.version - 3, current.feature === 'longest_rr_10s' ? byFirstLead : of15),
-      earlier(current, current.version - 4, flaggedBy12),
-    ]),
+    .flatMap((current) => {
+      const isLongest = current.feature === 'longest_rr_10s';
+      // the version made of r_peaks version 17
+      const last = current.version - (isLongest ? 2 : 1);
+      return [
+        ...(isLongest ? [earlier(current, last + 1, `${ofFlanks.slice(0, -1)}; ${fromLess}`)] : []),
+        earlier(current, last, of17),
+        earlier(current, last - 1, current.feature === 'af_index' ? `${of16.slice(0, -1)}; ${ofFast}` : of16),
+        earlier(current, last - 2, isLongest ? byFirstLead : of15),
+        earlier(current, last - 3, flaggedBy12),
+      ];
+    }),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 15, of17),
   earlier(featureMethods[methodIndex('sqi_ecg')]!, 14, of16),
   earlier(

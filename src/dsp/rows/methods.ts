@@ -213,7 +213,7 @@ const boundaries: readonly Method[] = [
 export const featureMethods: readonly Method[] = [
   method({
     feature: 'hr_ecg',
-    version: 17,
+    version: 18,
     source: 'ecg',
     title: 'Heart rate from ECG',
     unit: '/min',
@@ -400,7 +400,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'longest_rr_10s',
-    version: 13,
+    version: 14,
     source: 'ecg',
     title: 'Longest RR interval of 10 s',
     unit: 'ms',
