@@ -4,15 +4,32 @@ import type { BeatRow, FeatureRow } from '../src/dsp/rows/feature-rows.ts';
 import { beatMethods } from '../src/dsp/rows/methods.ts';
 import { StreamEngine } from '../src/dsp/engine/engine.ts';
 import { KernelStock } from '../src/dsp/engine/runner.ts';
-import type { ChannelConfig, Spo2Calibration } from '../src/signal.ts';
+import type { ChannelConfig, QualityFlag, Spo2Calibration } from '../src/signal.ts';
 import { RowBuffer, rowWidth } from '../src/dsp/rows/row-buffer.ts';
 
 export type PhysicalChannel = Readonly<{ code: string; kind: ChannelConfig['kind']; fs: number; unit: string; samples: Float64Array }>;
 
 export type StreamRows = Readonly<{ beats: readonly BeatRow[]; features: ReadonlyMap<string, readonly FeatureRow[]> }>;
 
+/** Told of each value as it is computed, while `scratch` of src/dsp/hrv/values.ts still holds its window. `method`: position in
+ *  `featureMethods`. */
+export type Watch = (method: number, tUs: number) => void;
+
+class WatchedEngine extends StreamEngine {
+  watch: Watch | null = null;
+
+  override value(method: number, channelNo: number, tUs: number, value: number, flag: QualityFlag): void {
+    this.watch?.(method, tUs);
+    super.value(method, channelNo, tUs, value, flag);
+  }
+}
+
 /** @param channels start together at device time 0  @param spo2 null: the textbook line */
-export function streamRows(channels: readonly PhysicalChannel[], spo2: Spo2Calibration | null = null): StreamRows {
+export function streamRows(
+  channels: readonly PhysicalChannel[],
+  spo2: Spo2Calibration | null = null,
+  watch: Watch | null = null,
+): StreamRows {
   const rows = new RowBuffer();
   const configs = channels.map(({ code, kind, fs, unit }): ChannelConfig => ({
     code,
@@ -23,7 +40,8 @@ export function streamRows(channels: readonly PhysicalChannel[], spo2: Spo2Calib
     unit,
     lead: '',
   }));
-  const engine = new StreamEngine(configs, 0, new KernelStock(), rows, spo2);
+  const engine = new WatchedEngine(configs, 0, new KernelStock(), rows, spo2);
+  engine.watch = watch;
   const seconds = Math.ceil(Math.max(...channels.map(({ samples, fs }) => samples.length / fs)));
   const floats = channels.map(({ samples }) => Float32Array.from(samples));
   for (let sec = 0; sec < seconds; sec++) {
