@@ -1,11 +1,12 @@
-/** Trends of one person: heart rate and HRV, steps and sleep, over any range; next to another person; and the trace behind a point. */
+/** Trends of one person: heart rate and HRV or any other computed value, steps and sleep, over any range; next to another person; and the
+ *  trace behind a point. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../sdk/fetch-json.ts';
-import { problemOf, t } from './language.ts';
+import { locale, named, problemOf, t } from './language.ts';
 import { parseDuration } from '../widgets/shared/format.ts';
 import { call } from './service.ts';
-import type { Stream, Xuser } from './service.ts';
+import type { Biosignal, Stream, Xuser } from './service.ts';
 import { inLanguage } from './strips.ts';
 
 type Point = Readonly<{ time: string; stream_id: string | null }>;
@@ -34,6 +35,10 @@ export class Trends {
   #user: Xuser | null = null;
   #zone = '';
   #daily: readonly string[] = [];
+  /** What is computed, by name. */
+  #computed: readonly Biosignal[] = [];
+  /** Abbreviation of the value that was chosen; '': heart rate and HRV. */
+  #value: string;
   #other: Xuser | null = null;
   /** Another period of the same person, as the chart has it; '': none. */
   #period = '';
@@ -53,6 +58,7 @@ export class Trends {
     this.#to = query.get('to');
     const range = query.get('range') ?? '';
     this.#range = durations.test(range) ? range : '24h';
+    this.#value = query.get('value') ?? '';
   }
 
   async load(user: Xuser, zone: string): Promise<void> {
@@ -60,6 +66,9 @@ export class Trends {
     this.#zone = zone;
     const params = { projectId: user.project_id };
     const catalog = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params });
+    this.#computed = catalog
+      .filter((item) => item.source_type === 'derived')
+      .toSorted((a, b) => named(a.name).localeCompare(named(b.name), locale, { numeric: true }));
     const wanted = catalog.filter(({ abbreviation }) => ['STEPS', 'STEPS-D', 'SLEEP'].includes(abbreviation));
     const found = await Promise.all(
       wanted.map(async ({ id, abbreviation }) => {
@@ -76,16 +85,18 @@ export class Trends {
   }
 
   view(): TemplateResult {
+    const chosen = this.#computed.find(({ abbreviation }) => abbreviation === this.#value);
     return html`<div
       class="trends"
       @bio:range=${(event: CustomEvent<Range>) => this.#keep(event)}
       @bio:compare=${(event: CustomEvent<{ compare: string }>) => this.#compared(event)}
       @bio:point=${(event: CustomEvent<Point>) => this.#show(event.detail)}
     >
+      ${this.#choices()}
       <bio-trend-chart
         id="trend"
-        biosignals="HR,RMSSD"
-        heading=${t('Heart rate and HRV')}
+        biosignals=${chosen?.abbreviation ?? 'HR,RMSSD'}
+        heading=${chosen === undefined ? t('Heart rate and HRV') : named(chosen.name)}
         range=${this.#range}
         from=${this.#from ?? nothing}
         to=${this.#to ?? nothing}
@@ -109,6 +120,26 @@ export class Trends {
               tools
             ></bio-trend-chart>`
       }
+    </div>`;
+  }
+
+  #choices(): TemplateResult {
+    const choose = (event: Event): void => {
+      this.#value = (event.target as HTMLSelectElement).value;
+      this.#page.keep({ value: this.#value });
+      this.#show(null);
+    };
+    return html`<div class="row compare">
+      <label
+        >${t('Value')}
+        <select name="value" @change=${choose}>
+          <option value="" ?selected=${this.#value === ''}>${t('Heart rate and HRV')}</option>
+          ${this.#computed.map(
+            ({ abbreviation, name }) =>
+              html`<option value=${abbreviation} ?selected=${this.#value === abbreviation}>${named(name)}</option>`,
+          )}
+        </select></label
+      >
     </div>`;
   }
 

@@ -1150,7 +1150,7 @@ export const de = {
   'Delay of the reflected pulse wave': 'Verzögerung der reflektierten Pulswelle',
   'b/a of the second derivative of the pulse': 'b/a der zweiten Ableitung der Pulswelle',
   'Aging index of the second derivative of the pulse': 'Alterungsindex der zweiten Ableitung der Pulswelle',
-  'Burden of atrial fibrillation': 'Last durch Vorhofflimmern',
+  'Burden of atrial fibrillation': 'Vorhofflimmer-Last',
   'Index of atrial fibrillation': 'Vorhofflimmer-Index',
   'Short-term exponent of detrended fluctuation (alpha 1)': 'Kurzzeit-Exponent der trendbereinigten Fluktuation (Alpha 1)',
   'Power 0.15-0.4 Hz': 'Leistung 0,15–0,4 Hz',

@@ -1146,11 +1146,11 @@ export const fr: Translations = {
   'packet log': 'journal des paquets',
   secret: 'secret',
   'Activity (mean amplitude deviation)': 'Activité (déviation moyenne d’amplitude)',
-  'Crest time of the pulse': 'Temps de crête du pouls',
+  'Crest time of the pulse': 'Temps de montée du pouls',
   'Width of the pulse at half height': 'Largeur du pouls à mi-hauteur',
   'Area of the pulse after the notch over that before it': 'Aire du pouls après l’incisure sur celle d’avant',
   'Reflection index of the pulse': 'Indice de réflexion du pouls',
-  'Delay of the reflected pulse wave': 'Délai de l’onde de pouls réfléchie',
+  'Delay of the reflected pulse wave': 'Retard de l’onde de pouls réfléchie',
   'b/a of the second derivative of the pulse': 'b/a de la dérivée seconde du pouls',
   'Aging index of the second derivative of the pulse': 'Indice de vieillissement de la dérivée seconde du pouls',
   'Burden of atrial fibrillation': 'Charge de fibrillation atriale',
@@ -1190,8 +1190,8 @@ export const fr: Translations = {
   'Signal quality of ECG': 'Qualité du signal ECG',
   'Signal quality of PPG': 'Qualité du signal PPG',
   'Steps in 8 s': 'Pas en 8 s',
-  'Supraventricular ectopic burden': 'Charge ectopique supraventriculaire',
-  'Ventricular ectopic burden': 'Charge ectopique ventriculaire',
+  'Supraventricular ectopic burden': 'Charge en extrasystoles supraventriculaires',
+  'Ventricular ectopic burden': 'Charge en extrasystoles ventriculaires',
   'Ventricular couplets of 5 min': 'Doublets ventriculaires en 5 min',
   'Longest ventricular run of 10 s': 'Plus longue salve ventriculaire de 10 s',
   'Ventricular runs of 5 min': 'Salves ventriculaires en 5 min',
@@ -1279,7 +1279,7 @@ export const fr: Translations = {
   'Intervals that count cover {share} of the window; a spectrum needs {least}.':
     'Les intervalles qui comptent couvrent {share} de la fenêtre ; un spectre en demande {least}.',
   'In this window, {share} of the good values of the index of atrial fibrillation are 0.5 or more; where none is good, of the suspect ones. From 5 % and three values on, the rhythm is said to look like it.':
-    'Dans cette fenêtre, {share} des bonnes valeurs de l’indice de fibrillation auriculaire sont de 0,5 ou plus ; si aucune n’est bonne, des douteuses. À partir de 5 % et de trois valeurs, il est dit que le rythme y ressemble.',
+    'Dans cette fenêtre, {share} des bonnes valeurs de l’indice de fibrillation atriale sont de 0,5 ou plus ; si aucune n’est bonne, des douteuses. À partir de 5 % et de trois valeurs, il est dit que le rythme y ressemble.',
   'Intervals that count are more than 10 s apart, or too few for a spectrum.':
     'Les intervalles qui comptent sont séparés de plus de 10 s, ou trop peu nombreux pour un spectre.',
   'The beats are too bad for a spectrum.': 'Les battements sont trop mauvais pour un spectre.',
@@ -1304,9 +1304,9 @@ export const fr: Translations = {
   'A window below 5 minutes is too short for VLF, below 2 for LF: these are at best suspect.':
     'Une fenêtre de moins de 5 minutes est trop courte pour VLF, de moins de 2 pour LF : celles-ci sont au mieux douteuses.',
   'The rhythm looks like atrial fibrillation in {share} of the recordings (mean burden of five minutes): variability is then not that of sinus rhythm.':
-    'Le rythme ressemble à une fibrillation auriculaire dans {share} des enregistrements (charge moyenne par cinq minutes) : la variabilité n’est alors pas celle du rythme sinusal.',
+    'Le rythme ressemble à une fibrillation atriale dans {share} des enregistrements (charge moyenne par cinq minutes) : la variabilité n’est alors pas celle du rythme sinusal.',
   'The rhythm looks like atrial fibrillation in {share} of the window: variability is then not that of sinus rhythm.':
-    'Le rythme ressemble à une fibrillation auriculaire dans {share} de la fenêtre : la variabilité n’est alors pas celle du rythme sinusal.',
+    'Le rythme ressemble à une fibrillation atriale dans {share} de la fenêtre : la variabilité n’est alors pas celle du rythme sinusal.',
   'Of pulse waves (PRV): not the same as variability of ECG; some of the differences arise on the pulse’s way to the sensor.':
     'D’après les ondes de pouls (PRV) : ce n’est pas la variabilité de l’ECG ; les différences viennent en partie du trajet du pouls.',
   'With beats as people corrected them; stored values stay as computed.':

@@ -28,6 +28,9 @@ const categories = new Map([
   ...['55423-8', '93832-4'].map((code) => [code, 'activity'] as const),
 ]);
 
+/** What the vital signs profile of R4 asks for in front of a code that says how it was measured: saturation, by pulse oximetry. */
+const vitalCodes: Readonly<Record<string, readonly string[]>> = { '59408-5': ['2708-6'] };
+
 /** The category of the value. */
 function categoryOf(row: ObservationRow): string {
   return categories.get(row.loinc_code) ?? (row.signal_type === 'score' ? 'survey' : 'procedure');
@@ -37,6 +40,7 @@ function categoryOf(row: ObservationRow): string {
 export function fhirObservation(row: ObservationRow, subjectId: string): object {
   const bucket = row.effective_end === undefined ? 'minute' : row.id.endsWith('.P1D') ? 'day' : 'hour';
   const own = { system: BIO_SYSTEM, code: row.abbreviation, display: row.name };
+  const codes = row.loinc_code === '' ? [] : [...(vitalCodes[row.loinc_code] ?? []), row.loinc_code];
   const components: object[] = [{ code: concept('quality-flag', 'Quality: 0 good, 1 suspect, 2 bad'), valueInteger: row.qmask }];
   if (row.value_n !== null) components.push({ code: concept('value-count', `Values in the ${bucket}`), valueInteger: row.value_n });
   if (row.good_n !== null) components.push({ code: concept('good-value-count', `Good values in the ${bucket}`), valueInteger: row.good_n });
@@ -47,7 +51,7 @@ export function fhirObservation(row: ObservationRow, subjectId: string): object 
     id: row.id,
     status: row.qmask === 0 ? 'final' : 'preliminary',
     category: [{ coding: [{ system: CATEGORY, code: categoryOf(row) }] }],
-    code: { coding: row.loinc_code === '' ? [own] : [{ system: LOINC, code: row.loinc_code }, own], text: row.name },
+    code: { coding: [...codes.map((code) => ({ system: LOINC, code })), own], text: row.name },
     subject: { reference: `Patient/${subjectId}` },
     ...(row.effective_end === undefined
       ? { effectiveDateTime: row.effective_time }

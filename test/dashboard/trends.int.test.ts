@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { report } from '../../src/cli/report.ts';
 import { createSimulatedDevice } from '../../src/cli/simulator/device.ts';
 import { createPacketSource } from '../../src/cli/simulator/packets.ts';
+import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { ran } from '../helpers/commands.ts';
@@ -85,6 +86,29 @@ describe.skipIf(chromiumPath === null)('a person', () => {
     const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn, locale: 'en-GB' });
     const chart = page.locator('bio-trend-chart#trend');
     await chart.getByText(/^26 Oct 2025, 02:30(:00)? CEST – 26 Oct 2025, 02:20(:00)? CET$/).waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  // promise: any-trend
+  it('has the course of any computed value that is chosen, which the address keeps', async () => {
+    const range = 'from=2026-03-28T08:00:00Z&to=2026-03-28T08:07:00Z';
+    const address = `/dashboard/#/users/${person}?${range}`;
+    const { page, errors } = await dashboard.open(address, { storageState: dashboard.signedIn });
+    const chart = page.locator('bio-trend-chart#trend');
+    await chart.getByRole('heading', { name: 'Heart rate and HRV' }).waitFor();
+    const choice = page.locator('.trends select[name=value]');
+    await expect.poll(() => choice.locator('option').count()).toBe(featureMethods.length + 1);
+    await choice.selectOption({ label: 'QT interval, 60 s' });
+    await chart.getByRole('heading', { name: 'QT interval, 60 s' }).waitFor();
+    await expect.poll(() => chart.locator('[part=value]').first().textContent()).toMatch(/^\d{3}$/);
+    expect(page.url()).toContain('value=QT');
+    expect(await violations(page, '.trends')).toEqual([]);
+    await page.reload();
+    await chart.getByRole('heading', { name: 'QT interval, 60 s' }).waitFor();
+    await choice.selectOption('');
+    await chart.getByRole('heading', { name: 'Heart rate and HRV' }).waitFor();
+    expect(page.url()).not.toContain('value=');
     expect(errors).toEqual([]);
     await page.context().close();
   });

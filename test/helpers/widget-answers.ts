@@ -74,6 +74,8 @@ export function serveWidgetAnswers(fixture: Fixture, state: { mode: Mode; word: 
   });
   fixture.on('POST', '/api/v1/charts/query', (request) => {
     const body = request.body as ChartBody;
+    const unknown = body.series.find(({ feature = 'hr_ecg' }) => feature !== 'hr_ecg');
+    if (unknown !== undefined) return { status: 404, json: { code: 'not_found', detail: `There is no feature ${unknown.feature}.` } };
     return answer(() => chartAnswer(body, ageMs()), { range: body.range, resolution: 'PT1M', values: [], data: [], qmask: [] })();
   });
   fixture.on(

@@ -346,6 +346,14 @@ describe('FHIR', () => {
     expect((await bundleOf('biosignal_id=20&limit=1')).link.map(({ relation }) => relation)).toEqual(['self', 'next']);
   });
 
+  // R4 asks for 2708-6 in the profile of vital signs; 59408-5 says how it was measured.
+  it('gives a saturation the code of the vital signs, too', async () => {
+    const { entry } = await bundleOf('biosignal_id=61&quality_max=2');
+    const { code } = entry![0]!.resource as { code: { coding: { system: string; code: string }[] } };
+    expect(code.coding.map(({ code }) => code)).toEqual(['2708-6', '59408-5', 'SPO2']);
+    expect(code.coding.map(({ system }) => system)).toEqual(['http://loinc.org', 'http://loinc.org', 'urn:biosignal:code']);
+  });
+
   // promise: fhir-same
   it('says of each observation what JSON says: one value and one flag for one id', async () => {
     type Resource = { id: string; status: string; valueQuantity: { value: number }; component: { valueInteger: number }[] };
@@ -392,11 +400,11 @@ describe('charts', () => {
     expect(strict.qmask).toEqual([[0], [2], [1], [0]]);
   });
 
-  it('call a feature as the catalog does; one that it has not by the title of its method', async () => {
-    const { values } = await chart({ series: [{ feature: 'hrv_sdnn_300s' }, { feature: 'hrv_mean_nn_300s' }], range });
+  it('call a feature as the catalog does', async () => {
+    const { values } = await chart({ series: [{ feature: 'hrv_rmssd_300s' }, { feature: 'prv_rmssd_300s' }], range });
     expect(values).toMatchObject([
-      { name: 'HRV SDNN, 5 min', feature: 'hrv_sdnn_300s', biosignal_id: null },
-      { name: 'Mean NN interval', feature: 'hrv_mean_nn_300s' },
+      { name: 'HRV RMSSD, 5 min', feature: 'hrv_rmssd_300s', biosignal_id: null },
+      { name: 'PRV RMSSD, 5 min', feature: 'prv_rmssd_300s' },
     ]);
   });
 

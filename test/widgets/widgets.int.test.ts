@@ -212,7 +212,6 @@ describe.skipIf(chromiumPath === null)('in Chromium', () => {
 
     async function openOwn(attributes: string, elements: readonly string[]): Promise<{ page: Page; warnings: string[] }> {
       state.mode = 'ready';
-      fixture.on('GET', '/api/v1/methods', { json: [{ kind: 'feature', name: 'hr_ecg', code: 'derived:hr_ecg_v1' }] });
       const body = elements.map((element) => `<${element}></${element.split(' ')[0]}>`).join('');
       fixture.on('GET', '/page', { html: widgetPage({ origin: fixture.origin, attributes, body }) });
       const page = await browser.newPage();

@@ -1,8 +1,8 @@
 /** Newest values of what wearables report: steps (of today), sleep, heart rate, stress, or any other biosignals.
  *
  *  @tag bio-health-metrics
- *  @attr {string} biosignals - comma-separated: abbreviations, LOINC codes or ids; `*` for all scalars of the project. Default: steps,
- *  sleep, heart rate and stress, as far as the project has them
+ *  @attr {string} biosignals - comma-separated: abbreviations, LOINC codes, ids or names of features, at most 24; `*` for the first 24
+ *  scalars of the project. Default: steps, sleep, heart rate and stress, as far as the project has them
  *  @attr {string} range - how far back a value may lie. Default `24h`
  *  @attr {string} heading
  *  @attr {string} refresh - how often to fetch, e.g. `30s`; `0` never. Default `60s`
@@ -22,7 +22,7 @@
  *  @fires bio:state - {state} whenever the state changes */
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, latestObservation, unknownBiosignal } from '../shared/data.ts';
+import { biosignalOf, catalog, findBiosignal, latestObservation } from '../shared/data.ts';
 import type { Biosignal, Observation } from '../shared/data.ts';
 import { convertUnit, formatAge, formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
@@ -57,9 +57,8 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
   }
 
   protected override async load(session: Session, signal: AbortSignal): Promise<readonly Metric[] | null> {
-    const list = await catalog(session);
     const rangeMs = this.duration('range', '24h');
-    const found = this.#choose(list).slice(0, METRICS_MAX);
+    const found = (await this.#choose(session)).slice(0, METRICS_MAX);
     const metrics = await Promise.all(
       found.map(async (item): Promise<Metric> => ({
         ...item,
@@ -69,16 +68,15 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
     return metrics.some((metric) => metric.observation !== null) ? metrics : null;
   }
 
-  #choose(list: readonly Biosignal[]): { biosignal: Biosignal; label: string }[] {
+  async #choose(session: Session): Promise<{ biosignal: Biosignal; label: string }[]> {
+    const list = await catalog(session);
     const wanted = this.getAttribute('biosignals')?.trim() ?? '';
-    if (wanted === '*')
-      return list.filter((item) => item.signal_type === 'scalar').map((biosignal) => ({ biosignal, label: this.named(biosignal.name) }));
     if (wanted !== '') {
-      return wanted.split(',').map((item) => {
-        const biosignal = findBiosignal(list, item.trim());
-        if (biosignal === undefined) throw unknownBiosignal(item.trim());
-        return { biosignal, label: this.named(biosignal.name) };
-      });
+      const found =
+        wanted === '*'
+          ? list.filter((item) => item.signal_type === 'scalar')
+          : await Promise.all(wanted.split(',').map((item) => biosignalOf(session, item.trim())));
+      return found.flatMap((biosignal) => biosignal ?? []).map((biosignal) => ({ biosignal, label: this.named(biosignal.name) }));
     }
     return usual.flatMap(({ codes, label }) => {
       const biosignal = codes.map((code) => findBiosignal(list, code)).find((item) => item !== undefined);

@@ -1,7 +1,8 @@
 /** Progress towards a goal, as a ring and in words.
  *
  *  @tag bio-progress-ring
- *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code or id. Default `55423-8`: steps, from any source
+ *  @attr {string} biosignals - one biosignal: abbreviation, LOINC code, id, or the name of a feature. Default `55423-8`: steps, from any
+ *  source
  *  @attr {number} goal - what a full ring means, in the biosignal's unit. Default: the goal that the person was set for this biosignal
  *    (GET /api/v1/goals), with its period and aggregate; else 10000
  *  @attr {number} value - shows this value and asks the service for nothing
@@ -27,7 +28,7 @@
 import { svg } from 'lit-html';
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, queryChart, todayOf } from '../shared/data.ts';
+import { biosignalOf, queryChart, todayOf } from '../shared/data.ts';
 import { formatValue, unitLabel } from '../shared/format.ts';
 import type { Aggregate } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
@@ -67,7 +68,7 @@ export class BioProgressRing extends DataWidget<Progress> {
     if (fixed !== null)
       return Number.isFinite(Number(fixed)) ? this.#note({ value: Number(fixed), unit: '', name: this.text('progressLabel') }) : null;
     const wanted = (this.getAttribute('biosignals') ?? '55423-8').split(',')[0]!.trim();
-    const biosignal = findBiosignal(await catalog(session), wanted);
+    const biosignal = await biosignalOf(session, wanted);
     if (!this.hasAttribute('goal')) {
       const goals = await session.get('/api/v1/goals', { signal });
       const set = goals.find((item) => item.biosignal_id === biosignal?.id);

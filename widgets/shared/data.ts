@@ -1,12 +1,11 @@
 /** Requests of the widgets: the catalog (once per session), chart series, the newest observation. */
-import type { ApiError } from '../../sdk/fetch-json.ts';
 import type { Answer, BodyOf } from '../../sdk/request.ts';
 import { medianStep } from './buckets.ts';
 import { parseDuration } from './format.ts';
-import { pageFault } from './session.ts';
 import type { Session } from './session.ts';
 
-export type Biosignal = Answer<'listBiosignals'>[number];
+/** `feature`: of one that was asked for by the name of its feature. */
+export type Biosignal = Answer<'listBiosignals'>[number] & { feature?: string };
 export type Observation = Answer<'listObservations'>[number];
 
 export type Newest = Readonly<{ value: number; timeMs: number; flag: number; lengthMs: number }>;
@@ -54,15 +53,25 @@ export async function catalog(session: Session): Promise<readonly Biosignal[]> {
   return known;
 }
 
-/** What an attribute means by `HR`, `8867-4`, `17` or `hrv_rmssd_60s`: a biosignal of the catalog by abbreviation, LOINC code, id or
- *  name. */
+/** What an attribute means by `HR`, `8867-4` or `17`: a biosignal of the catalog by abbreviation, LOINC code, id or name. */
 export function findBiosignal(list: readonly Biosignal[], wanted: string): Biosignal | undefined {
   const lower = wanted.toLowerCase();
   return (
     list.find((item) => item.abbreviation.toLowerCase() === lower) ??
     list.find((item) => item.loinc_code === wanted || String(item.id) === wanted) ??
-    list.find((item) => item.name.toLowerCase() === lower)
+    list.find((item) => item.name.toLowerCase() === lower || item.feature === wanted)
   );
+}
+
+/** Likewise, and what the catalog has of a feature by its name (`hrv_rmssd_60s`), which is asked for once. undefined: the project hides it.
+ *  @throws ApiError when there is no such feature */
+export async function biosignalOf(session: Session, wanted: string): Promise<Biosignal | undefined> {
+  const list = await catalog(session);
+  const found = findBiosignal(list, wanted);
+  if (found !== undefined) return found;
+  const [series] = await queryChart(session, { series: [wanted], rangeMs: 1, maxPoints: 2 });
+  const named = findBiosignal(list, series!.name);
+  return named && Object.assign(named, { feature: wanted });
 }
 
 type Body = BodyOf<'queryChart'>;
@@ -82,14 +91,11 @@ export type ChartRequest = Readonly<{
   fill?: 'null';
 }>;
 
-/** Series over `rangeMs`, at most `maxPoints` values each. */
+/** Series over `rangeMs`, at most `maxPoints` values each.  @throws ApiError when one is neither a biosignal of the project nor a feature:
+ *  a mistake in the page, and not an empty period */
 export async function queryChart(session: Session, request: ChartRequest, signal?: AbortSignal): Promise<Series[]> {
   const [list, { subjectId }] = await Promise.all([catalog(session), session.identity()]);
   const columns = request.series.map((wanted) => ({ wanted, biosignal: findBiosignal(list, wanted) }));
-  const methods = columns.every(({ biosignal }) => biosignal) ? [] : await session.get('/api/v1/methods', { signal });
-  const methodOf = (wanted: string) => methods.find(({ name }) => name === wanted);
-  const unknown = columns.find(({ wanted, biosignal }) => !biosignal && !methodOf(wanted));
-  if (unknown) throw unknownBiosignal(unknown.wanted);
   const { toMs = Date.now() } = request;
   // What is undefined is not sent.
   const body = {
@@ -119,10 +125,11 @@ export async function queryChart(session: Session, request: ChartRequest, signal
     const flags = rows.map((_, i) => answer.qmask?.[i]?.[column] ?? 0);
     const [good, n, due] = [of('good_n'), of('n'), of('expected_n')];
     return {
+      name: wanted,
+      unit: '',
+      ...biosignal,
       ...head,
-      name: biosignal?.name ?? (methodOf(wanted)?.title || wanted),
       key: wanted,
-      unit: (biosignal ?? methodOf(wanted))?.unit ?? '',
       timesMs,
       stepMs,
       bucketMs: due.every((count) => count! > 1) && parseDuration(answer.resolution),
@@ -139,11 +146,6 @@ export async function queryChart(session: Session, request: ChartRequest, signal
       goodShare: (totals?.good_n ?? 0) / (totals?.n || 1),
     };
   });
-}
-
-/** What is asked for is neither a biosignal of the project nor a feature: a mistake in the page, and not an empty period. */
-export function unknownBiosignal(wanted: string): ApiError {
-  return pageFault(`biosignals="${wanted}" names no biosignal or feature`);
 }
 
 /** The newest observation of the `withinMs` before `toMs` that is not bad, or null. What is counted is told as the sum of today, on the
@@ -176,12 +178,12 @@ export async function latestObservation(
 /** Steps add up over a day; the newest minute of them says nothing. */
 export const isCounted = ({ unit }: Readonly<{ unit: string }>): boolean => /^{(steps|couplets|runs)}$/.test(unit);
 
-type Today = Readonly<{ biosignal_id: number; value: number; unit: string; name: string }>;
+type Today = Readonly<{ biosignal_id: number; value: number; unit: string; name: string; qmask: number }>;
 
 /** Means little but over a whole day: steps, and what lasts (sleep). */
 export const isDaily = ({ unit }: Readonly<{ unit: string }>): boolean => /^({steps}|min|h)$/.test(unit);
 
-/** Sum (or another aggregate) of today. */
+/** Sum (or another aggregate) of today, with its flag: the newest minute may be good where the day is not. */
 export async function todayOf(
   session: Session,
   biosignal: Biosignal,
@@ -203,9 +205,9 @@ export async function todayOf(
     agg,
   } as const;
   const days = await queryChart(session, request, signal);
-  for (const [i, { values, unit, name }] of days.entries()) {
+  for (const [i, { values, flags, unit, name }] of days.entries()) {
     const value = values.at(-1) ?? null;
-    if (value !== null) return { biosignal_id: all[i]!.id, value, unit, name };
+    if (value !== null) return { biosignal_id: all[i]!.id, value, unit, name, qmask: flags.at(-1)! };
   }
   return null;
 }

@@ -37,6 +37,10 @@ it('a value has the decimals that suit its unit, and a dash where there is none'
   expect(['ms2', '%/s2', 'm/s2', 'ms', '{runs}', '1'].map(unitLabel)).toEqual(['ms²', '%/s²', 'm/s²', 'ms', '', '']);
   // an index of fibrillation, a ratio of the pulse's waves
   expect([0.044, -0.652, 31.4].map((value) => formatValue('en', value, '1'))).toEqual(['0.04', '-0.65', '31']);
+  // a wrist at rest and on a walk; skin conductance; a response of the skin every other minute; a slow heart
+  expect([0.003, 0.214].map((value) => formatValue('en', value, '[g]'))).toEqual(['0.003', '0.214']);
+  expect([0.31, 2.706, 12.4].map((value) => formatValue('en', value, 'uS'))).toEqual(['0.31', '2.71', '12']);
+  expect([0.5, 3.5, 35.4].map((value) => formatValue('en', value, '/min'))).toEqual(['0.5', '3.5', '35']);
 });
 
 it('an age is told in its largest unit', () => {

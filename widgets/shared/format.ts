@@ -44,11 +44,13 @@ export function convertUnit<S extends Measured>(series: S, units: string | null)
   return { ...series, unit, values: to(values), lows: to(lows), highs: to(highs), range: to(range), newest: newer };
 }
 
+type ByUnit = Readonly<Record<string, number>>;
+
 /** Decimals that suit the unit: a heart rate has none, a temperature one, a ratio or an index two. */
 export function formatValue(locale: string, value: number | null, unit: string): string {
   if (value === null || !Number.isFinite(value)) return '–';
-  const decimals = unit === 'Cel' || unit === '[degF]' ? 1 : Math.abs(value) >= 10 ? 0 : unit === '1' ? 2 : 1;
-  const exact = /^(\/min|ms|{steps})$/.test(unit) ? 0 : decimals;
+  const wholeFrom = ({ '/min': 5, ms: 0, '{steps}': 0, Cel: Infinity, '[degF]': Infinity } as ByUnit)[unit] ?? 10;
+  const exact = Math.abs(value) >= wholeFrom ? 0 : (({ '1': 2, uS: 2, '[g]': 3 } as ByUnit)[unit] ?? 1);
   return new Intl.NumberFormat(locale, { minimumFractionDigits: unit[0] === '{' ? 0 : exact, maximumFractionDigits: exact }).format(value);
 }
 

@@ -26,7 +26,7 @@
  *  @fires bio:state - {state} whenever the state changes */
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, isCounted, latestObservation, newestOf, queryChart } from '../shared/data.ts';
+import { biosignalOf, isCounted, latestObservation, newestOf, queryChart } from '../shared/data.ts';
 import type { Observation, Series } from '../shared/data.ts';
 import { convertUnit, formatAge, formatTime, formatValue, unitLabel } from '../shared/format.ts';
 import { qualityMark } from '../shared/quality.ts';
@@ -74,7 +74,7 @@ export class BioTrendCard extends DataWidget<Shown> {
   protected override async load(session: Session, signal: AbortSignal): Promise<Shown | null> {
     const rangeMs = this.duration('range', '24h');
     const wanted = this.#wanted();
-    const biosignal = findBiosignal(await catalog(session), wanted);
+    const biosignal = await biosignalOf(session, wanted);
     const asked = biosignal === undefined ? null : latestObservation(session, biosignal, rangeMs, this.timeZone, signal);
     // The course of a counted value is that of its own source.
     const by = biosignal !== undefined && isCounted(biosignal) ? (await asked)?.biosignal_id : undefined;

@@ -48,7 +48,7 @@
 import type UPlot from 'uplot';
 import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
-import { catalog, findBiosignal, isCounted, isDaily, latestObservation, newestOf, queryChart } from '../shared/data.ts';
+import { biosignalOf, isCounted, isDaily, latestObservation, newestOf, queryChart } from '../shared/data.ts';
 import type { Aggregate, Newest, Series } from '../shared/data.ts';
 import { addDays, atWallTime, startOfDay } from '../shared/days.ts';
 import { convertUnit } from '../shared/format.ts';
@@ -225,8 +225,7 @@ export class BioTrendChart extends DataWidget<Shown> {
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-    const list = await catalog(session);
-    const biosignals = wanted.map((item) => findBiosignal(list, item));
+    const biosignals = await Promise.all(wanted.map((item) => biosignalOf(session, item)));
     const range = this.#range;
     const live = 'range' in range;
     let toMs = live ? Date.now() : range.toMs;
