@@ -377,7 +377,8 @@ export class Delineator {
 /** Of the last `sinesAt`: real and imaginary part of each. */
 const sines = new Float64Array(4);
 
-/** The sines of two turns a sample, from `at` on, in the first n samples (Goertzel): amplitude and phase at the last of them, as complex numbers.
+/** The sines of two turns a sample, from `at` on, in the first n samples (Goertzel): amplitude and phase at the last of them, as complex
+ *  numbers.
  *  Two at once take hardly longer than one.  @returns distance between the highest and the lowest sample */
 function sinesAt(x: Float64Array, n: number, turns: Float64Array, at: number): number {
   const turnA = turns[at]!;

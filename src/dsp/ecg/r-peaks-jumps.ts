@@ -30,7 +30,7 @@ export class JumpRepair {
   readonly #state: Float64Array;
   readonly #at: number;
 
-  /** @param raw ring of samples, of a power of two  @param fs Hz  @param state of the lead, in which JUMP_STATE numbers from `at` on are its */
+  /** @param raw ring of samples, of a power of two  @param fs Hz  @param state of the lead: JUMP_STATE numbers from `at` on are its own */
   constructor(raw: Float32Array, fs: number, decimation: number, state: Float64Array, at: number) {
     this.#raw = raw;
     this.#state = state;
