@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ecgSqiGood } from '../ecg/quality.ts';
 import { BeatTrack, Gaps } from '../hrv/beats.ts';
-import { BeatValues } from '../hrv/values.ts';
+import { BeatValues, flagOf } from '../hrv/values.ts';
 import { methodDescriptions } from './method-descriptions.ts';
 import { methodIndex } from '../rows/methods.ts';
 
@@ -45,6 +45,20 @@ describe('methodDescriptions', () => {
     expect(stepsOf('r_peaks')).toEqual([
       0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001,
     ]);
+  });
+
+  test('the flag of variability turns at the shares that its parameters name', () => {
+    const { parameters } = current.find((m) => m.feature === 'hrv_mean_nn_300s')!;
+    const at = (name: string): number => parameters.find((parameter) => parameter.name === name)!.value;
+    const more = 1e-6;
+    expect(flagOf(at('covered_good'), at('excluded_suspect'), 0, at('doubtful_suspect'))).toBe(0);
+    expect(flagOf(at('covered_good') - more, 0, 0, 0)).toBe(1);
+    expect(flagOf(1, at('excluded_suspect') + more, 0, 0)).toBe(1);
+    expect(flagOf(1, at('excluded_bad') + more, 0, 0)).toBe(2);
+    expect(flagOf(1, 0, more, 0)).toBe(1);
+    expect(flagOf(1, 0, at('bad_beats_max') + more, 0)).toBe(2);
+    expect(flagOf(1, 0, 0, at('doubtful_suspect') + more)).toBe(1);
+    expect(flagOf(1, 0, 0, at('doubtful_bad') + more)).toBe(2);
   });
 
   // promise: methods-listed

@@ -65,13 +65,27 @@ export const correctionParameters = [
   p('jump_spreads', correction.firstSigmas, '1', 'a difference beyond this many local spreads excludes the interval'),
   p('jump_spreads_alert', correction.secondSigmas, '1', 'the same where faults are frequent'),
   p('alert_share', correction.alertShare, '1', 'share of excluded intervals from which faults are frequent'),
-  p('excluded_suspect', beatValues.excludedSuspect, '1', 'share of excluded intervals above which a value is suspect'),
+  p(
+    'excluded_suspect',
+    beatValues.excludedSuspect,
+    '1',
+    'share of excluded intervals above which a value is suspect; those next to a beat that is surely ectopic do not count',
+  ),
   p('excluded_bad', beatValues.excludedBad, '1', 'share of excluded intervals above which a value is bad'),
+  p('covered_good', beatValues.coveredGood, '1', 'suspect when intervals cover less of the window, as after a start or a gap'),
+  p('bad_beats_max', beatValues.badBeatsMax, '1', 'bad when more of the beats are flagged 2; with any of them it is suspect'),
+  p(
+    'doubtful_suspect',
+    beatValues.doubtfulSuspect,
+    '1',
+    'suspect when more of the beats are in doubt: flagged 1 or 2, unsure to the detector, or in motion',
+  ),
+  p('doubtful_bad', beatValues.doubtfulBad, '1', 'bad when more of them are'),
   p(
     'correction_max',
     beatValues.correctionMax,
     '1',
-    'suspect when the value of all intervals is above this many times that of the accepted ones',
+    'suspect when the value of all intervals is above this many times that of the accepted ones; not asked of the mean NN interval',
   ),
 ];
 

@@ -150,9 +150,13 @@ export const meanOffMax = 2;
 /** Intervals of the heart rate at hand: 8 s hold at most 40. */
 const intervals = new Float64Array(64);
 
-/** Shares of intervals of a window at which its flag turns, see flagOf. */
+/** Shares of intervals, of beats and of the time of a window at which its flag turns, see flagOf. */
 export const excludedSuspect = 0.05;
 export const excludedBad = 0.2;
+export const badBeatsMax = 0.2;
+export const doubtfulSuspect = 0.05;
+export const doubtfulBad = 0.5;
+export const coveredGood = 0.8;
 
 export class BeatValues {
   readonly #names: Names;
@@ -642,6 +646,6 @@ function heavyTails(rmssdMs: number, tailMax: number): boolean {
 
 /** EC57-like: variability needs 80 % accepted intervals; 0 asks for 95 %. */
 export function flagOf(coverage: number, excluded: number, bad: number, doubtful: number): QualityFlag {
-  if (excluded > excludedBad || bad > 0.2 || doubtful > 0.5) return BAD;
-  return excluded > excludedSuspect || bad > 0 || doubtful > 0.05 || coverage < 0.8 ? SUSPECT : GOOD;
+  if (excluded > excludedBad || bad > badBeatsMax || doubtful > doubtfulBad) return BAD;
+  return excluded > excludedSuspect || bad > 0 || doubtful > doubtfulSuspect || coverage < coveredGood ? SUSPECT : GOOD;
 }
