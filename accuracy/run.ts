@@ -43,7 +43,7 @@ const markdownLead = [
   `Beats by ${Object.values(beatMethods)
     .map(({ feature, version }) => `${feature} version ${version}`)
     .join(' and ')}.`,
-  'Every figure is of the values that the service stores (same engine, same segments, weights in use), where a title does not say otherwise. Goals that are missed are listed as missed. Other programs and papers have a table of their own; their figures were measured elsewhere, and it says so.',
+  'Every figure is of the values that the service stores (same engine, same segments, weights in use), where a title does not say otherwise. Goals that are missed are listed as missed. What bounds them is in [ECG](dsp/ecg.md#what-bounds-the-goals-that-are-missed), [kinds of beats](dsp/kinds-of-beats.md#accuracy-no-adaptation-to-the-patient) and [pulse](dsp/pulse-and-slow.md#what-bounds-the-goals-that-are-missed). Other programs and papers have a table of their own; their figures were measured elsewhere, and it says so.',
 ];
 /** Sections whose weights --leave-out fits anew. */
 const refitted = new Set(['beat-origin', 'rhythm', 'ecg-quality', 'ppg-quality', 'ppg-motion-trust']);
