@@ -126,7 +126,8 @@ export class FeaturePeaks {
       peakAt = k;
       event = DUE;
     } else if (event !== MISSING && i === wakes) event = DUE;
-    if (event !== MISSING) this.gapRun = 0;
+    // a gap that ends and another one that begins within one call are two
+    if (event !== MISSING || i - from > 1) this.gapRun = 0;
     this.k = k + 1;
     this.#windowAt = windowAt;
     this.#peakAt = peakAt;

@@ -2,6 +2,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { addPacing, addSteps, electrodeOff, losePackets, unsensedPulses } from '../testing/ecg-faults.ts';
 import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
+import { seeded } from '../testing/fixture.ts';
 import { RPeakDetector } from './r-peaks.ts';
 import { findRPeaks } from './r-peaks-record.ts';
 
@@ -70,20 +71,32 @@ test('a T wave behind lost samples is not taken for the beat that lies in them',
   expect(wrong(x, fs).extra).toBe(0);
 });
 
+/** Beats when the samples come n at a time. */
+function beatsInCuts(x: Float64Array, fs: number, n: number): number[] {
+  const detector = new RPeakDetector(fs);
+  const out = { count: 0, position: new Float64Array(512), confidence: new Float64Array(512) };
+  for (let at = 0; at < x.length; at += n) detector.push([x], at, Math.min(x.length, at + n), out);
+  detector.flush(out);
+  return [...out.position.subarray(0, out.count)];
+}
+
 test('the same beats however the samples are cut, with pulses, steps and lost packets', () => {
   const fs = 360;
   const paced = addPacing(ecg(fs), fs, unsensedPulses(seconds, 66), 0.0015, 5);
   const x = losePackets(addSteps(paced, fs, 9, 5, 3), fs, 0.1, 0.03, 4);
-  const beatsOf = (n: number): number[] => {
-    const detector = new RPeakDetector(fs);
-    const out = { count: 0, position: new Float64Array(512), confidence: new Float64Array(512) };
-    for (let at = 0; at < x.length; at += n) detector.push([x], at, Math.min(x.length, at + n), out);
-    detector.flush(out);
-    return [...out.position.subarray(0, out.count)];
-  };
-  const whole = beatsOf(x.length);
+  const whole = beatsInCuts(x, fs, x.length);
   expect(whole.length).toBeGreaterThan(150);
-  for (const n of [1, 7, 36, 90, 5000]) expect(beatsOf(n)).toEqual(whole);
+  for (const n of [1, 7, 36, 90, 5000]) expect(beatsInCuts(x, fs, n)).toEqual(whole);
+});
+
+// As where a device reports every other sample as bad for a while: many short gaps are not one long one.
+test('the same beats however the samples are cut, where many single samples are missing', () => {
+  const fs = 250;
+  const random = seeded(2);
+  const x = ecg(fs).map((v, i) => (Math.floor(i / fs) % 10 < 3 && random() < 0.4 ? Number.NaN : v));
+  const whole = beatsInCuts(x, fs, x.length);
+  expect(whole.length).toBeGreaterThan(100);
+  for (const n of [1, 7, 36, 90, 5000]) expect(beatsInCuts(x, fs, n)).toEqual(whole);
 });
 
 test('absurd values leave no trace', () => {
