@@ -1,8 +1,5 @@
-/**
- * Floors on the flags of heart rates from ECG; `npm run accuracy -- --only ecg-quality` prints all of them.
- * They may only rise, but for a rule of which
- * docs/dsp/ecg.md says what it is for and what it costs: 91.5 became 91.4 for "Every second beat another wave".
- */
+/** Floors on the flags of heart rates from ECG; `npm run accuracy -- --only ecg-quality` prints all of them. They may only rise, unless
+ *  docs/dsp/ecg.md says what a new rule is for and what it costs: 91.5 became 91.4 for "Every second beat another wave". */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';

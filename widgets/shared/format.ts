@@ -46,7 +46,7 @@ export function convertUnit<S extends Measured>(series: S, units: string | null)
 
 type ByUnit = Readonly<Record<string, number>>;
 
-/** Decimals that suit the unit: a heart rate has none, a temperature one, a ratio or an index two. */
+/** Decimals that suit the unit: a heart rate has none, a temperature one, a ratio or skin conductance two, activity three. */
 export function formatValue(locale: string, value: number | null, unit: string): string {
   if (value === null || !Number.isFinite(value)) return '–';
   const wholeFrom = ({ '/min': 5, ms: 0, '{steps}': 0, Cel: Infinity, '[degF]': Infinity } as ByUnit)[unit] ?? 10;

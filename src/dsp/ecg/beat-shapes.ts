@@ -133,7 +133,7 @@ export class BeatShapes {
   }
 
   /** Measures the beat at a sample of the decimated lead and takes it into its shape.
-   *  @param isAsked false: the shape is learned, and nothing is measured but where it fits
+   *  @param isAsked false: its shape is learned, and only where it fits is measured
    *  @returns whether it could be compared with a usual beat */
   measure(at: number, isAsked = true): boolean {
     const { measures } = this;

@@ -427,7 +427,7 @@ function takeOff(x: Float64Array, at: number, turn: number, re: number, im: numb
   }
 }
 
-/** Sums under way of three moving means: numbers that functions hand to each other would be allocated. */
+/** Sums under way of three moving means: in an array, as a number that is returned would be allocated. */
 const sums = new Float64Array(3);
 
 /** Three moving means, each of the one before: of 2 half + 1 samples, of fewer at the ends of from..to. */
@@ -458,7 +458,7 @@ function threeMeans(
   let a = sums[0]!;
   let b = sums[1]!;
   let c = sums[2]!;
-  // side by side: each sum waits for its own last one alone
+  // side by side: within a pass no sum waits for another
   for (; i <= last; i++) {
     const j = i + lag;
     const k = j + lag;

@@ -88,7 +88,7 @@ export class EcgKernel implements LeadListener {
     this.reset();
   }
 
-  /** @param quietSec judgements that end up to here, in seconds, are not wanted, nor what the shapes of beats say a second before it */
+  /** @param quietSec judgements that end by then, in seconds, are not wanted, nor the shapes of beats more than a second before it */
   reset(quietSec = 0): void {
     this.#quietSec = quietSec;
     this.#askedFrom = (quietSec - 1) * this.#fs;

@@ -4,7 +4,8 @@ import type { LeadSignal } from './r-peaks-lead.ts';
 const FLAT_SEC = 0.2;
 const SECONDS = 16; // more than window and latency
 
-/** Numbers of a second, by their place in its row; a row is a cache line, which is most of what a stream among many costs. */
+/** Numbers of a second, by their place in its row; a row is as long as a cache line, and fetching those is most of what a
+ *  stream among many costs. */
 export const ofSecond = {
   /** Of the band-passed signal, every second sample: squares, and fourth powers. */
   squares: 0,

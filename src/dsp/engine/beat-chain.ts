@@ -64,7 +64,7 @@ export interface Chain {
   readonly feed: LeadFeed;
   /** Time before which every row of the chain is out, µs; Infinity before the first sample. */
   readonly finalUs: number;
-  /** Processes what all leads have seen, and gives out the rows that became final. */
+  /** Processes what all leads have seen, or leaves it for later while no value can be due, and gives out the rows that became final. */
   advance(): void;
   /** The data ends here: everything undecided comes out. Later samples must lie a context (16 s) further on. */
   flush(): void;
@@ -127,8 +127,9 @@ export class BeatChain implements Chain, RowTaker {
   readonly #flags = new Map<number, QualityFlag>();
   /** Flags of heart rates by their time, s; likewise. */
   readonly #rateFlags = new Map<number, QualityFlag>();
-  /** Beats before it are out; all rows before it are. */
+  /** Time before which all beats are out, µs. */
   #finalUs = 0;
+  /** Time before which all rows are out, µs. */
   #outUs = 0;
 
   /** @param kind finds the beats and judges them */
@@ -194,8 +195,9 @@ export class BeatChain implements Chain, RowTaker {
     if (this.feed.advance()) this.#settle();
   }
 
-  /** Values are due at whole seconds, and beats have the flags of theirs: until the beats of one more are known, samples only wait. Taken a
-   *  second at a time instead of packet by packet, a stream among many is fetched into the cache less often. */
+  /** Values are due at whole seconds, and a beat needs the flag of its second, so samples wait in the feed, a second at most, until the
+   *  beats before another whole second are known. Processed once a second instead of once a packet, a stream among many is fetched into the
+   *  cache less often. */
   #isDue(): boolean {
     const { rateNanoHz } = this.group;
     const fromSec = positionUs(this.feed.k - this.#beats.lookahead, rateNanoHz) / secondUs;
@@ -296,7 +298,7 @@ export class BeatChain implements Chain, RowTaker {
     // beats may yet be put between the last one and the next
     const lastUs = end > 0 ? track.tUs[end - 1]! : Number.NEGATIVE_INFINITY;
     this.#finalUs = Math.min(judgedUs, Math.max(lastUs + 1, judgedUs - intervalMaxUs));
-    // not at every packet: an iterator each
+    // not every second: an iterator each
     if (this.#flags.size > keptFlags) forgetFlags(this.#flags, wholeSec(judgedUs - keptFlagsUs));
     if (this.#rateFlags.size > keptFlags) forgetFlags(this.#rateFlags, wholeSec(flaggedUs - keptFlagsUs));
     const valuesUs = this.#valuesFinalUs;

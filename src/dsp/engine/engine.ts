@@ -131,7 +131,7 @@ export class StreamEngine implements RowSink {
     }
   }
 
-  /** Processes what was taken. How it was cut into calls changes nothing. */
+  /** Processes what was taken; some of the last second may wait for more. How it was cut into calls changes no row. */
   settle(): void {
     for (let i = 0; i < this.#touchedCount; i++) this.#touched[i]!.advance();
     this.#touchedCount = 0;

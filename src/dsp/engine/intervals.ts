@@ -84,7 +84,7 @@ const evidence = { sure: 0, pSure: 0, apart: new Float64Array(64), compared: 0 }
 /** Mean of the intervals between good beats, and of those that are NN, s; NaN: none. */
 const mean = { rrSec: Number.NaN, nnSec: Number.NaN };
 
-/** Scratch space of a rate: nothing of it outlives a call. */
+/** One for each rate, shared by every stream of the thread: nothing in it outlives a call. */
 const delineatorOf = keptByRate((fs) => new Delineator(fs));
 
 const slotOf = (tUs: number): number => Math.floor(tUs / (COMPARED_EVERY_SEC * secondUs));

@@ -119,7 +119,7 @@ export class BeatModulation {
       for (const { runner } of this.#parts) if (runner.k < k) runner.skipTo(k);
     }
     let finalUs = beatsUs;
-    // by index: at every packet, an iterator would be allocated
+    // by index: an iterator would be allocated each time
     for (let m = 0; m < this.#parts.length; m++) {
       const { runner } = this.#parts[m]!;
       if (runner.k >= 0 && runner.finalUs < finalUs) finalUs = runner.finalUs;

@@ -68,7 +68,7 @@ export class SegmentRunner {
   readonly #sink: ItemSink;
   /** Missing samples after which everything undecided has come out. */
   readonly contextCount: number;
-  /** Samples after the last one before which everything has been given to the sink. */
+  /** So many samples after a time are needed before everything up to it has been given to the sink. */
   readonly lookahead: number;
   readonly #empty: Float64Array[];
   #current: Run | null = null;

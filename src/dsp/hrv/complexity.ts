@@ -66,7 +66,7 @@ function squaresLeft(nnMs: Float64Array, from: number, size: number): number {
 export function sampleEntropy({ count, nnMs, adjacent }: NnWindow, sdMs: number): number {
   const r = TOLERANCE_SD * sdMs;
   if (order.length < count) order = new Uint32Array(2 * count);
-  // where successions begin, the shortest first interval first: those that differ by more than r in it are never compared
+  // where successions of three begin, sorted by their first interval: pairs that differ by more than r in it are never compared
   let starts = 0;
   for (let i = 0; i + 2 < count; i++) {
     if (adjacent[i + 1] === 0 || adjacent[i + 2] === 0) continue;
@@ -93,4 +93,5 @@ export function sampleEntropy({ count, nnMs, adjacent }: NnWindow, sdMs: number)
   return three === 0 ? Number.NaN : Math.log(two / three);
 }
 
+/** Shared by every stream of the thread: nothing of it outlives a call. */
 let order = new Uint32Array(512);

@@ -41,7 +41,7 @@ export const isSurelyEctopic = 16;
 /** Progress of each stage in the open chain: it has judged the intervals before this one. */
 export type CorrectionState = { outlier: number; jump: number; small: number; nextJump: Known; nextSmall: Known };
 
-/** Does the difference at the interval to be judged stand out? It was asked for the interval before. */
+/** Does the difference at the next interval to be judged stand out? Answered when the interval before it was judged; null: it was not. */
 type Known = boolean | null;
 
 export const newCorrection = (chainStart: number): CorrectionState => ({
@@ -88,7 +88,7 @@ function judgeOutlier({ tUs, verdict }: BeatColumns, start: number, count: numbe
 }
 
 /** Difference i is rr(i) - rr(i-1). It condemns both intervals when it stands out of the spread and above its neighbours.
- *  @param own does it? null: not asked yet  @returns the same of difference i + 1 */
+ *  @param own does difference i stand out? null: not known yet  @returns the same of difference i + 1 */
 function judgeJump(
   beats: BeatColumns,
   start: number,

@@ -131,7 +131,8 @@ export const scratch = {
   ectopic: 0,
 };
 
-/** What was gathered last, for the values that come at the same time of the same window; of one call of advance() at most. */
+/** The window gathered last, for all values of this time and length; shared by every stream of the thread, as `scratch` is, and forgotten
+ *  at each advance(). */
 const gathered: {
   by: BeatValues | null;
   tUs: number;
