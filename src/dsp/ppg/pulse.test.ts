@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { seeded } from '../testing/fixture.ts';
 import { PulseKernel, emptyPulse } from './pulse.ts';
 import type { FoundPulse } from './pulse.ts';
 
@@ -132,4 +133,43 @@ describe('PulseKernel', () => {
     const without = found(new PulseKernel(FS, 2, 0), [red!, infrared!], 50);
     expect(columns(found(new PulseKernel(FS, 2, 3), [red!, infrared!, silent, silent, silent], 50))).toEqual(columns(without));
   });
+});
+
+/** Two wavelengths, 80 s at 100 Hz, of a heart that pauses now and then; samples of either are lost, all or half of them for a while. */
+function pausing(seed: number): Float64Array[] {
+  const random = seeded(seed);
+  const fs = 100;
+  const bump = (t: number, width: number): number => Math.exp(-((t / width) ** 2));
+  const rr = 0.5 + 0.6 * random();
+  const beats: number[] = [];
+  for (let t = 0.3; t < 80; t += rr * (1 + 0.1 * (random() - 0.5)) + (random() < 0.04 ? 3 + 9 * random() : 0)) beats.push(t);
+  const leads = [1, 0.6].map((gain) =>
+    Float64Array.from({ length: 80 * fs }, (_, i) => {
+      const t = i / fs;
+      const near = beats.filter((beat) => Math.abs(t - beat) < 1.5);
+      return near.reduce((x, beat) => x + gain * (bump(t - beat - 0.25, 0.1) + 0.4 * bump(t - beat - 0.53, 0.12)), 10 + 0.02 * random());
+    }),
+  );
+  for (const x of leads)
+    for (let lost = 0; lost < 12; lost++) {
+      const from = Math.floor(random() * x.length);
+      const to = from + fs * [0.1, 0.4, 1, 3][Math.floor(4 * random())]!;
+      const share = random() < 0.5 ? 0.5 : 1;
+      for (let i = from; i < to && i < x.length; i++) if (random() < share) x[i] = Number.NaN;
+    }
+  return leads;
+}
+
+// A beat that comes late, behind lost samples, was known to the judgement of its second where the packet was long enough.
+test.each([412, 909])('seconds are judged alike however the samples are cut, where a beat comes late (%i)', (seed) => {
+  const leads = pausing(seed);
+  const judged = (step: number): number[][] => {
+    const kernel = new PulseKernel(100, 2, 0);
+    const out = emptyPulse();
+    for (let at = 0; at < leads[0]!.length; at += step) kernel.push(leads, at, Math.min(leads[0]!.length, at + step), out);
+    return columns(out);
+  };
+  const whole = judged(100);
+  expect(whole.at(-1)!.length).toBeGreaterThan(60);
+  for (const step of [1, 12, 25]) expect(judged(step)).toEqual(whole);
 });

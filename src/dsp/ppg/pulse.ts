@@ -171,7 +171,17 @@ export class PulseKernel {
     for (let l = 0; l < this.#leadCount; l++) this.#offset[l] = this.#offset[l]! + sign * this.#last[l]!;
   }
 
+  /** In pieces that end where a second is judged: a beat that is decided late, behind lost samples, counts from the next judgement on,
+   *  however the samples were cut. */
   #find(leads: readonly Float64Array[], from: number, to: number, out: FoundPulse): void {
+    for (let at = from; at < to;) {
+      const end = Math.min(to, at + this.#quality.left);
+      this.#findUntil(leads, at, end, out);
+      at = end;
+    }
+  }
+
+  #findUntil(leads: readonly Float64Array[], from: number, to: number, out: FoundPulse): void {
     const { beats, rates, seconds } = out;
     const beat = beats.count;
     const rate = rates.count;

@@ -279,6 +279,12 @@ export class PpgQuality {
     while ((this.#judgedSec + 1) * this.#rate <= this.#n) this.#judge(out);
   }
 
+  /** Samples until a second may have to be judged. Beats must not be sought beyond that before `push`: which beats a judgement
+   *  knows would depend on how the samples were cut. */
+  get left(): number {
+    return this.#due() * this.#decimation - this.#phase;
+  }
+
   /** Decimated samples until a second may have to be judged. */
   #due(): number {
     const left = Math.ceil((this.#judgedSec + this.latencySec) * this.#rate) - this.#n;
