@@ -197,7 +197,7 @@ export class BeatChain implements Chain, RowTaker {
 
   /** Values are due at whole seconds, and a beat needs the flag of its second, so samples wait in the feed, a second at most, until the
    *  beats before another whole second are known. Processed once a second instead of once a packet, a stream among many is fetched into the
-   *  cache less often. */
+   *  cache less often. Heart rates come no later for it; beats, and what waits for the verdict on one, up to a second. */
   #isDue(): boolean {
     const { rateNanoHz } = this.group;
     const fromSec = positionUs(this.feed.k - this.#beats.lookahead, rateNanoHz) / secondUs;
