@@ -72,10 +72,14 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
     const list = await catalog(session);
     const wanted = this.getAttribute('biosignals')?.trim() ?? '';
     if (wanted !== '') {
+      const names = wanted
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== '');
       const found =
         wanted === '*'
           ? list.filter((item) => item.signal_type === 'scalar')
-          : await Promise.all(wanted.split(',').map((item) => biosignalOf(session, item.trim())));
+          : await Promise.all(names.map((item) => biosignalOf(session, item)));
       return found.flatMap((biosignal) => biosignal ?? []).map((biosignal) => ({ biosignal, label: this.named(biosignal.name) }));
     }
     return usual.flatMap(({ codes, label }) => {

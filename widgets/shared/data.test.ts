@@ -9,6 +9,7 @@ import type { Session } from './session.ts';
 const list = [
   { id: 8, name: 'Heart rate', abbreviation: 'HR', loinc_code: '8867-4' },
   { id: 17, name: 'HR', abbreviation: 'PR', loinc_code: '8' },
+  { id: 116, name: 'HRV mean NN interval, 5 min', abbreviation: 'MEAN-NN', loinc_code: '' },
 ] as Biosignal[];
 
 it.each([

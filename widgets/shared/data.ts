@@ -55,6 +55,7 @@ export async function catalog(session: Session): Promise<readonly Biosignal[]> {
 
 /** What an attribute means by `HR`, `8867-4` or `17`: a biosignal of the catalog by abbreviation, LOINC code, id or name. */
 export function findBiosignal(list: readonly Biosignal[], wanted: string): Biosignal | undefined {
+  if (wanted === '') return undefined; // most have no LOINC code
   const lower = wanted.toLowerCase();
   return (
     list.find((item) => item.abbreviation.toLowerCase() === lower) ??

@@ -74,6 +74,11 @@ it('tells pNN50 and pNN20 in per cent, by whatever it was asked for', () => {
   expect(unitLabel('%/s2')).toBe('%/s²');
 });
 
+it.each(['constructor', 'toString', '__proto__', ''])('a unit that no table has is printed as it is, and its numbers too: %o', (unit) => {
+  expect(unitLabel(unit)).toBe(unit);
+  expect(['de', 'en'].map((locale) => formatValue(locale, 3.25, unit))).toEqual(['3,3', '3.3']);
+});
+
 it('a unit is printed as people write it', () => {
   expect(['Cel', '{score}', '1', 'mm[Hg]', '[g]', 'kg'].map(unitLabel)).toEqual(['°C', '', '', 'mmHg', 'g', 'kg']);
 });
