@@ -1,17 +1,12 @@
 /** Numbers, units and times as people of a locale write them. */
 
-// maps: a unit is what a device says, and may be "constructor"
-const ucumToPrint = new Map([
-  ['1', ''],
-  ['Cel', '°C'],
-  ['[degF]', '°F'],
-  ['uS', 'µS'],
-  ['uV', 'µV'],
-]);
-
 /** UCUM to what is printed: `Cel` is °C, `ms2` is ms², `{score}` is nothing, `mm[Hg]` is mmHg. */
 export function unitLabel(ucum: string): string {
-  return ucumToPrint.get(ucum) ?? ucum.replace(/{.*}|[[\]]/g, '').replace('s2', 's²');
+  const plain = ucum.replace(/{.*}|[[\]]|^1$/g, '').replace('s2', 's²');
+  return plain
+    .replace(/^u(?=[SV]$)/, 'µ')
+    .replace(/^Cel$/, '°C')
+    .replace(/^degF$/, '°F');
 }
 
 /** @param digits significant digits at most; whole numbers keep all of theirs */
@@ -45,6 +40,7 @@ export function convertUnit<S extends Measured>(series: S, units: string | null)
   return { ...series, unit, values: to(values), lows: to(lows), highs: to(highs), range: to(range), newest: newer };
 }
 
+// a map: a unit is what a device says, and may be "constructor"
 /** From this number on there are none. */
 const wholeFrom = new Map([
   ['/min', 5],
@@ -53,16 +49,11 @@ const wholeFrom = new Map([
   ['Cel', Infinity],
   ['[degF]', Infinity],
 ]);
-const decimals = new Map([
-  ['1', 2],
-  ['uS', 2],
-  ['[g]', 3],
-]);
 
 /** Decimals that suit the unit: a heart rate has none, a temperature one, a ratio or skin conductance two, activity three. */
 export function formatValue(locale: string, value: number | null, unit: string): string {
   if (value === null || !Number.isFinite(value)) return '–';
-  const exact = Math.abs(value) >= (wholeFrom.get(unit) ?? 10) ? 0 : (decimals.get(unit) ?? 1);
+  const exact = Math.abs(value) >= (wholeFrom.get(unit) ?? 10) ? 0 : unit === '1' || unit === 'uS' ? 2 : unit === '[g]' ? 3 : 1;
   return new Intl.NumberFormat(locale, { minimumFractionDigits: unit[0] === '{' ? 0 : exact, maximumFractionDigits: exact }).format(value);
 }
 
