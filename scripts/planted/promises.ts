@@ -356,8 +356,8 @@ export const faults: readonly Fault[] = [
   ]),
   fault('too-few-beats', 'any two beats make a minute', 'src/dsp/engine/engine.test.ts', [
     'src/dsp/hrv/values.ts',
-    'if (coverage < method.coverageMin || nn.count < 2) return null;',
-    'if (nn.count < 2) return null;',
+    'return gathered.coverage < coverageMin || scratch.nn.count < 2 ? null : gathered.flag;',
+    'return scratch.nn.count < 2 ? null : gathered.flag;',
   ]),
   fault('minute-of-your-own', 'the example beats every 0.75 s', 'test/docs/examples.int.test.ts', [
     'examples/device/device.ts',

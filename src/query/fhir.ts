@@ -28,7 +28,8 @@ const categories = new Map([
   ...['55423-8', '93832-4'].map((code) => [code, 'activity'] as const),
 ]);
 
-/** What the vital signs profile of R4 asks for in front of a code that says how it was measured: saturation, by pulse oximetry. */
+/** What the vital signs profile of R4 asks for besides a code that says how it was measured: saturation, by pulse oximetry. The
+ *  observation's own code stays the first, as readers of one expect. */
 const vitalCodes: Readonly<Record<string, readonly string[]>> = { '59408-5': ['2708-6'] };
 
 /** The category of the value. */
@@ -40,7 +41,7 @@ function categoryOf(row: ObservationRow): string {
 export function fhirObservation(row: ObservationRow, subjectId: string): object {
   const bucket = row.effective_end === undefined ? 'minute' : row.id.endsWith('.P1D') ? 'day' : 'hour';
   const own = { system: BIO_SYSTEM, code: row.abbreviation, display: row.name };
-  const codes = row.loinc_code === '' ? [] : [...(vitalCodes[row.loinc_code] ?? []), row.loinc_code];
+  const codes = row.loinc_code === '' ? [] : [row.loinc_code, ...(vitalCodes[row.loinc_code] ?? [])];
   const components: object[] = [{ code: concept('quality-flag', 'Quality: 0 good, 1 suspect, 2 bad'), valueInteger: row.qmask }];
   if (row.value_n !== null) components.push({ code: concept('value-count', `Values in the ${bucket}`), valueInteger: row.value_n });
   if (row.good_n !== null) components.push({ code: concept('good-value-count', `Good values in the ${bucket}`), valueInteger: row.good_n });

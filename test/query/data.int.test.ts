@@ -350,7 +350,7 @@ describe('FHIR', () => {
   it('gives a saturation the code of the vital signs, too', async () => {
     const { entry } = await bundleOf('biosignal_id=61&quality_max=2');
     const { code } = entry![0]!.resource as { code: { coding: { system: string; code: string }[] } };
-    expect(code.coding.map(({ code }) => code)).toEqual(['2708-6', '59408-5', 'SPO2']);
+    expect(code.coding.map(({ code }) => code)).toEqual(['59408-5', '2708-6', 'SPO2']);
     expect(code.coding.map(({ system }) => system)).toEqual(['http://loinc.org', 'http://loinc.org', 'urn:biosignal:code']);
   });
 
