@@ -127,6 +127,8 @@ export class BeatChain implements Chain, RowTaker {
   readonly #flags = new Map<number, QualityFlag>();
   /** Flags of heart rates by their time, s; likewise. */
   readonly #rateFlags = new Map<number, QualityFlag>();
+  /** First sample index at which something is due. */
+  #dueK = -1;
   /** Time before which all beats are out, µs. */
   #finalUs = 0;
   /** Time before which all rows are out, µs. */
@@ -191,18 +193,28 @@ export class BeatChain implements Chain, RowTaker {
   }
 
   advance(): void {
-    if (this.feed.k >= 0 && !this.#isDue()) return;
-    if (this.feed.advance()) this.#settle();
+    if (this.feed.seen < this.#dueK || !this.feed.advance()) return;
+    this.#settle();
+    this.#wait();
   }
 
   /** Values are due at whole seconds, and a beat needs the flag of its second, so samples wait in the feed, a second at most, until the
    *  beats before another whole second are known. Processed once a second instead of once a packet, a stream among many is fetched into the
    *  cache less often. Heart rates come no later for it; beats, and what waits for the verdict on one, up to a second. */
-  #isDue(): boolean {
+  #wait(): void {
     const { rateNanoHz } = this.group;
-    const fromSec = positionUs(this.feed.k - this.#beats.lookahead, rateNanoHz) / secondUs;
-    const toSec = positionUs(this.feed.seen - this.#beats.lookahead, rateNanoHz) / secondUs;
-    return Math.floor(toSec) > Math.floor(fromSec) || Math.ceil(toSec) > Math.ceil(fromSec);
+    const { lookahead } = this.#beats;
+    const { k } = this.feed;
+    const knownUs = positionUs(k - lookahead, rateNanoHz);
+    const dueUs = Math.ceil(knownUs / secondUs) * secondUs;
+    let dueK = k + 1;
+    if (dueUs > knownUs) {
+      dueK = lookahead + Math.ceil((dueUs * rateNanoHz) / 1e15);
+      while (positionUs(dueK - lookahead, rateNanoHz) < dueUs) dueK++;
+      while (positionUs(dueK - 1 - lookahead, rateNanoHz) >= dueUs) dueK--;
+    }
+    this.#dueK = dueK;
+    this.feed.waitFor(dueK);
   }
 
   flush(): void {
@@ -211,6 +223,7 @@ export class BeatChain implements Chain, RowTaker {
     // Beats are said to be final up to the next seam only. None follow before the feed's end, and breaths need that to come out.
     this.#breathing?.advance(positionUs(this.feed.k, this.group.rateNanoHz));
     this.#outUs = Math.min(this.#finalUs, this.#valuesFinalUs);
+    this.#wait();
   }
 
   close(): void {

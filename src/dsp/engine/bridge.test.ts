@@ -13,7 +13,7 @@ function bridged(fromHz: number, toHz: number, cuts: readonly number[], missing:
       for (let i = 0; i < n; i++) rows.push([k + i, leads[0]![i]!]);
     },
   });
-  const bridge = new GridBridge(feed, 0, fromHz * 1e9, toHz * 1e9);
+  const bridge = new GridBridge(feed.leads[0]!, fromHz * 1e9, toHz * 1e9);
   let k = 0;
   for (const n of cuts) {
     if (missing.includes(k)) bridge.pass(k + n);

@@ -1,13 +1,12 @@
 /** Resamples a channel to the grid of another, so that both can be rows of one group: sample by sample, however the runs were cut. */
-import type { LeadFeed } from './leads.ts';
+import type { Lead } from './leads.ts';
 
 /** To a faster grid the newest sample at or before a row is taken; to a slower one the mean of the samples from a row up to the next.
  *  Either way a row is a pure function of the samples near its time. Images and aliases of the first lie beyond what is computed from it
  *  (PpgMotionHeartRate looks at 0.4-8 Hz); the mean is a filter for the second.
  *  Call run with ascending k0, pass where nothing more comes before an index, flush at the end. */
 export class GridBridge {
-  readonly #feed: LeadFeed;
-  readonly #lead: number;
+  readonly #lead: Lead;
   /** Source samples per row. */
   readonly #ratio: number;
   /** First source sample that has not been taken. */
@@ -17,14 +16,13 @@ export class GridBridge {
   #sum = 0;
   #count = 0;
 
-  constructor(feed: LeadFeed, lead: number, fromRateNanoHz: number, toRateNanoHz: number) {
-    this.#feed = feed;
+  constructor(lead: Lead, fromRateNanoHz: number, toRateNanoHz: number) {
     this.#lead = lead;
     this.#ratio = fromRateNanoHz / toRateNanoHz;
   }
 
   /** First source sample that is still wanted. */
-  frontier(): number {
+  get frontier(): number {
     return this.#next;
   }
 
@@ -39,7 +37,7 @@ export class GridBridge {
     if (k <= this.#next) return;
     this.#next = k;
     if (this.#ratio > 1 && this.#row >= 0 && this.#rowOf(k) > this.#row) this.#give();
-    this.#feed.pass(this.#lead, this.#ratio > 1 ? this.#rowOf(k) : this.#firstRow(k));
+    this.#lead.pass(this.#ratio > 1 ? this.#rowOf(k) : this.#firstRow(k));
   }
 
   /** The data ends here. */
@@ -51,8 +49,8 @@ export class GridBridge {
     const first = this.#firstRow(k0);
     const count = this.#firstRow(k0 + n) - first;
     if (count <= 0) return;
-    const at = this.#feed.room(this.#lead, first, count, true);
-    const out = this.#feed.samplesOf(this.#lead);
+    const at = this.#lead.room(first, count, true);
+    const out = this.#lead.samples;
     for (let r = 0; r < count; r++) out[at + r] = x[Math.min(n - 1, Math.max(0, this.#sourceOf(first + r) - k0))]!;
   }
 
@@ -72,8 +70,8 @@ export class GridBridge {
   }
 
   #give(): void {
-    const at = this.#feed.room(this.#lead, this.#row, 1, true);
-    this.#feed.samplesOf(this.#lead)[at] = this.#count > 0 ? this.#sum / this.#count : Number.NaN;
+    const at = this.#lead.room(this.#row, 1, true);
+    this.#lead.samples[at] = this.#count > 0 ? this.#sum / this.#count : Number.NaN;
     this.#row = -1;
     this.#sum = this.#count = 0;
   }

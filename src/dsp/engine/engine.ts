@@ -26,6 +26,7 @@ import { GridBridge } from './bridge.ts';
 import { HeartSeen } from './heart-seen.ts';
 import type { BeatGroup, Chain, RowSink } from './beat-chain.ts';
 import { BeatChain } from './beat-chain.ts';
+import type { Lead } from './leads.ts';
 import type { BeatPlan, ChannelGroup, GroupLead } from './groups.ts';
 import { beatPlans, channelGroups } from './groups.ts';
 import type { BlockKernel, SegmentKernel } from './kernel.ts';
@@ -38,8 +39,8 @@ import { ValueChain } from './value-chain.ts';
 import { Spo2 } from '../ppg/spo2.ts';
 import { Temperature } from '../slow/temperature.ts';
 
-/** `bridge`: the channel has another grid than its chain. */
-type Route = { chain: Chain; lead: number; gain: number; baseline: number; bridge: GridBridge | null };
+/** `bridge`: the channel has another grid than its chain. `next`: another chain that takes the same channel. */
+type Route = Readonly<{ chain: Chain; lead: Lead; gain: number; baseline: number; bridge: GridBridge | null; next: Route | null }>;
 
 /** Device-reported quality at which a sample counts as missing. */
 const badSample = 2;
@@ -52,7 +53,7 @@ export class StreamEngine implements RowSink {
   /** Rates of breathing pass through it where the stream has a heart. */
   readonly #heartSeen: HeartSeen | null;
   /** By channelNo: what takes its samples. */
-  readonly #routes: Route[][];
+  readonly #routes: (Route | null)[];
   /** Chains with something new, each once: the first so many. */
   readonly #touched: Chain[] = [];
   #touchedCount = 0;
@@ -74,7 +75,7 @@ export class StreamEngine implements RowSink {
     this.#rows = rows;
     this.#stock = stock;
     this.#spo2 = spo2;
-    this.#routes = channels.map(() => []);
+    this.#routes = channels.map(() => null);
     const groups = channelGroups(channels);
     for (const plan of beatPlans(groups)) this.#addBeats(channels, plan);
     const hearts = [...this.#chains];
@@ -98,23 +99,22 @@ export class StreamEngine implements RowSink {
 
   /** Takes samples [k0, k0 + n); what lies before the channel's frontier is dropped. Processing waits for settle(). */
   run(channelNo: number, k0: number, samples: Samples, qmask: Uint8Array | null): void {
-    const routes = this.#routes[channelNo];
-    if (routes !== undefined) for (let i = 0; i < routes.length; i++) this.#runTo(routes[i]!, k0, samples, qmask);
+    for (let route = this.#routes[channelNo] ?? null; route !== null; route = route.next) this.#runTo(route, k0, samples, qmask);
   }
 
   #runTo({ chain, lead, gain, baseline, bridge }: Route, k0: number, samples: Samples, qmask: Uint8Array | null): void {
-    const cut = Math.max(0, (bridge ?? chain.feed).frontier(lead) - k0);
+    const cut = Math.max(0, (bridge === null ? lead.frontier : bridge.frontier) - k0);
     const n = samples.length - cut;
     if (n <= 0) return;
     this.#flushedUs = null;
     if (bridge !== null && bridged.length < n) bridged = new Float64Array(2 * n);
-    const at = bridge !== null ? -cut : chain.feed.room(lead, k0 + cut, n, qmask !== null || samples instanceof Float32Array) - cut;
-    const physical = bridge !== null ? bridged : chain.feed.samplesOf(lead);
+    const at = bridge !== null ? -cut : lead.room(k0 + cut, n, qmask !== null || samples instanceof Float32Array) - cut;
+    const physical = bridge !== null ? bridged : lead.samples;
     if (samples instanceof Int32Array) for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
     else for (let i = cut; i < cut + n; i++) physical[at + i] = (samples[i]! - baseline) / gain;
     if (qmask !== null) for (let i = cut; i < cut + n; i++) if (qmask[i]! >= badSample) physical[at + i] = Number.NaN;
     bridge?.run(k0 + cut, physical, n);
-    this.#touch(chain);
+    if (lead.frontier >= lead.dueK) this.#touch(chain);
   }
 
   #touch(chain: Chain): void {
@@ -124,10 +124,11 @@ export class StreamEngine implements RowSink {
 
   /** Nothing more of a channel before index k. */
   pass(channelNo: number, k: number): void {
-    for (const { chain, lead, bridge } of this.#routes[channelNo] ?? []) {
-      if (bridge === null) chain.feed.pass(lead, k);
+    for (let route = this.#routes[channelNo] ?? null; route !== null; route = route.next) {
+      const { chain, lead, bridge } = route;
+      if (bridge === null) lead.pass(k);
       else bridge.pass(k);
-      this.#touch(chain);
+      if (lead.frontier >= lead.dueK) this.#touch(chain);
     }
   }
 
@@ -142,11 +143,11 @@ export class StreamEngine implements RowSink {
   flush(): void {
     this.settle();
     const finalUs = this.finalUs;
-    for (const routes of this.#routes)
-      for (const { bridge, chain } of routes) {
-        if (bridge === null) continue;
-        bridge.flush();
-        this.#touch(chain);
+    for (const first of this.#routes)
+      for (let route = first; route !== null; route = route.next) {
+        if (route.bridge === null) continue;
+        route.bridge.flush();
+        this.#touch(route.chain);
       }
     this.settle();
     for (const chain of this.#chains) chain.flush();
@@ -236,14 +237,16 @@ export class StreamEngine implements RowSink {
   /** @param rowRateNanoHz rate of the chain's rows */
   #add(channels: readonly ChannelConfig[], leads: readonly GroupLead[], chain: Chain, rowRateNanoHz: number): void {
     this.#chains.push(chain);
-    leads.forEach(({ channelNos }, lead) => {
+    leads.forEach(({ channelNos }, l) => {
+      const lead = chain.feed.leads[l]!;
       let bridge: GridBridge | null = null; // one lead, one bridge: channels of a lead share their rate
       for (const no of channelNos) {
         const { gain, baseline, unit, kind, rateNanoHz } = channels[no]!;
         const scale = scaleOf(kind, unit);
         if (scale === null) continue;
-        bridge ??= rateNanoHz === rowRateNanoHz ? null : new GridBridge(chain.feed, lead, rateNanoHz, rowRateNanoHz);
-        this.#routes[no]!.push({ chain, lead, gain: gain * scale.perUnit, baseline: baseline + scale.zero * gain, bridge });
+        bridge ??= rateNanoHz === rowRateNanoHz ? null : new GridBridge(lead, rateNanoHz, rowRateNanoHz);
+        const next = this.#routes[no]!;
+        this.#routes[no] = { chain, lead, gain: gain * scale.perUnit, baseline: baseline + scale.zero * gain, bridge, next };
       }
     });
   }

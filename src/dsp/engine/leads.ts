@@ -10,11 +10,86 @@ export type RowTaker = {
   gap(fromK: number, toK: number): void;
 };
 
-/** Samples of one lead that wait for the other leads: runs of `samples`, back to back, run i from sample index k0[i] on. */
-type Lead = { frontier: number; samples: Float64Array; used: number; k0: number[]; n: number[]; runCount: number; mayMiss: boolean };
-
 const keptSamples = 2048;
 const noSamples = new Float64Array(0);
+
+/** Samples of one lead that wait for the other leads, or for a whole second: runs, back to back. Of many streams each packet finds its lead
+ *  no longer in the cache, so what a packet needs to be put down is in this one object. */
+export class Lead {
+  /** First sample index that it has not seen; -1 before its first. */
+  frontier = -1;
+  /** Nothing is to be done before the frontier is here. */
+  dueK = -1;
+  samples: Float64Array = noSamples;
+  used = 0;
+  runCount = 0;
+  mayMiss = false;
+  /** Of each run: its first sample index, and where in `samples` it begins. */
+  readonly k0: number[] = [];
+  readonly at: number[] = [];
+  /** Where the last run ends. */
+  #endK = -1;
+
+  /** Room in `samples` for a run, to be filled with physical values by the caller before LeadFeed.advance().
+   *  Runs come in order and do not overlap; what lies before the frontier is the caller's to cut off.
+   *  @param mayMiss may it hold NaN?  @returns where in `samples` the run begins */
+  room(k0: number, n: number, mayMiss: boolean): number {
+    const at = this.used;
+    if (at + n > this.samples.length) this.#grow(at + n);
+    if (this.runCount === 0 || this.#endK !== k0) {
+      this.k0[this.runCount] = k0;
+      this.at[this.runCount++] = at;
+    }
+    this.used = at + n;
+    this.frontier = this.#endK = k0 + n;
+    this.mayMiss ||= mayMiss;
+    return at;
+  }
+
+  #grow(atLeast: number): void {
+    const grown = new Float64Array(Math.max(atLeast, Math.min(2 * this.samples.length, atLeast + 1024)));
+    grown.set(this.samples.subarray(0, this.used));
+    this.samples = grown;
+  }
+
+  /** Nothing more before index k. */
+  pass(k: number): void {
+    if (k > this.frontier) this.frontier = k;
+  }
+
+  /** First sample index after a run. */
+  endOf(run: number): number {
+    return this.k0[run]! + (run + 1 < this.runCount ? this.at[run + 1]! : this.used) - this.at[run]!;
+  }
+
+  clear(): void {
+    this.used = 0;
+    this.runCount = 0;
+    this.mayMiss = false;
+    // grown by a reload from storage: 10,000 streams must not keep that
+    if (this.samples.length > keptSamples) this.samples = noSamples;
+  }
+
+  /** Drops samples before index k. */
+  drop(k: number): void {
+    let r = 0;
+    while (r < this.runCount && this.endOf(r) <= k) r++;
+    if (r === this.runCount) {
+      this.clear();
+      return;
+    }
+    const cut = Math.max(0, k - this.k0[r]!);
+    const from = this.at[r]! + cut;
+    this.runCount -= r;
+    for (let i = 0; i < this.runCount; i++) {
+      this.k0[i] = this.k0[i + r]!;
+      this.at[i] = Math.max(0, this.at[i + r]! - from);
+    }
+    this.k0[0]! += cut;
+    this.samples.copyWithin(0, from, this.used);
+    this.used -= from;
+  }
+}
 
 /** One block of aligned rows, shared by all groups of the thread: nothing of it outlives a call. */
 const blockRows = 512;
@@ -25,22 +100,14 @@ const blockOf = (leads: number): Float64Array[] => {
 };
 
 export class LeadFeed {
-  readonly #leads: readonly Lead[];
+  readonly leads: readonly Lead[];
   readonly #taker: RowTaker;
   readonly #rows: Float64Array[] = [];
   /** First sample index that has not gone on; -1 before the first sample. */
   #k = -1;
 
   constructor(leadCount: number, taker: RowTaker) {
-    this.#leads = Array.from({ length: leadCount }, () => ({
-      frontier: -1,
-      samples: noSamples,
-      used: 0,
-      k0: [],
-      n: [],
-      runCount: 0,
-      mayMiss: false,
-    }));
+    this.leads = Array.from({ length: leadCount }, () => new Lead());
     this.#taker = taker;
   }
 
@@ -49,49 +116,15 @@ export class LeadFeed {
     return this.#k;
   }
 
-  /** Room for a run of one lead, to be filled with physical values by the caller before advance().
-   *  Runs of a lead come in order and do not overlap; what lies before its frontier is the caller's to cut off.
-   *  @param mayMiss may it hold NaN?  @returns where in samplesOf(lead) the run begins */
-  room(lead: number, k0: number, n: number, mayMiss: boolean): number {
-    const l = this.#leads[lead]!;
-    if (l.used + n > l.samples.length) {
-      const grown = new Float64Array(Math.max(l.used + n, Math.min(2 * l.samples.length, l.used + n + 1024)));
-      grown.set(l.samples.subarray(0, l.used));
-      l.samples = grown;
-    }
-    const last = l.runCount - 1;
-    if (last >= 0 && l.k0[last]! + l.n[last]! === k0) l.n[last]! += n;
-    else {
-      l.k0[l.runCount] = k0;
-      l.n[l.runCount++] = n;
-    }
-    const at = l.used;
-    l.used += n;
-    l.frontier = k0 + n;
-    l.mayMiss ||= mayMiss;
-    return at;
-  }
-
-  /** The buffer that room() spoke of; valid until the next call of anything else. */
-  samplesOf(lead: number): Float64Array {
-    return this.#leads[lead]!.samples;
-  }
-
-  /** First sample index that a lead has not seen; -1 before its first. */
-  frontier(lead: number): number {
-    return this.#leads[lead]!.frontier;
-  }
-
-  /** Nothing more of a lead before index k. */
-  pass(lead: number, k: number): void {
-    const l = this.#leads[lead]!;
-    if (k > l.frontier) l.frontier = k;
+  /** Nothing is to be done before every lead has been seen up to index k. */
+  waitFor(k: number): void {
+    for (let l = 0; l < this.leads.length; l++) this.leads[l]!.dueK = k;
   }
 
   /** First sample index that some lead has not seen. */
   get seen(): number {
     let seen = Number.POSITIVE_INFINITY;
-    for (let l = 0; l < this.#leads.length; l++) seen = Math.min(seen, this.#leads[l]!.frontier);
+    for (let l = 0; l < this.leads.length; l++) seen = Math.min(seen, this.leads[l]!.frontier);
     return seen;
   }
 
@@ -108,7 +141,7 @@ export class LeadFeed {
   flush(gapCount: number): boolean {
     if (this.#k < 0 && !this.#begin()) return false;
     let to = this.#k;
-    for (const lead of this.#leads) to = Math.max(to, lead.frontier);
+    for (const lead of this.leads) to = Math.max(to, lead.frontier);
     this.#process(to);
     this.#skip(to + gapCount);
     return true;
@@ -116,7 +149,7 @@ export class LeadFeed {
 
   #begin(): boolean {
     let first = Number.POSITIVE_INFINITY;
-    for (const lead of this.#leads) if (lead.runCount > 0) first = Math.min(first, lead.k0[0]!);
+    for (const lead of this.leads) if (lead.runCount > 0) first = Math.min(first, lead.k0[0]!);
     if (first === Number.POSITIVE_INFINITY) return false;
     this.#k = first;
     this.#taker.begin(first);
@@ -125,17 +158,17 @@ export class LeadFeed {
 
   /** Rows [#k, to), of which every lead has seen all. */
   #process(to: number): void {
-    const leads = this.#leads;
+    const leads = this.leads;
     const only = leads[0]!;
-    if (this.#sameRun() && only.k0[0]! + only.n[0]! === to) {
+    if (this.#sameRun() && only.endOf(0) === to) {
       this.#skip(only.k0[0]!);
       let mayMiss = false;
       for (let l = 0; l < leads.length; l++) {
         this.#rows[l] = leads[l]!.samples;
         mayMiss ||= leads[l]!.mayMiss;
       }
-      this.#push(this.#rows, only.n[0]!, mayMiss);
-      for (let l = 0; l < leads.length; l++) this.#clear(leads[l]!);
+      this.#push(this.#rows, only.used, mayMiss);
+      for (let l = 0; l < leads.length; l++) leads[l]!.clear();
       return;
     }
     const out = blockOf(leads.length);
@@ -146,16 +179,16 @@ export class LeadFeed {
       const n = this.#gather(out, start, Math.min(to, start + blockRows));
       this.#push(out, n, true);
     }
-    for (const lead of leads) this.#drop(lead, to);
+    for (const lead of leads) lead.drop(to);
   }
 
   /** Do all leads hold one run, the same? Nearly always: then nothing needs to be copied. */
   #sameRun(): boolean {
-    const leads = this.#leads;
-    const [k0, n] = [leads[0]!.k0[0], leads[0]!.n[0]];
+    const leads = this.leads;
+    const { k0, used } = leads[0]!;
     for (let l = 0; l < leads.length; l++) {
       const lead = leads[l]!;
-      if (lead.runCount !== 1 || lead.k0[0] !== k0 || lead.n[0] !== n) return false;
+      if (lead.runCount !== 1 || lead.k0[0] !== k0[0] || lead.used !== used) return false;
     }
     return true;
   }
@@ -163,9 +196,9 @@ export class LeadFeed {
   /** First index from #k on that any lead holds, at most `to`. */
   #nextPresent(to: number): number {
     let next = to;
-    for (const lead of this.#leads)
+    for (const lead of this.leads)
       for (let r = 0; r < lead.runCount; r++)
-        if (lead.k0[r]! + lead.n[r]! > this.#k) {
+        if (lead.endOf(r) > this.#k) {
           next = Math.min(next, Math.max(this.#k, lead.k0[r]!));
           break;
         }
@@ -177,9 +210,9 @@ export class LeadFeed {
     let covered = start;
     for (let again = true; again;) {
       again = false;
-      for (const lead of this.#leads)
+      for (const lead of this.leads)
         for (let r = 0; r < lead.runCount; r++) {
-          const runEnd = lead.k0[r]! + lead.n[r]!;
+          const runEnd = lead.endOf(r);
           if (lead.k0[r]! <= covered && runEnd > covered) {
             covered = runEnd;
             again = true;
@@ -187,21 +220,17 @@ export class LeadFeed {
         }
     }
     const n = Math.min(end, covered) - start;
-    for (let l = 0; l < this.#leads.length; l++) {
-      const lead = this.#leads[l]!;
+    for (let l = 0; l < this.leads.length; l++) {
+      const lead = this.leads[l]!;
       const target = out[l]!;
       target.fill(Number.NaN, 0, n);
-      let at = 0;
+      const { samples } = lead;
       for (let r = 0; r < lead.runCount; r++) {
         const from = Math.max(start, lead.k0[r]!);
-        const to = Math.min(start + n, lead.k0[r]! + lead.n[r]!);
-        if (to > from) {
-          // by hand: a view for some sixty samples costs more than they do
-          const samples = lead.samples;
-          const source = at - lead.k0[r]!;
-          for (let k = from; k < to; k++) target[k - start] = samples[source + k]!;
-        }
-        at += lead.n[r]!;
+        const to = Math.min(start + n, lead.endOf(r));
+        const source = lead.at[r]! - lead.k0[r]!;
+        // by hand: a view for some sixty samples costs more than they do
+        for (let k = from; k < to; k++) target[k - start] = samples[source + k]!;
       }
     }
     return n;
@@ -216,35 +245,5 @@ export class LeadFeed {
     if (k <= this.#k) return;
     this.#taker.gap(this.#k, k);
     this.#k = k;
-  }
-
-  #clear(lead: Lead): void {
-    lead.used = 0;
-    lead.runCount = 0;
-    lead.mayMiss = false;
-    // grown by a reload from storage: 10,000 streams must not keep that
-    if (lead.samples.length > keptSamples) lead.samples = noSamples;
-  }
-
-  /** Drops a lead's samples before index k. */
-  #drop(lead: Lead, k: number): void {
-    let at = 0;
-    let r = 0;
-    while (r < lead.runCount && lead.k0[r]! + lead.n[r]! <= k) at += lead.n[r++]!;
-    if (r === lead.runCount) {
-      this.#clear(lead);
-      return;
-    }
-    const cut = Math.max(0, k - lead.k0[r]!);
-    lead.runCount -= r;
-    if (r > 0)
-      for (let i = 0; i < lead.runCount; i++) {
-        lead.k0[i] = lead.k0[i + r]!;
-        lead.n[i] = lead.n[i + r]!;
-      }
-    lead.k0[0]! += cut;
-    lead.n[0]! -= cut;
-    lead.samples.copyWithin(0, at + cut, lead.used);
-    lead.used -= at + cut;
   }
 }

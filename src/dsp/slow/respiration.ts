@@ -3,6 +3,7 @@ import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
 import { appendBeat } from '../kernels/found-beats.ts';
+import { keptByRate } from '../kernels/kept-by-rate.ts';
 
 /** Signals are averaged down to about this rate. */
 const DECIMATED_HZ = 12.5;
@@ -23,6 +24,46 @@ const RANGE_BLOCKS = 3;
 export const WHITE_MIN = 1.5;
 const HOLD_SEC = 0.5;
 
+/** Where the numbers of a detector are in its state. In one array, as each field of a number that is not whole is an object of its own.
+ *  Of the block under way: lowest, highest, sum of squares of the high-passed signal, and of its differences; then the same of BLOCKS. */
+const [HIGH_1, HIGH_2, LOW_1, LOW_2, LAST, SUM, PREVIOUS, SWING, VALLEY, TOP, LAST_BREATH] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10] as const;
+const [BLOCK_MIN, BLOCK_MAX, POWER, STEPS, BLOCK] = [11, 12, 13, 14, 15] as const;
+const OF_BLOCK = BLOCK - BLOCK_MIN;
+const NUMBERS = BLOCK + OF_BLOCK * BLOCKS;
+
+/** What follows from the rate alone. `apart`: two breaths, in decimated samples; `delay` in samples. */
+type Plan = Readonly<{
+  decimation: number;
+  hold: number;
+  high: Biquad;
+  low: Biquad;
+  blockSamples: number;
+  turnShare: number;
+  apart: number;
+  delay: number;
+  mayBeNoise: boolean;
+}>;
+
+const planOf = (use: keyof typeof settings): ((fs: number) => Plan) =>
+  keptByRate((fs) => {
+    const { highPassHz, lowPassHz, turnShare, periodMinSec } = settings[use];
+    const decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
+    const rate = fs / decimation;
+    return {
+      decimation,
+      hold: Math.round(HOLD_SEC * fs),
+      high: highPass(highPassHz, rate),
+      low: lowPass(lowPassHz, rate),
+      blockSamples: Math.round(BLOCK_SEC * rate),
+      turnShare,
+      apart: periodMinSec * rate,
+      // of the low-pass less the lead of the high-pass, both at 0.25 Hz (15 breaths a minute)
+      delay: (delaySec(lowPassHz, 0.25) - leadSec(highPassHz, 0.25)) * fs,
+      mayBeNoise: use === 'channel',
+    };
+  });
+const plans = { channel: planOf('channel'), surrogate: planOf('surrogate') };
+
 /** Finds breaths in a respiration signal (impedance, belt, flow, or a surrogate): the tops between two turns, as count-orig of
  *  Schäfer & Kratky 2008 (doi:10.1007/s10439-007-9428-1) does on the whole record. Different: streaming, and the threshold is a share of
  *  the median swing of the last 12 s.
@@ -38,60 +79,23 @@ export class BreathDetector implements BeatDetector {
   readonly heights: number[] = [];
   readonly isHurried: boolean[] = [];
   #leftOut = false;
-  readonly #decimation: number;
-  readonly #rate: number;
-  readonly #hold: number;
-  readonly #high: Biquad;
-  readonly #low: Biquad;
-  readonly #z = new Float64Array(4);
-  readonly #ranges = new Float64Array(2 * BLOCKS);
-  readonly #swings = new Float64Array(BLOCKS);
-  /** Of each block: sum of squares of the high-passed signal, and of its differences. */
-  readonly #powers = new Float64Array(2 * BLOCKS);
-  readonly #mayBeNoise: boolean;
-  readonly #blockSamples: number;
-  readonly #delay: number;
+  readonly #plan: Plan;
+  readonly #state = new Float64Array(NUMBERS);
   #n = 0;
   #start = 0;
   #missing = 1 << 30;
-  #last = 0;
-  #sum = 0;
   #phase = 0;
   #fresh = true;
   #count = 0;
   #blocks = 0;
-  #blockMin = 0;
-  #blockMax = 0;
-  #power = 0;
-  #steps = 0;
-  #previous = 0;
-  /** The usual swing; changes with each block. */
-  #swing = 0;
-  // turning points, in decimated samples since #start
   #up = false;
-  #low0 = 0;
-  #top = 0;
+  /** Where the last top was, in decimated samples since #start. */
   #topAt = 0;
-  #lastBreath = Number.NEGATIVE_INFINITY;
-
-  readonly #turnShare: number;
-  readonly #periodMinSec: number;
 
   /** @throws RangeError below 5 Hz */
   constructor(fs: number, use: keyof typeof settings = 'channel') {
-    const { highPassHz, lowPassHz, turnShare, periodMinSec } = settings[use];
-    this.#turnShare = turnShare;
-    this.#mayBeNoise = use === 'channel';
-    this.#periodMinSec = periodMinSec;
     if (!(fs >= 5)) throw new RangeError(`fs = ${fs} Hz: at least 5`);
-    this.#decimation = Math.max(1, Math.round(fs / DECIMATED_HZ));
-    this.#rate = fs / this.#decimation;
-    this.#hold = Math.round(HOLD_SEC * fs);
-    this.#high = highPass(highPassHz, this.#rate);
-    this.#low = lowPass(lowPassHz, this.#rate);
-    this.#blockSamples = Math.round(BLOCK_SEC * this.#rate);
-    // delay of the low-pass less the lead of the high-pass, both at 0.25 Hz (15 breaths a minute)
-    this.#delay = (delaySec(lowPassHz, 0.25) - leadSec(highPassHz, 0.25)) * fs;
+    this.#plan = plans[use](fs);
   }
 
   reset(): void {
@@ -102,127 +106,132 @@ export class BreathDetector implements BeatDetector {
 
   push(leads: readonly Float64Array[], from: number, to: number, out: FoundBeats): void {
     const x = leads[0]!;
+    const state = this.#state;
+    const { decimation, hold } = this.#plan;
     for (let i = from; i < to; i++) {
       let value = x[i]!;
       if (value - value === 0) {
-        if (this.#missing > this.#hold) this.#restart();
+        if (this.#missing > hold) this.#restart();
         this.#missing = 0;
-      } else if (this.#missing < this.#hold) {
+      } else if (this.#missing < hold) {
         this.#missing++;
-        value = this.#last;
+        value = state[LAST]!;
       } else {
         this.#missing++;
         this.#n++;
         continue;
       }
-      this.#last = value;
+      state[LAST] = value;
       this.#n++;
-      this.#sum += value;
-      if (++this.#phase < this.#decimation) continue;
-      this.#accept(this.#sum / this.#decimation, out);
-      this.#sum = 0;
+      state[SUM]! += value;
+      if (++this.#phase < decimation) continue;
+      this.#accept(state[SUM]! / decimation, out);
+      state[SUM] = 0;
       this.#phase = 0;
     }
   }
 
   flush(out: FoundBeats): void {
-    if (this.#missing <= this.#hold && this.#up) this.#breathe(out);
+    if (this.#missing <= this.#plan.hold && this.#up) this.#breathe(out);
     this.#missing = 1 << 30;
   }
 
   #restart(): void {
     this.#start = this.#n;
-    this.#sum = this.#phase = this.#count = this.#blocks = this.#swing = this.#power = this.#steps = this.#previous = 0;
+    const state = this.#state;
+    state[SUM] = state[SWING] = state[POWER] = state[STEPS] = state[PREVIOUS] = 0;
+    this.#phase = this.#count = this.#blocks = 0;
     this.#fresh = true;
     this.#up = this.#leftOut = false;
-    this.#lastBreath = Number.NEGATIVE_INFINITY;
+    state[LAST_BREATH] = Number.NEGATIVE_INFINITY;
   }
 
   #accept(value: number, out: FoundBeats): void {
-    const high = this.#high;
-    const low = this.#low;
-    const z = this.#z;
+    const { high, low, blockSamples, turnShare } = this.#plan;
+    const state = this.#state;
     if (this.#fresh) {
       this.#fresh = false;
-      z[0] = (high.b1 + high.b2) * value;
-      z[1] = high.b2 * value;
-      z[2] = z[3] = 0;
-      this.#low0 = this.#top = this.#blockMin = this.#blockMax = 0;
+      state[HIGH_1] = (high.b1 + high.b2) * value;
+      state[HIGH_2] = high.b2 * value;
+      state[LOW_1] = state[LOW_2] = state[VALLEY] = state[TOP] = state[BLOCK_MIN] = state[BLOCK_MAX] = 0;
     }
-    const h = high.b0 * value + z[0]!;
-    z[0] = high.b1 * value - high.a1 * h + z[1]!;
-    z[1] = high.b2 * value - high.a2 * h;
-    const y = low.b0 * h + z[2]!;
-    z[2] = low.b1 * h - low.a1 * y + z[3]!;
-    z[3] = low.b2 * h - low.a2 * y;
-    this.#power += h * h;
-    this.#steps += (h - this.#previous) ** 2;
-    this.#previous = h;
-    if (y < this.#blockMin) this.#blockMin = y;
-    if (y > this.#blockMax) this.#blockMax = y;
+    const h = high.b0 * value + state[HIGH_1]!;
+    state[HIGH_1] = high.b1 * value - high.a1 * h + state[HIGH_2]!;
+    state[HIGH_2] = high.b2 * value - high.a2 * h;
+    const y = low.b0 * h + state[LOW_1]!;
+    state[LOW_1] = low.b1 * h - low.a1 * y + state[LOW_2]!;
+    state[LOW_2] = low.b2 * h - low.a2 * y;
+    state[POWER]! += h * h;
+    state[STEPS]! += (h - state[PREVIOUS]!) ** 2;
+    state[PREVIOUS] = h;
+    if (y < state[BLOCK_MIN]!) state[BLOCK_MIN] = y;
+    if (y > state[BLOCK_MAX]!) state[BLOCK_MAX] = y;
     const at = this.#count++;
-    if (this.#count % this.#blockSamples === 0) this.#closeBlock(y);
-    const turn = this.#turnShare * this.#swing;
+    if (this.#count % blockSamples === 0) this.#closeBlock(y);
+    const turn = turnShare * state[SWING]!;
     if (!(turn > 0)) return;
     if (this.#up) {
-      if (y > this.#top) {
-        this.#top = y;
+      if (y > state[TOP]!) {
+        state[TOP] = y;
         this.#topAt = at;
-      } else if (y < this.#top - turn) {
+      } else if (y < state[TOP]! - turn) {
         this.#breathe(out);
         this.#up = false;
-        this.#low0 = y;
+        state[VALLEY] = y;
       }
-    } else if (y < this.#low0) this.#low0 = y;
-    else if (y > this.#low0 + turn) {
+    } else if (y < state[VALLEY]!) state[VALLEY] = y;
+    else if (y > state[VALLEY]! + turn) {
       this.#up = true;
-      this.#top = y;
+      state[TOP] = y;
       this.#topAt = at;
     }
   }
 
   #breathe(out: FoundBeats): void {
-    if (this.#topAt - this.#lastBreath < this.#periodMinSec * this.#rate) {
+    const state = this.#state;
+    const { decimation, apart, delay } = this.#plan;
+    if (this.#topAt - state[LAST_BREATH]! < apart) {
       this.#leftOut = true;
       return;
     }
-    this.#lastBreath = this.#topAt;
-    this.heights[out.count] = this.#top - this.#low0;
+    state[LAST_BREATH] = this.#topAt;
+    const height = state[TOP]! - state[VALLEY]!;
+    this.heights[out.count] = height;
     this.isHurried[out.count] = this.#leftOut;
     this.#leftOut = false;
     // a top that stands out by the whole usual swing is sure
-    const swing = this.#swing;
-    const position = Math.max(this.#start, this.#start + (this.#topAt + 0.5) * this.#decimation - this.#delay);
-    appendBeat(out, position, swing > 0 ? Math.max(0, Math.min(1, (this.#top - this.#low0) / swing)) : 0);
+    const swing = state[SWING]!;
+    const position = Math.max(this.#start, this.#start + (this.#topAt + 0.5) * decimation - delay);
+    appendBeat(out, position, swing > 0 ? Math.max(0, Math.min(1, height / swing)) : 0);
   }
 
   #closeBlock(y: number): void {
-    const slot = this.#blocks++ % BLOCKS;
-    this.#ranges[2 * slot] = this.#blockMin;
-    this.#ranges[2 * slot + 1] = this.#blockMax;
-    this.#blockMin = this.#blockMax = y;
-    this.#powers[2 * slot] = this.#power;
-    this.#powers[2 * slot + 1] = this.#steps;
-    this.#power = this.#steps = 0;
-    this.#swing = this.#usualSwing();
-    if (!this.#mayBeNoise || !this.#isNoise()) return;
-    this.#swing = 0;
+    const state = this.#state;
+    const at = BLOCK + OF_BLOCK * (this.#blocks++ % BLOCKS);
+    state.copyWithin(at, BLOCK_MIN, BLOCK_MIN + OF_BLOCK);
+    state[BLOCK_MIN] = state[BLOCK_MAX] = y;
+    state[POWER] = state[STEPS] = 0;
+    state[SWING] = this.#usualSwing();
+    if (!this.#plan.mayBeNoise || !this.#isNoise()) return;
+    state[SWING] = 0;
     this.#up = false;
-    this.#low0 = y;
+    state[VALLEY] = y;
   }
 
   #isNoise(): boolean {
+    const state = this.#state;
     let power = 0;
     let steps = 0;
     for (let b = 0; b < Math.min(this.#blocks, BLOCKS); b++) {
-      power += this.#powers[2 * b]!;
-      steps += this.#powers[2 * b + 1]!;
+      power += state[BLOCK + OF_BLOCK * b + POWER - BLOCK_MIN]!;
+      steps += state[BLOCK + OF_BLOCK * b + STEPS - BLOCK_MIN]!;
     }
     return steps >= WHITE_MIN * power;
   }
 
   /** Median over the windows of RANGE_BLOCKS blocks of their range. */
   #usualSwing(): number {
+    const state = this.#state;
     const known = Math.min(this.#blocks, BLOCKS);
     if (known < 2) return 0;
     const width = Math.min(RANGE_BLOCKS, known);
@@ -231,16 +240,20 @@ export class BreathDetector implements BeatDetector {
       let min = Number.POSITIVE_INFINITY;
       let max = Number.NEGATIVE_INFINITY;
       for (let b = first; b < first + width; b++) {
-        min = Math.min(min, this.#ranges[2 * (b % BLOCKS)]!);
-        max = Math.max(max, this.#ranges[2 * (b % BLOCKS) + 1]!);
+        const at = BLOCK + OF_BLOCK * (b % BLOCKS);
+        min = Math.min(min, state[at]!);
+        max = Math.max(max, state[at + BLOCK_MAX - BLOCK_MIN]!);
       }
       let k = size++;
-      for (; k > 0 && this.#swings[k - 1]! > max - min; k--) this.#swings[k] = this.#swings[k - 1]!;
-      this.#swings[k] = max - min;
+      for (; k > 0 && swings[k - 1]! > max - min; k--) swings[k] = swings[k - 1]!;
+      swings[k] = max - min;
     }
-    return this.#swings[size >> 1]!;
+    return swings[size >> 1]!;
   }
 }
+
+// shared by every detector of the thread: nothing of it outlives a call
+const swings = new Float64Array(BLOCKS);
 
 /** Phase delay of a Butterworth low-pass pair at a frequency, s. */
 function delaySec(cutoffHz: number, hz: number): number {
