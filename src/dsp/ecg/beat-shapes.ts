@@ -1,5 +1,6 @@
 /** Compares the shape of each beat with that of the usual beat of the recording: evidence of where in the heart it began. */
 
+import { packedDoubles, packedFloats } from '../kernels/packed.ts';
 import { MainsHum } from './mains-hum.ts';
 
 /** Around the R wave, s: P wave, QRS complex, T wave. */
@@ -63,7 +64,7 @@ type Shape = { wave: Float64Array; weight: number; width: number; slope: number;
  *  beat ends at the first missing sample after it. */
 export class BeatShapes {
   /** Of the last beat, order of `shapeMeasures`; missing where there is nothing to compare it with. */
-  readonly measures = new Float64Array(shapeMeasures.length);
+  readonly measures = packedDoubles(shapeMeasures.length);
   /** How far after the sample asked for the usual beat fits best, ms; missing as the measures are. */
   shiftMs = Number.NaN;
   /** Is it of a rhythm of broad beats that may be ventricular, so that its shape says nothing? */
@@ -101,7 +102,7 @@ export class BeatShapes {
     const at = (sec: number): number => Math.round(sec * fd);
     this.#dt = 1000 / fd;
     const length = 2 ** Math.ceil(Math.log2(HELD_SEC * fd));
-    this.#ring = new Float32Array(length);
+    this.#ring = packedFloats(length);
     this.#mask = length - 1;
     this.#shift = at(SHIFT);
     this.#fast = FAST * fd;
@@ -111,9 +112,9 @@ export class BeatShapes {
     this.#qFrom = at(Q_FROM) - this.#pFrom;
     this.#qTo = at(Q_TO) - this.#pFrom;
     const size = at(T_TO) - this.#pFrom;
-    this.#seen = new Float64Array(size + 2 * this.#shift);
-    this.#lastBefore = Array.from({ length: LAST }, () => new Float64Array(this.#qFrom));
-    this.#shapes = Array.from({ length: SHAPES }, () => ({ wave: new Float64Array(size), weight: 0, width: 0, slope: 0, energy: 0 }));
+    this.#seen = packedDoubles(size + 2 * this.#shift);
+    this.#lastBefore = Array.from({ length: LAST }, () => packedDoubles(this.#qFrom));
+    this.#shapes = Array.from({ length: SHAPES }, () => ({ wave: packedDoubles(size), weight: 0, width: 0, slope: 0, energy: 0 }));
   }
 
   reset(): void {

@@ -1,4 +1,5 @@
 /** The second, independent QRS detector that ECG quality compares the R peaks with. */
+import { packedDoubles } from '../kernels/packed.ts';
 import { appendBeat } from '../kernels/found-beats.ts';
 import type { FoundBeats } from '../kernels/contract.ts';
 
@@ -43,7 +44,7 @@ export class BendDetector {
     this.#smooth = 1 / (SMOOTH_SEC * fd);
     this.#delay = (REACH_SEC + SMOOTH_SEC) * fd;
     this.#refractory = REFRACTORY_SEC * fd;
-    this.#state = new Float64Array(NUMBERS + 2 * this.#reach + 1);
+    this.#state = packedDoubles(NUMBERS + 2 * this.#reach + 1);
   }
 
   /** What is between the beats over the beats: a measure of noise, 0..1. */

@@ -18,6 +18,7 @@
  *
  *  A pure function of the samples since reset, however they were cut. It listens to an RPeakDetector and shares its decimation, band-pass
  *  and beats; measures of a beat are taken once, sums once a second. */
+import { packedBytes, packedDoubles, packedFloats } from '../kernels/packed.ts';
 import { BendDetector } from './quality-second.ts';
 import { SecondSums, ofSecond } from './quality-sums.ts';
 import { mayBeTWaves } from './t-waves.ts';
@@ -170,7 +171,7 @@ const apart = new Float64Array(COMPARED);
 /** Judges one lead. @see EcgKernel, which feeds it */
 export class EcgQuality {
   /** What the last judgement was made of, in the order of ecgQualityFeatures; for fitting. */
-  readonly features = new Float64Array(FEATURES);
+  readonly features = packedDoubles(FEATURES);
   sqi = 0;
   rate = 0;
   /** Is one of the beats of the last judgement a pulse that no QRS complex follows? */
@@ -181,22 +182,22 @@ export class EcgQuality {
   readonly #second: BendDetector;
   readonly #other = noBeats(BEATS);
   /** By beat, in step with the beats held by the kernel: height, and the highest between it and the one before. */
-  readonly #height = new Float32Array(BEATS);
-  readonly #between = new Float32Array(BEATS);
+  readonly #height = packedFloats(BEATS);
+  readonly #between = packedFloats(BEATS);
   /** Of `between`, the highest WAVES_FROM_SEC and more after the beat before. */
-  readonly #waves = new Float32Array(BEATS);
+  readonly #waves = packedFloats(BEATS);
   /** |ln| of its interval over the one before, at most 1. */
-  readonly #uneven = new Float64Array(BEATS);
+  readonly #uneven = packedDoubles(BEATS);
   /** By how much its wave is less like the last one than like the one before that. */
-  readonly #alternates = new Float32Array(BEATS);
+  readonly #alternates = packedFloats(BEATS);
   /** The waves of the last beat, of the one before, and of the one before that. */
   #wave: Float32Array;
   #waveBefore: Float32Array;
   #waveEarlier: Float32Array;
   /** How many beats in a row, up to it, are waves as low as those of a pause. */
-  readonly #low = new Uint8Array(BEATS);
+  readonly #low = packedBytes(BEATS);
   /** Is it as short as a pulse, with nothing after it? */
-  readonly #lone = new Uint8Array(BEATS);
+  readonly #lone = packedBytes(BEATS);
   #measured = 0;
   /** The last beat; and height of the last one that is not low. */
   #lastAt = Number.NaN;
@@ -204,7 +205,7 @@ export class EcgQuality {
   #usualHeight = 0;
   readonly #sums: SecondSums;
   /** What lies between the beats over the beats, by the second detector, where the second begins. */
-  readonly #noises = new Float64Array(NOISES);
+  readonly #noises = packedDoubles(NOISES);
 
   /** @param fs sampling rate in Hz  @param decimation the detector's */
   constructor(fs: number, decimation: number) {
@@ -213,7 +214,7 @@ export class EcgQuality {
     this.#fd = fs / decimation;
     this.#sums = new SecondSums(this.#fd);
     this.#second = new BendDetector(this.#fd, decimation);
-    const wave = (): Float32Array => new Float32Array(2 * Math.round(NEAR_SEC * this.#fd) + 1);
+    const wave = (): Float32Array => packedFloats(2 * Math.round(NEAR_SEC * this.#fd) + 1);
     this.#wave = wave();
     this.#waveBefore = wave();
     this.#waveEarlier = wave();

@@ -1,4 +1,5 @@
 /** The detection signal (moving sum of |slope|) and its peaks, which become candidates. */
+import { packedDoubles } from '../kernels/packed.ts';
 import type { Candidates } from './r-peaks-candidates.ts';
 
 export const WINDOW_SEC = 0.16; // of the moving sum of |slope|
@@ -43,7 +44,7 @@ export class FeaturePeaks {
     this.#candidates = candidates;
     this.#hold = Math.round(HOLD_SEC * fd);
     this.#width = featureWidth(fd);
-    this.#state = new Float64Array(this.#width + NUMBERS);
+    this.#state = packedDoubles(this.#width + NUMBERS);
   }
 
   /** Lowest since the last candidate. */

@@ -1,4 +1,5 @@
 /** State of RPeakDetector for one lead: raw samples for refinement, and the decimated, band-passed signal with its slope. */
+import { packedDoubles, packedFloats } from '../kernels/packed.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import { AHEAD, JUMP_STATE, JumpRepair, REPAIRED_FROM_HZ } from './r-peaks-jumps.ts';
 
@@ -42,7 +43,7 @@ export class LeadSignal {
   /** How many of the push under way are missing. */
   missingHere = 0;
   readonly #layout: LeadLayout;
-  readonly #state = new Float64Array(JUMPS + JUMP_STATE);
+  readonly #state = packedDoubles(JUMPS + JUMP_STATE);
   #primed = false;
   #missing = 0;
   #phase = 0;
@@ -57,9 +58,9 @@ export class LeadSignal {
     while (shared.length <= lead) shared.push({ inputs: new Float64Array(BLOCK + AHEAD), slopes: new Float64Array(BLOCK) });
     this.inputs = shared[lead]!.inputs;
     this.slopes = shared[lead]!.slopes;
-    this.raw = new Float32Array(layout.rawLength);
+    this.raw = packedFloats(layout.rawLength);
     this.rawMask = layout.rawLength - 1;
-    this.band = new Float32Array(layout.ringLength);
+    this.band = packedFloats(layout.ringLength);
     this.ringMask = layout.ringLength - 1;
     this.#jumps = new JumpRepair(this.raw, layout.fs, layout.decimation, this.#state, JUMPS);
   }

@@ -1,5 +1,6 @@
 /** Streaming R-peak detection: a cheap detection signal, candidates, a scored decision 0.6 s later, refinement on the raw samples. */
 
+import { packedDoubles } from '../kernels/packed.ts';
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import { appendBeat } from '../kernels/found-beats.ts';
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
@@ -107,8 +108,8 @@ export class RPeakDetector implements BeatDetector {
   #wakeAt = 0;
   #lastPosition = Number.NEGATIVE_INFINITY;
   /** Missing feature samples [from, to) of the last gap of the filters, and of the one before. */
-  readonly #gapFrom = new Float64Array(2);
-  readonly #gapTo = new Float64Array(2);
+  readonly #gapFrom = packedDoubles(2);
+  readonly #gapTo = packedDoubles(2);
 
   /** @param fs sampling rate in Hz, 50..4000, need not be an integer; tested for 100..1000
    *  @param leadCount leads that every push carries

@@ -2,6 +2,7 @@
  *
  *  An end of T that is wrong alike in every beat spreads no values. What tells it: the T waves themselves (`isTSure`), and the second lead,
  *  in which a beat every few seconds is delineated, too. */
+import { Room, moved, packedDoubles, packedFloats } from '../kernels/packed.ts';
 import { GOOD, SUSPECT } from '../../signal.ts';
 import { AFTER_SEC, Delineator, noBoundaries } from '../ecg/delineation.ts';
 import type { Boundaries, MeansOf } from '../ecg/delineation.ts';
@@ -110,14 +111,14 @@ export class BeatIntervals {
   /** Beats of the windows to come, ascending; those from `#done` on wait for the samples after them. */
   #count = 0;
   #done = 0;
-  #times = new Float64Array(64);
-  #before = new Float32Array(64);
-  #ms = { pr: new Float32Array(64), qrs: new Float32Array(64), qt: new Float32Array(64) };
+  #times = packedDoubles(64);
+  #before = packedFloats(64);
+  #ms = { pr: packedFloats(64), qrs: packedFloats(64), qt: packedFloats(64) };
   /** 1: T is sure; P is. */
-  #sure = new Float32Array(64);
-  #pSure = new Float32Array(64);
+  #sure = packedFloats(64);
+  #pSure = packedFloats(64);
   /** QT less that in the second lead, ms; NaN: not compared. */
-  #apart = new Float32Array(64);
+  #apart = packedFloats(64);
   #lastUs = Number.NEGATIVE_INFINITY;
   #nextSec = -1;
 
@@ -255,14 +256,9 @@ export class BeatIntervals {
 
   #grow(): void {
     const length = 2 * this.#times.length;
-    const grown = (old: Float32Array): Float32Array<ArrayBuffer> => {
-      const fresh = new Float32Array(length);
-      fresh.set(old);
-      return fresh;
-    };
-    const times = this.#times;
-    this.#times = new Float64Array(length);
-    this.#times.set(times);
+    const room = new Room(length * (8 + 7 * 4));
+    const grown = (old: Float32Array<ArrayBuffer>): Float32Array<ArrayBuffer> => moved(old, room.floats(length));
+    this.#times = moved(this.#times, room.doubles(length));
     this.#before = grown(this.#before);
     this.#ms = { pr: grown(this.#ms.pr), qrs: grown(this.#ms.qrs), qt: grown(this.#ms.qt) };
     this.#sure = grown(this.#sure);

@@ -1,5 +1,6 @@
 /** The rhythm of a stream's ECG: the fibrillation index, from the beats of the first group of leads and the first lead before each, and the
  *  longest interval between two beats. */
+import { Room, moved, packedBytes, packedDoubles, packedFloats } from '../kernels/packed.ts';
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import { mayBeTWaves } from '../ecg/t-waves.ts';
@@ -104,14 +105,14 @@ export class BeatRhythm {
   readonly #sink: ValueSink;
   /** Beats of the windows to come, ascending, and the shape before each. */
   #count = 0;
-  #times = new Float64Array(64);
+  #times = packedDoubles(64);
   #shapes = new Int8Array(64 * P_POINTS);
-  #isShape = new Uint8Array(64);
+  #isShape = packedBytes(64);
   readonly #steepness: Steepness;
   /** What the interval that ends with each beat shows. */
-  #shown = new Uint8Array(64);
+  #shown = packedBytes(64);
   /** Where the wave lies that may be a beat that was not seen, s after the beat before; 0: there is none. */
-  #hiddenAfter = new Float32Array(64);
+  #hiddenAfter = packedFloats(64);
   #nextSec = -1;
   /** Indices of the 5 min under way that are not bad; how many are likely, good, and likely without being good. */
   readonly #five = { endSec: 0, count: 0, likely: 0, good: 0, doubtful: 0 };
@@ -407,17 +408,12 @@ export class BeatRhythm {
 
   #grow(): void {
     const length = 2 * this.#times.length;
-    const [times, isShape, shapes, shown, hidden] = [this.#times, this.#isShape, this.#shapes, this.#shown, this.#hiddenAfter];
-    this.#times = new Float64Array(length);
-    this.#isShape = new Uint8Array(length);
-    this.#shapes = new Int8Array(length * P_POINTS);
-    this.#times.set(times);
-    this.#isShape.set(isShape);
-    this.#shown = new Uint8Array(length);
-    this.#shown.set(shown);
-    this.#hiddenAfter = new Float32Array(length);
-    this.#hiddenAfter.set(hidden);
-    this.#shapes.set(shapes);
+    const room = new Room(length * (8 + 4 + 1 + 1));
+    this.#times = moved(this.#times, room.doubles(length));
+    this.#hiddenAfter = moved(this.#hiddenAfter, room.floats(length));
+    this.#isShape = moved(this.#isShape, room.bytes(length));
+    this.#shown = moved(this.#shown, room.bytes(length));
+    this.#shapes = moved(this.#shapes, new Int8Array(length * P_POINTS));
   }
 }
 

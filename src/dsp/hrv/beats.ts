@@ -5,6 +5,7 @@ import { select } from './median.ts';
 import type { CorrectionState } from './rr-correction.ts';
 import { beatOrigin, ectopicConfidenceMin, isSureOrigin, isEctopicOrigin, perhapsEctopic, ventricularOrigin } from './beat-origin.ts';
 import type { JudgedOrigin } from './beat-origin.ts';
+import { Room, moved } from '../kernels/packed.ts';
 import { isEctopic, isJump, isOutlier, isSmallJump, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
 
 /** Two beats further apart have no interval: one of them was not seen, or there was nothing to see. 20 beats/min. */
@@ -70,34 +71,38 @@ export class Gaps {
   }
 }
 
+const noFloat64 = new Float64Array(0);
+const noFloat32 = new Float32Array(0);
+const noUint8 = new Uint8Array(0);
+
 /** Beats as columns; [first, count) are held. Beats before `judged` have their final verdict.
  *  A chain is a run of beats with intervals between them; verdicts never look beyond it. */
 export class BeatTrack {
   count = 0;
   judged = 0;
-  tUs = new Float64Array(64);
-  confidence = new Float32Array(64);
-  verdict = new Uint8Array(64);
+  tUs: Float64Array = noFloat64;
+  confidence: Float32Array = noFloat32;
+  verdict: Uint8Array = noUint8;
   /** 1: no interval to the beat before. */
-  starts = new Uint8Array(64);
+  starts: Uint8Array = noUint8;
   /** Flag of the signal around the beat. */
-  flag = new Uint8Array(64);
+  flag: Uint8Array = noUint8;
   /** Where it began, see beat-origin.ts. */
-  origin = new Uint8Array(64);
+  origin: Uint8Array = noUint8;
   /** Probability that it began there, 0 to 1; NaN: unknown. */
-  originConfidence = new Float32Array(64);
+  originConfidence: Float32Array = noFloat32;
   /** What the shape says for a ventricular and a supraventricular origin. */
-  ventricular = new Float32Array(64);
-  supraventricular = new Float32Array(64);
+  ventricular: Float32Array = noFloat32;
+  supraventricular: Float32Array = noFloat32;
   /** How alike what stands before it is to what stands before the usual beat; NaN: unknown. */
-  pLikeness = new Float32Array(64);
+  pLikeness: Float32Array = noFloat32;
   /** How much else stands before it (kernels/contract.ts); NaN: unknown. */
-  beforeRest = new Float32Array(64);
+  beforeRest: Float32Array = noFloat32;
   /** Width of its shape, ms (kernels/contract.ts); NaN: unknown. */
-  widthMs = new Float32Array(64);
+  widthMs: Float32Array = noFloat32;
   /** Where the usual beat fits best, ms after it; NaN: it does not. Of a pulse, where it is steepest; NaN: samples are missing there,
    *  Infinity: nowhere near it. */
-  shiftMs = new Float32Array(64);
+  shiftMs: Float32Array = noFloat32;
   /** Beats before this one have the flag of their second. */
   flagged = 0;
   /** Beats before this one have been handed out as rows. */
@@ -107,6 +112,10 @@ export class BeatTrack {
   #chainStart = 0;
   #chainOpen = false;
   #correction: CorrectionState = newCorrection(0);
+
+  constructor() {
+    this.#grow(64);
+  }
 
   /** @param missingUs samples missing between the beat before and this one */
   push(
@@ -120,7 +129,7 @@ export class BeatTrack {
     beforeRest = Number.NaN,
     widthMs = Number.NaN,
   ): void {
-    if (this.count === this.tUs.length) this.#grow();
+    if (this.count === this.tUs.length) this.#grow(this.count + 128);
     const i = this.count;
     const starts = !this.#chainOpen || tUs - this.tUs[i - 1]! > intervalMaxUs || missingUs > missingMaxUs;
     if (starts) {
@@ -211,27 +220,29 @@ export class BeatTrack {
     state.small -= n;
   }
 
-  #grow(): void {
-    const length = this.tUs.length + 128;
-    const grow = <T extends Float64Array | Float32Array | Uint8Array>(old: T, fresh: T): T => {
-      fresh.set(old);
-      return fresh;
-    };
-    this.tUs = grow(this.tUs, new Float64Array(length));
-    this.confidence = grow(this.confidence, new Float32Array(length));
-    this.verdict = grow(this.verdict, new Uint8Array(length));
-    this.starts = grow(this.starts, new Uint8Array(length));
-    this.flag = grow(this.flag, new Uint8Array(length));
-    this.origin = grow(this.origin, new Uint8Array(length));
-    this.originConfidence = grow(this.originConfidence, new Float32Array(length));
-    this.ventricular = grow(this.ventricular, new Float32Array(length));
-    this.supraventricular = grow(this.supraventricular, new Float32Array(length));
-    this.shiftMs = grow(this.shiftMs, new Float32Array(length));
-    this.pLikeness = grow(this.pLikeness, new Float32Array(length));
-    this.beforeRest = grow(this.beforeRest, new Float32Array(length));
-    this.widthMs = grow(this.widthMs, new Float32Array(length));
+  /** @param length a multiple of 8 */
+  #grow(length: number): void {
+    const room = new Room(length * BYTES_PER_BEAT);
+    const doubles = (old: Float64Array): Float64Array => moved(old, room.doubles(length));
+    const floats = (old: Float32Array): Float32Array => moved(old, room.floats(length));
+    const bytes = (old: Uint8Array): Uint8Array => moved(old, room.bytes(length));
+    this.tUs = doubles(this.tUs);
+    this.verdict = bytes(this.verdict);
+    this.starts = bytes(this.starts);
+    this.flag = bytes(this.flag);
+    this.origin = bytes(this.origin);
+    this.confidence = floats(this.confidence);
+    this.originConfidence = floats(this.originConfidence);
+    this.ventricular = floats(this.ventricular);
+    this.supraventricular = floats(this.supraventricular);
+    this.shiftMs = floats(this.shiftMs);
+    this.pLikeness = floats(this.pLikeness);
+    this.beforeRest = floats(this.beforeRest);
+    this.widthMs = floats(this.widthMs);
   }
 }
+
+const BYTES_PER_BEAT = 8 + 4 * 1 + 8 * 4;
 
 const judgedOrigin: JudgedOrigin = { origin: 0, confidence: Number.NaN };
 

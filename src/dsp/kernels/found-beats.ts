@@ -1,10 +1,11 @@
 /** The growable columns of found beats. */
 
+import { packedDoubles } from './packed.ts';
 import type { FoundBeats, ShapedBeats } from './contract.ts';
 
 /** Empty columns for a detector to append to. */
 export function noBeats(capacity = 16): FoundBeats {
-  return { count: 0, position: new Float64Array(capacity), confidence: new Float64Array(capacity) };
+  return { count: 0, position: packedDoubles(capacity), confidence: packedDoubles(capacity) };
 }
 
 /** Appends one beat, growing the columns by half when they are full. */

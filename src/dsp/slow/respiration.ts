@@ -1,4 +1,5 @@
 /** Breaths from a respiration channel, and from the modulation of PPG or ECG. */
+import { packedDoubles } from '../kernels/packed.ts';
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
@@ -80,7 +81,7 @@ export class BreathDetector implements BeatDetector {
   readonly isHurried: boolean[] = [];
   #leftOut = false;
   readonly #plan: Plan;
-  readonly #state = new Float64Array(NUMBERS);
+  readonly #state = packedDoubles(NUMBERS);
   #n = 0;
   #start = 0;
   #missing = 1 << 30;
