@@ -57,8 +57,44 @@ export const shapeMeasures = [
   'before_rest',
 ] as const;
 
-/** `energy`: of its QRS complex, whose mean is 0. */
-type Shape = { wave: Float64Array; weight: number; width: number; slope: number; energy: number };
+/** Numbers of a shape. */
+const [WEIGHT, WIDTH, SLOPE, ENERGY, NUMBERS] = [0, 1, 2, 3, 4] as const;
+
+class Shape {
+  readonly wave: Float64Array;
+  readonly #numbers = packedDoubles(NUMBERS);
+
+  constructor(length: number) {
+    this.wave = packedDoubles(length);
+  }
+
+  get weight(): number {
+    return this.#numbers[WEIGHT]!;
+  }
+
+  set weight(weight: number) {
+    this.#numbers[WEIGHT] = weight;
+  }
+
+  get width(): number {
+    return this.#numbers[WIDTH]!;
+  }
+
+  get slope(): number {
+    return this.#numbers[SLOPE]!;
+  }
+
+  /** Of its QRS complex, whose mean is 0. */
+  get energy(): number {
+    return this.#numbers[ENERGY]!;
+  }
+
+  learnQrs(width: number, slope: number, energy: number): void {
+    this.#numbers[WIDTH] = width;
+    this.#numbers[SLOPE] = slope;
+    this.#numbers[ENERGY] = energy;
+  }
+}
 
 /** Fed the decimated lead and asked for one beat after the other: a pure function of the samples and beats since reset. What is asked of a
  *  beat ends at the first missing sample after it. */
@@ -114,7 +150,7 @@ export class BeatShapes {
     const size = at(T_TO) - this.#pFrom;
     this.#seen = packedDoubles(size + 2 * this.#shift);
     this.#lastBefore = Array.from({ length: LAST }, () => packedDoubles(this.#qFrom));
-    this.#shapes = Array.from({ length: SHAPES }, () => ({ wave: packedDoubles(size), weight: 0, width: 0, slope: 0, energy: 0 }));
+    this.#shapes = Array.from({ length: SHAPES }, () => new Shape(size));
   }
 
   reset(): void {
@@ -236,9 +272,7 @@ export class BeatShapes {
       if (step > steep) steep = step;
       before = v;
     }
-    shape.width = (area / high) * this.#dt;
-    shape.slope = steep;
-    shape.energy = energy;
+    shape.learnQrs((area / high) * this.#dt, steep, energy);
   }
 
   #usual(): Shape | null {

@@ -42,18 +42,25 @@ const ALONE_FROM = 0.7;
 const ALONE_TO = 4;
 const AGREEMENT = 2; // per ln(2 x strength of the weakest lead / mean strength) below 0, down to ln 0.5
 
-/** Judges candidates in order; the last one and its score are in the fields. */
-export class Judge {
-  at = 0;
-  height = 0;
+const judged: Judged = { at: 0, height: 0, weighed: 0, steep: 0, edge: 0, score: 0, alike: 0 };
+
+type Judged = {
+  at: number;
+  height: number;
   /** Its height by its strength in each lead; of one lead the same as `height`. */
-  weighed = 0;
-  steep = 0;
-  edge = 0;
+  weighed: number;
+  steep: number;
+  edge: number;
   /** Above 0: a beat. */
-  score = 0;
+  score: number;
   /** Correlation with the mean beat, -1..1; 0 where it did not matter. */
-  alike = 0;
+  alike: number;
+};
+
+/** Judges candidates in order. */
+export class Judge {
+  /** The last one; of all of the thread: good until the next call of any. */
+  readonly judged: Readonly<Judged> = judged;
   readonly #fd: number;
   readonly #refractory: number;
   readonly #candidates: Candidates;
@@ -76,7 +83,7 @@ export class Judge {
 
   /** Rejected, and near enough to a beat to be worth a note. */
   get isDoubtful(): boolean {
-    return this.score > CLEAR_MISS && this.score !== T_WAVE;
+    return judged.score > CLEAR_MISS && judged.score !== T_WAVE;
   }
 
   /** Takes the oldest candidate from the queue and gives it a score. @returns false: it lies within the refractory time of another */
@@ -101,15 +108,15 @@ export class Judge {
         rivalAt = candidates.at[i & SLOT]!;
       }
     }
-    this.at = at;
-    this.height = height;
-    this.weighed = height;
-    this.steep = candidates.steep[slot]!;
-    this.edge = candidates.edge[slot]!;
-    this.alike = 0;
+    judged.at = at;
+    judged.height = height;
+    judged.weighed = height;
+    judged.steep = candidates.steep[slot]!;
+    judged.edge = candidates.edge[slot]!;
+    judged.alike = 0;
     const after = head < tail ? candidates.before[head & SLOT]! : this.#peaks.valley;
     const score = height >= NEGLIGIBLE * this.#levels.signal ? this.#score(candidates.before[slot]!, after, rival, rivalAt) : -9;
-    this.score = score > 0 && this.#levels.isFollower(at, height, this.steep) ? T_WAVE : score;
+    judged.score = score > 0 && this.#levels.isFollower(at, height, judged.steep) ? T_WAVE : score;
     return true;
   }
 
@@ -149,7 +156,7 @@ export class Judge {
 
   /** @param before valley before it  @param after and after it  @param highest height of its highest follower */
   #score(before: number, after: number, highest: number, rivalAt: number): number {
-    const { at, height, steep, edge } = this;
+    const { at, height, steep, edge } = judged;
     const { signal, noise, rr, lastAt, slope, sharp } = this.#levels;
     const fusion = this.#fusion;
     const { beatCount } = this.#shape;
@@ -161,7 +168,7 @@ export class Judge {
     // A rival counts for what it is in all leads, too.
     const rival = fusion !== null && highest > height ? fusion.heightOf(rivalAt, highest, signal, beatCount) : highest;
     const fused = fusion !== null ? fusion.heightOf(at, height, signal, beatCount) : height;
-    this.weighed = fused;
+    judged.weighed = fused;
     let score = GAIN * Math.log(fused / threshold);
     if (since < T_WAVE_SEC * this.#fd) {
       const isFlat = fusion === null ? steep < T_WAVE_SLOPE * slope : fusion.steepness(at, steep / slope) < T_WAVE_SLOPE;
@@ -171,7 +178,7 @@ export class Judge {
     const noisy = Math.min(1, (NOISY_FULL * noise) / signal);
     const valley = Math.max(before, after, 0.018 * height); // ln <= 4
     const alike = this.#shape.likeness(at, this.#peaks.k);
-    this.alike = alike;
+    judged.alike = alike;
     const likeness = Math.max(0, alike, -SHAPE_INVERTED * alike);
     score += PROMINENCE * (Math.log(height / valley) - 1.5) + (SHAPE + SHAPE_NOISY * noisy) * (likeness - 0.7);
     if (lateness > LATE_FROM) score += LATE * (Math.min(lateness, LATE_TO) - LATE_FROM);

@@ -1,6 +1,7 @@
 /** Learned levels of beats and noise: exponential means over beats and over rejected candidates. */
 import type { Candidates } from './r-peaks-candidates.ts';
 import { SLOT } from './r-peaks-candidates.ts';
+import { packedDoubles } from '../kernels/packed.ts';
 
 /** Beats, rejected candidates. */
 export const SIGNAL_BEATS = 3;
@@ -34,25 +35,17 @@ function medianHeight({ head, tail, height }: Candidates): number {
   return count === 0 ? 0 : sorted[count >> 1]!;
 }
 
+/** Where the numbers of BeatLevels are in its state: the public ones, the level below which none is learned after a silence, height and
+ *  slope of the last beat. */
+const [SIGNAL, NOISE, SLOPE, SHARP, RR, LAST_AT, QUIETEST_LEVEL, LAST_HEIGHT, LAST_STEEP, NUMBERS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const;
+
 export class BeatLevels {
-  /** Of the feature: at beats, at rejected candidates. 0: not learned. */
-  signal = 0;
-  noise = 0;
-  /** Steepest |slope| and sharpest bend of beats. */
-  slope = 0;
-  sharp = 0;
-  /** Mean interval, feature samples. */
-  rr = 0;
-  /** The last beat, feature samples. */
-  lastAt = Number.NEGATIVE_INFINITY;
+  readonly #state = packedDoubles(NUMBERS);
   readonly #fd: number;
-  #quietest = 0;
   #loudCount = 0;
   /** Beats since the level was learned. */
   #beats = 0;
   #newLoudCount = 0;
-  #lastHeight = 0;
-  #lastSteep = 0;
   /** Beats in a row that were followed by what looks like their T wave, */
   #followers = 0;
   /** where the last such wave is, */
@@ -65,19 +58,46 @@ export class BeatLevels {
     this.#fd = fd;
   }
 
+  /** Of the feature: at beats, at rejected candidates. 0: not learned. */
+  get signal(): number {
+    return this.#state[SIGNAL]!;
+  }
+
+  get noise(): number {
+    return this.#state[NOISE]!;
+  }
+
+  /** Steepest |slope| and sharpest bend of beats. */
+  get slope(): number {
+    return this.#state[SLOPE]!;
+  }
+
+  get sharp(): number {
+    return this.#state[SHARP]!;
+  }
+
+  /** Mean interval, feature samples. */
+  get rr(): number {
+    return this.#state[RR]!;
+  }
+
+  /** The last beat, feature samples. */
+  get lastAt(): number {
+    return this.#state[LAST_AT]!;
+  }
+
+  /** A gap: the last beat may not be the one before the next. */
+  endRun(): void {
+    this.#state[LAST_AT] = Number.NEGATIVE_INFINITY;
+  }
+
   forget(): void {
-    this.signal = 0;
-    this.noise = 0;
-    this.slope = 0;
-    this.sharp = 0;
-    this.rr = RR_DEFAULT_SEC * this.#fd;
-    this.lastAt = Number.NEGATIVE_INFINITY;
-    this.#quietest = 0;
+    this.#state.fill(0);
+    this.#state[RR] = RR_DEFAULT_SEC * this.#fd;
+    this.endRun();
     this.#loudCount = 0;
     this.#beats = 0;
     this.#newLoudCount = 0;
-    this.#lastHeight = 0;
-    this.#lastSteep = 0;
     this.#followers = 0;
     this.#followerAt = Number.NEGATIVE_INFINITY;
     this.#followed = false;
@@ -85,11 +105,11 @@ export class BeatLevels {
 
   /** No beat for long: the level may be that of an artefact. */
   distrust(): void {
-    this.#quietest = Math.max(this.#quietest, QUIETEST * this.signal);
+    this.#state[QUIETEST_LEVEL] = Math.max(this.#state[QUIETEST_LEVEL]!, QUIETEST * this.signal);
   }
 
   get isDistrusted(): boolean {
-    return this.#quietest > 0;
+    return this.#state[QUIETEST_LEVEL]! > 0;
   }
 
   /** Levels from the candidates held back: the second highest of them, because the highest may be an artefact; but not much below the
@@ -110,8 +130,8 @@ export class BeatLevels {
     if (this.isDistrusted && first >= FIRST_SHARE * this.signal) return true;
     const level = Math.max(tail - head > 2 ? second : first, FIRST_SHARE * first);
     if (level === 0) return false;
-    if (this.isDistrusted && (level < this.#quietest || level < STANDS_OUT * medianHeight(candidates))) {
-      this.#quietest *= QUIETER;
+    if (this.isDistrusted && (level < this.#state[QUIETEST_LEVEL]! || level < STANDS_OUT * medianHeight(candidates))) {
+      this.#state[QUIETEST_LEVEL]! *= QUIETER;
       return false;
     }
     let slope = 0;
@@ -125,10 +145,10 @@ export class BeatLevels {
     }
     this.#beats = 0;
     this.#newLoudCount = 0;
-    this.signal = level;
-    this.noise = 0.1 * level;
-    this.slope = slope / Math.max(1, count);
-    this.sharp = sharp / Math.max(1, count);
+    this.#state[SIGNAL] = level;
+    this.#state[NOISE] = 0.1 * level;
+    this.#state[SLOPE] = slope / Math.max(1, count);
+    this.#state[SHARP] = sharp / Math.max(1, count);
     return true;
   }
 
@@ -138,8 +158,8 @@ export class BeatLevels {
     if (
       !(
         at - this.lastAt < FOLLOWER_SEC * this.#fd &&
-        height < FOLLOWER_HEIGHT * this.#lastHeight &&
-        steep < FOLLOWER_STEEP * this.#lastSteep
+        height < FOLLOWER_HEIGHT * this.#state[LAST_HEIGHT]! &&
+        steep < FOLLOWER_STEEP * this.#state[LAST_STEEP]!
       )
     )
       return false;
@@ -162,39 +182,39 @@ export class BeatLevels {
 
   /** Is it as high as the last beat? */
   isAsHigh(height: number): boolean {
-    return height > FOLLOWER_HEIGHT * this.#lastHeight;
+    return height > FOLLOWER_HEIGHT * this.#state[LAST_HEIGHT]!;
   }
 
   reject(height: number): void {
-    this.noise += (height - this.noise) / NOISE_CANDIDATES;
+    this.#state[NOISE]! += (height - this.noise) / NOISE_CANDIDATES;
   }
 
   /** @returns whether the level was wrong, and is that of this beat now */
   accept(at: number, height: number, slope: number, sharp: number): boolean {
     const rr = at - this.lastAt;
-    if (rr < 2.2 * this.rr) this.rr += (Math.min(2 * this.rr, Math.max(0.5 * this.rr, rr)) - this.rr) / RR_BEATS;
+    if (rr < 2.2 * this.rr) this.#state[RR]! += (Math.min(2 * this.rr, Math.max(0.5 * this.rr, rr)) - this.rr) / RR_BEATS;
     this.#loudCount = height > LOUD * this.signal ? this.#loudCount + 1 : 0;
     if (++this.#beats <= NEW_BEATS && height > NEW_LOUD * this.signal) this.#newLoudCount++;
     const isWrong = this.#loudCount === 2 || this.#newLoudCount === 2;
     if (isWrong) {
       this.#loudCount = 0;
       this.#newLoudCount = 0;
-      this.signal = height;
-      this.slope = slope;
-      this.sharp = sharp;
+      this.#state[SIGNAL] = height;
+      this.#state[SLOPE] = slope;
+      this.#state[SHARP] = sharp;
     } else {
-      this.signal += (Math.min(height, CAP * this.signal) - this.signal) / SIGNAL_BEATS;
-      this.slope += (Math.min(slope, CAP * this.slope) - this.slope) / SIGNAL_BEATS;
-      this.sharp += (Math.min(sharp, CAP * this.sharp) - this.sharp) / SIGNAL_BEATS;
+      this.#state[SIGNAL]! += (Math.min(height, CAP * this.signal) - this.signal) / SIGNAL_BEATS;
+      this.#state[SLOPE]! += (Math.min(slope, CAP * this.slope) - this.slope) / SIGNAL_BEATS;
+      this.#state[SHARP]! += (Math.min(sharp, CAP * this.sharp) - this.sharp) / SIGNAL_BEATS;
     }
     if (at !== this.#followerAt) {
       if (!this.#followed && this.#followers > 0) this.#followers--;
       this.#followed = false;
     }
-    this.lastAt = at;
-    this.#lastHeight = height;
-    this.#lastSteep = slope;
-    this.#quietest = 0;
+    this.#state[LAST_AT] = at;
+    this.#state[LAST_HEIGHT] = height;
+    this.#state[LAST_STEEP] = slope;
+    this.#state[QUIETEST_LEVEL] = 0;
     return isWrong;
   }
 }

@@ -2,6 +2,7 @@
 
 import { packedDoubles } from '../kernels/packed.ts';
 import { highPass, lowPass } from '../kernels/biquad.ts';
+import { keptByRate } from '../kernels/kept-by-rate.ts';
 import { appendBeat } from '../kernels/found-beats.ts';
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
 import type { CandidateNotes } from './r-peaks-candidates.ts';
@@ -10,6 +11,7 @@ import { AHEAD } from './r-peaks-jumps.ts';
 import { DUE, FEATURE_DELAY_SEC, FeaturePeaks, featureWidth, MISSING } from './r-peaks-feature.ts';
 import { LeadFusion } from './r-peaks-fusion.ts';
 import { Judge, NOISY_FULL } from './r-peaks-judge.ts';
+import type { LeadLayout } from './r-peaks-lead.ts';
 import { BLOCK, LeadSignal } from './r-peaks-lead.ts';
 import { BeatLevels } from './r-peaks-levels.ts';
 import { P_WAVE_REACH_SEC } from './r-peaks-p-waves.ts';
@@ -54,6 +56,49 @@ export type LeadListener = {
   beatFound(isOfSecond: boolean): void;
 };
 
+/** What follows from the rate alone; times in feature samples. */
+type Plan = Readonly<{
+  /** Rate of the feature, Hz. */
+  fd: number;
+  look: number;
+  learn: number;
+  filterGap: number;
+  shortGap: number;
+  forgetGap: number;
+  silence: number;
+  tooOld: number;
+  searchApart: number;
+  layout: LeadLayout;
+}>;
+
+const planOf = keptByRate((fs): Plan => {
+  const decimation = Math.max(1, Math.round(fs / FEATURE_RATE));
+  const fd = fs / decimation;
+  const tooOld = Math.round(TOO_OLD_SEC * fd);
+  const filterGap = Math.round(FILTER_GAP_SEC * fd);
+  return {
+    fd,
+    look: Math.round(LOOK_SEC * fd),
+    learn: Math.round(LEARN_SEC * fd),
+    filterGap,
+    shortGap: Math.round(SHORT_GAP_SEC * fd),
+    forgetGap: Math.round(FORGET_GAP_SEC * fd),
+    silence: Math.round(SILENCE_SEC * fd),
+    tooOld,
+    searchApart: SEARCH_BACK_MIN_SEC * fd,
+    layout: {
+      fs,
+      decimation,
+      highPass: highPass(HIGH_PASS_HZ, fd),
+      lowPass: lowPass(LOW_PASS_HZ, fd),
+      shortGap: filterGap,
+      rawLength: powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + REFINE_SEC + HUM_REACH_SEC) * fs + (BLOCK + AHEAD + 2) * decimation),
+      // Rings reach back to the oldest candidate that may still become a beat, and are written up to one block ahead.
+      ringLength: powerOfTwo(tooOld + Math.ceil(P_WAVE_REACH_SEC * fd) + featureWidth(fd) + templateHalf(fd) + 4 + BLOCK),
+    },
+  };
+});
+
 /** Finds R peaks in one ECG lead, or in several leads of one rate fused into one feature.
  *
  *  After Hamilton & Tompkins 1986 (doi:10.1109/TBME.1986.325695), with these differences:
@@ -81,16 +126,7 @@ export class RPeakDetector implements BeatDetector {
   /** Filled only when the caller drains it. */
   notes: CandidateNotes | null = null;
   listener: LeadListener | null = null;
-  // feature samples
-  readonly #look: number;
-  readonly #learn: number;
-  readonly #filterGap: number;
-  readonly #shortGap: number;
-  readonly #forgetGap: number;
-  readonly #silence: number;
-  readonly #tooOld: number;
-  readonly #searchApart: number;
-
+  readonly #plan: Plan;
   readonly #leads: readonly LeadSignal[];
   /** Null: one lead. */
   readonly #fusion: LeadFusion | null;
@@ -117,30 +153,13 @@ export class RPeakDetector implements BeatDetector {
   constructor(fs: number, leadCount = 1) {
     if (!(fs >= 50 && fs <= 4000)) throw new RangeError(`fs ${fs} Hz`);
     if (!(leadCount >= 1 && leadCount <= 16)) throw new RangeError(`${leadCount} leads`);
-    this.decimation = Math.max(1, Math.round(fs / FEATURE_RATE));
-    const fd = fs / this.decimation;
+    const plan = planOf(fs);
+    const { fd, layout } = plan;
+    this.#plan = plan;
+    this.decimation = layout.decimation;
     this.featureRate = fd;
-    this.#look = Math.round(LOOK_SEC * fd);
-    this.#learn = Math.round(LEARN_SEC * fd);
-    this.#filterGap = Math.round(FILTER_GAP_SEC * fd);
-    this.#shortGap = Math.round(SHORT_GAP_SEC * fd);
-    this.#forgetGap = Math.round(FORGET_GAP_SEC * fd);
-    this.#silence = Math.round(SILENCE_SEC * fd);
-    this.#tooOld = Math.round(TOO_OLD_SEC * fd);
-    this.#searchApart = SEARCH_BACK_MIN_SEC * fd;
-    // Rings reach back to the oldest candidate that may still become a beat, and are written up to one block ahead.
-    const ringLength = powerOfTwo(this.#tooOld + Math.ceil(P_WAVE_REACH_SEC * fd) + featureWidth(fd) + templateHalf(fd) + 4 + BLOCK);
-    const layout = {
-      fs,
-      decimation: this.decimation,
-      highPass: highPass(HIGH_PASS_HZ, fd),
-      lowPass: lowPass(LOW_PASS_HZ, fd),
-      shortGap: this.#filterGap,
-      rawLength: powerOfTwo((TOO_OLD_SEC + FEATURE_DELAY_SEC + REFINE_SEC + HUM_REACH_SEC) * fs + (BLOCK + AHEAD + 2) * this.decimation),
-      ringLength,
-    };
     this.#leads = Array.from({ length: leadCount }, (_, lead) => new LeadSignal(layout, lead));
-    this.#fusion = leadCount === 1 ? null : new LeadFusion(this.#leads, fd, featureWidth(fd), ringLength);
+    this.#fusion = leadCount === 1 ? null : new LeadFusion(this.#leads, fd, featureWidth(fd), layout.ringLength);
     this.#places = this.#fusion === null ? null : new BeatPlaces(this.#fusion, leadCount, fs);
     this.#peaks = new FeaturePeaks(fd, this.#candidates);
     this.#levels = new BeatLevels(fd);
@@ -207,19 +226,19 @@ export class RPeakDetector implements BeatDetector {
     const k = this.#peaks.k - 1;
     const candidates = this.#candidates;
     const levels = this.#levels;
-    if (this.#learning && k - this.#learnFrom >= this.#learn) this.#startFromLearned();
+    if (this.#learning && k - this.#learnFrom >= this.#plan.learn) this.#startFromLearned();
     if (!this.#learning) {
-      while (candidates.head < candidates.tail && k - candidates.at[candidates.head & SLOT]! >= this.#look) this.#judgeNext(out);
-      if (this.#rejected.count > 0 && k - levels.lastAt > SEARCH_BACK_RR * levels.rr + this.#look) this.#searchBack(out);
-      if (k - Math.max(levels.lastAt, this.#learnFrom) > this.#silence) this.#listenAnew(k);
+      while (candidates.head < candidates.tail && k - candidates.at[candidates.head & SLOT]! >= this.#plan.look) this.#judgeNext(out);
+      if (this.#rejected.count > 0 && k - levels.lastAt > SEARCH_BACK_RR * levels.rr + this.#plan.look) this.#searchBack(out);
+      if (k - Math.max(levels.lastAt, this.#learnFrom) > this.#plan.silence) this.#listenAnew(k);
     }
     if (this.#learning) {
-      this.#wakeAt = this.#learnFrom + this.#learn;
+      this.#wakeAt = this.#learnFrom + this.#plan.learn;
       return;
     }
-    let wakeAt = Math.max(levels.lastAt, this.#learnFrom) + this.#silence + 1;
-    if (candidates.head < candidates.tail) wakeAt = Math.min(wakeAt, candidates.at[candidates.head & SLOT]! + this.#look);
-    if (this.#rejected.count > 0) wakeAt = Math.min(wakeAt, Math.max(k + 1, levels.lastAt + SEARCH_BACK_RR * levels.rr + this.#look));
+    let wakeAt = Math.max(levels.lastAt, this.#learnFrom) + this.#plan.silence + 1;
+    if (candidates.head < candidates.tail) wakeAt = Math.min(wakeAt, candidates.at[candidates.head & SLOT]! + this.#plan.look);
+    if (this.#rejected.count > 0) wakeAt = Math.min(wakeAt, Math.max(k + 1, levels.lastAt + SEARCH_BACK_RR * levels.rr + this.#plan.look));
     this.#wakeAt = wakeAt;
   }
 
@@ -227,17 +246,17 @@ export class RPeakDetector implements BeatDetector {
   #missing(out: FoundBeats): void {
     const peaks = this.#peaks;
     peaks.gapRun++;
-    if (peaks.gapRun === this.#filterGap + 1) {
+    if (peaks.gapRun === this.#plan.filterGap + 1) {
       this.#beginGap(peaks.k - peaks.gapRun);
       this.#endWave();
     }
-    if (peaks.gapRun > this.#filterGap) this.#gapTo[0] = peaks.k;
-    if (peaks.gapRun === this.#shortGap + 1) {
+    if (peaks.gapRun > this.#plan.filterGap) this.#gapTo[0] = peaks.k;
+    if (peaks.gapRun === this.#plan.shortGap + 1) {
       this.#settle(out);
       this.#endRun();
     }
-    if (peaks.gapRun === this.#forgetGap) this.#forget();
-    if (peaks.gapRun > this.#shortGap && this.#levels.signal === 0) this.#learnFrom = peaks.k;
+    if (peaks.gapRun === this.#plan.forgetGap) this.#forget();
+    if (peaks.gapRun > this.#plan.shortGap && this.#levels.signal === 0) this.#learnFrom = peaks.k;
   }
 
   #beginGap(at: number): void {
@@ -267,7 +286,7 @@ export class RPeakDetector implements BeatDetector {
     this.#peaks.endRun();
     this.#candidates.clear();
     this.#rejected.count = 0;
-    this.#levels.lastAt = Number.NEGATIVE_INFINITY;
+    this.#levels.endRun();
     this.#learnFrom = this.#peaks.k;
     this.#wakeAt = 0;
   }
@@ -289,7 +308,7 @@ export class RPeakDetector implements BeatDetector {
     this.#levels.distrust();
     this.#learning = true;
     // candidates that wait are heard with what follows: one may be the beat that ends the pause
-    this.#learnFrom = k - this.#look;
+    this.#learnFrom = k - this.#plan.look;
     this.#rejected.count = 0;
   }
 
@@ -309,7 +328,7 @@ export class RPeakDetector implements BeatDetector {
 
   /** Do the rings no longer have it? A candidate of an earlier attempt, in which nothing was learned. */
   #isTooOld(at: number): boolean {
-    return this.#peaks.k - at > this.#tooOld;
+    return this.#peaks.k - at > this.#plan.tooOld;
   }
 
   /** In a pause of the ventricles P waves go on: they are no beats that have become low. */
@@ -333,9 +352,9 @@ export class RPeakDetector implements BeatDetector {
   #judgeNext(out: FoundBeats): void {
     const judge = this.#judge;
     if (!judge.next()) return;
-    const { at, height, steep, edge, score, alike } = judge;
-    if (score > 0 && this.#isNoBeat(at, judge.weighed)) {
-      this.#levels.reject(judge.weighed);
+    const { at, height, weighed, steep, edge, score, alike } = judge.judged;
+    if (score > 0 && this.#isNoBeat(at, weighed)) {
+      this.#levels.reject(weighed);
       return;
     }
     if (score > 0) {
@@ -344,7 +363,7 @@ export class RPeakDetector implements BeatDetector {
     }
     if (judge.isDoubtful) this.#note(this.#shape.middle(at), score, alike, 0);
     // what is as the beats are is no noise: a heart of twice the rate would be counted by half
-    if (!(alike > BEAT_ALIKE && this.#levels.isAsHigh(judge.weighed))) this.#levels.reject(judge.weighed);
+    if (!(alike > BEAT_ALIKE && this.#levels.isAsHigh(weighed))) this.#levels.reject(weighed);
     this.#rejected.keep(at, height, steep, edge, score);
   }
 
@@ -358,7 +377,7 @@ export class RPeakDetector implements BeatDetector {
   #searchBack(out: FoundBeats): void {
     const rejected = this.#rejected;
     const { k } = this.#peaks;
-    const best = rejected.best(k - 1 - this.#tooOld, this.#levels.lastAt, this.#searchApart);
+    const best = rejected.best(k - 1 - this.#plan.tooOld, this.#levels.lastAt, this.#plan.searchApart);
     if (best < 0 || rejected.score[best]! <= SEARCH_BACK_SCORE) return;
     const at = rejected.at[best]!;
     const height = rejected.height[best]!;
