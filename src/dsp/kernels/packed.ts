@@ -13,7 +13,7 @@ export class Room {
     return this.#buffer.byteLength - this.#used;
   }
 
-  /** All zero. @throws RangeError when it does not fit; so do the others */
+  /** All zero. @throws RangeError when it does not fit; so are, and do, the others */
   doubles(length: number): Float64Array<ArrayBuffer> {
     return new Float64Array(this.#buffer, this.#take(8 * length), length);
   }
@@ -28,6 +28,7 @@ export class Room {
 
   #take(bytes: number): number {
     const at = this.#used;
+    if (whole(bytes) > this.left) throw new RangeError(`no room for ${bytes} bytes`);
     this.#used += whole(bytes);
     return at;
   }
