@@ -118,14 +118,16 @@ export class PpgLead {
     this.#blockRise = 0;
   }
 
-  /** Height of the upstroke that ends near a sample, over the lead's scale. @param n index of the newest sample pushed */
-  riseAt(at: number, n: number): number {
-    this.locate(at, n);
+  /** Height of the upstroke that ends near a sample, over the lead's scale. */
+  riseAt(at: number, n: number, end: number): number {
+    this.locate(at, n, end);
     return this.scale > 0 ? this.#offset / this.scale : 0;
   }
 
-  /** Finds foot and mid-amplitude crossing of the upstroke whose slope sum peaks at a sample. */
-  locate(at: number, n: number): void {
+  /** Finds foot and mid-amplitude crossing of the upstroke whose slope sum peaks at a sample.
+   *  @param n index of the newest sample pushed  @param end of the last one before what was held or stood still
+   *  @returns is its place known? Not of one that begins with the first sample, or still rises with the last: how far is not in the data */
+  locate(at: number, n: number, end: number): boolean {
     const ring = this.#ring;
     const mask = this.#mask;
     // sample i of the detector is entry i + shift of the ring (they part after a gap)
@@ -135,7 +137,9 @@ export class PpgLead {
     const oldest = Math.max(0, centre - this.#footSamples);
     let top = Math.max(0, centre - this.#riseSamples);
     const topEnd = Math.min(last, centre + (this.#riseSamples >> 1));
-    for (let i = top; i <= topEnd; i++) if (ring[i & mask]! > ring[top & mask]!) top = i;
+    const lastKnown = end + shift;
+    // a top before the end is not looked for behind it
+    for (let i = top; i <= topEnd && (i <= lastKnown || top >= lastKnown); i++) if (ring[i & mask]! > ring[top & mask]!) top = i;
     let foot = top;
     for (let i = top; i >= oldest; i--) if (ring[i & mask]! < ring[foot & mask]!) foot = i;
     const low = ring[foot & mask]!;
@@ -153,5 +157,6 @@ export class PpgLead {
     this.fall = high - bottom;
     this.#offset = high - low;
     this.crossing = i - fraction - shift - this.#delay;
+    return top < lastKnown && foot > 0;
   }
 }
