@@ -1,4 +1,4 @@
-/** What is said of a pulse up to where its samples end: recordings with gaps at many places, through the engine. */
+/** Scores what is said of a pulse up to where its samples end: recordings with gaps at many places, through the engine. */
 import { seeded } from '../src/dsp/testing/fixture.ts';
 import { percent } from './engine-windows.ts';
 import { beatSeconds, streamRows } from './hrv-stream.ts';
