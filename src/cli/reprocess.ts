@@ -59,13 +59,13 @@ last minute of a stream that is still arriving is left to the service, and a pie
     all: { type: 'boolean', doc: 'All streams.' },
     since: { type: 'string', value: 'TIME', doc: 'Values from here on (ISO 8601). Default: from the first sample.' },
     until: { type: 'string', value: 'TIME', doc: 'Values before this. Default: to the end.' },
-    method: { type: 'string', value: 'CODE', multiple: true, doc: 'Only this method, e.g. derived:hr_ppg_v12. Default: all.' },
+    method: { type: 'string', value: 'CODE', multiple: true, doc: 'Only this method, e.g. derived:hr_ppg_v13. Default: all.' },
     ended: { type: 'boolean', doc: 'Treat streams with recent packets as ended, and compute their last minute too.' },
     workers: { type: 'string', value: 'N', fallback: String(availableParallelism()), doc: 'Worker threads.' },
   },
   examples: [
     'biosignal reprocess --stream 6f1c2a9e-5f0e-4a35-9c3c-0d5a4c1f7e11 --since 2026-01-31T08:00:00Z',
-    'biosignal reprocess --project Pilot --method derived:hr_ppg_v12',
+    'biosignal reprocess --project Pilot --method derived:hr_ppg_v13',
   ],
   run: async ({ console, options, json }) => {
     const methods = wantedMethods(options.list('method'));

@@ -108,7 +108,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:hr_ppg_v1', false],
     ['derived:hr_ppg_v10', false],
     ['derived:hr_ppg_v11', false],
-    ['derived:hr_ppg_v12', true],
+    ['derived:hr_ppg_v12', false],
+    ['derived:hr_ppg_v13', true],
     ['derived:hr_ppg_v2', false],
     ['derived:hr_ppg_v3', false],
     ['derived:hr_ppg_v4', false],
@@ -134,7 +135,8 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
     ['derived:sqi_ecg_v8', false],
     ['derived:sqi_ecg_v9', false],
     ['derived:sqi_ppg_v1', false],
-    ['derived:sqi_ppg_v10', true],
+    ['derived:sqi_ppg_v10', false],
+    ['derived:sqi_ppg_v11', true],
     ['derived:sqi_ppg_v2', false],
     ['derived:sqi_ppg_v3', false],
     ['derived:sqi_ppg_v4', false],
@@ -148,11 +150,11 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   const live = await rowsOf('live');
   for (const code of [
     'r_peaks_v18',
-    'pulse_peaks_v6',
-    'hr_ppg_v12',
-    'hr_ppg_motion_v12',
+    'pulse_peaks_v7',
+    'hr_ppg_v13',
+    'hr_ppg_motion_v13',
     'resp_rate_ecg_v16',
-    'resp_rate_ppg_v5',
+    'resp_rate_ppg_v6',
     'hrv_sdnn_300s_v20',
   ])
     expect(live.filter((row) => row.startsWith(`derived:${code} `)).length, code).toBeGreaterThan(1);
@@ -176,7 +178,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v12')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v13')`,
   );
   const withOld = await rowsOf('live');
   const old = withOld.filter((row) => row.includes('hr_ppg_v1 '));
@@ -186,7 +188,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await putFeatures(
     database,
     `select ts_ns, value + 1 as value, stream_id, (select id from method where code = 'derived:hr_ppg_v1') as method_id, channel_no, qmask from feature
-     where method_id = (select id from method where code = 'derived:hr_ppg_v12')`,
+     where method_id = (select id from method where code = 'derived:hr_ppg_v13')`,
   );
   const oldLeft = (await rowsOf('live')).filter((row) => row.includes('hr_ppg_v1 '));
   const oneMethod = await cli('--all', '--ended', '--method', 'derived:hr_ecg_v18');
@@ -261,7 +263,7 @@ test('reprocess says what is wrong with the call', async () => {
   expect((await cli()).code).toBe(EXIT_USAGE);
   expect(await cli('--all', '--method', 'derived:hr_ppg_v1')).toMatchObject({
     code: EXIT_USAGE,
-    err: expect.stringContaining('this release computes derived:hr_ppg_v12') as string,
+    err: expect.stringContaining('this release computes derived:hr_ppg_v13') as string,
   });
   expect((await cli('--all', '--method', 'derived:nonsense_v1')).code).toBe(EXIT_USAGE);
   expect((await cli('--device', 'nobody')).code).toBe(EXIT_USAGE);

@@ -112,7 +112,7 @@ async function saturations(deviceId: string, boot = '00'): Promise<Row[]> {
   const { rows } = await database.pool.query<Row>(
     `select d.external_id as device, encode(s.boot_id, 'hex') as boot, (f.ts_ns - s.epoch_ns)::float8 / 1e9 as t, f.value, f.qmask
      from feature f join stream s on s.id = f.stream_id join device d on d.id = s.device_id join method m on m.id = f.method_id
-     where m.code = 'derived:spo2_v5' and d.external_id = $1 and encode(s.boot_id, 'hex') = $2 order by f.ts_ns`,
+     where m.code = 'derived:spo2_v6' and d.external_id = $1 and encode(s.boot_id, 'hex') = $2 order by f.ts_ns`,
     [deviceId, boot.repeat(16)],
   );
   return rows;

@@ -178,7 +178,7 @@ describe('StreamEngine', () => {
         if (feature !== 'spo2' || tNs > 96_000_000_000n) continue; // the last block is cut
         percents.push(value);
         expect(qmask).toBe(1);
-        expect(methodCode).toBe('derived:spo2_v5');
+        expect(methodCode).toBe('derived:spo2_v6');
       }
     });
     expect(percents.length).toBeGreaterThan(9);

@@ -172,6 +172,47 @@ describe('PpgBeatDetector', () => {
     for (const value of [0, 5, Number.NaN, Number.POSITIVE_INFINITY]) expect(find(new Float64Array(3000).fill(value), 125).count).toBe(0);
   });
 
+  // Of 240 ends 84 had a beat after their last sample: what was held until the gap was known went on rising.
+  test.each([25, 64, 125])(
+    'gives out no beat at %i Hz that a gap or an end cuts, and those before it where they are without the gap',
+    (fs) => {
+      const { x } = syntheticPulse(fs, 40, 29);
+      const whole = positions(find(x, fs));
+      for (let end = 25 * fs; end < 27 * fs; end += Math.ceil(fs / 31)) {
+        const again = end + 5 * fs;
+        const cut = x.slice().fill(Number.NaN, end, again);
+        for (const found of [positions(find(cut, fs)), positions(find(x.subarray(0, end), fs))]) {
+          expect(found.filter((p) => p > end - 1 && p < again)).toEqual([]);
+          const late = found.filter((p) => p > 20 * fs && p < again);
+          for (const p of late) expect(Math.min(...whole.map((w) => Math.abs(w - p))) / fs, `${p} of ${end}`).toBeLessThan(0.015);
+          const known = whole.filter((p) => p > 20 * fs && p < end - 0.2 * fs);
+          expect(late.length).toBeGreaterThanOrEqual(known.length);
+        }
+        // of an upstroke that began in the gap the middle is not known
+        const misplaced = positions(find(cut, fs)).filter((p) => p >= again && whole.some((w) => w < again && p - w < 0.15 * fs));
+        expect(misplaced).toEqual([]);
+      }
+    },
+  );
+
+  test('takes no wave for a beat for being the last one before an end', () => {
+    const { x, feetSec } = syntheticPulse(64, 40, 31);
+    // no pulse follows: what is left is the dicrotic wave, and the way back of the filters
+    for (const foot of feetSec.filter((t) => t > 20 && t < 30))
+      for (let tail = 0.65; tail < 1.3; tail += 0.05) {
+        const made = syntheticPulse(64, foot, 31);
+        const ended = x.subarray(0, Math.round((foot + tail) * 64)).map((_, i) => {
+          const t = i / 64;
+          const wave = (at: number): number => Math.exp(-(((at - 0.18) / 0.08) ** 2)) + 0.35 * Math.exp(-(((at - 0.48) / 0.09) ** 2));
+          return [...made.feetSec, foot].reduce((sum, f) => (t > f - 0.5 && t < f + 1.2 ? sum + wave(t - f) : sum), 0);
+        });
+        expect(
+          positions(find(ended, 64)).filter((p) => p / 64 > foot + 0.3),
+          `${foot} s, ${tail}`,
+        ).toEqual([]);
+      }
+  });
+
   test('sees a beat that only one of two wavelengths shows', () => {
     const { x } = syntheticPulse(125, 60, 13);
     const dead = new Float64Array(x.length).fill(3);

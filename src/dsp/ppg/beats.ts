@@ -12,7 +12,9 @@
  *  Beat by beat, an irregular pulse costs little, a repeated dicrotic wave costs much.
  *
  *  Position: where the upstroke crosses the middle between its foot and its top, linearly interpolated. Of the usual fiducial points
- *  this one gives pulse intervals that agree best with RR (see docs/dsp/pulse-and-slow.md); the delay of the low-pass is taken off. */
+ *  this one gives pulse intervals that agree best with RR (see docs/dsp/pulse-and-slow.md); the delay of the low-pass is taken off.
+ *  So a beat has a place where its upstroke begins after the first sample and ends before the last one: one that a gap or an end cuts takes
+ *  part in the path, so that no dicrotic wave is taken for it, and is not given out. */
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
 import { appendBeat } from '../kernels/found-beats.ts';
 import { FOOT_SEC, PpgLead, RISE_SEC, ringSize } from './lead.ts';
@@ -72,8 +74,9 @@ export const APART_SEC = 0.2;
 /** Candidates that a path may still choose from; at most (IBI_MAX + LAG) / MERGE = 44 are alive. */
 const NODES = 64;
 const NODE_MASK = NODES - 1;
-/** Columns of a node, in one array: a typed array of its own costs 190 bytes. `from`: id of the node before. */
-const [AT, POSITION, SIZE, FOOT, SCORE, STEP, FROM, TRUST, NODE] = [0, 1, 2, 3, 4, 5, 6, 7, 8] as const;
+/** Columns of a node, in one array: a typed array of its own costs 190 bytes. `from`: id of the node before. `known`: 1 where its place is,
+ *  0 for a node that takes part in the path and is not given out. */
+const [AT, POSITION, SIZE, FOOT, SCORE, STEP, FROM, TRUST, KNOWN, NODE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const;
 
 function slotOf(id: number): number {
   return (id & NODE_MASK) * NODE;
@@ -294,13 +297,13 @@ export class PpgBeatDetector implements BeatDetector {
 
   flush(out: FoundBeats): void {
     if (this.#missing > this.#hold) return;
-    this.#finish(out);
+    this.#finish(this.#newest - this.#missing, out);
     this.#missing = 1 << 30;
   }
 
   /** One sample of a gap that is longer than HOLD_SEC. */
   #skip(out: FoundBeats): void {
-    if (this.#missing === this.#hold) this.#finish(out);
+    if (this.#missing === this.#hold) this.#finish(this.#newest - this.#missing, out);
     if (this.#missing <= this.#hold) this.#missing++;
     this.#n++;
   }
@@ -312,16 +315,16 @@ export class PpgBeatDetector implements BeatDetector {
       if (this.#topAt >= from) this.#topAt = -1;
       while (this.#waitTail > this.#waitHead && this.#waiting[3 * ((this.#waitTail - 1) & WAITING_MASK)]! >= from) this.#waitTail--;
       while (this.#nodeEnd > this.#nodeBase && this.#nodes[AT + slotOf(this.#nodeEnd - 1)]! >= from) this.#nodeEnd--;
-      this.#finish(out);
+      this.#finish(from - 1, out);
       this.#missing = 1 << 30;
     }
     this.#n++;
   }
 
-  /** Decides everything with what is there. */
-  #finish(out: FoundBeats): void {
+  /** Decides everything with what is there. @param end last sample before the gap, or before the light stood still */
+  #finish(end: number, out: FoundBeats): void {
     this.#closeTop();
-    while (this.#waitHead < this.#waitTail) this.#admit();
+    while (this.#waitHead < this.#waitTail) this.#admit(end);
     this.#commit(Number.POSITIVE_INFINITY, out);
   }
 
@@ -363,7 +366,8 @@ export class PpgBeatDetector implements BeatDetector {
       this.#steepLevel.closeBlock();
       for (const lead of this.#leads) lead.closeBlock(this.#block);
     }
-    if (this.#waitHead < this.#waitTail && this.#newest - this.#waiting[3 * (this.#waitHead & WAITING_MASK)]! >= this.#ahead) this.#admit();
+    const oldest = this.#waiting[3 * (this.#waitHead & WAITING_MASK)]!;
+    if (this.#waitHead < this.#waitTail && this.#newest - oldest >= this.#ahead) this.#admit(this.#newest);
     this.#tickLeft -= count;
     if (this.#tickLeft > 0) return;
     this.#tickLeft = this.#tick;
@@ -411,8 +415,8 @@ export class PpgBeatDetector implements BeatDetector {
     this.#topAt = -1;
   }
 
-  /** The oldest waiting candidate becomes a node: its best predecessor is chosen. */
-  #admit(): void {
+  /** The oldest waiting candidate becomes a node: its best predecessor is chosen. @param end last sample that may tell its place */
+  #admit(end: number): void {
     const w = 3 * (this.#waitHead++ & WAITING_MASK);
     const at = this.#waiting[w]!;
     const level = this.#level.value();
@@ -420,7 +424,7 @@ export class PpgBeatDetector implements BeatDetector {
     if (!(level > 0) || !(steepLevel > 0)) return;
     let lead = this.#leads[0]!;
     for (let c = 1; c < this.#leads.length; c++)
-      if (this.#leads[c]!.riseAt(at, this.#newest) > lead.riseAt(at, this.#newest)) lead = this.#leads[c]!;
+      if (this.#leads[c]!.riseAt(at, this.#newest, end) > lead.riseAt(at, this.#newest, end)) lead = this.#leads[c]!;
     this.#period.update();
     const periodSamples = this.#period.periodSec * this.#fs;
     const periodic = Math.max(0, (this.#period.periodicity - weights.periodicityMin) / (1 - weights.periodicityMin));
@@ -429,7 +433,7 @@ export class PpgBeatDetector implements BeatDetector {
     const id = this.#nodeEnd++;
     const slot = slotOf(id);
     this.#nodes[AT + slot] = at;
-    lead.locate(at, this.#newest);
+    this.#nodes[KNOWN + slot] = lead.locate(at, this.#newest, end) ? 1 : 0;
     const unit = this.#leads.length === 1 ? level : level * lead.scale;
     this.#nodes[SIZE + slot] =
       weights.height * Math.log(this.#waiting[w + 1]! / level + 0.01) +
@@ -507,7 +511,9 @@ export class PpgBeatDetector implements BeatDetector {
           end = id;
         }
       }
-      if (end < 0) {
+      // at an end no wave need be a beat: without more of them the path may be better
+      const isLast = until === Number.POSITIVE_INFINITY && this.#committed >= 0;
+      if (end < 0 || (isLast && endScore < this.#nodes[SCORE + slotOf(this.#committed)]!)) {
         this.#readyAt = Number.POSITIVE_INFINITY;
         return;
       }
@@ -516,8 +522,10 @@ export class PpgBeatDetector implements BeatDetector {
       const slot = slotOf(id);
       this.#readyAt = this.#nodes[AT + slot]!;
       if (this.#readyAt > until) return;
-      this.#lastPosition = this.#nodes[POSITION + slot]!;
-      appendBeat(out, this.#lastPosition, this.#confidence(slot));
+      if (this.#nodes[KNOWN + slot] === 1) {
+        this.#lastPosition = this.#nodes[POSITION + slot]!;
+        appendBeat(out, this.#lastPosition, this.#confidence(slot));
+      }
       // paths that do not pass through the emitted beat are dead
       for (let other = first; other < this.#nodeEnd; other++) {
         let back = other;

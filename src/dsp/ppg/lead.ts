@@ -8,6 +8,10 @@ const LOW_PASS_HZ = 8;
 export const FOOT_SEC = 0.35;
 /** The fall after the top is looked for this far. */
 const FALL_SEC = 0.3;
+/** An upstroke from the first sample on began there, or later, where it rises less than this share of its height in so long, the delay of
+ *  the low-pass among it. Where it rises more, its foot is not in the data. */
+const START_SEC = 0.08;
+const START_SHARE = 0.1;
 /** Width of the slope sum, near the duration of a systolic upstroke. */
 export const RISE_SEC = 0.17;
 
@@ -33,6 +37,7 @@ export class PpgLead {
   readonly #riseSamples: number;
   readonly #footSamples: number;
   readonly #fallSamples: number;
+  readonly #startSamples: number;
   readonly #delay: number;
   readonly #high: Biquad;
   readonly #low: Biquad;
@@ -54,6 +59,7 @@ export class PpgLead {
     this.#riseSamples = Math.round(RISE_SEC * fs);
     this.#footSamples = Math.round(FOOT_SEC * fs);
     this.#fallSamples = Math.round(FALL_SEC * fs);
+    this.#startSamples = Math.round(START_SEC * fs);
     // group delay of a Butterworth pair at low frequency: sqrt(2) / (2 pi f)
     const lowPassHz = Math.min(LOW_PASS_HZ, 0.4 * fs);
     this.#delay = (Math.SQRT2 / (2 * Math.PI * lowPassHz)) * fs;
@@ -118,14 +124,21 @@ export class PpgLead {
     this.#blockRise = 0;
   }
 
-  /** Height of the upstroke that ends near a sample, over the lead's scale. @param n index of the newest sample pushed */
-  riseAt(at: number, n: number): number {
-    this.locate(at, n);
+  /** Height of the upstroke that ends near a sample, over the lead's scale. */
+  riseAt(at: number, n: number, end: number): number {
+    this.locate(at, n, end);
     return this.scale > 0 ? this.#offset / this.scale : 0;
   }
 
-  /** Finds foot and mid-amplitude crossing of the upstroke whose slope sum peaks at a sample. */
-  locate(at: number, n: number): void {
+  /** Does the lead rise by less than that from its first sample on? */
+  #isFlatAtStart(rise: number): boolean {
+    return this.#count > this.#startSamples && this.#ring[this.#startSamples & this.#mask]! - this.#ring[0]! < rise;
+  }
+
+  /** Finds foot and mid-amplitude crossing of the upstroke whose slope sum peaks at a sample.
+   *  @param n index of the newest sample pushed  @param end of the last one before what was held or stood still
+   *  @returns is its place known? Not of one that begins with the first sample, or still rises with the last: how far is not in the data */
+  locate(at: number, n: number, end: number): boolean {
     const ring = this.#ring;
     const mask = this.#mask;
     // sample i of the detector is entry i + shift of the ring (they part after a gap)
@@ -135,7 +148,9 @@ export class PpgLead {
     const oldest = Math.max(0, centre - this.#footSamples);
     let top = Math.max(0, centre - this.#riseSamples);
     const topEnd = Math.min(last, centre + (this.#riseSamples >> 1));
-    for (let i = top; i <= topEnd; i++) if (ring[i & mask]! > ring[top & mask]!) top = i;
+    const lastKnown = end + shift;
+    // a top before the end is not looked for behind it
+    for (let i = top; i <= topEnd && (i <= lastKnown || top >= lastKnown); i++) if (ring[i & mask]! > ring[top & mask]!) top = i;
     let foot = top;
     for (let i = top; i >= oldest; i--) if (ring[i & mask]! < ring[foot & mask]!) foot = i;
     const low = ring[foot & mask]!;
@@ -152,6 +167,8 @@ export class PpgLead {
     for (let i = top; i <= bottomEnd; i++) if (ring[i & mask]! < bottom) bottom = ring[i & mask]!;
     this.fall = high - bottom;
     this.#offset = high - low;
-    this.crossing = i - fraction - shift - this.#delay;
+    const crossing = i - fraction - this.#delay;
+    this.crossing = crossing - shift;
+    return top < lastKnown && (foot > 0 || (crossing >= 0 && this.#isFlatAtStart((high - low) * START_SHARE)));
   }
 }

@@ -55,6 +55,23 @@ describe('PpgQuality', () => {
     for (const step of [1, 7, 64, 1000]) expect(columns(judge(x, step))).toEqual(whole);
   });
 
+  test('judges the last seconds before a gap by those there are, at least five: of a clean pulse they are good, of noise bad', () => {
+    for (const end of [40 * FS, 40 * FS + 20, 41 * FS - 5]) {
+      const clean = judge(pulse(60).fill(Number.NaN, end, 53 * FS));
+      // a second of which less than a fifth is missing counts as one
+      const last = Math.floor(end / FS + 0.2) - 1;
+      expect([...clean.flag.subarray(last - 8, last + 1)]).toEqual(Array.from({ length: 9 }, () => 0));
+      // no second of the gap, nor one of which more is in it
+      expect([...clean.flag.subarray(last + 1, last + 8)]).toEqual(Array.from({ length: 7 }, () => 2));
+      const noisy = judge(pulse(60, 36, 42).fill(Number.NaN, end, 53 * FS));
+      expect([...noisy.flag.subarray(last - 3, last + 1)]).not.toContain(0);
+    }
+    // four seconds are too few, five are not, at a start too
+    const lengths = [4, 5].map((sec) => [...judge(pulse(30).fill(Number.NaN, sec * FS, 20 * FS)).flag.subarray(0, sec)]);
+    expect(lengths[0]).toEqual([2, 2, 2, 2]);
+    expect(lengths[1]!.every((flag) => flag < 2)).toBe(true);
+  });
+
   test('is as new after reset, also where the signal starts with a gap', () => {
     const x = pulse(60, 20, 30);
     x.fill(Number.NaN, 0, 90);

@@ -1,6 +1,7 @@
 /** Quality of a PPG channel, once a second: how likely is it that the beats around are right?
  *
- *  For the second [t, t + 1) the 10 s [t - 4, t + 6) are judged by published measures:
+ *  For the second [t, t + 1) the 10 s [t - 4, t + 6), or before a gap or an end what there is of them, at least 5 s, are judged by
+ *  published measures:
  *  - agreement of the beats with a second, independent detector (two moving averages, Elgendi 2013, doi:10.1371/journal.pone.0076585),
  *    as bSQI does for ECG (Li 2008, doi:10.1088/0967-3334/29/1/002);
  *  - correlation of each beat with the mean beat (Orphanidou 2015, doi:10.1109/JBHI.2014.2338351);
@@ -38,7 +39,13 @@ export const FLAT_SEC = 0.2;
 export const MATCH_SEC = 0.15;
 /** A window with more missing or flat samples than this is bad whatever the rest says. */
 export const LOST_MAX = 0.2;
+/** Where more is missing after a second than that, it is judged by the seconds before the gap, which must be as many as this. All that a
+ *  last second has are itself and the four before it. With 6 s the last second before a gap stays bad, and no fewer rates are wrong
+ *  (docs/dsp/pulse-and-slow.md). */
+export const SHORTEST_SEC = 5;
 const BEATS_MIN = 4;
+/** However short the window: two intervals. */
+const BEATS_LEAST = 3;
 /** Beats of which the second detector finds less than half are none, whatever the rest says: after a step from a pulse to tiny noise what
  *  looks smooth, skewed and periodic is the filters' way back. In windows whose beats are right it is at least 0.6. */
 export const AGREEMENT_MIN = 0.5;
@@ -373,7 +380,7 @@ export class PpgQuality {
     const startSec = this.#judgedSec++;
     if (startSec < this.#quietSec) return;
     const firstSec = Math.max(0, startSec - BEFORE_SEC);
-    const lastSec = Math.min(this.#nowSec, startSec + AFTER_SEC - 1);
+    const lastSec = this.#lastSec(firstSec, startSec);
     const from = Math.ceil(firstSec * this.#rate);
     const to = Math.min(this.#n, Math.ceil((lastSec + 1) * this.#rate));
     dropBefore(this.#found, from - this.#rate);
@@ -386,13 +393,37 @@ export class PpgQuality {
     const last = Math.min(lowerBound(this.#found, to), first + BEATS_MAX);
     let sqi = 0;
     this.features.fill(0);
-    if (total[LOST]! <= LOST_MAX * total[COUNT]! && last - first >= (BEATS_MIN * (to - from)) / (WINDOW_SEC * this.#rate)) {
+    const leastBeats = Math.max(BEATS_LEAST, (BEATS_MIN * (to - from)) / (WINDOW_SEC * this.#rate));
+    if (total[LOST]! <= LOST_MAX * total[COUNT]! && last - first >= leastBeats) {
       this.#measure(first, last, from, to);
-      const weights = this.#measureRate(startSec, first, last) ? withRates : withoutRates;
+      const weights = this.#measureRate(startSec, lastSec, first, last) ? withRates : withoutRates;
       if (this.features[measures.agreement]! >= AGREEMENT_MIN) sqi = probability(weights, this.features);
       if (sqi > AMBIGUOUS && (this.#alternate(first, last) || this.#isTone(first, last))) sqi = (sqi + AMBIGUOUS) / 2;
     }
     appendQuality(out, startSec, sqi);
+  }
+
+  /** Last second of the window that begins with `firstSec`: before a gap the last one that has samples, where there are enough. */
+  #lastSec(firstSec: number, startSec: number): number {
+    const whole = Math.min(this.#nowSec, startSec + AFTER_SEC - 1);
+    if (this.#lostShare(firstSec, whole) <= LOST_MAX) return whole;
+    let last = startSec - 1;
+    while (last < whole && this.#lostShare(last + 1, last + 1) <= LOST_MAX) last++;
+    let present = 0;
+    for (let sec = firstSec; sec <= last; sec++) if (this.#lostShare(sec, sec) <= LOST_MAX) present++;
+    return last >= startSec && present >= SHORTEST_SEC ? last : whole;
+  }
+
+  /** Of the seconds [first, last]. */
+  #lostShare(first: number, last: number): number {
+    let lost = 0;
+    let count = 0;
+    for (let sec = first; sec <= last; sec++) {
+      const at = (sec % SECONDS) * SUMS;
+      lost += this.#sums[at + LOST]!;
+      count += this.#sums[at + COUNT]!;
+    }
+    return lost / count;
   }
 
   #measure(first: number, last: number, from: number, to: number): void {
@@ -467,10 +498,11 @@ export class PpgQuality {
     return c2 * c2 + s2 * s2 < TONE_MAX * (c1 * c1 + s1 * s1);
   }
 
-  /** Compares the median interval with the spectral rate of the window that ends 3 or 4 s after the second starts.
+  /** Compares the median interval with the spectral rate of the window that ends 3 or 4 s after the second starts, before a gap with the
+   *  last one that has all of its samples.
    *  @returns false when there is none */
-  #measureRate(startSec: number, first: number, last: number): boolean {
-    const frame = rateFrameOf(startSec);
+  #measureRate(startSec: number, lastSec: number, first: number, last: number): boolean {
+    const frame = Math.min(rateFrameOf(startSec), Math.floor((lastSec + 1) / RATE_STEP_SEC));
     const bpm = this.#rateBpm[frame % RATE_RING]!;
     if (!this.#hasRates || this.#rateFrame < frame || !(bpm > 0)) return false;
     const steps = last - first - 1;

@@ -24,8 +24,8 @@ const wave = (
   notes: string,
 ): Method => ({
   feature: pulseWaveFeatures[measure],
-  code: `derived:${pulseWaveFeatures[measure]}_v4`,
-  version: 4,
+  code: `derived:${pulseWaveFeatures[measure]}_v5`,
+  version: 5,
   source: 'ppg',
   title,
   unit,

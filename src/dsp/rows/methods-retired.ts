@@ -39,6 +39,11 @@ const flaggedBy12 =
 const flaggedByIndex9 =
   'flagged by sqi_ppg version 9, which called dicrotic waves good that were counted as beats 0.6 to 0.75 s after the pulse of a slow heart (90 /min of a pulse of 45).';
 
+const strictBeforeGaps =
+  'flagged by sqi_ppg version 10, which called the last 4 s before a gap or an end bad whatever they held (CapnoBase, pulse rates of these seconds: 25 % good, since then 97).';
+const cutByGaps =
+  'a beat whose upstroke a gap or an end cut was given out, up to 0.12 s beyond its samples (BIDMC, 322 gaps: 139 beats in them, since then none).';
+
 const withoutFarOff =
   'intervals next to a pulse that is steepest far from the middle of its upstroke were left out, as where samples are missing.';
 
@@ -64,6 +69,7 @@ const goodOverHeld = `${byFirstLead.slice(0, -1)}; good where a device put 0 in 
 const of15 = `${kindsOf15.slice(0, -1)}; ${byFirstLead}`;
 
 export const retiredBeatMethods: readonly Method[] = [
+  earlier(beatMethods.ppg, 6, `${cutByGaps.slice(0, -1)}; ${strictBeforeGaps}`),
   earlier(beatMethods.ppg, 5, `the same beats, ${flaggedByIndex9}`),
   earlier(
     beatMethods.ppg,
@@ -242,9 +248,10 @@ export const retiredMethods: readonly Method[] = [
     .filter(({ feature }) => feature.startsWith('prv_'))
     .flatMap((current) => {
       // the version made of pulse_peaks version 4
-      const last = current.version - 2;
+      const last = current.version - 3;
       const of4 = current.feature === 'prv_mean_nn_300s' ? last : last - 1;
       return [
+        earlier(current, last + 2, `${cutByGaps.slice(0, -1)}; ${strictBeforeGaps}`),
         earlier(current, last + 1, `${flaggedByIndex9.slice(0, -1)}; ${withoutFarOff}`),
         earlier(current, last, ofPlacesUnknown),
         ...(of4 < last ? [earlier(current, of4, isOfSpectrum(current) ? acrossHoles : middleAlone)] : []),
@@ -257,6 +264,22 @@ export const retiredMethods: readonly Method[] = [
         ...(of4 > 1 ? [earlier(current, 1, 'flagged by sqi_ppg version 1, and whatever the correction had changed.')] : []),
       ];
     }),
+  ...(
+    [
+      ['hr_ppg', 12],
+      ['hr_ppg_motion', 12],
+      ['spo2', 5],
+      ['perfusion_index', 6],
+      ['worn_ppg', 6],
+    ] as const
+  ).map(([feature, version]) => earlier(featureMethods[methodIndex(feature)]!, version, strictBeforeGaps)),
+  ...pulseWaveMethods.map((current) => earlier(current, 4, strictBeforeGaps)),
+  earlier(
+    featureMethods[methodIndex('sqi_ppg')]!,
+    10,
+    'the last 4 s before a gap or an end were bad whatever they held, because more than a fifth of their 10 s is missing (CapnoBase: 25 % of these seconds were good, since then 99).',
+  ),
+  earlier(featureMethods[methodIndex('resp_rate_ppg')]!, 5, `made of pulse_peaks version 6: ${cutByGaps}`),
   earlier(
     featureMethods[methodIndex('spo2')]!,
     4,

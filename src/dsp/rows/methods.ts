@@ -78,7 +78,7 @@ export const beatMethods = {
   }),
   ppg: method({
     feature: 'pulse_peaks',
-    version: 6,
+    version: 7,
     source: 'ppg',
     title: 'Pulse beats',
     unit: '1',
@@ -89,14 +89,14 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Zong et al. 2003, doi:10.1109/CIC.2003.1291140',
     notes:
-      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. A pulse that is upside down is told by its shape and turned: polarity.ts. Light that stands still is a gap. No beat lies before the one before it or less than 0.2 s after it, as some of version 3 did.',
+      'See src/dsp/ppg/beats.ts. Wavelengths of one rate are fused; the time is the mid-amplitude crossing of the upstroke. Kinds and reasons as of r_peaks, interpolated beats too. A pulse that is upside down is told by its shape and turned: polarity.ts. Light that stands still is a gap. A beat whose upstroke a gap or an end cuts is none: its middle is not known. No beat lies before the one before it or less than 0.2 s after it, as some of version 3 did.',
   }),
 } as const satisfies Record<string, Method>;
 
 /** By name; a new one is 1. */
 const variabilityVersions: Readonly<Record<'ecg' | 'ppg', Readonly<Record<string, number>>>> = {
   ecg: { rmssd: 20, mean_nn: 19, sdnn: 20, pnn50: 20, sd1: 20, sd2: 20, lf: 20, hf: 20, lf_hf: 20 },
-  ppg: { rmssd: 11, mean_nn: 10, sdnn: 12, pnn50: 11, sd1: 11, sd2: 12, lf: 11, hf: 11, lf_hf: 11 },
+  ppg: { rmssd: 12, mean_nn: 11, sdnn: 13, pnn50: 12, sd1: 12, sd2: 13, lf: 12, hf: 12, lf_hf: 12 },
 };
 
 /** Steps of variability by unit. */
@@ -226,7 +226,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg',
-    version: 12,
+    version: 13,
     source: 'ppg',
     title: 'Pulse rate from PPG',
     unit: '/min',
@@ -256,7 +256,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'sqi_ppg',
-    version: 10,
+    version: 11,
     source: 'ppg',
     title: 'Signal quality of PPG',
     unit: '1',
@@ -267,7 +267,7 @@ export const featureMethods: readonly Method[] = [
     scope: 'channel',
     paper: 'Li & Clifford 2012, doi:10.1088/0967-3334/33/9/1491; Orphanidou et al. 2015, doi:10.1109/JBHI.2014.2338351',
     notes:
-      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right. Delay about 11 s. Bad where a second detector finds less than half of the beats. At most suspect where the waves are a tone, or high and low by turns so near each other that the second may be dicrotic (within 0.6 s; within 0.75 s where it is much lower). The spectral rate is that of hr_ppg_motion version 5. Version 1 did not know it.',
+      'See src/dsp/ppg/quality.ts: probability that at least 90 % of the beats of the 10 s around the second are right; before a gap or an end of those there are, at least 5 s. Delay about 11 s. Bad where a second detector finds less than half of the beats. At most suspect where the waves are a tone, or high and low by turns so near each other that the second may be dicrotic (within 0.6 s; within 0.75 s where it is much lower). The spectral rate is that of hr_ppg_motion version 5. Version 1 did not know it.',
   }),
   method({
     feature: 'resp_rate',
@@ -342,7 +342,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'spo2',
-    version: 5,
+    version: 6,
     source: 'ppg',
     title: 'Oxygen saturation',
     unit: '%',
@@ -357,7 +357,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'hr_ppg_motion',
-    version: 12,
+    version: 13,
     source: 'ppg',
     title: 'Heart rate from PPG in motion',
     unit: '/min',
@@ -372,7 +372,7 @@ export const featureMethods: readonly Method[] = [
   ...(['ppg', 'ecg'] as const).map((source) =>
     method({
       feature: `resp_rate_${source}`,
-      version: source === 'ecg' ? 16 : 5,
+      version: source === 'ecg' ? 16 : 6,
       source,
       title: `Respiratory rate from ${source === 'ppg' ? 'the pulse' : 'ECG'}`,
       unit: '/min',
@@ -417,7 +417,7 @@ export const featureMethods: readonly Method[] = [
   ...burdenMethods,
   method({
     feature: 'perfusion_index',
-    version: 6,
+    version: 7,
     source: 'ppg',
     title: 'Perfusion index',
     unit: '%',
@@ -431,7 +431,7 @@ export const featureMethods: readonly Method[] = [
   }),
   method({
     feature: 'worn_ppg',
-    version: 6,
+    version: 7,
     source: 'ppg',
     title: 'PPG sensor worn',
     unit: '1',
