@@ -13,8 +13,21 @@ import type { Section } from './section.ts';
 /** All kinds in which the accelerometer is the runner's own: what weights of the flag are fitted on. */
 export const ALL_FITTED = "all but another's accelerometer";
 
-type Rate = Readonly<{ error: number; isGood: boolean; isGoodByOthers: boolean; miss: MissKind | null }>;
-type Made = Readonly<{ run: Run; rates: readonly Rate[] }>;
+type Rate = Readonly<{
+  /** End of the window, s; what was found, what is true, and the largest of the accelerometer's spectrum, /min. */
+  t: number;
+  bpm: number;
+  truth: number;
+  cadence: number;
+  error: number;
+  measures: readonly number[];
+  isGood: boolean;
+  /** Of being right, by weights of the others. */
+  byOthers: number;
+  isGoodByOthers: boolean;
+  miss: MissKind | null;
+}>;
+export type Made = Readonly<{ run: Run; rates: readonly Rate[] }>;
 
 export async function run(dataDir: string): Promise<Section | null> {
   const items = loadPpg(dataDir, ['spc']).filter((item) => item.name.endsWith('.1'));
@@ -54,7 +67,7 @@ export async function run(dataDir: string): Promise<Section | null> {
   };
 }
 
-function judgedRunsMade(runs: readonly Run[]): Made[] {
+export function judgedRunsMade(runs: readonly Run[]): Made[] {
   const judged = runs.map((one) => ({ one, rates: judgeRates(one) }));
   const weightsOf = new Map<string, ReturnType<typeof fitTrust>>();
   for (const { one } of judged) {
@@ -67,12 +80,21 @@ function judgedRunsMade(runs: readonly Run[]): Made[] {
     const weights = weightsOf.get(one.of.join())!;
     return {
       run: one,
-      rates: rates.map(({ t, bpm, error, trust, measures }) => ({
-        error,
-        isGood: trust >= motionFlagLimits.good,
-        isGoodByOthers: probability(weights, measures) >= motionFlagLimits.good,
-        miss: error <= 5 ? null : missKind(bpm, one.bpm, (t - 8) / 2, cadence[t / 2]!),
-      })),
+      rates: rates.map(({ t, bpm, error, trust, measures }) => {
+        const byOthers = probability(weights, measures);
+        return {
+          t,
+          bpm,
+          truth: one.bpm[(t - 8) / 2]!,
+          cadence: cadence[t / 2]!,
+          error,
+          measures,
+          isGood: trust >= motionFlagLimits.good,
+          byOthers,
+          isGoodByOthers: byOthers >= motionFlagLimits.good,
+          miss: error <= 5 ? null : missKind(bpm, one.bpm, (t - 8) / 2, cadence[t / 2]!),
+        };
+      }),
     };
   });
 }

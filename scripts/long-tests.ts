@@ -39,6 +39,7 @@ const names = `
 `;
 
 export const longTests: readonly string[] = [
+  'src/dsp/engine/packet-cuts-many.test.ts',
   'src/dsp/pool/pool-faults.test.ts',
   'test/accuracy/leads.test.ts',
   'test/accuracy/ppg-scenarios.test.ts',

@@ -364,6 +364,16 @@ export const faults: readonly Fault[] = [
     '% 0.8) - 0.4',
     '% 0.75) - 0.375',
   ]),
+  fault('live-is-recomputed', 'a group begins with the lead that came first', 'src/dsp/engine/packet-cuts.test.ts', [
+    'src/dsp/engine/leads.ts',
+    'first === Number.POSITIVE_INFINITY || first > seen',
+    'first === Number.POSITIVE_INFINITY || seen < -1',
+  ]),
+  fault('live-is-recomputed', 'of a long packet the last seconds alone are looked up', 'src/dsp/engine/packet-cuts.test.ts', [
+    'src/dsp/engine/beat-chain.ts',
+    'const piece = ring === null && this.#waves === null ? n : Math',
+    'const piece = ring === null || n > 0 ? n : Math',
+  ]),
   fault('imports-held', 'signal processing imports storage', 'test/repository/architecture.test.ts', [
     'src/dsp/hrv/time-domain.ts',
     '/** Time-domain heart rate variability of one window of NN intervals. */',

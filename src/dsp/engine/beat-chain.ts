@@ -62,7 +62,7 @@ export type ChainMethods = Readonly<{ sqi: number }>;
 /** What computes one group of channels. */
 export interface Chain {
   readonly feed: LeadFeed;
-  /** Time before which every row of the chain is out, µs; Infinity before the first sample. */
+  /** Time before which every row of the chain is out, µs: before its first sample, the second up to which its channels were passed. */
   readonly finalUs: number;
   /** Processes what all leads have seen, or leaves it for later while no value can be due, and gives out the rows that became final. */
   advance(): void;
@@ -85,6 +85,10 @@ const judgedAfterUs = 6_000_000;
 const none = new Float64Array(0);
 const verdict = noVerdict();
 const noSink: ValueSink = { value: () => undefined };
+
+/** Time before which a chain that has not begun will have no row, µs: its first one may lie at the start of its first second. */
+export const notBegunUs = (feed: LeadFeed, rateNanoHz: number): number =>
+  wholeSec(positionUs(Math.max(0, feed.seen), rateNanoHz)) * secondUs;
 
 /** Remembers rows of which every lead is NaN. */
 export function noteMissing(gaps: Gaps, leads: readonly Float64Array[], leadCount: number, n: number, k: number, rateNanoHz: number): void {
@@ -189,7 +193,7 @@ export class BeatChain implements Chain, RowTaker {
   }
 
   get finalUs(): number {
-    return this.feed.k < 0 ? Number.POSITIVE_INFINITY : this.#outUs;
+    return this.feed.k < 0 ? notBegunUs(this.feed, this.group.rateNanoHz) : this.#outUs;
   }
 
   advance(): void {
@@ -220,8 +224,11 @@ export class BeatChain implements Chain, RowTaker {
   flush(): void {
     if (!this.feed.flush(this.#beats.contextCount + 1)) return;
     this.#settle();
-    // Beats are said to be final up to the next seam only. None follow before the feed's end, and breaths need that to come out.
-    this.#breathing?.advance(positionUs(this.feed.k, this.group.rateNanoHz));
+    // Beats are said to be final up to the next seam only. None follow before the feed's end; breaths, and the saturation of a block that
+    // ends at the seam, need that to come out.
+    const endUs = positionUs(this.feed.k, this.group.rateNanoHz);
+    this.#breathing?.advance(endUs);
+    this.#oxygen?.advance(endUs);
     this.#outUs = Math.min(this.#finalUs, this.#valuesFinalUs);
     this.#wait();
   }

@@ -93,8 +93,12 @@ export class StreamEngine implements RowSink {
   get finalUs(): number {
     if (this.#flushedUs !== null) return this.#flushedUs;
     let us = this.#heartSeen?.finalUs ?? Number.POSITIVE_INFINITY;
-    for (const chain of this.#chains) us = Math.min(us, chain.finalUs);
-    return us;
+    let hasBegun = false;
+    for (const chain of this.#chains) {
+      us = Math.min(us, chain.finalUs);
+      hasBegun ||= chain.feed.k >= 0;
+    }
+    return hasBegun ? us : Number.POSITIVE_INFINITY;
   }
 
   /** Takes samples [k0, k0 + n); what lies before the channel's frontier is dropped. Processing waits for settle(). */

@@ -111,7 +111,7 @@ export class LeadFeed {
     this.#taker = taker;
   }
 
-  /** First sample index that has not gone on; -1 before the first sample. */
+  /** First sample index that has not gone on; -1 before the group has begun. */
   get k(): number {
     return this.#k;
   }
@@ -131,7 +131,7 @@ export class LeadFeed {
   /** Hands on what all leads have seen.  @returns false when there is nothing new */
   advance(): boolean {
     const to = this.seen;
-    if (this.#k < 0 && !this.#begin()) return false;
+    if (this.#k < 0 && !this.#begin(to)) return false;
     if (to <= this.#k) return false;
     this.#process(to);
     return true;
@@ -139,7 +139,7 @@ export class LeadFeed {
 
   /** Hands on what any lead has seen, and `gapCount` missing rows after it.  @returns false before the first sample */
   flush(gapCount: number): boolean {
-    if (this.#k < 0 && !this.#begin()) return false;
+    if (this.#k < 0 && !this.#begin(Number.POSITIVE_INFINITY)) return false;
     let to = this.#k;
     for (const lead of this.leads) to = Math.max(to, lead.frontier);
     this.#process(to);
@@ -147,10 +147,12 @@ export class LeadFeed {
     return true;
   }
 
-  #begin(): boolean {
+  /** Begins with the first sample of any lead, once no other can have an earlier one: runs of several leads come in any order.
+   *  @param seen first sample index that some lead has not seen */
+  #begin(seen: number): boolean {
     let first = Number.POSITIVE_INFINITY;
     for (const lead of this.leads) if (lead.runCount > 0) first = Math.min(first, lead.k0[0]!);
-    if (first === Number.POSITIVE_INFINITY) return false;
+    if (first === Number.POSITIVE_INFINITY || first > seen) return false;
     this.#k = first;
     this.#taker.begin(first);
     return true;

@@ -4,7 +4,7 @@ import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import { Gaps } from '../hrv/beats.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { featureMethods } from '../rows/methods.ts';
-import { noteMissing } from './beat-chain.ts';
+import { notBegunUs, noteMissing } from './beat-chain.ts';
 import type { Chain } from './beat-chain.ts';
 import { LeadFeed } from './leads.ts';
 import type { RowTaker } from './leads.ts';
@@ -78,7 +78,7 @@ export class ValueChain implements Chain, RowTaker {
   }
 
   get finalUs(): number {
-    if (this.feed.k < 0) return Number.POSITIVE_INFINITY;
+    if (this.feed.k < 0) return notBegunUs(this.feed, this.#rateNanoHz);
     let us = Number.POSITIVE_INFINITY;
     for (const part of this.#parts) us = Math.min(us, part.feature.make !== 'values' ? part.nextSec * secondUs : part.runner.finalUs);
     return us;

@@ -7,10 +7,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ChannelNo, SampleRun, StreamId } from '../../signal.ts';
-import { RowTable, fixtureChannels as channels, loadFrom, madeUpStream, packets, seeded, withoutStretches } from '../testing/fixture.ts';
+import {
+  RowTable,
+  differences,
+  fixtureChannels as channels,
+  loadFrom,
+  madeUpStream,
+  packets,
+  seeded,
+  withoutStretches,
+} from '../testing/fixture.ts';
 import {
   closePools,
-  differences,
   failingWorker,
   from,
   lengthSec,

@@ -1,22 +1,17 @@
 /** Live rows are those of a recomputation. What dies, fails or comes at odd times: pool-faults.test.ts. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ChannelNo, SampleRun, StreamId } from '../../signal.ts';
-import { RowTable, fixtureChannels as channels, loadFrom, madeUpStream, packets, seeded, withoutStretches } from '../testing/fixture.ts';
 import {
-  closePools,
+  RowTable,
   differences,
-  from,
-  nanos,
-  newPool,
-  reference,
-  rowsOf,
-  send,
-  short,
-  slowWorker,
-  startSec,
-  stream,
-  whole,
-} from '../testing/pools.ts';
+  fixtureChannels as channels,
+  loadFrom,
+  madeUpStream,
+  packets,
+  seeded,
+  withoutStretches,
+} from '../testing/fixture.ts';
+import { closePools, from, nanos, newPool, reference, rowsOf, send, short, slowWorker, startSec, stream, whole } from '../testing/pools.ts';
 import { fiveMinuteMethods } from '../rows/methods-five-minutes.ts';
 
 vi.setConfig({ testTimeout: 180_000 });

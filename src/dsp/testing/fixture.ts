@@ -36,13 +36,25 @@ export const fixtureChannels: readonly ChannelConfig[] = [
   channel('acc.z', 'acc', 32),
 ];
 
-/** Beats with respiratory sinus arrhythmia, a premature one now and then, waves, wander and noise; digital samples from device time
- *  startSec. */
-export function madeUpStream(seed: number, startSec: number, lengthSec: number, channels = fixtureChannels): SampleRun[] {
+/** From the beat at t to the next one, s. */
+export type Heart = (t: number, random: () => number) => number;
+
+/** Respiratory sinus arrhythmia, and a premature beat now and then. */
+const usualHeart: Heart = (t, random) =>
+  (0.8 + 0.04 * Math.sin(2 * Math.PI * 0.25 * t) + 0.02 * (random() - 0.5)) * (random() < 0.02 ? 0.65 : 1);
+
+/** Beats of a heart, waves, wander and noise; digital samples from device time startSec. */
+export function madeUpStream(
+  seed: number,
+  startSec: number,
+  lengthSec: number,
+  channels = fixtureChannels,
+  heart = usualHeart,
+): SampleRun[] {
   const random = seeded(seed);
   const beats: number[] = [];
   for (let t = startSec - 1; t < startSec + lengthSec + 2;) {
-    t += (0.8 + 0.04 * Math.sin(2 * Math.PI * 0.25 * t) + 0.02 * (random() - 0.5)) * (random() < 0.02 ? 0.65 : 1);
+    t += heart(t, random);
     beats.push(t);
   }
   return channels.map(({ kind, rateNanoHz }, no) => {
@@ -180,4 +192,13 @@ export class RowTable {
   dump(): string[] {
     return [...this.rows].map(([key, value]) => `${key} = ${value}`).sort();
   }
+}
+
+/** The first rows that only one side has, and how many. */
+export function differences(got: readonly string[], wanted: readonly string[]): string[] {
+  const [a, b] = [new Set(got), new Set(wanted)];
+  const extra = got.filter((row) => !b.has(row));
+  const missing = wanted.filter((row) => !a.has(row));
+  if (extra.length + missing.length === 0) return [];
+  return [`${extra.length} extra, ${missing.length} missing of ${wanted.length}`, ...extra.slice(0, 6), 'missing:', ...missing.slice(0, 6)];
 }

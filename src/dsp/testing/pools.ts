@@ -70,15 +70,6 @@ export function rowsOf(table: RowTable, id: StreamId): string[] {
     .map((row) => row.slice(mark.length));
 }
 
-/** The first rows that only one side has, and how many. */
-export function differences(got: readonly string[], wanted: readonly string[]): string[] {
-  const [a, b] = [new Set(got), new Set(wanted)];
-  const extra = got.filter((row) => !b.has(row));
-  const missing = wanted.filter((row) => !a.has(row));
-  if (extra.length + missing.length === 0) return [];
-  return [`${extra.length} extra, ${missing.length} missing of ${wanted.length}`, ...extra.slice(0, 6), 'missing:', ...missing.slice(0, 6)];
-}
-
 /** Sends packets, then waits for everything, late data included, and flushes. */
 export async function send(
   pool: FeaturePool,
