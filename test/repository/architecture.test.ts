@@ -36,7 +36,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/formats': ['src/signal.ts', 'src/errors.ts'],
   'src/dsp/kernels': dsp(),
   'src/dsp/rows': dsp(),
-  'src/dsp/hrv': dsp('rows'),
+  'src/dsp/hrv': dsp('kernels', 'rows'),
   'src/dsp/ecg': dsp('kernels'),
   'src/dsp/ppg': dsp('kernels'),
   'src/dsp/slow': dsp('kernels'),

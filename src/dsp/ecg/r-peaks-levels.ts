@@ -37,7 +37,9 @@ function medianHeight({ head, tail, height }: Candidates): number {
 
 /** Where the numbers of BeatLevels are in its state: the public ones, the level below which none is learned after a silence, height and
  *  slope of the last beat. */
-const [SIGNAL, NOISE, SLOPE, SHARP, RR, LAST_AT, QUIETEST_LEVEL, LAST_HEIGHT, LAST_STEEP, NUMBERS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const;
+const [SIGNAL, NOISE, SLOPE, SHARP, RR, LAST_AT, QUIETEST_LEVEL, LAST_HEIGHT, LAST_STEEP, NUMBERS] = [
+  0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+] as const;
 
 export class BeatLevels {
   readonly #state = packedDoubles(NUMBERS);
