@@ -13,7 +13,15 @@ type Kind = 'ecg' | 'ppg';
 
 /** Kinds of signals by the values that are made of their last seconds. */
 const LIGHTS: ReadonlySet<string> = new Set(['ppg.red', 'ppg.ir']);
-const signalOf: Readonly<Record<string, Kind | undefined>> = { hr_ecg: 'ecg', hr_ppg: 'ppg', spo2: 'ppg' };
+const signalOf: Readonly<Record<string, Kind | undefined>> = {
+  hr_ecg: 'ecg',
+  longest_rr_10s: 'ecg',
+  ventricular_run_10s: 'ecg',
+  hr_ppg: 'ppg',
+  hr_ppg_motion: 'ppg',
+  spo2: 'ppg',
+  perfusion_index: 'ppg',
+};
 
 export class LiveSignals {
   readonly #channels = new Map<string, { kind: Kind; code: string; ring: TraceRing; endMs: number }>();

@@ -14,6 +14,8 @@ export type LiveView = Readonly<{
   layout: 'rows' | 'leads' | null;
   /** Ids of channels, in order; null: nobody has chosen. */
   traces: readonly string[] | null;
+  /** Names of features, in order; null: nobody has chosen. */
+  values: readonly string[] | null;
 }>;
 
 /** Kinds in the order of a bedside monitor; others follow as they come. */
@@ -36,21 +38,21 @@ export function viewOf(query: URLSearchParams): LiveView {
     speed: speeds.find((one) => String(one) === query.get('speed')) ?? 25,
     gain: gains.find((one) => String(one) === query.get('gain')) ?? 10,
     layout: layout === 'rows' || layout === 'leads' ? layout : null,
-    traces:
-      query
-        .get('traces')
-        ?.split(',')
-        .filter((id) => id !== '') ?? null,
+    traces: namesOf(query.get('traces')),
+    values: namesOf(query.get('values')),
   };
 }
 
+const namesOf = (list: string | null): readonly string[] | null => list?.split(',').filter((name) => name !== '') ?? null;
+
 /** As filters of an address; '' is not one. */
-export function filtersOf({ speed, gain, layout, traces }: LiveView): Record<'speed' | 'gain' | 'layout' | 'traces', string> {
+export function filtersOf({ speed, gain, layout, traces, values }: LiveView): Record<keyof LiveView, string> {
   return {
     speed: speed === 25 ? '' : String(speed),
     gain: gain === 10 ? '' : String(gain),
     layout: layout ?? '',
     traces: traces?.join() ?? '',
+    values: values?.join() ?? '',
   };
 }
 
@@ -69,7 +71,7 @@ export function twelveLeads(channels: readonly LiveChannel[]): readonly LiveChan
   return found.length === 12 ? found : null;
 }
 
-/** Shows or hides a trace; a new one comes last. The last one that is shown stays. */
+/** Shows or hides a trace, or a value; a new one comes last. The last one that is shown stays. */
 export function withTrace(shown: readonly string[], id: string, isShown: boolean): readonly string[] {
   const others = shown.filter((one) => one !== id);
   if (isShown) return [...others, id];

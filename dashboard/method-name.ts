@@ -17,14 +17,14 @@ export const windowText = (sec: number): string => (sec % 60 === 0 && sec > 60 ?
 type Measure = Readonly<{ name: string; unit: string }>;
 
 /** How a value is shown: shares of differences (pNN50) are stored as shares and read in per cent.
- *  @returns per: a stored value times this is what people read */
-function shownAs({ name, unit }: Measure): Readonly<{ unit: string; per: number }> {
+ *  @returns unit: for formatValue; title: as it is printed, '' where there is none; per: a stored value times this is what people read */
+export function shownAs({ name, unit }: Measure): Readonly<{ unit: string; title: string; per: number }> {
   const shown = convertUnit({ name, unit, values: [1] }, null);
-  return { unit: unitLabel(shown.unit), per: shown.values[0]! };
+  return { unit: shown.unit, title: unitLabel(shown.unit), per: shown.values[0]! };
 }
 
 /** The unit that a value is read in; '': it has none. */
-const methodUnit = (method: Measure): string => shownAs(method).unit;
+const methodUnit = (method: Measure): string => shownAs(method).title;
 
 /** What stands in brackets behind the name of a value: its unit, or beats where it counts them. Steps, couplets and runs are named. */
 export const countedIn = (method: Measure): string => (method.unit === '{beats}' ? t('beats') : methodUnit(method));

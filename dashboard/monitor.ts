@@ -8,6 +8,8 @@ import { BeatSource } from './beat-review.ts';
 import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';
 import { locale, plural, t } from './language.ts';
+import { liveValue } from './live-values.ts';
+import type { LiveValue } from './live-values.ts';
 import { LatestValues } from './latest-values.ts';
 import { LiveSignals } from './live-signals.ts';
 import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, withTrace } from './live-view.ts';
@@ -22,18 +24,24 @@ import type { Session } from '../widgets/shared/session.ts';
 import { traceTextFor } from '../widgets/shared/trace-strings.ts';
 import { duration } from './parts.ts';
 
-/** What the column of values shows, in order; a tile appears when its feature first arrives, the first two always. */
-const tiles = [
+type Tile = Pick<LiveValue, 'feature' | 'label' | 'unit' | 'title' | 'staleMs'> & Readonly<{ per?: number; always: boolean }>;
+
+/** The column of values until some are chosen, in order; a tile appears when its feature first arrives, the first two always. */
+const tiles: readonly Tile[] = [
   { feature: 'hr_ecg', label: t('Heart rate'), unit: '/min', title: '/min', staleMs: 5000, always: true },
   { feature: 'hrv_rmssd_60s', label: t('HRV · RMSSD, 60 s'), unit: 'ms', title: 'ms', staleMs: 30_000, always: true },
   { feature: 'hrv_sdnn_300s', label: t('HRV · SDNN, 5 min'), unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
   { feature: 'ventricular_burden_300s', label: t('Ventricular burden, 5 min'), unit: '%', title: '%', staleMs: 330_000, always: false },
   { feature: 'hr_ppg', label: t('Pulse rate, PPG'), unit: '/min', title: '/min', staleMs: 5000, always: false },
+  { feature: 'spo2', label: 'SpO₂', unit: '%', title: '%', staleMs: 38_000, always: false },
   { feature: 'resp_rate', label: t('Respiratory rate'), unit: '/min', title: '/min', staleMs: 30_000, always: false },
-  { feature: 'hrv_lf_hf_300s', label: t('HRV · LF/HF, 5 min'), unit: '1', title: '', staleMs: 60_000, always: false },
+  { feature: 'hrv_lf_hf_300s', label: t('HRV · LF/HF, 5 min'), unit: '1', title: '', staleMs: 90_000, always: false },
   { feature: 'eda_tonic', label: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 30_000, always: false },
   { feature: 'temp_mean', label: t('Skin temperature'), unit: 'Cel', title: '°C', staleMs: 60_000, always: false },
-] as const;
+];
+
+/** Others are made of a signal that may not be there. */
+const madeOfBeats = /^(hr|hrv|prv)_/;
 
 /** The chart below the traces. */
 const HISTORY = 'HR,RMSSD';
@@ -65,6 +73,8 @@ export class LiveMonitor {
   #lagMs = 0;
   #dropped = 0;
   #beats: BeatSource | null = null;
+  /** Every computed value, by name; read once values are chosen. */
+  #values: readonly LiveValue[] | null = null;
   #leave: (() => void) | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -104,6 +114,7 @@ export class LiveMonitor {
         this.#redraw();
       },
     });
+    if (this.#view.values !== null) void this.#readValues();
     this.#timer = setInterval(this.#redraw, REDRAW_MS);
     document.addEventListener('fullscreenchange', this.#redraw);
   }
@@ -165,6 +176,29 @@ export class LiveMonitor {
     this.#redraw();
   }
 
+  async #readValues(): Promise<void> {
+    const of = this.#of;
+    if (this.#values !== null || of === null) return;
+    // What is shown without it stays; it is asked for again when the list is opened.
+    const methods = await of.session.get('/api/v1/methods').catch(() => null);
+    if (methods === null || this.#of !== of) return;
+    this.#values = methods
+      .filter(({ kind, current }) => kind === 'feature' && current)
+      .map(liveValue)
+      .toSorted((a, b) => a.label.localeCompare(b.label, locale, { numeric: true }));
+    this.#redraw();
+  }
+
+  /** Chosen ones stand there from the start. */
+  get #tiles(): readonly Tile[] {
+    const { values } = this.#view;
+    if (values === null) return tiles.filter(({ feature, always }) => always || this.#latest.of(feature) !== undefined);
+    return values.flatMap((feature) => {
+      const known = tiles.find((tile) => tile.feature === feature) ?? this.#values?.find((value) => value.feature === feature);
+      return known === undefined ? [] : { ...known, always: true };
+    });
+  }
+
   /** The twelve leads, where they are there and wanted. */
   get #leads(): readonly LiveChannel[] | null {
     return this.#view.layout === 'rows' ? null : twelveLeads([...this.#channels.values()]);
@@ -204,7 +238,11 @@ export class LiveMonitor {
         <div class="rows" ?hidden=${isPaused}>${this.#traces()}</div>
       </section>
       <section class="vitals" aria-label=${t('Values')} tabindex=${document.fullscreenElement === null ? nothing : '0'}>
-        ${tiles.map((tile) => this.#tile(tile, nowMs))}
+        ${repeat(
+          this.#tiles,
+          ({ feature }) => feature,
+          (tile) => this.#tile(tile, nowMs),
+        )}
       </section>
       <section class="history">
         <bio-trend-chart heading=${t('Last 15 minutes')} biosignals=${HISTORY} range="15m" refresh="10s" readonly></bio-trend-chart>
@@ -247,7 +285,31 @@ export class LiveMonitor {
         ><span>${qualityMark(2, this.#locale)}: ${t('gap')}</span>
       </p>
       ${channels.length < 2 || isPaused ? nothing : this.#order(channels.filter((channel) => this.#leads?.includes(channel) !== true))}
+      ${this.#valueChoice()}
     </div>`;
+  }
+
+  /** Which values are shown: any that is computed. */
+  #valueChoice(): TemplateResult {
+    const shown = this.#tiles.map(({ feature }) => feature);
+    const choose = (feature: string, isShown: boolean): void => this.#choose({ values: withTrace(shown, feature, isShown) });
+    const item = ({ feature, label, title }: LiveValue): TemplateResult =>
+      html`<li data-value=${feature}>
+        <label>
+          <input
+            type="checkbox"
+            .checked=${shown.includes(feature)}
+            ?disabled=${shown.length === 1 && shown[0] === feature}
+            @change=${(event: Event) => choose(feature, (event.target as HTMLInputElement).checked)}
+          />${label}${title === '' ? nothing : html` <span class="muted">${title}</span>`}
+        </label>
+      </li>`;
+    return html`<details class="order values" @toggle=${() => void this.#readValues()}>
+      <summary>${t('Choose values')}</summary>
+      <ul>
+        ${repeat(this.#values ?? [], ({ feature }) => feature, item)}
+      </ul>
+    </details>`;
   }
 
   /** Which traces are shown, and in which order. */
@@ -313,9 +375,8 @@ export class LiveMonitor {
       ${below}`;
   }
 
-  #tile(tile: (typeof tiles)[number], nowMs: number): TemplateResult | typeof nothing {
+  #tile(tile: Tile, nowMs: number): TemplateResult {
     const value = this.#latest.of(tile.feature);
-    if (value === undefined && !tile.always) return nothing;
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
     // Whatever the reason, a value without a signal is out of date.
     const old = ageMs > tile.staleMs || this.#state !== 'live';
@@ -325,13 +386,13 @@ export class LiveMonitor {
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>
       <h2>${tile.label}</h2>
       <p class="number">
-        <output>${usable ? formatValue(this.#locale, value.value, tile.unit) : '--'}</output>
+        <output>${usable ? formatValue(this.#locale, value.value * (tile.per ?? 1), tile.unit) : '--'}</output>
         <span class="unit">${tile.title}</span>
       </p>
       <p class="foot">
         ${
           value === undefined
-            ? html`<span class="muted">${t('waiting for more beats')}</span>`
+            ? html`<span class="muted">${madeOfBeats.test(tile.feature) ? t('waiting for more beats') : t('not computed yet')}</span>`
             : isMarked
               ? qualityMark(flag, this.#locale)
               : html`<span class="muted">${t('out of date')}</span>`

@@ -34,7 +34,7 @@ const names = `
   storage/crash storage/damaged-derived storage/derived storage/derived-blocks storage/embedded storage/late-data storage/migrate
   storage/pack-rows storage/poison storage/poison-recovery storage/retention storage/retention-service storage/rollups
   storage/server-settings storage/session-settings storage/trouble storage/unreadable-rows storage/writer-connection
-  webhooks/rule-emails
+  webhooks/every-value webhooks/rule-emails
   widgets/chart-moves widgets/language widgets/package widgets/recording-marks widgets/session widgets/visual
 `;
 

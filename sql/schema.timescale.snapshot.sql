@@ -2086,6 +2086,37 @@ AS $function$
       'ß', 'ss'), 'ẞ', 'ss'), 'æ', 'ae'), 'œ', 'oe') collate "C"
   end
 $function$
+CREATE OR REPLACE FUNCTION public.free_abbreviation(of_project uuid, of_biosignal integer, wanted text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  candidate text := wanted;
+  tries integer := 0;
+begin
+  while exists (
+    select from biosignal b
+    where b.id <> of_biosignal and case when b.project_id is null
+      then lower(candidate collate "C") in (lower(b.abbreviation collate "C"), lower(b.name collate "C"), b.feature)
+      else b.project_id = of_project and lower(b.abbreviation collate "C") = lower(candidate collate "C") end
+  ) loop
+    tries := tries + 1;
+    candidate := wanted || '-OWN' || case when tries > 1 then tries::text else '' end;
+  end loop;
+  return candidate;
+end
+$function$
+CREATE OR REPLACE FUNCTION public.give_free_abbreviation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  new.abbreviation := free_abbreviation(new.project_id, new.id, new.abbreviation);
+  return new;
+end
+$function$
 CREATE OR REPLACE FUNCTION public.has_feature(stream_ids integer[], method smallint, from_time timestamp with time zone, to_time timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -2150,6 +2181,17 @@ AS $function$
     and not coalesce((
       select c.granted from consent c where c.xuser_id = x.id and c.purpose = required.purpose order by c.id desc limit 1
     ), false)
+$function$
+CREATE OR REPLACE FUNCTION public.move_own_aside()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  update biosignal set abbreviation = free_abbreviation(project_id, id, abbreviation)
+    where project_id is not null and lower(abbreviation collate "C") in (lower(new.abbreviation collate "C"), lower(new.name collate "C"), new.feature);
+  return null;
+end
 $function$
 CREATE OR REPLACE FUNCTION public.newest_beat_ns(stream integer, method smallint DEFAULT NULL::smallint)
  RETURNS bigint
@@ -2508,6 +2550,8 @@ CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON public.audit_log
 CREATE TRIGGER audit_log_chain BEFORE INSERT ON public.audit_log FOR EACH ROW EXECUTE FUNCTION audit_log_chain()
 CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION audit_log_append_only()
 CREATE TRIGGER beat_block_fence BEFORE INSERT OR DELETE OR UPDATE ON public.beat_block FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
+CREATE TRIGGER biosignal_catalog AFTER INSERT OR UPDATE OF abbreviation, name, feature ON public.biosignal FOR EACH ROW WHEN ((new.project_id IS NULL)) EXECUTE FUNCTION move_own_aside()
+CREATE TRIGGER biosignal_own BEFORE INSERT ON public.biosignal FOR EACH ROW WHEN ((new.project_id IS NOT NULL)) EXECUTE FUNCTION give_free_abbreviation()
 CREATE TRIGGER consent_append_only BEFORE UPDATE ON public.consent FOR EACH ROW EXECUTE FUNCTION refuse_consent_change()
 CREATE TRIGGER consent_notify AFTER INSERT ON public.consent FOR EACH ROW EXECUTE FUNCTION notify_auth_insert('xuser_id')
 CREATE TRIGGER derived_open_fence BEFORE INSERT OR DELETE OR UPDATE ON public.derived_open FOR EACH STATEMENT EXECUTE FUNCTION fence_writer()
@@ -2739,6 +2783,8 @@ feature_points(timestamp with time zone,integer,bigint,bytea): execute to public
 feature_values(timestamp with time zone,timestamp with time zone): execute to public
 fence_writer(): execute to public
 folded(text): execute to public
+free_abbreviation(uuid,integer,text): execute to public
+give_free_abbreviation(): execute to public
 has_feature(integer[],smallint,timestamp with time zone,timestamp with time zone): execute to public
 hold_log(bigint): execute to public
 hold_partitions(smallint[],bigint[]): execute to public
@@ -2747,6 +2793,7 @@ is_quiet(time without time zone,time without time zone,text,timestamp with time 
 missing_consents(uuid): execute to biosignal_api
 missing_consents(uuid): execute to biosignal_ingest
 missing_consents(uuid): execute to public
+move_own_aside(): execute to public
 newest_beat_ns(integer,smallint): execute to public
 newest_feature_ns(integer,smallint): execute to public
 newest_value(integer,smallint): execute to public

@@ -162,6 +162,8 @@ export const de = {
   'Choose traces': 'Kurven wählen',
   Up: 'Nach oben',
   Down: 'Nach unten',
+  'Choose values': 'Werte wählen',
+  'not computed yet': 'noch nicht berechnet',
   'waiting for more beats': 'weitere Schläge werden erwartet',
   'out of date': 'veraltet',
   Loading: 'Wird geladen',

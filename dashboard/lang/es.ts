@@ -162,6 +162,8 @@ export const es: Translations = {
   'Choose traces': 'Elegir trazados',
   Up: 'Subir',
   Down: 'Bajar',
+  'Choose values': 'Elegir valores',
+  'not computed yet': 'aún no calculado',
   'waiting for more beats': 'a la espera de más latidos',
   'out of date': 'desfasado',
   Loading: 'Cargando',

@@ -162,6 +162,8 @@ export const fr: Translations = {
   'Choose traces': 'Choisir les tracés',
   Up: 'Monter',
   Down: 'Descendre',
+  'Choose values': 'Choisir les valeurs',
+  'not computed yet': 'pas encore calculé',
   'waiting for more beats': 'en attente d’autres battements',
   'out of date': 'dépassé',
   Loading: 'Chargement',

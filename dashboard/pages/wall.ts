@@ -16,7 +16,8 @@ import { WallFeed } from '../wall/wall-feed.ts';
 import { WallGrid } from '../wall/wall-grid.ts';
 import { WallTile } from '../wall/wall-tile.ts';
 import type { Link, WallPerson } from '../wall/wall-tile.ts';
-import { secondValues } from '../wall/wall-values.ts';
+import { otherValues, secondValues } from '../wall/wall-values.ts';
+import type { WallValue } from '../wall/wall-values.ts';
 
 const REFRESH_MS = 10_000;
 /** Names, and who is in a group, are read at every such refresh: there may be thousands of people. */
@@ -50,7 +51,9 @@ export class WallPage extends Page {
   /** The group has more people than are listed. */
   #isGroupCut = false;
   #group = this.context.query.get('group') ?? '';
-  #second = secondValues.find(({ key }) => key === this.context.query.get('value')) ?? secondValues[0]!;
+  #others: readonly WallValue[] | null = null;
+  /** Key of the second value that is chosen. */
+  #value = this.context.query.get('value') ?? '';
   #size: number = sizes.find((size) => String(size) === this.context.query.get('size')) ?? SIZE;
   #part = Math.max(1, Math.floor(Number(this.context.query.get('part') ?? 1)) || 1);
   #people: readonly WallPerson[] = [];
@@ -95,18 +98,24 @@ export class WallPage extends Page {
     if (document.fullscreenElement !== null) void document.exitFullscreen();
   }
 
+  get #second(): WallValue {
+    return [...secondValues, ...(this.#others ?? [])].find(({ key }) => key === this.#value) ?? secondValues[0]!;
+  }
+
   get #shown() {
     return { link: this.#link, second: this.#second, locale: this.context.locale };
   }
 
   protected override async load(): Promise<void> {
     const group = this.#group === '' ? undefined : this.#group;
-    const [devices, listed] = await this.newest(
+    const [devices, listed, methods] = await this.newest(
       Promise.all([
         call('GET', '/api/v1/devices', { query: { limit: LIST_MAX, group_id: group } }),
         this.#peopleIn-- > 0 ? null : readPeople(group),
+        this.#others === null ? call('GET', '/api/v1/methods') : null,
       ]),
     );
+    if (methods !== null) this.#others = otherValues(methods, this.context.locale);
     if (listed !== null) {
       [this.#users, this.#groups] = [listed.items, listed.groups];
       this.#isGroupCut = group !== undefined && listed.next !== null;
@@ -142,7 +151,7 @@ export class WallPage extends Page {
     const text = (field: string): string => (new FormData(form!).get(field) as string | null) ?? '';
     const isOther = name === 'group';
     this.#group = text('group');
-    this.#second = secondValues.find(({ key }) => key === text('value')) ?? this.#second;
+    this.#value = text('value');
     this.#size = Number(text('size'));
     this.#turn(1);
     if (!isOther) return;
@@ -213,6 +222,10 @@ export class WallPage extends Page {
       : emptyState(t('Nobody is in this group'), t('Add people to it under Groups.'));
   }
 
+  #options(values: readonly WallValue[]): readonly TemplateResult[] {
+    return values.map(({ key, name }) => html`<option value=${key} ?selected=${key === this.#second.key}>${name}</option>`);
+  }
+
   #controls(): TemplateResult {
     const choose = (event: Event): void => this.#choose(event);
     const part = Math.min(this.#part, this.#parts);
@@ -221,7 +234,8 @@ export class WallPage extends Page {
         <label
           >${t('Second value')}
           <select name="value" @change=${choose}>
-            ${secondValues.map(({ key, name }) => html`<option value=${key} ?selected=${key === this.#second.key}>${name}</option>`)}
+            ${this.#options(secondValues)}
+            <optgroup label=${t('Other values')}>${this.#options(this.#others ?? [])}</optgroup>
           </select></label
         >
         <label

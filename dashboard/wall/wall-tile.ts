@@ -162,7 +162,7 @@ export class WallTile {
   }
 
   #value(
-    { features, label, unit, title, staleMs }: WallValue,
+    { features, label, name: words, unit, title, per = 1, staleMs }: WallValue,
     isLive: boolean,
     nowMs: number,
     locale: string,
@@ -176,8 +176,8 @@ export class WallTile {
     const isMarked = isLive && latest !== undefined && (!isOld || !usable);
     const word = isMarked ? qualityMark(flag, locale) : usable ? html`<span class="vh"> ${t('out of date')}</span>` : nothing;
     return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}"
-      ><span class="wall-label">${label}</span> <output>${usable ? formatValue(locale, latest.value, unit) : '--'}</output>
-      <span class="unit">${title}</span>${word}</span
+      ><span class="wall-label" title=${words}>${label}</span>
+      <output>${usable ? formatValue(locale, latest.value * per, unit) : '--'}</output> <span class="unit">${title}</span>${word}</span
     >`;
   }
 }

@@ -1,5 +1,7 @@
 /** The numbers that a tile of a wall can show. */
 import { t } from '../language.ts';
+import { liveValue } from '../live-values.ts';
+import type { MethodOfValue } from '../service.ts';
 
 export type WallValue = Readonly<{
   /** In the address. */
@@ -10,6 +12,8 @@ export type WallValue = Readonly<{
   name: string;
   unit: string;
   title: string;
+  /** A stored value times this is what is shown; absent: 1. */
+  per?: number;
   /** Older than this, a value is out of date, ms. */
   staleMs: number;
 }>;
@@ -36,3 +40,15 @@ export const secondValues: readonly WallValue[] = [
   { key: 'temp', features: ['temp_mean'], label: t('Skin'), name: t('Skin temperature'), unit: 'Cel', title: '°C', staleMs: 60_000 },
   { key: 'eda', features: ['eda_tonic'], label: 'EDA', name: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 10_000 },
 ];
+
+/** Every computed value that has no place above, by name. */
+export function otherValues(methods: readonly MethodOfValue[], locale: string): readonly WallValue[] {
+  const placed = new Set(secondValues.flatMap(({ features }) => features));
+  return methods
+    .filter(({ kind, current, name }) => kind === 'feature' && current && !placed.has(name))
+    .map((method) => {
+      const { feature, short, label, ...shown } = liveValue(method);
+      return { ...shown, key: feature, features: [feature], label: short, name: label };
+    })
+    .toSorted((a, b) => a.name.localeCompare(b.name, locale, { numeric: true }));
+}

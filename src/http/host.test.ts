@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hostRule } from './host.ts';
+import { hostRule, requestedAddress } from './host.ts';
 
 const passes = (rule: ReturnType<typeof hostRule>, host: string): boolean => {
   try {
@@ -50,4 +50,18 @@ describe('the Host header of a loopback service', () => {
     expect(passes(hostRule({ host: '127.0.0.1', publicUrl: '', trustProxy: ['127.0.0.1'] }), 'any.example')).toBe(true);
     expect(passes(hostRule({ host: '::1', publicUrl: '', trustProxy: [] }), 'any.example')).toBe(false);
   });
+});
+
+describe('the address by which a request came', () => {
+  it.each([
+    ['bio.example', true, 'https://bio.example'],
+    ['Bio.Example:8443', true, 'https://bio.example:8443'],
+    ['127.0.0.1:8080', false, 'http://127.0.0.1:8080'],
+    ['[::1]:8080', false, 'http://[::1]:8080'],
+  ])('is of %s', (host, secure, address) => expect(requestedAddress(host, secure)).toBe(address));
+
+  it.each(['', ':80', 'a b', 'a/b', 'a@b', 'a:99999', 'a:b', '[::1', '1.2.3.4.5', 'a#b', 'a?b', 'a\r\nb', 'x'.repeat(260)])(
+    'is none of %j',
+    (host) => expect(() => requestedAddress(host, true)).toThrow(/neither a name nor an address/),
+  );
 });

@@ -6,6 +6,8 @@ import { isLoopbackHost } from '../config.ts';
 import type { Config } from '../config.ts';
 
 const HOST_SHOWN_MAX = 100;
+/** A name of the DNS has at most 253 characters; its port five and a colon. */
+const HOST_LENGTH_MAX = 259;
 
 export type HostRule = (host: string) => void;
 
@@ -23,6 +25,16 @@ export function hostRule({ host, publicUrl, trustProxy }: Pick<Config, 'host' | 
       `This service does not answer for the host '${shown(given)}'; set BIO_PUBLIC_URL to the address that clients use.`,
     );
   };
+}
+
+/** Address by which a request came, without a slash at its end. Off loopback the client says its name as it likes: good for links in the
+ *  answer to this request, which nobody keeps for another, and for nothing that is stored.
+ *  @throws PipelineError bad_request for a Host that is neither a name nor an address */
+export function requestedAddress(host: string, secure: boolean): string {
+  const address = `${secure ? 'https' : 'http'}://${host.toLowerCase()}`;
+  if (host.length > HOST_LENGTH_MAX || nameOf(host) === '' || !URL.canParse(address))
+    throw new PipelineError('bad_request', `The Host header '${shown(host)}' is neither a name nor an address.`);
+  return address;
 }
 
 /** The given name, limited to what may stand between quotes. */

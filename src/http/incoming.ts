@@ -9,6 +9,7 @@ import { COMPRESS_BYTES_MIN, compress, pickCoding } from './compress.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import { checkOrigin, corsHeaders, needOwnPage, preflightHeaders } from './cors.ts';
 import type { OriginAllowed } from './cors.ts';
+import { requestedAddress } from './host.ts';
 import type { HostRule } from './host.ts';
 import { declaredLength, readHeaders } from './hygiene.ts';
 import type { Headers } from './hygiene.ts';
@@ -278,6 +279,7 @@ export class Incoming {
       body,
       requestId: this.#requestId,
       remoteAddress: this.#remoteAddress,
+      requestedAddress: () => requestedAddress(headers.get('host') ?? '', this.#secure),
       header: (name) => headers.get(name) ?? '',
       // Made on first use: most handlers never ask, and a controller costs more than the rest of this object.
       get signal() {

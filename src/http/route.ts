@@ -50,6 +50,9 @@ export type RequestContext<
   /** Aborted when the peer goes away. */
   signal: AbortSignal;
   remoteAddress: string;
+  /** Scheme and name by which the client reached the service, such as https://bio.example: as requestedAddress (host.ts) says, for links of
+   *  the answer alone.  @throws PipelineError bad_request */
+  requestedAddress: () => string;
 }>;
 
 export type Reply<Status extends number = number> = Readonly<{

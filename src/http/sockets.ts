@@ -11,6 +11,7 @@ import { checkAccess, mayContinue } from './access.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import { checkOrigin } from './cors.ts';
 import type { OriginAllowed } from './cors.ts';
+import { requestedAddress } from './host.ts';
 import type { HostRule } from './host.ts';
 import { readHeaders } from './hygiene.ts';
 import type { Headers } from './hygiene.ts';
@@ -199,6 +200,7 @@ function upgrade(
       requestId,
       signal: NEVER,
       remoteAddress: peer.address,
+      requestedAddress: () => requestedAddress(headers.get('host') ?? '', peer.secure),
     };
     checkCount(counts, route, caller);
     wire.replied = true;

@@ -32,7 +32,7 @@ export type QueryApiDeps = ObservationDeps &
     cursors: Cursors;
     /** Internal numbers of the streams from which this process received packets in the last 10 s. */
     flowingStreams?: () => readonly number[];
-    config: Pick<Config, 'chartRowsMax'>;
+    config: Pick<Config, 'chartRowsMax' | 'publicUrl'>;
     /** Turns for reads of signals; shared by all organizations. */
     turns: Turns;
     /** Turns for exports. */

@@ -10,10 +10,12 @@ import type { OwnedProject } from '../tenancy/record-ownership.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { PipelineError } from '../errors.ts';
 import { build, run, runForOne } from '../storage/database/build.ts';
+import type { Db } from '../storage/database/database.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
+import { wrong } from './wrong.ts';
 
 export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;
 export const biosignalRoles = ['measurement', 'calculation', 'setting', 'unspecified'] as const;
@@ -253,7 +255,9 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
     operationId: 'createBiosignal',
     tag: 'Biosignals',
     summary: 'Add a biosignal of the project',
-    description: 'Packets and measurements whose code it names are stored under it.',
+    description:
+      'Packets and measurements whose code it names are stored under it. Name and abbreviation are what widgets and pages find it by, so ' +
+      'they may be neither those of another biosignal of the catalog or the project, in capitals or not, nor the name of a feature.',
     access: { key: 'admin', operator: 'admin' },
     params: { projectId: Type.String({ maxLength: 64 }) },
     body: exactly({
@@ -272,6 +276,7 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
       const project = await ownProject(db, request.caller, request.params.projectId);
       const input = request.body;
       const json = await transaction(db, async (client) => {
+        await refuseTaken(client, project.id, input);
         const insert = build
           .insertInto('biosignal')
           .values({
@@ -289,15 +294,43 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
           .returning(sql<boolean>`false`.as('is_flowing'));
         const made = await runForOne(client, insert).catch((cause: unknown) => {
           if (sqlStateOf(cause) === '23505')
-            throw new PipelineError('conflict', 'The abbreviation or the code is taken in this project.', { cause });
+            throw new PipelineError('conflict', `The code ${input.code} is taken in this project.`, { cause });
           throw cause;
         });
+        // Another request has taken it in the meantime, and the database has moved this one aside.
+        if (made.abbreviation !== input.abbreviation)
+          throw new PipelineError('conflict', `The abbreviation ${input.abbreviation} is taken in this project.`);
         await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(made.id) });
         return made;
       });
       return { status: 201, json };
     },
   });
+
+/** As widgets compare what an attribute names. */
+const folded = (word: string): string => word.normalize().trim().toLowerCase();
+
+/** A biosignal is found by its abbreviation, name or feature, by its id and its LOINC code: what is one of these for another is refused.
+ *  What devices report under a new code is not; there the database finds a free abbreviation (sql/000101-own-abbreviations.sql).
+ *  @throws PipelineError conflict, validation_failed */
+async function refuseTaken(db: Db, projectId: string, input: Readonly<Record<'abbreviation' | 'name', string>>): Promise<void> {
+  const known = build.selectFrom('biosignal').select(['abbreviation', 'name', 'feature', 'project_id']);
+  const { rows } = await run(
+    db,
+    known.where(({ or, eb }) => or([eb('project_id', 'is', null), eb('project_id', '=', projectId)])).orderBy('id'),
+  );
+  for (const member of ['abbreviation', 'name'] as const) {
+    const wanted = folded(input[member]);
+    if (/^\d+(-\d)?$/.test(wanted)) throw wrong(`/${member}`, 'looks like an id or a LOINC code, by which widgets find others');
+    const holder = rows.find((row) => [row.abbreviation, row.name, row.feature ?? ''].some((word) => folded(word) === wanted));
+    if (holder === undefined) continue;
+    const whose = holder.project_id === null ? 'the catalog' : 'the project';
+    throw new PipelineError(
+      'conflict',
+      `The ${member} ${input[member]} is taken: ${whose} has ${holder.abbreviation} (${holder.name}). Choose another; capitals make no difference.`,
+    );
+  }
+}
 
 const listMethods = ({ db, methods }: BiosignalDeps) =>
   defineRoute({

@@ -42,7 +42,8 @@ const getDayVariability = ({ db }: Readonly<{ db: Db }>) =>
     summary: "Read the variability of a user's day",
     description:
       'From the good values of hrv_mean_nn_300s and hrv_sdnn_300s of ECG, one element for each device that has any. The day is one of the ' +
-      'clock, of 23, 24 or 25 hours. Worked out at each request, so what arrives late is in it; SDNN is that of all intervals of the windows ' +
+      'clock, of 23, 24 or 25 hours. Worked out at each request, so what arrives late is in it, and rounded last: to 0.001 ms, 0.001 /min, ' +
+      '0.01 % and 0.0001 of coverage. SDNN is that of all intervals of the windows ' +
       '(Task Force of the ESC and NASPE 1996, doi:10.1161/01.CIR.93.5.1043).',
     access: { key: 'read', userToken: 'own', operator: 'viewer' },
     query: {

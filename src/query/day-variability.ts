@@ -17,6 +17,13 @@ export const PART_MIN = 0.5;
 /** Windows in a row whose heart rate is the resting one where it is lowest: half an hour. */
 export const RESTING_WINDOWS = 6;
 
+/** Steps that answers are rounded to, last, as stored values are: intervals and rates as hrv_sdnn_300s and hr_ecg. */
+const PER_MS = 1000;
+const PER_RATE = 1000;
+const PER_PERCENT = 100;
+const PER_SHARE = 10_000;
+
+/** Numbers are whole steps: 0.001 ms, 0.001 /min, 0.01 %, and 0.0001 of coverage. */
 export type DayVariability = Readonly<{
   window_count: number;
   coverage: number;
@@ -44,16 +51,19 @@ export function dayVariability(windows: readonly NnFiveMinutes[], dayMs: number,
   const day = partRate(windows, DAYTIME, hourOf);
   return {
     window_count: windows.length,
-    coverage: Math.min(1, covered / dayMs),
-    sdnn_ms: isWhole ? pooledDeviation(windows) : null,
-    sdann_ms: isWhole ? deviation(windows.map(({ meanMs }) => meanMs)) : null,
-    sdnn_index_ms: isWhole ? mean(windows.map(({ sdMs }) => sdMs)) : null,
-    night_hr: night,
-    day_hr: day,
-    dip_percent: night === null || day === null ? null : 100 * (1 - night / day),
-    resting_hr: restingRate(windows),
+    coverage: toSteps(Math.min(1, covered / dayMs), PER_SHARE),
+    sdnn_ms: isWhole ? toSteps(pooledDeviation(windows), PER_MS) : null,
+    sdann_ms: isWhole ? toSteps(deviation(windows.map(({ meanMs }) => meanMs)), PER_MS) : null,
+    sdnn_index_ms: isWhole ? toSteps(mean(windows.map(({ sdMs }) => sdMs)), PER_MS) : null,
+    night_hr: rounded(night, PER_RATE),
+    day_hr: rounded(day, PER_RATE),
+    dip_percent: night === null || day === null ? null : toSteps(100 * (1 - night / day), PER_PERCENT),
+    resting_hr: rounded(restingRate(windows), PER_RATE),
   };
 }
+
+const toSteps = (value: number, perUnit: number): number => Math.round(value * perUnit) / perUnit;
+const rounded = (value: number | null, perUnit: number): number | null => (value === null ? null : toSteps(value, perUnit));
 
 const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
 

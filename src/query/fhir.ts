@@ -105,7 +105,8 @@ export function fhirAnnotation(row: MarkedRow): object {
   };
 }
 
-/** Writes a searchset Bundle.  @param self and next are addresses; next is null on the last page */
+/** Writes a searchset Bundle. Its addresses are absolute, as R4 asks of fullUrl; references in a resource are relative to that.
+ *  @param base without a slash at its end  @param self and next begin with a slash; next is null on the last page */
 export function fhirBundle(rows: readonly ObservationRow[], subjectId: string, base: string, self: string, next: string | null): Bundle {
   const entry = rows.map((row) => ({
     fullUrl: `${base}/fhir/Observation/${row.id}`,

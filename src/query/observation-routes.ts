@@ -7,6 +7,7 @@ import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { pastMonths } from '../tenancy/past-months.ts';
 import { holdSubject, ownSubject } from '../tenancy/record-ownership.ts';
+import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
@@ -79,12 +80,12 @@ const StoredSchema = exactly({
 export type ObservationDeps = Readonly<{
   db: Pool;
   cursors: Cursors;
-  /** Base address of FHIR links. Empty: relative to the service root. */
-  publicUrl?: string;
+  /** Address of FHIR links; empty: the one by which the request came. */
+  config: Pick<Config, 'publicUrl'>;
   onDamaged?: OnDamaged;
 }>;
 
-const listObservations = ({ db, cursors, publicUrl, onDamaged }: ObservationDeps) =>
+const listObservations = ({ db, cursors, config, onDamaged }: ObservationDeps) =>
   defineRoute({
     method: 'GET',
     path: '/api/v1/observations',
@@ -122,7 +123,7 @@ const listObservations = ({ db, cursors, publicUrl, onDamaged }: ObservationDeps
       },
     },
     errors: ['not_found', 'cursor_invalid'],
-    handler: async ({ caller, query, header }) => {
+    handler: async ({ caller, query, header, requestedAddress }) => {
       const subject = await ownSubject(db, caller, query.subject_id ?? '');
       const biosignal = await findBiosignal(db, subject.projectId, query.biosignal_id);
       if (biosignal === null) throw new PipelineError('not_found', `There is no biosignal ${query.biosignal_id} in this project.`);
@@ -153,7 +154,8 @@ const listObservations = ({ db, cursors, publicUrl, onDamaged }: ObservationDeps
       if (header('accept').includes(FHIR_TYPE)) {
         const next = found['link']?.slice(1, found['link'].indexOf('>')) ?? null;
         const self = `/api/v1/observations?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()}`;
-        return { status: 200, json: fhirBundle(items, subject.id, publicUrl ?? '', self, next), contentType: FHIR_TYPE, headers };
+        const base = config.publicUrl === '' ? requestedAddress() : config.publicUrl.replace(/\/+$/, '');
+        return { status: 200, json: fhirBundle(items, subject.id, base, self, next), contentType: FHIR_TYPE, headers };
       }
       return { status: 200, json: items.map(observationOf), headers };
     },

@@ -6,7 +6,13 @@ const channel = (code: string): LiveChannel => ({ id: code, code, kind: code.spl
 const ids = (channels: readonly LiveChannel[]): string[] => channels.map(({ id }) => id);
 
 it('an address and a view say the same; what an address says wrongly is left out', () => {
-  for (const address of ['', 'speed=12.5&gain=20', 'layout=rows&traces=ppg.ir%2Cecg.ii', 'speed=50&layout=leads']) {
+  for (const address of [
+    '',
+    'speed=12.5&gain=20',
+    'layout=rows&traces=ppg.ir%2Cecg.ii',
+    'speed=50&layout=leads',
+    'values=spo2%2Cqtc_hodges_60s',
+  ]) {
     const filters = Object.entries(filtersOf(viewOf(new URLSearchParams(address)))).filter(([, value]) => value !== '');
     expect(new URLSearchParams(filters).toString()).toBe(new URLSearchParams(address).toString());
   }

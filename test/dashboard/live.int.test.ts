@@ -9,6 +9,7 @@ import { requireConsents, startDashboard, violations } from '../helpers/dashboar
 import type { DashboardFixture } from '../helpers/dashboard.ts';
 import { until } from '../helpers/database.ts';
 import { startWard } from '../helpers/ward.ts';
+import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { encodePacket } from '../../src/proto/packet-encode.ts';
 
 /** As many pixels as a trace of a few beats has at least. */
@@ -167,6 +168,70 @@ async function untilRecordedLong(): Promise<void> {
 }
 
 describe.skipIf(chromiumPath === null)('the live page', () => {
+  // promise: live-any-value
+  it('shows any computed value that is chosen, in words and with its unit; what is not there stands there without a number', async () => {
+    const all = featureMethods.map(({ feature }) => feature);
+    const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}?values=${all.join(',')}`);
+    await liveValue(page);
+    const tiles = page.locator('.vitals .tile');
+    await expect.poll(() => tiles.count(), { timeout: 60_000 }).toBe(all.length);
+    // What is computed within a minute of the demo's signals.
+    for (const feature of [
+      'sqi_ecg',
+      'sqi_ppg',
+      'longest_rr_10s',
+      'af_index',
+      'perfusion_index',
+      'worn_ppg',
+      'ventricular_run_10s',
+      'qt_60s',
+    ])
+      await expect
+        .poll(() => page.locator(`.tile[data-feature=${feature}] output`).textContent(), { timeout: 90_000 })
+        .toMatch(/^\d+(\.\d)?\d?$/);
+    await picture(page, 'live-values');
+    const shown = await tiles.evaluateAll((found) =>
+      found.map((tile) => [
+        tile.getAttribute('data-feature')!,
+        tile.querySelector('h2')!.textContent!.trim(),
+        tile.querySelector('output')!.textContent!.trim(),
+        tile.querySelector('.unit')!.textContent!.trim(),
+        tile.querySelector('.foot')!.textContent!.trim(),
+      ]),
+    );
+    expect(shown.map(([feature]) => feature)).toEqual(all);
+    for (const [feature, name, number, unit, foot] of shown as [string, string, string, string, string][]) {
+      expect([feature, name]).toEqual([feature, expect.stringMatching(/^[^_]{3,}$/)]);
+      expect([feature, number]).toEqual([feature, expect.stringMatching(/^(--|-?[\d.,]+)$/)]);
+      expect([feature, unit]).toEqual([feature, expect.not.stringMatching(/[{}[\]]/)]);
+      expect([feature, foot]).toEqual([feature, expect.stringMatching(/\p{L}/u)]);
+    }
+    expect(new Set(shown.map(([, name]) => name)).size).toBe(all.length);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('chooses values as it chooses traces, and the address keeps them', async () => {
+    const { page, errors } = await openPerson();
+    const before = await page.locator('.vitals .tile').count();
+    const choice = page.locator('details.values');
+    await choice.getByText('Choose values').click();
+    await expect.poll(() => choice.getByRole('checkbox').count()).toBe(featureMethods.length);
+    expect(await choice.getByRole('checkbox', { name: 'Heart rate from ECG' }).isChecked()).toBe(true);
+    await choice.getByRole('checkbox', { name: 'QT corrected (Hodges), 60 s' }).check();
+    await page.locator('.tile[data-feature=qtc_hodges_60s]').waitFor();
+    expect(await page.locator('.vitals .tile').count()).toBeGreaterThan(before);
+    await choice.getByRole('checkbox', { name: 'Heart rate from ECG' }).uncheck();
+    await page.locator('.tile[data-feature=hr_ecg]').waitFor({ state: 'detached' });
+    expect(new URLSearchParams(page.url().split('?')[1]).get('values')).toMatch(/^(?!.*hr_ecg).*,qtc_hodges_60s$/);
+    expect(await violations(page)).toEqual([]);
+    await page.reload();
+    await page.locator('.tile[data-feature=qtc_hodges_60s]').waitFor();
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: live-pause
   it('is paused, scrolled back over what it holds and what the service has, and goes on', async () => {
     const { page, errors } = await openPerson();

@@ -1,6 +1,7 @@
 /** The wall: many people on one screen, with the whole service and simulated devices; its frames per second are printed. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Page, WebSocket } from 'playwright-core';
+import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { TcpProxy } from '../../faults/lib/tcp-proxy.ts';
 import { chromiumPath } from '../helpers/chromium.ts';
 import { requireConsents, startDashboard, violations } from '../helpers/dashboard.ts';
@@ -237,6 +238,44 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     await expect.poll(() => page.evaluate(() => document.fullscreenElement !== null)).toBe(true);
     await tile.getByRole('link').click();
     await page.getByRole('heading', { level: 1, name: 'bed-06' }).waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  // promise: live-any-value
+  it('shows any computed value as the second one, by name and unit, and no number where there is none', async () => {
+    const { page, errors } = await dashboard.open(`/dashboard/#/wall?group=${group}&size=4`, { storageState: dashboard.signedIn });
+    opened.push(page);
+    await expect.poll(() => tiles(page).count()).toBe(4);
+    const choice = page.getByLabel('Second value');
+    await expect.poll(() => choice.locator('option').count(), { timeout: 30_000 }).toBeGreaterThan(20);
+    const offered = await choice
+      .locator('option')
+      .evaluateAll((all) => all.map((one) => [(one as HTMLOptionElement).value, one.textContent!.trim()]));
+    // resp_rate stands for the three rates of breathing
+    expect(offered).toHaveLength(featureMethods.length - 2);
+    const second = page.locator('.wall-second').first();
+    for (const [value, name] of offered as [string, string][]) {
+      expect([value, name]).toEqual([value, expect.stringMatching(/^[^_]{3,}$/)]);
+      await choice.selectOption(value);
+      const label = second.locator('.wall-label');
+      await expect.poll(() => label.getAttribute('title')).toBe(name);
+      expect([value, await label.textContent()]).toEqual([value, expect.stringMatching(/^[^_]{2,}$/)]);
+      expect([value, await second.locator('output').textContent()]).toEqual([value, expect.stringMatching(/^(--|-?[\d.,]+)$/)]);
+      expect([value, await fits(page)]).toEqual([value, true]);
+    }
+    for (const value of ['longest_rr_10s', 'sqi_ecg', 'af_index']) {
+      await choice.selectOption(value);
+      await expect
+        .poll(async () => (await page.locator('.wall-second output').allTextContents()).some((text) => /^\d/.test(text)), {
+          timeout: 90_000,
+        })
+        .toBe(true);
+      await picture(page, `wall-${value}`);
+    }
+    await page.reload();
+    await expect
+      .poll(() => second.locator('.wall-label').getAttribute('title'), { timeout: 30_000 })
+      .toMatch(/^Index of atrial fibrillation/);
     expect(errors).toEqual([]);
   });
 

@@ -72,7 +72,7 @@ it('a day of 23 hours with two bad and two empty ones, before and after the late
   const hours = (day!['window_count'] as number) / 12;
   expect(hours).toBeGreaterThan(18.9);
   expect(hours).toBeLessThan(19.2);
-  expect(day!['coverage']).toBeCloseTo(hours / 23, 9);
+  expect(day!['coverage']).toBeCloseTo(hours / 23, 4);
   // from 1 to 6 h of Paris: 0 to 4 h UTC less the hour that is skipped
   expect(day!['night_hr']).toBeCloseTo(48, 1);
   expect(day!['day_hr']).toBeCloseTo(60, 1);
@@ -83,6 +83,15 @@ it('a day of 23 hours with two bad and two empty ones, before and after the late
   await put(midnight + 16 * 3600 + 30, midnight + 18 * 3600 - 30);
   const after = await ask(`subject_id=${subject}&date=2026-03-29&tz=Europe/Paris`);
   expect((after.body[0]!['window_count'] as number) - (day!['window_count'] as number)).toBeGreaterThanOrEqual(23);
+});
+
+it('numbers are rounded to steps, as stored values are', async () => {
+  const { text } = await ask(`subject_id=${subject}&date=2026-03-29&tz=Europe/Paris`);
+  const numberOf = (name: string): string => new RegExp(`"${name}":([^,}]+)`).exec(text)![1]!;
+  for (const name of ['sdnn_ms', 'sdann_ms', 'sdnn_index_ms', 'night_hr', 'day_hr', 'resting_hr'])
+    expect(numberOf(name), name).toMatch(/^\d+(\.\d{1,3})?$/);
+  expect(numberOf('dip_percent')).toMatch(/^-?\d+(\.\d{1,2})?$/);
+  expect(numberOf('coverage')).toMatch(/^[01](\.\d{1,4})?$/);
 });
 
 it('less than 18 hours give no variability, and a day without values gives nothing', async () => {

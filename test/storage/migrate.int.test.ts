@@ -291,3 +291,22 @@ test('rollups have the same columns on every kind of server', async () => {
   expect(plain).toHaveLength(6);
   for (const name of Object.values(snapshots)) expect([name, await columns(name)]).toEqual([name, plain]);
 });
+
+test('own biosignals from before get a name by which they are found', async () => {
+  const url = await empty();
+  const before = await folderWith((folder) => rm(join(folder, '000101-own-abbreviations.sql')));
+  await migrate(url, { folder: before });
+  const own = (abbreviation: string, code: string): string =>
+    `('00000000-0000-7000-8000-000000000002', 'Mine', '${abbreviation}', '', 'scalar', 'device', '${code}')`;
+  await query(
+    url,
+    `insert into organization (id, name) values ('00000000-0000-7000-8000-000000000001', 'Lab');
+     insert into project (id, organization_id, name, project_key)
+       values ('00000000-0000-7000-8000-000000000002', '00000000-0000-7000-8000-000000000001', 'Pilot', 'proj_1');
+     insert into biosignal (project_id, name, abbreviation, unit, signal_type, source_type, code)
+       values ${[own('SD1', 'a'), own('Sd1-Own', 'b'), own('Grip', 'c'), own('GRIP', 'd'), own('hr_ecg', 'e'), own('Load', 'f')].join(', ')}`,
+  );
+  await migrate(url);
+  const rows = await query(url, 'select abbreviation from biosignal where project_id is not null order by code');
+  expect(rows.map(({ abbreviation }) => abbreviation)).toEqual(['SD1-OWN2', 'Sd1-Own', 'Grip', 'GRIP-OWN', 'hr_ecg-OWN', 'Load']);
+});

@@ -143,7 +143,7 @@ export class BeatChain implements Chain, RowTaker {
     this.group = group;
     this.#sink = sink;
     this.#methods = methods;
-    this.feed = new LeadFeed(group.codes.length + group.axisCount, this);
+    this.feed = new LeadFeed(group.codes.length + group.axisCount, group.rateNanoHz, this);
     const fs = group.rateNanoHz / 1e9;
     const isEcg = group.source === 'ecg';
     const decimation = isEcg ? 1 : Math.max(1, Math.floor(fs / PULSE_HZ));

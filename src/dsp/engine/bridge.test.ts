@@ -6,7 +6,7 @@ import { seeded } from '../testing/fixture.ts';
 /** Rows as [index, value] that come out of a bridge between two rates. */
 function bridged(fromHz: number, toHz: number, cuts: readonly number[], missing: readonly number[] = []): [number, number][] {
   const rows: [number, number][] = [];
-  const feed = new LeadFeed(1, {
+  const feed = new LeadFeed(1, toHz * 1e9, {
     begin() {},
     gap() {},
     rows: (leads, n, k) => {

@@ -10,7 +10,11 @@ export type RowTaker = {
   gap(fromK: number, toK: number): void;
 };
 
-const keptSamples = 2048;
+/** A lead keeps a buffer for as many samples: a second and a bit, since devices send about one second at a time, which would otherwise be
+ *  allocated anew each second; at least KEPT_MIN, several seconds of small rates, and at most KEPT_MAX, 512 kB. */
+const KEPT_SEC = 1.25;
+const KEPT_MIN = 2048;
+const KEPT_MAX = 65_536;
 const noSamples = new Float64Array(0);
 
 /** Samples of one lead that wait for the other leads, or for a whole second: runs, back to back. Of many streams each packet finds its lead
@@ -29,6 +33,11 @@ export class Lead {
   readonly at: number[] = [];
   /** Where the last run ends. */
   #endK = -1;
+  readonly #keptSamples: number;
+
+  constructor(keptSamples: number) {
+    this.#keptSamples = keptSamples;
+  }
 
   /** Room in `samples` for a run, to be filled with physical values by the caller before LeadFeed.advance().
    *  Runs come in order and do not overlap; what lies before the frontier is the caller's to cut off.
@@ -47,7 +56,10 @@ export class Lead {
   }
 
   #grow(atLeast: number): void {
-    const grown = new Float64Array(Math.max(atLeast, Math.min(2 * this.samples.length, atLeast + 1024)));
+    const ample = Math.min(2 * this.samples.length, atLeast + 1024);
+    // not beyond what is kept, unless it has to: it would be dropped
+    const size = atLeast <= this.#keptSamples ? Math.min(ample, this.#keptSamples) : ample;
+    const grown = new Float64Array(Math.max(atLeast, size));
     grown.set(this.samples.subarray(0, this.used));
     this.samples = grown;
   }
@@ -67,7 +79,7 @@ export class Lead {
     this.runCount = 0;
     this.mayMiss = false;
     // grown by a reload from storage: 10,000 streams must not keep that
-    if (this.samples.length > keptSamples) this.samples = noSamples;
+    if (this.samples.length > this.#keptSamples) this.samples = noSamples;
   }
 
   /** Drops samples before index k. */
@@ -106,8 +118,10 @@ export class LeadFeed {
   /** First sample index that has not gone on; -1 before the first sample. */
   #k = -1;
 
-  constructor(leadCount: number, taker: RowTaker) {
-    this.leads = Array.from({ length: leadCount }, () => new Lead());
+  /** @param rateNanoHz of the aligned rows */
+  constructor(leadCount: number, rateNanoHz: number, taker: RowTaker) {
+    const keptSamples = Math.min(KEPT_MAX, Math.max(KEPT_MIN, Math.ceil((KEPT_SEC * rateNanoHz) / 1e9)));
+    this.leads = Array.from({ length: leadCount }, () => new Lead(keptSamples));
     this.#taker = taker;
   }
 

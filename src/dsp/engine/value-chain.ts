@@ -60,7 +60,7 @@ export class ValueChain implements Chain, RowTaker {
     this.#leadCount = leadCount;
     this.#channelNo = channelNo;
     this.#sink = sink;
-    this.feed = new LeadFeed(leadCount, this);
+    this.feed = new LeadFeed(leadCount, rateNanoHz, this);
     this.#parts = features.map((feature) => {
       const events: number[] = [];
       const rise: number[] = [];

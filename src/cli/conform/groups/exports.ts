@@ -95,8 +95,9 @@ export async function checkExports(run: Run): Promise<void> {
       const entries = bundle.entry ?? [];
       need(bundle.resourceType === 'Bundle' && bundle.type === 'searchset', 'no searchset Bundle');
       need(plain.length > 0 && entries.length === plain.length, `${entries.length} entries, ${plain.length} observations`);
-      for (const [i, { resource }] of entries.entries()) {
+      for (const [i, { fullUrl, resource }] of entries.entries()) {
         const one = plain[i];
+        need(URL.canParse(fullUrl), `entry ${i}: its fullUrl is not absolute`);
         need(resource.id === one?.id && resource.valueQuantity.value === one.value, `entry ${i} is another`);
         need(
           resource.code.coding[0]?.code === one.loinc_code && resource.subject.reference === `Patient/${ada.id}`,
@@ -143,6 +144,7 @@ type Bundle = Readonly<{
   resourceType: string;
   type: string;
   entry?: readonly {
+    fullUrl: string;
     resource: { id: string; valueQuantity: { value: number }; code: { coding: { code: string }[] }; subject: { reference: string } };
   }[];
 }>;

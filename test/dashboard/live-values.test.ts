@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { liveValue } from '../../dashboard/live-values.ts';
+import type { MethodOfValue } from '../../dashboard/service.ts';
+import { otherValues, secondValues } from '../../dashboard/wall/wall-values.ts';
+import { featureMethods } from '../../src/dsp/rows/methods.ts';
+import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
+import { formatValue } from '../../widgets/shared/format.ts';
+
+const methods = methodDescriptions().map(
+  ({ feature, cadenceSec, windowSec, ...method }) =>
+    ({ ...method, name: feature, cadence_hz: cadenceSec > 0 ? 1 / cadenceSec : null, window_sec: windowSec }) as unknown as MethodOfValue,
+);
+const values = methods.filter(({ kind, current }) => kind === 'feature' && current).map(liveValue);
+const of = (feature: string) => values.find((value) => value.feature === feature)!;
+
+it('every computed value has words, a printed unit and a number of its own', () => {
+  expect(values.map(({ feature }) => feature).toSorted()).toEqual(featureMethods.map(({ feature }) => feature).toSorted());
+  for (const { feature, label, short, title, unit, per } of values) {
+    expect([feature, label]).toEqual([feature, expect.not.stringContaining('_')]);
+    expect([feature, short.length > 0 && !short.includes('_')]).toEqual([feature, true]);
+    expect([feature, title]).toEqual([feature, expect.not.stringMatching(/[{}[\]]|^1$/)]);
+    expect([feature, formatValue('en', 0.5 * per, unit)]).toEqual([feature, expect.stringMatching(/^\d+(\.\d{1,3})?$/)]);
+    for (const none of [Number.NaN, Infinity]) expect(formatValue('en', none * per, unit)).toBe('–');
+  }
+  expect(new Set(values.map(({ label }) => label)).size).toBe(values.length);
+  // What the wall has room for; those with a place of their own there have a label of their own.
+  const placed = new Set(secondValues.flatMap(({ features }) => features));
+  const shorts = values.filter(({ feature }) => !placed.has(feature)).map(({ short }) => short);
+  expect(shorts.filter((short) => short.length > 10)).toEqual([]);
+  expect(new Set(shorts).size).toBe(shorts.length);
+});
+
+it('shares of differences are in per cent, counts of beats say so', () => {
+  expect(of('hrv_pnn50_300s')).toMatchObject({ title: '%', per: 100 });
+  expect(of('ventricular_run_10s')).toMatchObject({ title: '', label: 'Longest ventricular run of 10 s (beats)' });
+  expect(of('qtc_hodges_60s')).toMatchObject({ short: 'QTcH', title: 'ms' });
+});
+
+it('a value is out of date some time after the next one was due, never before', () => {
+  for (const { feature, staleMs } of values) {
+    const { cadenceSec } = featureMethods.find((method) => method.feature === feature)!;
+    expect([feature, staleMs >= 1000 * cadenceSec + 4000]).toEqual([feature, true]);
+  }
+});
+
+it('the wall offers every value once', () => {
+  const offered = [...secondValues, ...otherValues(methods, 'en')].flatMap(({ features }) => features);
+  expect(featureMethods.filter(({ feature }) => !offered.includes(feature))).toEqual([]);
+  expect(offered).toHaveLength(new Set(offered).size);
+});

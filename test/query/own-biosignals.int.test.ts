@@ -1,0 +1,100 @@
+// Biosignals of a project's own next to the catalog's: each is found by its name and by no other's, also when a device named it, and
+// whatever the catalog is given later.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { findBiosignal } from '../../widgets/shared/data.ts';
+import { packetOf } from '../helpers/packets.ts';
+import { runService, type RunningService } from '../helpers/running-service.ts';
+import { until } from '../helpers/until.ts';
+
+type Biosignal = NonNullable<ReturnType<typeof findBiosignal>>;
+
+let running: RunningService;
+let path: string;
+const list = async (): Promise<readonly Biosignal[]> => (await running.send<Biosignal[]>('GET', path)).body;
+const add = (name: string, abbreviation: string, code: string) =>
+  running.send<Biosignal & { code: string; detail: string }>('POST', path, {
+    body: { name, abbreviation, unit: 'ms', signal_type: 'scalar', source_type: 'device', code },
+  });
+
+beforeAll(async () => {
+  running = await runService();
+  path = `/api/v1/projects/${running.org.projectId}/biosignals`;
+  expect((await add('Grip strength', 'GRIP', 'grip_strength')).status).toBe(201);
+});
+afterAll(() => running?.close());
+
+// promise: own-names
+it.each([
+  ['the abbreviation of the catalog', 'Mine', 'SD1', 'The abbreviation SD1 is taken: the catalog has SD1 (HRV SD1, 5 min).'],
+  ['one that differs in case', 'Mine', 'sd1', 'The abbreviation sd1 is taken: the catalog has SD1 (HRV SD1, 5 min).'],
+  [
+    'a name of the catalog',
+    'heart rate from ecg',
+    'MINE',
+    'The name heart rate from ecg is taken: the catalog has HR (Heart rate from ECG).',
+  ],
+  ['an abbreviation as name', 'Qt', 'MINE', 'The name Qt is taken: the catalog has QT (QT interval, 60 s).'],
+  ['a feature', 'Mine', 'hr_ecg', 'The abbreviation hr_ecg is taken: the catalog has HR (Heart rate from ECG).'],
+  ['its own, in another case', 'Mine', 'Grip', 'The abbreviation Grip is taken: the project has GRIP (Grip strength).'],
+  ['its own name', 'GRIP STRENGTH', 'MINE', 'The name GRIP STRENGTH is taken: the project has GRIP (Grip strength).'],
+])('refuses %s', async (_, name, abbreviation, why) => {
+  const before = await list();
+  const { status, body } = await add(name, abbreviation, 'mine');
+  expect([status, body.code, body.detail]).toEqual([409, 'conflict', `${why} Choose another; capitals make no difference.`]);
+  expect(await list()).toEqual(before);
+});
+
+it.each([
+  ['/abbreviation', 'Mine', '17'],
+  ['/abbreviation', 'Mine', '8867-4'],
+  ['/name', '118', 'MINE'],
+])('refuses, as %s, what would be an id or a LOINC code: %s, %s', async (pointer, name, abbreviation) => {
+  const { status, body } = await add(name, abbreviation, 'mine');
+  expect([status, body.code]).toEqual([422, 'validation_failed']);
+  expect(body.detail).toBe(`${pointer}: looks like an id or a LOINC code, by which widgets find others`);
+});
+
+it('takes one name and abbreviation of its own, and tells of a code that is taken', async () => {
+  expect((await add('Jump', 'Jump', 'jump')).status).toBe(201);
+  expect(await add('Leap', 'LEAP', 'jump')).toMatchObject({ status: 409, body: { detail: 'The code jump is taken in this project.' } });
+});
+
+// promise: own-names
+it('finds what a device has named like another by a name of its own, and keeps every value', async () => {
+  const token = await running.token('ada');
+  // sd1, hr_ecg, acceleration: an abbreviation, a feature and a name of the catalog; grip: the abbreviation of another code of the project.
+  const codes = ['sd1', 'hr_ecg', 'acceleration', 'grip', 'gait'];
+  const measurements = codes.map((code, i) => ({ code, tOffsetNs: 0, value: 50 + i, unit: 'ms', quality: 0 as const }));
+  expect((await running.ingest(packetOf('watch', 0, { measurements }), token.xuser_token)).status).toBe(202);
+  const stored = () =>
+    running.database.pool.query<{ abbreviation: string; name: string; value: number }>(
+      `select b.abbreviation, b.name, m.value from measurement m join biosignal b on b.id = m.biosignal_id order by m.value`,
+    );
+  await until(async () => (await stored()).rows.length === codes.length);
+  expect((await stored()).rows).toEqual([
+    { abbreviation: 'SD1-OWN', name: 'sd1', value: 50 },
+    { abbreviation: 'HR_ECG-OWN', name: 'hr_ecg', value: 51 },
+    { abbreviation: 'ACCELERATION-OWN', name: 'acceleration', value: 52 },
+    { abbreviation: 'GRIP-OWN', name: 'grip', value: 53 },
+    { abbreviation: 'GAIT', name: 'gait', value: 54 },
+  ]);
+  const all = await list();
+  const found = (wanted: string) => findBiosignal(all, wanted)?.id;
+  expect(found('sd1')).toBe(118);
+  for (const item of all) {
+    expect(found(item.abbreviation), item.abbreviation).toBe(item.id);
+    expect(found(item.abbreviation.toLowerCase()), item.abbreviation).toBe(item.id);
+    expect(found(`${item.id}`), item.abbreviation).toBe(item.id);
+  }
+});
+
+it('what the catalog is given later moves a name of a project aside', async () => {
+  expect((await add('Something new', 'NEW-1', 'new_1')).status).toBe(201);
+  await running.database.pool.query(
+    `insert into biosignal (id, abbreviation, name, unit, signal_type, source_type)
+     values (900, 'New-1', 'A value of a later release', 'ms', 'scalar', 'derived') on conflict (id) do update set name = excluded.name`,
+  );
+  const all = await list();
+  expect(findBiosignal(all, 'new-1')?.id).toBe(900);
+  expect(findBiosignal(all, 'new-1-own')?.name).toBe('Something new');
+});
