@@ -1,6 +1,6 @@
 /** Compares the shape of each beat with that of the usual beat of the recording: evidence of where in the heart it began. */
 
-import { packedDoubles, packedFloats } from '../kernels/packed.ts';
+import { arenaDoubles, arenaFloats } from '../kernels/arena.ts';
 import { MainsHum } from './mains-hum.ts';
 
 /** Around the R wave, s: P wave, QRS complex, T wave. */
@@ -62,10 +62,10 @@ const [WEIGHT, WIDTH, SLOPE, ENERGY, NUMBERS] = [0, 1, 2, 3, 4] as const;
 
 class Shape {
   readonly wave: Float64Array;
-  readonly #numbers = packedDoubles(NUMBERS);
+  readonly #numbers = arenaDoubles(NUMBERS);
 
   constructor(length: number) {
-    this.wave = packedDoubles(length);
+    this.wave = arenaDoubles(length);
   }
 
   get weight(): number {
@@ -100,7 +100,7 @@ class Shape {
  *  beat ends at the first missing sample after it. */
 export class BeatShapes {
   /** Of the last beat, order of `shapeMeasures`; missing where there is nothing to compare it with. */
-  readonly measures = packedDoubles(shapeMeasures.length);
+  readonly measures = arenaDoubles(shapeMeasures.length);
   /** How far after the sample asked for the usual beat fits best, ms; missing as the measures are. */
   shiftMs = Number.NaN;
   /** Is it of a rhythm of broad beats that may be ventricular, so that its shape says nothing? */
@@ -138,7 +138,7 @@ export class BeatShapes {
     const at = (sec: number): number => Math.round(sec * fd);
     this.#dt = 1000 / fd;
     const length = 2 ** Math.ceil(Math.log2(HELD_SEC * fd));
-    this.#ring = packedFloats(length);
+    this.#ring = arenaFloats(length);
     this.#mask = length - 1;
     this.#shift = at(SHIFT);
     this.#fast = FAST * fd;
@@ -148,8 +148,8 @@ export class BeatShapes {
     this.#qFrom = at(Q_FROM) - this.#pFrom;
     this.#qTo = at(Q_TO) - this.#pFrom;
     const size = at(T_TO) - this.#pFrom;
-    this.#seen = packedDoubles(size + 2 * this.#shift);
-    this.#lastBefore = Array.from({ length: LAST }, () => packedDoubles(this.#qFrom));
+    this.#seen = arenaDoubles(size + 2 * this.#shift);
+    this.#lastBefore = Array.from({ length: LAST }, () => arenaDoubles(this.#qFrom));
     this.#shapes = Array.from({ length: SHAPES }, () => new Shape(size));
   }
 

@@ -1,5 +1,5 @@
 /** Beats and quality of the ECG leads of one rate, in one pass: what the segment runner runs. */
-import { packedBytes, packedDoubles, packedFloats } from '../kernels/packed.ts';
+import { arenaBytes, arenaDoubles, arenaFloats } from '../kernels/arena.ts';
 import { BeatShapes, shapeMeasures } from './beat-shapes.ts';
 import { shapeEvidence } from './shape-evidence.ts';
 import { EcgQuality, ecgQualityWindowSec } from './quality.ts';
@@ -53,12 +53,12 @@ export class EcgKernel implements LeadListener {
   readonly #beats = noBeats(64);
   readonly #notes: CandidateNotes = {
     count: 0,
-    position: packedDoubles(NOTES),
-    score: packedFloats(NOTES),
-    doubt: packedDoubles(NOTES),
-    alike: packedFloats(NOTES),
-    noise: packedFloats(NOTES),
-    isBeat: packedBytes(NOTES),
+    position: arenaDoubles(NOTES),
+    score: arenaFloats(NOTES),
+    doubt: arenaDoubles(NOTES),
+    alike: arenaFloats(NOTES),
+    noise: arenaFloats(NOTES),
+    isBeat: arenaBytes(NOTES),
   };
   readonly #signals: (LeadSignal | null)[];
   #k = 0;
@@ -71,7 +71,7 @@ export class EcgKernel implements LeadListener {
   #askedFrom = 0;
   #given = 0;
   /** By number of the beat since reset: is it to be seen in the second lead alone? */
-  readonly #ofSecond = packedBytes(FOUND);
+  readonly #ofSecond = arenaBytes(FOUND);
   #foundCount = 0;
   #givenCount = 0;
 

@@ -1,5 +1,5 @@
 /** The second, independent QRS detector that ECG quality compares the R peaks with. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import { appendBeat } from '../kernels/found-beats.ts';
 import type { FoundBeats } from '../kernels/contract.ts';
 
@@ -27,8 +27,7 @@ export class BendDetector {
   readonly #smooth: number;
   readonly #delay: number;
   readonly #refractory: number;
-  /** Smoothed once and twice, the peak under way, the levels; then the last samples. In one array, as each field of a number that is not
-   *  whole is an object of its own: a stream among many pays for every cache line. */
+  /** Smoothed once and twice, the peak under way, the levels; then the last samples. */
   readonly #state: Float64Array;
   readonly #reach: number;
   #peakAt = 0;
@@ -44,7 +43,7 @@ export class BendDetector {
     this.#smooth = 1 / (SMOOTH_SEC * fd);
     this.#delay = (REACH_SEC + SMOOTH_SEC) * fd;
     this.#refractory = REFRACTORY_SEC * fd;
-    this.#state = packedDoubles(NUMBERS + 2 * this.#reach + 1);
+    this.#state = arenaDoubles(NUMBERS + 2 * this.#reach + 1);
   }
 
   /** What is between the beats over the beats: a measure of noise, 0..1. */

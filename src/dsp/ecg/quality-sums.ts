@@ -1,5 +1,5 @@
 /** Sums of a lead's samples by second, which ECG quality is made of. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
 
 const FLAT_SEC = 0.2;
@@ -32,7 +32,7 @@ const held = new Float64Array(64);
 /** A pure function of the samples since reset, however they were cut. */
 export class SecondSums {
   /** A ring of rows. @see rowOf */
-  readonly values = packedDoubles(LAST + 1);
+  readonly values = arenaDoubles(LAST + 1);
   /** Has there been no sample yet? */
   #isFresh = true;
   readonly #flatRunMin: number;

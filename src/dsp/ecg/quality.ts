@@ -18,7 +18,7 @@
  *
  *  A pure function of the samples since reset, however they were cut. It listens to an RPeakDetector and shares its decimation, band-pass
  *  and beats; measures of a beat are taken once, sums once a second. */
-import { packedBytes, packedDoubles, packedFloats } from '../kernels/packed.ts';
+import { arenaBytes, arenaDoubles, arenaFloats } from '../kernels/arena.ts';
 import { BendDetector } from './quality-second.ts';
 import { SecondSums, ofSecond } from './quality-sums.ts';
 import { mayBeTWaves } from './t-waves.ts';
@@ -171,7 +171,7 @@ const apart = new Float64Array(COMPARED);
 /** Judges one lead. @see EcgKernel, which feeds it */
 export class EcgQuality {
   /** What the last judgement was made of, in the order of ecgQualityFeatures; for fitting. */
-  readonly features = packedDoubles(FEATURES);
+  readonly features = arenaDoubles(FEATURES);
   sqi = 0;
   rate = 0;
   /** Is one of the beats of the last judgement a pulse that no QRS complex follows? */
@@ -182,22 +182,22 @@ export class EcgQuality {
   readonly #second: BendDetector;
   readonly #other = noBeats(BEATS);
   /** By beat, in step with the beats held by the kernel: height, and the highest between it and the one before. */
-  readonly #height = packedFloats(BEATS);
-  readonly #between = packedFloats(BEATS);
+  readonly #height = arenaFloats(BEATS);
+  readonly #between = arenaFloats(BEATS);
   /** Of `between`, the highest WAVES_FROM_SEC and more after the beat before. */
-  readonly #waves = packedFloats(BEATS);
+  readonly #waves = arenaFloats(BEATS);
   /** |ln| of its interval over the one before, at most 1. */
-  readonly #uneven = packedDoubles(BEATS);
+  readonly #uneven = arenaDoubles(BEATS);
   /** By how much its wave is less like the last one than like the one before that. */
-  readonly #alternates = packedFloats(BEATS);
+  readonly #alternates = arenaFloats(BEATS);
   /** The waves of the last beat, of the one before, and of the one before that. */
   #wave: Float32Array;
   #waveBefore: Float32Array;
   #waveEarlier: Float32Array;
   /** How many beats in a row, up to it, are waves as low as those of a pause. */
-  readonly #low = packedBytes(BEATS);
+  readonly #low = arenaBytes(BEATS);
   /** Is it as short as a pulse, with nothing after it? */
-  readonly #lone = packedBytes(BEATS);
+  readonly #lone = arenaBytes(BEATS);
   #measured = 0;
   /** The last beat; and height of the last one that is not low. */
   #lastAt = Number.NaN;
@@ -205,7 +205,7 @@ export class EcgQuality {
   #usualHeight = 0;
   readonly #sums: SecondSums;
   /** What lies between the beats over the beats, by the second detector, where the second begins. */
-  readonly #noises = packedDoubles(NOISES);
+  readonly #noises = arenaDoubles(NOISES);
 
   /** @param fs sampling rate in Hz  @param decimation the detector's */
   constructor(fs: number, decimation: number) {
@@ -214,7 +214,7 @@ export class EcgQuality {
     this.#fd = fs / decimation;
     this.#sums = new SecondSums(this.#fd);
     this.#second = new BendDetector(this.#fd, decimation);
-    const wave = (): Float32Array => packedFloats(2 * Math.round(NEAR_SEC * this.#fd) + 1);
+    const wave = (): Float32Array => arenaFloats(2 * Math.round(NEAR_SEC * this.#fd) + 1);
     this.#wave = wave();
     this.#waveBefore = wave();
     this.#waveEarlier = wave();
@@ -483,8 +483,8 @@ export class EcgQuality {
       fourths += sums[row + ofSecond.fourths]!;
       steps += sums[row + ofSecond.steps]!;
       const level = sums[row + ofSecond.level]! / sums[row + ofSecond.present]!;
-      const moved = level > before ? level - before : before - level;
-      if (moved === moved) base += moved;
+      const grown = level > before ? level - before : before - level;
+      if (grown === grown) base += grown;
       before = level;
     }
     if (!(squares > 0)) return;

@@ -1,5 +1,5 @@
 /** Peaks of the detection signal: those that wait for judgement, and those rejected since the last beat. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 
 const QUEUE = 64; // a power of two
 /** Slot of a candidate in the columns of Candidates. */
@@ -8,13 +8,13 @@ export const SLOT = QUEUE - 1;
 /** Wait for judgement: numbers [head, tail), in the columns at number & SLOT. The oldest is dropped when it is full. */
 export class Candidates {
   /** Feature sample of the peak. */
-  readonly at = packedDoubles(QUEUE);
-  readonly height = packedDoubles(QUEUE);
+  readonly at = arenaDoubles(QUEUE);
+  readonly height = arenaDoubles(QUEUE);
   /** Steepest |slope| and sharpest bend since the peak before. */
-  readonly steep = packedDoubles(QUEUE);
-  readonly edge = packedDoubles(QUEUE);
+  readonly steep = arenaDoubles(QUEUE);
+  readonly edge = arenaDoubles(QUEUE);
   /** Valley before it. */
-  readonly before = packedDoubles(QUEUE);
+  readonly before = arenaDoubles(QUEUE);
   head = 0;
   tail = 0;
 
@@ -36,11 +36,11 @@ export class Candidates {
 
 /** Rejected since the last beat, oldest first: what is searched back for a beat that is missing. */
 export class Rejected {
-  readonly at = packedDoubles(QUEUE);
-  readonly height = packedDoubles(QUEUE);
-  readonly steep = packedDoubles(QUEUE);
-  readonly edge = packedDoubles(QUEUE);
-  readonly score = packedDoubles(QUEUE);
+  readonly at = arenaDoubles(QUEUE);
+  readonly height = arenaDoubles(QUEUE);
+  readonly steep = arenaDoubles(QUEUE);
+  readonly edge = arenaDoubles(QUEUE);
+  readonly score = arenaDoubles(QUEUE);
   count = 0;
 
   keep(at: number, height: number, steep: number, edge: number, score: number): void {

@@ -1,5 +1,5 @@
 /** The detection signal (moving sum of |slope|) and its peaks, which become candidates. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import type { Candidates } from './r-peaks-candidates.ts';
 
 export const WINDOW_SEC = 0.16; // of the moving sum of |slope|
@@ -18,8 +18,7 @@ export const FEATURE_DELAY_SEC = WINDOW_SEC / 2 + 0.03;
 /** Length of the moving sum, feature samples. @param fd rate of the feature, Hz */
 export const featureWidth = (fd: number): number => Math.round(WINDOW_SEC * fd);
 
-/** Where the numbers of FeaturePeaks are in its state, after the slopes of the moving sum. In one array, as each field of a number that is
- *  not whole is an object of its own: a stream among many pays for every cache line. */
+/** Where the numbers of FeaturePeaks are in its state, after the slopes of the moving sum. */
 const [SUM, PREVIOUS_SLOPE, SLOPE, SHARP, VALLEY, PEAK, PEAK_SLOPE, PEAK_SHARP, PEAK_VALLEY, NUMBERS] = [
   0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
 ] as const;
@@ -44,7 +43,7 @@ export class FeaturePeaks {
     this.#candidates = candidates;
     this.#hold = Math.round(HOLD_SEC * fd);
     this.#width = featureWidth(fd);
-    this.#state = packedDoubles(this.#width + NUMBERS);
+    this.#state = arenaDoubles(this.#width + NUMBERS);
   }
 
   /** Lowest since the last candidate. */

@@ -1,6 +1,7 @@
 /** The decision: is a candidate a beat? One score of what is known of it and of its followers. */
 import type { Candidates } from './r-peaks-candidates.ts';
 import { SLOT } from './r-peaks-candidates.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import type { FeaturePeaks } from './r-peaks-feature.ts';
 import type { LeadFusion } from './r-peaks-fusion.ts';
 import type { BeatLevels } from './r-peaks-levels.ts';
@@ -42,25 +43,12 @@ const ALONE_FROM = 0.7;
 const ALONE_TO = 4;
 const AGREEMENT = 2; // per ln(2 x strength of the weakest lead / mean strength) below 0, down to ln 0.5
 
-const judged: Judged = { at: 0, height: 0, weighed: 0, steep: 0, edge: 0, score: 0, alike: 0 };
+/** Where the numbers of a Judge are in its state. */
+const [AT, HEIGHT, WEIGHED, STEEP, EDGE, TOTAL, LIKENESS, NUMBERS] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
-type Judged = {
-  at: number;
-  height: number;
-  /** Its height by its strength in each lead; of one lead the same as `height`. */
-  weighed: number;
-  steep: number;
-  edge: number;
-  /** Above 0: a beat. */
-  score: number;
-  /** Correlation with the mean beat, -1..1; 0 where it did not matter. */
-  alike: number;
-};
-
-/** Judges candidates in order. */
+/** Judges candidates in order; what is said of the last one can be read until the next. */
 export class Judge {
-  /** The last one; of all of the thread: good until the next call of any. */
-  readonly judged: Readonly<Judged> = judged;
+  readonly #state = arenaDoubles(NUMBERS);
   readonly #fd: number;
   readonly #refractory: number;
   readonly #candidates: Candidates;
@@ -81,9 +69,40 @@ export class Judge {
     this.#fusion = fusion;
   }
 
+  get at(): number {
+    return this.#state[AT]!;
+  }
+
+  get height(): number {
+    return this.#state[HEIGHT]!;
+  }
+
+  /** Its height by its strength in each lead; of one lead the same as `height`. */
+  get weighed(): number {
+    return this.#state[WEIGHED]!;
+  }
+
+  get steep(): number {
+    return this.#state[STEEP]!;
+  }
+
+  get edge(): number {
+    return this.#state[EDGE]!;
+  }
+
+  /** Above 0: a beat. */
+  get score(): number {
+    return this.#state[TOTAL]!;
+  }
+
+  /** Correlation with the mean beat, -1..1; 0 where it did not matter. */
+  get alike(): number {
+    return this.#state[LIKENESS]!;
+  }
+
   /** Rejected, and near enough to a beat to be worth a note. */
   get isDoubtful(): boolean {
-    return judged.score > CLEAR_MISS && judged.score !== T_WAVE;
+    return this.score > CLEAR_MISS && this.score !== T_WAVE;
   }
 
   /** Takes the oldest candidate from the queue and gives it a score. @returns false: it lies within the refractory time of another */
@@ -108,15 +127,16 @@ export class Judge {
         rivalAt = candidates.at[i & SLOT]!;
       }
     }
-    judged.at = at;
-    judged.height = height;
-    judged.weighed = height;
-    judged.steep = candidates.steep[slot]!;
-    judged.edge = candidates.edge[slot]!;
-    judged.alike = 0;
+    const state = this.#state;
+    state[AT] = at;
+    state[HEIGHT] = height;
+    state[WEIGHED] = height;
+    state[STEEP] = candidates.steep[slot]!;
+    state[EDGE] = candidates.edge[slot]!;
+    state[LIKENESS] = 0;
     const after = head < tail ? candidates.before[head & SLOT]! : this.#peaks.valley;
     const score = height >= NEGLIGIBLE * this.#levels.signal ? this.#score(candidates.before[slot]!, after, rival, rivalAt) : -9;
-    judged.score = score > 0 && this.#levels.isFollower(at, height, judged.steep) ? T_WAVE : score;
+    state[TOTAL] = score > 0 && this.#levels.isFollower(at, height, state[STEEP]!) ? T_WAVE : score;
     return true;
   }
 
@@ -156,7 +176,8 @@ export class Judge {
 
   /** @param before valley before it  @param after and after it  @param highest height of its highest follower */
   #score(before: number, after: number, highest: number, rivalAt: number): number {
-    const { at, height, steep, edge } = judged;
+    const { at, height, steep, edge } = this;
+    const state = this.#state;
     const { signal, noise, rr, lastAt, slope, sharp } = this.#levels;
     const fusion = this.#fusion;
     const { beatCount } = this.#shape;
@@ -168,7 +189,7 @@ export class Judge {
     // A rival counts for what it is in all leads, too.
     const rival = fusion !== null && highest > height ? fusion.heightOf(rivalAt, highest, signal, beatCount) : highest;
     const fused = fusion !== null ? fusion.heightOf(at, height, signal, beatCount) : height;
-    judged.weighed = fused;
+    state[WEIGHED] = fused;
     let score = GAIN * Math.log(fused / threshold);
     if (since < T_WAVE_SEC * this.#fd) {
       const isFlat = fusion === null ? steep < T_WAVE_SLOPE * slope : fusion.steepness(at, steep / slope) < T_WAVE_SLOPE;
@@ -178,7 +199,7 @@ export class Judge {
     const noisy = Math.min(1, (NOISY_FULL * noise) / signal);
     const valley = Math.max(before, after, 0.018 * height); // ln <= 4
     const alike = this.#shape.likeness(at, this.#peaks.k);
-    judged.alike = alike;
+    state[LIKENESS] = alike;
     const likeness = Math.max(0, alike, -SHAPE_INVERTED * alike);
     score += PROMINENCE * (Math.log(height / valley) - 1.5) + (SHAPE + SHAPE_NOISY * noisy) * (likeness - 0.7);
     if (lateness > LATE_FROM) score += LATE * (Math.min(lateness, LATE_TO) - LATE_FROM);

@@ -1,6 +1,6 @@
 /** Pulses of pacemakers, and steps: changes from one sample to the next of a size that no heart makes. They are taken out before the
  *  filters, which would ring. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 
 /** Feature samples that must be known after one before it is told whether it jumps. */
 export const AHEAD = 3;
@@ -41,7 +41,7 @@ export class JumpRepair {
     this.#decay = Math.exp(-decimation / (MEMORY_SEC * fs));
     // It begins and ends within a sample.
     this.#jumps = Math.ceil(PULSE_SEC * fs) + 2;
-    this.#sizes = packedDoubles(this.#jumps + 1);
+    this.#sizes = arenaDoubles(this.#jumps + 1);
   }
 
   reset(): void {

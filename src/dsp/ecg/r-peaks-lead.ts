@@ -1,5 +1,5 @@
 /** State of RPeakDetector for one lead: raw samples for refinement, and the decimated, band-passed signal with its slope. */
-import { packedDoubles, packedFloats } from '../kernels/packed.ts';
+import { arenaDoubles, arenaFloats } from '../kernels/arena.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import { AHEAD, JUMP_STATE, JumpRepair, REPAIRED_FROM_HZ } from './r-peaks-jumps.ts';
 
@@ -21,8 +21,7 @@ export type LeadLayout = Readonly<{
 }>;
 
 /** Where the numbers of a lead are in its state: of the high-pass and the low-pass two each, the last output, a sum that is not whole yet,
- *  sums that wait for what follows them, and those of the jumps. In one array, as each field of a number that is not whole is an object of
- *  its own: a stream among many pays for every cache line. */
+ *  sums that wait for what follows them, and those of the jumps. */
 const [HIGH_1, HIGH_2, LOW_1, LOW_2, OUTPUT, PARTIAL, HELD] = [0, 1, 2, 3, 4, 5, 6] as const;
 const JUMPS = HELD + AHEAD;
 
@@ -43,7 +42,7 @@ export class LeadSignal {
   /** How many of the push under way are missing. */
   missingHere = 0;
   readonly #layout: LeadLayout;
-  readonly #state = packedDoubles(JUMPS + JUMP_STATE);
+  readonly #state = arenaDoubles(JUMPS + JUMP_STATE);
   #primed = false;
   #missing = 0;
   #phase = 0;
@@ -58,9 +57,9 @@ export class LeadSignal {
     while (shared.length <= lead) shared.push({ inputs: new Float64Array(BLOCK + AHEAD), slopes: new Float64Array(BLOCK) });
     this.inputs = shared[lead]!.inputs;
     this.slopes = shared[lead]!.slopes;
-    this.raw = packedFloats(layout.rawLength);
+    this.raw = arenaFloats(layout.rawLength);
     this.rawMask = layout.rawLength - 1;
-    this.band = packedFloats(layout.ringLength);
+    this.band = arenaFloats(layout.ringLength);
     this.ringMask = layout.ringLength - 1;
     this.#jumps = new JumpRepair(this.raw, layout.fs, layout.decimation, this.#state, JUMPS);
   }

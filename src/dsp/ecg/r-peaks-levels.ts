@@ -1,7 +1,7 @@
 /** Learned levels of beats and noise: exponential means over beats and over rejected candidates. */
 import type { Candidates } from './r-peaks-candidates.ts';
 import { SLOT } from './r-peaks-candidates.ts';
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 
 /** Beats, rejected candidates. */
 export const SIGNAL_BEATS = 3;
@@ -42,7 +42,7 @@ const [SIGNAL, NOISE, SLOPE, SHARP, RR, LAST_AT, QUIETEST_LEVEL, LAST_HEIGHT, LA
 ] as const;
 
 export class BeatLevels {
-  readonly #state = packedDoubles(NUMBERS);
+  readonly #state = arenaDoubles(NUMBERS);
   readonly #fd: number;
   #loudCount = 0;
   /** Beats since the level was learned. */

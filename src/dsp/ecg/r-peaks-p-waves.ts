@@ -1,6 +1,6 @@
 /** Learns the wave at a fixed distance before the beats, and recognises it elsewhere: a P wave without a beat (second-degree block, a sinus
  *  beat that is not conducted) resembles the P waves before the beats in shape and size. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
 
 const FROM_SEC = 0.385; // the stretch that is learned begins so long before a beat's summit,
@@ -32,7 +32,7 @@ export class PWaves {
     this.#lead = lead;
     this.#back = Math.round(FROM_SEC * fd);
     this.#apart = APART_SEC * fd;
-    this.#stretch = packedDoubles(Math.round(((FROM_SEC - TO_SEC) * fd) / STEP));
+    this.#stretch = arenaDoubles(Math.round(((FROM_SEC - TO_SEC) * fd) / STEP));
   }
 
   forget(): void {

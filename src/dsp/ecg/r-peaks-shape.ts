@@ -1,5 +1,5 @@
 /** The band-passed wave at a candidate: its likeness to the mean beat, and where exactly its R wave is. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import { MainsHum } from './mains-hum.ts';
 import { FEATURE_DELAY_SEC, featureWidth } from './r-peaks-feature.ts';
 import type { LeadSignal } from './r-peaks-lead.ts';
@@ -45,18 +45,18 @@ export class BeatShape {
   constructor(leads: readonly LeadSignal[], fs: number, decimation: number) {
     const fd = fs / decimation;
     this.#leads = leads;
-    this.#polarity = packedDoubles(leads.length);
+    this.#polarity = arenaDoubles(leads.length);
     this.#fs = fs;
     this.#fd = fd;
     this.#decimation = decimation;
     this.#halfWidth = featureWidth(fd) >> 1;
     this.#back = Math.round((FEATURE_DELAY_SEC - BAND_DELAY_SEC) * fd);
     this.#near = Math.round(SUMMIT_SEC * fd);
-    this.#template = packedDoubles(2 * templateHalf(fd) + 1);
-    this.#shape = packedDoubles(2 * templateHalf(fd) + 1);
+    this.#template = arenaDoubles(2 * templateHalf(fd) + 1);
+    this.#shape = arenaDoubles(2 * templateHalf(fd) + 1);
     this.#pWaves = new PWaves(leads[0]!, fd);
     this.#hum = new MainsHum(fs);
-    this.#around = packedDoubles(2 * Math.round(REFINE_SEC * fs) + 1);
+    this.#around = arenaDoubles(2 * Math.round(REFINE_SEC * fs) + 1);
   }
 
   forget(): void {

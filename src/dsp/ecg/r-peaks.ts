@@ -1,6 +1,6 @@
 /** Streaming R-peak detection: a cheap detection signal, candidates, a scored decision 0.6 s later, refinement on the raw samples. */
 
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import { keptByRate } from '../kernels/kept-by-rate.ts';
 import { appendBeat } from '../kernels/found-beats.ts';
@@ -144,8 +144,8 @@ export class RPeakDetector implements BeatDetector {
   #wakeAt = 0;
   #lastPosition = Number.NEGATIVE_INFINITY;
   /** Missing feature samples [from, to) of the last gap of the filters, and of the one before. */
-  readonly #gapFrom = packedDoubles(2);
-  readonly #gapTo = packedDoubles(2);
+  readonly #gapFrom = arenaDoubles(2);
+  readonly #gapTo = arenaDoubles(2);
 
   /** @param fs sampling rate in Hz, 50..4000, need not be an integer; tested for 100..1000
    *  @param leadCount leads that every push carries
@@ -352,7 +352,7 @@ export class RPeakDetector implements BeatDetector {
   #judgeNext(out: FoundBeats): void {
     const judge = this.#judge;
     if (!judge.next()) return;
-    const { at, height, weighed, steep, edge, score, alike } = judge.judged;
+    const { at, height, weighed, steep, edge, score, alike } = judge;
     if (score > 0 && this.#isNoBeat(at, weighed)) {
       this.#levels.reject(weighed);
       return;

@@ -233,6 +233,8 @@ export class StreamEngine implements RowSink {
     const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
     const plausible = group.kind === 'eda' ? { ...PLAUSIBLE_US, perSec: SLOPE_MAX_US_PER_SEC } : null;
     for (const { leads, features } of valueFeatures(group)) {
+      // of a resistance nothing is computed: a chain that never begins would keep the stream from being final
+      if (!leads.every(({ channelNos }) => channelNos.some((no) => scaleOf(group.kind, channels[no]!.unit) !== null))) continue;
       const chain = new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this, plausible);
       this.#add(channels, leads, chain, rateNanoHz);
     }

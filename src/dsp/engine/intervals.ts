@@ -2,7 +2,8 @@
  *
  *  An end of T that is wrong alike in every beat spreads no values. What tells it: the T waves themselves (`isTSure`), and the second lead,
  *  in which a beat every few seconds is delineated, too. */
-import { Room, moved, packedDoubles, packedFloats } from '../kernels/packed.ts';
+import { Arena } from '../kernels/arena.ts';
+import { grown } from '../kernels/grown.ts';
 import { GOOD, SUSPECT } from '../../signal.ts';
 import { AFTER_SEC, Delineator, noBoundaries } from '../ecg/delineation.ts';
 import type { Boundaries, MeansOf } from '../ecg/delineation.ts';
@@ -100,6 +101,8 @@ function isTTrusted(n: number): boolean {
   return Math.abs(middle) <= LEADS_APART_GOOD_MS || medianOf(apart, compared) > LEADS_APART_GOOD_MS;
 }
 
+const noFloats = new Float32Array(0);
+
 export class BeatIntervals {
   readonly #fs: number;
   readonly #delineator: Delineator;
@@ -111,19 +114,20 @@ export class BeatIntervals {
   /** Beats of the windows to come, ascending; those from `#done` on wait for the samples after them. */
   #count = 0;
   #done = 0;
-  #times = packedDoubles(64);
-  #before = packedFloats(64);
-  #ms = { pr: packedFloats(64), qrs: packedFloats(64), qt: packedFloats(64) };
+  #times = new Float64Array(0);
+  #before = noFloats;
+  #ms = { pr: noFloats, qrs: noFloats, qt: noFloats };
   /** 1: T is sure; P is. */
-  #sure = packedFloats(64);
-  #pSure = packedFloats(64);
+  #sure = noFloats;
+  #pSure = noFloats;
   /** QT less that in the second lead, ms; NaN: not compared. */
-  #apart = packedFloats(64);
+  #apart = noFloats;
   #lastUs = Number.NEGATIVE_INFINITY;
   #nextSec = -1;
 
   /** @param ring every sample of the first lead  @param second likewise, null: there is none  @param track, gaps kept by the caller */
   constructor(fs: number, ring: SampleRing, second: SampleRing | null, track: BeatTrack, gaps: Gaps, sink: ValueSink) {
+    this.#grow(64);
     this.#fs = fs;
     this.#delineator = delineatorOf(fs);
     this.#track = track;
@@ -145,7 +149,7 @@ export class BeatIntervals {
 
   /** The next beat. */
   beat(tUs: number): void {
-    if (this.#count === this.#times.length) this.#grow();
+    if (this.#count === this.#times.length) this.#grow(2 * this.#count);
     this.#times[this.#count] = tUs;
     this.#before[this.#count] = secBefore(tUs, this.#lastUs);
     this.#apart[this.#count] = slotOf(tUs) > slotOf(this.#lastUs) ? 0 : Number.NaN;
@@ -254,15 +258,15 @@ export class BeatIntervals {
     this.#done -= n;
   }
 
-  #grow(): void {
-    const length = 2 * this.#times.length;
-    const room = new Room(length * (8 + 7 * 4));
-    const grown = (old: Float32Array<ArrayBuffer>): Float32Array<ArrayBuffer> => moved(old, room.floats(length));
-    this.#times = moved(this.#times, room.doubles(length));
-    this.#before = grown(this.#before);
-    this.#ms = { pr: grown(this.#ms.pr), qrs: grown(this.#ms.qrs), qt: grown(this.#ms.qt) };
-    this.#sure = grown(this.#sure);
-    this.#pSure = grown(this.#pSure);
-    this.#apart = grown(this.#apart);
+  /** @param length a multiple of 2 */
+  #grow(length: number): void {
+    const arena = new Arena(length * (8 + 7 * 4));
+    const floats = (old: Float32Array<ArrayBuffer>): Float32Array<ArrayBuffer> => grown(old, arena.floats(length));
+    this.#times = grown(this.#times, arena.doubles(length));
+    this.#before = floats(this.#before);
+    this.#ms = { pr: floats(this.#ms.pr), qrs: floats(this.#ms.qrs), qt: floats(this.#ms.qt) };
+    this.#sure = floats(this.#sure);
+    this.#pSure = floats(this.#pSure);
+    this.#apart = floats(this.#apart);
   }
 }

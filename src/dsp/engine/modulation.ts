@@ -2,7 +2,7 @@
  *
  *  The three become channels of their own on the stream's clock (5 Hz, interpolated between beats), are searched for breaths segment by
  *  segment as a respiration channel is, and the rates of the last 32 s are fused. So a value is a pure function of stored samples, too. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import type { Gaps } from '../hrv/beats.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { featureMethods } from '../rows/methods.ts';
@@ -53,7 +53,7 @@ export class BeatModulation {
   readonly #ring: SampleRing;
   readonly #parts: readonly Modulation[];
   #lastUs = Number.NEGATIVE_INFINITY;
-  readonly #before = packedDoubles(3);
+  readonly #before = arenaDoubles(3);
   #nextSec = -1;
 
   /** @param method position in `featureMethods`  @param ring samples of the channel whose shape is followed, kept by the caller, and

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { CutStream } from '../testing/cut-streams.ts';
 import { atOnce, bySample, channelsOf, cutStreams, cuts, differencesAtEnd, differencesOf, rowsOf, sentOf } from '../testing/cut-streams.ts';
-import { rowCode, RowBuffer } from '../rows/row-buffer.ts';
+import { rowCode, RowBuffer, rowWidth } from '../rows/row-buffer.ts';
 import { methodIndex } from '../rows/methods.ts';
 import { StreamEngine } from './engine.ts';
 import { KernelStock } from './runner.ts';
@@ -97,7 +97,7 @@ test.each([
     }
     engine.flush();
     engine.close();
-    return Array.from({ length: rows.count }, (__, i) => rows.rows.subarray(6 * i, 6 * i + 6).join(' ')).sort();
+    return Array.from({ length: rows.count }, (__, i) => rows.rows.subarray(rowWidth * i, rowWidth * (i + 1)).join(' ')).sort();
   };
   const order = [...channels.keys()];
   expect(rowsInOrder(order.toReversed())).toEqual(rowsInOrder(order));
@@ -118,6 +118,17 @@ test('no time is final of which a channel may still send its first samples', () 
   engine.close();
 });
 
+test('a channel of which nothing is computed keeps no time from being final', () => {
+  const stream: CutStream = { ...quiet, ecgLeads: 1, edaHz: 4, lengthSec: 60 };
+  const channels = channelsOf(stream).map((channel) => (channel.kind === 'eda' ? { ...channel, unit: 'kOhm' } : channel));
+  const sent = sentOf(stream, channels);
+  const engine = new StreamEngine(channels, 0, stock, new RowBuffer());
+  sent.forEach(([run], no) => engine.run(no, run!.k0, run!.samples, null));
+  engine.settle();
+  expect(engine.finalUs).toBeGreaterThan(1_200_000_000);
+  engine.close();
+});
+
 // 1216 s is a seam, up to which a flush calls beats final; a block ends there, too.
 test('the saturation of the last block is given when a recording ends in it', () => {
   const stream: CutStream = { ...quiet, wavelengths: 2, lengthSec: 28.4 };
@@ -131,7 +142,7 @@ test('the saturation of the last block is given when a recording ends in it', ()
     engine.settle();
     engine.flush();
     engine.close();
-    return Array.from({ length: rows.count }, (_, i) => rows.rows.subarray(6 * i, 6 * i + 6).join(' ')).sort();
+    return Array.from({ length: rows.count }, (_, i) => rows.rows.subarray(rowWidth * i, rowWidth * (i + 1)).join(' ')).sort();
   };
   expect(rowsOfEnd(false)).toEqual(rowsOfEnd(true));
 });

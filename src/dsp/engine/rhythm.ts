@@ -1,6 +1,7 @@
 /** The rhythm of a stream's ECG: the fibrillation index, from the beats of the first group of leads and the first lead before each, and the
  *  longest interval between two beats. */
-import { Room, moved, packedBytes, packedDoubles, packedFloats } from '../kernels/packed.ts';
+import { Arena } from '../kernels/arena.ts';
+import { grown } from '../kernels/grown.ts';
 import type { QualityFlag } from '../../signal.ts';
 import { BAD, GOOD, SUSPECT } from '../../signal.ts';
 import { mayBeTWaves } from '../ecg/t-waves.ts';
@@ -105,14 +106,14 @@ export class BeatRhythm {
   readonly #sink: ValueSink;
   /** Beats of the windows to come, ascending, and the shape before each. */
   #count = 0;
-  #times = packedDoubles(64);
-  #shapes = new Int8Array(64 * P_POINTS);
-  #isShape = packedBytes(64);
+  #times = new Float64Array(0);
+  #shapes = new Int8Array(0);
+  #isShape = new Uint8Array(0);
   readonly #steepness: Steepness;
   /** What the interval that ends with each beat shows. */
-  #shown = packedBytes(64);
+  #shown = new Uint8Array(0);
   /** Where the wave lies that may be a beat that was not seen, s after the beat before; 0: there is none. */
-  #hiddenAfter = packedFloats(64);
+  #hiddenAfter = new Float32Array(0);
   #nextSec = -1;
   /** Indices of the 5 min under way that are not bad; how many are likely, good, and likely without being good. */
   readonly #five = { endSec: 0, count: 0, likely: 0, good: 0, doubtful: 0 };
@@ -128,6 +129,7 @@ export class BeatRhythm {
     flagOf: (sec: number) => QualityFlag,
     sink: ValueSink,
   ) {
+    this.#grow(64);
     this.#fs = fs;
     this.#steepness = new Steepness(fs, STEEP_HELD_SEC + latencySec + 2);
     this.#ring = ring;
@@ -159,7 +161,7 @@ export class BeatRhythm {
       const at = (tUs / secondUs - P_FROM_SEC + p * pointSec) * this.#fs;
       points[p] = this.#ring.mean(Math.ceil(at - half), Math.max(Math.ceil(at - half), Math.floor(at + half)));
     }
-    if (this.#count === this.#times.length) this.#grow();
+    if (this.#count === this.#times.length) this.#grow(2 * this.#count);
     const i = this.#count++;
     this.#times[i] = tUs;
     this.#isShape[i] = pShape(points, this.#shapes, i * P_POINTS) ? 1 : 0;
@@ -406,14 +408,14 @@ export class BeatRhythm {
     this.#count -= n;
   }
 
-  #grow(): void {
-    const length = 2 * this.#times.length;
-    const room = new Room(length * (8 + 4 + 1 + 1));
-    this.#times = moved(this.#times, room.doubles(length));
-    this.#hiddenAfter = moved(this.#hiddenAfter, room.floats(length));
-    this.#isShape = moved(this.#isShape, room.bytes(length));
-    this.#shown = moved(this.#shown, room.bytes(length));
-    this.#shapes = moved(this.#shapes, new Int8Array(length * P_POINTS));
+  /** @param length a multiple of 8 */
+  #grow(length: number): void {
+    const arena = new Arena(length * (8 + 4 + 1 + 1));
+    this.#times = grown(this.#times, arena.doubles(length));
+    this.#hiddenAfter = grown(this.#hiddenAfter, arena.floats(length));
+    this.#isShape = grown(this.#isShape, arena.bytes(length));
+    this.#shown = grown(this.#shown, arena.bytes(length));
+    this.#shapes = grown(this.#shapes, new Int8Array(length * P_POINTS));
   }
 }
 

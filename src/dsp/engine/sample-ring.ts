@@ -1,5 +1,6 @@
+import { arenaFloats } from '../kernels/arena.ts';
+
 /** The last seconds of one channel, by position on its grid: for what is looked up around a beat once the beat is known. */
-import { packedFloats } from '../kernels/packed.ts';
 export class SampleRing {
   readonly #decimation: number;
   readonly #ring: Float32Array;
@@ -9,7 +10,7 @@ export class SampleRing {
   /** @param fs rate of the channel, Hz  @param decimation every how many samples one is kept */
   constructor(fs: number, keptSec: number, decimation = 1) {
     this.#decimation = decimation;
-    this.#ring = packedFloats(Math.ceil((keptSec * fs) / decimation)).fill(Number.NaN);
+    this.#ring = arenaFloats(Math.ceil((keptSec * fs) / decimation)).fill(Number.NaN);
   }
 
   /** x[from, to), shorter than the ring; NaN where missing. @param k grid index of x[0] */

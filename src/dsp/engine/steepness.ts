@@ -1,6 +1,6 @@
 /** Steepness of one channel in each twentieth of the last seconds: tells whether anything like a beat lies between two beats. */
 
-import { packedDoubles, packedFloats } from '../kernels/packed.ts';
+import { arenaDoubles, arenaFloats } from '../kernels/arena.ts';
 import { select } from '../hrv/median.ts';
 
 /** A change is taken over so long: a QRS complex, a wide one too, changes within it by most of its height, a T or P wave by a quarter. */
@@ -26,8 +26,8 @@ export class Steepness {
   constructor(fs: number, keptSec: number) {
     this.#fs = fs;
     this.#every = Math.max(1, Math.floor(EVERY_SEC * fs));
-    this.#bins = packedFloats(Math.ceil(keptSec * BINS_PER_SEC));
-    this.#before = packedDoubles(Math.max(1, Math.round((STEEP_OVER_SEC * fs) / this.#every)));
+    this.#bins = arenaFloats(Math.ceil(keptSec * BINS_PER_SEC));
+    this.#before = arenaDoubles(Math.max(1, Math.round((STEEP_OVER_SEC * fs) / this.#every)));
   }
 
   /** x[from, to); NaN where missing. @param k grid index of x[0] */

@@ -5,7 +5,8 @@ import { select } from './median.ts';
 import type { CorrectionState } from './rr-correction.ts';
 import { beatOrigin, ectopicConfidenceMin, isSureOrigin, isEctopicOrigin, perhapsEctopic, ventricularOrigin } from './beat-origin.ts';
 import type { JudgedOrigin } from './beat-origin.ts';
-import { Room, moved } from '../kernels/packed.ts';
+import { Arena } from '../kernels/arena.ts';
+import { grown } from '../kernels/grown.ts';
 import { isEctopic, isJump, isOutlier, isSmallJump, isSurelyEctopic, judgeIntervals, newCorrection } from './rr-correction.ts';
 
 /** Two beats further apart have no interval: one of them was not seen, or there was nothing to see. 20 beats/min. */
@@ -222,10 +223,10 @@ export class BeatTrack {
 
   /** @param length a multiple of 8 */
   #grow(length: number): void {
-    const room = new Room(length * BYTES_PER_BEAT);
-    const doubles = (old: Float64Array): Float64Array => moved(old, room.doubles(length));
-    const floats = (old: Float32Array): Float32Array => moved(old, room.floats(length));
-    const bytes = (old: Uint8Array): Uint8Array => moved(old, room.bytes(length));
+    const arena = new Arena(length * BYTES_PER_BEAT);
+    const doubles = (old: Float64Array): Float64Array => grown(old, arena.doubles(length));
+    const floats = (old: Float32Array): Float32Array => grown(old, arena.floats(length));
+    const bytes = (old: Uint8Array): Uint8Array => grown(old, arena.bytes(length));
     this.tUs = doubles(this.tUs);
     this.verdict = bytes(this.verdict);
     this.starts = bytes(this.starts);

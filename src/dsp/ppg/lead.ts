@@ -124,7 +124,7 @@ export class PpgLead {
     this.#blockRise = 0;
   }
 
-  /** Height of the upstroke that ends near a sample, over the lead's scale. */
+  /** Height of the upstroke that ends near a sample, over the lead's scale. Parameters as those of locate(). */
   riseAt(at: number, n: number, end: number): number {
     this.locate(at, n, end);
     return this.scale > 0 ? this.#offset / this.scale : 0;
@@ -136,7 +136,7 @@ export class PpgLead {
   }
 
   /** Finds foot and mid-amplitude crossing of the upstroke whose slope sum peaks at a sample.
-   *  @param n index of the newest sample pushed  @param end of the last one before what was held or stood still
+   *  @param n index of the newest sample pushed  @param end index of the last one received, before any that were held or stood still
    *  @returns is its place known? Not of one that begins with the first sample, or still rises with the last: how far is not in the data */
   locate(at: number, n: number, end: number): boolean {
     const ring = this.#ring;

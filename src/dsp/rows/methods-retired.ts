@@ -44,6 +44,8 @@ const strictBeforeGaps =
 const cutByGaps =
   'a beat whose upstroke a gap or an end cut was given out, up to 0.12 s beyond its samples (BIDMC, 322 gaps: 139 beats in them, since then none).';
 
+const beforeGaps = `${cutByGaps.slice(0, -1)}; ${strictBeforeGaps}`;
+
 const withoutFarOff =
   'intervals next to a pulse that is steepest far from the middle of its upstroke were left out, as where samples are missing.';
 
@@ -69,7 +71,7 @@ const goodOverHeld = `${byFirstLead.slice(0, -1)}; good where a device put 0 in 
 const of15 = `${kindsOf15.slice(0, -1)}; ${byFirstLead}`;
 
 export const retiredBeatMethods: readonly Method[] = [
-  earlier(beatMethods.ppg, 6, `${cutByGaps.slice(0, -1)}; ${strictBeforeGaps}`),
+  earlier(beatMethods.ppg, 6, beforeGaps),
   earlier(beatMethods.ppg, 5, `the same beats, ${flaggedByIndex9}`),
   earlier(
     beatMethods.ppg,
@@ -251,7 +253,7 @@ export const retiredMethods: readonly Method[] = [
       const last = current.version - 3;
       const of4 = current.feature === 'prv_mean_nn_300s' ? last : last - 1;
       return [
-        earlier(current, last + 2, `${cutByGaps.slice(0, -1)}; ${strictBeforeGaps}`),
+        earlier(current, last + 2, beforeGaps),
         earlier(current, last + 1, `${flaggedByIndex9.slice(0, -1)}; ${withoutFarOff}`),
         earlier(current, last, ofPlacesUnknown),
         ...(of4 < last ? [earlier(current, of4, isOfSpectrum(current) ? acrossHoles : middleAlone)] : []),
@@ -272,8 +274,8 @@ export const retiredMethods: readonly Method[] = [
       ['perfusion_index', 6],
       ['worn_ppg', 6],
     ] as const
-  ).map(([feature, version]) => earlier(featureMethods[methodIndex(feature)]!, version, strictBeforeGaps)),
-  ...pulseWaveMethods.map((current) => earlier(current, 4, strictBeforeGaps)),
+  ).map(([feature, version]) => earlier(featureMethods[methodIndex(feature)]!, version, beforeGaps)),
+  ...pulseWaveMethods.map((current) => earlier(current, 4, beforeGaps)),
   earlier(
     featureMethods[methodIndex('sqi_ppg')]!,
     10,

@@ -1,5 +1,5 @@
 /** Breaths from a respiration channel, and from the modulation of PPG or ECG. */
-import { packedDoubles } from '../kernels/packed.ts';
+import { arenaDoubles } from '../kernels/arena.ts';
 import { highPass, lowPass } from '../kernels/biquad.ts';
 import type { Biquad } from '../kernels/biquad.ts';
 import type { BeatDetector, FoundBeats } from '../kernels/contract.ts';
@@ -25,7 +25,7 @@ const RANGE_BLOCKS = 3;
 export const WHITE_MIN = 1.5;
 const HOLD_SEC = 0.5;
 
-/** Where the numbers of a detector are in its state. In one array, as each field of a number that is not whole is an object of its own.
+/** Where the numbers of a detector are in its state.
  *  Of the block under way: lowest, highest, sum of squares of the high-passed signal, and of its differences; then the same of BLOCKS. */
 const [HIGH_1, HIGH_2, LOW_1, LOW_2, LAST, SUM, PREVIOUS, SWING, VALLEY, TOP, LAST_BREATH] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10] as const;
 const [BLOCK_MIN, BLOCK_MAX, POWER, STEPS, BLOCK] = [11, 12, 13, 14, 15] as const;
@@ -81,7 +81,7 @@ export class BreathDetector implements BeatDetector {
   readonly isHurried: boolean[] = [];
   #leftOut = false;
   readonly #plan: Plan;
-  readonly #state = packedDoubles(NUMBERS);
+  readonly #state = arenaDoubles(NUMBERS);
   #n = 0;
   #start = 0;
   #missing = 1 << 30;
