@@ -24,6 +24,14 @@ const runs = [
   [118, 161.55],
 ] as const;
 
+function outputOf(rows: RowBuffer): EngineOutput {
+  const packed = new Float64Array(headWidth + rows.count * rowWidth);
+  packed[1] = rows.count;
+  packed[3] = -1;
+  packed.set(rows.rows.subarray(0, rows.count * rowWidth), headWidth);
+  return readOutputs(packed)[0]!;
+}
+
 /** @param noisySec the last seconds of each run that are buried in noise */
 function rowsOf(perMin: number, noisySec: number, packet: number): EngineOutput {
   const random = seeded(perMin);
@@ -44,11 +52,7 @@ function rowsOf(perMin: number, noisySec: number, packet: number): EngineOutput 
   }
   engine.flush();
   engine.close();
-  const packed = new Float64Array(headWidth + rows.count * rowWidth);
-  packed[1] = rows.count;
-  packed[3] = -1;
-  packed.set(rows.rows.subarray(0, rows.count * rowWidth), headWidth);
-  return readOutputs(packed)[0]!;
+  return outputOf(rows);
 }
 
 const seconds = ({ tNs }: Readonly<{ tNs: bigint }>): number => Number(tNs) / 1e9;
@@ -80,4 +84,43 @@ test.each([1, 7, 64, 640, 4000])('the rows before ends are the same in packets o
       .map((row) => JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)))
       .toSorted();
   expect(text(rowsOf(66, 0.5, packet))).toEqual(text(rowsOf(66, 0.5, 100)));
+});
+
+// The beat that the gap cuts is missing, and in the interval of two the tone itself was the second harmonic that a pulse has.
+test.each([0.96, 1.2, 1.5])('a movement of %d Hz is no pulse on either side of a gap of 0.3 s', (hz) => {
+  for (let place = 0; place < 8; place++) {
+    const rows = new RowBuffer();
+    const engine = new StreamEngine([channel], 0, new KernelStock(), rows);
+    const samples = Float32Array.from({ length: 70 * fs }, (_, i) => 100 + Math.sin((2 * Math.PI * hz * i) / fs));
+    const gap = Math.round((45 + 0.11 * place) * fs);
+    engine.run(0, 0, samples.subarray(0, gap), null);
+    engine.run(0, gap + Math.round(0.3 * fs), samples.subarray(gap + Math.round(0.3 * fs)), null);
+    engine.flush();
+    engine.close();
+    const rates = outputOf(rows).features.filter((row) => row.feature === 'hr_ppg');
+    expect(rates.length).toBeGreaterThan(40);
+    expect(rates.filter(({ qmask }) => qmask === 0)).toEqual([]);
+  }
+});
+
+// seed 42 had one 8.9 ms before it
+test('no beat lies before the first sample, in noise', () => {
+  const rateHz = 130.1;
+  const stock = new KernelStock();
+  for (let seed = 30; seed < 60; seed++) {
+    const random = seeded(seed);
+    const rows = new RowBuffer();
+    const engine = new StreamEngine([{ ...channel, rateNanoHz: rateHz * 1e9 }], 0, stock, rows);
+    const firstK = Math.ceil(1176 * rateHz);
+    const samples = Float32Array.from({ length: Math.ceil(20 * rateHz) }, (_, i) => {
+      const phase = (((firstK + i) / rateHz) * 1.25 + seed / 60) % 1;
+      return Math.exp(-((phase - 0.25) ** 2) / 0.012) + 0.35 * Math.exp(-((phase - 0.58) ** 2) / 0.02) + random() - 0.5;
+    });
+    engine.run(0, firstK, samples, null);
+    engine.flush();
+    engine.close();
+    const { beats } = outputOf(rows);
+    expect(beats.length).toBeGreaterThan(10);
+    expect(seconds(beats[0]!), `seed ${seed}`).toBeGreaterThanOrEqual(firstK / rateHz - 1e-6);
+  }
 });

@@ -169,6 +169,6 @@ export class PpgLead {
     this.#offset = high - low;
     const crossing = i - fraction - this.#delay;
     this.crossing = crossing - shift;
-    return top < lastKnown && (foot > 0 || (crossing >= 0 && this.#isFlatAtStart((high - low) * START_SHARE)));
+    return top < lastKnown && crossing >= 0 && (foot > 0 || this.#isFlatAtStart((high - low) * START_SHARE));
   }
 }

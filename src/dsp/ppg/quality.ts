@@ -54,6 +54,8 @@ export const AMBIGUOUS = 0.9;
 /** Power of the second harmonic over that of the first, below which a wave is a tone. In good seconds of fingers it is at least 0.039
  *  (BIDMC) and 0.087 (CapnoBase), of tones with noise below 0.005. */
 export const TONE_MAX = 0.01;
+/** ... of beats at most so many usual intervals apart. */
+const TONE_INTERVAL_MAX = 1.5;
 /** A dicrotic wave comes sooner than this after its pulse: the valves close 0.4 s after the heart begins to eject, or sooner. */
 export const DICROTIC_SEC = 0.6;
 /** And than this in a slow heart, which ejects for longer; so late, only a wave that is much lower than its pulse. */
@@ -464,9 +466,12 @@ export class PpgQuality {
   }
 
   /** Is there hardly a second harmonic of the beats? Their phase is measured from beat to beat, so that none is lost where the rate
-   *  changes. */
+   *  changes. In an interval that has lost a beat, as one that a gap cuts, the tone itself is the second harmonic. */
   #isTone(first: number, last: number): boolean {
     const { position } = this.#found;
+    const steps = last - first - 1;
+    for (let i = 0; i < steps; i++) scratch[i] = position[first + i + 1]! - position[first + i]!;
+    const longest = TONE_INTERVAL_MAX * medianOf(scratch, steps);
     const ring = this.#ring;
     const { length } = ring;
     let c1 = 0;
@@ -476,6 +481,7 @@ export class PpgQuality {
     for (let b = first; b + 1 < last; b++) {
       const start = position[b]! + this.#rate * POSITION_DELAY_SEC;
       const end = position[b + 1]! + this.#rate * POSITION_DELAY_SEC;
+      if (end - start > longest) continue;
       const step = (2 * Math.PI) / (end - start);
       let i = Math.max(0, Math.ceil(start));
       const stepCos = Math.cos(step);
