@@ -207,3 +207,37 @@ function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }
+
+test('a device that has run for days is not read back from its start when it gets a channel before all of its leads have begun', async () => {
+  const daySec = 86_400;
+  const [light, x, y, z] = ['ppg.ir', 'acc.x', 'acc.y', 'acc.z'].map((code) => ({
+    ...channels.find(({ kind }) => kind === (code.startsWith('acc') ? 'acc' : 'ppg'))!,
+    code,
+    rateNanoHz: code.startsWith('acc') ? 100e9 : 64e9,
+  }));
+  const group = [light!, x!, y!, z!];
+  const resp = { ...light!, code: 'resp', kind: 'resp' as const, rateNanoHz: 25e9 };
+  const all = [...group, resp];
+  let readCount = 0;
+  const pool = newPool(new RowTable(), {
+    loadRuns: async () => {
+      readCount++;
+      return [];
+    },
+  });
+  const run = (no: number, sec: number, n: number): SampleRun => ({
+    channelNo: no as ChannelNo,
+    k0: (sec * all[no]!.rateNanoHz) / 1e9,
+    samples: new Int32Array(n).fill(100),
+    qmask: null,
+  });
+  pool.openStream(stream, group);
+  pool.push(stream, [run(0, daySec, 64), ...[1, 2, 3].map((no) => run(no, daySec, 1))]);
+  await pool.settle();
+  pool.openStream(stream, all);
+  pool.push(stream, [0, 1, 2, 3, 4].map((no) => run(no, daySec + 1, 100)));
+  await pool.settle();
+  // a segment with its context, and what the windows reach back, in pieces, of each of five channels
+  expect(readCount).toBeGreaterThan(0);
+  expect(readCount).toBeLessThan(50);
+});

@@ -138,10 +138,12 @@ export function mayHeal({ late, mode }: Stream, nowMs: number): boolean {
   return late !== null && mode === 'live' && late.retryAtMs <= nowMs;
 }
 
-/** Where a stream's rows stop being out, µs; its first row may lie at the start of its first second. */
-export function notFinalUs({ finalUs, firstUs }: Stream): number {
-  if (Number.isFinite(finalUs)) return Math.floor(finalUs);
-  return Number.isFinite(firstUs) ? Math.floor(firstUs / 1e6) * 1e6 : 0;
+/** Where a stream's rows stop being out, µs. Its first row may lie at the start of its first second, and none before: an engine with a
+ *  group of channels that has not begun calls nothing final. */
+export function notFinalUs({ finalUs, firstUs, resumed }: Stream): number {
+  const beginsUs = Number.isFinite(firstUs) ? Math.floor(firstUs / 1e6) * 1e6 : 0;
+  if (!Number.isFinite(finalUs)) return beginsUs;
+  return resumed ? Math.floor(finalUs) : Math.max(Math.floor(finalUs), beginsUs);
 }
 
 /** From where on rows are the live engine's to give, µs; Infinity when it has nothing. */
