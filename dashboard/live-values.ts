@@ -1,4 +1,5 @@
 /** Any computed value as live pages show it, by what the service says of its method. */
+import { t } from './language.ts';
 import { namedWithCount, shownAs } from './method-name.ts';
 import type { MethodOfValue } from './service.ts';
 
@@ -88,14 +89,49 @@ const shorts: Readonly<Record<string, string>> = {
   pulse_aging_index_60s: 'AGI',
 };
 
+const shownBy = ({ name, unit, cadence_hz: hz }: Pick<MethodOfValue, 'name' | 'unit' | 'cadence_hz'>) => {
+  const cadenceMs = hz === null ? 0 : 1000 / hz;
+  return { feature: name, ...shownAs({ name, unit }), staleMs: cadenceMs <= 1000 ? EACH_SECOND_STALE_MS : cadenceMs + LATE_MS };
+};
+
 export function liveValue(method: MethodOfValue): LiveValue {
   const label = namedWithCount(method);
-  const cadenceMs = method.cadence_hz === null ? 0 : 1000 / method.cadence_hz;
-  return {
-    feature: method.name,
-    label,
-    short: shorts[method.name] ?? label,
-    ...shownAs(method),
-    staleMs: cadenceMs <= 1000 ? EACH_SECOND_STALE_MS : cadenceMs + LATE_MS,
-  };
+  return { label, short: shorts[method.name] ?? label, ...shownBy(method) };
 }
+
+/** Of values that stand on a page without a choice, also while the service has not said what it computes: as its methods have them. */
+const standing: Readonly<Record<string, Readonly<{ unit: string; cadenceSec: number }>>> = {
+  hr_ecg: { unit: '/min', cadenceSec: 1 },
+  hr_ppg: { unit: '/min', cadenceSec: 1 },
+  hrv_rmssd_60s: { unit: 'ms', cadenceSec: 5 },
+  hrv_sdnn_300s: { unit: 'ms', cadenceSec: 30 },
+  hrv_lf_hf_300s: { unit: '1', cadenceSec: 60 },
+  ventricular_burden_300s: { unit: '%', cadenceSec: 300 },
+  spo2: { unit: '%', cadenceSec: 8 },
+  resp_rate: { unit: '/min', cadenceSec: 4 },
+  resp_rate_ecg: { unit: '/min', cadenceSec: 4 },
+  resp_rate_ppg: { unit: '/min', cadenceSec: 4 },
+  eda_tonic: { unit: 'uS', cadenceSec: 8 },
+  temp_mean: { unit: 'Cel', cadenceSec: 8 },
+};
+
+/** @param label what the page calls it  @param short on narrow places, and `label` where nothing is said */
+export function standingValue(feature: keyof typeof standing, label: string, short = label): LiveValue {
+  const { unit, cadenceSec } = standing[feature]!;
+  return { label, short, ...shownBy({ name: feature, unit, cadence_hz: 1 / cadenceSec }) };
+}
+
+/** The live page until values are chosen, in order; one appears when it first arrives, the first two always. */
+export const standingTiles: readonly LiveValue[] = [
+  standingValue('hr_ecg', t('Heart rate')),
+  standingValue('hrv_rmssd_60s', t('HRV · RMSSD, 60 s')),
+  standingValue('hrv_sdnn_300s', t('HRV · SDNN, 5 min')),
+  standingValue('ventricular_burden_300s', t('Ventricular burden, 5 min')),
+  standingValue('hr_ppg', t('Pulse rate, PPG')),
+  standingValue('spo2', 'SpO₂'),
+  standingValue('resp_rate', t('Respiratory rate')),
+  standingValue('hrv_lf_hf_300s', t('HRV · LF/HF, 5 min')),
+  standingValue('eda_tonic', t('Skin conductance')),
+  standingValue('temp_mean', t('Skin temperature')),
+];
+export const ALWAYS_SHOWN = 2;

@@ -8,7 +8,7 @@ import { BeatSource } from './beat-review.ts';
 import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';
 import { locale, plural, t } from './language.ts';
-import { liveValue } from './live-values.ts';
+import { ALWAYS_SHOWN, liveValue, standingTiles } from './live-values.ts';
 import type { LiveValue } from './live-values.ts';
 import { LatestValues } from './latest-values.ts';
 import { LiveSignals } from './live-signals.ts';
@@ -23,22 +23,6 @@ import { qualityMark } from '../widgets/shared/quality.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { traceTextFor } from '../widgets/shared/trace-strings.ts';
 import { duration } from './parts.ts';
-
-type Tile = Pick<LiveValue, 'feature' | 'label' | 'unit' | 'title' | 'staleMs'> & Readonly<{ per?: number; always: boolean }>;
-
-/** The column of values until some are chosen, in order; a tile appears when its feature first arrives, the first two always. */
-const tiles: readonly Tile[] = [
-  { feature: 'hr_ecg', label: t('Heart rate'), unit: '/min', title: '/min', staleMs: 5000, always: true },
-  { feature: 'hrv_rmssd_60s', label: t('HRV · RMSSD, 60 s'), unit: 'ms', title: 'ms', staleMs: 30_000, always: true },
-  { feature: 'hrv_sdnn_300s', label: t('HRV · SDNN, 5 min'), unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
-  { feature: 'ventricular_burden_300s', label: t('Ventricular burden, 5 min'), unit: '%', title: '%', staleMs: 330_000, always: false },
-  { feature: 'hr_ppg', label: t('Pulse rate, PPG'), unit: '/min', title: '/min', staleMs: 5000, always: false },
-  { feature: 'spo2', label: 'SpO₂', unit: '%', title: '%', staleMs: 38_000, always: false },
-  { feature: 'resp_rate', label: t('Respiratory rate'), unit: '/min', title: '/min', staleMs: 30_000, always: false },
-  { feature: 'hrv_lf_hf_300s', label: t('HRV · LF/HF, 5 min'), unit: '1', title: '', staleMs: 90_000, always: false },
-  { feature: 'eda_tonic', label: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 30_000, always: false },
-  { feature: 'temp_mean', label: t('Skin temperature'), unit: 'Cel', title: '°C', staleMs: 60_000, always: false },
-];
 
 /** Others are made of a signal that may not be there. */
 const madeOfBeats = /^(hr|hrv|prv)_/;
@@ -190,13 +174,11 @@ export class LiveMonitor {
   }
 
   /** Chosen ones stand there from the start. */
-  get #tiles(): readonly Tile[] {
+  get #tiles(): readonly LiveValue[] {
     const { values } = this.#view;
-    if (values === null) return tiles.filter(({ feature, always }) => always || this.#latest.of(feature) !== undefined);
-    return values.flatMap((feature) => {
-      const known = tiles.find((tile) => tile.feature === feature) ?? this.#values?.find((value) => value.feature === feature);
-      return known === undefined ? [] : { ...known, always: true };
-    });
+    if (values === null) return standingTiles.filter(({ feature }, i) => i < ALWAYS_SHOWN || this.#latest.of(feature) !== undefined);
+    const known = [...standingTiles, ...(this.#values ?? [])];
+    return values.flatMap((feature) => known.find((value) => value.feature === feature) ?? []);
   }
 
   /** The twelve leads, where they are there and wanted. */
@@ -375,7 +357,7 @@ export class LiveMonitor {
       ${below}`;
   }
 
-  #tile(tile: Tile, nowMs: number): TemplateResult {
+  #tile(tile: LiveValue, nowMs: number): TemplateResult {
     const value = this.#latest.of(tile.feature);
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
     // Whatever the reason, a value without a signal is out of date.
@@ -386,7 +368,7 @@ export class LiveMonitor {
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>
       <h2>${tile.label}</h2>
       <p class="number">
-        <output>${usable ? formatValue(this.#locale, value.value * (tile.per ?? 1), tile.unit) : '--'}</output>
+        <output>${usable ? formatValue(this.#locale, value.value * tile.per, tile.unit) : '--'}</output>
         <span class="unit">${tile.title}</span>
       </p>
       <p class="foot">

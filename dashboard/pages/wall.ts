@@ -223,7 +223,7 @@ export class WallPage extends Page {
   }
 
   #options(values: readonly WallValue[]): readonly TemplateResult[] {
-    return values.map(({ key, name }) => html`<option value=${key} ?selected=${key === this.#second.key}>${name}</option>`);
+    return values.map(({ key, values: [{ label }] }) => html`<option value=${key} ?selected=${key === this.#second.key}>${label}</option>`);
   }
 
   #controls(): TemplateResult {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { liveValue } from '../../dashboard/live-values.ts';
+import { liveValue, standingTiles } from '../../dashboard/live-values.ts';
 import type { MethodOfValue } from '../../dashboard/service.ts';
-import { otherValues, secondValues } from '../../dashboard/wall/wall-values.ts';
+import { heartRate, otherValues, secondValues } from '../../dashboard/wall/wall-values.ts';
 import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
 import { formatValue } from '../../widgets/shared/format.ts';
@@ -11,6 +11,7 @@ const methods = methodDescriptions().map(
     ({ ...method, name: feature, cadence_hz: cadenceSec > 0 ? 1 / cadenceSec : null, window_sec: windowSec }) as unknown as MethodOfValue,
 );
 const values = methods.filter(({ kind, current }) => kind === 'feature' && current).map(liveValue);
+const standing = [heartRate, ...secondValues].flatMap((one) => one.values).concat(standingTiles);
 const of = (feature: string) => values.find((value) => value.feature === feature)!;
 
 it('every computed value has words, a printed unit and a number of its own', () => {
@@ -24,7 +25,7 @@ it('every computed value has words, a printed unit and a number of its own', () 
   }
   expect(new Set(values.map(({ label }) => label)).size).toBe(values.length);
   // What the wall has room for; those with a place of their own there have a label of their own.
-  const placed = new Set(secondValues.flatMap(({ features }) => features));
+  const placed = new Set(secondValues.flatMap((one) => one.values.map(({ feature }) => feature)));
   const shorts = values.filter(({ feature }) => !placed.has(feature)).map(({ short }) => short);
   expect(shorts.filter((short) => short.length > 10)).toEqual([]);
   expect(new Set(shorts).size).toBe(shorts.length);
@@ -37,14 +38,22 @@ it('shares of differences are in per cent, counts of beats say so', () => {
 });
 
 it('a value is out of date some time after the next one was due, never before', () => {
-  for (const { feature, staleMs } of values) {
+  for (const { feature, staleMs } of [...values, ...standing]) {
     const { cadenceSec } = featureMethods.find((method) => method.feature === feature)!;
     expect([feature, staleMs >= 1000 * cadenceSec + 4000]).toEqual([feature, true]);
   }
 });
 
+it('what stands on the pages without a choice is as the service describes it, but for its name', () => {
+  for (const { label, short, ...shown } of standing) {
+    const { label: _label, short: _short, ...described } = of(shown.feature);
+    expect(shown).toEqual(described);
+    expect([label, short]).not.toContain('');
+  }
+});
+
 it('the wall offers every value once', () => {
-  const offered = [...secondValues, ...otherValues(methods, 'en')].flatMap(({ features }) => features);
+  const offered = [...secondValues, ...otherValues(methods, 'en')].flatMap((one) => one.values.map(({ feature }) => feature));
   expect(featureMethods.filter(({ feature }) => !offered.includes(feature))).toEqual([]);
   expect(offered).toHaveLength(new Set(offered).size);
 });
