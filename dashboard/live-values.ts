@@ -14,11 +14,19 @@ export type LiveValue = Readonly<{
   per: number;
   /** Older than this, a value is out of date, ms. */
   staleMs: number;
+  /** Kind of channel that it is made from. */
+  source: string;
+  /** It is of the last seconds of ECG or PPG, and says nothing of now while that is unusable; unlike what says of the signal how it is. */
+  isOfNow: boolean;
 }>;
 
 /** Of a value each second; of others, how long after the next one was due: it takes seconds to compute, and packets may be 10 s long. */
 const EACH_SECOND_STALE_MS = 5000;
 const LATE_MS = 30_000;
+
+/** Longest window of a value of now, s. */
+const NOW_SEC_MAX = 10;
+const saysHowSignalIs = /^(sqi|worn)_/;
 
 /** As clinicians and papers abbreviate them, in every language. */
 const shorts: Readonly<Record<string, string>> = {
@@ -89,10 +97,18 @@ const shorts: Readonly<Record<string, string>> = {
   pulse_aging_index_60s: 'AGI',
 };
 
-const shownBy = ({ name, unit, cadence_hz: hz }: Pick<MethodOfValue, 'name' | 'unit' | 'cadence_hz'>) => {
+type Facts = Pick<MethodOfValue, 'name' | 'unit' | 'cadence_hz' | 'window_sec' | 'source'>;
+
+function shownBy({ name, unit, cadence_hz: hz, window_sec: sec, source }: Facts): Omit<LiveValue, 'label' | 'short'> {
   const cadenceMs = hz === null ? 0 : 1000 / hz;
-  return { feature: name, ...shownAs({ name, unit }), staleMs: cadenceMs <= 1000 ? EACH_SECOND_STALE_MS : cadenceMs + LATE_MS };
-};
+  return {
+    feature: name,
+    ...shownAs({ name, unit }),
+    staleMs: cadenceMs <= 1000 ? EACH_SECOND_STALE_MS : cadenceMs + LATE_MS,
+    source,
+    isOfNow: (source === 'ecg' || source === 'ppg') && sec !== null && sec <= NOW_SEC_MAX && !saysHowSignalIs.test(name),
+  };
+}
 
 export function liveValue(method: MethodOfValue): LiveValue {
   const label = namedWithCount(method);
@@ -100,25 +116,25 @@ export function liveValue(method: MethodOfValue): LiveValue {
 }
 
 /** Of values that stand on a page without a choice, also while the service has not said what it computes: as its methods have them. */
-const standing: Readonly<Record<string, Readonly<{ unit: string; cadenceSec: number }>>> = {
-  hr_ecg: { unit: '/min', cadenceSec: 1 },
-  hr_ppg: { unit: '/min', cadenceSec: 1 },
-  hrv_rmssd_60s: { unit: 'ms', cadenceSec: 5 },
-  hrv_sdnn_300s: { unit: 'ms', cadenceSec: 30 },
-  hrv_lf_hf_300s: { unit: '1', cadenceSec: 60 },
-  ventricular_burden_300s: { unit: '%', cadenceSec: 300 },
-  spo2: { unit: '%', cadenceSec: 8 },
-  resp_rate: { unit: '/min', cadenceSec: 4 },
-  resp_rate_ecg: { unit: '/min', cadenceSec: 4 },
-  resp_rate_ppg: { unit: '/min', cadenceSec: 4 },
-  eda_tonic: { unit: 'uS', cadenceSec: 8 },
-  temp_mean: { unit: 'Cel', cadenceSec: 8 },
+const standing: Readonly<Record<string, Readonly<{ unit: string; source: string; windowSec: number; cadenceSec: number }>>> = {
+  hr_ecg: { unit: '/min', source: 'ecg', windowSec: 8, cadenceSec: 1 },
+  hr_ppg: { unit: '/min', source: 'ppg', windowSec: 8, cadenceSec: 1 },
+  hrv_rmssd_60s: { unit: 'ms', source: 'ecg', windowSec: 60, cadenceSec: 5 },
+  hrv_sdnn_300s: { unit: 'ms', source: 'ecg', windowSec: 300, cadenceSec: 30 },
+  hrv_lf_hf_300s: { unit: '1', source: 'ecg', windowSec: 300, cadenceSec: 60 },
+  ventricular_burden_300s: { unit: '%', source: 'ecg', windowSec: 300, cadenceSec: 300 },
+  spo2: { unit: '%', source: 'ppg', windowSec: 8, cadenceSec: 8 },
+  resp_rate: { unit: '/min', source: 'resp', windowSec: 32, cadenceSec: 4 },
+  resp_rate_ecg: { unit: '/min', source: 'ecg', windowSec: 32, cadenceSec: 4 },
+  resp_rate_ppg: { unit: '/min', source: 'ppg', windowSec: 32, cadenceSec: 4 },
+  eda_tonic: { unit: 'uS', source: 'eda', windowSec: 8, cadenceSec: 8 },
+  temp_mean: { unit: 'Cel', source: 'temp', windowSec: 8, cadenceSec: 8 },
 };
 
 /** @param label what the page calls it  @param short on narrow places, and `label` where nothing is said */
 export function standingValue(feature: keyof typeof standing, label: string, short = label): LiveValue {
-  const { unit, cadenceSec } = standing[feature]!;
-  return { label, short, ...shownBy({ name: feature, unit, cadence_hz: 1 / cadenceSec }) };
+  const { cadenceSec, windowSec, ...facts } = standing[feature]!;
+  return { label, short, ...shownBy({ ...facts, name: feature, cadence_hz: 1 / cadenceSec, window_sec: windowSec }) };
 }
 
 /** The live page until values are chosen, in order; one appears when it first arrives, the first two always. */

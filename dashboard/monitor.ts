@@ -362,7 +362,7 @@ export class LiveMonitor {
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
     // Whatever the reason, a value without a signal is out of date.
     const old = ageMs > tile.staleMs || this.#state !== 'live';
-    const flag = this.#signals.flagOf(tile.feature, value?.qmask ?? 2);
+    const flag = this.#signals.flagOf(tile, value?.qmask ?? 2);
     const usable = value !== undefined && flag < 2 && Number.isFinite(value.value);
     const isMarked = !old || (flag === 2 && this.#state === 'live');
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>

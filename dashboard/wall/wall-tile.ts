@@ -165,7 +165,7 @@ export class WallTile {
     const value = values.find(({ feature }) => this.#values.of(feature) !== undefined) ?? values[0];
     const latest = this.#values.of(value.feature);
     const isOld = !isLive || latest === undefined || nowMs - latest.atMs > value.staleMs;
-    const flag = latest === undefined ? 2 : this.#signals.flagOf(value.feature, latest.qmask);
+    const flag = latest === undefined ? 2 : this.#signals.flagOf(value, latest.qmask);
     const usable = latest !== undefined && flag < 2 && Number.isFinite(latest.value);
     const isMarked = isLive && latest !== undefined && (!isOld || !usable);
     const word = isMarked ? qualityMark(flag, locale) : usable ? html`<span class="vh"> ${t('out of date')}</span>` : nothing;

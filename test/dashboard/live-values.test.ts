@@ -1,16 +1,11 @@
 import { expect, it } from 'vitest';
-import { liveValue, standingTiles } from '../../dashboard/live-values.ts';
-import type { MethodOfValue } from '../../dashboard/service.ts';
+import { standingTiles } from '../../dashboard/live-values.ts';
 import { heartRate, otherValues, secondValues } from '../../dashboard/wall/wall-values.ts';
 import { featureMethods } from '../../src/dsp/rows/methods.ts';
-import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
 import { formatValue } from '../../widgets/shared/format.ts';
+import { describedMethods, everyLiveValue } from '../helpers/live-values.ts';
 
-const methods = methodDescriptions().map(
-  ({ feature, cadenceSec, windowSec, ...method }) =>
-    ({ ...method, name: feature, cadence_hz: cadenceSec > 0 ? 1 / cadenceSec : null, window_sec: windowSec }) as unknown as MethodOfValue,
-);
-const values = methods.filter(({ kind, current }) => kind === 'feature' && current).map(liveValue);
+const values = everyLiveValue();
 const standing = [heartRate, ...secondValues].flatMap((one) => one.values).concat(standingTiles);
 const of = (feature: string) => values.find((value) => value.feature === feature)!;
 
@@ -53,7 +48,7 @@ it('what stands on the pages without a choice is as the service describes it, bu
 });
 
 it('the wall offers every value once', () => {
-  const offered = [...secondValues, ...otherValues(methods, 'en')].flatMap((one) => one.values.map(({ feature }) => feature));
+  const offered = [...secondValues, ...otherValues(describedMethods, 'en')].flatMap((one) => one.values.map(({ feature }) => feature));
   expect(featureMethods.filter(({ feature }) => !offered.includes(feature))).toEqual([]);
   expect(offered).toHaveLength(new Set(offered).size);
 });

@@ -1,0 +1,13 @@
+/** What the service says of its methods, as live pages have it, without a service. */
+import { liveValue } from '../../dashboard/live-values.ts';
+import type { LiveValue } from '../../dashboard/live-values.ts';
+import type { MethodOfValue } from '../../dashboard/service.ts';
+import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
+
+export const describedMethods: readonly MethodOfValue[] = methodDescriptions().map(
+  ({ feature, cadenceSec, windowSec, ...method }) =>
+    ({ ...method, name: feature, cadence_hz: cadenceSec > 0 ? 1 / cadenceSec : null, window_sec: windowSec }) as unknown as MethodOfValue,
+);
+
+export const everyLiveValue = (): LiveValue[] =>
+  describedMethods.filter(({ kind, current }) => kind === 'feature' && current).map(liveValue);
