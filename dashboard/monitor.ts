@@ -24,9 +24,6 @@ import type { Session } from '../widgets/shared/session.ts';
 import { traceTextFor } from '../widgets/shared/trace-strings.ts';
 import { duration } from './parts.ts';
 
-/** Others are made of a signal that may not be there. */
-const madeOfBeats = /^(hr|hrv|prv)_/;
-
 /** The chart below the traces. */
 const HISTORY = 'HR,RMSSD';
 const REDRAW_MS = 500;
@@ -357,6 +354,11 @@ export class LiveMonitor {
       ${below}`;
   }
 
+  /** Does the device send, as far as is known, what the value is made from? */
+  #hasSignalOf({ source }: LiveValue): boolean {
+    return this.#channels.size === 0 || [...this.#channels.values()].some(({ kind }) => kind === source);
+  }
+
   #tile(tile: LiveValue, nowMs: number): TemplateResult {
     const value = this.#latest.of(tile.feature);
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
@@ -374,7 +376,7 @@ export class LiveMonitor {
       <p class="foot">
         ${
           value === undefined
-            ? html`<span class="muted">${madeOfBeats.test(tile.feature) ? t('waiting for more beats') : t('not computed yet')}</span>`
+            ? html`<span class="muted">${this.#hasSignalOf(tile) ? t('not computed yet') : t('no signal for it so far')}</span>`
             : isMarked
               ? qualityMark(flag, this.#locale)
               : html`<span class="muted">${t('out of date')}</span>`

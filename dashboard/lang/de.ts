@@ -164,7 +164,7 @@ export const de = {
   Down: 'Nach unten',
   'Choose values': 'Werte wählen',
   'not computed yet': 'noch nicht berechnet',
-  'waiting for more beats': 'weitere Schläge werden erwartet',
+  'no signal for it so far': 'bisher kein Signal dafür',
   'out of date': 'veraltet',
   Loading: 'Wird geladen',
   'Try again': 'Erneut versuchen',

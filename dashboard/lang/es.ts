@@ -164,7 +164,7 @@ export const es: Translations = {
   Down: 'Bajar',
   'Choose values': 'Elegir valores',
   'not computed yet': 'aún no calculado',
-  'waiting for more beats': 'a la espera de más latidos',
+  'no signal for it so far': 'aún sin señal para ello',
   'out of date': 'desfasado',
   Loading: 'Cargando',
   'Try again': 'Reintentar',

@@ -164,7 +164,7 @@ export const fr: Translations = {
   Down: 'Descendre',
   'Choose values': 'Choisir les valeurs',
   'not computed yet': 'pas encore calculé',
-  'waiting for more beats': 'en attente d’autres battements',
+  'no signal for it so far': 'pas encore de signal pour cela',
   'out of date': 'dépassé',
   Loading: 'Chargement',
   'Try again': 'Réessayer',

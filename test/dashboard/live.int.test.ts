@@ -503,6 +503,11 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
         page.locator('bio-live-trace').evaluateAll((all) => all.map((one) => one.shadowRoot!.querySelector('.lead')!.textContent));
       await expect.poll(names).toEqual(['I', 'II', 'III', 'aVR', 'aVL', 'aVF', 'V1', 'V2'].map((lead) => `ECG ${lead}`));
       expect(page.url()).toContain('layout=rows');
+      await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${twelve.person}?values=hr_ecg,hr_ppg,eda_tonic,hrv_dfa_alpha1_300s`);
+      const footOf = (feature: string) => page.locator(`.tile[data-feature=${feature}] .foot`).textContent();
+      for (const feature of ['hr_ppg', 'eda_tonic']) await expect.poll(() => footOf(feature)).toContain('no signal for it so far');
+      expect(await footOf('hrv_dfa_alpha1_300s')).toContain('not computed yet');
+      await picture(page, 'live-no-signal');
       expect(errors).toEqual([]);
       await page.context().close();
     } finally {
