@@ -56,6 +56,8 @@ export class LiveMonitor {
   #beats: BeatSource | null = null;
   /** Every computed value, by name; read once values are chosen. */
   #values: readonly LiveValue[] | null = null;
+  /** Also while they are asked for again: an alert that comes and goes is read out each time. */
+  #isValuesFailed = false;
   #leave: (() => void) | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -88,6 +90,7 @@ export class LiveMonitor {
       frame: (frame, nowMs) => this.#take(frame, nowMs),
       state: (state) => {
         this.#state = state;
+        if (state === 'live' && this.#isValuesFailed) void this.#readValues();
         if (state === 'refused') {
           this.#forget(session, subjectId);
           this.#onRefused();
@@ -160,9 +163,10 @@ export class LiveMonitor {
   async #readValues(): Promise<void> {
     const of = this.#of;
     if (this.#values !== null || of === null) return;
-    // What is shown without it stays; it is asked for again when the list is opened.
     const methods = await of.session.get('/api/v1/methods').catch(() => null);
-    if (methods === null || this.#of !== of) return;
+    if (this.#of !== of) return;
+    this.#isValuesFailed = methods === null;
+    if (methods === null) return this.#redraw();
     this.#values = methods
       .filter(({ kind, current }) => kind === 'feature' && current)
       .map(liveValue)
@@ -222,6 +226,7 @@ export class LiveMonitor {
           ({ feature }) => feature,
           (tile) => this.#tile(tile, nowMs),
         )}
+        ${this.#view.values?.some((feature) => !this.#tiles.some((tile) => tile.feature === feature)) === true ? this.#valuesFailure() : nothing}
       </section>
       <section class="history">
         <bio-trend-chart heading=${t('Last 15 minutes')} biosignals=${HISTORY} range="15m" refresh="10s" readonly></bio-trend-chart>
@@ -268,6 +273,14 @@ export class LiveMonitor {
     </div>`;
   }
 
+  #valuesFailure(): TemplateResult | typeof nothing {
+    if (!this.#isValuesFailed) return nothing;
+    return html`<div class="problem" role="alert">
+      <p>${t('The values that there are could not be read from the service.')}</p>
+      <button type="button" @click=${() => void this.#readValues()}>${t('Try again')}</button>
+    </div>`;
+  }
+
   /** Which values are shown: any that is computed. */
   #valueChoice(): TemplateResult {
     const shown = this.#tiles.map(({ feature }) => feature);
@@ -285,6 +298,7 @@ export class LiveMonitor {
       </li>`;
     return html`<details class="order values" @toggle=${() => void this.#readValues()}>
       <summary>${t('Choose values')}</summary>
+      ${this.#valuesFailure()}
       <ul>
         ${repeat(this.#values ?? [], ({ feature }) => feature, item)}
       </ul>

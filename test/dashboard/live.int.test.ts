@@ -232,6 +232,31 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.context().close();
   });
 
+  it('says that the values to choose from could not be read, goes on without them, and asks again', async () => {
+    const { page, errors } = await openPerson();
+    let isAway = true;
+    await page.route(/\/api\/v1\/methods/, (route) =>
+      isAway ? route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503}' }) : route.continue(),
+    );
+    const words = 'The values that there are could not be read from the service.';
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}?values=hr_ecg,qtc_hodges_60s`);
+    await page.reload();
+    await liveValue(page);
+    await page.locator('.vitals').getByText(words).waitFor();
+    const choice = page.locator('details.values');
+    await choice.getByText('Choose values').click();
+    await choice.getByText(words).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await picture(page, 'live-values-failed');
+    isAway = false;
+    await choice.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('.tile[data-feature=qtc_hodges_60s]').waitFor();
+    await expect.poll(() => choice.getByRole('checkbox').count()).toBe(featureMethods.length);
+    expect(await page.getByText(words).count()).toBe(0);
+    expect(errors.filter((error) => !error.includes('503'))).toEqual([]);
+    await page.context().close();
+  });
+
   // promise: live-pause
   it('is paused, scrolled back over what it holds and what the service has, and goes on', async () => {
     const { page, errors } = await openPerson();
