@@ -276,6 +276,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     await expect
       .poll(() => second.locator('.wall-label').getAttribute('title'), { timeout: 30_000 })
       .toMatch(/^Index of atrial fibrillation/);
+    expect(await second.locator('.wall-label').textContent()).toBe('AF-INDEX'); // as the catalog has it
     expect(errors).toEqual([]);
   });
 
