@@ -1,5 +1,6 @@
 /** Any computed value as live pages show it, by what the service says of its method. */
-import { t } from './language.ts';
+import { formatValue } from '../widgets/shared/format.ts';
+import { locale, t } from './language.ts';
 import { namedWithCount, shownAs } from './method-name.ts';
 import type { MethodOfValue } from './service.ts';
 
@@ -23,6 +24,9 @@ export type LiveValue = Readonly<{
 /** Of a value each second; of others, how long after the next one was due: it takes seconds to compute, and packets may be 10 s long. */
 const EACH_SECOND_STALE_MS = 5000;
 const LATE_MS = 30_000;
+
+/** 1 where it is so, 0 where not. */
+const yesOrNo: ReadonlySet<string> = new Set(['worn_ppg']);
 
 /** Longest window of a value of now, s. */
 const NOW_SEC_MAX = 10;
@@ -66,6 +70,12 @@ const standing: Readonly<Record<string, Readonly<{ unit: string; source: string;
 export function standingValue(feature: keyof typeof standing, label: string, short = label): LiveValue {
   const { cadenceSec, windowSec, ...facts } = standing[feature]!;
   return { label, short, ...shownBy({ ...facts, name: feature, cadence_hz: 1 / cadenceSec, window_sec: windowSec }) };
+}
+
+/** A number as it is stored, in words where it is one of two. */
+export function liveText({ feature, unit, per }: LiveValue, stored: number): string {
+  if (yesOrNo.has(feature)) return stored >= 0.5 ? t('yes') : t('no');
+  return formatValue(locale, stored * per, unit);
 }
 
 /** The live page until values are chosen, in order; one appears when it first arrives, the first two always. */

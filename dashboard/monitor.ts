@@ -8,7 +8,7 @@ import { BeatSource } from './beat-review.ts';
 import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';
 import { locale, plural, t } from './language.ts';
-import { ALWAYS_SHOWN, liveValue, standingTiles } from './live-values.ts';
+import { ALWAYS_SHOWN, liveText, liveValue, standingTiles } from './live-values.ts';
 import type { LiveValue } from './live-values.ts';
 import { LatestValues } from './latest-values.ts';
 import { LiveSignals } from './live-signals.ts';
@@ -16,7 +16,7 @@ import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, wi
 import type { LiveView } from './live-view.ts';
 import './paused-traces.ts';
 import type { Pause, Recordings } from './paused-traces.ts';
-import { formatAge, formatNumber, formatValue } from '../widgets/shared/format.ts';
+import { formatAge, formatNumber } from '../widgets/shared/format.ts';
 import { joinLive } from '../widgets/shared/live-feed.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-frame.ts';
 import { qualityMark } from '../widgets/shared/quality.ts';
@@ -384,7 +384,7 @@ export class LiveMonitor {
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>
       <h2>${tile.label}</h2>
       <p class="number">
-        <output>${usable ? formatValue(this.#locale, value.value * tile.per, tile.unit) : '--'}</output>
+        <output>${usable ? liveText(tile, value.value) : '--'}</output>
         <span class="unit">${tile.title}</span>
       </p>
       <p class="foot">

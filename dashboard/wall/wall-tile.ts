@@ -1,7 +1,7 @@
 /** One person on a wall: a trace and two values, each with its quality, and how the device is. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { formatAge, formatValue } from '../../widgets/shared/format.ts';
+import { formatAge } from '../../widgets/shared/format.ts';
 import type { LiveChannel, LiveFrame } from '../../widgets/shared/live-frame.ts';
 import { PlayClock } from '../../widgets/shared/play-clock.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
@@ -14,6 +14,7 @@ import { batteryLevel } from '../battery.ts';
 import { t } from '../language.ts';
 import { LatestValues } from '../latest-values.ts';
 import { LiveSignals } from '../live-signals.ts';
+import { liveText } from '../live-values.ts';
 import { heartRate } from './wall-values.ts';
 import type { WallValue } from './wall-values.ts';
 
@@ -171,7 +172,7 @@ export class WallTile {
     const word = isMarked ? qualityMark(flag, locale) : usable ? html`<span class="vh"> ${t('out of date')}</span>` : nothing;
     return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}"
       ><span class="wall-label" title=${value.label}>${value.short}</span>
-      <output>${usable ? formatValue(locale, latest.value * value.per, value.unit) : '--'}</output>
+      <output>${usable ? liveText(value, latest.value) : '--'}</output>
       <span class="unit">${value.title}</span>${word}</span
     >`;
   }

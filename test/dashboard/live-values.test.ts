@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { standingTiles } from '../../dashboard/live-values.ts';
+import { liveText, standingTiles } from '../../dashboard/live-values.ts';
 import { heartRate, otherValues, secondValues } from '../../dashboard/wall/wall-values.ts';
 import { featureMethods } from '../../src/dsp/rows/methods.ts';
 import { formatValue } from '../../widgets/shared/format.ts';
@@ -28,6 +28,11 @@ it('shares of differences are in per cent, counts of beats say so', () => {
   expect(of('hrv_pnn50_300s')).toMatchObject({ title: '%', per: 100 });
   expect(of('ventricular_run_10s')).toMatchObject({ title: '', label: 'Longest ventricular run of 10 s (beats)' });
   expect(of('qtc_hodges_60s')).toMatchObject({ short: 'QTC-H', title: 'ms' });
+});
+
+it('whether a sensor is worn is no number', () => {
+  expect([0, 1].map((stored) => liveText(of('worn_ppg'), stored))).toEqual(['no', 'yes']);
+  expect(liveText(of('hrv_pnn50_300s'), 0.125)).toBe('13');
 });
 
 it('a value is out of date some time after the next one was due, never before', () => {
