@@ -285,6 +285,11 @@ export class LiveMonitor {
   #valueChoice(): TemplateResult {
     const shown = this.#tiles.map(({ feature }) => feature);
     const choose = (feature: string, isShown: boolean): void => this.#choose({ values: withTrace(shown, feature, isShown) });
+    const usual = (event: Event): void => {
+      // The button goes, and the focus would go with it.
+      (event.currentTarget as Element).closest('details')!.querySelector('summary')!.focus();
+      this.#choose({ values: null });
+    };
     const item = ({ feature, label, title }: LiveValue): TemplateResult =>
       html`<li data-value=${feature}>
         <label>
@@ -299,6 +304,7 @@ export class LiveMonitor {
     return html`<details class="order values" @toggle=${() => void this.#readValues()}>
       <summary>${t('Choose values')}</summary>
       ${this.#valuesFailure()}
+      ${this.#view.values === null ? nothing : html`<button type="button" @click=${usual}>${t('Usual values')}</button>`}
       <ul>
         ${repeat(this.#values ?? [], ({ feature }) => feature, item)}
       </ul>

@@ -163,6 +163,7 @@ export const de = {
   Up: 'Nach oben',
   Down: 'Nach unten',
   'Choose values': 'Werte wählen',
+  'Usual values': 'Übliche Werte',
   'not computed yet': 'noch nicht berechnet',
   'no signal for it so far': 'bisher kein Signal dafür',
   'out of date': 'veraltet',

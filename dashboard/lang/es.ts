@@ -163,6 +163,7 @@ export const es: Translations = {
   Up: 'Subir',
   Down: 'Bajar',
   'Choose values': 'Elegir valores',
+  'Usual values': 'Valores habituales',
   'not computed yet': 'aún no calculado',
   'no signal for it so far': 'aún sin señal para ello',
   'out of date': 'desfasado',

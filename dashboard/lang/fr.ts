@@ -163,6 +163,7 @@ export const fr: Translations = {
   Up: 'Monter',
   Down: 'Descendre',
   'Choose values': 'Choisir les valeurs',
+  'Usual values': 'Valeurs habituelles',
   'not computed yet': 'pas encore calculé',
   'no signal for it so far': 'pas encore de signal pour cela',
   'out of date': 'dépassé',

@@ -220,6 +220,13 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     expect(await violations(page)).toEqual([]);
     await page.reload();
     await page.locator('.tile[data-feature=qtc_hodges_60s]').waitFor();
+    await choice.getByText('Choose values').click();
+    await choice.getByRole('button', { name: 'Usual values' }).click();
+    await page.locator('.tile[data-feature=hr_ecg]').waitFor();
+    expect(await page.locator('.tile[data-feature=qtc_hodges_60s]').count()).toBe(0);
+    expect(page.url()).not.toContain('values=');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Choose values');
+    expect(await choice.getByRole('button', { name: 'Usual values' }).count()).toBe(0);
     expect(errors).toEqual([]);
     await page.context().close();
   });
