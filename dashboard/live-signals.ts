@@ -10,9 +10,16 @@ const KEPT_SEC = 3;
 /** A channel that has not come for so long has ended, or its device is silent, ms. */
 const ENDED_MS = 2000;
 
+type Channel = Readonly<{ kind: string; code: string }>;
 type Kind = 'ecg' | 'ppg';
 
 const LIGHTS: ReadonlySet<string> = new Set(['ppg.red', 'ppg.ir']);
+
+/** Does a device that sends these channels send what the value is made from? */
+export function isMadeOf({ feature, source }: Pick<LiveValue, 'feature' | 'source'>, channels: readonly Channel[]): boolean {
+  if (feature === 'spo2') return [...LIGHTS].every((light) => channels.some(({ code }) => code === light));
+  return channels.some(({ kind }) => kind === source);
+}
 
 export class LiveSignals {
   readonly #channels = new Map<string, { kind: Kind; code: string; ring: TraceRing; endMs: number }>();

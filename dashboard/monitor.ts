@@ -11,7 +11,7 @@ import { locale, plural, t } from './language.ts';
 import { ALWAYS_SHOWN, liveText, liveValue, standingTiles } from './live-values.ts';
 import type { LiveValue } from './live-values.ts';
 import { LatestValues } from './latest-values.ts';
-import { LiveSignals } from './live-signals.ts';
+import { isMadeOf, LiveSignals } from './live-signals.ts';
 import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, withTrace } from './live-view.ts';
 import type { LiveView } from './live-view.ts';
 import './paused-traces.ts';
@@ -276,7 +276,7 @@ export class LiveMonitor {
   #valuesFailure(): TemplateResult | typeof nothing {
     if (!this.#isValuesFailed) return nothing;
     return html`<div class="problem" role="alert">
-      <p>${t('The values that there are could not be read from the service.')}</p>
+      <p>${t('The list of values could not be read from the service.')}</p>
       <button type="button" @click=${() => void this.#readValues()}>${t('Try again')}</button>
     </div>`;
   }
@@ -375,8 +375,8 @@ export class LiveMonitor {
   }
 
   /** Does the device send, as far as is known, what the value is made from? */
-  #hasSignalOf({ source }: LiveValue): boolean {
-    return this.#channels.size === 0 || [...this.#channels.values()].some(({ kind }) => kind === source);
+  #hasSignalOf(value: LiveValue): boolean {
+    return this.#channels.size === 0 || isMadeOf(value, [...this.#channels.values()]);
   }
 
   #tile(tile: LiveValue, nowMs: number): TemplateResult {

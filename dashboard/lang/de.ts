@@ -808,7 +808,7 @@ export const de = {
   'Shown: up to {time}, {back}': 'Gezeigt: bis {time}, {back}',
   'Beats could not be read from the service.': 'Schläge konnten nicht vom Dienst gelesen werden.',
   'Older samples could not be read from the service.': 'Ältere Abtastwerte konnten nicht vom Dienst gelesen werden.',
-  'The values that there are could not be read from the service.': 'Die vorhandenen Werte konnten nicht vom Dienst gelesen werden.',
+  'The list of values could not be read from the service.': 'Die Liste der Werte konnte nicht vom Dienst gelesen werden.',
   'Open the recording here': 'Aufzeichnung hier öffnen',
   'Scroll back': 'Zurückblättern',
   Calipers: 'Messzirkel',

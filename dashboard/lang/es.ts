@@ -806,7 +806,7 @@ export const es: Translations = {
   'Shown: up to {time}, {back}': 'Se muestra: hasta las {time}, {back}',
   'Beats could not be read from the service.': 'No se han podido leer del servicio los latidos.',
   'Older samples could not be read from the service.': 'No se han podido leer del servicio las muestras anteriores.',
-  'The values that there are could not be read from the service.': 'No se han podido leer del servicio los valores disponibles.',
+  'The list of values could not be read from the service.': 'No se ha podido leer del servicio la lista de valores.',
   'Open the recording here': 'Abrir el registro aquí',
   'Scroll back': 'Retroceder',
   Calipers: 'Compás',

@@ -811,7 +811,7 @@ export const fr: Translations = {
   'Shown: up to {time}, {back}': 'Affiché : jusqu’à {time}, {back}',
   'Beats could not be read from the service.': 'Les battements n’ont pas pu être lus auprès du service.',
   'Older samples could not be read from the service.': 'Les échantillons plus anciens n’ont pas pu être lus auprès du service.',
-  'The values that there are could not be read from the service.': 'Les valeurs disponibles n’ont pas pu être lues auprès du service.',
+  'The list of values could not be read from the service.': 'La liste des valeurs n’a pas pu être lue auprès du service.',
   'Open the recording here': 'Ouvrir l’enregistrement ici',
   'Scroll back': 'Revenir en arrière',
   Calipers: 'Compas',

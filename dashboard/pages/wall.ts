@@ -241,7 +241,7 @@ export class WallPage extends Page {
             <optgroup label=${t('Other values')}>
               ${
                 this.isReady && this.#others === null
-                  ? html`<option disabled>${t('The values that there are could not be read from the service.')}</option>`
+                  ? html`<option disabled>${t('The list of values could not be read from the service.')}</option>`
                   : this.#options(this.#others ?? [])
               }
             </optgroup>

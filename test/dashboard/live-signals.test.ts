@@ -1,6 +1,6 @@
 /** Rates of the live page and the wall: none of signals of which none can be trusted. */
 import { expect, it } from 'vitest';
-import { LiveSignals } from '../../dashboard/live-signals.ts';
+import { isMadeOf, LiveSignals } from '../../dashboard/live-signals.ts';
 import { everyLiveValue } from '../helpers/live-values.ts';
 import type { LiveFrame } from '../../widgets/shared/live-frame.ts';
 
@@ -75,4 +75,17 @@ it('what is of ten seconds or less of ECG or PPG is not shown then, unless it sa
     'spo2',
     'ventricular_run_10s',
   ]);
+});
+
+it('a value is made of the signal of its method, and saturation of two lights', () => {
+  const channels = [
+    { kind: 'ecg', code: 'ecg.ii' },
+    { kind: 'ppg', code: 'ppg.green' },
+    { kind: 'ppg', code: 'ppg.ir' },
+  ];
+  const made = (...sent: typeof channels): string[] => values.filter((value) => isMadeOf(value, sent)).map(({ feature }) => feature);
+  expect(made(...channels)).toEqual(expect.arrayContaining(['hr_ecg', 'hr_ppg', 'qtc_hodges_60s', 'af_burden_300s', 'pulse_width_60s']));
+  expect(made(...channels)).not.toContain('spo2');
+  expect(made(channels[0]!).filter((feature) => /ppg|prv|pulse|eda|temp|steps/.test(feature))).toEqual([]);
+  expect(made({ kind: 'ppg', code: 'ppg.red' }, channels[2]!)).toContain('spo2');
 });

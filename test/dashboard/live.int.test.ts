@@ -237,7 +237,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     await page.route(/\/api\/v1\/methods/, (route) =>
       isAway ? route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503}' }) : route.continue(),
     );
-    const words = 'The values that there are could not be read from the service.';
+    const words = 'The list of values could not be read from the service.';
     await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}?values=hr_ecg,qtc_hodges_60s`);
     await page.reload();
     await liveValue(page);
