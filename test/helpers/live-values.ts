@@ -1,4 +1,4 @@
-/** What the service says of its methods, as live pages have it, without a service. */
+/** Methods as the service describes them, and as live pages have them, without a service. */
 import { liveValue } from '../../dashboard/live-values.ts';
 import type { LiveValue } from '../../dashboard/live-values.ts';
 import type { MethodOfValue } from '../../dashboard/service.ts';
