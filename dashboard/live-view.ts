@@ -43,7 +43,11 @@ export function viewOf(query: URLSearchParams): LiveView {
   };
 }
 
-const namesOf = (list: string | null): readonly string[] | null => list?.split(',').filter((name) => name !== '') ?? null;
+/** None in a list is as no list: nobody has chosen to see nothing. */
+function namesOf(list: string | null): readonly string[] | null {
+  const names = list?.split(',').filter((name) => name !== '') ?? [];
+  return names.length === 0 ? null : names;
+}
 
 /** As filters of an address; '' is not one. */
 export function filtersOf({ speed, gain, layout, traces, values }: LiveView): Record<keyof LiveView, string> {

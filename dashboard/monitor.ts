@@ -8,40 +8,21 @@ import { BeatSource } from './beat-review.ts';
 import { toggleFullScreen } from './full-screen.ts';
 import { HeldTraces } from './held-traces.ts';
 import { locale, plural, t } from './language.ts';
-import { liveValue } from './live-values.ts';
+import { ALWAYS_SHOWN, liveText, liveValue, standingTiles } from './live-values.ts';
 import type { LiveValue } from './live-values.ts';
 import { LatestValues } from './latest-values.ts';
-import { LiveSignals } from './live-signals.ts';
+import { isMadeOf, LiveSignals } from './live-signals.ts';
 import { gains, movedTrace, RHYTHM, shownTraces, speeds, twelveLeads, viewOf, withTrace } from './live-view.ts';
 import type { LiveView } from './live-view.ts';
 import './paused-traces.ts';
 import type { Pause, Recordings } from './paused-traces.ts';
-import { formatAge, formatNumber, formatValue } from '../widgets/shared/format.ts';
+import { formatAge, formatNumber } from '../widgets/shared/format.ts';
 import { joinLive } from '../widgets/shared/live-feed.ts';
 import type { LiveChannel, LiveFrame, LiveState } from '../widgets/shared/live-frame.ts';
 import { qualityMark } from '../widgets/shared/quality.ts';
 import type { Session } from '../widgets/shared/session.ts';
 import { traceTextFor } from '../widgets/shared/trace-strings.ts';
 import { duration } from './parts.ts';
-
-type Tile = Pick<LiveValue, 'feature' | 'label' | 'unit' | 'title' | 'staleMs'> & Readonly<{ per?: number; always: boolean }>;
-
-/** The column of values until some are chosen, in order; a tile appears when its feature first arrives, the first two always. */
-const tiles: readonly Tile[] = [
-  { feature: 'hr_ecg', label: t('Heart rate'), unit: '/min', title: '/min', staleMs: 5000, always: true },
-  { feature: 'hrv_rmssd_60s', label: t('HRV · RMSSD, 60 s'), unit: 'ms', title: 'ms', staleMs: 30_000, always: true },
-  { feature: 'hrv_sdnn_300s', label: t('HRV · SDNN, 5 min'), unit: 'ms', title: 'ms', staleMs: 60_000, always: false },
-  { feature: 'ventricular_burden_300s', label: t('Ventricular burden, 5 min'), unit: '%', title: '%', staleMs: 330_000, always: false },
-  { feature: 'hr_ppg', label: t('Pulse rate, PPG'), unit: '/min', title: '/min', staleMs: 5000, always: false },
-  { feature: 'spo2', label: 'SpO₂', unit: '%', title: '%', staleMs: 38_000, always: false },
-  { feature: 'resp_rate', label: t('Respiratory rate'), unit: '/min', title: '/min', staleMs: 30_000, always: false },
-  { feature: 'hrv_lf_hf_300s', label: t('HRV · LF/HF, 5 min'), unit: '1', title: '', staleMs: 90_000, always: false },
-  { feature: 'eda_tonic', label: t('Skin conductance'), unit: 'uS', title: 'µS', staleMs: 30_000, always: false },
-  { feature: 'temp_mean', label: t('Skin temperature'), unit: 'Cel', title: '°C', staleMs: 60_000, always: false },
-];
-
-/** Others are made of a signal that may not be there. */
-const madeOfBeats = /^(hr|hrv|prv)_/;
 
 /** The chart below the traces. */
 const HISTORY = 'HR,RMSSD';
@@ -75,6 +56,8 @@ export class LiveMonitor {
   #beats: BeatSource | null = null;
   /** Every computed value, by name; read once values are chosen. */
   #values: readonly LiveValue[] | null = null;
+  /** Also while they are asked for again: an alert that comes and goes is read out each time. */
+  #isValuesFailed = false;
   #leave: (() => void) | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -107,6 +90,7 @@ export class LiveMonitor {
       frame: (frame, nowMs) => this.#take(frame, nowMs),
       state: (state) => {
         this.#state = state;
+        if (state === 'live' && this.#isValuesFailed) void this.#readValues();
         if (state === 'refused') {
           this.#forget(session, subjectId);
           this.#onRefused();
@@ -179,9 +163,10 @@ export class LiveMonitor {
   async #readValues(): Promise<void> {
     const of = this.#of;
     if (this.#values !== null || of === null) return;
-    // What is shown without it stays; it is asked for again when the list is opened.
     const methods = await of.session.get('/api/v1/methods').catch(() => null);
-    if (methods === null || this.#of !== of) return;
+    if (this.#of !== of) return;
+    this.#isValuesFailed = methods === null;
+    if (methods === null) return this.#redraw();
     this.#values = methods
       .filter(({ kind, current }) => kind === 'feature' && current)
       .map(liveValue)
@@ -190,13 +175,11 @@ export class LiveMonitor {
   }
 
   /** Chosen ones stand there from the start. */
-  get #tiles(): readonly Tile[] {
+  get #tiles(): readonly LiveValue[] {
     const { values } = this.#view;
-    if (values === null) return tiles.filter(({ feature, always }) => always || this.#latest.of(feature) !== undefined);
-    return values.flatMap((feature) => {
-      const known = tiles.find((tile) => tile.feature === feature) ?? this.#values?.find((value) => value.feature === feature);
-      return known === undefined ? [] : { ...known, always: true };
-    });
+    if (values === null) return standingTiles.filter(({ feature }, i) => i < ALWAYS_SHOWN || this.#latest.of(feature) !== undefined);
+    const known = [...standingTiles, ...(this.#values ?? [])];
+    return values.flatMap((feature) => known.find((value) => value.feature === feature) ?? []);
   }
 
   /** The twelve leads, where they are there and wanted. */
@@ -243,6 +226,7 @@ export class LiveMonitor {
           ({ feature }) => feature,
           (tile) => this.#tile(tile, nowMs),
         )}
+        ${this.#view.values?.some((feature) => !this.#tiles.some((tile) => tile.feature === feature)) === true ? this.#valuesFailure() : nothing}
       </section>
       <section class="history">
         <bio-trend-chart heading=${t('Last 15 minutes')} biosignals=${HISTORY} range="15m" refresh="10s" readonly></bio-trend-chart>
@@ -289,10 +273,23 @@ export class LiveMonitor {
     </div>`;
   }
 
+  #valuesFailure(): TemplateResult | typeof nothing {
+    if (!this.#isValuesFailed) return nothing;
+    return html`<div class="problem" role="alert">
+      <p>${t('The list of values could not be read from the service.')}</p>
+      <button type="button" @click=${() => void this.#readValues()}>${t('Try again')}</button>
+    </div>`;
+  }
+
   /** Which values are shown: any that is computed. */
   #valueChoice(): TemplateResult {
     const shown = this.#tiles.map(({ feature }) => feature);
     const choose = (feature: string, isShown: boolean): void => this.#choose({ values: withTrace(shown, feature, isShown) });
+    const usual = (event: Event): void => {
+      // The button goes, and the focus would go with it.
+      (event.currentTarget as Element).closest('details')!.querySelector('summary')!.focus();
+      this.#choose({ values: null });
+    };
     const item = ({ feature, label, title }: LiveValue): TemplateResult =>
       html`<li data-value=${feature}>
         <label>
@@ -306,6 +303,8 @@ export class LiveMonitor {
       </li>`;
     return html`<details class="order values" @toggle=${() => void this.#readValues()}>
       <summary>${t('Choose values')}</summary>
+      ${this.#valuesFailure()}
+      ${this.#view.values === null ? nothing : html`<button type="button" @click=${usual}>${t('Usual values')}</button>`}
       <ul>
         ${repeat(this.#values ?? [], ({ feature }) => feature, item)}
       </ul>
@@ -375,24 +374,29 @@ export class LiveMonitor {
       ${below}`;
   }
 
-  #tile(tile: Tile, nowMs: number): TemplateResult {
+  /** Does the device send, as far as is known, what the value is made from? */
+  #hasSignalOf(value: LiveValue): boolean {
+    return this.#channels.size === 0 || isMadeOf(value, [...this.#channels.values()]);
+  }
+
+  #tile(tile: LiveValue, nowMs: number): TemplateResult {
     const value = this.#latest.of(tile.feature);
     const ageMs = value === undefined ? Infinity : nowMs - value.atMs;
     // Whatever the reason, a value without a signal is out of date.
     const old = ageMs > tile.staleMs || this.#state !== 'live';
-    const flag = this.#signals.flagOf(tile.feature, value?.qmask ?? 2);
+    const flag = this.#signals.flagOf(tile, value?.qmask ?? 2);
     const usable = value !== undefined && flag < 2 && Number.isFinite(value.value);
     const isMarked = !old || (flag === 2 && this.#state === 'live');
     return html`<article class="tile ${old ? 'old' : ''}" data-feature=${tile.feature}>
       <h2>${tile.label}</h2>
       <p class="number">
-        <output>${usable ? formatValue(this.#locale, value.value * (tile.per ?? 1), tile.unit) : '--'}</output>
+        <output>${usable ? liveText(tile, value.value) : '--'}</output>
         <span class="unit">${tile.title}</span>
       </p>
       <p class="foot">
         ${
           value === undefined
-            ? html`<span class="muted">${madeOfBeats.test(tile.feature) ? t('waiting for more beats') : t('not computed yet')}</span>`
+            ? html`<span class="muted">${this.#hasSignalOf(tile) ? t('not computed yet') : t('no signal for it so far')}</span>`
             : isMarked
               ? qualityMark(flag, this.#locale)
               : html`<span class="muted">${t('out of date')}</span>`

@@ -394,7 +394,7 @@ export type Operations = {
     params: {};
     query: {};
     body: undefined;
-    answer: readonly { code: string; kind: 'feature' | 'beat'; name: string; version: number; current: boolean; is_stored: boolean; title: string; source: string; unit: string; step: number | null; cadence_hz: number | null; window_sec: number | null; coverage_min: number | null; scope: 'stream' | 'channel' | null; paper: string; parameters: readonly { name: string; value: number; unit: string; meaning: string }[]; limits: readonly string[]; notes: string }[];
+    answer: readonly { code: string; kind: 'feature' | 'beat'; name: string; abbreviation: string; version: number; current: boolean; is_stored: boolean; title: string; source: string; unit: string; step: number | null; cadence_hz: number | null; window_sec: number | null; coverage_min: number | null; scope: 'stream' | 'channel' | null; paper: string; parameters: readonly { name: string; value: number; unit: string; meaning: string }[]; limits: readonly string[]; notes: string }[];
   };
   /** List the recordings of a user */
   listStreams: {

@@ -112,7 +112,8 @@ export class WallPage extends Page {
       Promise.all([
         call('GET', '/api/v1/devices', { query: { limit: LIST_MAX, group_id: group } }),
         this.#peopleIn-- > 0 ? null : readPeople(group),
-        this.#others === null ? call('GET', '/api/v1/methods') : null,
+        // The wall goes on without them; they are asked for again at the next refresh.
+        this.#others === null ? call('GET', '/api/v1/methods').catch(() => null) : null,
       ]),
     );
     if (methods !== null) this.#others = otherValues(methods, this.context.locale);
@@ -151,7 +152,7 @@ export class WallPage extends Page {
     const text = (field: string): string => (new FormData(form!).get(field) as string | null) ?? '';
     const isOther = name === 'group';
     this.#group = text('group');
-    this.#value = text('value');
+    if (name === 'value') this.#value = text('value');
     this.#size = Number(text('size'));
     this.#turn(1);
     if (!isOther) return;
@@ -164,9 +165,11 @@ export class WallPage extends Page {
 
   #turn(part: number): void {
     this.#part = part;
+    // What the service has not described yet stays chosen.
+    const value = this.#others === null ? this.#value : this.#second.key;
     this.keep({
       group: this.#group,
-      value: this.#second === secondValues[0] ? '' : this.#second.key,
+      value: value === secondValues[0]!.key ? '' : value,
       size: this.#size === SIZE ? '' : String(this.#size),
       part: part === 1 ? '' : String(part),
     });
@@ -223,7 +226,7 @@ export class WallPage extends Page {
   }
 
   #options(values: readonly WallValue[]): readonly TemplateResult[] {
-    return values.map(({ key, name }) => html`<option value=${key} ?selected=${key === this.#second.key}>${name}</option>`);
+    return values.map(({ key, values: [{ label }] }) => html`<option value=${key} ?selected=${key === this.#second.key}>${label}</option>`);
   }
 
   #controls(): TemplateResult {
@@ -235,7 +238,13 @@ export class WallPage extends Page {
           >${t('Second value')}
           <select name="value" @change=${choose}>
             ${this.#options(secondValues)}
-            <optgroup label=${t('Other values')}>${this.#options(this.#others ?? [])}</optgroup>
+            <optgroup label=${t('Other values')}>
+              ${
+                this.isReady && this.#others === null
+                  ? html`<option disabled>${t('The list of values could not be read from the service.')}</option>`
+                  : this.#options(this.#others ?? [])
+              }
+            </optgroup>
           </select></label
         >
         <label

@@ -1,7 +1,7 @@
 /** One person on a wall: a trace and two values, each with its quality, and how the device is. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { formatAge, formatValue } from '../../widgets/shared/format.ts';
+import { formatAge } from '../../widgets/shared/format.ts';
 import type { LiveChannel, LiveFrame } from '../../widgets/shared/live-frame.ts';
 import { PlayClock } from '../../widgets/shared/play-clock.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
@@ -14,7 +14,8 @@ import { batteryLevel } from '../battery.ts';
 import { t } from '../language.ts';
 import { LatestValues } from '../latest-values.ts';
 import { LiveSignals } from '../live-signals.ts';
-import { heartRates } from './wall-values.ts';
+import { liveText } from '../live-values.ts';
+import { heartRate } from './wall-values.ts';
 import type { WallValue } from './wall-values.ts';
 
 /** Longest sweep of a trace, s. */
@@ -138,14 +139,14 @@ export class WallTile {
 
   view(nowMs: number, link: Link, second: WallValue, locale: string): TemplateResult {
     const isLive = this.#isLive(nowMs, link);
-    const heart = heartRates.find(({ features }) => this.#values.of(features[0]!) !== undefined) ?? heartRates[0]!;
     const flag = this.#ring === null ? 2 : traceQuality(this.#ring, this.#sinceBegin(this.#endMs));
     const { id, name, batteryPercent } = this.person;
     return html`<li class=${isLive ? 'wall-tile' : 'wall-tile old'} data-person=${id}>
       <a href="#/users/${id}">
         <span class="wall-name">${name}</span>
         <span class="wall-state">${isLive ? qualityMark(flag, locale) : html`<b class="wall-why">${this.#why(link, locale)}</b>`}</span>
-        ${this.#value(heart, isLive, nowMs, locale, 'wall-heart')} ${this.#value(second, isLive, nowMs, locale, 'wall-second')} ${this.box}
+        ${this.#value(heartRate, isLive, nowMs, locale, 'wall-heart')} ${this.#value(second, isLive, nowMs, locale, 'wall-second')}
+        ${this.box}
         <span class="wall-device">${batteryPercent === null || this.#gone ? nothing : batteryLevel(batteryPercent)}</span>
       </a>
     </li>`;
@@ -161,23 +162,18 @@ export class WallTile {
     return t('{state}, last {age}', { state: words, age: formatAge(locale, Date.parse(lastPacketAt), Date.now()) });
   }
 
-  #value(
-    { features, label, name: words, unit, title, per = 1, staleMs }: WallValue,
-    isLive: boolean,
-    nowMs: number,
-    locale: string,
-    name: string,
-  ): TemplateResult {
-    const feature = features.find((one) => this.#values.of(one) !== undefined);
-    const latest = feature === undefined ? undefined : this.#values.of(feature);
-    const isOld = !isLive || latest === undefined || nowMs - latest.atMs > staleMs;
-    const flag = latest === undefined ? 2 : this.#signals.flagOf(feature!, latest.qmask);
+  #value({ values }: WallValue, isLive: boolean, nowMs: number, locale: string, name: string): TemplateResult {
+    const value = values.find(({ feature }) => this.#values.of(feature) !== undefined) ?? values[0];
+    const latest = this.#values.of(value.feature);
+    const isOld = !isLive || latest === undefined || nowMs - latest.atMs > value.staleMs;
+    const flag = latest === undefined ? 2 : this.#signals.flagOf(value, latest.qmask);
     const usable = latest !== undefined && flag < 2 && Number.isFinite(latest.value);
     const isMarked = isLive && latest !== undefined && (!isOld || !usable);
     const word = isMarked ? qualityMark(flag, locale) : usable ? html`<span class="vh"> ${t('out of date')}</span>` : nothing;
     return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}"
-      ><span class="wall-label" title=${words}>${label}</span>
-      <output>${usable ? formatValue(locale, latest.value * per, unit) : '--'}</output> <span class="unit">${title}</span>${word}</span
+      ><span class="wall-label" title=${value.label}>${value.short}</span>
+      <output>${usable ? liveText(value, latest.value) : '--'}</output>
+      <span class="unit">${value.title}</span>${word}</span
     >`;
   }
 }

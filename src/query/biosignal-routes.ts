@@ -104,6 +104,7 @@ const MethodSchema = exactly({
   code: Type.String({ description: '<kind>:<method_name>_v<version>' }),
   kind: oneOf(['feature', 'beat']),
   name: Type.String(),
+  abbreviation: Type.String({ description: 'That of its biosignal in the catalog; empty for beats, and where the catalog has none.' }),
   version: Type.Integer(),
   current: Type.Boolean({ description: 'True when this release computes it; values of other methods are history.' }),
   is_stored: Type.Boolean({
@@ -133,13 +134,19 @@ const MethodSchema = exactly({
 });
 
 /** Methods of this release and of stored values, by code. */
-function everyMethod(known: readonly MethodDescription[], stored: readonly StoredMethod[]): Static<typeof MethodSchema>[] {
+function everyMethod(
+  known: readonly MethodDescription[],
+  stored: readonly StoredMethod[],
+  catalog: readonly Readonly<{ feature: string | null; abbreviation: string }>[],
+): Static<typeof MethodSchema>[] {
+  const abbreviations = new Map(catalog.map(({ feature, abbreviation }) => [feature, abbreviation]));
   const codes = new Set(known.map(({ code }) => code));
   const held = new Set(stored.map(({ code }) => code));
   const described = known.map((m) => ({
     code: m.code,
     kind: m.kind,
     name: m.feature,
+    abbreviation: abbreviations.get(m.feature) ?? '',
     version: m.version,
     current: m.current,
     is_stored: held.has(m.code),
@@ -162,6 +169,7 @@ function everyMethod(known: readonly MethodDescription[], stored: readonly Store
       code,
       kind,
       name,
+      abbreviation: abbreviations.get(name) ?? '',
       version: Number(/_v(\d+)$/.exec(code)?.[1] ?? 0),
       current: false,
       is_stored: true,
@@ -350,7 +358,9 @@ const listMethods = ({ db, methods }: BiosignalDeps) =>
       orgOf(caller);
       const stored = build.selectFrom('method').select(['code', 'kind', 'name', 'unit', 'step', 'cadence_hz']);
       const { rows } = await run(db, stored.orderBy('code').limit(10_000));
-      return { status: 200, json: everyMethod(methods ?? [], rows) };
+      const named = build.selectFrom('biosignal').select(['feature', 'abbreviation']).where('feature', 'is not', null);
+      const catalog = await run(db, named.where('project_id', 'is', null).limit(10_000));
+      return { status: 200, json: everyMethod(methods ?? [], rows, catalog.rows) };
     },
   });
 

@@ -1,16 +1,12 @@
 import { expect, it } from 'vitest';
-import { liveValue } from '../../dashboard/live-values.ts';
-import type { MethodOfValue } from '../../dashboard/service.ts';
-import { otherValues, secondValues } from '../../dashboard/wall/wall-values.ts';
+import { liveText, standingTiles } from '../../dashboard/live-values.ts';
+import { heartRate, otherValues, secondValues } from '../../dashboard/wall/wall-values.ts';
 import { featureMethods } from '../../src/dsp/rows/methods.ts';
-import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
 import { formatValue } from '../../widgets/shared/format.ts';
+import { describedMethods, everyLiveValue } from '../helpers/live-values.ts';
 
-const methods = methodDescriptions().map(
-  ({ feature, cadenceSec, windowSec, ...method }) =>
-    ({ ...method, name: feature, cadence_hz: cadenceSec > 0 ? 1 / cadenceSec : null, window_sec: windowSec }) as unknown as MethodOfValue,
-);
-const values = methods.filter(({ kind, current }) => kind === 'feature' && current).map(liveValue);
+const values = everyLiveValue();
+const standing = [heartRate, ...secondValues].flatMap((one) => one.values).concat(standingTiles);
 const of = (feature: string) => values.find((value) => value.feature === feature)!;
 
 it('every computed value has words, a printed unit and a number of its own', () => {
@@ -23,28 +19,39 @@ it('every computed value has words, a printed unit and a number of its own', () 
     for (const none of [Number.NaN, Infinity]) expect(formatValue('en', none * per, unit)).toBe('–');
   }
   expect(new Set(values.map(({ label }) => label)).size).toBe(values.length);
-  // What the wall has room for; those with a place of their own there have a label of their own.
-  const placed = new Set(secondValues.flatMap(({ features }) => features));
-  const shorts = values.filter(({ feature }) => !placed.has(feature)).map(({ short }) => short);
-  expect(shorts.filter((short) => short.length > 10)).toEqual([]);
-  expect(new Set(shorts).size).toBe(shorts.length);
+  // The wall cuts what is longer; a pointer over it shows the name.
+  expect(values.filter(({ short, label }) => short === label || short.length > 12)).toEqual([]);
+  expect(new Set(values.map(({ short }) => short)).size).toBe(values.length);
 });
 
 it('shares of differences are in per cent, counts of beats say so', () => {
   expect(of('hrv_pnn50_300s')).toMatchObject({ title: '%', per: 100 });
   expect(of('ventricular_run_10s')).toMatchObject({ title: '', label: 'Longest ventricular run of 10 s (beats)' });
-  expect(of('qtc_hodges_60s')).toMatchObject({ short: 'QTcH', title: 'ms' });
+  expect(of('qtc_hodges_60s')).toMatchObject({ short: 'QTC-H', title: 'ms' });
+});
+
+it('whether a sensor is worn is no number', () => {
+  expect([0, 1].map((stored) => liveText(of('worn_ppg'), stored))).toEqual(['no', 'yes']);
+  expect(liveText(of('hrv_pnn50_300s'), 0.125)).toBe('13');
 });
 
 it('a value is out of date some time after the next one was due, never before', () => {
-  for (const { feature, staleMs } of values) {
+  for (const { feature, staleMs } of [...values, ...standing]) {
     const { cadenceSec } = featureMethods.find((method) => method.feature === feature)!;
     expect([feature, staleMs >= 1000 * cadenceSec + 4000]).toEqual([feature, true]);
   }
 });
 
+it('what stands on the pages without a choice is as the service describes it, but for its name', () => {
+  for (const { label, short, ...shown } of standing) {
+    const { label: _label, short: _short, ...described } = of(shown.feature);
+    expect(shown).toEqual(described);
+    expect([label, short]).not.toContain('');
+  }
+});
+
 it('the wall offers every value once', () => {
-  const offered = [...secondValues, ...otherValues(methods, 'en')].flatMap(({ features }) => features);
+  const offered = [...secondValues, ...otherValues(describedMethods, 'en')].flatMap((one) => one.values.map(({ feature }) => feature));
   expect(featureMethods.filter(({ feature }) => !offered.includes(feature))).toEqual([]);
   expect(offered).toHaveLength(new Set(offered).size);
 });

@@ -16,7 +16,7 @@ it('an address and a view say the same; what an address says wrongly is left out
     const filters = Object.entries(filtersOf(viewOf(new URLSearchParams(address)))).filter(([, value]) => value !== '');
     expect(new URLSearchParams(filters).toString()).toBe(new URLSearchParams(address).toString());
   }
-  expect(viewOf(new URLSearchParams('speed=1000&gain=-1&layout=hexagon'))).toEqual(viewOf(new URLSearchParams()));
+  expect(viewOf(new URLSearchParams('speed=1000&gain=-1&layout=hexagon&values=&traces=,'))).toEqual(viewOf(new URLSearchParams()));
 });
 
 it('eight traces without motion are shown until some are chosen; then those that come, in their order', () => {

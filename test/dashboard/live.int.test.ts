@@ -177,19 +177,11 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     const tiles = page.locator('.vitals .tile');
     await expect.poll(() => tiles.count(), { timeout: 60_000 }).toBe(all.length);
     // What is computed within a minute of the demo's signals.
-    for (const feature of [
-      'sqi_ecg',
-      'sqi_ppg',
-      'longest_rr_10s',
-      'af_index',
-      'perfusion_index',
-      'worn_ppg',
-      'ventricular_run_10s',
-      'qt_60s',
-    ])
+    for (const feature of ['sqi_ecg', 'sqi_ppg', 'longest_rr_10s', 'af_index', 'perfusion_index', 'ventricular_run_10s', 'qt_60s'])
       await expect
         .poll(() => page.locator(`.tile[data-feature=${feature}] output`).textContent(), { timeout: 90_000 })
         .toMatch(/^\d+(\.\d)?\d?$/);
+    await expect.poll(() => page.locator('.tile[data-feature=worn_ppg] output').textContent()).toBe('yes');
     await picture(page, 'live-values');
     const shown = await tiles.evaluateAll((found) =>
       found.map((tile) => [
@@ -203,7 +195,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     expect(shown.map(([feature]) => feature)).toEqual(all);
     for (const [feature, name, number, unit, foot] of shown as [string, string, string, string, string][]) {
       expect([feature, name]).toEqual([feature, expect.stringMatching(/^[^_]{3,}$/)]);
-      expect([feature, number]).toEqual([feature, expect.stringMatching(/^(--|-?[\d.,]+)$/)]);
+      expect([feature, number]).toEqual([feature, expect.stringMatching(/^(--|-?[\d.,]+|yes|no)$/)]);
       expect([feature, unit]).toEqual([feature, expect.not.stringMatching(/[{}[\]]/)]);
       expect([feature, foot]).toEqual([feature, expect.stringMatching(/\p{L}/u)]);
     }
@@ -228,7 +220,39 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
     expect(await violations(page)).toEqual([]);
     await page.reload();
     await page.locator('.tile[data-feature=qtc_hodges_60s]').waitFor();
+    await choice.getByText('Choose values').click();
+    await choice.getByRole('button', { name: 'Usual values' }).click();
+    await page.locator('.tile[data-feature=hr_ecg]').waitFor();
+    expect(await page.locator('.tile[data-feature=qtc_hodges_60s]').count()).toBe(0);
+    expect(page.url()).not.toContain('values=');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Choose values');
+    expect(await choice.getByRole('button', { name: 'Usual values' }).count()).toBe(0);
     expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('says that the values to choose from could not be read, goes on without them, and asks again', async () => {
+    const { page, errors } = await openPerson();
+    let isAway = true;
+    await page.route(/\/api\/v1\/methods/, (route) =>
+      isAway ? route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503}' }) : route.continue(),
+    );
+    const words = 'The list of values could not be read from the service.';
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${person}?values=hr_ecg,qtc_hodges_60s`);
+    await page.reload();
+    await liveValue(page);
+    await page.locator('.vitals').getByText(words).waitFor();
+    const choice = page.locator('details.values');
+    await choice.getByText('Choose values').click();
+    await choice.getByText(words).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await picture(page, 'live-values-failed');
+    isAway = false;
+    await choice.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('.tile[data-feature=qtc_hodges_60s]').waitFor();
+    await expect.poll(() => choice.getByRole('checkbox').count()).toBe(featureMethods.length);
+    expect(await page.getByText(words).count()).toBe(0);
+    expect(errors.filter((error) => !error.includes('503'))).toEqual([]);
     await page.context().close();
   });
 
@@ -503,6 +527,11 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
         page.locator('bio-live-trace').evaluateAll((all) => all.map((one) => one.shadowRoot!.querySelector('.lead')!.textContent));
       await expect.poll(names).toEqual(['I', 'II', 'III', 'aVR', 'aVL', 'aVF', 'V1', 'V2'].map((lead) => `ECG ${lead}`));
       expect(page.url()).toContain('layout=rows');
+      await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${twelve.person}?values=hr_ecg,hr_ppg,eda_tonic,hrv_dfa_alpha1_300s`);
+      const footOf = (feature: string) => page.locator(`.tile[data-feature=${feature}] .foot`).textContent();
+      for (const feature of ['hr_ppg', 'eda_tonic']) await expect.poll(() => footOf(feature)).toContain('no signal for it so far');
+      expect(await footOf('hrv_dfa_alpha1_300s')).toContain('not computed yet');
+      await picture(page, 'live-no-signal');
       expect(errors).toEqual([]);
       await page.context().close();
     } finally {

@@ -260,7 +260,7 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
       const label = second.locator('.wall-label');
       await expect.poll(() => label.getAttribute('title')).toBe(name);
       expect([value, await label.textContent()]).toEqual([value, expect.stringMatching(/^[^_]{2,}$/)]);
-      expect([value, await second.locator('output').textContent()]).toEqual([value, expect.stringMatching(/^(--|-?[\d.,]+)$/)]);
+      expect([value, await second.locator('output').textContent()]).toEqual([value, expect.stringMatching(/^(--|-?[\d.,]+|yes|no)$/)]);
       expect([value, await fits(page)]).toEqual([value, true]);
     }
     for (const value of ['longest_rr_10s', 'sqi_ecg', 'af_index']) {
@@ -276,7 +276,28 @@ describe.skipIf(chromiumPath === null)('the wall', () => {
     await expect
       .poll(() => second.locator('.wall-label').getAttribute('title'), { timeout: 30_000 })
       .toMatch(/^Index of atrial fibrillation/);
+    expect(await second.locator('.wall-label').textContent()).toBe('AF-INDEX'); // as the catalog has it
     expect(errors).toEqual([]);
+  });
+
+  it('goes on without the other values while they cannot be read, says so, and keeps the one that is chosen', async () => {
+    const { page, errors } = await dashboard.open('/dashboard/', { storageState: dashboard.signedIn });
+    opened.push(page);
+    let isAway = true;
+    await page.route(/\/api\/v1\/methods/, (route) =>
+      isAway ? route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503}' }) : route.continue(),
+    );
+    await page.goto(`${dashboard.service.baseUrl}/dashboard/#/wall?group=${group}&value=af_index`);
+    await expect.poll(() => tiles(page).count()).toBe(6);
+    const label = page.locator('.wall-second .wall-label').first();
+    expect(await label.getAttribute('title')).toBe('Respiratory rate');
+    await page.getByRole('option', { name: 'could not be read from the service' }).waitFor({ state: 'attached' });
+    await page.getByLabel('At most').selectOption('4');
+    await expect.poll(() => tiles(page).count()).toBe(4);
+    expect(page.url()).toContain('value=af_index&size=4');
+    isAway = false;
+    await expect.poll(() => label.getAttribute('title'), { timeout: 30_000 }).toMatch(/^Index of atrial fibrillation/);
+    expect(errors.filter((error) => !error.includes('503'))).toEqual([]);
   });
 
   it('shows nothing of a person who has withdrawn consent to sharing, and shows them again soon after it is given', async () => {

@@ -1,15 +1,10 @@
 /** Rows of the catalog for the features that are computed: without one, a value is in no observation, no FHIR and no tile. */
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { catalogRows as rows } from '../../../test/helpers/catalog-rows.ts';
+import type { CatalogRow } from '../../../test/helpers/catalog-rows.ts';
 import { featureMethods } from '../rows/methods.ts';
 
-type Row = Readonly<{ name: string; abbreviation: string; unit: string; feature: string | null; loinc_code: string; role: string }>;
-
-const rows = readFileSync('sql/schema.snapshot.sql', 'utf8')
-  .split('\n')
-  .filter((line) => line.startsWith('{"id": ') && line.includes('"abbreviation": '))
-  .map((line) => JSON.parse(line) as Row);
-const rowsOf = (wanted: string): Row[] => rows.filter(({ feature }) => feature === wanted);
+const rowsOf = (wanted: string): CatalogRow[] => rows.filter(({ feature }) => feature === wanted);
 
 // promise: catalog-whole
 test('every feature is there once, in its unit, as a calculation', () => {

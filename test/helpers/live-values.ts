@@ -1,0 +1,22 @@
+/** Methods as the service describes them, and as live pages have them, without a service. */
+import { liveValue } from '../../dashboard/live-values.ts';
+import type { LiveValue } from '../../dashboard/live-values.ts';
+import type { MethodOfValue } from '../../dashboard/service.ts';
+import { catalogRows } from './catalog-rows.ts';
+import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
+
+const abbreviationOf = (wanted: string): string => catalogRows.find(({ feature }) => feature === wanted)?.abbreviation ?? '';
+
+export const describedMethods: readonly MethodOfValue[] = methodDescriptions().map(
+  ({ feature, cadenceSec, windowSec, ...method }) =>
+    ({
+      ...method,
+      name: feature,
+      abbreviation: abbreviationOf(feature),
+      cadence_hz: cadenceSec > 0 ? 1 / cadenceSec : null,
+      window_sec: windowSec,
+    }) as unknown as MethodOfValue,
+);
+
+export const everyLiveValue = (): LiveValue[] =>
+  describedMethods.filter(({ kind, current }) => kind === 'feature' && current).map(liveValue);
