@@ -15,6 +15,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
+import { nameKey } from '../signal.ts';
 import { wrong } from './wrong.ts';
 
 export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;
@@ -307,8 +308,8 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
     },
   });
 
-/** As widgets compare what an attribute names. */
-const folded = (word: string): string => word.normalize().trim().toLowerCase();
+/** As widgets compare what an attribute names, where they do not see blanks around it. */
+const keyOf = (word: string): string => nameKey(word.trim());
 
 /** A biosignal is found by its abbreviation, name or feature, by its id and its LOINC code: what is one of these for another is refused.
  *  What devices report under a new code is not; there the database finds a free abbreviation (sql/000101-own-abbreviations.sql).
@@ -320,9 +321,9 @@ async function refuseTaken(db: Db, projectId: string, input: Readonly<Record<'ab
     known.where(({ or, eb }) => or([eb('project_id', 'is', null), eb('project_id', '=', projectId)])).orderBy('id'),
   );
   for (const member of ['abbreviation', 'name'] as const) {
-    const wanted = folded(input[member]);
+    const wanted = keyOf(input[member]);
     if (/^\d+(-\d)?$/.test(wanted)) throw wrong(`/${member}`, 'looks like an id or a LOINC code, by which widgets find others');
-    const holder = rows.find((row) => [row.abbreviation, row.name, row.feature ?? ''].some((word) => folded(word) === wanted));
+    const holder = rows.find((row) => [row.abbreviation, row.name, row.feature ?? ''].some((word) => keyOf(word) === wanted));
     if (holder === undefined) continue;
     const whose = holder.project_id === null ? 'the catalog' : 'the project';
     throw new PipelineError(
