@@ -13,13 +13,14 @@ create function name_key(name text) returns text language sql immutable parallel
 $$;
 
 -- An abbreviation for a biosignal of a project: the wanted one, or where another is found by it, the wanted one with -OWN, -OWN2 and so on.
--- Volatile: it sees what the same statement has inserted.
+-- What looks like an id or a LOINC code is one of another, now or later. Volatile: it sees what the same statement has inserted.
 create function free_abbreviation(of_project uuid, of_biosignal integer, wanted text) returns text language plpgsql set search_path = public, pg_temp as $$
 declare
   candidate text := wanted;
   tries integer := 0;
 begin
-  while exists (select from biosignal b where b.project_id = of_project and name_key(b.abbreviation) = name_key(candidate) and b.id <> of_biosignal)
+  while candidate ~ '^[0-9]+(-[0-9])?$'
+    or exists (select from biosignal b where b.project_id = of_project and name_key(b.abbreviation) = name_key(candidate) and b.id <> of_biosignal)
     or exists (select from biosignal b where b.project_id is null and name_key(candidate) in (name_key(b.abbreviation), name_key(b.name), b.feature))
   loop
     tries := tries + 1;
@@ -43,7 +44,7 @@ begin
       from biosignal
       where project_id is not null
     ) b
-    where b.place > 1 or name_key(b.abbreviation) in (
+    where b.place > 1 or b.abbreviation ~ '^[0-9]+(-[0-9])?$' or name_key(b.abbreviation) in (
       select unnest(array[name_key(abbreviation), name_key(name), coalesce(feature, name_key(name))]) from biosignal where project_id is null)
     order by b.id
   loop

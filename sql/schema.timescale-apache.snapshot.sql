@@ -2096,7 +2096,8 @@ declare
   candidate text := wanted;
   tries integer := 0;
 begin
-  while exists (select from biosignal b where b.project_id = of_project and name_key(b.abbreviation) = name_key(candidate) and b.id <> of_biosignal)
+  while candidate ~ '^[0-9]+(-[0-9])?$'
+    or exists (select from biosignal b where b.project_id = of_project and name_key(b.abbreviation) = name_key(candidate) and b.id <> of_biosignal)
     or exists (select from biosignal b where b.project_id is null and name_key(candidate) in (name_key(b.abbreviation), name_key(b.name), b.feature))
   loop
     tries := tries + 1;

@@ -64,8 +64,9 @@ it('takes one name and abbreviation of its own, and tells of a code that is take
 // promise: own-names
 it('finds what a device has named like another by a name of its own, and keeps every value', async () => {
   const token = await running.token('ada');
-  // sd1, hr_ecg, acceleration: an abbreviation, a feature and a name of the catalog; grip: the abbreviation of another code of the project.
-  const codes = ['sd1', 'hr_ecg', 'acceleration', 'grip', 'gait'];
+  // sd1, hr_ecg, acceleration: an abbreviation, a feature and a name of the catalog; grip: the abbreviation of another code of the project;
+  // 118, 8867-4: an id and a LOINC code of the catalog.
+  const codes = ['sd1', 'hr_ecg', 'acceleration', 'grip', 'gait', '118', '8867-4'];
   const measurements = codes.map((code, i) => ({ code, tOffsetNs: 0, value: 50 + i, unit: 'ms', quality: 0 as const }));
   expect((await running.ingest(packetOf('watch', 0, { measurements }), token.xuser_token)).status).toBe(202);
   const stored = () =>
@@ -79,10 +80,14 @@ it('finds what a device has named like another by a name of its own, and keeps e
     { abbreviation: 'ACCELERATION-OWN', name: 'acceleration', value: 52 },
     { abbreviation: 'GRIP-OWN', name: 'grip', value: 53 },
     { abbreviation: 'GAIT', name: 'gait', value: 54 },
+    { abbreviation: '118-OWN', name: '118', value: 55 },
+    { abbreviation: '8867-4-OWN', name: '8867-4', value: 56 },
   ]);
   const all = await list();
   const found = (wanted: string) => findBiosignal(all, wanted)?.id;
   expect(found('sd1')).toBe(118);
+  expect(found('118')).toBe(118);
+  expect(found('8867-4')).toBe(all.find((item) => item.loinc_code === '8867-4')?.id);
   for (const item of all) {
     expect(found(item.abbreviation), item.abbreviation).toBe(item.id);
     expect(found(item.abbreviation.toLowerCase()), item.abbreviation).toBe(item.id);

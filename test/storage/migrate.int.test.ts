@@ -304,13 +304,13 @@ test('own biosignals from before get a name by which they are found', async () =
      insert into project (id, organization_id, name, project_key)
        values ('00000000-0000-7000-8000-000000000002', '00000000-0000-7000-8000-000000000001', 'Pilot', 'proj_1');
      insert into biosignal (project_id, name, abbreviation, unit, signal_type, source_type, code)
-       values ${[own('SD1', 'a'), own('Sd1-Own', 'b'), own('Grip', 'c'), own('GRIP', 'd'), own('hr_ecg', 'e'), own('Load', 'f'), own('Ärger', 'g'), own('ärger', 'h'), own('A\u0308RGER', 'i'), own('Arger', 'j')].join(', ')}`,
+       values ${[own('SD1', 'a'), own('Sd1-Own', 'b'), own('Grip', 'c'), own('GRIP', 'd'), own('hr_ecg', 'e'), own('Load', 'f'), own('Ärger', 'g'), own('ärger', 'h'), own('A\u0308RGER', 'i'), own('Arger', 'j'), own('8867-4', 'k')].join(', ')}`,
   );
   await migrate(url);
   const rows = await query(url, 'select abbreviation from biosignal where project_id is not null order by code');
   expect(rows.map(({ abbreviation }) => abbreviation)).toEqual([
     ...['SD1-OWN2', 'Sd1-Own', 'Grip', 'GRIP-OWN', 'hr_ecg-OWN', 'Load'],
-    ...['Ärger', 'ärger-OWN', 'A\u0308RGER-OWN2', 'Arger'],
+    ...['Ärger', 'ärger-OWN', 'A\u0308RGER-OWN2', 'Arger', '8867-4-OWN'],
   ]);
 });
 
