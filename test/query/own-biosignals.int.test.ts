@@ -61,7 +61,7 @@ it('takes one name and abbreviation of its own, and tells of a code that is take
   expect(await add('Leap', 'LEAP', 'jump')).toMatchObject({ status: 409, body: { detail: 'The code jump is taken in this project.' } });
 });
 
-// promise: own-names
+// promise: own-names-of-devices
 it('finds what a device has named like another by a name of its own, and keeps every value', async () => {
   const token = await running.token('ada');
   // sd1, hr_ecg, acceleration: an abbreviation, a feature and a name of the catalog; grip: the abbreviation of another code of the project;
@@ -95,6 +95,7 @@ it('finds what a device has named like another by a name of its own, and keeps e
   }
 });
 
+// promise: own-names-later
 it('what the catalog is given later moves a name of a project aside', async () => {
   expect((await add('Something new', 'NEW-1', 'new_1')).status).toBe(201);
   await running.database.pool.query(
