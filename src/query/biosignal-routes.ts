@@ -293,14 +293,14 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
           })
           .returning(['id', 'name', 'abbreviation', 'unit', 'loinc_code', 'signal_type', 'role', 'source_type'])
           .returning(sql<boolean>`false`.as('is_flowing'));
+        const taken = (member: 'code' | 'abbreviation', cause?: unknown): PipelineError =>
+          new PipelineError('conflict', `The ${member} ${input[member]} is taken in this project.`, { cause });
         const made = await runForOne(client, insert).catch((cause: unknown) => {
-          if (sqlStateOf(cause) === '23505')
-            throw new PipelineError('conflict', `The code ${input.code} is taken in this project.`, { cause });
-          throw cause;
+          if (sqlStateOf(cause) !== '23505') throw cause;
+          throw taken((cause as { constraint?: string }).constraint === 'biosignal_code_key' ? 'code' : 'abbreviation', cause);
         });
         // Another request has taken it in the meantime, and the database has moved this one aside.
-        if (made.abbreviation !== input.abbreviation)
-          throw new PipelineError('conflict', `The abbreviation ${input.abbreviation} is taken in this project.`);
+        if (made.abbreviation !== input.abbreviation) throw taken('abbreviation');
         await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(made.id) });
         return made;
       });

@@ -106,3 +106,45 @@ it('what the catalog is given later moves a name of a project aside', async () =
   expect(findBiosignal(all, 'new-1')?.id).toBe(900);
   expect(findBiosignal(all, 'new-1-own')?.name).toBe('Something new');
 });
+
+/** Does something while another request has added a biosignal but not committed it, which it does once that waits for it. */
+async function during<T>(abbreviation: string, work: () => Promise<T>): Promise<T> {
+  const { pool } = running.database;
+  const other = await pool.connect();
+  try {
+    await other.query('begin');
+    await other.query(
+      `insert into biosignal (project_id, name, abbreviation, unit, signal_type, source_type, code)
+       values ($1, 'Of the other', $2, 'ms', 'scalar', 'device', $3)`,
+      [running.org.projectId, abbreviation, `other_${abbreviation.toLowerCase()}`],
+    );
+    const done = work();
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await until(async () => (await pool.query(waiting)).rowCount! > 0);
+    await other.query('commit');
+    return await done;
+  } finally {
+    other.release(true);
+  }
+}
+
+it('says that it is the abbreviation which another request has just taken', async () => {
+  const { status, body } = await during('PACE', () => add('Mine', 'Pace', 'mine'));
+  expect([status, body.detail]).toEqual([409, 'The abbreviation Pace is taken in this project.']);
+  const same = await during('STEP', () => add('Mine', 'Mine', 'other_step'));
+  expect([same.status, same.body.detail]).toEqual([409, 'The code other_step is taken in this project.']);
+});
+
+// promise: own-names-of-devices
+it('keeps the values of a code whose abbreviation another request has just taken', async () => {
+  const token = await running.token('eve');
+  const measurements = [{ code: 'stride', tOffsetNs: 0, value: 7, unit: 'ms', quality: 0 as const }];
+  const sent = await during('STRIDE', () => running.ingest(packetOf('band', 0, { measurements }), token.xuser_token));
+  expect(sent.status).toBe(202);
+  const stored = () =>
+    running.database.pool.query(
+      `select b.abbreviation, m.value from measurement m join biosignal b on b.id = m.biosignal_id where b.code = 'stride'`,
+    );
+  await until(async () => (await stored()).rows.length > 0);
+  expect((await stored()).rows).toEqual([{ abbreviation: 'STRIDE-OWN', value: 7 }]);
+});
