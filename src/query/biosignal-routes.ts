@@ -311,8 +311,10 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
 /** As widgets compare what an attribute names, where they do not see blanks around it. */
 const keyOf = (word: string): string => nameKey(word.trim());
 
-/** A biosignal is found by its abbreviation, name or feature, by its id and its LOINC code: what is one of these for another is refused.
- *  What devices report under a new code is not; there the database finds a free abbreviation (sql/000101-own-abbreviations.sql).
+/** A biosignal is found by its abbreviation, by id or LOINC code, by name or feature, in this order. A name or abbreviation that is a name,
+ *  abbreviation or feature of another is refused, and so is one that looks like an id or a LOINC code, whether or not another has it. The
+ *  LOINC code itself may be that of another: it says what is measured, and finds the one with the lowest id, the catalog's before its own.
+ *  What devices report under a new code is not refused; there the database finds a free abbreviation (sql/000101-own-abbreviations.sql).
  *  @throws PipelineError conflict, validation_failed */
 async function refuseTaken(db: Db, projectId: string, input: Readonly<Record<'abbreviation' | 'name', string>>): Promise<void> {
   const known = build.selectFrom('biosignal').select(['abbreviation', 'name', 'feature', 'project_id']);
@@ -322,8 +324,9 @@ async function refuseTaken(db: Db, projectId: string, input: Readonly<Record<'ab
   );
   for (const member of ['abbreviation', 'name'] as const) {
     const wanted = keyOf(input[member]);
+    if (wanted === '') throw wrong(`/${member}`, 'is blank');
     if (/^\d+(-\d)?$/.test(wanted)) throw wrong(`/${member}`, 'looks like an id or a LOINC code, by which widgets find others');
-    const holder = rows.find((row) => [row.abbreviation, row.name, row.feature ?? ''].some((word) => keyOf(word) === wanted));
+    const holder = rows.find((row) => [row.abbreviation, row.name, row.feature].some((word) => word !== null && keyOf(word) === wanted));
     if (holder === undefined) continue;
     const whose = holder.project_id === null ? 'the catalog' : 'the project';
     throw new PipelineError(

@@ -56,6 +56,14 @@ it.each([
   expect(body.detail).toBe(`${pointer}: looks like an id or a LOINC code, by which widgets find others`);
 });
 
+it.each([
+  ['/abbreviation', 'Mine', ' '],
+  ['/name', '\u00a0', 'MINE'],
+])('refuses a blank %s', async (pointer, name, abbreviation) => {
+  const { status, body } = await add(name, abbreviation, 'mine');
+  expect([status, body.code, body.detail]).toEqual([422, 'validation_failed', `${pointer}: is blank`]);
+});
+
 it('takes one name and abbreviation of its own, and tells of a code that is taken', async () => {
   expect((await add('Jump', 'Jump', 'jump')).status).toBe(201);
   expect(await add('Leap', 'LEAP', 'jump')).toMatchObject({ status: 409, body: { detail: 'The code jump is taken in this project.' } });
