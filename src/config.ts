@@ -361,6 +361,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return Object.freeze(config) as Config;
 }
 
+/** What paths are put behind in links. The issuer of tokens is the address as it is set, which those who verify them compare whole. */
+export const linkBase = (address: string): string => address.replace(/\/+$/, '');
+
 /** Says whether other machines can reach the service, directly or through a proxy. */
 export function isExposed(config: Pick<Config, 'host' | 'trustProxy'>): boolean {
   return !isLoopbackHost(config.host) || config.trustProxy.length > 0;
