@@ -37,7 +37,12 @@ it.each([
   ['an abbreviation as name', 'Qt', 'MINE', 'The name Qt is taken: the catalog has QT (QT interval, 60 s).'],
   ['a feature', 'Mine', 'hr_ecg', 'The abbreviation hr_ecg is taken: the catalog has HR (Heart rate from ECG).'],
   ['its own, in another case', 'Mine', 'Grip', 'The abbreviation Grip is taken: the project has GRIP (Grip strength).'],
-  ['its own, in other capitals and spelled otherwise', 'A\u0308RGER', 'MINE', 'The name A\u0308RGER is taken: the project has Ärger (Anger).'],
+  [
+    'its own, in other capitals and spelled otherwise',
+    'A\u0308RGER',
+    'MINE',
+    'The name A\u0308RGER is taken: the project has Ärger (Anger).',
+  ],
   ['its own name', 'GRIP STRENGTH', 'MINE', 'The name GRIP STRENGTH is taken: the project has GRIP (Grip strength).'],
 ])('refuses %s', async (_, name, abbreviation, why) => {
   const before = await list();

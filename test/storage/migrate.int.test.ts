@@ -309,8 +309,17 @@ test('own biosignals from before get a name by which they are found', async () =
   await migrate(url);
   const rows = await query(url, 'select abbreviation from biosignal where project_id is not null order by code');
   expect(rows.map(({ abbreviation }) => abbreviation)).toEqual([
-    ...['SD1-OWN2', 'Sd1-Own', 'Grip', 'GRIP-OWN', 'hr_ecg-OWN', 'Load'],
-    ...['Ärger', 'ärger-OWN', 'A\u0308RGER-OWN2', 'Arger', '8867-4-OWN'],
+    'SD1-OWN2',
+    'Sd1-Own',
+    'Grip',
+    'GRIP-OWN',
+    'hr_ecg-OWN',
+    'Load',
+    'Ärger',
+    'ärger-OWN',
+    'A\u0308RGER-OWN2',
+    'Arger',
+    '8867-4-OWN',
   ]);
 });
 
