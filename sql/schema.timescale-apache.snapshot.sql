@@ -913,6 +913,7 @@ CREATE UNIQUE INDEX audit_log_chain_key ON public.audit_log USING btree (organiz
 CREATE INDEX audit_log_organization_id_id_idx ON public.audit_log USING btree (organization_id, id)
 CREATE INDEX audit_log_organization_id_time_idx ON public.audit_log USING btree (organization_id, "time")
 CREATE INDEX audit_log_subject_idx ON public.audit_log USING btree (organization_id, subject_id, id) WHERE (subject_id IS NOT NULL)
+CREATE UNIQUE INDEX biosignal_name_key ON public.biosignal USING btree (name_key(abbreviation), project_id)
 CREATE INDEX consent_xuser_id_purpose_idx ON public.consent USING btree (xuser_id, purpose, id)
 CREATE INDEX device_xuser_id_idx ON public.device USING btree (xuser_id)
 CREATE UNIQUE INDEX episode_acknowledgement_current_key ON public.episode_acknowledgement USING btree (episode_id) WHERE (ended_at IS NULL)
@@ -2095,12 +2096,10 @@ declare
   candidate text := wanted;
   tries integer := 0;
 begin
-  while exists (
-    select from biosignal b
-    where b.id <> of_biosignal and case when b.project_id is null
-      then lower(candidate collate "C") in (lower(b.abbreviation collate "C"), lower(b.name collate "C"), b.feature)
-      else b.project_id = of_project and lower(b.abbreviation collate "C") = lower(candidate collate "C") end
-  ) loop
+  while candidate ~ '^[0-9]+(-[0-9])?$'
+    or exists (select from biosignal b where b.project_id = of_project and name_key(b.abbreviation) = name_key(candidate) and b.id <> of_biosignal)
+    or exists (select from biosignal b where b.project_id is null and name_key(candidate) in (name_key(b.abbreviation), name_key(b.name), b.feature))
+  loop
     tries := tries + 1;
     candidate := wanted || '-OWN' || case when tries > 1 then tries::text else '' end;
   end loop;
@@ -2189,9 +2188,19 @@ CREATE OR REPLACE FUNCTION public.move_own_aside()
 AS $function$
 begin
   update biosignal set abbreviation = free_abbreviation(project_id, id, abbreviation)
-    where project_id is not null and lower(abbreviation collate "C") in (lower(new.abbreviation collate "C"), lower(new.name collate "C"), new.feature);
+    where project_id is not null and name_key(abbreviation) in (name_key(new.abbreviation), name_key(new.name), new.feature);
   return null;
 end
+$function$
+CREATE OR REPLACE FUNCTION public.name_key(name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case
+    when octet_length(name) = char_length(name) then lower(name collate "C")
+    else lower(lower(normalize(name, nfd) collate "C") collate "default") collate "C"
+  end
 $function$
 CREATE OR REPLACE FUNCTION public.newest_beat_ns(stream integer, method smallint DEFAULT NULL::smallint)
  RETURNS bigint
@@ -2801,6 +2810,7 @@ missing_consents(uuid): execute to biosignal_api
 missing_consents(uuid): execute to biosignal_ingest
 missing_consents(uuid): execute to public
 move_own_aside(): execute to public
+name_key(text): execute to public
 newest_beat_ns(integer,smallint): execute to public
 newest_feature_ns(integer,smallint): execute to public
 newest_value(integer,smallint): execute to public

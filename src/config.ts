@@ -176,7 +176,7 @@ export const settings = {
     'BIO_PUBLIC_URL',
     '',
     text,
-    'Address that clients use, also the issuer of user tokens. Empty: http://host:port, of tokens of several nodes their cluster, and of links in FHIR the name by which a client asked.',
+    'Address that clients use; also the issuer of user tokens. If empty: http://host:port; with several nodes the issuer is the cluster, and FHIR links use the Host of the request.',
   ),
   logLevel: setting('BIO_LOG_LEVEL', 'info', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Lowest level that is logged.'),
   retentionPeriodSec: setting('BIO_RETENTION_PERIOD_SEC', 600, integer(1, 86_400), 'Interval between deletions of expired rows, seconds.'),
@@ -360,6 +360,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   return Object.freeze(config) as Config;
 }
+
+/** What paths are put behind in links. The issuer of tokens is the address as it is set, which those who verify them compare whole. */
+export const linkBase = (address: string): string => address.replace(/\/+$/, '');
 
 /** Says whether other machines can reach the service, directly or through a proxy. */
 export function isExposed(config: Pick<Config, 'host' | 'trustProxy'>): boolean {

@@ -8,7 +8,7 @@ import { conflictAudit } from './tenancy/conflict-audit.ts';
 import { watchConsent } from './auth/consent-watch.ts';
 import { startReadAudit } from './tenancy/read-audit.ts';
 import { connectRevocation } from './auth/revocation.ts';
-import { isExposed, needMailFrom, needSecret } from './config.ts';
+import { isExposed, linkBase, needMailFrom, needSecret } from './config.ts';
 import type { Config } from './config.ts';
 import { PipelineError } from './errors.ts';
 import type { Logger } from './http/logger.ts';
@@ -146,7 +146,7 @@ async function startInOrder(options: ServiceOptions, logger: Logger, stops: Stop
   stops.push(startWebhookDeliverer({ pool: database.pool, networks, onError: notDelivered }));
   if (config.smtpUrl !== '') {
     const notSent = onceAnOutage((err) => logger.warn({ err }, 'rules: e-mail could not be read or noted'));
-    const mail = { smtpUrl: config.smtpUrl, from: config.mailFrom, language: config.mailLanguage, publicUrl: address.replace(/\/+$/, '') };
+    const mail = { smtpUrl: config.smtpUrl, from: config.mailFrom, language: config.mailLanguage, publicUrl: linkBase(address) };
     const mailFailed = onceAnOutage((err) => logger.warn({ err }, 'rules: the mail server took no e-mail'));
     stops.push(startRuleEmails({ pool: database.pool, ...mail, onError: notSent, onServerFault: mailFailed }));
   }

@@ -114,6 +114,10 @@ export const toSteps = (value: number, step: number): number => Math.round(value
 /** The value of a number of steps, as the double nearest to it: 7143 steps of 0.01 are 71.43. Exact the other way up to STEP_COUNT_MAX. */
 export const fromSteps = (count: number, step: number): number => count / stepsPerUnit(step);
 
+/** A name by which biosignals are told apart: capitals make no difference, nor how an accent is encoded; the accent does. name_key in
+ *  sql/000101-own-abbreviations.sql does the same. */
+export const nameKey = (name: string): string => name.normalize('NFD').toLowerCase();
+
 /** What a lead is called: by its device, else, as a table that was imported has codes only, by its code: `ecg.avr` is aVR, `ecg.mlii` is
  *  MLII, `ecg.ii.1` and `ecg.ii-2` are II 1 and II 2, `acc.x` is x. '': neither says it. */
 export function leadName({ code, lead }: Readonly<{ code: string; lead: string }>): string {

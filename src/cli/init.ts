@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createOrganization } from '../auth/organizations.ts';
-import { readConfig } from '../config.ts';
+import { linkBase, readConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import { upgrade } from '../storage/upgrade.ts';
@@ -86,7 +86,7 @@ dashboard. Secrets are printed once. Running it again changes nothing and lists 
 
 /** Where a browser finds the service: on this machine, if no other address is known. */
 function addressOf({ publicUrl, tlsCert, host, port }: Config): string {
-  if (publicUrl !== '') return publicUrl.replace(/\/+$/, '');
+  if (publicUrl !== '') return linkBase(publicUrl);
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return `${tlsCert === '' ? 'http' : 'https'}://${name}:${port}`;
 }

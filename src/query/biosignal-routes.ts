@@ -15,6 +15,7 @@ import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
+import { nameKey } from '../signal.ts';
 import { wrong } from './wrong.ts';
 
 export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;
@@ -300,14 +301,14 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
           })
           .returning(['id', 'name', 'abbreviation', 'unit', 'loinc_code', 'signal_type', 'role', 'source_type'])
           .returning(sql<boolean>`false`.as('is_flowing'));
+        const taken = (member: 'code' | 'abbreviation', cause?: unknown): PipelineError =>
+          new PipelineError('conflict', `The ${member} ${input[member]} is taken in this project.`, { cause });
         const made = await runForOne(client, insert).catch((cause: unknown) => {
-          if (sqlStateOf(cause) === '23505')
-            throw new PipelineError('conflict', `The code ${input.code} is taken in this project.`, { cause });
-          throw cause;
+          if (sqlStateOf(cause) !== '23505') throw cause;
+          throw taken((cause as { constraint?: string }).constraint === 'biosignal_code_key' ? 'code' : 'abbreviation', cause);
         });
         // Another request has taken it in the meantime, and the database has moved this one aside.
-        if (made.abbreviation !== input.abbreviation)
-          throw new PipelineError('conflict', `The abbreviation ${input.abbreviation} is taken in this project.`);
+        if (made.abbreviation !== input.abbreviation) throw taken('abbreviation');
         await audit(client, request, { action: 'biosignal.created', targetKind: 'biosignal', targetId: String(made.id) });
         return made;
       });
@@ -315,11 +316,13 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
     },
   });
 
-/** As widgets compare what an attribute names. */
-const folded = (word: string): string => word.normalize().trim().toLowerCase();
+/** As widgets compare what an attribute names, where they do not see blanks around it. */
+const keyOf = (word: string): string => nameKey(word.trim());
 
-/** A biosignal is found by its abbreviation, name or feature, by its id and its LOINC code: what is one of these for another is refused.
- *  What devices report under a new code is not; there the database finds a free abbreviation (sql/000101-own-abbreviations.sql).
+/** A biosignal is found by its abbreviation, by id or LOINC code, by name or feature, in this order. A name or abbreviation that is a name,
+ *  abbreviation or feature of another is refused, and so is one that looks like an id or a LOINC code, whether or not another has it. The
+ *  LOINC code itself may be that of another: it says what is measured, and finds the one with the lowest id, the catalog's before its own.
+ *  What devices report under a new code is not refused; there the database finds a free abbreviation (sql/000101-own-abbreviations.sql).
  *  @throws PipelineError conflict, validation_failed */
 async function refuseTaken(db: Db, projectId: string, input: Readonly<Record<'abbreviation' | 'name', string>>): Promise<void> {
   const known = build.selectFrom('biosignal').select(['abbreviation', 'name', 'feature', 'project_id']);
@@ -328,9 +331,10 @@ async function refuseTaken(db: Db, projectId: string, input: Readonly<Record<'ab
     known.where(({ or, eb }) => or([eb('project_id', 'is', null), eb('project_id', '=', projectId)])).orderBy('id'),
   );
   for (const member of ['abbreviation', 'name'] as const) {
-    const wanted = folded(input[member]);
+    const wanted = keyOf(input[member]);
+    if (wanted === '') throw wrong(`/${member}`, 'is blank');
     if (/^\d+(-\d)?$/.test(wanted)) throw wrong(`/${member}`, 'looks like an id or a LOINC code, by which widgets find others');
-    const holder = rows.find((row) => [row.abbreviation, row.name, row.feature ?? ''].some((word) => folded(word) === wanted));
+    const holder = rows.find((row) => [row.abbreviation, row.name, row.feature].some((word) => word !== null && keyOf(word) === wanted));
     if (holder === undefined) continue;
     const whose = holder.project_id === null ? 'the catalog' : 'the project';
     throw new PipelineError(

@@ -64,6 +64,11 @@ describe('a day', () => {
     expect(dayVariability([window(0, 50)], dayMs, hourOf).coverage).toBe(0.0035);
   });
 
+  test('a dip just below zero is 0, not -0', () => {
+    const got = dayVariability(Array.from({ length: 288 }, (_, i) => window(i, i < 96 ? 60.001 : 60)), dayMs, hourOf); // prettier-ignore
+    expect(got.dip_percent).toBe(0);
+  });
+
   test('18 hours give variability, one window less does not', () => {
     const of = (count: number) =>
       dayVariability(

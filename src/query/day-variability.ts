@@ -1,6 +1,8 @@
 /** Variability and heart rate of a day, from windows of five minutes that do not overlap. Nothing is kept: it is worked out from the stored
  *  values whenever it is asked for, so gaps, late data and restarts leave no trace. */
 
+import { fromSteps, toSteps } from '../signal.ts';
+
 /** Five minutes of good NN intervals. */
 export type NnFiveMinutes = Readonly<{ endMs: number; meanMs: number; sdMs: number }>;
 
@@ -18,10 +20,10 @@ export const PART_MIN = 0.5;
 export const RESTING_WINDOWS = 6;
 
 /** Steps that answers are rounded to, last, as stored values are: intervals and rates as hrv_sdnn_300s and hr_ecg. */
-const PER_MS = 1000;
-const PER_RATE = 1000;
-const PER_PERCENT = 100;
-const PER_SHARE = 10_000;
+const MS_STEP = 0.001;
+const RATE_STEP = 0.001;
+const PERCENT_STEP = 0.01;
+const SHARE_STEP = 0.0001;
 
 /** Numbers are whole steps: 0.001 ms, 0.001 /min, 0.01 %, and 0.0001 of coverage. */
 export type DayVariability = Readonly<{
@@ -51,19 +53,19 @@ export function dayVariability(windows: readonly NnFiveMinutes[], dayMs: number,
   const day = partRate(windows, DAYTIME, hourOf);
   return {
     window_count: windows.length,
-    coverage: toSteps(Math.min(1, covered / dayMs), PER_SHARE),
-    sdnn_ms: isWhole ? toSteps(pooledDeviation(windows), PER_MS) : null,
-    sdann_ms: isWhole ? toSteps(deviation(windows.map(({ meanMs }) => meanMs)), PER_MS) : null,
-    sdnn_index_ms: isWhole ? toSteps(mean(windows.map(({ sdMs }) => sdMs)), PER_MS) : null,
-    night_hr: rounded(night, PER_RATE),
-    day_hr: rounded(day, PER_RATE),
-    dip_percent: night === null || day === null ? null : toSteps(100 * (1 - night / day), PER_PERCENT),
-    resting_hr: rounded(restingRate(windows), PER_RATE),
+    coverage: rounded(Math.min(1, covered / dayMs), SHARE_STEP),
+    sdnn_ms: isWhole ? rounded(pooledDeviation(windows), MS_STEP) : null,
+    sdann_ms: isWhole ? rounded(deviation(windows.map(({ meanMs }) => meanMs)), MS_STEP) : null,
+    sdnn_index_ms: isWhole ? rounded(mean(windows.map(({ sdMs }) => sdMs)), MS_STEP) : null,
+    night_hr: roundedOrNull(night, RATE_STEP),
+    day_hr: roundedOrNull(day, RATE_STEP),
+    dip_percent: night === null || day === null ? null : rounded(100 * (1 - night / day), PERCENT_STEP),
+    resting_hr: roundedOrNull(restingRate(windows), RATE_STEP),
   };
 }
 
-const toSteps = (value: number, perUnit: number): number => Math.round(value * perUnit) / perUnit;
-const rounded = (value: number | null, perUnit: number): number | null => (value === null ? null : toSteps(value, perUnit));
+const rounded = (value: number, step: number): number => fromSteps(toSteps(value, step), step);
+const roundedOrNull = (value: number | null, step: number): number | null => (value === null ? null : rounded(value, step));
 
 const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
 

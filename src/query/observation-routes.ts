@@ -7,6 +7,7 @@ import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { pastMonths } from '../tenancy/past-months.ts';
 import { holdSubject, ownSubject } from '../tenancy/record-ownership.ts';
+import { linkBase } from '../config.ts';
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
 import type { Cursors } from '../http/cursor.ts';
@@ -154,7 +155,7 @@ const listObservations = ({ db, cursors, config, onDamaged }: ObservationDeps) =
       if (header('accept').includes(FHIR_TYPE)) {
         const next = found['link']?.slice(1, found['link'].indexOf('>')) ?? null;
         const self = `/api/v1/observations?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()}`;
-        const base = config.publicUrl === '' ? requestedAddress() : config.publicUrl.replace(/\/+$/, '');
+        const base = config.publicUrl === '' ? requestedAddress() : linkBase(config.publicUrl);
         return { status: 200, json: fhirBundle(items, subject.id, base, self, next), contentType: FHIR_TYPE, headers };
       }
       return { status: 200, json: items.map(observationOf), headers };

@@ -89,13 +89,15 @@ export function lettersOfReported({ measurements, events }: ReportedRows, reason
   ];
 }
 
+/** @throws the server's 23505 when another session has just taken the abbreviation of a new code: the next attempt finds it taken, and the
+ *  database gives another (sql/000101-own-abbreviations.sql) */
 async function writeMeasurements(client: pg.Client, rows: readonly ReportedMeasurement[]): Promise<void> {
   await client.query(
     `insert into biosignal (project_id, name, abbreviation, unit, signal_type, role, source_type, code)
      select distinct on (x.project_id, m.code) x.project_id, m.code, upper(m.code), m.unit, 'scalar', 'measurement', 'device', m.code
      from unnest($1::uuid[], $2::text[], $3::text[]) as m (xuser_id, code, unit) join xuser x on x.id = m.xuser_id
      where not exists (select from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id))
-     on conflict do nothing`,
+     on conflict (project_id, code) do nothing`,
     [rows.map((row) => row.subjectId), rows.map((row) => row.code), rows.map((row) => row.unit)],
   );
   await client.query(

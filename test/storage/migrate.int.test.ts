@@ -304,9 +304,41 @@ test('own biosignals from before get a name by which they are found', async () =
      insert into project (id, organization_id, name, project_key)
        values ('00000000-0000-7000-8000-000000000002', '00000000-0000-7000-8000-000000000001', 'Pilot', 'proj_1');
      insert into biosignal (project_id, name, abbreviation, unit, signal_type, source_type, code)
-       values ${[own('SD1', 'a'), own('Sd1-Own', 'b'), own('Grip', 'c'), own('GRIP', 'd'), own('hr_ecg', 'e'), own('Load', 'f')].join(', ')}`,
+       values ${[own('SD1', 'a'), own('Sd1-Own', 'b'), own('Grip', 'c'), own('GRIP', 'd'), own('hr_ecg', 'e'), own('Load', 'f'), own('Ärger', 'g'), own('ärger', 'h'), own('A\u0308RGER', 'i'), own('Arger', 'j'), own('8867-4', 'k')].join(', ')}`,
   );
   await migrate(url);
   const rows = await query(url, 'select abbreviation from biosignal where project_id is not null order by code');
-  expect(rows.map(({ abbreviation }) => abbreviation)).toEqual(['SD1-OWN2', 'Sd1-Own', 'Grip', 'GRIP-OWN', 'hr_ecg-OWN', 'Load']);
+  expect(rows.map(({ abbreviation }) => abbreviation)).toEqual([
+    'SD1-OWN2',
+    'Sd1-Own',
+    'Grip',
+    'GRIP-OWN',
+    'hr_ecg-OWN',
+    'Load',
+    'Ärger',
+    'ärger-OWN',
+    'A\u0308RGER-OWN2',
+    'Arger',
+    '8867-4-OWN',
+  ]);
+});
+
+test('fifty thousand own biosignals are looked through in seconds', async () => {
+  const url = await empty();
+  const before = await folderWith((folder) => rm(join(folder, '000101-own-abbreviations.sql')));
+  await migrate(url, { folder: before });
+  await query(
+    url,
+    `insert into organization (id, name) values ('00000000-0000-7000-8000-000000000001', 'Lab');
+     insert into project (id, organization_id, name, project_key)
+       values ('00000000-0000-7000-8000-000000000002', '00000000-0000-7000-8000-000000000001', 'Pilot', 'proj_1');
+     insert into biosignal (project_id, name, abbreviation, unit, signal_type, source_type, code)
+       select '00000000-0000-7000-8000-000000000002', 'Mine', case when i = 1 then 'x50000' else 'X' || i end, '', 'scalar', 'device', 'c' || i
+       from generate_series(1, 50000) i`,
+  );
+  const startedMs = performance.now();
+  await migrate(url);
+  expect(performance.now() - startedMs).toBeLessThan(15_000);
+  const rows = await query(url, `select abbreviation from biosignal where abbreviation like '%-OWN'`);
+  expect(rows).toEqual([{ abbreviation: 'X50000-OWN' }]);
 });

@@ -10,6 +10,7 @@ const list = [
   { id: 8, name: 'Heart rate', abbreviation: 'HR', loinc_code: '8867-4' },
   { id: 17, name: 'HR', abbreviation: 'PR', loinc_code: '8' },
   { id: 116, name: 'HRV mean NN interval, 5 min', abbreviation: 'MEAN-NN', loinc_code: '' },
+  { id: 1000, name: 'Anger', abbreviation: 'Ärger', loinc_code: '' },
 ] as Biosignal[];
 
 it.each([
@@ -18,6 +19,9 @@ it.each([
   ['17', 17],
   ['8', 8], // an id or a LOINC code, whichever comes first in the catalog
   ['heart RATE', 8],
+  ['äRGER', 1000],
+  ['A\u0308rger', 1000], // an accent on its own, as file names of a Mac have it
+  ['Arger', undefined],
   ['Heart', undefined],
   ['', undefined],
 ])('%o is biosignal %o', (wanted, id) => {

@@ -94,6 +94,9 @@ export async function checkExports(run: Run): Promise<void> {
       ).json as Bundle;
       const entries = bundle.entry ?? [];
       need(bundle.resourceType === 'Bundle' && bundle.type === 'searchset', 'no searchset Bundle');
+      const links = bundle.link ?? [];
+      need(links.length > 0, 'no link');
+      for (const { relation, url } of links) need(URL.canParse(url), `the link ${relation} is not absolute`);
       need(plain.length > 0 && entries.length === plain.length, `${entries.length} entries, ${plain.length} observations`);
       for (const [i, { fullUrl, resource }] of entries.entries()) {
         const one = plain[i];
@@ -143,6 +146,7 @@ export async function checkExports(run: Run): Promise<void> {
 type Bundle = Readonly<{
   resourceType: string;
   type: string;
+  link?: readonly { relation: string; url: string }[];
   entry?: readonly {
     fullUrl: string;
     resource: { id: string; valueQuantity: { value: number }; code: { coding: { code: string }[] }; subject: { reference: string } };
