@@ -47,7 +47,9 @@ function shownBy({ name, unit, cadence_hz: hz, window_sec: sec, source }: Facts)
 
 export function liveValue(method: MethodOfValue): LiveValue {
   const label = namedWithCount(method);
-  return { label, short: method.abbreviation || label, ...shownBy(method) };
+  const short = method.abbreviation || label;
+  // high-frequency power is what German calls the heart rate
+  return { label, short: short === t('HR') ? `HRV ${short}` : short, ...shownBy(method) };
 }
 
 /** Of values that stand on a page without a choice, also while the service has not said what it computes: as its methods have them. */

@@ -115,7 +115,7 @@ export const toSteps = (value: number, step: number): number => Math.round(value
 export const fromSteps = (count: number, step: number): number => count / stepsPerUnit(step);
 
 /** A name by which biosignals are told apart: capitals make no difference, nor how an accent is encoded; the accent does. name_key in
- *  sql/000101-own-abbreviations.sql does the same. */
+ *  sql/000101-own-abbreviations.sql does the same. Widgets look at capitals alone: their bundle has no room for more. */
 export const nameKey = (name: string): string => name.normalize('NFD').toLowerCase();
 
 /** What a lead is called: by its device, else, as a table that was imported has codes only, by its code: `ecg.avr` is aVR, `ecg.mlii` is

@@ -164,7 +164,7 @@ export const de = {
   Down: 'Nach unten',
   'Choose values': 'Werte wählen',
   'Usual values': 'Übliche Werte',
-  'not computed yet': 'noch nicht berechnet',
+  'shown when it is computed next': 'wird mit der nächsten Berechnung angezeigt',
   'no signal for it so far': 'bisher kein Signal dafür',
   'out of date': 'veraltet',
   Loading: 'Wird geladen',

@@ -164,7 +164,7 @@ export const es: Translations = {
   Down: 'Bajar',
   'Choose values': 'Elegir valores',
   'Usual values': 'Valores habituales',
-  'not computed yet': 'aún no calculado',
+  'shown when it is computed next': 'se muestra con el próximo cálculo',
   'no signal for it so far': 'aún sin señal para ello',
   'out of date': 'desfasado',
   Loading: 'Cargando',

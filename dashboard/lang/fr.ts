@@ -164,7 +164,7 @@ export const fr: Translations = {
   Down: 'Descendre',
   'Choose values': 'Choisir les valeurs',
   'Usual values': 'Valeurs habituelles',
-  'not computed yet': 'pas encore calculé',
+  'shown when it is computed next': 'affiché au prochain calcul',
   'no signal for it so far': 'pas encore de signal pour cela',
   'out of date': 'dépassé',
   Loading: 'Chargement',

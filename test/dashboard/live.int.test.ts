@@ -530,7 +530,7 @@ describe.skipIf(chromiumPath === null)('the live page', () => {
       await page.goto(`${dashboard.service.baseUrl}/dashboard/#/users/${twelve.person}?values=hr_ecg,hr_ppg,eda_tonic,hrv_dfa_alpha1_300s`);
       const footOf = (feature: string) => page.locator(`.tile[data-feature=${feature}] .foot`).textContent();
       for (const feature of ['hr_ppg', 'eda_tonic']) await expect.poll(() => footOf(feature)).toContain('no signal for it so far');
-      expect(await footOf('hrv_dfa_alpha1_300s')).toContain('not computed yet');
+      expect(await footOf('hrv_dfa_alpha1_300s')).toContain('shown when it is computed next');
       await picture(page, 'live-no-signal');
       expect(errors).toEqual([]);
       await page.context().close();

@@ -1,6 +1,5 @@
 /** Requests of the widgets: the catalog (once per session), chart series, the newest observation. */
 import type { Answer, BodyOf } from '../../sdk/request.ts';
-import { nameKey } from '../../src/signal.ts';
 import { medianStep } from './buckets.ts';
 import { parseDuration } from './format.ts';
 import type { Session } from './session.ts';
@@ -57,11 +56,11 @@ export async function catalog(session: Session): Promise<readonly Biosignal[]> {
 /** What an attribute means by `HR`, `8867-4` or `17`: a biosignal of the catalog by abbreviation, LOINC code, id or name. */
 export function findBiosignal(list: readonly Biosignal[], wanted: string): Biosignal | undefined {
   if (wanted === '') return undefined; // most have no LOINC code
-  const key = nameKey(wanted);
+  const lower = wanted.toLowerCase();
   return (
-    list.find((item) => nameKey(item.abbreviation) === key) ??
+    list.find((item) => item.abbreviation.toLowerCase() === lower) ??
     list.find((item) => item.loinc_code === wanted || String(item.id) === wanted) ??
-    list.find((item) => nameKey(item.name) === key || item.feature === wanted)
+    list.find((item) => item.name.toLowerCase() === lower || item.feature === wanted)
   );
 }
 
