@@ -396,7 +396,9 @@ export class LiveMonitor {
       <p class="foot">
         ${
           value === undefined
-            ? html`<span class="muted">${this.#hasSignalOf(tile) ? t('shown when it is computed next') : t('no signal for it so far')}</span>`
+            ? html`<span class="muted"
+                >${this.#hasSignalOf(tile) ? t('shown when it is computed next') : t('no signal for it so far')}</span
+              >`
             : isMarked
               ? qualityMark(flag, this.#locale)
               : html`<span class="muted">${t('out of date')}</span>`

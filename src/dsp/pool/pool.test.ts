@@ -235,7 +235,10 @@ test('a device that has run for days is not read back from its start when it get
   pool.push(stream, [run(0, daySec, 64), ...[1, 2, 3].map((no) => run(no, daySec, 1))]);
   await pool.settle();
   pool.openStream(stream, all);
-  pool.push(stream, [0, 1, 2, 3, 4].map((no) => run(no, daySec + 1, 100)));
+  pool.push(
+    stream,
+    [0, 1, 2, 3, 4].map((no) => run(no, daySec + 1, 100)),
+  );
   await pool.settle();
   // a segment with its context, and what the windows reach back, in pieces, of each of five channels
   expect(readCount).toBeGreaterThan(0);
