@@ -21,7 +21,8 @@ beforeAll(async () => {
   let sending = '';
   await until(async () => {
     const devices = await dashboard.send<{ xuser_id: string | null; is_flowing: boolean }[]>('GET', '/api/v1/devices');
-    sending = devices.find(({ is_flowing: flows }) => flows)?.xuser_id ?? '';
+    // what was sent to be viewed flowed, too, some seconds ago
+    sending = devices.find(({ is_flowing: flows, xuser_id: of }) => flows && of !== person)?.xuser_id ?? '';
     return sending !== '';
   });
   pages = [
