@@ -46,6 +46,8 @@ const cutByGaps =
 
 const beforeGaps = `${cutByGaps.slice(0, -1)}; ${strictBeforeGaps}`;
 
+const lastLeftOut = 'the block in which a recording ended was left out at the seam of two segments.';
+
 const withoutFarOff =
   'intervals next to a pulse that is steepest far from the middle of its upstroke were left out, as where samples are missing.';
 
@@ -274,7 +276,9 @@ export const retiredMethods: readonly Method[] = [
       ['perfusion_index', 6],
       ['worn_ppg', 6],
     ] as const
-  ).map(([feature, version]) => earlier(featureMethods[methodIndex(feature)]!, version, beforeGaps)),
+  ).map(([feature, version]) =>
+    earlier(featureMethods[methodIndex(feature)]!, version, feature === 'spo2' ? `${beforeGaps.slice(0, -1)}; ${lastLeftOut}` : beforeGaps),
+  ),
   ...pulseWaveMethods.map((current) => earlier(current, 4, beforeGaps)),
   earlier(
     featureMethods[methodIndex('sqi_ppg')]!,
