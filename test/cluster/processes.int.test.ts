@@ -109,8 +109,12 @@ function viewer(subject: string): { frames: Map<number, string>; end: () => void
       newest = seq;
       frames.set(seq, createHash('sha256').update(new Uint8Array(data)).digest('hex'));
     });
-    socket.addEventListener('close', () => void setTimeout(connect, 200));
-    socket.addEventListener('error', () => undefined);
+    const lost = ({ target }: Event): void => {
+      if (target === socket) setTimeout(connect, 200);
+    };
+    // Node sends no close event when the connection was never made: to a node that is being killed.
+    socket.addEventListener('error', lost, { once: true });
+    socket.addEventListener('close', lost, { once: true });
   };
   connect();
   const end = (): void => {
