@@ -32,9 +32,9 @@ export function hostRule({ host, publicUrl, trustProxy }: Pick<Config, 'host' | 
  *  @throws PipelineError bad_request for a Host that is neither a name nor an address */
 export function requestedAddress(host: string, secure: boolean): string {
   const address = `${secure ? 'https' : 'http'}://${host.toLowerCase()}`;
-  if (host.length > HOST_LENGTH_MAX || nameOf(host) === '' || !URL.canParse(address))
+  if (nameOf(host) === '' || !URL.canParse(address))
     throw new PipelineError('bad_request', `The Host header '${shown(host)}' is neither a name nor an address.`);
-  return address;
+  return new URL(address).origin;
 }
 
 /** The given name, limited to what may stand between quotes. */
@@ -43,8 +43,12 @@ function shown(host: string): string {
   return host.length > HOST_SHOWN_MAX ? `${text}…` : text;
 }
 
+/** Parts of a name, at most 63 characters each, between single dots. Not only what the DNS takes: containers are called `my_service`. */
+const HOST = /^(\[[0-9a-f:.]+\]|(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*(?!-)[a-z0-9_-]{1,63}(?<!-)\.?)(?::\d*)?$/i;
+
 /** The name or address without port and final dot, in lower case; '' when it is neither. */
 function nameOf(host: string): string {
-  const [, name = ''] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d*)?$/i.exec(host) ?? [];
+  if (host.length > HOST_LENGTH_MAX) return '';
+  const [, name = ''] = HOST.exec(host) ?? [];
   return name.toLowerCase().replace(/\.$/, '');
 }

@@ -81,7 +81,7 @@ describe('a Bundle', () => {
     expect(self).toEqual(next);
   });
 
-  it.each(['bio.example/evil', 'user@bio.example', 'bio.example:99999', 'a b', '"><script>'])(
+  it.each(['..', '.', 'bio..example', '-', 'bio.example/evil', 'user@bio.example', 'bio.example:99999', 'a b', '"><script>'])(
     'is refused where the Host is %s, and says nothing of it that could break',
     async (host) => {
       const { status, text } = await ask(open, { host });
