@@ -22,6 +22,17 @@ export function refusedCharacter(text: string, kind: TextKind): string | null {
   return null;
 }
 
+/** Nothing to see, or a blank that is none: zero-width characters, soft hyphens, marks of direction, fillers, the blank of Braille. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u2028\u2029\u2800]/gu;
+
+/** The first character that nobody sees, e.g. `U+200B`; null when there is none. With one, a name is another that looks the same. */
+export function invisibleCharacter(text: string): string | null {
+  const found = text.match(INVISIBLE)?.[0];
+  return found === undefined ? null : nameOf(found.codePointAt(0)!);
+}
+
+export const withoutInvisible = (text: string): string => text.replaceAll(INVISIBLE, '');
+
 function nameOf(unit: number): string {
   return `U+${unit.toString(16).toUpperCase().padStart(4, '0')}`;
 }

@@ -13,6 +13,9 @@ import type { Biosignal } from '../service.ts';
 const signalTypes = ['scalar', 'score', 'category', 'event', 'interval', 'waveform'] as const;
 const sourceTypes = ['device', 'self_report', 'clinician', 'import', 'derived'] as const;
 
+/** The service alone adds derived ones. */
+const ownSources = sourceTypes.filter((type) => type !== 'derived');
+
 const sourceName = (type: (typeof sourceTypes)[number]): string => (type === 'self_report' ? t('self report') : t(type));
 
 export class BiosignalsPage extends ProjectPage {
@@ -100,7 +103,7 @@ export class BiosignalsPage extends ProjectPage {
               placeholder="grip_strength"
               autocomplete="off"
           /></label>
-          <label>${t('Unit (UCUM)')}<input name="unit" maxlength="32" placeholder="kg" autocomplete="off" /></label>
+          <label>${t('Unit (UCUM)')}<input name="unit" required maxlength="32" placeholder="kg" autocomplete="off" /></label>
           <label>${t('LOINC code, if an exact one exists')}<input name="loinc_code" pattern="[0-9]{1,7}-[0-9]" autocomplete="off" /></label>
           <label
             >${t('Kind')}
@@ -111,7 +114,7 @@ export class BiosignalsPage extends ProjectPage {
           <label
             >${t('From')}
             <select name="source_type">
-              ${sourceTypes.map((type) => html`<option value=${type}>${sourceName(type)}</option>`)}
+              ${ownSources.map((type) => html`<option value=${type}>${sourceName(type)}</option>`)}
             </select></label
           >
           <div><button class="primary">${t('Add biosignal')}</button></div>

@@ -16,6 +16,8 @@ import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
 import { nameKey } from '../signal.ts';
+import { invisibleCharacter, withoutInvisible } from '../text.ts';
+import { isUcum, ucumFor } from './ucum.ts';
 import { wrong } from './wrong.ts';
 
 export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;
@@ -266,17 +268,18 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
     summary: 'Add a biosignal of the project',
     description:
       'Packets and measurements whose code it names are stored under it. Name and abbreviation are what widgets and pages find it by, so ' +
-      'they may be neither those of another biosignal of the catalog or the project, in capitals or not, nor the name of a feature.',
+      'they may be neither those of another biosignal of the catalog or the project, in capitals or not, nor the name of a feature, and hold ' +
+      'no invisible characters.',
     access: { key: 'admin', operator: 'admin' },
     params: { projectId: Type.String({ maxLength: 64 }) },
     body: exactly({
       name: OneLine(200, { minLength: 1 }),
-      abbreviation: OneLine(32, { minLength: 1 }),
-      unit: OneLine(32),
+      abbreviation: OneLine(32, { minLength: 1, description: 'Without a comma, which separates those of a list.' }),
+      unit: OneLine(32, { description: 'UCUM, case-sensitive: `kg`, `mm[Hg]`, `/min`, `{score}`, or `1`.' }),
       loinc_code: Type.Optional(Type.String({ pattern: '^([0-9]{1,7}-[0-9])?$' })),
       signal_type: oneOf(signalTypes),
       role: Type.Optional(oneOf(biosignalRoles)),
-      source_type: oneOf(sourceTypes),
+      source_type: oneOf(sourceTypes, { description: 'Not derived: only the service computes those.' }),
       code: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,31}$', description: 'Code of its measurements.' }),
     }),
     responses: { 201: { description: 'The biosignal.', schema: BiosignalSchema } },
@@ -284,6 +287,7 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
     handler: async (request) => {
       const project = await ownProject(db, request.caller, request.params.projectId);
       const input = request.body;
+      refuseUnfit(input);
       const json = await transaction(db, async (client) => {
         await refuseTaken(client, project.id, input);
         const insert = build
@@ -316,8 +320,29 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
     },
   });
 
-/** As widgets compare what an attribute names, where they do not see blanks around it. */
-const keyOf = (word: string): string => nameKey(word.trim());
+/** Equal where two names look alike but for capitals: by compatibility (NFKC), so that full-width letters are letters and every blank is
+ *  one; without what nobody sees, which older names may have; and as widgets compare what an attribute names, without blanks around it. */
+const keyOf = (word: string): string => nameKey(withoutInvisible(word).normalize('NFKC').replaceAll(/\s+/g, ' ').trim());
+
+/** What the pattern of a member cannot say. @throws PipelineError validation_failed */
+function refuseUnfit({
+  name,
+  abbreviation,
+  unit,
+  source_type: source,
+}: Readonly<Record<'name' | 'abbreviation' | 'unit' | 'source_type', string>>): void {
+  for (const [member, text] of Object.entries({ name, abbreviation })) {
+    const invisible = invisibleCharacter(text);
+    if (invisible !== null) throw wrong(`/${member}`, `holds ${invisible}, which nobody sees: it would look like another`);
+  }
+  if (abbreviation.includes(',')) throw wrong('/abbreviation', 'holds a comma, which separates the abbreviations of a list, as in widgets');
+  if (!isUcum(unit)) {
+    const meant = ucumFor(unit);
+    const advice = 'a unit is written as kg, mm[Hg], Cel, /min or m/s2, what is counted in braces, {score}, a number without one 1';
+    throw wrong('/unit', `${unit === '' ? 'is empty' : 'is no UCUM unit'}: ${meant === null ? advice : `write ${meant}`}`);
+  }
+  if (source === 'derived') throw wrong('/source_type', 'is derived, which only the service computes: choose where the values come from');
+}
 
 /** A biosignal is found by its abbreviation, by id or LOINC code, by name or feature, in this order. A name or abbreviation that is a name,
  *  abbreviation or feature of another is refused, and so is one that looks like an id or a LOINC code, whether or not another has it. The

@@ -1,6 +1,7 @@
 // Biosignals of a project's own next to the catalog's: each is found by its name and by no other's, also when a device named it, and
 // whatever the catalog is given later.
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { isUcum } from '../../src/query/ucum.ts';
 import { findBiosignal } from '../../widgets/shared/data.ts';
 import { packetOf } from '../helpers/packets.ts';
 import { runService, type RunningService } from '../helpers/running-service.ts';
@@ -67,6 +68,98 @@ it.each([
 ])('refuses a blank %s', async (pointer, name, abbreviation) => {
   const { status, body } = await add(name, abbreviation, 'mine');
   expect([status, body.code, body.detail]).toEqual([422, 'validation_failed', `${pointer}: is blank`]);
+});
+
+const addAs = (changed: object) =>
+  running.send<{ detail: string; code: string; errors: { pointer: string }[] }>('POST', path, {
+    body: { name: 'Fit', abbreviation: 'FIT', unit: 'ms', signal_type: 'scalar', source_type: 'device', code: 'fit', ...changed },
+  });
+const refusal = async (changed: object): Promise<unknown> => {
+  const before = await list();
+  const { status, body } = await addAs(changed);
+  expect(await list()).toEqual(before);
+  expect([status, body.code]).toEqual([422, 'validation_failed']);
+  expect(body.errors.map(({ pointer }) => pointer)).toEqual([body.detail.split(':')[0]]);
+  return body.detail;
+};
+
+it('refuses an abbreviation that no list could name, and a source that is the service', async () => {
+  expect(await refusal({ abbreviation: 'A,B' })).toBe(
+    '/abbreviation: holds a comma, which separates the abbreviations of a list, as in widgets',
+  );
+  expect(await refusal({ source_type: 'derived' })).toBe(
+    '/source_type: is derived, which only the service computes: choose where the values come from',
+  );
+});
+
+// promise: own-names
+it.each([
+  ['HR\u200b', 'U+200B'],
+  ['H\u00adR', 'U+00AD'],
+  ['\u202eHR', 'U+202E'],
+  ['H\u2060R', 'U+2060'],
+  ['HR\ufe0f', 'U+FE0F'],
+  ['H\u3164R', 'U+3164'],
+  ['HR\u{e0041}', 'U+E0041'],
+])('refuses a name or abbreviation with what nobody sees: %j', async (text, character) => {
+  for (const member of ['name', 'abbreviation'])
+    expect(await refusal({ [member]: text })).toBe(`/${member}: holds ${character}, which nobody sees: it would look like another`);
+});
+
+// promise: own-names
+it.each([
+  ['abbreviation', '\uff28\uff32', 'HR'], // full-width
+  ['name', 'Heart\u00a0rate  from\u2003ECG', 'HR'],
+  ['abbreviation', '\u{1d407}R', 'HR'], // a letter of mathematics
+])('refuses a %s that is another by compatibility: %j', async (member, text, holder) => {
+  const { status, body } = await addAs({ [member]: text });
+  expect([status, body.code]).toEqual([409, 'conflict']);
+  expect(body.detail).toContain(`the catalog has ${holder} (`);
+});
+
+// promise: own-units
+it.each([
+  ['bpm', 'write /min'],
+  ['mmHg', 'write mm[Hg]'],
+  ['°C', 'write Cel'],
+  ['lbs', 'write [lb_av]'],
+  ['µS', 'write uS'],
+  ['m/s²', 'write m/s2'],
+  ['m/s^2', 'write m/s2'],
+  ['steps', 'write {steps}'],
+  ['beats per minute', 'write {beats}/min'],
+  ['kilograms', 'write kg'],
+])('refuses the unit %s and says: %s', async (unit, advice) => expect(await refusal({ unit })).toBe(`/unit: is no UCUM unit: ${advice}`));
+
+// promise: own-units
+it('refuses other units with how one is written, and takes what UCUM has', async () => {
+  expect(await refusal({ unit: '' })).toMatch(/^\/unit: is empty: a unit is written as kg, /);
+  for (const unit of ['kg//', '{', '§', 'm)', '((m)', '{a b}', '7.', '.m', 'kilo gram'])
+    expect(await refusal({ unit })).toMatch(/^\/unit: is no UCUM unit: /);
+  const units = [
+    'kg',
+    '1',
+    '%',
+    '/min',
+    '{beats}/min',
+    'm/s2',
+    'mm[Hg]',
+    '10*3/uL',
+    'mL/(kg.min)',
+    'uS',
+    '[lb_av]',
+    'kg{dry}',
+    'm[g]',
+    '1/min',
+    '%/s2',
+    "[arb'U]",
+  ];
+  for (const [i, unit] of units.entries()) {
+    const made = await addAs({ unit, name: `Unit ${i} of`, abbreviation: `UNIT-${i}`, code: `unit_${i}` });
+    expect([unit, made.status]).toEqual([unit, 201]);
+  }
+  // Every unit of the catalog is one.
+  for (const { unit } of await list()) expect([unit, isUcum(unit)]).toEqual([unit, true]);
 });
 
 it('takes one name and abbreviation of its own, and tells of a code that is taken', async () => {
@@ -160,4 +253,18 @@ it('keeps the values of a code whose abbreviation another request has just taken
     );
   await until(async () => (await stored()).rows.length > 0);
   expect((await stored()).rows).toEqual([{ abbreviation: 'STRIDE-OWN', value: 7 }]);
+});
+
+it('refuses a name that looks like an older one with an invisible character', async () => {
+  await running.database.pool.query(
+    `insert into biosignal (project_id, name, abbreviation, unit, signal_type, source_type, code)
+     values ($1, $2, $2, 'x,y', 'scalar', 'derived', 'older')`,
+    [running.org.projectId, 'OLD\u200bER'],
+  );
+  expect((await addAs({ abbreviation: 'Older' })).status).toBe(409);
+  // What is there stays and takes measurements.
+  const { id } = (await list()).find(({ abbreviation }) => abbreviation === 'OLD\u200bER')!;
+  await running.token('old');
+  const measurements = [{ biosignal_id: id, value: 3, time: '2026-03-01T08:00:00Z' }];
+  expect((await running.send('POST', '/api/v1/measurements', { body: { subject_id: 'old', measurements } })).status).toBe(201);
 });
