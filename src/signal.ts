@@ -114,6 +114,28 @@ export const toSteps = (value: number, step: number): number => Math.round(value
 /** The value of a number of steps, as the double nearest to it: 7143 steps of 0.01 are 71.43. Exact the other way up to STEP_COUNT_MAX. */
 export const fromSteps = (count: number, step: number): number => count / stepsPerUnit(step);
 
+/** A mean has this many digits where nobody knows the step of its values, as of reported ones. */
+const MEAN_DIGITS = 12;
+/** No sum of decimal numbers has a digit of its own beyond. */
+const SUM_DIGITS = 15;
+
+/** A mean as it is answered: rounded last, to the step of its values, as they were; of counts, whose step is 1, to a thousandth. Computed
+ *  in whole steps, so that a mean is rounded alike whatever it was summed up from.
+ *  @param sum in the unit  @param perUnit steps in one unit; null: values have no step, and a mean of several 12 digits */
+export function meanOf(sum: number, n: number, perUnit: number | null): number {
+  if (perUnit === null) return n === 1 ? sum : Number((sum / n).toPrecision(MEAN_DIGITS));
+  const answered = perUnit === 1 ? 1000 : perUnit;
+  return (Math.round((Math.round(sum * perUnit) * (answered / perUnit)) / n) + 0) / answered;
+}
+
+/** The sum of sums: whole steps again, where floats that are added up are not.  @param perUnit see meanOf */
+export function sumOf(sums: readonly number[], perUnit: number | null): number {
+  const sum = sums.reduce((all, one) => all + (perUnit === null ? one : Math.round(one * perUnit)), 0);
+  if (perUnit !== null) return sum / perUnit;
+  const rounded = Number(sum.toPrecision(SUM_DIGITS));
+  return sums.length > 1 && Number.isFinite(rounded) ? rounded : sum;
+}
+
 /** A name by which biosignals are told apart: capitals make no difference, nor how an accent is encoded; the accent does. name_key in
  *  sql/000101-own-abbreviations.sql does the same. Widgets look at capitals alone: their bundle has no room for more. */
 export const nameKey = (name: string): string => name.normalize('NFD').toLowerCase();

@@ -11,9 +11,21 @@ export type Value = {
   ms: number;
   value: number | null;
   qmask: number;
+  /** Steps of the method in its unit. */
+  per_unit: number;
 };
 /** What a bucket comes to. */
-export type Bucket = { n: number; good: number; suspect: number; sum: number; min: number; max: number; goodSum: number; goodMax: number };
+export type Bucket = {
+  perUnit: number;
+  n: number;
+  good: number;
+  suspect: number;
+  sum: number;
+  min: number;
+  max: number;
+  goodSum: number;
+  goodMax: number;
+};
 
 export const MINUTE_MS = 60_000;
 const steps = { feature_1m: MINUTE_MS, feature_1h: 60 * MINUTE_MS, feature_1d: 1440 * MINUTE_MS } as const;
@@ -42,7 +54,7 @@ export async function compareAggregates(oracle: Oracle): Promise<void> {
 export async function valuesOf(oracle: Oracle, boots: readonly string[]): Promise<Value[]> {
   return await oracle.stage.sql<Value>(
     `select encode(s.boot_id, 'hex') as boot, s.uuid as stream, m.name as feature, m.id::int as method, f.channel_no::int as channel, extract(epoch from f.time)::float8 * 1000 as ms,
-       f.value, f.qmask::int as qmask
+       f.value, f.qmask::int as qmask, steps_per_unit(m.step) as per_unit
      from feature f join stream s on s.id = f.stream_id join method m on m.id = f.method_id where encode(s.boot_id, 'hex') = any ($1)`,
     [boots],
   );
@@ -64,7 +76,20 @@ export function bucketsOf(values: readonly Value[], stepMs: number, keyOf: (valu
     const key = `${keyOf(value)} ${Math.floor(value.ms / stepMs) * stepMs}`;
     let bucket = buckets.get(key);
     if (bucket === undefined)
-      buckets.set(key, (bucket = { n: 0, good: 0, suspect: 0, sum: 0, min: Infinity, max: -Infinity, goodSum: 0, goodMax: -Infinity }));
+      buckets.set(
+        key,
+        (bucket = {
+          perUnit: value.per_unit,
+          n: 0,
+          good: 0,
+          suspect: 0,
+          sum: 0,
+          min: Infinity,
+          max: -Infinity,
+          goodSum: 0,
+          goodMax: -Infinity,
+        }),
+      );
     bucket.n++;
     if (!usable(value)) continue;
     if (value.qmask === 0) {
@@ -78,6 +103,10 @@ export function bucketsOf(values: readonly Value[], stepMs: number, keyOf: (valu
   }
   return buckets;
 }
+
+/** A mean is answered in whole steps; one of counts in thousandths. */
+export const isMean = (answered: number, exact: number, perUnit: number): boolean =>
+  near(answered, exact) || Math.abs(answered - exact) <= (0.5 + TOLERANCE) / (perUnit === 1 ? 1000 : perUnit);
 
 export const near = (a: number, b: number): boolean => a === b || Math.abs(a - b) <= TOLERANCE * Math.max(Math.abs(a), Math.abs(b), 1e-6);
 
@@ -158,7 +187,10 @@ async function compareCharts(oracle: Oracle, person: Person, values: readonly Va
         for (const [agg, wanted] of cells) {
           const cell = got.get(`${feature} ${agg} ${ms}`);
           const isRight =
-            wanted === undefined ? cell === undefined : (cell !== undefined && near(cell, wanted)) || (wanted === 0 && cell === undefined);
+            wanted === undefined
+              ? cell === undefined
+              : (cell !== undefined && (agg === 'mean' ? isMean(cell, wanted, bucket.perUnit) : near(cell, wanted))) ||
+                (wanted === 0 && cell === undefined);
           if (!isRight)
             return oracle.complain(
               'charts',

@@ -1,6 +1,6 @@
 /** Observations by the time at which they were recorded: around a recording all of its minutes, before and after it none. */
 import type { Oracle, Person } from '../oracle.ts';
-import { bucketsOf, MINUTE_MS, near, newestMethods, shownOf, valuesOf } from './aggregates.ts';
+import { bucketsOf, isMean, MINUTE_MS, newestMethods, shownOf, valuesOf } from './aggregates.ts';
 import type { Value } from './aggregates.ts';
 import { readerOf } from './recordings.ts';
 
@@ -37,7 +37,7 @@ async function compareSignal(
   const minutes = [...bucketsOf(values, MINUTE_MS, ({ stream, method, channel }) => `${stream} ${method} ${channel}`)].flatMap(
     ([key, bucket]) => {
       const shown = shownOf(bucket);
-      return shown === null ? [] : [{ ms: Number(key.split(' ')[3]), value: shown.mean }];
+      return shown === null ? [] : [{ ms: Number(key.split(' ')[3]), value: shown.mean, perUnit: bucket.perUnit }];
     },
   );
   if (minutes.length === 0) return;
@@ -74,12 +74,15 @@ async function compareSignal(
 
 type Minute = Readonly<{ ms: number; value: number }>;
 
-const inOrder = (minutes: readonly Minute[]): Minute[] => minutes.toSorted((a, b) => a.ms - b.ms || a.value - b.value);
+const inOrder = <T extends Minute>(minutes: readonly T[]): T[] => minutes.toSorted((a, b) => a.ms - b.ms || a.value - b.value);
 
-/** Of the same minutes, and their means apart by no more than sums of floats in another order are. */
-function areSame(got: readonly Minute[], wanted: readonly Minute[]): boolean {
+/** Of the same minutes, and their means apart by no more than they are rounded. */
+function areSame(got: readonly Minute[], wanted: readonly (Minute & Readonly<{ perUnit: number }>)[]): boolean {
   const sought = inOrder(wanted);
-  return got.length === sought.length && inOrder(got).every(({ ms, value }, i) => ms === sought[i]!.ms && near(value, sought[i]!.value));
+  return (
+    got.length === sought.length &&
+    inOrder(got).every(({ ms, value }, i) => ms === sought[i]!.ms && isMean(value, sought[i]!.value, sought[i]!.perUnit))
+  );
 }
 
 function textOf(minutes: readonly Minute[]): string {

@@ -470,6 +470,26 @@ export const faults: readonly Fault[] = [
     'if (end - first <= bucketsMax &&',
     'if (end - first <= 5 * bucketsMax &&',
   ]),
+  fault('own-units', 'any text is a unit', 'test/query/own-biosignals.int.test.ts', [
+    'src/query/ucum.ts',
+    'return term() && at === unit.length;',
+    "return (term() && at === unit.length) || unit !== '';",
+  ]),
+  fault('one-flag', 'totals are good as soon as one value is', 'test/query/observation-summaries.int.test.ts', [
+    'src/query/chart-detail.ts',
+    'flag: n === 0 ? null : flagOf(',
+    'flag: goodN > 0 ? 0 : flagOf(',
+  ]),
+  fault('observation-expected', 'a minute of values every five minutes expects none', 'test/query/observation-summaries.int.test.ts', [
+    'src/query/expected-values.ts',
+    'if (due < 1 - ROUNDING) return null;',
+    'if (due < 1 - ROUNDING) return 0;',
+  ]),
+  fault('means-rounded', 'a mean has the digits of its division', 'test/query/observation-summaries.int.test.ts', [
+    'src/signal.ts',
+    'const answered = perUnit === 1 ? 1000 : perUnit;',
+    'const answered = 1e9 * perUnit;',
+  ]),
   fault('observation-summaries-fhir', 'the end of a day is a day of UTC later', 'test/query/observation-summaries.int.test.ts', [
     'src/query/fhir.ts',
     'end: row.effective_end }',

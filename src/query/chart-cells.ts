@@ -1,4 +1,5 @@
 /** Aggregates of a bucket as columns of SQL, and the number and flag shown for it. */
+import { meanOf } from '../signal.ts';
 import type { QualityFlag } from '../signal.ts';
 import type { ChartAggregate } from './chart.ts';
 
@@ -81,24 +82,30 @@ function never(value: never): never {
   throw new TypeError(String(value));
 }
 
-/** The flag of a bucket: 0 when at least half of the expected values are good, 1 when at least half are good or suspect, else 2. */
+/** The flag of a stretch of time, be it a bucket, a minute, an hour, a day or a whole range: 0 when at least half of its values are good, 1
+ *  when at least half are good or suspect, else 2. */
 export function flagOf({ n, good_n: good, suspect_n: suspect }: Pick<BucketRow, 'n' | 'good_n' | 'suspect_n'>): QualityFlag {
   return good * 2 >= n ? 0 : (good + suspect) * 2 >= n ? 1 : 2;
 }
 
+/** flagOf as SQL.  @param row alias of a row with n, good_n and suspect_n */
+export const flagInSql = (row: string): string =>
+  `case when ${row}.good_n * 2 >= ${row}.n then 0 when (${row}.good_n + ${row}.suspect_n) * 2 >= ${row}.n then 1 else 2 end`;
+
 /** The number of a bucket and its flag. A good bucket's number comes from its good values only, a suspect one's from its good and suspect
  *  values, a bad one's from all: a bucket has one number, and qualityMax only decides whether it is shown. Sums and counts cover the values
- *  that qualityMax admits, so that steps walked in a suspect minute count at every zoom or at none. */
-export function cellOf(row: Omit<BucketRow, 'ms'>, aggregate: ChartAggregate, qualityMax: QualityFlag): Cell {
+ *  that qualityMax admits, so that steps walked in a suspect minute count at every zoom or at none.
+ *  @param perUnit of the method, see meanOf */
+export function cellOf(row: Omit<BucketRow, 'ms'>, aggregate: ChartAggregate, qualityMax: QualityFlag, perUnit: number | null): Cell {
   const flag = flagOf(row);
   const admitted = qualityMax === 0 ? row.good_n : qualityMax === 1 ? row.good_n + row.suspect_n : row.value_n;
   if (aggregate === 'count') return { value: admitted, flag };
   if (admitted === 0 || flag > qualityMax) return { value: null, flag };
   const { good = null, suspect = null, every = null } = row;
   if (aggregate === 'sum') return { value: qualityMax === 2 ? every : join('sum', good, suspect), flag };
-  if (flag === 2) return { value: aggregate === 'mean' && every !== null ? every / row.value_n : every, flag };
-  const value = flag === 0 ? good : join(aggregate, good, suspect);
-  return { value: aggregate === 'mean' && value !== null ? value / (flag === 0 ? row.good_n : row.good_n + row.suspect_n) : value, flag };
+  const value = flag === 0 ? good : flag === 1 ? join(aggregate, good, suspect) : every;
+  if (aggregate !== 'mean' || value === null) return { value, flag };
+  return { value: meanOf(value, [row.good_n, row.good_n + row.suspect_n, row.value_n][flag]!, perUnit), flag };
 }
 
 /** Combines the number of the good values with that of the suspect ones. */

@@ -1,15 +1,17 @@
 /** Detail behind a chart's numbers: how many values a bucket has, how many of them are good, and its extremes; and the same for the whole
  *  range, computed from values rather than bucket numbers, so that it is the same at every resolution. */
+import { meanOf, sumOf } from '../signal.ts';
 import type { QualityFlag } from '../signal.ts';
-import { classes, extremesOf, type BucketRow, type Class, type Column } from './chart-cells.ts';
+import { classes, extremesOf, flagOf, type BucketRow, type Class, type Column } from './chart-cells.ts';
 
-/** Min, max and mean cover the good values of a range; if there are none, the suspect ones; then all, as far as qualityMax admits them. */
+/** Min, max and mean cover the good values of a range, however few; if there are none, the suspect ones; then all, as far as qualityMax
+ *  admits them. */
 export type Totals = Readonly<{
   n: number;
   goodN: number;
   /** How many values the method yields in the range, up to now; null: unknown. */
   expectedN: number | null;
-  /** Flag of the values behind min, max and mean; null: there are none. */
+  /** Of the range, as of any bucket (flagOf): how much of it the numbers speak for, not what they are made of; null: nothing there. */
   flag: QualityFlag | null;
   min: number | null;
   max: number | null;
@@ -34,13 +36,8 @@ export type ChartDetail = {
   totals: Totals[];
 };
 
-/** How many values are due between two times, Unix ms; future ones are not. */
-export function expectedIn(cadenceHz: number | null, fromMs: number, toMs: number, nowMs: number): number | null {
-  return cadenceHz === null ? null : Math.round((Math.max(0, Math.min(toMs, nowMs) - fromMs) / 1000) * cadenceHz);
-}
-
-/** Totals of a column except its first and last value, which rollups only know per bucket. */
-export function totalsOf(column: Column, qualityMax: QualityFlag, expectedN: number | null): Omit<Totals, 'first' | 'last'> {
+/** Totals of a column except its first and last value, which rollups only know per bucket.  @param perUnit see meanOf */
+export function totalsOf(column: Column, qualityMax: QualityFlag, perUnit: number | null): Omit<Totals, 'expectedN' | 'first' | 'last'> {
   const rows = [...column.values()].flatMap(({ row }) => (row === undefined ? [] : [row]));
   const count = (of: (row: BucketRow) => number): number => rows.reduce((sum, row) => sum + of(row), 0);
   const [n, goodN, suspectN, valueN] = [
@@ -49,8 +46,8 @@ export function totalsOf(column: Column, qualityMax: QualityFlag, expectedN: num
     count((row) => row.suspect_n),
     count((row) => row.value_n),
   ];
-  const flag = goodN > 0 ? 0 : suspectN > 0 && qualityMax > 0 ? 1 : valueN > 0 && qualityMax === 2 ? 2 : null;
-  const which = flag === null ? null : classes[flag];
+  const best = goodN > 0 ? 0 : suspectN > 0 && qualityMax > 0 ? 1 : valueN > 0 && qualityMax === 2 ? 2 : null;
+  const which = best === null ? null : classes[best];
   const numbers = (of: Class | null, what: 'min' | 'max' | 'sum'): number[] =>
     of === null ? [] : rows.map((row) => row[`${of}_${what}`]).filter((value) => value !== null && value !== undefined);
   const extremes = (of: Class | null): readonly [number | null, number | null] => {
@@ -64,18 +61,17 @@ export function totalsOf(column: Column, qualityMax: QualityFlag, expectedN: num
   return {
     n,
     goodN,
-    expectedN,
-    flag,
+    flag: n === 0 ? null : flagOf({ n, good_n: goodN, suspect_n: suspectN }),
     min,
     max,
-    mean: sums.length === 0 ? null : add(sums) / [goodN, suspectN, valueN][flag!]!,
+    mean: sums.length === 0 ? null : meanOf(sumOf(sums, perUnit), [goodN, suspectN, valueN][best!]!, perUnit),
     suspect:
-      suspectMin === null ? null : { n: suspectN, min: suspectMin, max: suspectMax!, mean: add(numbers('suspect', 'sum')) / suspectN },
-    sum: admitted.length === 0 ? null : add(admitted),
+      suspectMin === null
+        ? null
+        : { n: suspectN, min: suspectMin, max: suspectMax!, mean: meanOf(sumOf(numbers('suspect', 'sum'), perUnit), suspectN, perUnit) },
+    sum: admitted.length === 0 ? null : sumOf(admitted, perUnit),
   };
 }
-
-const add = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /** Adds the row of a bucket. @param row undefined: the bucket has no values */
 export function pushDetail(

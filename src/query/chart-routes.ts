@@ -112,16 +112,17 @@ const DetailSchema = exactly(
       {
         description:
           'Of the whole range, one per column, from its values and not from its buckets: the same at every resolution. min, max, mean: of its ' +
-          'good values; where it has none, of the suspect ones (qmask 1), then of all (qmask 2), as far as quality_max admits them. suspect: of its ' +
-          'suspect values alone, where quality_max admits them. first, last: ' +
-          'good values. sum: of all that quality_max admits.',
+          'good values, however few; where it has none, of the suspect ones, then of all, as far as quality_max admits them. qmask: of the range, as ' +
+          'of a bucket and of an hour or a day of observations: 0 when at least half of its values are good, 1 when at least half are good or ' +
+          'suspect, else 2; so a mean with qmask 2 is of the few good values of a bad range. suspect: of its suspect values alone, where ' +
+          'quality_max admits them. first, last: good values. sum: of all that quality_max admits.',
       },
     ),
   },
   {
     description:
       'With detail: true. Rows parallel to qmask. n: values there; good_n: good ones; expected_n: values due in the part of the bucket that lies in the ' +
-      'range and not in the future, null where nobody knows; min, max: of the values that the number is made of.',
+      'range and not in the future, null where nobody knows or they are farther apart than that part is long; min, max: of the values that the number is made of.',
   },
 );
 const ChartSchema = exactly({
@@ -142,7 +143,11 @@ const ChartSchema = exactly({
     }),
     { description: 'Columns of data after the first.' },
   ),
-  data: Type.Array(Type.Array(nullable(Type.Number())), { description: 'Rows [ts, v1, v2 …]; ts is the start of the bucket, Unix ms.' }),
+  data: Type.Array(Type.Array(nullable(Type.Number())), {
+    description:
+      'Rows [ts, v1, v2 …]; ts is the start of the bucket, Unix ms. A mean is rounded to the step of the values of its method, one of reported ' +
+      'values to 12 digits.',
+  }),
   qmask: Type.Array(Type.Array(nullable(QualityMask)), {
     description:
       'Rows of flags, parallel to data without its first column. null: nothing there; a null value with a flag: too bad to show. A value flagged ' +

@@ -7,7 +7,8 @@ import { lengthMs, type Resolution } from './chart-resolution.ts';
 import { ROW_SEC_MAX } from '../storage/sample-rows.ts';
 import { methodsOf } from './chart-sources.ts';
 import { bucketSums, cellOf, flagOf, type BucketRow, type Cell, type Column } from './chart-cells.ts';
-import { expectedIn, pushDetail, totalsOf, type ChartDetail, type Totals } from './chart-detail.ts';
+import { pushDetail, totalsOf, type ChartDetail, type Totals } from './chart-detail.ts';
+import { expectedIn } from './expected-values.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { FeatureBuckets, readFeatureBuckets, readFeatureValues, type BucketAt, type End, type PackedSeries } from './feature-buckets.ts';
 import { readSamples } from './samples.ts';
@@ -86,8 +87,8 @@ export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, sig
     if (series.kind === 'waveform') {
       const read = await waveColumns(db, query, waves.get(index) ?? [], resolution, sources.secondsOf);
       const [low, high] = read.map((cells) => atStarts(cells, resolution, starts)) as [Column, Column];
-      columns.push({ series: index, what: 'min', cells: low, cadenceHz: null, ends: null, methodCodes: [] });
-      columns.push({ series: index, what: 'max', cells: high, cadenceHz: null, ends: null, methodCodes: [] });
+      columns.push({ series: index, what: 'min', cells: low, cadenceHz: null, perUnit: null, ends: null, methodCodes: [] });
+      columns.push({ series: index, what: 'max', cells: high, cadenceHz: null, perUnit: null, ends: null, methodCodes: [] });
     } else if (series.kind === 'feature') {
       const column = await featureColumn(query, series, resolution, table, starts, features, sources);
       columns.push({ series: index, what: series.aggregate, ...column });
@@ -96,7 +97,7 @@ export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, sig
         atStarts(await measurementColumn(db, asked, series.biosignalId, aggregate, resolution), resolution, starts);
       const cells = await read(query, series.aggregate);
       const ends = query.detail === true ? await endsOf(query, cells, read) : null;
-      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: null, ends, methodCodes: [] });
+      columns.push({ series: index, what: series.aggregate, cells, cadenceHz: null, perUnit: null, ends, methodCodes: [] });
     }
   }
   const held = query.fill === 'none' ? [...new Set(columns.flatMap(({ cells }) => [...cells.keys()]))].sort((a, b) => a - b) : starts;
@@ -109,6 +110,8 @@ type ReadColumn = Readonly<{
   cells: Column;
   /** How often the method yields a value. */
   cadenceHz: number | null;
+  /** Steps of its values in their unit, the finest of its versions; null: they have none, see meanOf. */
+  perUnit: number | null;
   /** First and last good value of the range; with `detail`. */
   ends: Pick<Totals, 'first' | 'last'> | null;
   methodCodes: readonly string[];
@@ -146,15 +149,18 @@ async function tabulate(
     chart.qmask.push(row.map((cell) => cell?.flag ?? null));
     if (chart.detail === undefined) continue;
     const rows = columns.map(({ cells }) => cells.get(ts)?.row);
-    const due = columns.map(({ cadenceHz }) => expected(cadenceHz, ts));
+    const due = columns.map(({ cadenceHz }, i) => expected(cadenceHz, ts, rows[i]?.n ?? 0));
     pushDetail(chart.detail, rows, due, query.qualityMax);
   }
-  for (const { cells, cadenceHz, ends } of columns)
+  for (const { cells, cadenceHz, perUnit, ends } of columns) {
+    const totals = totalsOf(cells, query.qualityMax, perUnit);
     chart.detail?.totals.push({
-      ...totalsOf(cells, query.qualityMax, expected(cadenceHz, null)),
+      ...totals,
+      expectedN: expected(cadenceHz, null, totals.n),
       first: ends?.first ?? null,
       last: ends?.last ?? null,
     });
+  }
   return chart;
 }
 
@@ -162,14 +168,15 @@ async function tabulate(
 function dueIn(
   { fromNs, toNs }: ChartQuery,
   starts: readonly number[],
-): (cadenceHz: number | null, bucketMs: number | null) => number | null {
+): (cadenceHz: number | null, bucketMs: number | null, n: number) => number | null {
   const nowMs = unixNowMs();
   const [fromMs, toMs] = [Number(fromNs) / 1e6, Number(toNs) / 1e6];
   const endOf = new Map(starts.map((ms, i) => [ms, starts[i + 1] ?? toMs]));
-  return (cadenceHz, bucketMs) =>
-    bucketMs === null
-      ? expectedIn(cadenceHz, fromMs, toMs, nowMs)
-      : expectedIn(cadenceHz, Math.max(bucketMs, fromMs), Math.min(endOf.get(bucketMs) ?? toMs, toMs), nowMs);
+  return (cadenceHz, bucketMs, n) => {
+    const beginMs = Math.max(bucketMs ?? fromMs, fromMs);
+    const endMs = Math.min(bucketMs === null ? toMs : (endOf.get(bucketMs) ?? toMs), toMs, nowMs);
+    return expectedIn(cadenceHz, endMs - beginMs, n);
+  };
 }
 
 /** The first and last good value of the range, from the first and last bucket that has any. */
@@ -290,7 +297,7 @@ async function featureColumn(
   starts: readonly number[],
   features: readonly PackedSeries[],
   { startMsOf, methods }: ChartPlan['sources'],
-): Promise<Pick<ReadColumn, 'cells' | 'ends' | 'cadenceHz' | 'methodCodes'>> {
+): Promise<Pick<ReadColumn, 'cells' | 'ends' | 'cadenceHz' | 'perUnit' | 'methodCodes'>> {
   const { qualityMax, fromNs, toNs, onDamaged } = query;
   const { aggregate } = series;
   const withDetail = query.detail === true;
@@ -298,6 +305,7 @@ async function featureColumn(
   const bucketAt = bucketFinder(resolution, starts);
   const cells: Column = new Map();
   const methodCodes: string[] = [];
+  let perUnit = 1;
   let [first, last]: [End | null, End | null] = [null, null];
   const versions = methodsOf(series, methods);
   for (const { id, code } of versions) {
@@ -309,13 +317,16 @@ async function featureColumn(
       else buckets.addSeries(packed, startMsOf.get(packed.stream_id));
     }
     const column = buckets.column(aggregate, withDetail, cells);
-    if (column.cells.size > 0) methodCodes.push(code);
+    if (column.cells.size > 0) {
+      methodCodes.push(code);
+      perUnit = Math.max(perUnit, buckets.perUnit);
+    }
     for (const [ms, cell] of column.cells) cells.set(ms, cell);
     if (column.first !== null && (first === null || column.first.ms < first.ms)) first = column.first;
     if (column.last !== null && (last === null || column.last.ms > last.ms)) last = column.last;
   }
   const ends = withDetail ? { first: first?.value ?? null, last: last?.value ?? null } : null;
-  return { cells, ends, cadenceHz: versions[0]?.cadenceHz ?? null, methodCodes };
+  return { cells, ends, cadenceHz: versions[0]?.cadenceHz ?? null, perUnit, methodCodes };
 }
 
 function bucketFinder(resolution: Resolution, starts: readonly number[]): BucketAt {
@@ -335,7 +346,7 @@ function bucketFinder(resolution: Resolution, starts: readonly number[]): Bucket
 function cellsOf(rows: readonly BucketRow[], aggregate: ChartAggregate, { qualityMax, detail }: ChartQuery): Column {
   return new Map(
     rows.map((row) => {
-      const cell = cellOf(row, aggregate, qualityMax);
+      const cell = cellOf(row, aggregate, qualityMax, null);
       return [row.ms, detail === true ? { ...cell, row } : cell];
     }),
   );

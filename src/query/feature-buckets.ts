@@ -187,6 +187,11 @@ export class FeatureBuckets {
     this.#every = new Class(starts.length, withExtremes);
   }
 
+  /** Steps of the values in their unit. */
+  get perUnit(): number {
+    return this.#perUnit;
+  }
+
   /** Adds packed statistics, and whole minutes of values.
    *  @param startMs of the recording: a kept day does not say when in it its first and last value are, but not before the recording */
   addSeries(series: PackedSeries, startMs = -Infinity): void {
@@ -256,7 +261,7 @@ export class FeatureBuckets {
     for (let b = 0; b < this.#starts.length; b++) {
       if (this.#n[b] === 0 || taken?.has(this.#starts[b]!) === true) continue;
       const row = this.#rowOf(b, aggregate, detail);
-      const cell = cellOf(row, aggregate, this.#worst);
+      const cell = cellOf(row, aggregate, this.#worst, this.#perUnit);
       cells.set(row.ms, detail ? { ...cell, row } : cell);
       if (!detail || row.good_n === 0) continue;
       first ??= { ms: row.ms, value: this.#good.value('first', b, this.#perUnit) };

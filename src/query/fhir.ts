@@ -45,7 +45,7 @@ export function fhirObservation(row: ObservationRow, subjectId: string): object 
   const components: object[] = [{ code: concept('quality-flag', 'Quality: 0 good, 1 suspect, 2 bad'), valueInteger: row.qmask }];
   if (row.value_n !== null) components.push({ code: concept('value-count', `Values in the ${bucket}`), valueInteger: row.value_n });
   if (row.good_n !== null) components.push({ code: concept('good-value-count', `Good values in the ${bucket}`), valueInteger: row.good_n });
-  if (row.effective_end !== undefined && row.expected_n !== null)
+  if (row.expected_n !== null)
     components.push({ code: concept('expected-value-count', `Values in a whole ${bucket}`), valueInteger: row.expected_n });
   return {
     resourceType: 'Observation',

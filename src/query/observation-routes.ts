@@ -31,7 +31,7 @@ export const ObservationSchema = exactly({
   id: Type.String(),
   biosignal_id: Type.Integer(),
   loinc_code: Type.String(),
-  value: Type.Number(),
+  value: Type.Number({ description: 'A mean is rounded to the step of the values of its method; of what is counted, the sum.' }),
   unit: Type.String(),
   effective_time: Timestamp,
   device_id: Type.String({ description: 'Empty where no device was involved.' }),
@@ -39,7 +39,13 @@ export const ObservationSchema = exactly({
   qmask: QualityMask,
   n: nullable(Type.Integer({ description: 'Of a minute, hour or day: values that it has; null: a single value that was reported.' })),
   good_n: nullable(Type.Integer({ description: 'How many of them are good.' })),
-  expected_n: nullable(Type.Integer({ description: 'How many a whole minute, hour or day has.' })),
+  expected_n: nullable(
+    Type.Integer({
+      description:
+        'How many a whole minute, hour or day has; where that is no whole number, as of a minute of values every 8 s, the nearest, or n where it ' +
+        'has one more. Null: nobody knows, or they are farther apart than it is long, as values every 5 min are in a minute, of which most have none.',
+    }),
+  ),
   min: nullable(Type.Number({ description: 'Least of the values that value is the mean of.' })),
   max: nullable(Type.Number({ description: 'Greatest of them.' })),
 });

@@ -1,8 +1,11 @@
 /** Observations by the hour or the day: the values of a derived feature that a person's device gave in it, from the stored hours. */
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
+import { meanOf, sumOf } from '../signal.ts';
 import { isCounted, sourceOf } from './observations.ts';
+import { flagInSql } from './chart-cells.ts';
 import { firstTimeOf } from './clock-times.ts';
+import { expectedIn } from './expected-values.ts';
 import type { ObservationFilter, ObservationRow } from './observations.ts';
 
 /** ISO 8601. Minutes are read by readObservations. */
@@ -18,7 +21,10 @@ type SummaryRow = Readonly<{
   device: string;
   method_code: string;
   cadence_hz: number | null;
-  value: number;
+  per_unit: number;
+  /** Of the values behind its flag, and how many they are; of what is counted, of all that are not bad. */
+  sum: number;
+  used_n: number;
   qmask: number;
   n: number;
   value_n: number;
@@ -29,17 +35,16 @@ type SummaryRow = Readonly<{
 
 /** SQL: how many values of a bucket are not worse than quality_max, by quality_max. */
 const usable = ['r.good_n', '(r.good_n + r.suspect_n)', 'r.value_n'] as const;
-/** Extremes and mean of the values behind a bucket's flag (f.flag). */
+/** Extremes and sum of the values behind a bucket's flag (f.flag). */
 const extremes = `
   case f.flag when 0 then r.good_min when 1 then least(r.good_min, r.suspect_min) else r.min end as min,
   case f.flag when 0 then r.good_max when 1 then greatest(r.good_max, r.suspect_max) else r.max end as max`;
-const meanValue = `
-  (case f.flag when 0 then r.good_sum / r.good_n
-     when 1 then (coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0)) / (r.good_n + r.suspect_n)
-     else r.sum / r.value_n end)::float8 as value`;
+const sums = `
+  (case f.flag when 0 then r.good_sum when 1 then coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) else r.sum end)::float8 as sum,
+  (case f.flag when 0 then r.good_n when 1 then r.good_n + r.suspect_n else r.value_n end)::float8 as used_n`;
 /** Sum of a bucket. Steps walked in a suspect second of a good minute count. */
-const sumValue = `
-  (case f.flag when 2 then r.sum else coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) end)::float8 as value`;
+const countedSum = `
+  (case f.flag when 2 then r.sum else coalesce(r.good_sum, 0) + coalesce(r.suspect_sum, 0) end)::float8 as sum, 1::float8 as used_n`;
 
 /** Reads hours of UTC, or days of a time zone, that begin in the range and in which at least half of the values are usable. Streams of one
  *  device (it was started again) are one series. A day has 23, 24 or 25 hours.
@@ -60,6 +65,7 @@ export async function readSummaries(
   const end = daily ? firstTimeOf(`(r.bucket at time zone $10::text + interval '1 day')`, '$10::text') : `r.bucket + interval '1 hour'`;
   const [compare, direction] = filter.order === 'asc' ? ['>', 'asc'] : ['<', 'desc'];
   const n = usable[filter.qualityMax === 0 ? 0 : filter.qualityMax === 1 ? 1 : 2];
+  const isSum = isCounted(biosignal.unit);
   const { rows } = await db.query<SummaryRow>(
     prepared(
       `with every as (
@@ -77,10 +83,10 @@ export async function readSummaries(
          select distinct on (bucket, device, channel) * from every where value_n > 0
          order by bucket, device, channel, array_position($5::int[], method_id::int))
        select date_part('epoch', r.bucket) * 1000 as ms, date_part('epoch', ${end}) * 1000 as end_ms, k.series, r.device, m.code as method_code, m.cadence_hz,
-         ${isCounted(biosignal.unit) ? sumValue : meanValue}, ${extremes},
+         steps_per_unit(m.step) as per_unit, ${isSum ? countedSum : sums}, ${extremes},
          f.flag as qmask, r.n::int as n, r.value_n::int as value_n, r.good_n::int as good_n
        from r join method m on m.id = r.method_id
-       cross join lateral (select case when r.good_n * 2 >= r.n then 0 when (r.good_n + r.suspect_n) * 2 >= r.n then 1 else 2 end as flag) f
+       cross join lateral (select ${flagInSql('r')} as flag) f
        cross join lateral (
          select substr(encode(sha256(convert_to(concat_ws(' ', $6::text, m.code, r.channel, r.device), 'UTF8')), 'hex'), 1, 32)::uuid as series) k
        where ${n} > 0 and ${n} * 2 >= r.n
@@ -101,8 +107,9 @@ export async function readSummaries(
     ),
   );
   const { id: biosignalId, name, abbreviation, loinc_code, signal_type, unit } = biosignal;
-  return rows.map(({ ms, end_ms: endMs, series, device, cadence_hz: cadenceHz, ...row }) => ({
+  return rows.map(({ ms, end_ms: endMs, series, device, cadence_hz: cadenceHz, per_unit: perUnit, sum, used_n: usedN, ...row }) => ({
     ...row,
+    value: isSum ? sumOf([sum], perUnit) : meanOf(sum, usedN, perUnit),
     id: `${series}.${ms / 1000}.${interval}`,
     biosignal_id: biosignalId,
     name,
@@ -113,7 +120,7 @@ export async function readSummaries(
     effective_time: microseconds(ms),
     effective_end: microseconds(endMs),
     device_id: device,
-    expected_n: cadenceHz === null ? null : Math.round(((endMs - ms) / 1000) * cadenceHz),
+    expected_n: expectedIn(cadenceHz, endMs - ms, row.n),
   }));
 }
 

@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto';
 import type { Db } from '../storage/database/database.ts';
 import { prepared } from '../storage/database/prepared.ts';
 import { newestFirst } from '../storage/newest-method.ts';
+import { meanOf } from '../signal.ts';
 import type { QualityFlag } from '../signal.ts';
 import { extremesOf, flagOf, type BucketRow } from './chart-cells.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
+import { expectedIn } from './expected-values.ts';
 import { minutesInSteps, readFeatureBuckets } from './feature-buckets.ts';
 import type { PackedSeries } from './feature-buckets.ts';
 
@@ -46,7 +48,7 @@ export type ObservationRow = Observation &
     n: number | null;
     value_n: number | null;
     good_n: number | null;
-    /** How many values the method yields in a whole minute, hour or day. */
+    /** How many values the method yields in a whole minute, hour or day; null: see expectedIn. */
     expected_n: number | null;
     /** Of an hour or a day: its end, as effective_time. */
     effective_end?: string;
@@ -184,7 +186,7 @@ async function derived(db: Db, filter: ObservationFilter, feature: string): Prom
     n: row.n,
     value_n: row.value_n,
     good_n: row.good_n,
-    expected_n: method.cadenceHz === null ? null : Math.round(60 * method.cadenceHz),
+    expected_n: expectedIn(method.cadenceHz, MINUTE_MS, row.n),
     ...numbersOf(row, perUnit, isCounted(filter.biosignal.unit)),
   }));
 }
@@ -222,8 +224,8 @@ function isUsable({ n, good_n: goodN, suspect_n: suspectN, value_n: valueN }: Bu
   return usable > 0 && usable * 2 >= n;
 }
 
-/** The number of a minute, and the extremes behind it. A single division, of whole numbers: the mean is as exact as a number can be. A sum
- *  has steps walked in a suspect second of a good minute, too.  @param row in whole steps */
+/** The number of a minute, and the extremes behind it. A sum has steps walked in a suspect second of a good minute, too.
+ *  @param row in whole steps */
 function numbersOf(row: BucketRow, perUnit: number, isSum: boolean): Pick<ObservationRow, 'value' | 'qmask' | 'min' | 'max'> {
   const qmask = flagOf(row);
   const [min, max] = extremesOf(row, qmask);
@@ -234,7 +236,7 @@ function numbersOf(row: BucketRow, perUnit: number, isSum: boolean): Pick<Observ
         ? [(row.good_sum ?? 0) + (row.suspect_sum ?? 0), row.good_n + row.suspect_n]
         : [row.good_sum ?? 0, row.good_n];
   const inUnit = (steps: number | null): number | null => (steps === null ? null : steps / perUnit);
-  return { value: sum / (isSum ? perUnit : n * perUnit), qmask, min: inUnit(min), max: inUnit(max) };
+  return { value: isSum ? sum / perUnit : meanOf(sum / perUnit, n, perUnit), qmask, min: inUnit(min), max: inUnit(max) };
 }
 
 const MINUTE_MS = 60_000;

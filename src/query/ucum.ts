@@ -73,32 +73,22 @@ export function isUcum(unit: string): boolean {
 
 /** What people write, in small letters, and what UCUM has for it. */
 const meant: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    ...{ bpm: '/min', rpm: '/min', percent: '%', mmhg: 'mm[Hg]', cmh2o: 'cm[H2O]', psi: '[psi]', ppm: '[ppm]', ppb: '[ppb]', iu: '[IU]' },
-    ...{ '°c': 'Cel', degc: 'Cel', celsius: 'Cel', '°f': '[degF]', degf: '[degF]', fahrenheit: '[degF]', '°': 'deg', degree: 'deg' },
-    ...{ lb: '[lb_av]', oz: '[oz_av]', in: '[in_i]', inch: '[in_i]', ft: '[ft_i]', yd: '[yd_i]', mi: '[mi_i]', mile: '[mi_i]' },
-    ...{ sec: 's', second: 's', minute: 'min', hr: 'h', hour: 'h', day: 'd', week: 'wk', month: 'mo', yr: 'a', year: 'a' },
-    ...{ kilogram: 'kg', milligram: 'mg', kilometer: 'km', kilometre: 'km', centimeter: 'cm', centimetre: 'cm', millisecond: 'ms' },
-    ...{
-      msec: 'ms',
-      kph: 'km/h',
-      mph: '[mi_i]/h',
-      ohm: 'Ohm',
-      ω: 'Ohm',
-      kω: 'kOhm',
-      hertz: 'Hz',
-      gram: 'g',
-      meter: 'm',
-      metre: 'm',
-      liter: 'L',
-      litre: 'L',
-    },
-  }),
+  `
+  bpm=/min rpm=/min percent=% mmhg=mm[Hg] cmh2o=cm[H2O] psi=[psi] ppm=[ppm] ppb=[ppb] iu=[IU]
+  °c=Cel degc=Cel celsius=Cel °f=[degF] degf=[degF] fahrenheit=[degF] °=deg degree=deg
+  lb=[lb_av] oz=[oz_av] in=[in_i] inch=[in_i] ft=[ft_i] yd=[yd_i] mi=[mi_i] mile=[mi_i] kph=km/h mph=[mi_i]/h
+  sec=s second=s msec=ms millisecond=ms minute=min hr=h hour=h day=d week=wk month=mo yr=a year=a
+  gram=g kilogram=kg milligram=mg meter=m metre=m kilometer=km kilometre=km centimeter=cm centimetre=cm liter=L litre=L
+  ohm=Ohm ω=Ohm kω=kOhm hertz=Hz`
+    .trim()
+    .split(/\s+/)
+    .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
 );
 
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
-/** How UCUM would have what a text probably means; null where that is no guess either. Unknown words become annotations, as what is counted. */
+/** How UCUM would have what a text probably means; null where that is no guess either. Unknown words become annotations, as what is
+ *  counted. */
 export function ucumFor(text: string): string | null {
   const spelled = text
     .trim()

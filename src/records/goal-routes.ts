@@ -12,6 +12,7 @@ import { build, now, run } from '../storage/database/build.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
+import { meanOf } from '../signal.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { ownRead, SubjectQuery } from './self-report-routes.ts';
 
@@ -36,11 +37,12 @@ type Goal = Readonly<Static<typeof GoalSchema>>;
 
 /** Progress is computed from reported measurements (measurement) or from derived values by the minute (feature_1m). */
 const progressSql = `
-  select g.id, g.biosignal_id, b.name, b.unit, g.title, g.target, g.agg, g.period, to_json(p.start) #>> '{}' as period_start, v.value
+  select g.id, g.biosignal_id, b.name, b.unit, g.title, g.target, g.agg, g.period, to_json(p.start) #>> '{}' as period_start, v.value, v.n,
+    (select max(steps_per_unit(m.step)) from method m where m.kind = 'feature' and m.name = b.feature) as per_unit
   from goal g join biosignal b on b.id = g.biosignal_id
   cross join lateral (select date_trunc(g.period, now() at time zone $2) at time zone $2 as start) p
   cross join lateral (
-    select case g.agg when 'sum' then sum(x.sum) when 'mean' then sum(x.sum) / nullif(sum(x.n), 0) when 'max' then max(x.max) else nullif(sum(x.n), 0) end as value
+    select case g.agg when 'sum' then sum(x.sum) when 'mean' then sum(x.sum) when 'max' then max(x.max) else nullif(sum(x.n), 0) end as value, sum(x.n) as n
     from (
       select sum(m.value) as sum, count(*)::double precision as n, max(m.value) as max from measurement m
       where b.code is not null and m.xuser_id = g.xuser_id and m.biosignal_id = g.biosignal_id and m.time >= p.start and m.time <= now() and m.qmask < 2
@@ -61,7 +63,14 @@ type Deps = Readonly<{ db: Pool }>;
 
 async function progressOf(db: Db, subject: Subject): Promise<readonly Goal[]> {
   // SQL: days and weeks in a time zone.
-  return (await db.query<Goal>(progressSql, [subject.id, subject.timeZone])).rows;
+  const { rows } = await db.query<Goal & Readonly<{ n: number | null; per_unit: number | null }>>(progressSql, [
+    subject.id,
+    subject.timeZone,
+  ]);
+  return rows.map(({ n, per_unit: perUnit, ...goal }) => ({
+    ...goal,
+    value: goal.agg === 'mean' && goal.value !== null && n !== null ? meanOf(goal.value, n, perUnit) : goal.value,
+  }));
 }
 
 const listGoals = ({ db }: Deps) =>

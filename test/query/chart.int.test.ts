@@ -262,7 +262,7 @@ test('each bucket says how much data it rests on, and the totals of the range ar
     flag: 0,
     min: 41,
     max: 158,
-    mean: expect.closeTo(good.reduce((sum, value) => sum + value, 0) / good.length, 9) as number,
+    mean: Math.round((1000 * good.reduce((sum, value) => sum + value, 0)) / good.length) / 1000, // a method without a step
     first: good[0],
     last: good.at(-1),
   };
@@ -271,7 +271,7 @@ test('each bucket says how much data it rests on, and the totals of the range ar
     n: doubtful.length,
     min: Math.min(...doubtful),
     max: Math.max(...doubtful),
-    mean: expect.closeTo(doubtful.reduce((sum, value) => sum + value, 0) / doubtful.length, 9) as number,
+    mean: Math.round((1000 * doubtful.reduce((sum, value) => sum + value, 0)) / doubtful.length) / 1000,
   };
   for (const kept of [false, true]) {
     if (kept) await refreshRollups(database);

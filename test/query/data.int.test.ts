@@ -342,7 +342,10 @@ describe('FHIR', () => {
       valueQuantity: { value: 60, system: 'http://unitsofmeasure.org', code: '/min' },
       method: { coding: [{ code: 'derived:hr_ecg_v1' }] },
     });
-    expect(bundle.entry?.[1]?.resource).toMatchObject({ status: 'preliminary', component: [{ valueInteger: 1 }, {}, {}] });
+    expect(bundle.entry?.[1]?.resource).toMatchObject({
+      status: 'preliminary',
+      component: [{ valueInteger: 1 }, {}, {}, { valueInteger: 60 }],
+    });
     expect((await bundleOf('biosignal_id=20&limit=1')).link.map(({ relation }) => relation)).toEqual(['self', 'next']);
   });
 

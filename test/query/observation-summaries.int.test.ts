@@ -8,6 +8,8 @@ import { runService, type RunningService } from '../helpers/running-service.ts';
 
 const HOUR = 3_600_000;
 const HR_ECG = 20;
+const EDA_TONIC = 31;
+const V_BURDEN = 111;
 const startMs = Date.UTC(2026, 2, 27, 21, 17);
 /** Of the two starts: the device is off for an hour between them. */
 const starts = [
@@ -56,8 +58,21 @@ beforeAll(async () => {
   expect(streams).toHaveLength(2);
   const { pool } = running.database;
   await pool.query(
-    `insert into method (kind, name, code, cadence_hz, unit) values ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min') on conflict do nothing`,
+    `insert into method (kind, name, code, cadence_hz, unit, step) values ('feature', 'hr_ecg', 'derived:hr_ecg_v1', 1, '/min', 0.001),
+       ('feature', 'eda_tonic', 'derived:eda_tonic_v1', 1 / 8.0, 'uS', 0.001),
+       ('feature', 'ventricular_burden_300s', 'derived:ventricular_burden_300s_v1', 1 / 300.0, '%', 0.01) on conflict do nothing`,
   );
+  // Of the first start: one value every 8 s, which 60 s are no multiple of, and one every 5 min.
+  for (const [code, everySec] of [
+    ['derived:eda_tonic_v1', 8],
+    ['derived:ventricular_burden_300s_v1', 300],
+  ] as const)
+    await putFeatures(
+      running.database,
+      `select t * $3::bigint * 1000000000 as ts_ns, (t % 7)::float8 as value, s.id as stream_id, m.id as method_id, (-1)::smallint as channel_no, 0::smallint as qmask
+       from generate_series($1::bigint / $3 + 1, $2::bigint / $3) t, method m, stream s where m.code = $4 and s.epoch_ns / 1000000000 = $1`,
+      [startMs / 1000, startMs / 1000 + 6 * 3600, everySec, code],
+    );
   // What is summed up: a heart rate every 20 s, some suspect and bad, some hours all bad.
   for (const { fromMs, toMs } of starts) {
     const count = await putFeatures(
@@ -101,6 +116,9 @@ function dayOf(ms: number, timeZone: string): number {
   return at;
 }
 
+/** To the step of the heart rate, 0.001 /min. */
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;
+
 /** What a client computes from the values, with the flag's rule. */
 function expected(bucketOf: (ms: number) => number, qualityMax: number): unknown[] {
   const buckets = new Map<number, Value[]>();
@@ -118,7 +136,7 @@ function expected(bucketOf: (ms: number) => number, qualityMax: number): unknown
       const qmask = count(0) * 2 >= all.length ? 0 : count(1) * 2 >= all.length ? 1 : 2;
       if (qmask > qualityMax) return [];
       const used = all.filter(([, , flag]) => flag <= qmask).map(([, value]) => value);
-      const value = used.reduce((sum, one) => sum + one, 0) / used.length;
+      const value = rounded(used.reduce((sum, one) => sum + one, 0) / used.length);
       return [{ ms, value, qmask, n: all.length, good_n: count(0), min: Math.min(...used), max: Math.max(...used) }];
     });
 }
@@ -202,6 +220,158 @@ describe('observations by', () => {
     expect(await refused('biosignal_id=61&interval=P1D')).toEqual([422, '/query/interval']);
     expect(await refused(`biosignal_id=${HR_ECG}&interval=P1D&tz=Mars/Olympus`)).toEqual([422, '/query/tz']);
     expect(await refused(`biosignal_id=${HR_ECG}&interval=PT2H`)).toEqual([422, '/query/interval']);
+  });
+});
+
+type Range = Readonly<{ from: string; to: string }>;
+type Chart = Readonly<{
+  data: readonly (readonly (number | null)[])[];
+  detail: Readonly<{
+    n: readonly (readonly (number | null)[])[];
+    good_n: readonly (readonly (number | null)[])[];
+    expected_n: readonly (readonly (number | null)[])[];
+    totals: readonly Readonly<{
+      n: number;
+      good_n: number;
+      expected_n: number | null;
+      qmask: number | null;
+      mean: number | null;
+      sum: number | null;
+    }>[];
+  }>;
+}>;
+
+async function chartOf(biosignal: number, range: Range, more: object): Promise<Chart> {
+  const body = { subject_id: subject, series: [{ biosignal_id: biosignal }], range, detail: true, max_points: 5000, ...more };
+  const { status, text, body: chart } = await running.send<Chart>('POST', '/api/v1/charts/query', { body });
+  expect(status, text).toBe(200);
+  return chart;
+}
+
+const shortRange = { from: new Date(startMs).toISOString(), to: new Date(startMs + 6 * HOUR).toISOString() };
+
+/** Due at 5-minute steps of the clock: a minute has one or none, and nobody knows which. */
+// promise: observation-expected
+describe('how many values are due', () => {
+  const of = (biosignal: number, query: string) =>
+    running.send<Observation[]>(
+      'GET',
+      `/api/v1/observations?biosignal_id=${biosignal}&subject_id=${subject}&order=asc&since=${shortRange.from}&until=${shortRange.to}&${query}`,
+    );
+
+  it('is not said of a minute whose values are five minutes apart; of the hour and the day it is', async () => {
+    const minutes = (await of(V_BURDEN, 'limit=1000')).body;
+    expect(minutes.length).toBe(72);
+    for (const { n, good_n: good, expected_n: due } of minutes) expect([n, good, due]).toEqual([1, 1, null]);
+    const hours = (await of(V_BURDEN, 'interval=PT1H')).body;
+    expect(hours.map(({ good_n: good, expected_n: due }) => [good, due])).toEqual([12, 12, 12, 12, 12, 4].map((good) => [good, 12]));
+    const days = (await of(V_BURDEN, 'interval=P1D&tz=UTC')).body;
+    expect(days.map(({ expected_n: due }) => due)).toEqual([288]);
+  });
+
+  it.each(['PT1M', 'PT1H'])('is in FHIR of %s what it is in JSON', async (interval) => {
+    for (const biosignal of [V_BURDEN, EDA_TONIC]) {
+      const json = (await of(biosignal, `interval=${interval}&limit=3`)).body;
+      const { body } = await running.send<{ entry: { resource: { component: { code: { text: string }; valueInteger: number }[] } }[] }>(
+        'GET',
+        `/api/v1/observations?biosignal_id=${biosignal}&subject_id=${subject}&order=asc&limit=3&since=${shortRange.from}&until=${shortRange.to}&interval=${interval}`,
+        { headers: { accept: 'application/fhir+json' } },
+      );
+      const due = body.entry.map(
+        ({ resource }) => resource.component.find(({ code }) => code.text.startsWith('Values in a whole'))?.valueInteger,
+      );
+      expect(due).toEqual(json.map(({ expected_n: value }) => value ?? undefined));
+      expect(due.every((value) => value !== 0)).toBe(true);
+    }
+  });
+
+  it('is never less than what one series has, however the steps of values and of buckets fit together', async () => {
+    for (const { n, expected_n: due } of (await of(EDA_TONIC, 'limit=1000')).body) expect(due).toBeGreaterThanOrEqual(n);
+    for (const [biosignal, cadenceSec] of [
+      [EDA_TONIC, 8],
+      [V_BURDEN, 300],
+    ] as const)
+      for (const [resolution, sec] of [
+        ['10s', 10],
+        ['15s', 15],
+        ['1m', 60],
+        ['2m', 120],
+        ['5m', 300],
+        ['1h', 3600],
+      ] as const) {
+        const { detail } = await chartOf(biosignal, shortRange, { resolution, fill: 'null' });
+        const rows = detail.n.map(([n], i) => [n ?? 0, detail.expected_n[i]![0]!] as const);
+        expect(rows.length, resolution).toBeGreaterThanOrEqual((6 * 3600) / sec);
+        for (const [n, due] of rows.slice(1, -1)) {
+          if (sec < cadenceSec) expect([resolution, due]).toEqual([resolution, null]);
+          else expect([resolution, Math.abs(due! - sec / cadenceSec) < 1, due! >= n]).toEqual([resolution, true, true]);
+        }
+        const [totals] = detail.totals;
+        expect([resolution, totals!.expected_n]).toEqual([resolution, Math.floor((6 * 3600) / cadenceSec)]);
+      }
+  });
+});
+
+// promise: one-flag
+it.each([
+  ['PT1H', HOUR],
+  ['P1D', 24 * HOUR],
+] as const)('the totals of a chart of exactly one %s have its flag, whatever quality they admit', async (interval, lengthMs) => {
+  const rows = await answered(`interval=${interval}&tz=UTC&limit=1000&quality_max=2`);
+  const flags = new Set<number>();
+  for (const row of rows) {
+    const from = Date.parse(row.effective_time);
+    const range = { from: new Date(from).toISOString(), to: new Date(from + lengthMs).toISOString() };
+    flags.add(row.qmask);
+    for (const quality of [0, 1, 2]) {
+      const [totals] = (await chartOf(HR_ECG, range, { quality_max: quality, resolution: '5m' })).detail.totals;
+      expect([row.effective_time, quality, totals!.n, totals!.good_n, totals!.qmask]).toEqual([
+        row.effective_time,
+        quality,
+        row.n,
+        row.good_n,
+        row.qmask,
+      ]);
+    }
+  }
+  expect(flags.has(0)).toBe(true);
+  if (interval === 'PT1H') expect(flags).toEqual(new Set([0, 1, 2]));
+});
+
+/** A mean of many values: no digit that no value has. */
+// promise: means-rounded
+describe('means are rounded to the step of the values', () => {
+  const digits = (text: string, members: readonly string[]): readonly string[] =>
+    members.flatMap((member) => [...text.matchAll(new RegExp(`"${member}":(-?[0-9.e+-]+)`, 'g'))].map((match) => match[1]!));
+  const atMostThree = (numbers: readonly string[]): void => {
+    expect(numbers.length).toBeGreaterThan(20);
+    for (const number of numbers) expect(number).toMatch(/^-?\d+(\.\d{1,3})?$/);
+  };
+
+  it.each(['PT1M', 'PT1H', 'P1D'])('of observations of %s, in JSON and in FHIR', async (interval) => {
+    const query = `interval=${interval}&tz=UTC&limit=1000&quality_max=2`;
+    const json = await ask(query);
+    const fhir = await ask(query, 'application/fhir+json');
+    const numbers = [...digits(json.text, ['value', 'min', 'max']), ...digits(fhir.text, ['value'])];
+    if (interval === 'P1D') expect(numbers.every((number) => /^\d+(\.\d{1,3})?$/.test(number))).toBe(true);
+    else atMostThree(numbers);
+    const { entry } = fhir.body as unknown as { entry: { resource: { valueQuantity: { value: number } } }[] };
+    expect(entry.map(({ resource }) => resource.valueQuantity.value)).toEqual(json.body.map(({ value }) => value));
+  });
+
+  it.each(['1m', '1h', '1d'])('of charts by %s, buckets and totals; a minute has the value of its observation', async (resolution) => {
+    const range = { from: new Date(startMs).toISOString(), to: new Date(startMs + 2 * 24 * HOUR).toISOString() };
+    const { data, detail } = await chartOf(HR_ECG, range, { resolution, quality_max: 2, tz: 'UTC' });
+    const means = data.flatMap(([, mean]) => (mean === null ? [] : [`${mean}`]));
+    for (const number of means) expect(number).toMatch(/^\d+(\.\d{1,3})?$/);
+    const { mean, sum } = detail.totals[0]!;
+    for (const number of [mean, sum]) expect(`${number}`).toMatch(/^\d+(\.\d{1,3})?$/);
+    const interval = { '1m': 'PT1M', '1h': 'PT1H', '1d': 'P1D' }[resolution];
+    const rows = await answered(`interval=${interval}&tz=UTC&limit=1000&quality_max=2`);
+    const shownAt = new Map(data.map(([ms, value]) => [ms, value]));
+    const inRange = rows.filter(({ effective_time: at }) => Date.parse(at) >= startMs && Date.parse(at) < startMs + 24 * HOUR);
+    expect(inRange.length).toBeGreaterThan(resolution === '1d' ? 0 : 20);
+    for (const { effective_time: at, value } of inRange) expect([at, shownAt.get(Date.parse(at))]).toEqual([at, value]);
   });
 });
 

@@ -310,6 +310,17 @@ it("reports progress towards a goal in the person's time zone", async () => {
   expect(await own.call('listGoals')).toEqual([]);
 });
 
+// promise: means-rounded
+it('rounds the mean of a goal of reported values, which have no step, to 12 digits', async () => {
+  await api.client().call('createGoal', { body: { subject_id: ada.id, biosignal_id: 67, target: 70, agg: 'mean' } });
+  const now = Date.now();
+  const measurements = [70, 70, 71].map((value, i) => ({ biosignal_id: 67, value, time: new Date(now - i).toISOString() }));
+  await api.client().call('createMeasurements', { body: { subject_id: ada.id, measurements } });
+  const goals = await api.client(ada.token).call('listGoals');
+  expect(goals).toMatchObject([{ value: 70.3333333333, agg: 'mean' }]);
+  await api.client().call('endGoal', { params: { goalId: goals[0]!.id } });
+});
+
 it('shows the health of devices (lost packets, battery, lag), and nothing of other organizations', async () => {
   const { pool } = api.database;
   await pool.query(
