@@ -8,7 +8,7 @@ const maxConcurrency = 12;
 const chaiConfig = { truncateThreshold: 400 } as const;
 const shared = { testTimeout: 60_000, hookTimeout: 240_000, pool: 'forks', expect, chaiConfig, maxConcurrency } as const;
 
-const alone = ['test/dashboard/wall.int.test.ts'];
+const alone = ['wall', 'wall-group', 'wall-lost', 'wall-names'].map((name) => `test/dashboard/${name}.int.test.ts`);
 // Not `exclude` of a project, here and below: it would keep --exclude of the command line from it.
 const others = alone.map((file) => `!${file}`);
 

@@ -15,6 +15,8 @@ export type LiveValue = Readonly<{
   per: number;
   /** Older than this, a value is out of date, ms. */
   staleMs: number;
+  /** The first one is there after so long at most, where the signal is whole, ms. */
+  dueMs: number;
   /** Kind of channel that it is made from. */
   source: string;
   /** It is of the last seconds of ECG or PPG, and says nothing of now while that is unusable; unlike what says of the signal how it is. */
@@ -40,6 +42,7 @@ function shownBy({ name, unit, cadence_hz: hz, window_sec: sec, source }: Facts)
     feature: name,
     ...shownAs({ name, unit }),
     staleMs: cadenceMs <= 1000 ? EACH_SECOND_STALE_MS : cadenceMs + LATE_MS,
+    dueMs: Math.max(cadenceMs, 1000 * (sec ?? 0)),
     source,
     isOfNow: (source === 'ecg' || source === 'ppg') && sec !== null && sec <= NOW_SEC_MAX && !saysHowSignalIs.test(name),
   };

@@ -29,6 +29,15 @@ const methodUnit = (method: Measure): string => shownAs(method).title;
 /** What stands in brackets behind the name of a value: its unit, or beats where it counts them. Steps, couplets and runs are named. */
 export const countedIn = (method: Measure): string => (method.unit === '{beats}' ? t('beats') : methodUnit(method));
 
+/** Qualities, the index of atrial fibrillation, and whether a sensor is worn. */
+const isUpToOne = /^(sqi_|worn_|af_index$)/;
+
+/** What stands at a field for such a number; '': what its name counts. */
+export function typedIn(method: Measure): string {
+  if (isUpToOne.test(method.name)) return t('from 0 to 1');
+  return shownAs(method).unit === '1' ? t('no unit') : countedIn(method);
+}
+
 /** @returns the name, with what it counts where that is no unit: "Longest ventricular run of 10 s (beats)" */
 export const namedWithCount = (method: Parameters<typeof methodName>[0] & Measure): string =>
   `${methodName(method)}${methodUnit(method) === '' && countedIn(method) !== '' ? ` (${countedIn(method)})` : ''}`;

@@ -18,7 +18,8 @@ const names = `
   cluster/told-node cluster/unreached cluster/viewer-between-owners cluster/viewer-of-restarted cluster/viewers-elsewhere
   dashboard/choices dashboard/dashboard dashboard/devices dashboard/lists dashboard/live dashboard/lost-answers dashboard/marks dashboard/pages dashboard/paper dashboard/people
   dashboard/recording dashboard/recording-gestures dashboard/recording-search dashboard/recordings dashboard/restarts dashboard/rules dashboard/search
-  dashboard/time dashboard/translated dashboard/trends dashboard/two-people dashboard/variability dashboard/wall dashboard/zoom
+  dashboard/time dashboard/translated dashboard/trends dashboard/two-people dashboard/variability dashboard/wall dashboard/wall-group
+  dashboard/wall-lost dashboard/wall-names dashboard/zoom
   docs/docs docs/example-web docs/examples
   dsp/reprocess dsp/silence dsp/spo2-calibration
   http/api-docs http/api-fuzz http/half-open http/read-turns http/slow-readers

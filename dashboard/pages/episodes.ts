@@ -3,7 +3,7 @@ import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { groupField, loadGroups } from '../group-filter.ts';
 import { named, t } from '../language.ts';
-import { methodName, valueText } from '../method-name.ts';
+import { namedWithCount, valueText } from '../method-name.ts';
 import { Page } from '../page.ts';
 import { badge, chips, emptyState, lasted, moreButton, personLink, sortField, tableOf } from '../parts.ts';
 import type { Tone } from '../parts.ts';
@@ -294,7 +294,7 @@ export class EpisodePage extends Page {
     if (method === undefined) return null;
     switch (name) {
       case 'feature':
-        return fact(t('Value'), methodName(method));
+        return fact(t('Value'), namedWithCount(method));
       case 'extreme':
         return fact(t('Furthest'), valueText(method, Number(value)));
       case 'duration_sec': // above, from its times

@@ -6,7 +6,7 @@ import { ApiError } from '../../sdk/fetch-json.ts';
 import type { BodyOf } from '../../sdk/request.ts';
 import { formatNumber } from '../../widgets/shared/format.ts';
 import { locale, plural, t } from '../language.ts';
-import { boundText, countedIn, methodName, storedOf, typedOf, valueText } from '../method-name.ts';
+import { boundText, countedIn, methodName, namedWithCount, storedOf, typedIn, typedOf, valueText } from '../method-name.ts';
 import { ListChoice } from '../list-choice.ts';
 import { formValues, ProjectPage } from '../page.ts';
 import type { FieldWords } from '../field-problem.ts';
@@ -28,9 +28,11 @@ const LISTED = 20;
 
 type Body = BodyOf<'createRule'>;
 type TriedEpisode = TriedRule['episodes'][number];
-/** @param rule null: a new one */
-/** @param etag of the rule as this person knows it */
-type Draft = { readonly rule: Rule | null; etag: string };
+/** @param rule null: a new one
+ *  @param etag of the rule as this person knows it
+ *  @param feature the value that is chosen now */
+type Draft = { readonly rule: Rule | null; etag: string; feature: string };
+const FEATURE = 'hr_ecg';
 
 export class RulesPage extends ProjectPage {
   override readonly title = t('Rules');
@@ -83,7 +85,7 @@ export class RulesPage extends ProjectPage {
   }
 
   protected override actions(): TemplateResult {
-    const add = html`<button type="button" class="primary" @click=${() => this.#write({ rule: null, etag: '' })}>${t('New rule')}</button>`;
+    const add = html`<button type="button" class="primary" @click=${() => this.#write(null, '')}>${t('New rule')}</button>`;
     return html`<div class="row">${super.actions()} ${this.canEdit ? add : nothing}</div>`;
   }
 
@@ -216,7 +218,7 @@ export class RulesPage extends ProjectPage {
     const { feature, comparison, threshold, end_threshold: end, sustain_sec: sec } = rule;
     const method = this.#methodOf(rule);
     const ends = end === null ? '' : boundText(method, end);
-    return html`${method === undefined ? feature : methodName(method)} ${t(comparison)} ${boundText(method, threshold)}
+    return html`${method === undefined ? feature : namedWithCount(method)} ${t(comparison)} ${boundText(method, threshold)}
       <div class="muted">
         ${sec === 0 ? t('at once') : t('for {duration}', { duration: duration(sec * 1000) })}${ends === '' ? '' : `, ${comparison === 'above' ? t('until below {value}', { value: ends }) : t('until above {value}', { value: ends })}`}
       </div>`;
@@ -228,8 +230,8 @@ export class RulesPage extends ProjectPage {
     return html`<a href="#/users?group=${group}">${this.#groups.find((one) => one.id === group)?.name ?? t('a group')}</a>`;
   }
 
-  #write(draft: Draft): void {
-    this.#draft = draft;
+  #write(rule: Rule | null, etag: string): void {
+    this.#draft = { rule, etag, feature: rule?.feature ?? FEATURE };
     this.#tried = null;
     this.context.redraw();
     requestAnimationFrame(() => document.querySelector<HTMLElement>('#rule-form [name=name]')?.focus()); // once it is drawn
@@ -237,7 +239,8 @@ export class RulesPage extends ProjectPage {
 
   async #edit({ id }: Rule): Promise<void> {
     await this.act(async () => {
-      this.#write(await this.#read(id));
+      const { rule, etag } = await this.#read(id);
+      this.#write(rule, etag);
     });
   }
 
@@ -271,14 +274,24 @@ export class RulesPage extends ProjectPage {
       const unit = countedIn(method);
       return [method.name, `${methodName(method)}${unit === '' ? '' : ` (${unit})`}`] as const;
     });
+    const method = this.#methodOf(draft);
+    const unit = method === undefined ? '' : typedIn(method);
     const onClocks = t('on the clocks of the project, {zone}', { zone: this.project.time_zone });
     const bound = (stored: number | null | undefined): string =>
       stored === null || stored === undefined || rule === null ? '' : String(typedOf(this.#methodOf(rule), stored));
     return html`<section class="card" id="rule-form">
       <h2>${rule === null ? t('New rule') : t('Change {name}', { name: rule.name })}</h2>
       <p class="muted">${NO_ALARM} ${t('Values are looked at every 15 seconds, some seconds after they were measured.')}</p>
-      <form class="fields" @submit=${(event: SubmitEvent) => void this.#submit(event, draft)}>
-        ${text('name', t('Name'), rule?.name ?? '', 'text', true)} ${choice('feature', t('Value'), values, rule?.feature ?? 'hr_ecg')}
+      <form
+        class="fields"
+        @submit=${(event: SubmitEvent) => void this.#submit(event, draft)}
+        @change=${({ target }: Event) => {
+          if (!(target instanceof HTMLSelectElement) || target.name !== 'feature') return;
+          draft.feature = target.value;
+          this.context.redraw();
+        }}
+      >
+        ${text('name', t('Name'), rule?.name ?? '', 'text', true)} ${choice('feature', t('Value'), values, rule?.feature ?? FEATURE)}
         ${choice(
           'comparison',
           t('Is'),
@@ -288,8 +301,8 @@ export class RulesPage extends ProjectPage {
           ],
           rule?.comparison ?? 'above',
         )}
-        ${text('threshold', t('Threshold'), bound(rule?.threshold), 'number', true)}
-        ${text('end_threshold', t('Ends at (empty: the threshold)'), bound(rule?.end_threshold), 'number')}
+        ${text('threshold', t('Threshold'), bound(rule?.threshold), 'number', true, unit)}
+        ${text('end_threshold', t('Ends at (empty: the threshold)'), bound(rule?.end_threshold), 'number', false, unit)}
         ${text('sustain_sec', t('For at least, seconds'), rule?.sustain_sec ?? 60, 'number', true)}
         ${text('release_sec', t('Over after, seconds'), rule?.release_sec ?? 30, 'number', true)}
         ${choice(
@@ -458,7 +471,7 @@ export class RulesPage extends ProjectPage {
         cell: (one: TriedEpisode) => `${lasted(one.duration_sec * 1000)}${one.ended_at === null ? `, ${t('goes on')}` : ''}`,
       },
       {
-        name: t('Furthest'),
+        name: `${t('Furthest')}${method?.unit === '{beats}' ? ` (${countedIn(method)})` : ''}`,
         kind: 'num' as const,
         cell: (one: TriedEpisode) => (method === undefined ? one.extreme : valueText(method, one.extreme)),
       },

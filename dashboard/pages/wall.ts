@@ -16,7 +16,7 @@ import { WallFeed } from '../wall/wall-feed.ts';
 import { WallGrid } from '../wall/wall-grid.ts';
 import { WallTile } from '../wall/wall-tile.ts';
 import type { Link, WallPerson } from '../wall/wall-tile.ts';
-import { otherValues, secondValues } from '../wall/wall-values.ts';
+import { heartRate, otherValues, secondValues } from '../wall/wall-values.ts';
 import type { WallValue } from '../wall/wall-values.ts';
 
 const REFRESH_MS = 10_000;
@@ -205,9 +205,16 @@ export class WallPage extends Page {
               >`
             : nothing
         }
+        <p class="wall-legend">${this.#legend(heartRate, 'wall-heart')} ${this.#legend(this.#second, 'wall-second')}</p>
         <span class="wall-speed">${t('{speed} mm/s, height fitted', { speed: this.#grid.mmPerS })}</span>
       </footer>
     </div>`;
+  }
+
+  /** What a number of each tile is, in full: a tile has room for an abbreviation, or for none. */
+  #legend({ values: [{ label, short, title }] }: WallValue, name: string): TemplateResult {
+    const full = title === '' ? label : `${label} (${title})`;
+    return html`<span class=${name}>${short === label ? nothing : html`<b>${short}</b> `}${full}</span>`;
   }
 
   #linkWord(): string {

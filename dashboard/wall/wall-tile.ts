@@ -13,8 +13,10 @@ import { TraceRing } from '../../widgets/shared/trace-ring.ts';
 import { batteryLevel } from '../battery.ts';
 import { t } from '../language.ts';
 import { LatestValues } from '../latest-values.ts';
-import { LiveSignals } from '../live-signals.ts';
+import { isMadeOf, LiveSignals } from '../live-signals.ts';
 import { liveText } from '../live-values.ts';
+import type { LiveValue } from '../live-values.ts';
+import { windowText } from '../method-name.ts';
 import { heartRate } from './wall-values.ts';
 import type { WallValue } from './wall-values.ts';
 
@@ -24,6 +26,10 @@ const RING_SECONDS = 40;
 const SILENT_MS = 3000;
 /** Least height of a trace: noise must not look like a signal. Of PPG, and of ECG that is not in volts, the unit is the device's. */
 const ECG_SPAN_MIN_MV = 1;
+/** A value that takes so long or longer says when it comes, ms; and it may come so much later. */
+const AWAITED_MS_MIN = 30_000;
+const LATE_MS = 30_000;
+const MINUTE_SEC = 60;
 
 export type Link = 'connecting' | 'open' | 'lost';
 export type WallPerson = Readonly<{
@@ -43,6 +49,10 @@ export class WallTile {
   readonly #clock = new PlayClock();
   #values = new LatestValues();
   #signals = new LiveSignals();
+  /** Every one of ECG and PPG that has come, by id: others are not asked for. */
+  readonly #channels = new Map<string, LiveChannel>();
+  /** performance.now() of the first frame, replayed or not. */
+  #firstMs: number | null = null;
   #channel: LiveChannel | null = null;
   #ring: TraceRing | null = null;
   #replayed = false;
@@ -74,6 +84,8 @@ export class WallTile {
   take(frame: LiveFrame, nowMs: number, mmPerS: number, beginNs: bigint): void {
     this.#values.take(frame, nowMs);
     this.#signals.take(frame);
+    this.#firstMs ??= nowMs;
+    for (const channel of frame.channels) this.#channels.set(channel.id, channel);
     this.#endMs = Math.max(this.#endMs, Number(frame.t0Ns) / 1e6 + frame.durationMs);
     if (!frame.replayed) {
       this.#heardMs = nowMs;
@@ -112,6 +124,8 @@ export class WallTile {
     this.#gone = true;
     this.#values = new LatestValues();
     this.#signals = new LiveSignals();
+    this.#channels.clear();
+    this.#firstMs = null;
     this.#ring = null;
     this.#channel = null;
     this.#trace.setRing(null);
@@ -143,7 +157,7 @@ export class WallTile {
     const { id, name, batteryPercent } = this.person;
     return html`<li class=${isLive ? 'wall-tile' : 'wall-tile old'} data-person=${id}>
       <a href="#/users/${id}">
-        <span class="wall-name">${name}</span>
+        <span class="wall-name" title=${name}>${name}</span>
         <span class="wall-state">${isLive ? qualityMark(flag, locale) : html`<b class="wall-why">${this.#why(link, locale)}</b>`}</span>
         ${this.#value(heartRate, isLive, nowMs, locale, 'wall-heart')} ${this.#value(second, isLive, nowMs, locale, 'wall-second')}
         ${this.box}
@@ -163,17 +177,37 @@ export class WallTile {
   }
 
   #value({ values }: WallValue, isLive: boolean, nowMs: number, locale: string, name: string): TemplateResult {
-    const value = values.find(({ feature }) => this.#values.of(feature) !== undefined) ?? values[0];
+    const channels = [...this.#channels.values()];
+    const value =
+      values.find(({ feature }) => this.#values.of(feature) !== undefined) ?? values.find((one) => isMadeOf(one, channels)) ?? values[0];
     const latest = this.#values.of(value.feature);
     const isOld = !isLive || latest === undefined || nowMs - latest.atMs > value.staleMs;
     const flag = latest === undefined ? 2 : this.#signals.flagOf(value, latest.qmask);
     const usable = latest !== undefined && flag < 2 && Number.isFinite(latest.value);
     const isMarked = isLive && latest !== undefined && (!isOld || !usable);
+    const awaited = isLive && latest === undefined ? this.#awaited(value, nowMs) : null;
     const word = isMarked ? qualityMark(flag, locale) : usable ? html`<span class="vh"> ${t('out of date')}</span>` : nothing;
-    return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}"
-      ><span class="wall-label" title=${value.label}>${value.short}</span>
+    return html`<span class="wall-value ${name} ${isOld ? 'old' : ''}" title=${value.label}
+      ><span class="wall-label" aria-hidden="true">${value.short}</span><span class="vh">${value.label}</span>
       <output>${usable ? liveText(value, latest.value) : '--'}</output>
-      <span class="unit">${value.title}</span>${word}</span
+      ${
+        awaited === null
+          ? html`<span class="unit">${value.title}</span>${word}`
+          : html`<span class="wall-wait" title=${awaited.whole} aria-hidden="true">${awaited.short}</span
+              ><span class="vh"> ${awaited.whole}</span>`
+      }</span
     >`;
+  }
+
+  /** Why a value is not there yet, in the words of the live page and in those that a tile has room for; null: that is not known. */
+  #awaited(value: LiveValue, nowMs: number): Readonly<{ short: string; whole: string }> | null {
+    if (this.#firstMs === null || (value.source !== 'ecg' && value.source !== 'ppg')) return null;
+    if (!isMadeOf(value, [...this.#channels.values()])) return { short: t('no signal'), whole: t('no signal for it so far') };
+    if (value.dueMs < AWAITED_MS_MIN) return null;
+    const leftSec = Math.ceil((value.dueMs - (nowMs - this.#firstMs)) / 1000);
+    const whole = t('shown when it is computed next');
+    if (leftSec < -LATE_MS / 1000) return { short: t('not yet'), whole };
+    const sec = Math.min(value.dueMs / 1000, Math.max(1, Math.ceil(leftSec / MINUTE_SEC)) * MINUTE_SEC);
+    return { short: t('within {duration}', { duration: windowText(sec) }), whole };
   }
 }

@@ -174,7 +174,7 @@ describe.skipIf(chromiumPath === null)('an answer that is lost', () => {
     await page.getByRole('button', { name: 'New rule' }).click();
     const form = page.locator('#rule-form');
     await form.getByLabel('Name', { exact: true }).fill('Fast once');
-    await form.getByLabel('Threshold', { exact: true }).fill('150');
+    await form.getByLabel(/^Threshold/).fill('150');
     await loseNext(page, 'POST', '**/rules');
     await form.locator('[value=save]').click();
     await page.getByRole('alert').filter({ hasText: NO_ANSWER }).waitFor();

@@ -33,7 +33,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
       const total = (await database.pool.query<{ n: number }>('select count(*)::integer as n from stream')).rows[0]!.n;
       await page.getByRole('button', { name: 'New rule' }).click();
       await page.locator('#rule-form [name=feature]').selectOption('spo2');
-      await page.getByLabel('Threshold', { exact: true }).fill('20');
+      await page.getByLabel(/^Threshold/).fill('20');
       await page.getByRole('button', { name: 'Try on history' }).click();
       const trial = page.locator('#rule-trial');
       await trial.getByText('not complete').waitFor();
@@ -62,7 +62,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     });
     await page.getByRole('button', { name: 'New rule' }).click();
     await page.getByLabel('Name').fill('Told by e-mail');
-    await page.getByLabel('Threshold', { exact: true }).fill('20');
+    await page.getByLabel(/^Threshold/).fill('20');
     await page.getByLabel('E-mail to').fill('ward@clinic.example');
     await page.getByRole('button', { name: 'Save' }).click();
     const problem = page.getByRole('alert').filter({ hasText: 'This service has no mail server' });
@@ -107,7 +107,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('button', { name: 'New rule' }).click();
     await expect.poll(() => page.getByLabel('Name').evaluate((field) => field === document.activeElement)).toBe(true);
     await page.getByText('This service has no mail server').waitFor(); // before it is refused
-    await page.getByLabel('Threshold', { exact: true }).fill('20');
+    await page.getByLabel(/^Threshold/).fill('20');
     await page.getByLabel('For at least, seconds').fill('0');
     // A value that nobody's sensor gives; and a trial needs no name.
     await page.locator('#rule-form [name=feature]').selectOption('spo2');
@@ -165,7 +165,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
 
     await page.getByRole('button', { name: 'Edit Anything at all' }).click();
     await page.getByLabel('Name').fill('Anything');
-    await page.getByLabel('Threshold', { exact: true }).fill('250');
+    await page.getByLabel(/^Threshold/).fill('250');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('above 250').waitFor();
     const counted = page.getByRole('navigation').getByRole('link', { name: /^Rules/ });
@@ -270,6 +270,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.context().close();
   });
 
+  // promise: rule-units
   it('has shares of differences in per cent, typed, tried and told, and is searched in the words of its language', async () => {
     const { open, send, service, signedIn } = dashboard;
     const [project] = await send<{ id: string }[]>('GET', '/api/v1/projects');
@@ -303,6 +304,20 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByLabel('Name', { exact: true }).fill(name);
     await page.locator('#rule-form [name=feature]').selectOption('hrv_pnn50_300s');
     expect(await page.locator('#rule-form option[value=hrv_pnn50_300s]').textContent()).toMatch(/über 50 ms, 5\u00a0min \(%\)/);
+    // What is typed has its unit at both fields, whatever is chosen.
+    const units = () => page.locator('#rule-form label:has([name=threshold], [name=end_threshold]) .muted').allTextContents();
+    for (const [feature, unit] of [
+      ['hr_ecg', '/min'],
+      ['af_index', 'von 0 bis 1'],
+      ['hrv_lf_hf_300s', 'ohne Einheit'],
+      ['ventricular_run_10s', 'Schläge'],
+      ['temp_mean', '°C'],
+      ['hrv_pnn50_300s', '%'],
+    ] as const) {
+      await page.locator('#rule-form [name=feature]').selectOption(feature);
+      await expect.poll(units, { message: feature }).toEqual([unit, unit]);
+    }
+    expect(await page.getByRole('spinbutton', { name: 'Schwelle %', exact: true }).count()).toBe(1);
     await page.locator('#rule-form [name=threshold]').fill('0.7');
     await page.locator('#rule-form [name=end_threshold]').fill('0.55');
     await page.locator('#rule-form [name=sustain_sec]').fill('0');
