@@ -75,9 +75,9 @@ export function standingValue(feature: keyof typeof standing, label: string, sho
 }
 
 /** A number as it is stored, in words where it is one of two. */
-export function liveText({ feature, unit, per }: LiveValue, stored: number): string {
-  if (yesOrNo.has(feature)) return stored >= 0.5 ? t('yes') : t('no');
-  return formatValue(locale, stored * per, unit);
+export function liveText(value: LiveValue, stored: number): string {
+  if (yesOrNo.has(value.feature)) return stored >= 0.5 ? t('yes') : t('no');
+  return formatValue(locale, stored * value.per, value);
 }
 
 /** The live page until values are chosen, in order; one appears when it first arrives, the first two always. */

@@ -53,5 +53,5 @@ export const boundText = (method: Measure | undefined, stored: number): string =
 /** A computed number with its unit, in the decimals that suit it. */
 export function valueText({ name, unit }: Measure, stored: number): string {
   const shown = convertUnit({ name, unit, values: [stored] }, null);
-  return withUnit(formatValue(locale, shown.values[0]!, shown.unit), unitLabel(shown.unit));
+  return withUnit(formatValue(locale, shown.values[0]!, shown), unitLabel(shown.unit));
 }

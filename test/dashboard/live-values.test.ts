@@ -15,8 +15,8 @@ it('every computed value has words, a printed unit and a number of its own', () 
     expect([feature, label]).toEqual([feature, expect.not.stringContaining('_')]);
     expect([feature, short.length > 0 && !short.includes('_')]).toEqual([feature, true]);
     expect([feature, title]).toEqual([feature, expect.not.stringMatching(/[{}[\]]|^1$/)]);
-    expect([feature, formatValue('en', 0.5 * per, unit)]).toEqual([feature, expect.stringMatching(/^\d+(\.\d{1,3})?$/)]);
-    for (const none of [Number.NaN, Infinity]) expect(formatValue('en', none * per, unit)).toBe('–');
+    expect([feature, formatValue('en', 0.5 * per, { unit })]).toEqual([feature, expect.stringMatching(/^\d+(\.\d{1,3})?$/)]);
+    for (const none of [Number.NaN, Infinity]) expect(formatValue('en', none * per, { unit })).toBe('–');
   }
   expect(new Set(values.map(({ label }) => label)).size).toBe(values.length);
   // The wall cuts what is longer; a pointer over it shows the name.
