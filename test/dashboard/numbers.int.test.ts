@@ -121,3 +121,32 @@ describe.skipIf(chromiumPath === null)('a measurement', () => {
     await page.context().close();
   });
 });
+
+describe.skipIf(chromiumPath === null)('a computed value', () => {
+  it('has one name: of its methods, in the list of values of a live page, and on its tile', async () => {
+    const catalog = await dashboard.send<{ name: string; abbreviation: string }[]>('GET', `/api/v1/projects/${project.id}/biosignals`);
+    type Method = { abbreviation: string; title: string; current: boolean };
+    const methods = (await dashboard.send<Method[]>('GET', '/api/v1/methods')).filter(({ abbreviation }) => abbreviation !== '');
+    const named = ({ abbreviation: wanted }: Method): string => catalog.find(({ abbreviation }) => abbreviation === wanted)!.name;
+    expect(methods.length).toBeGreaterThan(60);
+    expect(methods.filter((method) => method.title !== named(method))).toEqual([]);
+    type Device = { xuser_id: string | null; is_flowing: boolean };
+    const flowing = async () => (await dashboard.send<Device[]>('GET', '/api/v1/devices')).find(({ is_flowing: flows }) => flows);
+    await expect.poll(flowing, { timeout: 60_000 }).toBeDefined();
+    const { page } = await dashboard.open(`/dashboard/#/users/${(await flowing())!.xuser_id}`, { storageState: dashboard.signedIn });
+    const tiles = page.locator('.vitals .tile h2');
+    await tiles.first().waitFor();
+    const shown = await tiles.allTextContents();
+    expect(shown.slice(0, 2)).toEqual(['Heart rate from ECG', 'HRV RMSSD, 60\u00a0s']);
+    await page.getByText('Choose values').click();
+    const list = page.locator('details.values li label');
+    await expect.poll(() => list.count()).toBeGreaterThan(60);
+    const names = await list.evaluateAll((labels) =>
+      labels.map((label) => label.textContent!.replace(label.querySelector('.muted')?.textContent ?? '', '')),
+    );
+    const known = new Set(methods.filter(({ current }) => current).map(({ title }) => title));
+    const offered = names.map((name) => name.replaceAll('\u00a0', ' ').replace(' (beats)', '').trim());
+    expect([...known].filter((name) => !offered.includes(name))).toEqual([]);
+    await page.context().close();
+  });
+});
