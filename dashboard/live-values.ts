@@ -1,7 +1,7 @@
 /** Any computed value as live pages show it, by what the service says of its method. */
 import { formatValue } from '../widgets/shared/format.ts';
 import { locale, t } from './language.ts';
-import { namedWithCount, shownAs } from './method-name.ts';
+import { methodName, namedWithCount, shownAs } from './method-name.ts';
 import type { MethodOfValue } from './service.ts';
 
 export type LiveValue = Readonly<{
@@ -51,49 +51,52 @@ function shownBy({ name, unit, cadence_hz: hz, window_sec: sec, source }: Facts)
 export function liveValue(method: MethodOfValue): LiveValue {
   const label = namedWithCount(method);
   const short = method.abbreviation || label;
-  // high-frequency power is what German calls the heart rate
-  return { label, short: short === t('HR') ? `HRV ${short}` : short, ...shownBy(method) };
+  // HF, high-frequency power, is what German calls the heart rate
+  const isTaken = short === t('HR') && method.name !== 'hr_ecg';
+  return { label, short: isTaken ? `HRV ${short}` : short, ...shownBy(method) };
 }
 
 /** Of values that stand on a page without a choice, also while the service has not said what it computes: as its methods have them. */
-const standing: Readonly<Record<string, Readonly<{ unit: string; source: string; windowSec: number; cadenceSec: number }>>> = {
-  hr_ecg: { unit: '/min', source: 'ecg', windowSec: 8, cadenceSec: 1 },
-  hr_ppg: { unit: '/min', source: 'ppg', windowSec: 8, cadenceSec: 1 },
-  hrv_rmssd_60s: { unit: 'ms', source: 'ecg', windowSec: 60, cadenceSec: 5 },
-  hrv_sdnn_300s: { unit: 'ms', source: 'ecg', windowSec: 300, cadenceSec: 30 },
-  hrv_lf_hf_300s: { unit: '1', source: 'ecg', windowSec: 300, cadenceSec: 60 },
-  ventricular_burden_300s: { unit: '%', source: 'ecg', windowSec: 300, cadenceSec: 300 },
-  spo2: { unit: '%', source: 'ppg', windowSec: 8, cadenceSec: 8 },
-  resp_rate: { unit: '/min', source: 'resp', windowSec: 32, cadenceSec: 4 },
-  resp_rate_ecg: { unit: '/min', source: 'ecg', windowSec: 32, cadenceSec: 4 },
-  resp_rate_ppg: { unit: '/min', source: 'ppg', windowSec: 32, cadenceSec: 4 },
-  eda_tonic: { unit: 'uS', source: 'eda', windowSec: 8, cadenceSec: 8 },
-  temp_mean: { unit: 'Cel', source: 'temp', windowSec: 8, cadenceSec: 8 },
-};
+const standing: Readonly<Record<string, Readonly<{ title: string; unit: string; source: string; windowSec: number; cadenceSec: number }>>> =
+  {
+    hr_ecg: { title: 'Heart rate from ECG', unit: '/min', source: 'ecg', windowSec: 8, cadenceSec: 1 },
+    hr_ppg: { title: 'Pulse rate from PPG', unit: '/min', source: 'ppg', windowSec: 8, cadenceSec: 1 },
+    hrv_rmssd_60s: { title: 'HRV RMSSD, 60 s', unit: 'ms', source: 'ecg', windowSec: 60, cadenceSec: 5 },
+    hrv_sdnn_300s: { title: 'HRV SDNN, 5 min', unit: 'ms', source: 'ecg', windowSec: 300, cadenceSec: 30 },
+    hrv_lf_hf_300s: { title: 'HRV LF/HF ratio, 5 min', unit: '1', source: 'ecg', windowSec: 300, cadenceSec: 60 },
+    ventricular_burden_300s: { title: 'Ventricular ectopic burden, 5 min', unit: '%', source: 'ecg', windowSec: 300, cadenceSec: 300 },
+    spo2: { title: 'Oxygen saturation from red and infrared light', unit: '%', source: 'ppg', windowSec: 8, cadenceSec: 8 },
+    resp_rate: { title: 'Respiratory rate', unit: '/min', source: 'resp', windowSec: 32, cadenceSec: 4 },
+    resp_rate_ecg: { title: 'Respiratory rate from ECG', unit: '/min', source: 'ecg', windowSec: 32, cadenceSec: 4 },
+    resp_rate_ppg: { title: 'Respiratory rate from the pulse', unit: '/min', source: 'ppg', windowSec: 32, cadenceSec: 4 },
+    eda_tonic: { title: 'Tonic skin conductance', unit: 'uS', source: 'eda', windowSec: 8, cadenceSec: 8 },
+    temp_mean: { title: 'Skin temperature', unit: 'Cel', source: 'temp', windowSec: 8, cadenceSec: 8 },
+  };
 
-/** @param label what the page calls it  @param short on narrow places, and `label` where nothing is said */
-export function standingValue(feature: keyof typeof standing, label: string, short = label): LiveValue {
-  const { cadenceSec, windowSec, ...facts } = standing[feature]!;
-  return { label, short, ...shownBy({ ...facts, name: feature, cadence_hz: 1 / cadenceSec, window_sec: windowSec }) };
+/** @param short on narrow places, and its name where nothing is said */
+export function standingValue(feature: keyof typeof standing, short?: string): LiveValue {
+  const { title, cadenceSec, windowSec, ...facts } = standing[feature]!;
+  const label = methodName({ name: feature, title });
+  return { label, short: short ?? label, ...shownBy({ ...facts, name: feature, cadence_hz: 1 / cadenceSec, window_sec: windowSec }) };
 }
 
 /** A number as it is stored, in words where it is one of two. */
-export function liveText({ feature, unit, per }: LiveValue, stored: number): string {
-  if (yesOrNo.has(feature)) return stored >= 0.5 ? t('yes') : t('no');
-  return formatValue(locale, stored * per, unit);
+export function liveText(value: LiveValue, stored: number): string {
+  if (yesOrNo.has(value.feature)) return stored >= 0.5 ? t('yes') : t('no');
+  return formatValue(locale, stored * value.per, value);
 }
 
 /** The live page until values are chosen, in order; one appears when it first arrives, the first two always. */
 export const standingTiles: readonly LiveValue[] = [
-  standingValue('hr_ecg', t('Heart rate')),
-  standingValue('hrv_rmssd_60s', t('HRV · RMSSD, 60 s')),
-  standingValue('hrv_sdnn_300s', t('HRV · SDNN, 5 min')),
-  standingValue('ventricular_burden_300s', t('Ventricular burden, 5 min')),
-  standingValue('hr_ppg', t('Pulse rate, PPG')),
-  standingValue('spo2', 'SpO₂'),
-  standingValue('resp_rate', t('Respiratory rate')),
-  standingValue('hrv_lf_hf_300s', t('HRV · LF/HF, 5 min')),
-  standingValue('eda_tonic', t('Skin conductance')),
-  standingValue('temp_mean', t('Skin temperature')),
+  standingValue('hr_ecg'),
+  standingValue('hrv_rmssd_60s'),
+  standingValue('hrv_sdnn_300s'),
+  standingValue('ventricular_burden_300s'),
+  standingValue('hr_ppg'),
+  standingValue('spo2'),
+  standingValue('resp_rate'),
+  standingValue('hrv_lf_hf_300s'),
+  standingValue('eda_tonic'),
+  standingValue('temp_mean'),
 ];
 export const ALWAYS_SHOWN = 2;

@@ -1,7 +1,7 @@
 /** Measurements of one person that did not come as a signal: weight, blood pressure, the values that a device reports. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { formatNumber, unitLabel } from '../widgets/shared/format.ts';
+import { formatValue, unitLabel } from '../widgets/shared/format.ts';
 import { named, t } from './language.ts';
 import { badge, tableOf } from './parts.ts';
 import { call } from './service.ts';
@@ -16,7 +16,7 @@ const methods: Readonly<Record<string, string>> = {
   measured: t('measured'),
 };
 
-type Measurement = Observation & Readonly<{ name: string }>;
+type Measurement = Observation & Pick<Biosignal, 'name' | 'source_type'>;
 
 export class Measured {
   readonly #locale: string;
@@ -31,9 +31,9 @@ export class Measured {
   async load(subjectId: string, projectId: string): Promise<void> {
     const catalog = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params: { projectId } });
     const lists = await Promise.all(
-      catalog.filter(isMeasured).map(async ({ id, name }) => {
+      catalog.filter(isMeasured).map(async ({ id, name, source_type }) => {
         const query = { biosignal_id: id, subject_id: subjectId, quality_max: 2, limit: NEWEST };
-        return (await call('GET', '/api/v1/observations', { query })).map((row) => ({ ...row, name }));
+        return (await call('GET', '/api/v1/observations', { query })).map((row) => ({ ...row, name, source_type }));
       }),
     );
     this.#rows = lists
@@ -52,7 +52,7 @@ export class Measured {
           {
             name: t('Value'),
             kind: 'num',
-            cell: ({ value, unit, qmask }) => (qmask > 1 ? '–' : `${formatNumber(this.#locale, value)} ${unitLabel(unit)}`),
+            cell: (row) => (row.qmask > 1 ? '–' : `${formatValue(this.#locale, row.value, row)} ${unitLabel(row.unit)}`),
           },
           {
             name: t('Quality'),

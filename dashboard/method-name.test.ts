@@ -1,11 +1,14 @@
 import { expect, it } from 'vitest';
 import { featureMethods } from '../src/dsp/rows/methods.ts';
+import { catalogRows } from '../test/helpers/catalog-rows.ts';
+import { describedMethods } from '../test/helpers/live-values.ts';
 import { countedIn, methodName, storedOf, typedIn, typedOf } from './method-name.ts';
 
-it('no two computed values have the same name', () => {
-  const names = featureMethods.map(({ feature, title, windowSec }) => methodName({ name: feature, title, window_sec: windowSec ?? null }));
-  expect(names).toContain('HRV: Root mean square of successive differences, 60\u00a0s');
-  expect(names).toContain('PRV: Root mean square of successive differences, 5\u00a0min');
+it('every computed value has the name that the catalog has for it, and no other value has it', () => {
+  const names = describedMethods.filter(({ kind, current }) => kind === 'feature' && current).map(methodName);
+  expect(names).toContain('HRV RMSSD, 60\u00a0s');
+  expect(names).toContain('PRV RMSSD, 5\u00a0min');
+  expect(names.filter((name) => !catalogRows.some((row) => row.name === name.replaceAll('\u00a0', ' ')))).toEqual([]);
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
 });
 

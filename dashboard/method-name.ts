@@ -1,15 +1,10 @@
-/** Names of computed values, each its own: several methods share a title and differ in their window, or in what the beats are of; and
- *  their numbers as people read and type them. */
+/** Names of computed values, as the catalog has them, and their numbers as people read and type them. */
 import { convertUnit, formatNumber, formatValue, unitLabel } from '../widgets/shared/format.ts';
 import { locale, named, t } from './language.ts';
 
-/** @param method its name, title and window, s  @returns e.g. "HRV: Root mean square of successive differences, 60 s" */
-export function methodName({ name, title, window_sec: sec }: Readonly<{ name: string; title: string; window_sec: number | null }>): string {
-  const of = title.startsWith('HRV') ? undefined : /^(hrv|prv)_/.exec(name)?.[1];
-  const beats = of === undefined ? undefined : of === 'hrv' ? t('HRV') : t('PRV');
-  const isOfWindow = /_\d+s$/.test(name) && sec !== null && !/\d (s|min)$/.test(title);
-  return `${beats === undefined ? '' : `${beats}: `}${named(title || name)}${isOfWindow ? `, ${windowText(sec)}` : ''}`;
-}
+/** @returns e.g. "HRV RMSSD, 60 s"; a number stays with its unit */
+export const methodName = ({ name, title }: Readonly<{ name: string; title: string }>): string =>
+  named(title || name).replaceAll(/(\d) /g, '$1\u00a0');
 
 /** The length of a window: 8 s, 60 s, 5 min. */
 export const windowText = (sec: number): string => (sec % 60 === 0 && sec > 60 ? `${sec / 60}\u00a0min` : `${sec}\u00a0s`);
@@ -38,7 +33,7 @@ export function typedIn(method: Measure): string {
   return shownAs(method).unit === '1' ? t('no unit') : countedIn(method);
 }
 
-/** @returns the name, with what it counts where that is no unit: "Longest ventricular run of 10 s (beats)" */
+/** @returns the name, with what it counts where that is no unit: "Longest ventricular run, 10 s (beats)" */
 export const namedWithCount = (method: Parameters<typeof methodName>[0] & Measure): string =>
   `${methodName(method)}${methodUnit(method) === '' && countedIn(method) !== '' ? ` (${countedIn(method)})` : ''}`;
 
@@ -62,5 +57,5 @@ export const boundText = (method: Measure | undefined, stored: number): string =
 /** A computed number with its unit, in the decimals that suit it. */
 export function valueText({ name, unit }: Measure, stored: number): string {
   const shown = convertUnit({ name, unit, values: [stored] }, null);
-  return withUnit(formatValue(locale, shown.values[0]!, shown.unit), unitLabel(shown.unit));
+  return withUnit(formatValue(locale, shown.values[0]!, shown), unitLabel(shown.unit));
 }

@@ -9,7 +9,7 @@ import { drawStrip, pxPerMs, surfaceOf } from '../widgets/recording/recording-dr
 import { beatsOf, segmentOf } from '../widgets/recording/recording-source.ts';
 import type { Beat, Mark, Segment } from '../widgets/recording/recording-source.ts';
 import type { Session } from '../widgets/shared/session.ts';
-import { tokenColor } from '../widgets/shared/theme.ts';
+import { gridCss, tokenColor } from '../widgets/shared/theme.ts';
 import type { HeldLane } from './held-traces.ts';
 import { t } from './language.ts';
 import { liveStreams } from './live-streams.ts';
@@ -56,7 +56,7 @@ export type Pause = Readonly<{
 
 type Flowing = readonly Readonly<{ id: string; codes: readonly string[] }>[];
 
-const css = `
+const css = `${gridCss}
 canvas { display: block; inline-size: 100%; border: 1px solid var(--_line); border-radius: 6px; cursor: grab; touch-action: pan-y; direction: ltr; }
 .row { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; font-size: .875rem; margin-block: 6px; }
 .row .wide { display: flex; flex: 1; gap: 8px; align-items: center; min-inline-size: 260px; }

@@ -3,7 +3,7 @@
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ref } from 'lit-html/directives/ref.js';
-import { formatNumber, unitLabel } from '../widgets/shared/format.ts';
+import { formatNumber, formatValue, unitLabel } from '../widgets/shared/format.ts';
 import { listed, named, t } from './language.ts';
 import { badge, emptyState, percent, skeleton } from './parts.ts';
 import type { Tone } from './parts.ts';
@@ -133,7 +133,7 @@ export class Reported {
         ${answer.scores.map(
           (score) =>
             html`<span
-              ><b>${named(score.name)} ${formatNumber(this.#locale, score.value)}</b
+              ><b>${named(score.name)} ${formatNumber(this.#locale, score.value, 4)}</b
               >${score.text === '' ? nothing : html` ${named(score.text)}`}</span
             >`,
         )}
@@ -184,14 +184,17 @@ export class Reported {
 
   #goal(goal: Goal): TemplateResult {
     const value = goal.value ?? 0;
+    const title = goal.title || named(goal.name);
     const unit = unitLabel(goal.unit);
+    // As its target was given, and not in fewer digits.
+    const show = (number: number): string => formatValue(this.#locale, number, { unit: goal.unit, source_type: 'clinician' });
     return html`<div class="goal">
-      <p><b>${goal.title || goal.name}</b> <span class="muted">${goal.period === 'day' ? t('today') : t('this week')}</span></p>
-      <progress max=${goal.target} value=${Math.min(value, goal.target)} aria-label=${goal.title || goal.name}></progress>
+      <p><b>${title}</b> <span class="muted">${goal.period === 'day' ? t('today') : t('this week')}</span></p>
+      <progress max=${goal.target} value=${Math.min(value, goal.target)} aria-label=${title}></progress>
       <p class="muted">
         ${t('{value} of {goal}', {
-          value: goal.value === null ? t('no data yet') : formatNumber(this.#locale, value),
-          goal: `${formatNumber(this.#locale, goal.target)} ${unit}`,
+          value: goal.value === null ? t('no data yet') : show(value),
+          goal: `${show(goal.target)} ${unit}`,
         })}
         (${percent(value / goal.target)})
       </p>

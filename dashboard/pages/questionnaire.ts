@@ -1,7 +1,8 @@
 /** Settings > Questionnaires > one: its questions, its rules, and a try-out that stores nothing. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
-import { named, plural, t } from '../language.ts';
+import { formatNumber } from '../../widgets/shared/format.ts';
+import { locale, named, plural, t } from '../language.ts';
 import { formValues, Page } from '../page.ts';
 import { badge } from '../parts.ts';
 import {
@@ -431,7 +432,7 @@ export class QuestionnairePage extends Page {
             >${
               verdict === null
                 ? nothing
-                : html`${verdict.scores.map((score) => html`<b>${score.name} ${score.value}</b> ${named(score.text)} `)}
+                : html`${verdict.scores.map((score) => html`<b>${score.name} ${formatNumber(locale, score.value, 4)}</b> ${named(score.text)} `)}
                   ${verdict.scores.length === 0 ? html`<span class="muted">${t('no score')}</span>` : nothing}
                   ${verdict.safety.map((title) => badge('bad', title))}`
             }</span

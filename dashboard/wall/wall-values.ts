@@ -14,18 +14,18 @@ export type WallValue = Readonly<{
 /** Of ECG where there is one. */
 export const heartRate: WallValue = {
   key: 'hr',
-  values: [standingValue('hr_ecg', t('Heart rate'), t('HR')), standingValue('hr_ppg', t('Pulse rate'), t('Pulse'))],
+  values: [standingValue('hr_ecg', t('HR')), standingValue('hr_ppg', t('Pulse'))],
 };
 
-const breathing = (feature: string): LiveValue => standingValue(feature, t('Respiratory rate'), t('Resp'));
+const breathing = (feature: string): LiveValue => standingValue(feature, t('Resp'));
 
 export const secondValues: readonly WallValue[] = [
   { key: 'resp', values: [breathing('resp_rate'), breathing('resp_rate_ecg'), breathing('resp_rate_ppg')] },
-  { key: 'pulse', values: [standingValue('hr_ppg', t('Pulse rate, PPG'), t('Pulse'))] },
+  { key: 'pulse', values: [standingValue('hr_ppg', t('Pulse'))] },
   { key: 'spo2', values: [standingValue('spo2', 'SpO₂')] },
-  { key: 'rmssd', values: [standingValue('hrv_rmssd_60s', t('RMSSD, 60 s'), 'RMSSD')] },
-  { key: 'temp', values: [standingValue('temp_mean', t('Skin temperature'), t('Skin'))] },
-  { key: 'eda', values: [standingValue('eda_tonic', t('Skin conductance'), 'EDA')] },
+  { key: 'rmssd', values: [standingValue('hrv_rmssd_60s', 'RMSSD')] },
+  { key: 'temp', values: [standingValue('temp_mean', t('Skin'))] },
+  { key: 'eda', values: [standingValue('eda_tonic', 'SCL')] },
 ];
 
 /** Every computed value that has no place above, by name. */

@@ -113,7 +113,7 @@ const MethodSchema = exactly({
   is_stored: Type.Boolean({
     description: 'This service holds values of it, or has held some; of no other method can a chart have values.',
   }),
-  title: Type.String(),
+  title: Type.String({ description: 'As the catalog calls its biosignal; where the catalog has none, what it computes.' }),
   source: Type.String({ description: 'Kind of channel that it is made from; empty when this release does not know the method.' }),
   unit: Type.String({ description: 'UCUM' }),
   step: nullable(
@@ -140,20 +140,20 @@ const MethodSchema = exactly({
 function everyMethod(
   known: readonly MethodDescription[],
   stored: readonly StoredMethod[],
-  catalog: readonly Readonly<{ feature: string | null; abbreviation: string }>[],
+  catalog: readonly Readonly<{ feature: string | null; name: string; abbreviation: string }>[],
 ): Static<typeof MethodSchema>[] {
-  const abbreviations = new Map(catalog.map(({ feature, abbreviation }) => [feature, abbreviation]));
+  const biosignals = new Map(catalog.map((item) => [item.feature, item]));
   const codes = new Set(known.map(({ code }) => code));
   const held = new Set(stored.map(({ code }) => code));
   const described = known.map((m) => ({
     code: m.code,
     kind: m.kind,
     name: m.feature,
-    abbreviation: abbreviations.get(m.feature) ?? '',
+    abbreviation: biosignals.get(m.feature)?.abbreviation ?? '',
     version: m.version,
     current: m.current,
     is_stored: held.has(m.code),
-    title: m.title,
+    title: biosignals.get(m.feature)?.name ?? m.title,
     source: m.source,
     unit: m.unit,
     step: m.step > 0 ? m.step : null,
@@ -172,11 +172,11 @@ function everyMethod(
       code,
       kind,
       name,
-      abbreviation: abbreviations.get(name) ?? '',
+      abbreviation: biosignals.get(name)?.abbreviation ?? '',
       version: Number(/_v(\d+)$/.exec(code)?.[1] ?? 0),
       current: false,
       is_stored: true,
-      title: '',
+      title: biosignals.get(name)?.name ?? '',
       source: '',
       unit,
       step: step > 0 ? step : null,
@@ -387,7 +387,7 @@ const listMethods = ({ db, methods }: BiosignalDeps) =>
       orgOf(caller);
       const stored = build.selectFrom('method').select(['code', 'kind', 'name', 'unit', 'step', 'cadence_hz']);
       const { rows } = await run(db, stored.orderBy('code').limit(10_000));
-      const named = build.selectFrom('biosignal').select(['feature', 'abbreviation']).where('feature', 'is not', null);
+      const named = build.selectFrom('biosignal').select(['feature', 'name', 'abbreviation']).where('feature', 'is not', null);
       const catalog = await run(db, named.where('project_id', 'is', null).limit(10_000));
       return { status: 200, json: everyMethod(methods ?? [], rows, catalog.rows) };
     },

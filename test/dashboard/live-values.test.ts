@@ -15,8 +15,8 @@ it('every computed value has words, a printed unit and a number of its own', () 
     expect([feature, label]).toEqual([feature, expect.not.stringContaining('_')]);
     expect([feature, short.length > 0 && !short.includes('_')]).toEqual([feature, true]);
     expect([feature, title]).toEqual([feature, expect.not.stringMatching(/[{}[\]]|^1$/)]);
-    expect([feature, formatValue('en', 0.5 * per, unit)]).toEqual([feature, expect.stringMatching(/^\d+(\.\d{1,3})?$/)]);
-    for (const none of [Number.NaN, Infinity]) expect(formatValue('en', none * per, unit)).toBe('–');
+    expect([feature, formatValue('en', 0.5 * per, { unit })]).toEqual([feature, expect.stringMatching(/^\d+(\.\d{1,3})?$/)]);
+    for (const none of [Number.NaN, Infinity]) expect(formatValue('en', none * per, { unit })).toBe('–');
   }
   expect(new Set(values.map(({ label }) => label)).size).toBe(values.length);
   // The wall cuts what is longer; a pointer over it shows the name.
@@ -26,7 +26,8 @@ it('every computed value has words, a printed unit and a number of its own', () 
 
 it('shares of differences are in per cent, counts of beats say so', () => {
   expect(of('hrv_pnn50_300s')).toMatchObject({ title: '%', per: 100 });
-  expect(of('ventricular_run_10s')).toMatchObject({ title: '', label: 'Longest ventricular run of 10 s (beats)' });
+  expect(of('ventricular_run_10s')).toMatchObject({ title: '', label: 'Longest ventricular run, 10\u00a0s (beats)' });
+  expect(of('hr_ecg').short).toBe('HR');
   expect(of('qtc_hodges_60s')).toMatchObject({ short: 'QTC-H', title: 'ms' });
 });
 
@@ -42,11 +43,11 @@ it('a value is out of date some time after the next one was due, never before', 
   }
 });
 
-it('what stands on the pages without a choice is as the service describes it, but for its name', () => {
-  for (const { label, short, ...shown } of standing) {
-    const { label: _label, short: _short, ...described } = of(shown.feature);
+it('what stands on the pages without a choice is as the service describes it, but for its short name', () => {
+  for (const { short, ...shown } of standing) {
+    const { short: _short, ...described } = of(shown.feature);
     expect(shown).toEqual(described);
-    expect([label, short]).not.toContain('');
+    expect(short).not.toBe('');
   }
 });
 

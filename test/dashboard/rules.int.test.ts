@@ -337,7 +337,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     };
     const range = { since: new Date(startMs - 60_000).toISOString(), until: new Date().toISOString() };
     const { episodes } = await send<TriedRule>('POST', `/api/v1/projects/${project!.id}/rules/try`, { rule, ...range });
-    expect((await furthest.textContent())!.trim()).toBe(`${formatValue('de', 100 * episodes[0]!.extreme, '%')}\u00a0%`);
+    expect((await furthest.textContent())!.trim()).toBe(`${formatValue('de', 100 * episodes[0]!.extreme, { unit: '%' })}\u00a0%`);
     await page.locator('#rule-form [value=save]').click();
     const row = page.getByRole('row').filter({ hasText: name });
     await row.getByText(/0,7\s%/).waitFor();

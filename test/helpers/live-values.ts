@@ -5,14 +5,15 @@ import type { MethodOfValue } from '../../dashboard/service.ts';
 import { catalogRows } from './catalog-rows.ts';
 import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts';
 
-const abbreviationOf = (wanted: string): string => catalogRows.find(({ feature }) => feature === wanted)?.abbreviation ?? '';
+const biosignalOf = (wanted: string) => catalogRows.find(({ feature }) => feature === wanted);
 
 export const describedMethods: readonly MethodOfValue[] = methodDescriptions().map(
   ({ feature, cadenceSec, windowSec, ...method }) =>
     ({
       ...method,
       name: feature,
-      abbreviation: abbreviationOf(feature),
+      title: biosignalOf(feature)?.name ?? method.title,
+      abbreviation: biosignalOf(feature)?.abbreviation ?? '',
       cadence_hz: cadenceSec > 0 ? 1 / cadenceSec : null,
       window_sec: windowSec,
     }) as unknown as MethodOfValue,

@@ -22,6 +22,7 @@ import { define, html, nothing } from '../shared/base.ts';
 import type { TemplateResult } from '../shared/base.ts';
 import { EntryWidget } from '../shared/entry-widget.ts';
 import { fieldCss } from '../shared/field-css.ts';
+import { formatNumber } from '../shared/format.ts';
 import type { Session } from '../shared/session.ts';
 import { translated } from '../shared/strings.ts';
 import { isEnabled, limitOf, MAX_VALUE, MIN_VALUE } from '../../sdk/questionnaire.ts';
@@ -259,7 +260,8 @@ export class BioCheckin extends EntryWidget<Questionnaire> {
           ? result.scores.map(
               (score) =>
                 html`<p>
-                  ${this.#say(score.name)}: ${this.say('score', { score: score.value })}${score.text ? `, ${this.#say(score.text)}` : ''}
+                  ${this.#say(score.name)}:
+                  ${this.say('score', { score: formatNumber(this.locale, score.value, 4) })}${score.text ? `, ${this.#say(score.text)}` : ''}
                 </p>`,
             )
           : nothing

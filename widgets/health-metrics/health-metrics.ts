@@ -94,7 +94,7 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
     </ul>`;
   }
 
-  #metric({ label, observation }: Metric) {
+  #metric({ biosignal, label, observation }: Metric) {
     const { locale } = this;
     if (observation === null) {
       return html`<h3>${label}</h3>
@@ -103,7 +103,7 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
     }
     const timeMs = Date.parse(observation.effective_time);
     return html`<h3>${label}</h3>
-      <p>${this.#value(observation, label)}</p>
+      <p>${this.#value(observation, biosignal)}</p>
       <p class="foot">${qualityMark(observation.qmask, locale)} <span class="muted">${formatAge(locale, timeMs, Date.now())}</span></p>
       <details>
         <summary>${this.text('details')}<span class="vh"> ${label}</span></summary>
@@ -113,14 +113,14 @@ export class BioHealthMetrics extends DataWidget<readonly Metric[]> {
       </details>`;
   }
 
-  #value({ value, unit }: Observation, name: string) {
+  #value({ value, unit }: Observation, biosignal: Biosignal) {
     const long = hoursAndMinutes(value, unit);
     if (long !== null) {
       const text = this.text('hoursMinutes', long);
       return html`<span class="value" part="value">${text}</span>`;
     }
-    const shown = convertUnit({ name, unit, values: [value] }, this.setting('units'));
-    return html`<span class="value" part="value">${formatValue(this.locale, shown.values[0] ?? Number.NaN, shown.unit)}</span
+    const shown = convertUnit({ ...biosignal, unit, values: [value] }, this.setting('units'));
+    return html`<span class="value" part="value">${formatValue(this.locale, shown.values[0]!, shown)}</span
       ><span class="unit">${unitLabel(shown.unit)}</span>`;
   }
 }

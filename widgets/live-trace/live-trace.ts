@@ -22,7 +22,7 @@ import { qualityMark } from '../shared/quality.ts';
 import type { Session } from '../shared/session.ts';
 import { SweepTrace } from '../shared/sweep-trace.ts';
 import type { TraceScale } from '../shared/sweep-trace.ts';
-import { tokenColor } from '../shared/theme.ts';
+import { gridCss, tokenColor } from '../shared/theme.ts';
 import { traceTextFor } from '../shared/trace-strings.ts';
 import { traceQuality } from '../shared/trace-quality.ts';
 import { TraceRing } from '../shared/trace-ring.ts';
@@ -37,7 +37,7 @@ const PER_MILLIVOLT: Readonly<Record<string, number>> = { mV: 1, uV: 1000 };
 /** Least height of a fitted trace, in the unit of the kind. */
 const SPAN_MIN: Readonly<Record<string, number>> = { eda: 0.5, temp: 1 };
 
-const css = `
+const css = `${gridCss}
 .bar { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; justify-content: space-between; margin-block-end: 4px; font-size: .8125rem; }
 .bar .lead { font-weight: 650; font-size: .9375rem; }
 .box { position: relative; block-size: var(--bio-trace-height, 160px); background: var(--_surface); border: 1px solid var(--_line); border-radius: 6px; overflow: hidden; direction: ltr; }

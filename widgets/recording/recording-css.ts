@@ -1,6 +1,7 @@
 /** The style of the viewer of a recording. */
+import { gridCss } from '../shared/theme.ts';
 
-export const recordingCss = `
+export const recordingCss = `${gridCss}
 input, select { font: inherit; color: inherit; }
 input:not([type=checkbox], [type=range]), select { inline-size: 100%; min-block-size: 40px; padding: 8px 10px; border: 1px solid var(--_edge); border-radius: 8px;
   background: var(--_surface); }

@@ -31,16 +31,38 @@ it('a number keeps its whole digits and at most three that are significant', () 
 });
 
 it('a value has the decimals that suit its unit, and a dash where there is none', () => {
-  expect(formatValue('en', 61.6, '/min')).toBe('62');
-  expect(formatValue('de', 36.55, 'Cel')).toBe('36,6');
-  expect(formatValue('en', null, '/min')).toBe('–');
+  expect(formatValue('en', 61.6, { unit: '/min' })).toBe('62');
+  expect(formatValue('de', 36.55, { unit: 'Cel' })).toBe('36,6');
+  expect(formatValue('en', null, { unit: '/min' })).toBe('–');
   expect(['ms2', '%/s2', 'm/s2', 'ms', '{runs}', '1'].map(unitLabel)).toEqual(['ms²', '%/s²', 'm/s²', 'ms', '', '']);
   // an index of fibrillation, a ratio of the pulse's waves
-  expect([0.044, -0.652, 31.4].map((value) => formatValue('en', value, '1'))).toEqual(['0.04', '-0.65', '31']);
+  expect([0.044, -0.652, 31.4].map((value) => formatValue('en', value, { unit: '1' }))).toEqual(['0.04', '-0.65', '31']);
   // a wrist at rest and on a walk; skin conductance; a response of the skin every other minute; a slow heart
-  expect([0.003, 0.214].map((value) => formatValue('en', value, '[g]'))).toEqual(['0.003', '0.214']);
-  expect([0.31, 2.706, 12.4].map((value) => formatValue('en', value, 'uS'))).toEqual(['0.31', '2.71', '12']);
-  expect([0.5, 3.5, 35.4].map((value) => formatValue('en', value, '/min'))).toEqual(['0.5', '3.5', '35']);
+  expect([0.003, 0.214].map((value) => formatValue('en', value, { unit: '[g]' }))).toEqual(['0.003', '0.214']);
+  expect([0.31, 2.706, 12.4].map((value) => formatValue('en', value, { unit: 'uS' }))).toEqual(['0.31', '2.71', '12']);
+  expect([0.5, 3.5, 35.4].map((value) => formatValue('en', value, { unit: '/min' }))).toEqual(['0.5', '3.5', '35']);
+});
+
+it('what a person or a device gave is shown as it was given, computed or not as its unit has it', () => {
+  const given = (unit: string, ...values: number[]) => values.map((value) => formatValue('en', value, { unit, source_type: 'device' }));
+  expect(given('kg', 72.4, 72, 160 * 0.45359237, 3.25)).toEqual(['72.4', '72', '72.6', '3.25']);
+  expect(given('mg/dL', 104.5, 5.8 * 18.0156, 1204.5)).toEqual(['104.5', '104.5', '1,204.5']);
+  expect(given('mmol/L', 12.3, 5.25, 0)).toEqual(['12.3', '5.25', '0']);
+  // body fat, a saturation; the density of urine; troponin
+  expect(given('%', 23.4, 97)).toEqual(['23.4', '97']);
+  expect(given('1', 1.025, -12.5)).toEqual(['1.025', '-12.5']);
+  expect(given('ng/mL', 0.0125)).toEqual(['0.0125']);
+  // a mean of scores; of sleep
+  expect(given('{score}', 4, 3.571, 12.43)).toEqual(['4', '3.6', '12.4']);
+  expect(given('h', 7.3833, 10)).toEqual(['7.4', '10.0']);
+  expect([given('/min', 61.6), given('ms', 812.4), given('{steps}', 7.5), given('Cel', 36.55)].flat()).toEqual(['62', '812', '8', '36.6']);
+});
+
+it('what nobody here computes is shown as it was given, also where its source is not known', () => {
+  expect(['kg', 'mg/dL', ''].map((unit) => formatValue('en', 72.45, { unit }))).toEqual(['72.5', '72.5', '72.5']);
+  expect(['%', 'ms2', '%/s2', '1', '{beats}'].map((unit) => formatValue('en', 72.45, { unit, source_type: 'derived' }))).toEqual(
+    Array(5).fill('72'),
+  );
 });
 
 it('an age is told in its largest unit', () => {
@@ -76,7 +98,7 @@ it('tells pNN50 and pNN20 in per cent, by whatever it was asked for', () => {
 
 it.each(['constructor', 'toString', '__proto__', ''])('a unit that no table has is printed as it is, and its numbers too: %o', (unit) => {
   expect(unitLabel(unit)).toBe(unit);
-  expect(['de', 'en'].map((locale) => formatValue(locale, 3.25, unit))).toEqual(['3,3', '3.3']);
+  expect(['de', 'en'].map((locale) => formatValue(locale, 3.25, { unit }))).toEqual(['3,25', '3.25']);
 });
 
 it('a unit is printed as people write it', () => {

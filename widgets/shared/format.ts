@@ -12,8 +12,8 @@ export function unitLabel(ucum: string): string {
 /** @param digits significant digits at most; whole numbers keep all of theirs */
 export function formatNumber(locale: string, value: number, digits = 3): string {
   if (!Number.isFinite(value)) return '–';
-  if (Math.abs(value) >= 10 ** (digits - 1)) return new Intl.NumberFormat(locale, { maximumFractionDigits: 0 }).format(value);
-  return new Intl.NumberFormat(locale, { maximumSignificantDigits: digits }).format(value);
+  const isWhole = Math.abs(value) >= 10 ** (digits - 1);
+  return new Intl.NumberFormat(locale, isWhole ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits }).format(value);
 }
 
 type Numbers = readonly (number | null)[];
@@ -40,21 +40,38 @@ export function convertUnit<S extends Measured>(series: S, units: string | null)
   return { ...series, unit, values: to(values), lows: to(lows), highs: to(highs), range: to(range), newest: newer };
 }
 
-// a map: a unit is what a device says, and may be "constructor"
-/** From this number on there are none. */
-const wholeFrom = new Map([
-  ['/min', 5],
-  ['ms', 0],
-  ['{steps}', 0],
-  ['Cel', Infinity],
-  ['[degF]', Infinity],
-]);
+/** What a value is of. `source_type`: as the catalog has it; a feature without a biosignal has none. */
+export type ValueOf = Readonly<{ unit: string; source_type?: string }>;
 
-/** Decimals that suit the unit: a heart rate has none, a temperature one, a ratio or skin conductance two, activity three. */
-export function formatValue(locale: string, value: number | null, unit: string): string {
+/** Decimals that suit a unit, measured or computed: none of a heart rate, one of a temperature. Of what was computed here below 10: two of
+ *  a ratio or skin conductance, three of activity. null: as many as were given. A switch, because a unit may be "constructor". */
+function decimalsOf(unit: string, size: number, isComputed: boolean): number | null {
+  switch (unit) {
+    case 'ms':
+    case '{steps}':
+      return 0;
+    case '/min':
+      return size < 5 ? 1 : 0;
+    case 'Cel':
+    case '[degF]':
+    case 'h':
+      return 1;
+  }
+  if (!isComputed || !/^([1%{]|uS|ms2|\[g)/.test(unit)) return null;
+  if (size >= 10) return 0;
+  return unit === '1' || unit === 'uS' ? 2 : unit === '[g]' ? 3 : 1;
+}
+
+/** A number that a person or a device gave is shown as it was given, to a tenth from 10 on and below that with four digits: 72.4 kg,
+ *  104.5 mg/dL, a urine of 1.025. Means and what was converted have endless digits. */
+export function formatValue(locale: string, value: number | null, { unit, source_type: source = 'derived' }: ValueOf): string {
   if (value === null || !Number.isFinite(value)) return '–';
-  const exact = Math.abs(value) >= (wholeFrom.get(unit) ?? 10) ? 0 : unit === '1' || unit === 'uS' ? 2 : unit === '[g]' ? 3 : 1;
-  return new Intl.NumberFormat(locale, { minimumFractionDigits: unit[0] === '{' ? 0 : exact, maximumFractionDigits: exact }).format(value);
+  const size = Math.abs(value);
+  const isCounted = unit[0] === '{';
+  const exact = decimalsOf(unit, size, source === 'derived');
+  const given = size < 10 && !isCounted ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 1 };
+  const known = { minimumFractionDigits: isCounted ? 0 : exact!, maximumFractionDigits: exact! };
+  return new Intl.NumberFormat(locale, exact === null ? given : known).format(value);
 }
 
 /** @param isZoned with the abbreviation of the zone, which a time that the clocks show twice has in any case: CEST, CET */

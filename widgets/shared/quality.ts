@@ -11,7 +11,7 @@ const shapes = [
 ];
 
 export function qualityMark(flag: number, locale: string): TemplateResult {
-  const level = flag >= 2 ? 2 : flag >= 1 ? 1 : 0;
-  const word = textFor(locale, level === 0 ? 'good' : level === 1 ? 'suspect' : 'bad');
+  const level = Math.min(flag, 2);
+  const word = textFor(locale, (['good', 'suspect', 'bad'] as const)[level]!);
   return html`<span class="q q${level}" part="quality"><svg viewBox="0 0 10 10" aria-hidden="true">${shapes[level]}</svg>${word}</span>`;
 }

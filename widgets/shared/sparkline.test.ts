@@ -44,7 +44,7 @@ it('fills its height where values differ by more', () => {
 
 it('shows scores without the annotation that UCUM has for them, and without decimals that they lack', () => {
   expect(unitLabel('{score}')).toBe('');
-  expect(formatValue('en', 4, '{score}')).toBe('4');
-  expect(formatValue('en', 3.57, '{score}')).toBe('3.6');
-  expect(formatValue('en', 1234.5, '{steps}')).toBe('1,235');
+  expect(formatValue('en', 4, { unit: '{score}' })).toBe('4');
+  expect(formatValue('en', 3.57, { unit: '{score}' })).toBe('3.6');
+  expect(formatValue('en', 1234.5, { unit: '{steps}' })).toBe('1,235');
 });

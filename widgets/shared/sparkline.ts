@@ -53,15 +53,15 @@ export function sparkline(series: Series, reference: Readonly<{ low: number; hig
     const joined: { at: string; timeMs: number; flag: number } | null =
       before !== null && timeMs - before.timeMs <= stepMs * 1.9 ? before : null;
     const part = joined === null ? `M${at}h.01` : `M${joined.at}L${at}`;
-    if (flag >= 1 || (joined?.flag ?? 0) >= 1) suspect += part;
-    else good += joined !== null && goodEnd === joined.at ? `L${at}` : part;
-    if (flag === 0) goodEnd = (joined?.flag ?? 0) >= 1 ? '' : at;
+    const isSuspect = flag >= 1 || (joined?.flag ?? 0) >= 1;
+    if (isSuspect) suspect += part;
+    else good += goodEnd === joined?.at ? `L${at}` : part;
+    goodEnd = isSuspect ? '' : at;
     before = { at, timeMs, flag };
   }
-  const bandTop = reference === null ? 0 : Math.max(0, Math.min(HEIGHT, y(reference.high)));
-  const bandEnd = reference === null ? 0 : Math.max(0, Math.min(HEIGHT, y(reference.low)));
+  const [bandTop, bandEnd] = [reference?.high, reference?.low].map((value = 0) => Math.max(0, Math.min(HEIGHT, y(value))));
   return html`<svg class="spark" part="sparkline" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
-    ${reference === null ? nothing : svg`<rect class="band" x="0" width=${WIDTH} y=${bandTop} height=${Math.max(0, bandEnd - bandTop)} />`}
+    ${reference === null ? nothing : svg`<rect class="band" x="0" width=${WIDTH} y=${bandTop} height=${bandEnd! - bandTop!} />`}
     ${svg`<path class="spread" d=${spread} /><path d=${good} /><path class="suspect" d=${suspect} />`}
   </svg>`;
 }

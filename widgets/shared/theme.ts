@@ -15,8 +15,6 @@ const themeCss = `
   --_suspect: var(--bio-color-suspect, light-dark(#8a5600, #f0b449));
   --_bad: var(--bio-color-bad, light-dark(#b3261e, #ff9186));
   --_trace: var(--bio-color-trace, light-dark(#10243a, #46e08c));
-  --_grid-minor: light-dark(#f8e3e1, #16222a);
-  --_grid-major: light-dark(#efc4c0, #21333d);
   --_radius: var(--bio-radius, 10px);
   --_space: var(--bio-space, 16px);
   color-scheme: inherit;
@@ -33,7 +31,7 @@ const themeCss = `
   :host {
     --_ink: CanvasText; --_muted: CanvasText; --_surface: Canvas; --_sunken: Canvas; --_line: GrayText; --_edge: CanvasText;
     --_accent: LinkText; --_on-accent: Canvas; --_good: CanvasText; --_suspect: CanvasText; --_bad: CanvasText;
-    --_trace: CanvasText; --_grid-minor: Canvas; --_grid-major: GrayText;
+    --_trace: CanvasText;
   }
 }
 *, ::before, ::after { box-sizing: border-box; }
@@ -56,11 +54,10 @@ h2, h3, p, li, dt, dd, legend, time, .value, .unit, .muted { unicode-bidi: plain
   border-inline-start: 4px solid var(--_muted); font-size: .875rem; margin-block-end: 10px; }
 .note.warn { border-color: var(--_suspect); } .note.err { border-color: var(--_bad); }
 button { font: inherit; color: inherit; }
-button, .button { min-block-size: 40px; min-inline-size: 40px; padding: 6px 14px; border: 1px solid var(--_edge); border-radius: 8px; background: var(--_surface);
+button { min-block-size: 40px; min-inline-size: 40px; padding: 6px 14px; border: 1px solid var(--_edge); border-radius: 8px; background: var(--_surface);
   color: var(--_ink); cursor: pointer; }
 button.quiet { border-color: transparent; background: none; color: var(--_accent); padding-inline: 6px; }
 button:disabled { opacity: .55; cursor: default; }
-button[aria-pressed=true] { background: var(--_accent); color: var(--_on-accent); border-color: var(--_accent); }
 :focus-visible { outline: 3px solid var(--_accent); outline-offset: 2px; }
 .skeleton { background: var(--_sunken); border-radius: 6px; min-block-size: 1.2em; animation: bio-pulse 1.6s ease-in-out infinite alternate; }
 @keyframes bio-pulse { to { opacity: .45; } }
@@ -70,7 +67,12 @@ button[aria-pressed=true] { background: var(--_accent); color: var(--_on-accent)
   button { display: none !important; }
   tr, li, .card > * { break-inside: avoid; }
 }
-@media (forced-colors: active) { button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }
+`;
+
+/** The paper of an ECG, for those that draw one; apart, so that bio-core.js does not carry it. */
+export const gridCss = `
+:host { --_grid-minor: light-dark(#f8e3e1, #16222a); --_grid-major: light-dark(#efc4c0, #21333d); }
+@media (forced-colors: active) { :host { --_grid-minor: Canvas; --_grid-major: GrayText; } }
 `;
 
 const sheets = new Map<string, CSSStyleSheet>();

@@ -100,7 +100,7 @@ export class BioTrendCard extends DataWidget<Shown> {
   protected override content({ series, observation }: Shown) {
     const { locale } = this;
     const { newest } = series;
-    const show = (value: number | null): string => formatValue(locale, value, series.unit);
+    const show = (value: number | null): string => formatValue(locale, value, series);
     const reference = parseReference(this.getAttribute('reference'), series.key);
     return html`<div class="now">
         <p><span class="value" part="value">${show(newest?.value ?? null)}</span><span class="unit">${unitLabel(series.unit)}</span></p>

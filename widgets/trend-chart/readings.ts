@@ -28,7 +28,7 @@ export function legendOf(group: readonly Series[], { locale, text }: Saying): Te
         ${
           !newest
             ? html`<span class="muted">${text(noneOf(item))}</span>`
-            : html`<span><b part="value">${formatValue(locale, newest.value, unit)}</b><span class="unit">${unitLabel(unit)}</span></span>
+            : html`<span><b part="value">${formatValue(locale, newest.value, item)}</b><span class="unit">${unitLabel(unit)}</span></span>
                 ${qualityMark(newest.flag, locale)}`
         }
         ${versions?.[1] ? html`<span class="muted">${versions.join(', ')}</span>` : nothing}
@@ -46,7 +46,7 @@ export function summaryOf({ series }: Shown, { locale, text }: Saying): string {
       const { name, unit, newest, range, goodShare } = item;
       const [min, , max] = range;
       if (!newest && min === null) return `${name}: ${text(noneOf(item))}`;
-      const show = (value: number | null = null): string => `${formatValue(locale, value, unit)} ${unitLabel(unit)}`;
+      const show = (value: number | null = null): string => `${formatValue(locale, value, item)} ${unitLabel(unit)}`;
       const summary = text('summary', { latest: show(newest?.value), min: show(min), max: show(max) });
       return `${name}: ${summary}, ${text('goodShare', { percent: percent(locale, goodShare) })}`;
     })
@@ -101,9 +101,10 @@ export function timeOf({ series, daily, fromMs, toMs }: Shown, timeMs: number, {
 }
 
 /** The value of a bucket, and its extremes where they differ; null: none that may be shown. */
-function valueOf({ values, lows, highs, unit }: Series, row: number, { locale }: Saying): string | null {
+function valueOf(item: Series, row: number, { locale }: Saying): string | null {
+  const { values, lows, highs } = item;
   const value = values[row] ?? null;
-  const [text, low, high] = [value, lows[row], highs[row]].map((number = null) => formatValue(locale, number, unit));
+  const [text, low, high] = [value, lows[row], highs[row]].map((number = null) => formatValue(locale, number, item));
   return value === null ? null : `${text}${low === high ? '' : ` (${low} – ${high})`}`;
 }
 

@@ -83,6 +83,8 @@ const css = `${fieldCss}${plotCss}
 td:first-child { white-space: nowrap; }
 .live { display: grid; gap: 10px; margin-block-end: 12px; }
 bio-live-trace { --bio-trace-height: 140px; }
+button[aria-pressed=true] { background: var(--_accent); color: var(--_on-accent); border-color: var(--_accent); }
+@media (forced-colors: active) { button[aria-pressed=true] { forced-color-adjust: none; background: Highlight; color: HighlightText; } }
 `;
 
 const ranges = ['1h', '24h', '7d', '30d'] as const;

@@ -30,6 +30,14 @@ export const controlsCss = `
 
 const DAY_MS = 864e5;
 
+/** What a chart can be compared with without more, and its words. */
+const comparisons = new Map<string, Parameters<Say>[0]>([
+  ['', 'compareNothing'],
+  ['previous', 'comparePrevious'],
+  ['1d', 'compareDay'],
+  ['7d', 'compareWeek'],
+]);
+
 type Search = 'idle' | 'searching' | 'newestNone' | 'newestFailed';
 
 export class Controls {
@@ -175,8 +183,7 @@ export class Controls {
     const { html } = this.#host.kit;
     const { element } = this.#host;
     const chosen = element.getAttribute('compare') ?? '';
-    const choices = ['', 'previous', '1d', '7d'];
-    if (!choices.includes(chosen)) choices.push(chosen);
+    const choices = [...new Set([...comparisons.keys(), chosen])];
     const change = (event: Event): void => {
       const { value } = event.target as HTMLSelectElement;
       if (value === '') element.removeAttribute('compare');
@@ -193,18 +200,9 @@ export class Controls {
 
   /** What is compared with, in words. */
   nameOf(compare: string): string {
-    switch (compare) {
-      case '':
-        return this.#say('compareNothing');
-      case 'previous':
-        return this.#say('comparePrevious');
-      case '1d':
-        return this.#say('compareDay');
-      case '7d':
-        return this.#say('compareWeek');
-      default:
-        return /^\d+[smhdw]$/.test(compare) ? `−${compare}` : (this.#host.element.getAttribute('compare-name') ?? this.#say('person'));
-    }
+    const words = comparisons.get(compare);
+    if (words !== undefined) return this.#say(words);
+    return /^\d+[smhdw]$/.test(compare) ? `−${compare}` : (this.#host.element.getAttribute('compare-name') ?? this.#say('person'));
   }
 
   async #download(kind: 'csv' | 'png' | 'svg'): Promise<void> {

@@ -51,7 +51,7 @@ export function csvOf(series: readonly Series[], timeZone: string | undefined): 
             text(Math.round(shares[i]! * 1000) / 1000),
             methodsOf(item),
           ]
-        : ['', '', '', '', '', ''];
+        : Array<string>(6).fill('');
     }),
   ]);
   return [['time', ...head], ...rows].map((row) => `${row.map(field).join(',')}\r\n`).join('');
