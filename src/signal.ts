@@ -128,12 +128,12 @@ export function meanOf(sum: number, n: number, perUnit: number | null): number {
   return (Math.round((Math.round(sum * perUnit) * (answered / perUnit)) / n) + 0) / answered;
 }
 
-/** The sum of sums: whole steps again, where floats that are added up are not.  @param perUnit see meanOf */
-export function sumOf(sums: readonly number[], perUnit: number | null): number {
+/** The sum of sums: whole steps again, where floats that are added up are not.  @param n values behind them  @param perUnit see meanOf */
+export function sumOf(sums: readonly number[], n: number, perUnit: number | null): number {
   const sum = sums.reduce((all, one) => all + (perUnit === null ? one : Math.round(one * perUnit)), 0);
   if (perUnit !== null) return sum / perUnit;
   const rounded = Number(sum.toPrecision(SUM_DIGITS));
-  return sums.length > 1 && Number.isFinite(rounded) ? rounded : sum;
+  return n > 1 && Number.isFinite(rounded) ? rounded : sum;
 }
 
 /** A name by which biosignals are told apart: capitals make no difference, nor how an accent is encoded; the accent does. name_key in

@@ -34,6 +34,7 @@ it('refuses text that no table can hold, and says where it is', () => {
   expect(() => read('{"a":[{"b~/":"x\\u0000"}]}')).toThrow('/a/0/b~0~1: holds U+0000');
   expect(() => read('{"id":"sur-\\ud800-x"}')).toThrow('/id: holds U+D800');
   expect(() => read('{"id":"\u0085"}')).toThrow('/id: holds U+0085');
+  expect(() => read('{"id":"\uffff"}')).toThrow('/id: holds U+FFFF');
   expect(() => read('{"a\\u000a":1}')).toThrow('a member whose name holds U+000A');
 });
 

@@ -165,7 +165,7 @@ export function readJson(bytes: Uint8Array, check: Check): unknown {
     const why = error instanceof SyntaxError ? error.message : 'it is not UTF-8';
     throw new PipelineError('bad_request', `The body is not JSON: ${why.slice(0, 200)}.`, { cause: error });
   }
-  // Most bodies have no escape, and JSON allows no control character but in an escape.
+  // Most bodies have no escape, and without one JSON allows few of them.
   if (text.includes('\\u') || CONTROLS.test(text)) {
     const refused = refusedText(value);
     if (refused !== null) throw invalid([refused]);
@@ -175,8 +175,8 @@ export function readJson(bytes: Uint8Array, check: Check): unknown {
   return value;
 }
 
-/** Control characters that JSON allows unescaped. */
-const CONTROLS = /[\u007f-\u009f]/;
+/** Control characters, and what is no character, that JSON allows unescaped. */
+const CONTROLS = /[\u007f-\u009f\ufffe\uffff]/;
 
 /** The first text, or name of a member, with a character that no text may hold: refused here once instead of in every statement. Not
  *  recursive: a body may be nested as deep as it is long. */

@@ -1,5 +1,5 @@
 /** Aggregates of a bucket as columns of SQL, and the number and flag shown for it. */
-import { meanOf } from '../signal.ts';
+import { meanOf, sumOf } from '../signal.ts';
 import type { QualityFlag } from '../signal.ts';
 import type { ChartAggregate } from './chart.ts';
 
@@ -102,7 +102,10 @@ export function cellOf(row: Omit<BucketRow, 'ms'>, aggregate: ChartAggregate, qu
   if (aggregate === 'count') return { value: admitted, flag };
   if (admitted === 0 || flag > qualityMax) return { value: null, flag };
   const { good = null, suspect = null, every = null } = row;
-  if (aggregate === 'sum') return { value: qualityMax === 2 ? every : join('sum', good, suspect), flag };
+  if (aggregate === 'sum') {
+    const sum = qualityMax === 2 ? every : join('sum', good, suspect);
+    return { value: sum === null ? null : sumOf([sum], admitted, perUnit), flag };
+  }
   const value = flag === 0 ? good : flag === 1 ? join(aggregate, good, suspect) : every;
   if (aggregate !== 'mean' || value === null) return { value, flag };
   return { value: meanOf(value, [row.good_n, row.good_n + row.suspect_n, row.value_n][flag]!, perUnit), flag };

@@ -58,18 +58,18 @@ export function totalsOf(column: Column, qualityMax: QualityFlag, perUnit: numbe
   const admitted = qualityMax === 2 ? numbers('every', 'sum') : [...numbers('good', 'sum'), ...numbers('suspect', 'sum')];
   const [min, max] = extremes(which);
   const [suspectMin, suspectMax] = extremes(qualityMax === 0 ? null : 'suspect');
+  const admittedN = qualityMax === 0 ? goodN : qualityMax === 1 ? goodN + suspectN : valueN;
+  const usedN = best === null ? 0 : [goodN, suspectN, valueN][best]!;
+  const ofSuspect = (): number => meanOf(sumOf(numbers('suspect', 'sum'), suspectN, perUnit), suspectN, perUnit);
   return {
     n,
     goodN,
     flag: n === 0 ? null : flagOf({ n, good_n: goodN, suspect_n: suspectN }),
     min,
     max,
-    mean: sums.length === 0 ? null : meanOf(sumOf(sums, perUnit), [goodN, suspectN, valueN][best!]!, perUnit),
-    suspect:
-      suspectMin === null
-        ? null
-        : { n: suspectN, min: suspectMin, max: suspectMax!, mean: meanOf(sumOf(numbers('suspect', 'sum'), perUnit), suspectN, perUnit) },
-    sum: admitted.length === 0 ? null : sumOf(admitted, perUnit),
+    mean: sums.length === 0 ? null : meanOf(sumOf(sums, usedN, perUnit), usedN, perUnit),
+    suspect: suspectMin === null ? null : { n: suspectN, min: suspectMin, max: suspectMax!, mean: ofSuspect() },
+    sum: admitted.length === 0 ? null : sumOf(admitted, admittedN, perUnit),
   };
 }
 

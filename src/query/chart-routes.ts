@@ -111,10 +111,10 @@ const DetailSchema = exactly(
       }),
       {
         description:
-          'Of the whole range, one per column, from its values and not from its buckets: the same at every resolution. min, max, mean: of its ' +
-          'good values, however few; where it has none, of the suspect ones, then of all, as far as quality_max admits them. qmask: of the range, as ' +
+          'Of the whole range, one per column, from its values and not from its buckets: the same at every resolution, but that from 1m on ' +
+          'computed values are of all minutes that the range touches. min, max, mean: of its good values, however few; where it has none, of the suspect ones, then of all, as far as quality_max admits them. qmask: of the range, as ' +
           'of a bucket and of an hour or a day of observations: 0 when at least half of its values are good, 1 when at least half are good or ' +
-          'suspect, else 2; so a mean with qmask 2 is of the few good values of a bad range. suspect: of its suspect values alone, where ' +
+          'suspect, else 2; so a mean with qmask 2 is of the few good values of a bad range, or of none. suspect: of its suspect values alone, where ' +
           'quality_max admits them. first, last: good values. sum: of all that quality_max admits.',
       },
     ),

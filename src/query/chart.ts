@@ -101,7 +101,7 @@ export async function readChart(db: Db, query: ChartQuery, plan?: ChartPlan, sig
     }
   }
   const held = query.fill === 'none' ? [...new Set(columns.flatMap(({ cells }) => [...cells.keys()]))].sort((a, b) => a - b) : starts;
-  return tabulate(query, resolution, columns, held, starts);
+  return tabulate(query, resolution, columns, held, starts, table !== 'feature');
 }
 
 type ReadColumn = Readonly<{
@@ -117,13 +117,15 @@ type ReadColumn = Readonly<{
   methodCodes: readonly string[];
 }>;
 
-/** @param tsMs the rows of the answer  @param starts of all buckets of the range, with `detail` */
+/** @param tsMs the rows of the answer  @param starts of all buckets of the range, with `detail`  @param ofMinutes computed values were read
+ *  from whole minutes, also from those that the range begins and ends in */
 async function tabulate(
   query: ChartQuery,
   resolution: Resolution,
   columns: readonly ReadColumn[],
   tsMs: readonly number[],
   starts: readonly number[],
+  ofMinutes: boolean,
 ): Promise<Chart> {
   const previous: (Cell | null)[] = columns.map(() => null);
   const chart: Chart = {
@@ -134,7 +136,7 @@ async function tabulate(
     qmask: [],
     ...(query.detail === true ? { detail: { n: [], goodN: [], expectedN: [], min: [], max: [], totals: [] } } : {}),
   };
-  const expected = dueIn(query, query.detail === true ? starts : []);
+  const expected = dueIn(query, query.detail === true ? starts : [], ofMinutes ? 60_000 : 1);
   const sliceRows = Math.ceil(SLICE_CELLS / columns.length);
   for (const ts of tsMs.slice(0, query.maxPoints)) {
     if (chart.tsMs.length % sliceRows === sliceRows - 1) await breathe();
@@ -164,13 +166,15 @@ async function tabulate(
   return chart;
 }
 
-/** How many values are due in a bucket of the range; null: in the whole range. */
+/** How many values are due in a bucket of the range; null: in the whole range.  @param partMs values were read in parts of this length */
 function dueIn(
   { fromNs, toNs }: ChartQuery,
   starts: readonly number[],
+  partMs: number,
 ): (cadenceHz: number | null, bucketMs: number | null, n: number) => number | null {
   const nowMs = unixNowMs();
-  const [fromMs, toMs] = [Number(fromNs) / 1e6, Number(toNs) / 1e6];
+  const fromMs = Math.floor(Number(fromNs) / 1e6 / partMs) * partMs;
+  const toMs = Math.ceil(Number(toNs) / 1e6 / partMs) * partMs;
   const endOf = new Map(starts.map((ms, i) => [ms, starts[i + 1] ?? toMs]));
   return (cadenceHz, bucketMs, n) => {
     const beginMs = Math.max(bucketMs ?? fromMs, fromMs);

@@ -109,7 +109,7 @@ export async function readSummaries(
   const { id: biosignalId, name, abbreviation, loinc_code, signal_type, unit } = biosignal;
   return rows.map(({ ms, end_ms: endMs, series, device, cadence_hz: cadenceHz, per_unit: perUnit, sum, used_n: usedN, ...row }) => ({
     ...row,
-    value: isSum ? sumOf([sum], perUnit) : meanOf(sum, usedN, perUnit),
+    value: isSum ? sumOf([sum], usedN, perUnit) : meanOf(sum, usedN, perUnit),
     id: `${series}.${ms / 1000}.${interval}`,
     biosignal_id: biosignalId,
     name,

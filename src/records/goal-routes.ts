@@ -12,7 +12,7 @@ import { build, now, run } from '../storage/database/build.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { callerKey } from '../http/request.ts';
-import { meanOf } from '../signal.ts';
+import { meanOf, sumOf } from '../signal.ts';
 import { exactly, nullable, OneLine, oneOf, Timestamp, Uuid } from '../http/schemas.ts';
 import { ownRead, SubjectQuery } from './self-report-routes.ts';
 
@@ -61,6 +61,12 @@ const progressSql = `
 
 type Deps = Readonly<{ db: Pool }>;
 
+/** @param value of a mean: its sum  @param n values behind it */
+function progressIn(agg: Goal['agg'], value: number, n: number, perUnit: number | null): number {
+  if (agg === 'mean') return meanOf(value, n, perUnit);
+  return agg === 'sum' ? sumOf([value], n, perUnit) : value;
+}
+
 async function progressOf(db: Db, subject: Subject): Promise<readonly Goal[]> {
   // SQL: days and weeks in a time zone.
   const { rows } = await db.query<Goal & Readonly<{ n: number | null; per_unit: number | null }>>(progressSql, [
@@ -69,7 +75,7 @@ async function progressOf(db: Db, subject: Subject): Promise<readonly Goal[]> {
   ]);
   return rows.map(({ n, per_unit: perUnit, ...goal }) => ({
     ...goal,
-    value: goal.agg === 'mean' && goal.value !== null && n !== null ? meanOf(goal.value, n, perUnit) : goal.value,
+    value: goal.value === null || n === null ? goal.value : progressIn(goal.agg, goal.value, n, perUnit),
   }));
 }
 

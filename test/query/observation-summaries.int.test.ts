@@ -251,7 +251,6 @@ async function chartOf(biosignal: number, range: Range, more: object): Promise<C
 const shortRange = { from: new Date(startMs).toISOString(), to: new Date(startMs + 6 * HOUR).toISOString() };
 
 /** Due at 5-minute steps of the clock: a minute has one or none, and nobody knows which. */
-// promise: observation-expected
 describe('how many values are due', () => {
   const of = (biosignal: number, query: string) =>
     running.send<Observation[]>(
@@ -259,6 +258,7 @@ describe('how many values are due', () => {
       `/api/v1/observations?biosignal_id=${biosignal}&subject_id=${subject}&order=asc&since=${shortRange.from}&until=${shortRange.to}&${query}`,
     );
 
+  // promise: observation-expected
   it('is not said of a minute whose values are five minutes apart; of the hour and the day it is', async () => {
     const minutes = (await of(V_BURDEN, 'limit=1000')).body;
     expect(minutes.length).toBe(72);
@@ -285,6 +285,7 @@ describe('how many values are due', () => {
     }
   });
 
+  // promise: observation-expected
   it('is never less than what one series has, however the steps of values and of buckets fit together', async () => {
     for (const { n, expected_n: due } of (await of(EDA_TONIC, 'limit=1000')).body) expect(due).toBeGreaterThanOrEqual(n);
     for (const [biosignal, cadenceSec] of [
@@ -309,6 +310,18 @@ describe('how many values are due', () => {
         const [totals] = detail.totals;
         expect([resolution, totals!.expected_n]).toEqual([resolution, Math.floor((6 * 3600) / cadenceSec)]);
       }
+  });
+
+  // promise: observation-expected
+  it('is never less than what a chart has that begins and ends within a minute', async () => {
+    const range = { from: new Date(startMs + 57_300).toISOString(), to: new Date(startMs + 5 * HOUR + 42_900).toISOString() };
+    for (const resolution of ['1s', '1m', '5m', '1h', '1d']) {
+      const { detail } = await chartOf(EDA_TONIC, range, { resolution });
+      if (resolution !== '1s')
+        for (const [i, [n]] of detail.n.entries()) expect([resolution, i, detail.expected_n[i]![0]! >= n!]).toEqual([resolution, i, true]);
+      const [totals] = detail.totals;
+      expect([resolution, totals!.expected_n! >= totals!.n, totals!.n > 2000]).toEqual([resolution, true, true]);
+    }
   });
 });
 
@@ -339,7 +352,6 @@ it.each([
 });
 
 /** A mean of many values: no digit that no value has. */
-// promise: means-rounded
 describe('means are rounded to the step of the values', () => {
   const digits = (text: string, members: readonly string[]): readonly string[] =>
     members.flatMap((member) => [...text.matchAll(new RegExp(`"${member}":(-?[0-9.e+-]+)`, 'g'))].map((match) => match[1]!));
@@ -348,17 +360,20 @@ describe('means are rounded to the step of the values', () => {
     for (const number of numbers) expect(number).toMatch(/^-?\d+(\.\d{1,3})?$/);
   };
 
+  // promise: means-rounded
   it.each(['PT1M', 'PT1H', 'P1D'])('of observations of %s, in JSON and in FHIR', async (interval) => {
     const query = `interval=${interval}&tz=UTC&limit=1000&quality_max=2`;
     const json = await ask(query);
     const fhir = await ask(query, 'application/fhir+json');
     const numbers = [...digits(json.text, ['value', 'min', 'max']), ...digits(fhir.text, ['value'])];
+    expect(numbers.length).toBeGreaterThan(0);
     if (interval === 'P1D') expect(numbers.every((number) => /^\d+(\.\d{1,3})?$/.test(number))).toBe(true);
     else atMostThree(numbers);
     const { entry } = fhir.body as unknown as { entry: { resource: { valueQuantity: { value: number } } }[] };
     expect(entry.map(({ resource }) => resource.valueQuantity.value)).toEqual(json.body.map(({ value }) => value));
   });
 
+  // promise: means-rounded
   it.each(['1m', '1h', '1d'])('of charts by %s, buckets and totals; a minute has the value of its observation', async (resolution) => {
     const range = { from: new Date(startMs).toISOString(), to: new Date(startMs + 2 * 24 * HOUR).toISOString() };
     const { data, detail } = await chartOf(HR_ECG, range, { resolution, quality_max: 2, tz: 'UTC' });

@@ -321,6 +321,27 @@ it('rounds the mean of a goal of reported values, which have no step, to 12 digi
   await api.client().call('endGoal', { params: { goalId: goals[0]!.id } });
 });
 
+// promise: means-rounded
+it('sums up reported values without a digit of its own, in a goal, in a bucket, and in the range of one bucket and of several', async () => {
+  const catalog = await api.json<{ id: number; unit: string }[]>('GET', `/api/v1/projects/${api.org.projectId}/biosignals`);
+  const biosignal = catalog.find(({ unit }) => unit === 'kg');
+  const goal = { subject_id: bob.id, biosignal_id: biosignal!.id, target: 1, agg: 'sum' };
+  await api.client().call('createGoal', { body: goal });
+  const now = Date.now();
+  const measurements = [1.1, 2.2].map((value, i) => ({ biosignal_id: biosignal!.id, value, time: new Date(now - 2000 * i).toISOString() }));
+  await api.client().call('createMeasurements', { body: { subject_id: bob.id, measurements } });
+  const goals = await api.client(bob.token).call('listGoals');
+  expect(goals).toMatchObject([{ value: 3.3, agg: 'sum' }]);
+  await api.client().call('endGoal', { params: { goalId: goals[0]!.id } });
+  const range = { from: new Date(now - 3_600_000).toISOString(), to: new Date(now + 1000).toISOString() };
+  for (const resolution of ['1d', '1s']) {
+    const series = [{ biosignal_id: biosignal!.id, agg: 'sum' }];
+    const chart = await api.client().call('queryChart', { body: { subject_id: bob.id, series, range, detail: true, resolution } });
+    expect(chart.detail!.totals.map(({ sum }) => sum)).toEqual([3.3]);
+    if (resolution === '1d') expect(chart.data.flat()).toContain(3.3);
+  }
+});
+
 it('shows the health of devices (lost packets, battery, lag), and nothing of other organizations', async () => {
   const { pool } = api.database;
   await pool.query(

@@ -30,7 +30,6 @@ import { define, html, nothing } from '../shared/base.ts';
 import { DataWidget } from '../shared/data-widget.ts';
 import { biosignalOf, queryChart, todayOf } from '../shared/data.ts';
 import { formatValue, unitLabel } from '../shared/format.ts';
-import type { ValueOf } from '../shared/format.ts';
 import type { Aggregate } from '../shared/data.ts';
 import type { Session } from '../shared/session.ts';
 
@@ -48,7 +47,7 @@ circle { fill: none; stroke-width: 9; }
 const RADIUS = 44;
 const ROUND = 2 * Math.PI * RADIUS;
 
-type Progress = ValueOf & Readonly<{ value: number; name: string; goal?: number }>;
+type Progress = Readonly<{ value: number; unit: string; name: string; goal?: number }>;
 
 export class BioProgressRing extends DataWidget<Progress> {
   static override styles = css;
@@ -74,19 +73,13 @@ export class BioProgressRing extends DataWidget<Progress> {
       const goals = await session.get('/api/v1/goals', { signal });
       const set = goals.find((item) => item.biosignal_id === biosignal?.id);
       if (set !== undefined)
-        return this.#note({
-          ...biosignal,
-          value: set.value ?? 0,
-          unit: set.unit,
-          name: set.title || this.named(set.name),
-          goal: set.target,
-        });
+        return this.#note({ value: set.value ?? 0, unit: set.unit, name: set.title || this.named(set.name), goal: set.target });
     }
     const range = this.getAttribute('range') ?? 'today';
     const agg = (this.getAttribute('agg') ?? 'sum') as Aggregate;
     if (range === 'today' && biosignal !== undefined) {
       const today = await todayOf(session, biosignal, this.timeZone, agg, signal);
-      return today === null ? null : this.#note({ ...biosignal, ...today, name: this.named(today.name) });
+      return today === null ? null : this.#note({ ...today, name: this.named(today.name) });
     }
     const request = {
       series: [wanted],
@@ -98,7 +91,7 @@ export class BioProgressRing extends DataWidget<Progress> {
     const [series] = await queryChart(session, request, signal);
     const value = agg === 'max' ? series?.range[2] : agg === 'mean' ? series?.range[1] : series?.sum;
     if (series === undefined || value === null || value === undefined) return null;
-    return this.#note({ ...series, value, name: this.named(series.name) });
+    return this.#note({ value, unit: series.unit, name: this.named(series.name) });
   }
 
   #note(progress: Progress): Progress {
@@ -117,7 +110,8 @@ export class BioProgressRing extends DataWidget<Progress> {
     const { value, unit } = progress;
     const goal = this.#goalOf(progress);
     const share = Math.max(0, Math.min(1, value / goal));
-    const show = (number: number): string => formatValue(this.locale, number, progress);
+    // as a target is given, and as the dashboard has goals
+    const show = (number: number): string => formatValue(this.locale, number, { unit, source_type: 'clinician' });
     const percent = new Intl.NumberFormat(this.locale, { style: 'percent' }).format(value / goal);
     return html`<div
       class="wrap ${share >= 1 ? 'full' : ''}"

@@ -62,8 +62,8 @@ function decimalsOf(unit: string, size: number, isComputed: boolean): number | n
   return unit === '1' || unit === 'uS' ? 2 : unit === '[g]' ? 3 : 1;
 }
 
-/** A number that a person or a device gave is shown as it was given, to a tenth from 10 on and below that with four digits: 72.4 kg,
- *  104.5 mg/dL, a urine of 1.025. Means and what was converted have endless digits. */
+/** A number that a person or a device gave keeps its tenths from 10 on, and four digits below: 72.4 kg, 104.5 mg/dL, a urine of 1.025.
+ *  Rates, ms and steps are whole whoever gave them. Means and what was converted have endless digits. */
 export function formatValue(locale: string, value: number | null, { unit, source_type: source = 'derived' }: ValueOf): string {
   if (value === null || !Number.isFinite(value)) return '–';
   const size = Math.abs(value);
