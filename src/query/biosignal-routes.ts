@@ -322,7 +322,7 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
 
 /** Equal where two names look alike but for capitals: by compatibility (NFKC), so that full-width letters are letters and every blank is
  *  one; without what nobody sees, which older names and joined letters may have; and as widgets compare what an attribute names, without
- *  blanks around it. Only this route compares so: the unique index and the triggers of sql/000101-own-abbreviations.sql have name_key, NFD and
+ *  blanks around it. Only this route compares so: the index and the triggers of sql/000101-own-abbreviations.sql have name_key, NFD and
  *  lower case of abbreviations. So two requests at the same time, or a device, may make one that differs in width or blanks alone. */
 const keyOf = (word: string): string => nameKey(withoutInvisible(word).normalize('NFKC').replaceAll(/\s+/g, ' ').trim());
 

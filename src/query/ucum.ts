@@ -147,8 +147,8 @@ const plainDigits = (text: string): string =>
     .replaceAll(/[⁻−]/g, '-')
     .replaceAll('⁺', '+');
 
-/** How UCUM would have what a text probably means; null where that is no guess either. A word that is not known becomes an annotation, which
- *  is right only where it is what is counted. */
+/** How UCUM would have what a text probably means; null where that is no guess either. An unknown word becomes an annotation, which is
+ *  right only where it is what is counted. */
 export function ucumFor(text: string): Readonly<{ unit: string; isIfCounted: boolean }> | null {
   const whole = mistakenWhole.get(text);
   if (whole !== undefined) return { unit: whole, isIfCounted: false };
