@@ -137,7 +137,9 @@ export function sumOf(sums: readonly number[], n: number, perUnit: number | null
 }
 
 /** A name by which biosignals are told apart: capitals make no difference, nor how an accent is encoded; the accent does. name_key in
- *  sql/000101-own-abbreviations.sql does the same. Widgets look at capitals alone: their bundle has no room for more. */
+ *  sql/000101-own-abbreviations.sql does the same, and by it the database keeps the abbreviations of a project apart. A POST alone is
+ *  refused also where only width, blanks or invisible characters differ (keyOf in src/query/biosignal-routes.ts). Widgets look at capitals
+ *  alone: their bundle has no room for more. */
 export const nameKey = (name: string): string => name.normalize('NFD').toLowerCase();
 
 /** What a lead is called: by its device, else, as a table that was imported has codes only, by its code: `ecg.avr` is aVR, `ecg.mlii` is

@@ -22,8 +22,16 @@ export function refusedCharacter(text: string, kind: TextKind): string | null {
   return null;
 }
 
-/** Nothing to see, or a blank that is none: zero-width characters, soft hyphens, marks of direction, fillers, the blank of Braille. */
-const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u2028\u2029\u2800]/gu;
+/** Nothing to see, or a blank that is none: zero-width characters, soft hyphens, marks of direction, fillers, the blank of Braille. Not the
+ *  signs before numbers, above all of Arabic, which are of the same category (Cf) and are seen. */
+const INVISIBLE =
+  /(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}])[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u2028\u2029\u2800]/gu;
+
+/** Letters, and their marks, of scripts that join letters: there U+200C and U+200D between two are part of how a word is spelled. */
+const JOINED = `(?=[\\p{L}\\p{M}])[${['Arab', 'Syrc', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya', 'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh']
+  .map((script) => `\\p{scx=${script}}`)
+  .join('')}]`;
+const JOINER = new RegExp(`(?<=${JOINED})[\\u200c\\u200d](?=${JOINED})`, 'gu');
 
 /** The first character that nobody sees, e.g. `U+200B`; null when there is none. With one, a name is another that looks the same. */
 export function invisibleCharacter(text: string): string | null {
@@ -32,6 +40,9 @@ export function invisibleCharacter(text: string): string | null {
 }
 
 export const withoutInvisible = (text: string): string => text.replaceAll(INVISIBLE, '');
+
+/** Without the joiners between letters of scripts that need them, as Persian and Hindi are written. */
+export const withoutJoiners = (text: string): string => text.replaceAll(JOINER, '');
 
 function nameOf(unit: number): string {
   return `U+${unit.toString(16).toUpperCase().padStart(4, '0')}`;

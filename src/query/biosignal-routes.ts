@@ -16,7 +16,7 @@ import type { Route } from '../http/route.ts';
 import { transaction } from '../storage/database/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
 import { nameKey } from '../signal.ts';
-import { invisibleCharacter, withoutInvisible } from '../text.ts';
+import { invisibleCharacter, withoutInvisible, withoutJoiners } from '../text.ts';
 import { isUcum, ucumFor } from './ucum.ts';
 import { wrong } from './wrong.ts';
 
@@ -269,7 +269,7 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
     description:
       'Packets and measurements whose code it names are stored under it. Name and abbreviation are what widgets and pages find it by, so ' +
       'they may be neither those of another biosignal of the catalog or the project, in capitals or not, nor the name of a feature, and hold ' +
-      'no invisible characters.',
+      'no invisible characters, other than joiners between letters of a name that need them (Persian, Hindi).',
     access: { key: 'admin', operator: 'admin' },
     params: { projectId: Type.String({ maxLength: 64 }) },
     body: exactly({
@@ -321,7 +321,9 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
   });
 
 /** Equal where two names look alike but for capitals: by compatibility (NFKC), so that full-width letters are letters and every blank is
- *  one; without what nobody sees, which older names may have; and as widgets compare what an attribute names, without blanks around it. */
+ *  one; without what nobody sees, which older names and joined letters may have; and as widgets compare what an attribute names, without
+ *  blanks around it. Only this route compares so: the index and the triggers of sql/000101-own-abbreviations.sql have name_key, NFD and
+ *  lower case of abbreviations. So two requests at the same time, or a device, may make one that differs in width or blanks alone. */
 const keyOf = (word: string): string => nameKey(withoutInvisible(word).normalize('NFKC').replaceAll(/\s+/g, ' ').trim());
 
 /** What the pattern of a member cannot say. @throws PipelineError validation_failed */
@@ -331,17 +333,20 @@ function refuseUnfit({
   unit,
   source_type: source,
 }: Readonly<Record<'name' | 'abbreviation' | 'unit' | 'source_type', string>>): void {
-  for (const [member, text] of Object.entries({ name, abbreviation })) {
+  for (const [member, text] of Object.entries({ name: withoutJoiners(name), abbreviation })) {
     const invisible = invisibleCharacter(text);
     if (invisible !== null) throw wrong(`/${member}`, `holds ${invisible}, which nobody sees: it would look like another`);
   }
   if (abbreviation.includes(',')) throw wrong('/abbreviation', 'holds a comma, which separates the abbreviations of a list, as in widgets');
   if (!isUcum(unit)) {
     const meant = ucumFor(unit);
-    const advice = 'a unit is written as kg, mm[Hg], Cel, /min or m/s2, what is counted in braces, {score}, a number without one 1';
-    throw wrong('/unit', `${unit === '' ? 'is empty' : 'is no UCUM unit'}: ${meant === null ? advice : `write ${meant}`}`);
+    const advice =
+      meant === null
+        ? 'write kg, mm[Hg], Cel, /min or m/s2; a count in braces, {score}; 1 for no unit'
+        : `${meant.isIfCounted ? 'if it is a count, ' : ''}write ${meant.unit}`;
+    throw wrong('/unit', `${unit === '' ? 'is empty' : 'is no UCUM unit'}: ${advice}`);
   }
-  if (source === 'derived') throw wrong('/source_type', 'is derived, which only the service computes: choose where the values come from');
+  if (source === 'derived') throw wrong('/source_type', 'must not be derived: only the service computes those');
 }
 
 /** A biosignal is found by its abbreviation, by id or LOINC code, by name or feature, in this order. A name or abbreviation that is a name,
@@ -364,7 +369,8 @@ async function refuseTaken(db: Db, projectId: string, input: Readonly<Record<'ab
     const whose = holder.project_id === null ? 'the catalog' : 'the project';
     throw new PipelineError(
       'conflict',
-      `The ${member} ${input[member]} is taken: ${whose} has ${holder.abbreviation} (${holder.name}). Choose another; capitals make no difference.`,
+      `The ${member} ${input[member]} is taken: ${whose} has ${holder.abbreviation} (${holder.name}). Choose another; capitals, full-width letters and blanks ` +
+        'make no difference.',
     );
   }
 }

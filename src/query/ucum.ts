@@ -24,7 +24,15 @@ const plain = symbols(`
   [CCID_50] [TCID_50] [EID_50] [PFU] [FFU] [CFU] [IR] [BAU] [AU] [Amb'a'1'U] [PNU] [Lf] [D'ag'U] [FEU] [ELU] [EU] Ao b att [psi]
   circ sph [car_m] [car_Au] [smoot] [m/s2/Hz^(1/2)] [NTU] [FNU] bit_s`);
 
+/** Femtotonne, milliphot and kilophot, and as whole units coulomb and farad: UCUM would have these, but nobody means them. */
+const mistaken = symbols('ft mph kph');
+const mistakenWhole: ReadonlyMap<string, string> = new Map([
+  ['C', 'Cel'],
+  ['F', '[degF]'],
+]);
+
 function isSymbol(text: string): boolean {
+  if (mistaken.has(text)) return false;
   if (metric.has(text) || plain.has(text)) return true;
   return [1, 2].some((length) => prefixes.has(text.slice(0, length)) && metric.has(text.slice(length)));
 }
@@ -36,8 +44,11 @@ const FACTOR = /\d+/y;
 const SYMBOL = /(?:[A-Za-z%'_]|\[[^[\]]*\])+/y;
 const EXPONENT = /[+-]?\d+/y;
 
-/** Is it a unit as UCUM's grammar has it: `mm[Hg]`, `/min`, `m/s2`, `10*3/uL`, `{steps}`, `kg{dry}`, `1`? */
-export function isUcum(unit: string): boolean {
+/** Is it a unit as UCUM's grammar has it: `mm[Hg]`, `/min`, `m/s2`, `10*3/uL`, `{steps}`, `kg{dry}`, `1`? Not so those that would be valid
+ *  and are a mistake: `ft`, `mph`, `kph`, `C`, `F`. */
+export const isUcum = (unit: string): boolean => !mistakenWhole.has(unit) && isTerm(unit);
+
+function isTerm(unit: string): boolean {
   let at = 0;
   const take = (pattern: RegExp): string | null => {
     pattern.lastIndex = at;
@@ -71,41 +82,108 @@ export function isUcum(unit: string): boolean {
   return term() && at === unit.length;
 }
 
-/** What people write, in small letters, and what UCUM has for it. */
-const meant: ReadonlyMap<string, string> = new Map(
-  `
-  bpm=/min rpm=/min percent=% mmhg=mm[Hg] cmh2o=cm[H2O] psi=[psi] ppm=[ppm] ppb=[ppb] iu=[IU]
-  °c=Cel degc=Cel celsius=Cel °f=[degF] degf=[degF] fahrenheit=[degF] °=deg degree=deg
-  lb=[lb_av] oz=[oz_av] in=[in_i] inch=[in_i] ft=[ft_i] yd=[yd_i] mi=[mi_i] mile=[mi_i] kph=km/h mph=[mi_i]/h
-  sec=s second=s msec=ms millisecond=ms minute=min hr=h hour=h day=d week=wk month=mo yr=a year=a
-  gram=g kilogram=kg milligram=mg meter=m metre=m kilometer=km kilometre=km centimeter=cm centimetre=cm liter=L litre=L
-  ohm=Ohm ω=Ohm kω=kOhm hertz=Hz`
-    .trim()
-    .split(/\s+/)
-    .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
-);
+const pairs = (text: string): ReadonlyMap<string, string> =>
+  new Map(
+    text
+      .trim()
+      .split(/\s+/)
+      .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+  );
+
+/** What people write, in small letters and without blanks, and what UCUM has for it. */
+const meant = pairs(`
+  bpm=/min rpm=/min percent=% mmhg=mm[Hg] cmh2o=cm[H2O] psi=[psi] ppm=[ppm] ppb=[ppb] iu=[IU] met=[MET] db=dB
+  cel=Cel °c=Cel degc=Cel celsius=Cel degreescelsius=Cel °f=[degF] degf=[degF] fahrenheit=[degF] degreesfahrenheit=[degF] °=deg degree=deg
+  lb=[lb_av] pound=[lb_av] oz=[oz_av] ounce=[oz_av] in=[in_i] inch=[in_i] inches=[in_i] ft=[ft_i] foot=[ft_i] feet=[ft_i]
+  yd=[yd_i] yard=[yd_i] mi=[mi_i] mile=[mi_i] kph=km/h kmh=km/h mph=[mi_i]/h
+  sec=s msec=ms usec=us min=min minute=min hr=h hour=h day=d week=wk month=mo yr=a year=a
+  gm=g mcg=ug mcl=uL cc=mL kg=kg mg=mg ml=mL mm=mm cm=cm km=km kcal=kcal kilocalorie=kcal ω=Ohm kω=kOhm mω=mOhm uω=uOhm`);
+/** Where capitals matter. */
+const meantExactly = pairs(`
+  Nm=N.m mM=mmol/L uM=umol/L nM=nmol/L pM=pmol/L Cal=[Cal] Wh=W.h kWh=kW.h mAh=mA.h MΩ=MOhm`);
+/** Units, but which? Of these no guess is better than one. */
+const ambiguous = symbols('M MM UM NM PM CAL MIU US Us KS Ks NS Ns PS Ps unit units Unit Units UNITS calorie calories Calorie Calories');
+
+const prefixWords = pairs('kilo=k hecto=h deci=d centi=c milli=m micro=u nano=n pico=p mega=M giga=G');
+const unitWords = pairs(`
+  gram=g gramme=g meter=m metre=m liter=L litre=L second=s volt=V ampere=A amp=A watt=W joule=J newton=N pascal=Pa hertz=Hz ohm=Ohm
+  siemens=S mole=mol equivalent=eq osmole=osm radian=rad kelvin=K tesla=T bar=bar`);
+
+function spelledOut(word: string): string | undefined {
+  const [, prefix = '', rest = ''] = /^(kilo|hecto|deci|centi|milli|micro|nano|pico|mega|giga)?(.*)$/.exec(word) ?? [];
+  const unit = unitWords.get(rest) ?? unitWords.get(rest.replace(/s$/, ''));
+  return unit && `${prefixWords.get(prefix) ?? ''}${unit}`;
+}
+
+/** Symbols that are known also in wrong capitals. Not s, which may be S, nor G, which is seldom meant. */
+const cased = symbols('g m L mol eq osm Hz V A W J N Pa Ohm rad cd lm lx bar kat Bq Gy Sv cal [IU]');
+/** With these, mega is as likely as milli. */
+const mega = symbols('Hz W J Pa Ohm');
+
+/** `kg` for `Kg`, `meq` for `mEq`, `m[IU]` for `mIU`; null where it may be several. */
+function inItsCase(word: string): string | null | undefined {
+  const isOneCase = word === word.toLowerCase() || word === word.toUpperCase();
+  const found = [...cased].flatMap((symbol) => {
+    const small = symbol.toLowerCase().replaceAll(/[[\]]/g, '');
+    if (!word.toLowerCase().endsWith(small)) return [];
+    const prefix = word.slice(0, word.length - small.length);
+    if (/^m$/i.test(prefix) && mega.has(symbol)) return isOneCase ? [`m${symbol}`, `M${symbol}`] : [`${prefix}${symbol}`];
+    if (/^g$/i.test(prefix)) return [`G${symbol}`];
+    return /^[kdcmunp]?$/i.test(prefix) ? [`${prefix.toLowerCase()}${symbol}`] : [];
+  });
+  return found.length > 1 ? null : found[0];
+}
+
+function knownFor(word: string): string | null | undefined {
+  const small = word.toLowerCase();
+  const singular = small.replace(/s$/, '');
+  return meantExactly.get(word) ?? meant.get(small) ?? meant.get(singular) ?? spelledOut(small) ?? inItsCase(word);
+}
 
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
-
-/** How UCUM would have what a text probably means; null where that is no guess either. Unknown words become annotations, as what is
- *  counted. */
-export function ucumFor(text: string): string | null {
-  const spelled = text
-    .trim()
+const plainDigits = (text: string): string =>
+  text
     .replaceAll(/[⁰¹²³⁴-⁹]/g, (digit) => `${SUPERSCRIPTS.indexOf(digit)}`)
+    .replaceAll(/[⁻−]/g, '-')
+    .replaceAll('⁺', '+');
+
+/** How UCUM would have what a text probably means; null where that is no guess either. An unknown word becomes an annotation, which is
+ *  right only where it is what is counted. */
+export function ucumFor(text: string): Readonly<{ unit: string; isIfCounted: boolean }> | null {
+  const whole = mistakenWhole.get(text);
+  if (whole !== undefined) return { unit: whole, isIfCounted: false };
+  // Powers of ten first: without its mark, 10⁹ would be 109.
+  const powers = text
+    .trim()
+    .replace(/^[x×·*]\s*(?=10)/i, '')
+    .replaceAll(/(?<![\d.,])10\s*(?:[*^]\s*([+−-]?\d+)|\^?([⁻⁺]?[⁰¹²³⁴-⁹]+))/g, (_, digits?: string, raised?: string) =>
+      plainDigits(`10*${digits ?? raised}`),
+    );
+  // No other number has an exponent.
+  if (/\d\s*[\^⁻⁺⁰¹²³⁴-⁹]/.test(powers)) return null;
+  const spelled = plainDigits(powers)
     .replaceAll(/[µμ]/g, 'u')
-    .replaceAll('⁻', '-')
     .replaceAll('^', '')
-    .replaceAll(/[·*×]/g, '.')
+    .replaceAll(/\s*[·×]\s*|(?<=\d)\s*x\s*(?=10\*)|(?<!(?<![\d.,])10(?=\*[+-]?\d))\*/g, '.')
     .replaceAll(/\s*(?:\/|\bper\b)\s*/gi, '/');
-  const unit = spelled
-    .split(/([./])/)
-    .map((part) => {
-      const [, word = '', exponent = ''] = /^(.*?)([+-]?\d*)$/.exec(part) ?? [];
-      if (word === '' || isUcum(part)) return part;
-      const known = [word, word.replace(/s$/i, '')].map((one) => meant.get(one.toLowerCase())).find((one) => one !== undefined);
-      return known === undefined ? (/^[A-Za-z_-]+$/.test(word) ? `{${word}}` : part) : `${known}${exponent}`;
-    })
-    .join('');
-  return unit !== text && isUcum(unit) ? unit : null;
+  let isIfCounted = false;
+  // In UG/ML the megalitre is no more likely than the millilitre.
+  const isShouted = text === text.toUpperCase();
+  const parts = spelled.split(/([./])/);
+  const written = parts.map((part, i) => {
+    const [, word = '', exponent = ''] = /^(.*?)([+-]?\d*)$/.exec(part) ?? [];
+    if (word === '' || i % 2 === 1) return part;
+    if (isTerm(part)) return isShouted && /^M[A-Z]/.test(part) ? null : part;
+    const known = ambiguous.has(word) ? null : knownFor(word.replaceAll(/\s/g, ''));
+    if (known === null) return null;
+    if (known !== undefined) {
+      if (!/.[./]/.test(known)) return `${known}${exponent}`;
+      return exponent !== '' ? null : parts[i - 1] === '/' ? `(${known})` : known;
+    }
+    if (!/^[A-Za-z_-]+$/.test(word) || exponent !== '') return null;
+    isIfCounted = true;
+    return `{${word}}`;
+  });
+  const unit = written.includes(null) ? text : written.join('');
+  return unit !== text && isUcum(unit) ? { unit, isIfCounted } : null;
 }

@@ -9,6 +9,9 @@ import { until } from '../helpers/until.ts';
 
 type Biosignal = NonNullable<ReturnType<typeof findBiosignal>>;
 
+const ADVICE = 'write kg, mm[Hg], Cel, /min or m/s2; a count in braces, {score}; 1 for no unit';
+const SAME = 'capitals, full-width letters and blanks make no difference.';
+
 let running: RunningService;
 let path: string;
 const list = async (): Promise<readonly Biosignal[]> => (await running.send<Biosignal[]>('GET', path)).body;
@@ -48,7 +51,7 @@ it.each([
 ])('refuses %s', async (_, name, abbreviation, why) => {
   const before = await list();
   const { status, body } = await add(name, abbreviation, 'mine');
-  expect([status, body.code, body.detail]).toEqual([409, 'conflict', `${why} Choose another; capitals make no difference.`]);
+  expect([status, body.code, body.detail]).toEqual([409, 'conflict', `${why} Choose another; ${SAME}`]);
   expect(await list()).toEqual(before);
 });
 
@@ -87,9 +90,7 @@ it('refuses an abbreviation that no list could name, and a source that is the se
   expect(await refusal({ abbreviation: 'A,B' })).toBe(
     '/abbreviation: holds a comma, which separates the abbreviations of a list, as in widgets',
   );
-  expect(await refusal({ source_type: 'derived' })).toBe(
-    '/source_type: is derived, which only the service computes: choose where the values come from',
-  );
+  expect(await refusal({ source_type: 'derived' })).toBe('/source_type: must not be derived: only the service computes those');
 });
 
 // promise: own-names
@@ -99,11 +100,27 @@ it.each([
   ['\u202eHR', 'U+202E'],
   ['H\u2060R', 'U+2060'],
   ['HR\ufe0f', 'U+FE0F'],
+  ['H\u200dR', 'U+200D'],
+  ['\u0645\u06cc\u200c', 'U+200C'], // at the end of a word
+  ['\u0645\u06cc\u200c\u200c\u0631', 'U+200C'],
   ['H\u3164R', 'U+3164'],
   ['HR\u{e0041}', 'U+E0041'],
 ])('refuses a name or abbreviation with what nobody sees: %j', async (text, character) => {
   for (const member of ['name', 'abbreviation'])
     expect(await refusal({ [member]: text })).toBe(`/${member}: holds ${character}, which nobody sees: it would look like another`);
+});
+
+// promise: own-names
+it('takes signs that are seen, and in a name the joiners that Persian and Hindi need between letters', async () => {
+  const names = ['\u0645\u06cc\u200c\u0631\u0648\u0645', '\u0930\u094d\u200d\u092f', '\u0600\u0661 \u06dd\u0662'];
+  for (const [i, name] of names.entries()) {
+    const made = await addAs({ name, abbreviation: `\u0600${i}`, code: `joined_${i}` });
+    expect([name, made.status]).toEqual([name, 201]);
+    expect((await list()).map((item) => item.name)).toContain(name);
+  }
+  expect(await refusal({ abbreviation: names[0] })).toMatch(/^\/abbreviation: holds U\+200C, which nobody sees/);
+  // A joiner makes no other name.
+  expect((await addAs({ name: '\u0645\u06cc\u0631\u0648\u0645' })).status).toBe(409);
 });
 
 // promise: own-names
@@ -126,14 +143,67 @@ it.each([
   ['µS', 'write uS'],
   ['m/s²', 'write m/s2'],
   ['m/s^2', 'write m/s2'],
-  ['steps', 'write {steps}'],
-  ['beats per minute', 'write {beats}/min'],
+  ['steps', 'if it is a count, write {steps}'],
+  ['beats per minute', 'if it is a count, write {beats}/min'],
   ['kilograms', 'write kg'],
+  ['10⁹/L', 'write 10*9/L'],
+  ['x10⁹/L', 'write 10*9/L'],
+  ['10⁻³.m', 'write 10*-3.m'],
+  ['10^3/µL', 'write 10*3/uL'],
+  ['10*3/µl', 'write 10*3/ul'],
+  ['5×10³/µL', 'write 5.10*3/uL'],
+  ['10 × m', 'write 10.m'],
+  ['1x10^9/µL', 'write 1.10*9/uL'],
+  ['Kg', 'write kg'],
+  ['KG', 'write kg'],
+  ['mEq/L', 'write meq/L'],
+  ['mOsm/kg', 'write mosm/kg'],
+  ['khz', 'write kHz'],
+  ['Mhz', 'write MHz'],
+  ['mv', 'write mV'],
+  ['mIU/L', 'write m[IU]/L'],
+  ['µIU/mL', 'write u[IU]/mL'],
+  ['IU', 'write [IU]'],
+  ['mcg', 'write ug'],
+  ['mcg/kg/min', 'write ug/kg/min'],
+  ['inches', 'write [in_i]'],
+  ['feet', 'write [ft_i]'],
+  ['pounds', 'write [lb_av]'],
+  ['mins', 'write min'],
+  ['MET', 'write [MET]'],
+  ['METs', 'write [MET]'],
+  ['mm Hg', 'write mm[Hg]'],
+  ['mm Hg/s', 'write mm[Hg]/s'],
+  ['cm H2O', 'write cm[H2O]'],
+  ['° C', 'write Cel'],
+  ['degrees Fahrenheit', 'write [degF]'],
+  ['mM', 'write mmol/L'],
+  ['pmol/mM', 'write pmol/(mmol/L)'],
+  ['Nm', 'write N.m'],
+  ['millivolts', 'write mV'],
+  ['microsiemens', 'write uS'],
+  ['ft', 'write [ft_i]'],
+  ['ft2', 'write [ft_i]2'],
+  ['ft/s', 'write [ft_i]/s'],
+  ['mph', 'write [mi_i]/h'],
+  ['kph', 'write km/h'],
+  ['C', 'write Cel'],
+  ['F', 'write [degF]'],
+  // No guess is better than one that may be wrong by powers of ten.
+  ['mhz', ADVICE],
+  ['100²', ADVICE],
+  ['10³²³ m³²', ADVICE],
+  ['units', ADVICE],
+  ['MIU/L', ADVICE],
+  ['Us', ADVICE],
+  ['NM', ADVICE],
+  ['mph2', ADVICE],
+  ['UG/ML', ADVICE],
 ])('refuses the unit %s and says: %s', async (unit, advice) => expect(await refusal({ unit })).toBe(`/unit: is no UCUM unit: ${advice}`));
 
 // promise: own-units
 it('refuses other units with how one is written, and takes what UCUM has', async () => {
-  expect(await refusal({ unit: '' })).toMatch(/^\/unit: is empty: a unit is written as kg, /);
+  expect(await refusal({ unit: '' })).toBe(`/unit: is empty: ${ADVICE}`);
   for (const unit of ['kg//', '{', '§', 'm)', '((m)', '{a b}', '7.', '.m', 'kilo gram'])
     expect(await refusal({ unit })).toMatch(/^\/unit: is no UCUM unit: /);
   const units = [
@@ -153,6 +223,10 @@ it('refuses other units with how one is written, and takes what UCUM has', async
     '1/min',
     '%/s2',
     "[arb'U]",
+    'C/kg',
+    'mF',
+    '10*9/L',
+    '10^9/L',
   ];
   for (const [i, unit] of units.entries()) {
     const made = await addAs({ unit, name: `Unit ${i} of`, abbreviation: `UNIT-${i}`, code: `unit_${i}` });
