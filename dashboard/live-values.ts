@@ -15,7 +15,7 @@ export type LiveValue = Readonly<{
   per: number;
   /** Older than this, a value is out of date, ms. */
   staleMs: number;
-  /** The first one is there after so long at most, where the signal is whole, ms. */
+  /** The first one is of a signal that is whole and began so long ago at most, ms; it comes when it has been computed. */
   dueMs: number;
   /** Kind of channel that it is made from. */
   source: string;
@@ -34,15 +34,23 @@ const yesOrNo: ReadonlySet<string> = new Set(['worn_ppg']);
 const NOW_SEC_MAX = 10;
 const saysHowSignalIs = /^(sqi|worn)_/;
 
-type Facts = Pick<MethodOfValue, 'name' | 'unit' | 'cadence_hz' | 'window_sec' | 'source'>;
+type Facts = Pick<MethodOfValue, 'name' | 'unit' | 'cadence_hz' | 'window_sec' | 'coverage_min' | 'source'>;
 
-function shownBy({ name, unit, cadence_hz: hz, window_sec: sec, source }: Facts): Omit<LiveValue, 'label' | 'short'> {
+function shownBy({
+  name,
+  unit,
+  cadence_hz: hz,
+  window_sec: sec,
+  coverage_min: coverage,
+  source,
+}: Facts): Omit<LiveValue, 'label' | 'short'> {
   const cadenceMs = hz === null ? 0 : 1000 / hz;
   return {
     feature: name,
     ...shownAs({ name, unit }),
     staleMs: cadenceMs <= 1000 ? EACH_SECOND_STALE_MS : cadenceMs + LATE_MS,
-    dueMs: Math.max(cadenceMs, 1000 * (sec ?? 0)),
+    // Values lie on steps of the clock: just before one, a window may be covered by too little for the first time.
+    dueMs: cadenceMs + 1000 * (sec ?? 0) * (coverage ?? 1),
     source,
     isOfNow: (source === 'ecg' || source === 'ppg') && sec !== null && sec <= NOW_SEC_MAX && !saysHowSignalIs.test(name),
   };
@@ -50,34 +58,37 @@ function shownBy({ name, unit, cadence_hz: hz, window_sec: sec, source }: Facts)
 
 export function liveValue(method: MethodOfValue): LiveValue {
   const label = namedWithCount(method);
-  const short = method.abbreviation || label;
   // HF, high-frequency power, is what German calls the heart rate
-  const isTaken = short === t('HR') && method.name !== 'hr_ecg';
+  const isRate = method.name === 'hr_ecg';
+  const short = isRate ? t('HR') : method.abbreviation || label;
+  const isTaken = short === t('HR') && !isRate;
   return { label, short: isTaken ? `HRV ${short}` : short, ...shownBy(method) };
 }
 
+type Standing = Readonly<{ title: string; unit: string; source: string; windowSec: number; cadenceSec: number; coverageMin?: number }>;
+
 /** Of values that stand on a page without a choice, also while the service has not said what it computes: as its methods have them. */
-const standing: Readonly<Record<string, Readonly<{ title: string; unit: string; source: string; windowSec: number; cadenceSec: number }>>> =
-  {
-    hr_ecg: { title: 'Heart rate from ECG', unit: '/min', source: 'ecg', windowSec: 8, cadenceSec: 1 },
-    hr_ppg: { title: 'Pulse rate from PPG', unit: '/min', source: 'ppg', windowSec: 8, cadenceSec: 1 },
-    hrv_rmssd_60s: { title: 'HRV RMSSD, 60 s', unit: 'ms', source: 'ecg', windowSec: 60, cadenceSec: 5 },
-    hrv_sdnn_300s: { title: 'HRV SDNN, 5 min', unit: 'ms', source: 'ecg', windowSec: 300, cadenceSec: 30 },
-    hrv_lf_hf_300s: { title: 'HRV LF/HF ratio, 5 min', unit: '1', source: 'ecg', windowSec: 300, cadenceSec: 60 },
-    ventricular_burden_300s: { title: 'Ventricular ectopic burden, 5 min', unit: '%', source: 'ecg', windowSec: 300, cadenceSec: 300 },
-    spo2: { title: 'Oxygen saturation from red and infrared light', unit: '%', source: 'ppg', windowSec: 8, cadenceSec: 8 },
-    resp_rate: { title: 'Respiratory rate', unit: '/min', source: 'resp', windowSec: 32, cadenceSec: 4 },
-    resp_rate_ecg: { title: 'Respiratory rate from ECG', unit: '/min', source: 'ecg', windowSec: 32, cadenceSec: 4 },
-    resp_rate_ppg: { title: 'Respiratory rate from the pulse', unit: '/min', source: 'ppg', windowSec: 32, cadenceSec: 4 },
-    eda_tonic: { title: 'Tonic skin conductance', unit: 'uS', source: 'eda', windowSec: 8, cadenceSec: 8 },
-    temp_mean: { title: 'Skin temperature', unit: 'Cel', source: 'temp', windowSec: 8, cadenceSec: 8 },
-  };
+const standing: Readonly<Record<string, Standing>> = {
+  hr_ecg: { title: 'Heart rate from ECG', unit: '/min', source: 'ecg', windowSec: 8, cadenceSec: 1 },
+  hr_ppg: { title: 'Pulse rate from PPG', unit: '/min', source: 'ppg', windowSec: 8, cadenceSec: 1 },
+  hrv_rmssd_60s: { title: 'HRV RMSSD, 60 s', unit: 'ms', source: 'ecg', windowSec: 60, cadenceSec: 5, coverageMin: 0.6 },
+  hrv_sdnn_300s: { title: 'HRV SDNN, 5 min', unit: 'ms', source: 'ecg', windowSec: 300, cadenceSec: 30 },
+  hrv_lf_hf_300s: { title: 'HRV LF/HF ratio, 5 min', unit: '1', source: 'ecg', windowSec: 300, cadenceSec: 60, coverageMin: 0.8 },
+  ventricular_burden_300s: { title: 'Ventricular ectopic burden, 5 min', unit: '%', source: 'ecg', windowSec: 300, cadenceSec: 300 },
+  spo2: { title: 'Oxygen saturation from red and infrared light', unit: '%', source: 'ppg', windowSec: 8, cadenceSec: 8 },
+  resp_rate: { title: 'Respiratory rate', unit: '/min', source: 'resp', windowSec: 32, cadenceSec: 4 },
+  resp_rate_ecg: { title: 'Respiratory rate from ECG', unit: '/min', source: 'ecg', windowSec: 32, cadenceSec: 4 },
+  resp_rate_ppg: { title: 'Respiratory rate from the pulse', unit: '/min', source: 'ppg', windowSec: 32, cadenceSec: 4 },
+  eda_tonic: { title: 'Tonic skin conductance', unit: 'uS', source: 'eda', windowSec: 8, cadenceSec: 8 },
+  temp_mean: { title: 'Skin temperature', unit: 'Cel', source: 'temp', windowSec: 8, cadenceSec: 8 },
+};
 
 /** @param short on narrow places, and its name where nothing is said */
 export function standingValue(feature: keyof typeof standing, short?: string): LiveValue {
-  const { title, cadenceSec, windowSec, ...facts } = standing[feature]!;
+  const { title, cadenceSec, windowSec, coverageMin = 0.5, ...facts } = standing[feature]!;
   const label = methodName({ name: feature, title });
-  return { label, short: short ?? label, ...shownBy({ ...facts, name: feature, cadence_hz: 1 / cadenceSec, window_sec: windowSec }) };
+  const shown = shownBy({ ...facts, name: feature, cadence_hz: 1 / cadenceSec, window_sec: windowSec, coverage_min: coverageMin });
+  return { label, short: short ?? label, ...shown };
 }
 
 /** A number as it is stored, in words where it is one of two. */

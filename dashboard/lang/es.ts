@@ -157,7 +157,7 @@ export const es: Translations = {
   'Usual values': 'Valores habituales',
   'shown when it is computed next': 'se muestra con el próximo cálculo',
   'no signal for it so far': 'aún sin señal para ello',
-  'within {duration}': 'en {duration}',
+  'within {duration}': 'en menos de {duration}',
   'not yet': 'todavía no',
   'out of date': 'desfasado',
   Loading: 'Cargando',

@@ -274,8 +274,11 @@ export class RulesPage extends ProjectPage {
       const unit = countedIn(method);
       return [method.name, `${methodName(method)}${unit === '' ? '' : ` (${unit})`}`] as const;
     });
-    const method = this.#methodOf(draft);
-    const unit = method === undefined ? '' : typedIn(method);
+    const unitOf = (of: Draft): string => {
+      const method = this.#methodOf(of);
+      return method === undefined ? '' : typedIn(method);
+    };
+    const unit = unitOf(draft);
     const onClocks = t('on the clocks of the project, {zone}', { zone: this.project.time_zone });
     const bound = (stored: number | null | undefined): string =>
       stored === null || stored === undefined || rule === null ? '' : String(typedOf(this.#methodOf(rule), stored));
@@ -287,7 +290,12 @@ export class RulesPage extends ProjectPage {
         @submit=${(event: SubmitEvent) => void this.#submit(event, draft)}
         @change=${({ target }: Event) => {
           if (!(target instanceof HTMLSelectElement) || target.name !== 'feature') return;
+          const before = unitOf(draft);
           draft.feature = target.value;
+          // A number that was typed is one of another unit.
+          if (unitOf(draft) !== before) {
+            for (const name of ['threshold', 'end_threshold']) target.form!.querySelector<HTMLInputElement>(`[name=${name}]`)!.value = '';
+          }
           this.context.redraw();
         }}
       >

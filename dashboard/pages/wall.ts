@@ -211,10 +211,14 @@ export class WallPage extends Page {
     </div>`;
   }
 
-  /** What a number of each tile is, in full: a tile has room for an abbreviation, or for none. */
-  #legend({ values: [{ label, short, title }] }: WallValue, name: string): TemplateResult {
-    const full = title === '' ? label : `${label} (${title})`;
-    return html`<span class=${name}>${short === label ? nothing : html`<b>${short}</b> `}${full}</span>`;
+  /** What a number of each tile is, in full: a tile has room for an abbreviation, or for none. Of people without the first value it is
+   *  another one: each is there; an abbreviation and a unit that they have in common stand once. */
+  #legend({ values }: WallValue, name: string): TemplateResult {
+    const each = values.map(({ label, short, title }, i) => {
+      const full = title === '' || title === values[i + 1]?.title ? label : `${label} (${title})`;
+      return html`${i === 0 ? nothing : ' · '}${short === label || short === values[i - 1]?.short ? nothing : html`<b>${short}</b> `}${full}`;
+    });
+    return html`<span class=${name}>${each}</span>`;
   }
 
   #linkWord(): string {

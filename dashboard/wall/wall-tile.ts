@@ -26,7 +26,7 @@ const RING_SECONDS = 40;
 const SILENT_MS = 3000;
 /** Least height of a trace: noise must not look like a signal. Of PPG, and of ECG that is not in volts, the unit is the device's. */
 const ECG_SPAN_MIN_MV = 1;
-/** A value that takes so long or longer says when it comes, ms; and it may come so much later. */
+/** A value that takes so long or longer says when it comes, ms; it takes up to so much more to send and to compute it. */
 const AWAITED_MS_MIN = 30_000;
 const LATE_MS = 30_000;
 const MINUTE_SEC = 60;
@@ -204,10 +204,10 @@ export class WallTile {
     if (this.#firstMs === null || (value.source !== 'ecg' && value.source !== 'ppg')) return null;
     if (!isMadeOf(value, [...this.#channels.values()])) return { short: t('no signal'), whole: t('no signal for it so far') };
     if (value.dueMs < AWAITED_MS_MIN) return null;
-    const leftSec = Math.ceil((value.dueMs - (nowMs - this.#firstMs)) / 1000);
+    const leftSec = Math.ceil((value.dueMs + LATE_MS - (nowMs - this.#firstMs)) / 1000);
     const whole = t('shown when it is computed next');
-    if (leftSec < -LATE_MS / 1000) return { short: t('not yet'), whole };
-    const sec = Math.min(value.dueMs / 1000, Math.max(1, Math.ceil(leftSec / MINUTE_SEC)) * MINUTE_SEC);
-    return { short: t('within {duration}', { duration: windowText(sec) }), whole };
+    if (leftSec <= 0) return { short: t('not yet'), whole };
+    const duration = windowText(Math.ceil(leftSec / MINUTE_SEC) * MINUTE_SEC);
+    return { short: t('within {duration}', { duration }), whole };
   }
 }

@@ -107,10 +107,10 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     await page.getByRole('button', { name: 'New rule' }).click();
     await expect.poll(() => page.getByLabel('Name').evaluate((field) => field === document.activeElement)).toBe(true);
     await page.getByText('This service has no mail server').waitFor(); // before it is refused
-    await page.getByLabel(/^Threshold/).fill('20');
     await page.getByLabel('For at least, seconds').fill('0');
     // A value that nobody's sensor gives; and a trial needs no name.
     await page.locator('#rule-form [name=feature]').selectOption('spo2');
+    await page.getByLabel(/^Threshold/).fill('20');
     await page.getByRole('button', { name: 'Try on history' }).click();
     await page.locator('#rule-trial').getByText('There was nothing to try it on').waitFor();
     const covered = page.locator('#rule-trial .figure', { hasText: 'Time covered' }).locator('dd');
@@ -119,6 +119,7 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
       .poll(() => page.locator('#rule-trial h2').evaluate((head) => head.getBoundingClientRect().bottom <= innerHeight))
       .toBe(true);
     await page.locator('#rule-form [name=feature]').selectOption('hr_ecg');
+    await page.getByLabel(/^Threshold/).fill('20');
     await page.getByLabel('Name').fill('Anything at all');
     await page.getByLabel('Group').selectOption({ label: 'Ward 3' });
     await expect
@@ -308,14 +309,20 @@ describe.skipIf(chromiumPath === null)('the page of rules', () => {
     const units = () => page.locator('#rule-form label:has([name=threshold], [name=end_threshold]) .muted').allTextContents();
     for (const [feature, unit] of [
       ['hr_ecg', '/min'],
+      ['hr_ppg', '/min'],
       ['af_index', 'von 0 bis 1'],
       ['hrv_lf_hf_300s', 'ohne Einheit'],
       ['ventricular_run_10s', 'Schläge'],
       ['temp_mean', '°C'],
       ['hrv_pnn50_300s', '%'],
     ] as const) {
+      // A number that was typed in another unit does not stay; one of the same unit does.
+      const isSame = (await units())[0] === unit;
+      for (const bound of ['threshold', 'end_threshold']) await page.locator(`#rule-form [name=${bound}]`).fill('120');
       await page.locator('#rule-form [name=feature]').selectOption(feature);
       await expect.poll(units, { message: feature }).toEqual([unit, unit]);
+      for (const bound of ['threshold', 'end_threshold'])
+        expect(await page.locator(`#rule-form [name=${bound}]`).inputValue(), feature).toBe(isSame ? '120' : '');
     }
     expect(await page.getByRole('spinbutton', { name: 'Schwelle %', exact: true }).count()).toBe(1);
     await page.locator('#rule-form [name=threshold]').fill('0.7');

@@ -111,9 +111,12 @@ describe.skipIf(chromiumPath === null)('the wall of a group', () => {
     wall.ward.silence(second!);
     await expect.poll(() => page.locator(`[data-person="${second}"]`).getAttribute('class'), { timeout: 30_000 }).toBe('wall-tile old');
     await expect.poll(() => isFlowing(second!), falls).toBe(false);
-    const listed = await page.waitForRequest(/\/api\/v1\/devices/);
-    expect((await listed.response())?.ok()).toBe(true);
-    expect(await shown()).toEqual(sending);
+    // The page draws an answer before it asks for the next one: when the third is asked for, two that have them silent are drawn.
+    for (let asked = 0; asked < 3; asked++) {
+      const listed = await page.waitForRequest(/\/api\/v1\/devices/, { timeout: 30_000 });
+      expect((await listed.response())?.ok()).toBe(true);
+      expect(await shown()).toEqual(sending);
+    }
     await page.getByRole('button', { name: 'Next' }).click();
     await expect.poll(shown).toEqual([others[3], first]);
   }, 240_000);

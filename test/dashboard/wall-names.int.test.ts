@@ -38,14 +38,37 @@ describe.skipIf(chromiumPath === null)('the words of the wall', () => {
       'en',
       'Index of atrial fibrillation',
       'Burden of atrial fibrillation',
-      'within 5\u00a0min',
+      /^within [2-8]\u00a0min$/,
       'shown when it is computed next',
       'no signal',
+      'Supraventricular ectopic burden, 5\u00a0min',
+      {
+        rates: 'HR Heart rate from ECG · Pulse Pulse rate from PPG (/min)',
+        breaths: 'Resp Respiratory rate · Respiratory rate from ECG · Respiratory rate from the pulse (/min)',
+        heart: 'Heart rate from ECG',
+        breath: 'Respiratory rate',
+        short: { heart: 'HR', pulse: 'Pulse', breath: 'Resp' },
+      },
     ],
-    ['de', 'Vorhofflimmer-Index', 'Vorhofflimmer-Last', 'binnen 5\u00a0min', 'wird mit der nächsten Berechnung angezeigt', 'kein Signal'],
+    [
+      'de',
+      'Vorhofflimmer-Index',
+      'Vorhofflimmer-Last',
+      /^binnen [2-8]\u00a0min$/,
+      'wird mit der nächsten Berechnung angezeigt',
+      'kein Signal',
+      'Anteil supraventrikulärer Extrasystolen, 5\u00a0min',
+      {
+        rates: 'HF Herzfrequenz aus EKG · Puls Pulsfrequenz aus PPG (/min)',
+        breaths: 'Atmung Atemfrequenz · Atemfrequenz aus EKG · Atemfrequenz aus dem Puls (/min)',
+        heart: 'Herzfrequenz aus EKG',
+        breath: 'Atemfrequenz',
+        short: { heart: 'HF', pulse: 'Puls', breath: 'Atmung' },
+      },
+    ],
   ])(
     'says in %s what its numbers are, in full, and when one comes that is not there yet',
-    async (lang, index, burden, soon, when, none) => {
+    async (lang, index, burden, soon, when, none, extra, { rates, breaths, heart, breath, short: words }) => {
       const { page, errors } = await wall.openWall(`?lang=${lang}#/wall?value=af_burden_300s`);
       await expect.poll(() => liveTiles(page).count(), { timeout: 90_000 }).toBeGreaterThanOrEqual(PEOPLE - 4);
       const choice = page.locator('.wall-choices [name=value]');
@@ -58,15 +81,20 @@ describe.skipIf(chromiumPath === null)('the words of the wall', () => {
         await choice.selectOption('af_burden_300s');
         const ofEcg = page.locator(`[data-person="${wall.people[2]!.id}"]`);
         const ofPpg = page.locator(`[data-person="${wall.people[1]!.id}"]`);
-        await expect.poll(() => ofEcg.locator('.wall-wait').textContent()).toBe(soon);
+        // Of a person without ECG the number is a pulse rate: the line at the bottom has it, too.
+        expect(await ofPpg.locator('.wall-heart .wall-label').textContent()).toBe(words.pulse);
+        expect(await page.locator('.wall-legend .wall-heart').textContent()).toBe(rates);
+        await expect.poll(() => ofEcg.locator('.wall-wait').textContent()).toMatch(soon);
         expect(await ofPpg.locator('.wall-wait').textContent()).toBe(none);
         expect(await ofEcg.getByRole('link').evaluate((link: HTMLElement) => link.innerText)).toContain(when);
         expect(await outside(page), `${width}`).toEqual([]);
         await picture(page, `wall-names-${lang}-${width}-burden`);
         for (const [value, name, short] of [
-          ['hrv_rmssd_300s', '', 'RMSSD-5M'],
-          ['supraventricular_burden_300s', '', 'SV-BURDEN'],
-          ['prv_rmssd_300s', '', 'PRV-RMSSD-5M'],
+          ['hr_ecg', heart, words.heart],
+          ['resp', breath, words.breath],
+          ['hrv_rmssd_300s', 'HRV RMSSD, 5\u00a0min', 'RMSSD-5M'],
+          ['supraventricular_burden_300s', extra, 'SV-BURDEN'],
+          ['prv_rmssd_300s', 'PRV RMSSD, 5\u00a0min', 'PRV-RMSSD-5M'],
           ['af_burden_300s', burden, 'AF-BURDEN'],
           ['af_index', index, 'AF-INDEX'],
         ] as const) {
@@ -74,7 +102,11 @@ describe.skipIf(chromiumPath === null)('the words of the wall', () => {
           await expect.poll(() => ofEcg.locator('.wall-second .wall-label').textContent()).toBe(short);
           expect(await outside(page), `${width} ${value}`).toEqual([]);
           await expect.poll(() => page.getByRole('link', { name }).and(page.locator('.wall-tile a')).count()).toBe(PEOPLE);
-          expect(await page.locator('.wall-legend').textContent()).toContain(name);
+          expect(await page.locator('.wall-legend .wall-second').textContent()).toContain(name);
+          if (value === 'resp') {
+            expect(await page.locator('.wall-legend .wall-second').textContent()).toBe(breaths);
+            await picture(page, `wall-names-${lang}-${width}-resp`);
+          }
           expect(await ofEcg.locator('.wall-second').getAttribute('title')).toContain(name);
           await expect.poll(() => fits(page), { message: `${width} ${value}` }).toBe(true);
         }
