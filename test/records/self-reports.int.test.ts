@@ -325,7 +325,7 @@ it('rounds the mean of a goal of reported values, which have no step, to 12 digi
 it('sums up reported values without a digit of its own, in a goal, in a bucket, and in the range of one bucket and of several', async () => {
   const catalog = await api.json<{ id: number; unit: string }[]>('GET', `/api/v1/projects/${api.org.projectId}/biosignals`);
   const biosignal = catalog.find(({ unit }) => unit === 'kg');
-  const goal = { subject_id: bob.id, biosignal_id: biosignal!.id, target: 1, agg: 'sum' };
+  const goal = { subject_id: bob.id, biosignal_id: biosignal!.id, target: 1, agg: 'sum' } as const;
   await api.client().call('createGoal', { body: goal });
   const now = Date.now();
   const measurements = [1.1, 2.2].map((value, i) => ({ biosignal_id: biosignal!.id, value, time: new Date(now - 2000 * i).toISOString() }));
@@ -334,8 +334,8 @@ it('sums up reported values without a digit of its own, in a goal, in a bucket, 
   expect(goals).toMatchObject([{ value: 3.3, agg: 'sum' }]);
   await api.client().call('endGoal', { params: { goalId: goals[0]!.id } });
   const range = { from: new Date(now - 3_600_000).toISOString(), to: new Date(now + 1000).toISOString() };
-  for (const resolution of ['1d', '1s']) {
-    const series = [{ biosignal_id: biosignal!.id, agg: 'sum' }];
+  for (const resolution of ['1d', '1s'] as const) {
+    const series = [{ biosignal_id: biosignal!.id, agg: 'sum' as const }];
     const chart = await api.client().call('queryChart', { body: { subject_id: bob.id, series, range, detail: true, resolution } });
     expect(chart.detail!.totals.map(({ sum }) => sum)).toEqual([3.3]);
     if (resolution === '1d') expect(chart.data.flat()).toContain(3.3);
