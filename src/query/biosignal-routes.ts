@@ -323,7 +323,7 @@ const createBiosignal = ({ db }: BiosignalDeps) =>
 /** Equal where two names look alike but for capitals: by compatibility (NFKC), so that full-width letters are letters and every blank is
  *  one; without what nobody sees, which older names and joined letters may have; and as widgets compare what an attribute names, without
  *  blanks around it. Only this route compares so: the index and the triggers of sql/000101-own-abbreviations.sql have name_key, NFD and
- *  lower case of abbreviations. So two requests at the same time, or a device, may make one that differs in width or blanks alone. */
+ *  lower case of abbreviations. So a device may make one that differs in width or blanks alone. */
 const keyOf = (word: string): string => nameKey(withoutInvisible(word).normalize('NFKC').replaceAll(/\s+/g, ' ').trim());
 
 /** What the pattern of a member cannot say. @throws PipelineError validation_failed */
@@ -355,6 +355,8 @@ function refuseUnfit({
  *  What devices report under a new code is not refused; there the database finds a free abbreviation (sql/000101-own-abbreviations.sql).
  *  @throws PipelineError conflict, validation_failed */
 async function refuseTaken(db: Db, projectId: string, input: Readonly<Record<'abbreviation' | 'name', string>>): Promise<void> {
+  // One request after the other: each sees what the one before it has made.
+  await run(db, build.selectFrom('project').select('id').where('id', '=', projectId).forNoKeyUpdate());
   const known = build.selectFrom('biosignal').select(['abbreviation', 'name', 'feature', 'project_id']);
   const { rows } = await run(
     db,

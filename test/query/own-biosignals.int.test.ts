@@ -329,6 +329,19 @@ it('keeps the values of a code whose abbreviation another request has just taken
   expect((await stored()).rows).toEqual([{ abbreviation: 'STRIDE-OWN', value: 7 }]);
 });
 
+it.each([
+  ['names that differ in capitals', 'Race one', 'R-A', 'RACE ONE', 'R-B'],
+  ['a name and an abbreviation', 'Racetwo', 'R-C', 'Race 2', 'RACETWO'],
+  ['abbreviations that differ in width', 'Race three', 'R-D', 'Race 3', '\uff32-D'],
+])('takes one of %s that come at the same time', async (_, name, abbreviation, otherName, other) => {
+  const code = `race_${abbreviation.at(-1)!.toLowerCase()}`;
+  const requests = Array.from({ length: 8 }, (_one, i) =>
+    i % 2 === 0 ? add(name, abbreviation, `${code}_${i}`) : add(otherName, other, `${code}_${i}`),
+  );
+  const statuses = (await Promise.all(requests)).map(({ status }) => status).toSorted();
+  expect(statuses).toEqual([201, ...Array.from({ length: 7 }, () => 409)]);
+});
+
 it('refuses a name that looks like an older one with an invisible character', async () => {
   await running.database.pool.query(
     `insert into biosignal (project_id, name, abbreviation, unit, signal_type, source_type, code)
