@@ -75,12 +75,12 @@ const standing: Readonly<Record<string, Standing>> = {
   hrv_sdnn_300s: { title: 'HRV SDNN, 5 min', unit: 'ms', source: 'ecg', windowSec: 300, cadenceSec: 30 },
   hrv_lf_hf_300s: { title: 'HRV LF/HF ratio, 5 min', unit: '1', source: 'ecg', windowSec: 300, cadenceSec: 60, coverageMin: 0.8 },
   ventricular_burden_300s: { title: 'Ventricular ectopic burden, 5 min', unit: '%', source: 'ecg', windowSec: 300, cadenceSec: 300 },
-  spo2: { title: 'Oxygen saturation from red and infrared light', unit: '%', source: 'ppg', windowSec: 8, cadenceSec: 8 },
+  spo2: { title: 'Oxygen saturation from red and infrared light', unit: '%', source: 'ppg', windowSec: 8, cadenceSec: 8, coverageMin: 0 },
   resp_rate: { title: 'Respiratory rate', unit: '/min', source: 'resp', windowSec: 32, cadenceSec: 4 },
   resp_rate_ecg: { title: 'Respiratory rate from ECG', unit: '/min', source: 'ecg', windowSec: 32, cadenceSec: 4 },
   resp_rate_ppg: { title: 'Respiratory rate from the pulse', unit: '/min', source: 'ppg', windowSec: 32, cadenceSec: 4 },
-  eda_tonic: { title: 'Tonic skin conductance', unit: 'uS', source: 'eda', windowSec: 8, cadenceSec: 8 },
-  temp_mean: { title: 'Skin temperature', unit: 'Cel', source: 'temp', windowSec: 8, cadenceSec: 8 },
+  eda_tonic: { title: 'Tonic skin conductance', unit: 'uS', source: 'eda', windowSec: 8, cadenceSec: 8, coverageMin: 0 },
+  temp_mean: { title: 'Skin temperature', unit: 'Cel', source: 'temp', windowSec: 8, cadenceSec: 8, coverageMin: 0 },
 };
 
 /** @param short on narrow places, and its name where nothing is said */

@@ -8,7 +8,7 @@ import { methodDescriptions } from '../../src/dsp/catalog/method-descriptions.ts
 const biosignalOf = (wanted: string) => catalogRows.find(({ feature }) => feature === wanted);
 
 export const describedMethods: readonly MethodOfValue[] = methodDescriptions().map(
-  ({ feature, cadenceSec, windowSec, ...method }) =>
+  ({ feature, cadenceSec, windowSec, coverageMin, ...method }) =>
     ({
       ...method,
       name: feature,
@@ -16,6 +16,7 @@ export const describedMethods: readonly MethodOfValue[] = methodDescriptions().m
       abbreviation: biosignalOf(feature)?.abbreviation ?? '',
       cadence_hz: cadenceSec > 0 ? 1 / cadenceSec : null,
       window_sec: windowSec,
+      coverage_min: coverageMin,
     }) as unknown as MethodOfValue,
 );
 

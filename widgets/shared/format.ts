@@ -63,7 +63,7 @@ function decimalsOf(unit: string, size: number, isComputed: boolean): number | n
 }
 
 /** A number that a person or a device gave keeps its tenths from 10 on, and four digits below: 72.4 kg, 104.5 mg/dL, a urine of 1.025.
- *  Rates, ms and steps are whole whoever gave them. Means and what was converted have endless digits. */
+ *  Rates, ms and steps are whole, given or computed. Means and what was converted have endless digits. */
 export function formatValue(locale: string, value: number | null, { unit, source_type: source = 'derived' }: ValueOf): string {
   if (value === null || !Number.isFinite(value)) return '–';
   const size = Math.abs(value);
