@@ -73,12 +73,12 @@ beforeAll(async () => {
        from generate_series($1::bigint / $3 + 1, $2::bigint / $3) t, method m, stream s where m.code = $4 and s.epoch_ns / 1000000000 = $1`,
       [startMs / 1000, startMs / 1000 + 6 * 3600, everySec, code],
     );
-  // What is summed up: a heart rate every 20 s, some suspect and bad, some hours all bad.
+  // What is summed up: a heart rate every 20 s, some suspect and bad, some hours all bad, in others a quarter good.
   for (const { fromMs, toMs } of starts) {
     const count = await putFeatures(
       running.database,
       `select t * 1000000000 as ts_ns, (50 + t / 20 % 61)::float8 as value, s.id as stream_id, m.id as method_id, (-1)::smallint as channel_no,
-         (case when t / 3600 % 7 = 3 then 2 when t / 3600 % 5 = 1 then 1 when t / 20 % 11 = 0 then 2 when t / 20 % 13 = 0 then 1 else 0 end)::smallint as qmask
+         (case when t / 3600 % 7 = 3 then 2 when t / 3600 % 11 = 4 and t / 20 % 4 > 0 then 2 when t / 3600 % 5 = 1 then 1 when t / 20 % 11 = 0 then 2 when t / 20 % 13 = 0 then 1 else 0 end)::smallint as qmask
        from generate_series($1::bigint, $2::bigint, 20) t, method m, stream s
        where m.code = 'derived:hr_ecg_v1' and s.epoch_ns / 1000000000 = $1`,
       [fromMs / 1000, toMs / 1000],
