@@ -338,7 +338,7 @@ it.each([
   const requests = Array.from({ length: 8 }, (_one, i) =>
     i % 2 === 0 ? add(name, abbreviation, `${code}_${i}`) : add(otherName, other, `${code}_${i}`),
   );
-  const statuses = (await Promise.all(requests)).map(({ status }) => status).toSorted();
+  const statuses = (await Promise.all(requests)).map(({ status }) => status).toSorted((a, b) => a - b);
   expect(statuses).toEqual([201, ...Array.from({ length: 7 }, () => 409)]);
 });
 
