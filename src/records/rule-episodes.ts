@@ -6,6 +6,7 @@ import { emitEvent } from '../tenancy/events.ts';
 import { creatorOf, NEWS_SEC } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { insertEpisode, insertStrip } from './episodes.ts';
+import { stripStartMs } from './rule-strips.ts';
 import type { Stretch } from './stretches.ts';
 
 type Owner = Pick<Candidate, 'organization_id' | 'project_id' | 'xuser_id'>;
@@ -81,7 +82,8 @@ async function openEpisode(db: Db, stream: Candidate, rule: EpisodeRule, stretch
     createdBy: by,
   });
   if (rule.emailsOf !== undefined) await queueEmails(db, rule.emailsOf, episodeId);
-  await insertStrip(db, { episodeId, streamId: stream.id, start, end: new Date(stretch.endMs).toISOString(), by });
+  const stripMs = await stripStartMs(db, stream.id, rule.feature, stretch.startMs);
+  await insertStrip(db, { episodeId, streamId: stream.id, start: new Date(stripMs).toISOString(), end: null, by });
   const event = { episode_id: episodeId, subject_id: stream.xuser_id, kind: rule.name, severity: rule.severity, started_at: start };
   await emitEvent(db, scopeOf(stream), 'episode.created', event);
 }

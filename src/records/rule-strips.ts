@@ -1,0 +1,59 @@
+/** Which ten seconds of a recording show what opened an episode. A value has the time of the end of its window, so what it speaks of lies
+ *  before it: the strip of a pause has the beats on both sides, that of a run all of its beats. */
+import { featureMethods } from '../dsp/rows/methods.ts';
+import type { Db } from '../storage/database/database.ts';
+import { STRIP_SEC } from './episodes.ts';
+
+const STRIP_MS = STRIP_SEC * 1000;
+/** Before what is too long for a strip there is so much of it, ms. */
+const LEAD_IN_MS = 1000;
+/** The longest interval and the longest run before a window that are looked for, ms (longest_rr_10s: 20 s). */
+const REACH_MS = 20_000;
+
+type Beat = Readonly<{ t: number; reason: string }>;
+type Span = Readonly<{ fromMs: number; toMs: number }>;
+
+/** What a value of these features speaks of, among the beats of its window and of the 20 s before it, ascending in time. */
+const spans: Readonly<Record<string, (beats: readonly Beat[], windowFromMs: number) => Span | null>> = {
+  longest_rr_10s: (beats, windowFromMs) =>
+    longestOf(beats.flatMap(({ t }, i) => (i === 0 || t <= windowFromMs ? [] : [{ fromMs: beats[i - 1]!.t, toMs: t }]))),
+  ventricular_run_10s: (beats, windowFromMs) => {
+    const runs: { fromMs: number; toMs: number; beats: number }[] = [];
+    for (const [i, { t, reason }] of beats.entries()) {
+      if (reason !== 'ventricular') continue;
+      const last = beats[i - 1]?.reason === 'ventricular' ? runs.at(-1) : undefined;
+      if (last === undefined) runs.push({ fromMs: t, toMs: t, beats: 1 });
+      else {
+        last.toMs = t;
+        last.beats++;
+      }
+    }
+    return runs.filter(({ toMs }) => toMs > windowFromMs).toSorted((a, b) => b.beats - a.beats)[0] ?? null;
+  },
+};
+
+const longestOf = (all: readonly Span[]): Span | null =>
+  all.toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))[0] ?? null;
+
+/** @param valueMs time of the value that opened the episode, Unix ms  @returns start of the strip, Unix ms */
+export async function stripStartMs(db: Db, streamId: number, feature: string, valueMs: number): Promise<number> {
+  const windowMs = 1000 * (featureMethods.find((method) => method.feature === feature)?.windowSec ?? 0);
+  const spanOf = spans[feature];
+  const span = spanOf === undefined ? null : spanOf(await beatsOf(db, streamId, valueMs - windowMs - REACH_MS, valueMs), valueMs - windowMs);
+  // Of a longer window its end: there the bound was passed.
+  if (span === null) return valueMs - Math.min(windowMs, STRIP_MS);
+  const aroundMs = Math.max(LEAD_IN_MS, (STRIP_MS - (span.toMs - span.fromMs)) / 2);
+  return Math.floor(span.fromMs - aroundMs);
+}
+
+async function beatsOf(db: Db, streamId: number, fromMs: number, toMs: number): Promise<readonly Beat[]> {
+  // SQL: beats are unpacked by a function of the schema.
+  const { rows } = await db.query<Beat>(
+    `select (extract(epoch from b.time) * 1000)::float8 as t, b.reason
+     from beat_values(to_timestamp($2::float8 / 1000), to_timestamp($3::float8 / 1000)) b
+     where b.stream_id = $1 and b.kind < 2 and b.method_id in (select m.id from method m where m.kind = 'beat' and m.name = 'r_peaks')
+     order by b.time`,
+    [streamId, fromMs, toMs],
+  );
+  return rows;
+}
