@@ -565,6 +565,7 @@ table stream row level security
   organization_id uuid not null
   project_id uuid not null
   recorded_from timestamp with time zone
+  rules_looked_to timestamp with time zone
   seqs int8multirange not null default '{}'::int8multirange
   spo2_offset double precision
   spo2_slope double precision
@@ -2845,6 +2846,7 @@ steps_per_unit(double precision): execute to public
 sample_block: one row: the samples of one channel in 1, 2, 4 or 8 seconds of the device clock, the fewest that make 800 samples
 stream.last_sample_at: end of the newest sample, measurement or event
 stream.recorded_from: first sample, measurement or event; null: none yet
+stream.rules_looked_to: newest value that all rules have looked at, some minutes late; null: none yet
 stream.started_at: when its first packet arrived
 stream.time_source: stated: by the recording; device: its clock; age: of its packets, by a clock that was wrong; arrival: of its first packet
 

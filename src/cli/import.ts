@@ -131,6 +131,10 @@ async function importOne(
       await states.save();
     }
     sayNotKept(path, [...(recording.notKept ?? []), ...left], console);
+    for (const { config } of recording.channels.filter(isUnknownVoltage)) {
+      const name = `${withoutRefused(config.lead || config.code)} [${withoutRefused(config.unit)}]`;
+      console.err(`${path}: ${name} is kept, but nothing is computed of it: no name of an ECG lead (one that begins with ecg is)`);
+    }
     return { ...result, path, events: recording.events.length, error: '' };
   } catch (error) {
     // An unreadable file skips one recording; an unreachable service or a refused key ends the import.
@@ -242,6 +246,8 @@ function packetMsFor({ channels, events }: Recording): number {
   }
   return [...counts.values()].some((count) => count > SLOW_PACKET_EVENTS_MAX) ? PACKET_MS_MIN : packetMs;
 }
+
+const isUnknownVoltage = ({ config: { kind, unit } }: Recording['channels'][number]): boolean => kind === 'other' && /^[mu]?V$/.test(unit);
 
 function sayNotKept(path: string, sentences: readonly string[], console: Console): void {
   for (const sentence of sentences.slice(0, NOT_KEPT_LINES_MAX)) console.err(`${path}: not kept: ${withoutRefused(sentence)}`);

@@ -17,7 +17,10 @@ export type EpisodeRule = Readonly<{
   qualityMax?: 0 | 1;
   /** With qualityMax 1: a feature that must have a share of GOOD_SHARE_MIN good values in the last minute, so that noise does not count. */
   trusted?: string;
+  /** How long values are beyond the bound, in all, before there is an episode: stretches.ts. */
   sustainSec: number;
+  /** How often the feature has a value, s, where that is seldom. */
+  everySec?: number;
   /** No shorter than the time from one value of the feature to the next. */
   releaseSec: number;
   /** The episode begins so long before its first value: where a value speaks of the whole window before it. */
@@ -35,16 +38,20 @@ const LOOK_BACK_SEC = 900;
 /** What a rule with longer times needs beyond them, s. */
 const LATE_SEC = 300;
 
-/** Range that a round examines for a rule, s. Values that arrive later than this after newer ones are not looked at. */
+/** In which a stretch lasts for `sustainSec`, interruptions included, as a multiple of it (stretches.ts). */
+const LASTING = 1.25;
+
+/** Range that a round examines for a rule before what the round before has seen, s. Values that arrive later than this after newer ones are
+ *  not looked at. */
 export const lookBackSec = ({ sustainSec, releaseSec }: Pick<EpisodeRule, 'sustainSec' | 'releaseSec'>): number =>
-  Math.max(LOOK_BACK_SEC, sustainSec + releaseSec + LATE_SEC);
+  Math.max(LOOK_BACK_SEC, Math.ceil(LASTING * sustainSec) + releaseSec + LATE_SEC);
 
 /** SQL: time from one value of a method to the next, s.  @param method alias of the table */
 export const everySec = (method: string): string => `round(1 / nullif(${method}.cadence_hz, 0))::integer`;
 
 /** SQL: the same of a row r of episode_rule.  @param every time from one value of its feature to the next, s */
 export const lookBackSql = (every: string): string =>
-  `greatest(${LOOK_BACK_SEC}, r.sustain_sec + greatest(r.release_sec, ${every}) + ${LATE_SEC})`;
+  `greatest(${LOOK_BACK_SEC}, ceil(${LASTING} * r.sustain_sec) + greatest(r.release_sec, ${every}) + ${LATE_SEC})`;
 
 /** Values that are older when they come are of an import: nothing of it goes on now, s. Nor is there e-mail about it. */
 export const NEWS_SEC = 24 * 3600;

@@ -19,9 +19,12 @@ import { isActive, isHere } from '../tenancy/moving.ts';
 import { ownRules } from './own-rules.ts';
 import { endOrphans, rulesByOrganization } from './project-rules.ts';
 import { endUnconfirmed, OPEN_BY_RULE, recordStretch } from './rule-episodes.ts';
+import { looksDue, lookedFromSql } from './rule-looks.ts';
+import type { Look } from './rule-looks.ts';
 import { RuleTurns } from './rule-turns.ts';
 import type { Pair } from './rule-turns.ts';
-import { findStretches } from './stretches.ts';
+import { valuesBeyond } from './rule-values.ts';
+import { StretchFinder } from './stretches.ts';
 import type { Stretch } from './stretches.ts';
 import { unixNowMs } from '../unix-clock.ts';
 
@@ -34,8 +37,6 @@ export type RuleOptions = Readonly<{
   onError?: (error: unknown) => void;
 }>;
 
-/** Share of the trusted feature's values within a minute that must be good. */
-const GOOD_SHARE_MIN = 0.8;
 const PERIOD_MS = 15_000;
 /** How long a turn waits for one of another node, s. */
 const TURN_WAIT_SEC = 10;
@@ -71,13 +72,15 @@ export async function applyRules(pool: Pool, rules: readonly EpisodeRule[], turn
     });
   const own: Pair[] = [];
   let ofProjects: ReadonlyMap<string, readonly string[]> = new Map();
+  let looks: readonly Look[] = [];
   await turn(async (client) => {
     await client.query(ONE_PLAN);
+    looks = await looksDue(client);
     for (const rule of rules) for (const stream of await concerned(client, rule)) own.push({ rule, ruleId: null, stream });
     await endOrphans(client);
     ofProjects = await rulesByOrganization(client);
   });
-  await turns.take(own, ofProjects, turn, applyRule);
+  await turns.take({ own, ruleIds: ofProjects, looks }, turn, applyRule);
 }
 
 /** Streams whose values one query looks at: on a busy machine each takes milliseconds of the 30 s that a query has. */
@@ -102,10 +105,11 @@ async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[
     const { rows: found } = await db.query<{ id: number }>(
       `with method_of as (
          select m.id, steps_per_unit(m.step) as per_unit from method m where m.kind = 'feature' and m.name = $1 order by ${newestFirst('m')} limit 1)
-       select s.id from unnest($2::integer[]) s (id)
-       where exists (
+       select s.id from stream s
+       where s.id = any($2::integer[]) and exists (
          select from method_of o
-         cross join lateral (select newest_value(s.id, o.id) - make_interval(secs => $3::integer) as low offset 0) n
+         cross join lateral (select newest_value(s.id, o.id) as time offset 0) v
+         cross join lateral (select ${lookedFromSql('v.time', 'make_interval(secs => $3::integer)')} as low) n
          cross join lateral (
            select from feature_minute f
            where f.stream_id = s.id and f.method_id = o.id and f.bucket > n.low - interval '1 minute'
@@ -139,6 +143,9 @@ function goesOn(
   return { startMs: startMs + 1000 * (rule.beforeSec ?? 0), endMs: startMs + 1000 * sec, extreme };
 }
 
+/** Range that one statement unpacks at most, ms. */
+const PART_MS = 6 * 3_600_000;
+
 async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<void> {
   const open = await run(
     db,
@@ -159,47 +166,56 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
   );
   const [started] = open.rows;
   const from = started === undefined ? null : goesOn(rule, started, unixNowMs());
-  // Times of the values, not of the wall clock, so that replaying an old recording makes episodes too.
-  const { rows } = await db.query<{ newest: number | null; is_silent: boolean; t: number[] | null; v: number[] | null }>(
-    `with method_of as (select m.id from method m where m.kind = 'feature' and m.name = $2 order by ${newestFirst('m')} limit 1),
-     trusted_of as (select m.id from method m where m.kind = 'feature' and m.name = $6 order by ${newestFirst('m')} limit 1),
-     newest as (select newest_value($1, (select id from method_of)) as time),
-     range as materialized (select least(time - make_interval(secs => $3::integer), to_timestamp($4::float8)) as low from newest),
-     trusted as materialized (
-       select h.time, h.qmask from range cross join lateral feature_values(range.low - interval '1 minute', 'infinity') h
-       where h.stream_id = $1 and h.method_id = (select id from trusted_of))
-     select (extract(epoch from (select time from newest)) * 1000)::float8 as newest,
-       coalesce((
-         select s.last_packet_at < now() - make_interval(secs => $7::integer)
-           or case when s.last_sample_at > newest.time + make_interval(secs => $7::integer)
-             then ${REACHED_SQL} > newest.time + make_interval(secs => $7::integer) end
-         from stream s, newest where s.id = $1), false) as is_silent,
-       array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
-     from range cross join lateral feature_values(range.low, 'infinity') f
-     where f.stream_id = $1 and f.method_id = (select id from method_of) and f.qmask <= $5 and f.value is not null
-       and ($6::text is null or (
-         select count(*) filter (where h.qmask = 0) >= ${GOOD_SHARE_MIN} * count(*) from trusted h
-         where h.time > f.time - interval '1 minute' and h.time <= f.time))`,
-    [
-      stream.id,
-      rule.feature,
-      lookBackSec(rule),
-      (from?.endMs ?? started?.start_ms ?? Number.MAX_SAFE_INTEGER / 1e4) / 1000,
-      rule.qualityMax ?? 0,
-      rule.trusted ?? null,
-      silenceSec(rule),
-    ],
-  );
-  const { newest = null, is_silent: isSilent = false, t, v } = rows[0] ?? {};
-  if (newest === null) {
+  const { methodId, newestMs, lowMs, isSilent } = await rangeOf(db, stream, rule, started?.start_ms ?? null);
+  if (newestMs === null) {
     // No value of a new version yet: of a silent recording none will come.
     if (started !== undefined && isSilent) await endUnconfirmed(db, stream, rule.name, started.id, 'rule');
     return;
   }
+  const finder = new StretchFinder(rule, from);
+  const stretches: Stretch[] = [];
+  for (let partMs = from?.endMs ?? lowMs; partMs <= newestMs; partMs += PART_MS) {
+    const { t, v } = await valuesBeyond(db, rule, methodId, stream.id, partMs, Math.min(partMs + PART_MS, newestMs + 1));
+    for (const [i, timeMs] of t.entries()) {
+      const ended = from !== null && timeMs <= from.endMs ? null : finder.push(timeMs, v[i]!);
+      if (ended !== null) stretches.push(ended);
+    }
+  }
   // Of an import nothing is open: what is found is over, and becomes longer with the values that follow.
-  const isOver = isSilent || newest < unixNowMs() - NEWS_SEC * 1000;
-  const stretches = findStretches(rule, t ?? [], v ?? [], isOver ? Infinity : newest, from);
+  const last = finder.finish(isSilent || newestMs < unixNowMs() - NEWS_SEC * 1000 ? Infinity : newestMs);
+  if (last !== null) stretches.push(last);
   for (const stretch of stretches) await recordStretch(db, stream, rule, stretch);
   const isConfirmed = stretches.some(({ endMs }) => started !== undefined && endMs >= started.start_ms);
   if (started !== undefined && !isConfirmed) await endUnconfirmed(db, stream, rule.name, started.id);
+}
+
+type Range = Readonly<{ isSilent: boolean }> &
+  (Readonly<{ methodId: number; newestMs: number; lowMs: number }> | Readonly<{ methodId: null; newestMs: null; lowMs: null }>);
+
+/** What a look examines: from where the round before ended, and from within an episode that may go on, to the newest value. Times of the
+ *  values, not of the wall clock, so that replaying an old recording makes episodes, too.
+ *  @param openMs of an open episode: from there on */
+async function rangeOf(db: Db, stream: Candidate, rule: EpisodeRule, openMs: number | null): Promise<Range> {
+  // SQL: a query of feature values that begins with their newest time.
+  const { rows } = await db.query<{ method_id: number | null; newest: number | null; low: number | null; is_silent: boolean }>(
+    `with method_of as (select m.id from method m where m.kind = 'feature' and m.name = $2 order by ${newestFirst('m')} limit 1),
+     newest as materialized (select newest_value($1, (select id from method_of)) as time),
+     range as (
+       select s.*, n.time, ${lookedFromSql('n.time', 'make_interval(secs => $3::integer)')} as low
+       from stream s, newest n where s.id = $1)
+     select (select id from method_of) as method_id, (extract(epoch from s.time) * 1000)::float8 as newest,
+       (extract(epoch from least(s.low, to_timestamp($4::float8 / 1000), (
+         select min(e.started_at) from episode e
+         where e.xuser_id = s.xuser_id and e.stream_id = s.id and e.created_by = $5
+           and e.started_at between s.low - interval '${WHOLE_MS} milliseconds' and s.low and e.ended_at >= s.low))) * 1000)::float8 as low,
+       coalesce(
+         s.last_packet_at < now() - make_interval(secs => $6::integer)
+           or case when s.last_sample_at > s.time + make_interval(secs => $6::integer)
+             then ${REACHED_SQL} > s.time + make_interval(secs => $6::integer) end, false) as is_silent
+     from range s`,
+    [stream.id, rule.feature, lookBackSec(rule), openMs, creatorOf(rule), silenceSec(rule)],
+  );
+  const { method_id: methodId = null, newest = null, low = null, is_silent: isSilent = false } = rows[0] ?? {};
+  if (methodId === null || newest === null) return { isSilent, methodId: null, newestMs: null, lowMs: null };
+  return { isSilent, methodId, newestMs: newest, lowMs: low ?? newest };
 }

@@ -5,6 +5,7 @@ import { isActive, isHere } from '../tenancy/moving.ts';
 import { everySec, lookBackSql } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { endUnconfirmed, OPEN_BY_RULE } from './rule-episodes.ts';
+import { lookedFromSql } from './rule-looks.ts';
 
 /** A row of episode_rule, as far as a round needs it. */
 export type RuleRow = Readonly<{
@@ -59,6 +60,7 @@ export function episodeRuleOf(row: RuleRow): EpisodeRule {
     qualityMax: row.quality_max === 0 ? 0 : 1,
     sustainSec: row.sustain_sec,
     releaseSec: Math.max(row.release_sec, row.every_sec ?? 0),
+    everySec: row.every_sec ?? 0,
     severity: row.severity,
     ...(row.updated_at !== undefined && { changedMs: Date.parse(row.updated_at) }),
   };
@@ -113,7 +115,8 @@ export async function concernedByProjectRules(db: Db, ids: readonly string[]): P
      where r.id = any($1::uuid[]) and r.is_enabled and ${isHere('r.organization_id')} and ${isActive('r.project_id')} and (
        s.id in (select e.stream_id from episode e where ${OPEN_BY_RULE} and e.organization_id = r.organization_id and e.created_by = 'rule:' || r.id)
        or s.last_packet_at > now() - k.look_back and exists (
-         select from (select newest_value(s.id, o.id) - k.look_back as low offset 0) n
+         select from (select newest_value(s.id, o.id) as time offset 0) v
+         cross join lateral (select ${lookedFromSql('v.time', 'k.look_back')} as low) n
          cross join lateral (
            select from feature_minute f
            where f.stream_id = s.id and f.method_id = o.id and f.bucket > n.low - interval '1 minute'

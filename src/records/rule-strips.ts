@@ -1,10 +1,11 @@
 /** Which ten seconds of a recording show what opened an episode. A value has the time of the end of its window, so what it speaks of lies
  *  before it: the strip of a pause has the beats on both sides, that of a run all of its beats. */
-import { featureMethods } from '../dsp/rows/methods.ts';
 import type { Db } from '../storage/database/database.ts';
 import { STRIP_SEC } from './episodes.ts';
 
 const STRIP_MS = STRIP_SEC * 1000;
+/** Window of the values that speak of one moment of it, as their names say, ms. */
+const WINDOW_MS = 10_000;
 /** Before what is too long for a strip there is so much of it, ms. */
 const LEAD_IN_MS = 1000;
 /** The longest interval and the longest run before a window that are looked for, ms (longest_rr_10s: 20 s). */
@@ -32,16 +33,14 @@ const spans: Readonly<Record<string, (beats: readonly Beat[], windowFromMs: numb
   },
 };
 
-const longestOf = (all: readonly Span[]): Span | null =>
-  all.toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))[0] ?? null;
+const longestOf = (all: readonly Span[]): Span | null => all.toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))[0] ?? null;
 
 /** @param valueMs time of the value that opened the episode, Unix ms  @returns start of the strip, Unix ms */
 export async function stripStartMs(db: Db, streamId: number, feature: string, valueMs: number): Promise<number> {
-  const windowMs = 1000 * (featureMethods.find((method) => method.feature === feature)?.windowSec ?? 0);
-  const spanOf = spans[feature];
-  const span = spanOf === undefined ? null : spanOf(await beatsOf(db, streamId, valueMs - windowMs - REACH_MS, valueMs), valueMs - windowMs);
-  // Of a longer window its end: there the bound was passed.
-  if (span === null) return valueMs - Math.min(windowMs, STRIP_MS);
+  const windowFromMs = valueMs - WINDOW_MS;
+  const span = spans[feature]?.(await beatsOf(db, streamId, windowFromMs - REACH_MS, valueMs), windowFromMs) ?? null;
+  // Of any other window its end: there the bound was passed.
+  if (span === null) return valueMs - STRIP_MS;
   const aroundMs = Math.max(LEAD_IN_MS, (STRIP_MS - (span.toMs - span.fromMs)) / 2);
   return Math.floor(span.fromMs - aroundMs);
 }

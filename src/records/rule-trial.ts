@@ -1,11 +1,12 @@
 /** A rule tried on history: the stretches that it would have opened episodes for, in the stored values of a range. Nothing is written.
  *
- *  Recording by recording, day by day: SQL finds the minutes with a value beyond the bound and unpacks those alone, and the same finder
- *  as in the rounds (stretches.ts) goes over them. A value within the bound changes nothing that a later one beyond it would not tell. */
+ *  Recording by recording, day by day: SQL finds the minutes with a value beyond the bound and unpacks those alone (rule-values.ts), and
+ *  the same finder as in the rounds (stretches.ts) goes over them. */
 import type { Db } from '../storage/database/database.ts';
 import { newestFirst } from '../storage/newest-method.ts';
 import { NEWS_SEC, REACHED_SQL, silenceSec } from './episode-rule.ts';
 import type { EpisodeRule } from './episode-rule.ts';
+import { valuesBeyond } from './rule-values.ts';
 import { StretchFinder } from './stretches.ts';
 import type { Stretch } from './stretches.ts';
 
@@ -180,37 +181,6 @@ async function lookAt(db: Db, rule: EpisodeRule, recordings: readonly Recording[
     ],
   );
   return new Map(rows.map(({ id, method_id: methodId, beyond: isBeyond }) => [id, { methodId, isBeyond }]));
-}
-
-type Values = Readonly<{ t: readonly number[]; v: readonly number[] }>;
-
-/** Values of [fromMs, toMs) in the minutes that have one beyond the looser bound, ascending in time. */
-async function valuesBeyond(db: Db, rule: EpisodeRule, methodId: number, streamId: number, fromMs: number, toMs: number): Promise<Values> {
-  const { above, below, endBound } = rule;
-  // SQL: values are unpacked by functions of the schema, run of minutes by run of minutes.
-  const { rows } = await db.query<{ t: number[] | null; v: number[] | null }>(
-    `with range as materialized (select to_timestamp($3::float8 / 1000) as low, to_timestamp($4::float8 / 1000) as high),
-     minutes as materialized (
-       select distinct f.bucket from range g, feature_1m f
-       where f.stream_id = $1 and f.method_id = $2 and f.bucket > g.low - interval '1 minute' and f.bucket < g.high
-         and (f.max >= $5 or f.min <= $6)),
-     runs as materialized (
-       select min(bucket) as low, max(bucket) + interval '1 minute' as high
-       from (select bucket, bucket - row_number() over (order by bucket) * interval '1 minute' as run from minutes) m group by run)
-     select array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
-     from range g cross join runs r cross join lateral feature_values(greatest(r.low, g.low), least(r.high, g.high)) f
-     where f.stream_id = $1 and f.method_id = $2 and f.qmask <= $7 and f.value is not null`,
-    [
-      streamId,
-      methodId,
-      fromMs,
-      toMs,
-      above === undefined ? null : (endBound ?? above),
-      below === undefined ? null : (endBound ?? below),
-      rule.qualityMax ?? 0,
-    ],
-  );
-  return { t: rows[0]?.t ?? [], v: rows[0]?.v ?? [] };
 }
 
 /** Time of the newest value in the range, ms: what came after the last one beyond the bound says whether a stretch is over. Infinity: the

@@ -7,6 +7,8 @@ import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { ONE_PLAN } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { activeProjects, concernedByProjectRules, currentRules } from './project-rules.ts';
+import { markLooked } from './rule-looks.ts';
+import type { Look } from './rule-looks.ts';
 
 /** Time after which a round begins no other turn, ms. */
 const ROUND_MS_MAX = 10_000;
@@ -20,8 +22,11 @@ const OF_ONE = /^(?:2|40|42|57014|P0|XX)/;
 /** A rule and a recording; of a project's rule, with its id. */
 export type Pair = Readonly<{ rule: EpisodeRule; ruleId: string | null; stream: Candidate }>;
 
+/** The work of a round: pairs of the service's own rules, rules of projects by organization, and what is looked at thereby. */
+type Round = Readonly<{ own: readonly Pair[]; ruleIds: ReadonlyMap<string, readonly string[]>; looks: readonly Look[] }>;
+
 /** What is left to do for one organization. */
-type Share = { readonly organizationId: string; pairs: Pair[]; readonly ruleIds: string[] };
+type Share = { readonly organizationId: string; pairs: Pair[]; readonly ruleIds: string[]; looks: Look[] };
 
 type Turn = (work: (client: PoolClient) => Promise<void>) => Promise<void>;
 type Apply = (db: Db, stream: Candidate, rule: EpisodeRule) => Promise<void>;
@@ -43,11 +48,10 @@ export class RuleTurns {
     this.#begun.clear();
   }
 
-  /** Gives turns.  @param own pairs of the service's own rules  @param ruleIds rules of projects, by organization
-   *  @param turn runs work in a transaction  @throws the first error, when everybody else has had their turns */
-  async take(own: readonly Pair[], ruleIds: ReadonlyMap<string, readonly string[]>, turn: Turn, apply: Apply): Promise<void> {
+  /** Gives turns.  @param turn runs work in a transaction  @throws the first error, when everybody else has had their turns */
+  async take(round: Round, turn: Turn, apply: Apply): Promise<void> {
     const stopMs = performance.now() + ROUND_MS_MAX;
-    let waiting = this.#shares(own, ruleIds);
+    let waiting = this.#shares(round);
     const failures: unknown[] = [];
     while (waiting.length > 0) {
       const again: Share[] = [];
@@ -59,6 +63,7 @@ export class RuleTurns {
         } catch (error) {
           if (!OF_ONE.test(sqlStateOf(error) ?? '')) throw error;
           failures.push(error);
+          share.looks = []; // not all of its rules have looked
         }
         if (share.pairs.length > 0 || share.ruleIds.length > 0) again.push(share);
         else this.#begun.delete(share.organizationId);
@@ -69,15 +74,21 @@ export class RuleTurns {
   }
 
   /** Shares in order of turns, beginning behind the one that had the last. */
-  #shares(own: readonly Pair[], ruleIds: ReadonlyMap<string, readonly string[]>): Share[] {
+  #shares({ own, ruleIds, looks }: Round): Share[] {
     const fresh = new Map<string, Share>();
-    for (const [organizationId, ids] of ruleIds) fresh.set(organizationId, { organizationId, pairs: [], ruleIds: [...ids] });
-    for (const pair of own) {
-      const organizationId = pair.stream.organization_id;
-      let share = fresh.get(organizationId);
-      if (share === undefined) fresh.set(organizationId, (share = { organizationId, pairs: [], ruleIds: [] }));
-      share.pairs.push(pair);
-    }
+    const shareOf = (organizationId: string): Share => {
+      const share = fresh.get(organizationId) ?? {
+        organizationId,
+        pairs: [],
+        ruleIds: [...(ruleIds.get(organizationId) ?? [])],
+        looks: [],
+      };
+      fresh.set(organizationId, share);
+      return share;
+    };
+    for (const organizationId of ruleIds.keys()) shareOf(organizationId);
+    for (const pair of own) shareOf(pair.stream.organization_id).pairs.push(pair);
+    for (const look of looks) shareOf(look.organization_id).looks.push(look);
     for (const [id, share] of fresh) if (!this.#begun.has(id)) this.#begun.set(id, share);
     const shares = [...this.#begun.values()].toSorted((a, b) => (a.organizationId < b.organizationId ? -1 : 1));
     const at = shares.findIndex(({ organizationId }) => organizationId > this.#last);
@@ -90,7 +101,7 @@ function fail(failures: readonly unknown[]): void {
 }
 
 /** One turn. Time has passed since the pairs were found: rules that were changed or deleted meanwhile count as they are now. */
-async function work(db: Db, { organizationId, pairs, ruleIds }: Share, apply: Apply): Promise<void> {
+async function work(db: Db, { organizationId, pairs, ruleIds, looks }: Share, apply: Apply): Promise<void> {
   const stopMs = performance.now() + TURN_MS_MAX;
   const active = await activeProjects(db, organizationId);
   const rules = await currentRules(
@@ -103,7 +114,7 @@ async function work(db: Db, { organizationId, pairs, ruleIds }: Share, apply: Ap
       const pair = pairs.shift();
       if (pair === undefined) {
         const ids = ruleIds.splice(0, RULES_AT_ONCE);
-        if (ids.length === 0) return;
+        if (ids.length === 0) break;
         await db.query(ONE_PLAN);
         const concerned = await concernedByProjectRules(db, ids);
         await db.query('set local plan_cache_mode to default');
@@ -121,4 +132,5 @@ async function work(db: Db, { organizationId, pairs, ruleIds }: Share, apply: Ap
     pairs.unshift(...done); // they are rolled back with the one that failed
     throw error;
   }
+  if (pairs.length === 0 && ruleIds.length === 0) await markLooked(db, looks);
 }

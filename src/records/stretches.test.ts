@@ -24,8 +24,27 @@ describe('findStretches', () => {
     expect(findStretches(rule, t, v, 119_000)).toEqual([]);
   });
   it('does not end at a short dip, nor at a short silence', () => {
-    const [t, v] = series([...run(40, 130), ...run(10, 80), ...run(10, 0), ...run(40, 135), ...run(60, 80)]);
-    expect(findStretches(rule, t, v, 159_000)).toEqual([{ startMs: 0, endMs: 99_000, over: true, extreme: 135 }]);
+    const [t, v] = series([...run(70, 130), ...run(10, 80), ...run(10, 0), ...run(40, 135), ...run(60, 80)]);
+    expect(findStretches(rule, t, v, 189_000)).toEqual([{ startMs: 0, endMs: 129_000, over: true, extreme: 135 }]);
+  });
+  // promise: rule-sustained
+  it('counts the time beyond the bound, not what lies between', () => {
+    // 29 s and 24 s of 67 s
+    const [t, v] = series([...run(30, 130), ...run(13, 100), ...run(25, 130), ...run(60, 80)]);
+    expect(findStretches(rule, t, v, 127_000)).toEqual([]);
+    const [longerT, longerV] = series([...run(30, 130), ...run(13, 100), ...run(35, 130), ...run(60, 80)]);
+    expect(findStretches(rule, longerT, longerV, 137_000)).toEqual([{ startMs: 0, endMs: 77_000, over: true, extreme: 130 }]);
+    expect(findStretches(rule, [0, 29_000, 58_000, 61_000], run(4, 130), 99_000)).toMatchObject([{ endMs: 61_000 }]);
+    expect(findStretches(rule, [0, 1000, 29_000, 30_000, 58_000, 61_000], [130, 80, 130, 80, 130, 130], 99_000)).toEqual([]);
+  });
+  it('begins where four fifths of the time are beyond the bound', () => {
+    const [t, v] = series([...run(20, 150), ...run(10, 100), ...run(5, 125), ...run(10, 100), ...run(65, 130), ...run(60, 80)]);
+    expect(findStretches(rule, t, v, 169_000)).toEqual([{ startMs: 30_000, endMs: 109_000, over: true, extreme: 130 }]);
+  });
+  it('holds a value that comes seldom until the next one is due', () => {
+    const seldom = { ...rule, sustainSec: 600, releaseSec: 300, everySec: 300 };
+    expect(findStretches(seldom, [0, 300_000, 600_000], run(3, 130), 600_000)).toMatchObject([{ startMs: 0, endMs: 600_000 }]);
+    expect(findStretches({ ...seldom, releaseSec: 900 }, [0, 600_000, 900_000], run(3, 130), 900_000)).toEqual([]);
   });
   it('does not bridge a long silence', () => {
     const [t, v] = series([...run(40, 130), ...run(60, 0), ...run(40, 130), ...run(60, 80)]);

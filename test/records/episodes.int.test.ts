@@ -268,35 +268,38 @@ describe('an episode made by a rule', () => {
   it.each([
     ['longest_rr_10s', 2500, onePause, 'pause'],
     ['ventricular_run_10s', 2, oneRun, 'ventricular_run'],
-  ] as const)('has a strip of what its value speaks of, its own rules and those of a project: %s', async (feature, threshold, rhythm, kind) => {
-    const name = `shown-${kind}`;
-    const { xuser_id: id } = await running.token(name);
-    const rule = { name, kind: 'of_project', feature, comparison: 'above', threshold, sustain_sec: 0, quality_max: 1, subject_id: name };
-    const made = await running.send<{ id: string }>('POST', `/api/v1/projects/${running.org.projectId}/rules`, { body: rule });
-    expect(made.status, made.text).toBe(201);
-    // The same rhythm, which moments a test wants to know.
-    const beats: number[] = [];
-    const rrSec = rhythm();
-    await send(
-      ecgOf(`rule-${name}`, id, 240, (sec) => {
-        beats.push(sec);
-        return rrSec(sec);
-      }),
-    );
-    const intervals = beats.slice(1).map((sec, i) => ({ from: beats[i]!, to: sec, lasts: sec - beats[i]! }));
-    const odd = intervals.filter(({ lasts }) => (kind === 'pause' ? lasts > 2.5 : lasts < 0.5)).slice(-4);
-    await until(async () => {
-      await applyRules(running.database.pool, ownRules);
-      return new Set((await episodesOf(id)).map((episode) => episode.created_by)).size === 2;
-    }, 30_000);
-    for (const { created_by: by, artifacts } of await episodesOf(id)) {
-      const strip = artifacts[0]!;
-      // With the beats around it.
-      expect(Date.parse(strip.starts_at), by).toBeLessThan(Date.parse(at(odd[0]!.from - 0.2)));
-      expect(Date.parse(strip.ends_at), by).toBeGreaterThan(Date.parse(at(odd.at(-1)!.to)));
-      expect(Date.parse(strip.ends_at) - Date.parse(strip.starts_at), by).toBeLessThanOrEqual(kind === 'pause' ? 15_000 : 10_000);
-    }
-  });
+  ] as const)(
+    'has a strip of what its value speaks of, its own rules and those of a project: %s',
+    async (feature, threshold, rhythm, kind) => {
+      const name = `shown-${kind}`;
+      const { xuser_id: id } = await running.token(name);
+      const rule = { name, kind: 'of_project', feature, comparison: 'above', threshold, sustain_sec: 0, quality_max: 1, subject_id: name };
+      const made = await running.send<{ id: string }>('POST', `/api/v1/projects/${running.org.projectId}/rules`, { body: rule });
+      expect(made.status, made.text).toBe(201);
+      // The same rhythm, which moments a test wants to know.
+      const beats: number[] = [];
+      const rrSec = rhythm();
+      await send(
+        ecgOf(`rule-${name}`, id, 240, (sec) => {
+          beats.push(sec);
+          return rrSec();
+        }),
+      );
+      const intervals = beats.slice(1).map((sec, i) => ({ from: beats[i]!, to: sec, lasts: sec - beats[i]! }));
+      const odd = intervals.filter(({ lasts }) => (kind === 'pause' ? lasts > 2.5 : lasts < 0.5)).slice(-4);
+      await until(async () => {
+        await applyRules(running.database.pool, ownRules);
+        return new Set((await episodesOf(id)).map((episode) => episode.created_by)).size === 2;
+      }, 30_000);
+      for (const { created_by: by, artifacts } of await episodesOf(id)) {
+        const strip = artifacts[0]!;
+        // With the beats around it.
+        expect(Date.parse(strip.starts_at), by).toBeLessThan(Date.parse(at(odd[0]!.from - 0.2)));
+        expect(Date.parse(strip.ends_at), by).toBeGreaterThan(Date.parse(at(odd.at(-1)!.to)));
+        expect(Date.parse(strip.ends_at) - Date.parse(strip.starts_at), by).toBeLessThanOrEqual(kind === 'pause' ? 15_000 : 10_000);
+      }
+    },
+  );
 
   // promise: own-rules
   it('is not made for a calm rhythm', async () => {

@@ -444,6 +444,49 @@ describe('a rule of a project', () => {
     expect(secondOf(ended!.ended_at)).toBeLessThan(275);
   });
 
+  // promise: rule-imports-whole
+  it('finds all of an import that comes at once, and a rule that is made afterwards tells of none of it', async () => {
+    const { xuser_id: id } = await running.token('at-once');
+    const rule = await make({ ...fast, subject_id: 'at-once', end_threshold: 100 });
+    const beganMs = startMs - 300 * 86_400_000;
+    // Fast in its third minute, and never again in 40.
+    const packets = ecgPackets({
+      deviceId: 'device-at-once',
+      subject: id,
+      startMs: beganMs,
+      seconds: 2400,
+      rrSec: (sec) => 60 / (sec > 120 && sec < 240 ? 140 : 70),
+    });
+    const looked = async (): Promise<boolean> => {
+      const marks = `select from stream where xuser_id = $1 and rules_looked_to > to_timestamp($2::float8)`;
+      return (await running.database.pool.query(marks, [id, beganMs / 1000 + 2000])).rowCount === 1;
+    };
+    // All of it is there before the first round.
+    for (const packet of packets) expect((await running.ingest(packet)).body).toMatchObject({ rejected: [] });
+    await until(async () => {
+      const { rows } = await running.database.pool.query<{ newest: number | null }>(
+        `select extract(epoch from newest_value(s.id, null))::float8 as newest from stream s where s.xuser_id = $1`,
+        [id],
+      );
+      return (rows[0]?.newest ?? 0) > beganMs / 1000 + 2380;
+    }, 120_000);
+    await until(async () => {
+      await round();
+      return looked();
+    }, 60_000);
+    const [found, ...others] = await episodesOf(id, rule);
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({ status: 'closed', summary: { ended_by: 'rule' } });
+    const secondsOf = (time: string | null): number => (Date.parse(time ?? '') - beganMs) / 1000;
+    expect(secondsOf(found!.started_at)).toBeGreaterThan(118);
+    expect(secondsOf(found!.ended_at)).toBeLessThan(255);
+    const later = await make({ ...fast, name: 'Made later', subject_id: 'at-once' });
+    await round();
+    await round();
+    expect(await episodesOf(id, later)).toEqual([]);
+    expect(await episodesOf(id, rule)).toEqual([found]);
+  });
+
   it('leaves an episode that a person has closed as it is, also with the summary that the rule had given it', async () => {
     const { xuser_id: id } = await running.token('reviewed');
     const rule = await make({ ...fast, sustain_sec: 30, release_sec: 10 });

@@ -81,6 +81,9 @@ test('a channel that starts later keeps its time', () => {
 test('names signals as recorders do', () => {
   expect(kindOfName('MLII', 'mV')).toBe('ecg');
   expect(kindOfName('V1', 'mV')).toBe('ecg');
+  for (const lead of ['ML5', 'MCL1', 'CM4', 'V1-V2', 'V4-V5', 'vx', 'ES', 'aVR', 'mod.V1', 'D3'])
+    expect(kindOfName(lead, 'mV'), lead).toBe('ecg');
+  for (const other of ['Fpz-Cz', 'EOG', 'EMG', 'ABP', 'V1-Cz', 'Fp1-A1', 'ART']) expect(kindOfName(other, 'uV'), other).toBe('other');
   expect(kindOfName('PLETH', 'NU')).toBe('ppg');
   expect(kindOfName('RESP', 'pm')).toBe('resp');
   expect(kindOfName('EEG Fpz-Cz', 'uV')).toBe('other');

@@ -101,7 +101,10 @@ async function openWfdb(path: string): Promise<Recording> {
   return finish(record.name, path, channels, record.startUnixNs, annotationPath);
 }
 
-const ecgLeads = /^(ML?|MOD\.?)?(I|II|III|AVR|AVL|AVF|V[1-9]R?|V|MCL1|CM[2-5]|CC5|D[34])$/i;
+/** The usual twelve, modified ones, Holter's, Frank's and EASI's. */
+const ecgLeads = /^((ML?|MOD\.?)?(I|II|III|AVR|AVL|AVF|V[1-9]R?|V)|ML[1-6]|MCL[1-6]|CM[1-6]|CC[5-7]|D[1-4]|V[XYZ]|ES|AS|AI)$/i;
+/** One lead, or what lies between two electrodes of the chest: `V1-V2`. */
+const isEcgLead = (name: string): boolean => name.split('-').every((part) => ecgLeads.test(part));
 
 function wfdbChannel(lead: WfdbLead, codes: Set<string>): ChannelConfig {
   const kind = kindOfName(lead.name, lead.unit);
@@ -121,7 +124,7 @@ export function kindOfName(name: string, unit: string): ChannelKind {
   const text = name.trim().toLowerCase();
   const spelled = channelKinds.find((kind) => text === kind || text.startsWith(`${kind}.`));
   if (spelled !== undefined) return spelled;
-  if (ecgLeads.test(name.trim()) || /ecg|ekg/.test(text)) return 'ecg';
+  if (isEcgLead(name.trim()) || /ecg|ekg/.test(text)) return 'ecg';
   if (/pleth|ppg|bvp/.test(text)) return 'ppg';
   if (/resp|thor|abdo/.test(text)) return 'resp';
   if (/eda|gsr/.test(text)) return 'eda';

@@ -804,6 +804,7 @@ export interface Tables {
     last_packet_at: Stamp | null;
     last_sample_at: Stamp | null;
     ended_at: Stamp | null;
+    rules_looked_to: Stamp | null;
   };
   stream_channel: {
     stream_id: number;
