@@ -51,5 +51,4 @@ test('a refused packet leaves no recording at the node of its person, and no tim
   expect(rows).toEqual([{ source: 'age', streams: PEOPLE }]);
   const metrics = await (await fetch(`${started[0]!.service.baseUrl}/metrics`)).text();
   expect(Number(/^bio_packets_forwarded_total (\d+)/m.exec(metrics)?.[1])).toBeGreaterThan(0);
-  expect(started.flatMap(({ faults }) => faults)).toEqual([]);
 });
