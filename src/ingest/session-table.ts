@@ -121,7 +121,8 @@ export class SessionTable {
     const endDeviceNs = packetEndNs(packet);
     const placement = placeInTime(packet, endDeviceNs, receivedNs);
     const bad = checkBeginning(packet, placement, this.#limits, receivedNs);
-    if (bad !== null && !(await this.#sink.isRecorded({ orgId: caller.orgId, deviceId: packet.deviceId, bootId: packet.bootId }))) return bad;
+    if (bad !== null && !(await this.#sink.isRecorded({ orgId: caller.orgId, deviceId: packet.deviceId, bootId: packet.bootId })))
+      return bad;
     const request = {
       caller,
       deviceId: packet.deviceId,

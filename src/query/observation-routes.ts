@@ -231,7 +231,10 @@ const createMeasurements = ({ db }: ObservationDeps) =>
           given === null ? [] : [{ index, given_value: given.value, given_unit: given.unit, value, unit }],
         );
         const duplicates = measured.length - created - corrected.length;
-        return { status: 201, json: { created, duplicates, corrected: corrected.length, subject_id: subject.id, implausible, converted } } as const;
+        return {
+          status: 201,
+          json: { created, duplicates, corrected: corrected.length, subject_id: subject.id, implausible, converted },
+        } as const;
       };
       return await withPartitions(db, 'measurement', async () => {
         await ensurePartitions(db, measured);

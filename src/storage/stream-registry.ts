@@ -94,7 +94,11 @@ export class StreamRegistry {
   }
 
   /** Whether a stream of (organization, device, boot) exists. */
-  async isRecorded({ orgId, deviceId, bootId }: Pick<StreamOpening, 'deviceId' | 'bootId'> & Readonly<{ orgId: string }>): Promise<boolean> {
+  async isRecorded({
+    orgId,
+    deviceId,
+    bootId,
+  }: Pick<StreamOpening, 'deviceId' | 'bootId'> & Readonly<{ orgId: string }>): Promise<boolean> {
     const { rowCount } = await this.#database.pool.query(
       `select from stream s join device d on d.id = s.device_id
        where d.organization_id = $1 and d.external_id = $2 and s.boot_id = decode($3, 'hex')`,

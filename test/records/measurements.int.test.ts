@@ -184,7 +184,10 @@ it('gives a measurement that is sent again the quality that it is sent with', as
   const pounds = { ...weight, value: 154.3236, unit: '[lb_av]', time: '2026-02-22T08:00:00Z' };
   expect(await send({ ...weight, quality: 1 }, pounds, { ...weight, quality: 0 }, { ...pounds, quality: 1 })).toEqual([201, 1, 2, 1]);
   expect((await flags()).map(([, flag]) => flag)).toEqual([0, 1]);
-  const log = await run.send<{ action: string; detail: object }[]>('GET', `/api/v1/audit-log?subject_id=${id}&action=measurements.corrected`);
+  const log = await run.send<{ action: string; detail: object }[]>(
+    'GET',
+    `/api/v1/audit-log?subject_id=${id}&action=measurements.corrected`,
+  );
   expect(log.body).toHaveLength(2);
   expect(log.body.at(-1)).toMatchObject({ detail: { corrected: [{ from: 0, to: 2 }] } });
   const racing = await Promise.all([0, 1, 2, 0, 1, 2].map((quality) => send({ ...weight, quality })));
