@@ -1,5 +1,5 @@
-/** A packet that is refused leaves nothing: it begins no recording, fixes neither the time nor the person of the one that follows, and takes
- *  no place among those that may be opened within a minute. Over HTTP, in a batch and on a socket, of the whole service. */
+/** A packet that is refused leaves nothing: it begins no recording, fixes neither the time nor the person of the one that follows, and
+ *  takes no place among those that may be opened within a minute. Over HTTP, in a batch and on a socket, of the whole service. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
